@@ -1,0 +1,235 @@
+//! [`Entity`] and [`Handle`]: an index and a generation in eight bytes.
+
+use crate::generation::{MAX_GENERATION, MAX_SLOTS};
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::marker::PhantomData;
+use core::num::NonZeroU32;
+
+/// The name of one thing in an [`EntityPool`](crate::EntityPool): an index and the generation of its use.
+///
+/// Eight bytes, and so is `Option<Entity>`. Entities order by index, then by generation.
+///
+/// ```
+/// use phalanx_store::{Entity, EntityPool};
+///
+/// let mut pool = EntityPool::new();
+/// let first = pool.alloc();
+/// assert_eq!(format!("{first:?}"), "0v0");
+/// pool.release(first);
+/// let second = pool.alloc();
+/// assert_eq!((second.index(), second.generation()), (0, 1));
+/// assert_eq!(Entity::from_bits(second.to_bits()), Some(second));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(C, align(8))]
+pub struct Entity {
+    /// Index plus one: the niche is the index `u32::MAX`.
+    position: NonZeroU32,
+    generation: u32,
+}
+
+const _: () = {
+    assert!(size_of::<Entity>() == 8 && size_of::<Option<Entity>>() == 8);
+    let e = Entity::new(3, 1);
+    assert!(e.index() == 3 && e.generation() == 1);
+    assert!(matches!(Entity::from_bits(e.to_bits()), Some(f) if f.index() == 3 && f.generation() == 1));
+    assert!(Entity::from_bits(u32::MAX as u64).is_none() && Entity::from_bits(u64::MAX).is_none());
+    assert!(Entity::from_bits(1 << 63).is_none() && Entity::from_bits(1 << 62).is_none());
+};
+
+impl Entity {
+    /// The entity of this index and generation; whoever calls has checked both.
+    #[inline(always)]
+    pub(crate) const fn new(index: u32, generation: u32) -> Entity {
+        debug_assert!(index < MAX_SLOTS);
+        // An index is below `u32::MAX`, so the sum does not wrap and is not zero.
+        match NonZeroU32::new(index.wrapping_add(1)) {
+            Some(position) => Entity { position, generation },
+            None => panic!("u32::MAX is never an index"),
+        }
+    }
+
+    /// The index of the slot.
+    #[inline(always)]
+    pub const fn index(self) -> u32 {
+        self.position.get() - 1
+    }
+
+    /// How often the slot had been reused when this entity was made.
+    #[inline(always)]
+    pub const fn generation(self) -> u32 {
+        self.generation
+    }
+
+    /// The generation in the high half, the index in the low one.
+    #[inline]
+    pub const fn to_bits(self) -> u64 {
+        (self.generation as u64) << 32 | self.index() as u64
+    }
+
+    /// The entity with these bits, or `None` if no pool can have made it: the index `u32::MAX`, or a generation that
+    /// is never issued. An entity made from bits is checked wherever it is used, like any other.
+    #[inline]
+    pub const fn from_bits(bits: u64) -> Option<Entity> {
+        let (index, generation) = (bits as u32, (bits >> 32) as u32);
+        if index < MAX_SLOTS && generation <= MAX_GENERATION { Some(Entity::new(index, generation)) } else { None }
+    }
+}
+
+impl Hash for Entity {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.to_bits());
+    }
+}
+
+impl fmt::Debug for Entity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}v{}", self.index(), self.generation)
+    }
+}
+
+impl fmt::Display for Entity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// The name of one value in a [`PackedStore`](crate::PackedStore) or [`SlotStore`](crate::SlotStore).
+///
+/// `K` is the kind of store that the handle belongs to: the type of its values, unless the store was given another
+/// (`PackedStore<Mesh, Scenery>` makes `Handle<Scenery>`). A handle of another kind does not compile:
+///
+/// ```compile_fail
+/// use phalanx_store::PackedStore;
+///
+/// let mut names: PackedStore<&str> = PackedStore::new();
+/// let mut ages: PackedStore<u32> = PackedStore::new();
+/// let ann = names.insert("Ann");
+/// ages.get(ann);
+/// ```
+///
+/// Two stores of the same kind cannot be told apart by their handles: there a handle is only an index and a
+/// generation, and finds whatever the other store has under both, or nothing.
+#[repr(transparent)]
+pub struct Handle<K: ?Sized> {
+    entity: Entity,
+    kind: PhantomData<fn() -> *const K>,
+}
+
+impl<K: ?Sized> Handle<K> {
+    #[inline(always)]
+    pub(crate) const fn new(index: u32, generation: u32) -> Handle<K> {
+        Handle { entity: Entity::new(index, generation), kind: PhantomData }
+    }
+
+    /// The index of the slot.
+    #[inline(always)]
+    pub const fn index(self) -> u32 {
+        self.entity.index()
+    }
+
+    /// How often the slot had been reused when this handle was made.
+    #[inline(always)]
+    pub const fn generation(self) -> u32 {
+        self.entity.generation
+    }
+
+    /// The generation in the high half, the index in the low one.
+    #[inline]
+    pub const fn to_bits(self) -> u64 {
+        self.entity.to_bits()
+    }
+
+    /// The handle with these bits, or `None` if no store can have made it. See [`Entity::from_bits`].
+    #[inline]
+    pub const fn from_bits(bits: u64) -> Option<Handle<K>> {
+        match Entity::from_bits(bits) {
+            Some(entity) => Some(Handle { entity, kind: PhantomData }),
+            None => None,
+        }
+    }
+}
+
+// Written out, because derives would ask the same of `K`.
+impl<K: ?Sized> Clone for Handle<K> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<K: ?Sized> Copy for Handle<K> {}
+impl<K: ?Sized> PartialEq for Handle<K> {
+    #[inline(always)]
+    fn eq(&self, other: &Self) -> bool {
+        self.entity == other.entity
+    }
+}
+impl<K: ?Sized> Eq for Handle<K> {}
+impl<K: ?Sized> PartialOrd for Handle<K> {
+    fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<K: ?Sized> Ord for Handle<K> {
+    fn cmp(&self, other: &Self) -> core::cmp::Ordering {
+        self.entity.cmp(&other.entity)
+    }
+}
+impl<K: ?Sized> Hash for Handle<K> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.entity.hash(state);
+    }
+}
+impl<K: ?Sized> fmt::Debug for Handle<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.entity.fmt(f)
+    }
+}
+
+/// What a [`SparseSet`](crate::SparseSet) or [`LinearStore`](crate::LinearStore) can be keyed by: an [`Entity`], or a
+/// [`Handle`] of another store. Sealed.
+pub trait Key: Copy + Eq + Ord + Hash + fmt::Debug + sealed::Sealed {
+    /// The index of the slot that the key names.
+    fn index(self) -> u32;
+    /// The generation of that slot's use.
+    fn generation(self) -> u32;
+    #[doc(hidden)]
+    fn from_parts(index: u32, generation: u32) -> Self;
+}
+
+impl Key for Entity {
+    #[inline(always)]
+    fn index(self) -> u32 {
+        self.index()
+    }
+    #[inline(always)]
+    fn generation(self) -> u32 {
+        self.generation
+    }
+    #[inline(always)]
+    fn from_parts(index: u32, generation: u32) -> Self {
+        Entity::new(index, generation)
+    }
+}
+
+impl<K: ?Sized> Key for Handle<K> {
+    #[inline(always)]
+    fn index(self) -> u32 {
+        self.index()
+    }
+    #[inline(always)]
+    fn generation(self) -> u32 {
+        self.generation()
+    }
+    #[inline(always)]
+    fn from_parts(index: u32, generation: u32) -> Self {
+        Handle::new(index, generation)
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Entity {}
+    impl<K: ?Sized> Sealed for super::Handle<K> {}
+}

@@ -1,0 +1,60 @@
+//! The generation word of a slot, and the limits of indices and generations.
+//!
+//! A slot's word is its generation, with [`DEAD`] set while nothing lives there. A handle carries a generation without
+//! that bit, so *alive and of this generation* is one comparison of words, and no handle, forged or not, equals a dead
+//! word. Releasing a slot bumps the generation; a slot that has used all of them is retired: it stays dead for ever, so
+//! that no handle value is issued twice.
+//!
+//! Bit 30 is left free for a layer above to mark slots of its own.
+
+/// Set in a slot's word while the slot is dead.
+pub(crate) const DEAD: u32 = 1 << 31;
+
+/// Bits that count generations.
+#[cfg(not(phalanx_narrow))]
+pub(crate) const GENERATION_BITS: u32 = 30;
+/// Bits that count generations, in the build whose limits tests can reach.
+#[cfg(phalanx_narrow)]
+pub(crate) const GENERATION_BITS: u32 = 8;
+
+/// The last generation of a slot.
+pub(crate) const MAX_GENERATION: u32 = (1 << GENERATION_BITS) - 1;
+
+/// How many slots there can be: indices are below this, and `u32::MAX` is never one.
+#[cfg(not(phalanx_narrow))]
+pub(crate) const MAX_SLOTS: u32 = u32::MAX;
+/// How many slots there can be, in the build whose limits tests can reach.
+#[cfg(phalanx_narrow)]
+pub(crate) const MAX_SLOTS: u32 = 1 << 10;
+
+/// The word of a slot after its occupant of `generation` was released.
+#[inline(always)]
+pub(crate) const fn released(generation: u32) -> u32 {
+    debug_assert!(generation <= MAX_GENERATION);
+    if generation == MAX_GENERATION { DEAD | MAX_GENERATION } else { DEAD | (generation + 1) }
+}
+
+/// Whether the slot whose occupant of `generation` is being released will never be used again.
+#[inline(always)]
+pub(crate) const fn retires(generation: u32) -> bool {
+    generation == MAX_GENERATION
+}
+
+/// The generation in a word, dead or alive: of the occupant, or of the next one.
+#[inline(always)]
+pub(crate) const fn generation(word: u32) -> u32 {
+    word & !DEAD
+}
+
+/// Whether nothing lives in a slot with this word.
+#[inline(always)]
+pub(crate) const fn is_dead(word: u32) -> bool {
+    word & DEAD != 0
+}
+
+const _: () = {
+    assert!(generation(released(0)) == 1 && is_dead(released(0)));
+    assert!(!retires(0) && retires(MAX_GENERATION));
+    assert!(released(MAX_GENERATION) & DEAD != 0);
+    assert!(MAX_GENERATION < 1 << 30);
+};

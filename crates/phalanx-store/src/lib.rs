@@ -1,0 +1,11 @@
+//! Containers for large numbers of small things.
+
+#![cfg_attr(not(feature = "std"), no_std)]
+extern crate alloc;
+
+mod entity;
+mod error;
+mod generation;
+
+pub use entity::{Entity, Handle, Key};
+pub use error::AllocError;
