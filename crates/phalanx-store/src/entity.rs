@@ -194,8 +194,6 @@ pub trait Key: Copy + Eq + Ord + Hash + fmt::Debug + sealed::Sealed {
     fn index(self) -> u32;
     /// The generation of that slot's use.
     fn generation(self) -> u32;
-    #[doc(hidden)]
-    fn from_parts(index: u32, generation: u32) -> Self;
 }
 
 impl Key for Entity {
@@ -206,10 +204,6 @@ impl Key for Entity {
     #[inline(always)]
     fn generation(self) -> u32 {
         self.generation
-    }
-    #[inline(always)]
-    fn from_parts(index: u32, generation: u32) -> Self {
-        Entity::new(index, generation)
     }
 }
 
@@ -222,14 +216,26 @@ impl<K: ?Sized> Key for Handle<K> {
     fn generation(self) -> u32 {
         self.generation()
     }
-    #[inline(always)]
-    fn from_parts(index: u32, generation: u32) -> Self {
-        Handle::new(index, generation)
-    }
 }
 
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for super::Entity {}
-    impl<K: ?Sized> Sealed for super::Handle<K> {}
+pub(crate) mod sealed {
+    use super::{Entity, Handle};
+
+    /// Keeps [`Key`](super::Key) closed, and the making of keys inside the crate: a key with the dead bit in its
+    /// generation would match a dead slot.
+    pub trait Sealed {
+        fn from_parts(index: u32, generation: u32) -> Self;
+    }
+    impl Sealed for Entity {
+        #[inline(always)]
+        fn from_parts(index: u32, generation: u32) -> Self {
+            Entity::new(index, generation)
+        }
+    }
+    impl<K: ?Sized> Sealed for Handle<K> {
+        #[inline(always)]
+        fn from_parts(index: u32, generation: u32) -> Self {
+            Handle::new(index, generation)
+        }
+    }
 }
