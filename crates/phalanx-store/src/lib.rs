@@ -6,6 +6,7 @@ extern crate alloc;
 mod entity;
 mod error;
 mod generation;
+pub mod memory;
 
 pub use entity::{Entity, Handle, Key};
 pub use error::AllocError;

@@ -1,0 +1,282 @@
+//! What containers cost: the bytes one holds ([`Usage`]), and the bytes each layout would hold ([`Model`]).
+//!
+//! A layout is chosen before there is anything to measure. The model answers with three facts about the values alone:
+//! how large one is, how many indices there are, and what share of the indices has a value.
+//!
+//! ```
+//! use phalanx_store::memory::{Layout, Model};
+//!
+//! // A component of 24 bytes that 30 % of 10,000 entities have.
+//! let model = Model::new(24, 10_000, 0.3).unwrap();
+//! assert!(model.bytes(Layout::Sparse) < model.bytes(Layout::Linear));
+//! // The same component on nearly all of them.
+//! let model = Model::new(24, 10_000, 0.95).unwrap();
+//! assert!(model.bytes(Layout::Linear) < model.bytes(Layout::Sparse));
+//! ```
+
+use core::fmt;
+use core::ops::Add;
+
+#[cfg(test)]
+mod tests;
+
+/// The bytes that a container holds from the allocator, by what they are for.
+///
+/// Exact: capacities rather than lengths, and nothing for the container's own header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Room for values.
+    pub values: usize,
+    /// Keys, generations and whatever else says whose a value is.
+    pub keys: usize,
+    /// What finds a value, or a free place for one: index arrays, pages, presence words.
+    pub index: usize,
+}
+
+impl Usage {
+    /// All bytes together.
+    #[inline]
+    pub const fn total(self) -> usize {
+        self.values + self.keys + self.index
+    }
+}
+
+impl Add for Usage {
+    type Output = Usage;
+
+    fn add(self, other: Usage) -> Usage {
+        Usage { values: self.values + other.values, keys: self.keys + other.keys, index: self.index + other.index }
+    }
+}
+
+/// The four ways to lay values out, each the container of that name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Layout {
+    /// [`PackedStore`](crate::PackedStore): own handles, values dense.
+    Packed,
+    /// [`SlotStore`](crate::SlotStore): own handles, values at their slot.
+    Slot,
+    /// [`SparseSet`](crate::SparseSet): keyed from elsewhere, values dense.
+    Sparse,
+    /// [`LinearStore`](crate::LinearStore): keyed from elsewhere, values at their index.
+    Linear,
+}
+
+impl Layout {
+    /// Every layout, in the order in which ties are broken.
+    pub const ALL: [Layout; 4] = [Layout::Packed, Layout::Slot, Layout::Sparse, Layout::Linear];
+
+    /// The name in lower case: `packed`, `slot`, `sparse`, `linear`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Layout::Packed => "packed",
+            Layout::Slot => "slot",
+            Layout::Sparse => "sparse",
+            Layout::Linear => "linear",
+        }
+    }
+
+    /// The container that has this layout, by the name of its type.
+    pub const fn container(self) -> &'static str {
+        match self {
+            Layout::Packed => "PackedStore",
+            Layout::Slot => "SlotStore",
+            Layout::Sparse => "SparseSet",
+            Layout::Linear => "LinearStore",
+        }
+    }
+
+    /// Whether the container makes the handles of its values itself. The others are keyed by an index that exists
+    /// elsewhere, such as an entity's.
+    pub const fn mints_handles(self) -> bool {
+        matches!(self, Layout::Packed | Layout::Slot)
+    }
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Why a [`Model`] cannot be made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// The utilisation is not a number from 0 to 1.
+    Utilisation(f64),
+    /// There are more entities than indices.
+    Entities(u64),
+    /// So many values of this size are more bytes than can be addressed.
+    TooLarge {
+        /// The size of one value.
+        size: u64,
+        /// How many there would be.
+        entities: u64,
+    },
+}
+
+impl fmt::Display for ModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ModelError::Utilisation(found) => write!(f, "utilisation is a share from 0 to 1, not {found}"),
+            ModelError::Entities(found) => {
+                write!(f, "entities are numbered by 32-bit indices: at most {MAX_ENTITIES}, not {found}")
+            }
+            ModelError::TooLarge { size, entities } => {
+                write!(f, "{entities} values of {size} bytes are more than can be addressed")
+            }
+        }
+    }
+}
+
+impl core::error::Error for ModelError {}
+
+/// As many as there are indices; the model does not follow the narrow test builds.
+const MAX_ENTITIES: u64 = u32::MAX as u64;
+
+/// No layout keeps more than this beside each index: an upper bound for the check against overflow, which leaves room
+/// for one page and its directories too.
+const MOST_OVERHEAD: u64 = 64;
+
+/// The bytes of values of one size, spread evenly over a range of indices, in each layout.
+///
+/// *Entities* is the length of the range, *utilisation* the share of it that has a value. [`Model::bytes`] is what the
+/// containers of this crate hold when built at exact capacity; the `seed_` methods are the textbook formulas that
+/// a first estimate on paper uses, with four-byte indices and no generations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Model {
+    size: u64,
+    entities: u64,
+    utilisation: f64,
+}
+
+impl Model {
+    /// The model of values of `size` bytes that a share `utilisation` of `entities` indices has.
+    ///
+    /// # Errors
+    ///
+    /// If the utilisation is not within 0 to 1, there are more entities than 32-bit indices, or the whole would not
+    /// fit into an address space.
+    ///
+    /// ```
+    /// use phalanx_store::memory::Model;
+    ///
+    /// let error = Model::new(8, 1_000, 1.5).unwrap_err();
+    /// assert_eq!(error.to_string(), "utilisation is a share from 0 to 1, not 1.5");
+    /// ```
+    pub fn new(size: u64, entities: u64, utilisation: f64) -> Result<Model, ModelError> {
+        // Not `< 0 || > 1`: a NaN is neither.
+        if !(0.0..=1.0).contains(&utilisation) {
+            return Err(ModelError::Utilisation(utilisation));
+        }
+        if entities > MAX_ENTITIES {
+            return Err(ModelError::Entities(entities));
+        }
+        let bytes = size.checked_add(MOST_OVERHEAD).and_then(|each| each.checked_mul(entities));
+        if bytes.is_none_or(|bytes| bytes > i64::MAX as u64) {
+            return Err(ModelError::TooLarge { size, entities });
+        }
+        Ok(Model { size, entities, utilisation })
+    }
+
+    /// The size of one value in bytes.
+    pub const fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The number of indices.
+    pub const fn entities(&self) -> u64 {
+        self.entities
+    }
+
+    /// The share of the indices that has a value.
+    pub const fn utilisation(&self) -> f64 {
+        self.utilisation
+    }
+
+    /// The number of values.
+    pub fn live(&self) -> u64 {
+        round(self.entities as f64 * self.utilisation)
+    }
+
+    /// A value at every index and a bit that says whether it counts: `C·N + ceil(N / 8)`.
+    pub fn seed_linear(&self) -> u64 {
+        self.size * self.entities + self.entities.div_ceil(8)
+    }
+
+    /// The same with a byte for each flag: `(C + 1)·N`.
+    pub fn seed_linear_bytes(&self) -> u64 {
+        (self.size + 1) * self.entities
+    }
+
+    /// Two four-byte indices for every entity and dense values: `2·4·N + C·N·U`.
+    pub fn seed_sparse(&self) -> u64 {
+        2 * 4 * self.entities + round((self.size * self.entities) as f64 * self.utilisation)
+    }
+
+    /// What the container of this layout holds from the allocator at exact capacity.
+    pub fn bytes(&self, layout: Layout) -> u64 {
+        let (size, entities, live) = (self.size, self.entities, self.live());
+        match layout {
+            // Beside the value its slot; for each slot a generation and the row.
+            Layout::Packed => live * (size + 12),
+            // A generation and a presence bit for each slot, and three levels of words that find a free one.
+            Layout::Slot => live * (size + 4) + presence(live) + free_slots(live),
+            // Beside the value its key.
+            Layout::Sparse => live * (size + 8) + sparse_side(entities, live),
+            // A generation and a presence bit for each index, used or not.
+            Layout::Linear => entities * (size + 4) + presence(entities),
+        }
+    }
+
+    /// The layout with the fewest [`bytes`](Model::bytes); of equals the first in [`Layout::ALL`].
+    pub fn best(&self) -> Layout {
+        self.best_of(&Layout::ALL).unwrap_or(Layout::Packed)
+    }
+
+    /// The same among `layouts` only; of equals the first there. `None` if there are none.
+    ///
+    /// ```
+    /// use phalanx_store::memory::{Layout, Model};
+    ///
+    /// let model = Model::new(4, 1_000, 1.0).unwrap();
+    /// assert_eq!(model.best_of(&[Layout::Sparse, Layout::Linear]), Some(Layout::Linear));
+    /// ```
+    pub fn best_of(&self, layouts: &[Layout]) -> Option<Layout> {
+        layouts.iter().copied().min_by_key(|&layout| self.bytes(layout))
+    }
+}
+
+/// A bit for each of `slots`, in whole words.
+fn presence(slots: u64) -> u64 {
+    8 * slots.div_ceil(64)
+}
+
+/// The words that find a free one of `slots`: a bit for each slot, and twice a bit for each word of the level below.
+fn free_slots(slots: u64) -> u64 {
+    8 * (slots.div_ceil(64) + slots.div_ceil(64 * 64) + slots.div_ceil(64 * 64 * 64))
+}
+
+/// Entries on one page of a sparse side.
+const PAGE: u64 = 4096;
+/// Bytes of an entry: the row and the generation.
+const ENTRY: u64 = 8;
+
+/// What leads from an index to a row when `live` of `entities` indices, evenly spread, have one.
+fn sparse_side(entities: u64, live: u64) -> u64 {
+    if live == 0 {
+        0
+    } else if 4 * live >= entities {
+        // The flat window grows over the whole range while a quarter of it is in use.
+        ENTRY * entities
+    } else {
+        let pages = entities.div_ceil(PAGE);
+        ENTRY * PAGE * pages.min(live) + 8 * pages
+    }
+}
+
+/// To the nearest integer, for what is not negative: `f64::round` needs std.
+fn round(value: f64) -> u64 {
+    (value + 0.5) as u64
+}
