@@ -105,6 +105,9 @@ pub struct Usage {
 /// # drop(values);
 /// ```
 ///
+/// An optimised build may leave out an allocation whose block is never looked at; pass the value
+/// through `std::hint::black_box` where the count matters.
+///
 /// # Panics
 /// If the binary has not installed [`Allocator`](crate::Allocator): all counts would be zero and
 /// every check built on them would pass.
