@@ -221,7 +221,7 @@ fn the_checker_sees_faults() {
 
 #[test]
 fn tests_are_found_under_their_attribute() {
-    let source = "#[test]\nfn plain() {}\n\nfn helper() {}\n#[test]\n#[should_panic(\n    expected = \"x\"\n)]\n/// Doc.\nfn wrapped() {}\n\
+    let source = "#[test]\nfn plain() {}\n\nfn other() {}\n#[test]\n#[should_panic(\n    expected = \"x\"\n)]\n/// Doc.\nfn wrapped() {}\n\
                   // #[test]\nfn commented() {}";
     assert_eq!(tests_in(source), ["plain", "wrapped"]);
 }
