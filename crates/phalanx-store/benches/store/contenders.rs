@@ -76,9 +76,12 @@ contender!(SlotMap(slotmap::SlotMap<slotmap::DefaultKey, Body>), "SlotMap", slot
     s.values_mut().for_each(f)
 });
 // Its value slice is faster to iterate than its `values_mut`, which walks the keys alongside.
-contender!(DenseSlotMap(slotmap::DenseSlotMap<slotmap::DefaultKey, Body>), "DenseSlotMap", slotmap::DefaultKey, |s, f| {
-    s.values_as_mut_slice().iter_mut().for_each(f)
-});
+contender!(
+    DenseSlotMap(slotmap::DenseSlotMap<slotmap::DefaultKey, Body>),
+    "DenseSlotMap",
+    slotmap::DefaultKey,
+    |s, f| { s.values_as_mut_slice().iter_mut().for_each(f) }
+);
 contender!(Thunderdome(thunderdome::Arena<Body>), "thunderdome", thunderdome::Index, |s, f| {
     s.iter_mut().for_each(|(_, b)| f(b))
 });

@@ -26,12 +26,7 @@ const DENSE: &[&str] = &["DenseSlotMap"];
 const SLOTS: &[&str] = &["SlotMap", "thunderdome"];
 const MAP: &[&str] = &["HashMap"];
 
-const fn target(
-    workload: &'static str,
-    ours: &'static str,
-    theirs: &'static [&'static str],
-    bound: Bound,
-) -> Target {
+const fn target(workload: &'static str, ours: &'static str, theirs: &'static [&'static str], bound: Bound) -> Target {
     Target { workload, ours, theirs, bound }
 }
 

@@ -123,6 +123,8 @@ impl<K: Key> Sparse<K> {
         let len = index + 1;
         if (u64::from(live) + 1) * 4 >= u64::from(len) {
             self.window.try_grow(len)?;
+            // All the room is used at once, so that the next keys find their places.
+            let len = crate::generation::at_most_countable(self.window.capacity());
             for i in self.window_len..len {
                 // SAFETY: there is room for `len` entries.
                 unsafe { self.window.at(i).write(VACANT) };
@@ -264,6 +266,8 @@ impl<K: Key> Sparse<K> {
                 }
             }
         }
+        let last = (0..new.window_len).rev().find(|i| !new.entry(*i).is_vacant());
+        new.window_len = last.map_or(0, |i| i + 1);
         // SAFETY: entries at and above `window_len` are not in use.
         unsafe { new.window.try_resize(new.window_len)? };
         Ok(new)
