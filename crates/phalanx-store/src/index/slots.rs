@@ -169,6 +169,11 @@ unsafe impl<K: ?Sized> DenseIndex for Slots<K> {
     }
 
     #[inline(always)]
+    fn mark(key: Handle<K>) -> u32 {
+        key.index()
+    }
+
+    #[inline(always)]
     unsafe fn key(&self, mark: u32) -> Handle<K> {
         // SAFETY: a mark of the container is a slot number below `total`.
         Handle::new(mark, unsafe { (*self.slots.at(mark)).word })
@@ -181,11 +186,12 @@ unsafe impl<K: ?Sized> DenseIndex for Slots<K> {
     }
 
     #[inline(always)]
-    unsafe fn release(&mut self, mark: u32) {
+    unsafe fn release(&mut self, mark: u32) -> bool {
         // SAFETY: a mark of the container is a slot number below `total`.
         unsafe {
             let slot = self.slots.at(mark);
             (*slot).word = generation::released((*slot).word);
+            (*slot).word == RETIRED
         }
     }
 

@@ -303,6 +303,11 @@ unsafe impl<K: Key> DenseIndex for Sparse<K> {
     }
 
     #[inline(always)]
+    fn mark(key: K) -> K {
+        key
+    }
+
+    #[inline(always)]
     unsafe fn key(&self, mark: K) -> K {
         mark
     }
@@ -313,12 +318,13 @@ unsafe impl<K: Key> DenseIndex for Sparse<K> {
     }
 
     #[inline(always)]
-    unsafe fn release(&mut self, mark: K) {
+    unsafe fn release(&mut self, mark: K) -> bool {
         if mark.index() < self.window_len {
             *self.place(mark.index()) = VACANT;
         } else {
             self.vacate(mark.index());
         }
+        false
     }
 
     #[inline(always)]

@@ -116,7 +116,7 @@ impl<K: Key, T> LinearStore<K, T> {
         let word = unsafe { *self.words.at(slot) };
         if is_dead(word) {
             // SAFETY: the slot exists and is vacant, and this vacancy remembers nothing.
-            unsafe { self.occupy(slot, key.generation(), value) };
+            unsafe { self.occupy(slot, 1 << (slot % 64), key.generation(), value) };
             return Ok(None);
         }
         if let Err(stale) = admits(key, word) {

@@ -143,7 +143,7 @@ impl<T, K: ?Sized> SlotStore<T, K> {
         }
         // SAFETY: the store is not full, so a slot is vacant; the words below `slots` are initialised.
         let next = unsafe {
-            let slot = self.vacancy.vacant.lowest(&self.bits, &self.words);
+            let (slot, _) = self.vacancy.vacant.lowest(&self.bits, &self.words);
             Handle::new(slot, generation::generation(*self.words.at(slot)))
         };
         let value = make(next);
@@ -189,9 +189,9 @@ impl<T, K: ?Sized> SlotStore<T, K> {
     unsafe fn commit(&mut self, value: T) -> Handle<K> {
         // SAFETY: not full, so a slot is vacant; it exists, and its word is initialised.
         unsafe {
-            let slot = self.vacancy.vacant.lowest(&self.bits, &self.words);
+            let (slot, bit) = self.vacancy.vacant.lowest(&self.bits, &self.words);
             let generation = generation::generation(*self.words.at(slot));
-            self.occupy(slot, generation, value);
+            self.occupy(slot, bit, generation, value);
             Handle::new(slot, generation)
         }
     }

@@ -189,14 +189,14 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
     ///
     /// # Safety
     ///
-    /// The slot exists and is vacant.
+    /// The slot exists and is vacant, and `bit` is its presence bit.
     #[inline(always)]
-    pub(crate) unsafe fn occupy(&mut self, slot: u32, generation: u32, value: T) {
+    pub(crate) unsafe fn occupy(&mut self, slot: u32, bit: u64, generation: u32, value: T) {
         // SAFETY: a slot that exists has a word, a bit and room for a value.
         unsafe {
             self.values.at(slot).write(value);
             self.words.at(slot).write(generation);
-            *self.bits.at(slot / 64) |= 1 << (slot % 64);
+            *self.bits.at(slot / 64) |= bit;
         }
         self.live += 1;
     }
@@ -360,7 +360,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         let mut from = 0;
         while let Some(slot) = self.occupied_from(from) {
             // SAFETY: occupied there; it exists and is vacant here.
-            unsafe { copy.occupy(slot, *self.words.at(slot), clone(&*self.values.at(slot))) };
+            unsafe { copy.occupy(slot, 1 << (slot % 64), *self.words.at(slot), clone(&*self.values.at(slot))) };
             from = slot + 1;
         }
         Ok(copy)
