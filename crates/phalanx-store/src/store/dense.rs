@@ -455,10 +455,16 @@ forward_store!([X: DenseIndex, T] DenseStore<X, T>, X::Key, T);
 std_traits!([X: DenseIndex, T] DenseStore<X, T>, X::Key, T, DenseCursor<X>);
 
 /// The values of a dense store as slices between its holes.
-#[derive(Clone)]
 pub struct Runs<'a, X: DenseIndex, T> {
     cursor: DenseCursor<'a, X>,
     values: &'a DenseStore<X, T>,
+}
+
+// Written out, because a derive would ask the same of the index and the values.
+impl<X: DenseIndex, T> Clone for Runs<'_, X, T> {
+    fn clone(&self) -> Self {
+        Runs { cursor: self.cursor.clone(), values: self.values }
+    }
 }
 
 impl<'a, X: DenseIndex, T> Iterator for Runs<'a, X, T> {
