@@ -164,6 +164,18 @@ impl<K: Key, T> LinearStore<K, T> {
         self.try_grow(needed)
     }
 
+    /// A copy, as [`Clone`] makes it.
+    ///
+    /// # Errors
+    ///
+    /// If memory for the container cannot be had; what the values themselves allocate is their business.
+    pub fn try_clone(&self) -> Result<Self, AllocError>
+    where
+        T: Clone,
+    {
+        self.try_clone_over(Keyed(PhantomData))
+    }
+
     /// Gives back all room above the highest index that has a value.
     pub fn shrink_to_fit(&mut self) {
         self.slots = self.keys().next_back().map_or(0, |key| key.index() + 1);
@@ -197,7 +209,7 @@ impl<K: Key, T> Default for LinearStore<K, T> {
 impl<K: Key, T: Clone> Clone for LinearStore<K, T> {
     /// The same values under the same keys.
     fn clone(&self) -> Self {
-        self.clone_over(Keyed(PhantomData))
+        infallible(self.try_clone())
     }
 }
 

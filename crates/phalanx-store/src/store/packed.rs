@@ -140,6 +140,18 @@ impl<T, K: ?Sized> PackedStore<T, K> {
         let _ = unsafe { core.try_shrink(core.index.total()) };
     }
 
+    /// A copy, as [`Clone`] makes it.
+    ///
+    /// # Errors
+    ///
+    /// If memory for the container cannot be had; what the values themselves allocate is their business.
+    pub fn try_clone(&self) -> Result<Self, AllocError>
+    where
+        T: Clone,
+    {
+        self.try_clone_over(self.core.index.try_clone()?, self.core.index.total())
+    }
+
     #[inline(always)]
     fn is_full(&self) -> bool {
         let core = &self.core;
@@ -190,7 +202,7 @@ impl<T: Clone, K: ?Sized> Clone for PackedStore<T, K> {
     /// The same values under the same handles, in the same order, with the same future: dead handles are dead in the
     /// copy, and the next handles will be the same.
     fn clone(&self) -> Self {
-        self.clone_over(infallible(self.core.index.try_clone()), self.core.index.total())
+        infallible(self.try_clone())
     }
 }
 

@@ -180,6 +180,18 @@ impl<T, K: ?Sized> SlotStore<T, K> {
         let _ = self.vacancy.free.try_shrink();
     }
 
+    /// A copy, as [`Clone`] makes it.
+    ///
+    /// # Errors
+    ///
+    /// If memory for the container cannot be had; what the values themselves allocate is their business.
+    pub fn try_clone(&self) -> Result<Self, AllocError>
+    where
+        T: Clone,
+    {
+        self.try_clone_over(Minted { free: self.vacancy.free.try_clone()?, kind: PhantomData })
+    }
+
     #[inline(always)]
     fn is_full(&self) -> bool {
         self.vacancy.free.count() == 0 && self.slots == self.room
@@ -238,8 +250,7 @@ impl<T: Clone, K: ?Sized> Clone for SlotStore<T, K> {
     /// The same values under the same handles, with the same future: dead handles are dead in the copy, and the next
     /// handles will be the same.
     fn clone(&self) -> Self {
-        let free = infallible(self.vacancy.free.try_clone());
-        self.clone_over(Minted { free, kind: PhantomData })
+        infallible(self.try_clone())
     }
 }
 

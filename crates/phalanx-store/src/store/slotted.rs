@@ -12,7 +12,6 @@ use super::DisjointError;
 use super::disjoint::disjoint;
 use super::traits::{forward_store, std_traits};
 use crate::cursor::BitCursor;
-use crate::error::infallible;
 use crate::generation::{self, is_dead};
 use crate::iter::{Drain, Emptying, Iter, IterMut, Keys, Values, ValuesMut};
 use crate::memory::Usage;
@@ -322,12 +321,12 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
     }
 
     /// A copy over a copy of the vacancy.
-    pub(crate) fn clone_over(&self, vacancy: V) -> Self
+    pub(crate) fn try_clone_over(&self, vacancy: V) -> Result<Self, AllocError>
     where
         T: Clone,
     {
         let mut copy = SlottedStore::over(vacancy);
-        infallible(copy.try_grow(self.slots));
+        copy.try_grow(self.slots)?;
         // All slots are vacant at first; one is occupied when its value is there. So a panic in a clone leaves a store
         // that drops what it has.
         copy.slots = self.slots;
@@ -346,7 +345,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
             unsafe { copy.occupy(slot, *self.words.at(slot), (*self.values.at(slot)).clone()) };
             from = slot + 1;
         }
-        copy
+        Ok(copy)
     }
 
     /// The bytes that the store holds from the allocator.
