@@ -217,7 +217,7 @@ impl<K: Key, T> Extend<(K, T)> for SparseSet<K, T> {
     /// If a key is stale, as [`insert`](SparseSet::insert).
     fn extend<I: IntoIterator<Item = (K, T)>>(&mut self, pairs: I) {
         let pairs = pairs.into_iter();
-        self.reserve(believed(pairs.size_hint()));
+        let _ = self.try_reserve(believed::<T>(pairs.size_hint()));
         pairs.for_each(|(key, value)| drop(self.insert(key, value)));
     }
 }
