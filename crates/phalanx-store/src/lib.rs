@@ -64,6 +64,8 @@ pub mod iter;
 pub mod memory;
 mod pool;
 pub mod raw;
+#[cfg(feature = "serde")]
+mod serial;
 mod store;
 mod sync;
 

@@ -15,6 +15,8 @@ use crate::error::infallible;
 use crate::generation::{self, MAX_SLOTS, RETIRED, is_dead};
 use crate::memory::Usage;
 use crate::raw::LaneOf;
+#[cfg(feature = "serde")]
+use crate::serial::{self, Census, Refused, State};
 use crate::sync::Counter;
 use crate::{AllocError, Entity};
 use core::fmt;
@@ -468,17 +470,60 @@ impl EntityPool {
     }
 }
 
+#[cfg(feature = "serde")]
+impl EntityPool {
+    /// A pool of slots with these words, whose free slots will be used in this order.
+    pub(crate) fn try_restore(words: &[u32], free: &[u32]) -> Result<Self, Refused> {
+        /// Set in the word of a slot that has come up among the free ones; no word but a retired slot's has it.
+        const SEEN: u32 = 1 << 30;
+        let census = Census::of(words, MAX_SLOTS)?;
+        serial::counted("free slots", free.len(), census.free as usize)?;
+        let mut pool = EntityPool::new();
+        pool.try_grow(words.len() as u32)?;
+        // SAFETY: there is room for so many slots; their words are copied before they are counted.
+        let slots = unsafe {
+            core::ptr::copy_nonoverlapping(words.as_ptr(), pool.words.ptr(), words.len());
+            pool.words.slice_mut(words.len() as u32)
+        };
+        for &slot in free {
+            let what = match slots.get_mut(slot as usize) {
+                None => "is among the free ones and does not exist",
+                Some(word) if State::of(*word) != State::Free => "is among the free ones and is not free",
+                Some(word) if *word & SEEN != 0 => "is among the free ones twice",
+                Some(word) => {
+                    *word |= SEEN;
+                    continue;
+                }
+            };
+            return Err(Refused::Slot { slot, what });
+        }
+        for (&slot, at) in free.iter().rev().zip(0..) {
+            slots[slot as usize] &= !SEEN;
+            // SAFETY: no slot comes twice, so there are no more than slots, for which the stack has room.
+            unsafe { pool.free.at(at).write(slot) };
+        }
+        (pool.slots, pool.free_len, pool.live) = (words.len() as u32, free.len() as u32, census.live);
+        Ok(pool)
+    }
+
+    /// A copy whose reservations are made alive.
+    pub(crate) fn try_flushed(&self) -> Result<Self, AllocError> {
+        let mut copy = self.try_clone()?;
+        copy.try_flush()?;
+        Ok(copy)
+    }
+}
+
 impl Default for EntityPool {
     fn default() -> Self {
         EntityPool::new()
     }
 }
 
-impl Clone for EntityPool {
-    /// The same entities with the same future; what is reserved here is reserved there.
-    fn clone(&self) -> Self {
+impl EntityPool {
+    fn try_clone(&self) -> Result<Self, AllocError> {
         let mut copy = EntityPool::new();
-        infallible(copy.try_grow(self.slots));
+        copy.try_grow(self.slots)?;
         let (words, stack) = (self.words(), self.stack());
         // SAFETY: there is room for so many slots, in both lanes.
         unsafe {
@@ -487,7 +532,14 @@ impl Clone for EntityPool {
         }
         (copy.slots, copy.free_len, copy.live, copy.pending) = (self.slots, self.free_len, self.live, self.pending);
         copy.reserved.raise(self.reserved.now(), u32::MAX);
-        copy
+        Ok(copy)
+    }
+}
+
+impl Clone for EntityPool {
+    /// The same entities with the same future; what is reserved here is reserved there.
+    fn clone(&self) -> Self {
+        infallible(self.try_clone())
     }
 }
 

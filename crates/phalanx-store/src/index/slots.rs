@@ -12,6 +12,8 @@
 
 use crate::generation::{self, RETIRED};
 use crate::raw::{DenseIndex, LaneOf};
+#[cfg(feature = "serde")]
+use crate::serial::{self, Census, Refused, State};
 use crate::{AllocError, Handle};
 use core::fmt;
 use core::marker::PhantomData;
@@ -140,22 +142,46 @@ impl<K: ?Sized> Slots<K> {
         Ok(Slots { slots, total: self.total, free_end: self.free_end, room: self.total, kind: PhantomData })
     }
 
-    /// An index of slots with these words, in the state that the marks describe.
+    /// An index of slots with these words, and the marks of a container that has them in this order: live ones, free
+    /// ones, retired ones. The container has as many positions as there are live slots.
     #[cfg(feature = "serde")]
-    pub(crate) fn try_restore(words: &[u32], marks: &LaneOf<u32>, len: u32, free: u32) -> Result<Self, AllocError> {
+    pub(crate) fn try_restore(words: &[u32], order: &[u32]) -> Result<(Self, LaneOf<u32>), Refused> {
+        /// No position: the slot has not come up in the order.
+        const NOWHERE: u32 = u32::MAX;
+        let Census { live, free } = Census::of(words, <Self as DenseIndex>::MAX)?;
+        serial::counted("slots in the order", order.len(), words.len())?;
         let total = words.len() as u32;
-        let mut index = Slots { total, free_end: len + free, ..Slots::new() };
+        let (mut index, mut marks) = (Self::new(), LaneOf::<u32>::new());
         index.slots.try_grow(total)?;
-        index.room = index.slots.capacity().min(marks.capacity()).min(<Self as DenseIndex>::MAX);
-        for (at, &word) in words.iter().enumerate() {
+        marks.try_grow(total)?;
+        for (&word, at) in words.iter().zip(0..) {
             // SAFETY: below `total`, for which there is room.
-            unsafe { index.slots.at(at as u32).write(Slot { position: 0, word }) };
+            unsafe { index.slots.at(at).write(Slot { position: NOWHERE, word }) };
         }
-        for at in 0..len {
-            // SAFETY: the marks are slot numbers below `total`, by the caller's check.
-            unsafe { index.relocate(*marks.at(at), at) };
+        (index.total, index.free_end) = (total, live + free);
+        index.room = index.slots.capacity().min(marks.capacity()).min(<Self as DenseIndex>::MAX);
+        for (&slot, at) in order.iter().zip(0..) {
+            let Some(&word) = words.get(slot as usize) else {
+                return Err(Refused::Slot { slot, what: "is in the order and does not exist" });
+            };
+            let (part, what) = match at {
+                _ if at < live => (State::Live, "is among the live ones in the order and is not alive"),
+                _ if at < live + free => (State::Free, "is among the free ones in the order and is not free"),
+                _ => (State::Retired, "is among the retired ones in the order and is not retired"),
+            };
+            if State::of(word) != part {
+                return Err(Refused::Slot { slot, what });
+            }
+            // SAFETY: both are below `total`: the slot is initialised, and there is room for the mark.
+            unsafe {
+                let position = &raw mut (*index.slots.at(slot)).position;
+                if position.replace(at) != NOWHERE {
+                    return Err(Refused::Slot { slot, what: "is in the order twice" });
+                }
+                marks.at(at).write(slot);
+            }
         }
-        Ok(index)
+        Ok((index, marks))
     }
 }
 

@@ -7,7 +7,11 @@ use super::{MintingStore, OccupiedEntry, SlottedStore};
 use crate::error::infallible;
 use crate::generation::{self, RETIRED};
 use crate::raw::FreeSlots;
+#[cfg(feature = "serde")]
+use crate::serial::{self, Census, Refused};
 use crate::{AllocError, Handle};
+#[cfg(feature = "serde")]
+use alloc::vec::Vec;
 use core::fmt;
 use core::marker::PhantomData;
 
@@ -178,6 +182,34 @@ impl<T, K: ?Sized> SlotStore<T, K> {
         self.shrink_lanes();
         // What cannot be had smaller stays as it was, which is allowed.
         let _ = self.vacancy.free.try_shrink();
+    }
+
+    /// A store of slots with these words, and these values in the live ones.
+    #[cfg(feature = "serde")]
+    pub(crate) fn try_restore(words: &[u32], values: Vec<T>) -> Result<Self, Refused> {
+        let Census { live, .. } = Census::of(words, generation::MAX_SLOTS)?;
+        serial::counted("values of live slots", values.len(), live as usize)?;
+        let mut store = Self::default();
+        store.try_grow(words.len() as u32)?;
+        let mut values = values.into_iter();
+        for (&word, slot) in words.iter().zip(0_u32..) {
+            let value = if generation::is_dead(word) { None } else { values.next() };
+            // SAFETY: there is room for so many slots. The new one gets its bit and a dead word, vacant and not
+            // remembered, before it is counted; then it is occupied, or remembered as one that was.
+            unsafe {
+                if slot.is_multiple_of(64) {
+                    store.bits.at(slot / 64).write(0);
+                }
+                store.words.at(slot).write(word | generation::DEAD);
+                store.vacancy.free.add_used();
+                store.slots = slot + 1;
+                match value {
+                    Some(value) => store.occupy(slot, word, value),
+                    None => sealed::Sealed::remember(&mut store.vacancy, slot, word),
+                }
+            }
+        }
+        Ok(store)
     }
 
     #[inline(always)]

@@ -263,15 +263,20 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
     }
 
     #[inline]
-    fn presence(&self) -> &[u64] {
+    pub(crate) fn presence(&self) -> &[u64] {
         // SAFETY: so many words of bits are initialised.
         unsafe { self.bits.slice(self.slots.div_ceil(64)) }
     }
 
     #[inline]
-    fn cursor(&self) -> BitCursor<'_, V::Key> {
+    pub(crate) fn words(&self) -> &[u32] {
         // SAFETY: the words below `slots` are initialised.
-        BitCursor::new(self.presence(), unsafe { self.words.slice(self.slots) }, self.live)
+        unsafe { self.words.slice(self.slots) }
+    }
+
+    #[inline]
+    fn cursor(&self) -> BitCursor<'_, V::Key> {
+        BitCursor::new(self.presence(), self.words(), self.live)
     }
 
     /// Keys and values, in order.
@@ -367,8 +372,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         {
             return Err("more slots than room");
         }
-        // SAFETY: the words below `slots` are initialised.
-        let words = unsafe { self.words.slice(self.slots) };
+        let words = self.words();
         let bit = |slot: usize| self.presence()[slot / 64] & 1 << (slot % 64) != 0;
         if words.iter().enumerate().any(|(slot, word)| is_dead(*word) == bit(slot)) {
             return Err("a presence bit that contradicts its generation word");
