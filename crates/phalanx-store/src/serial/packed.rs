@@ -28,6 +28,22 @@ record! {
 ///
 /// A store with holes is saved as [`compact`](PackedStore::compact) would leave it. Its handles and their order are the
 /// same; the next handles are those of the compacted store.
+///
+/// ```
+/// use phalanx_store::PackedStore;
+///
+/// let mut meshes = PackedStore::new();
+/// let [cube, ball] = ["cube", "ball"].map(|name| meshes.insert(name));
+/// meshes.remove(cube);
+/// let saved = serde_json::to_string(&meshes)?;
+/// assert_eq!(saved, r#"{"words":[3,0],"order":[1,0],"values":["ball"]}"#);
+///
+/// let mut loaded: PackedStore<&str> = serde_json::from_str(&saved)?;
+/// assert_eq!(loaded[ball], "ball");
+/// assert!(!loaded.contains(cube));
+/// assert_eq!(loaded.insert("cone"), meshes.insert("cone"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 impl<T: Serialize, K: ?Sized> Serialize for PackedStore<T, K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let compacted;
