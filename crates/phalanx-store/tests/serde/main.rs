@@ -6,6 +6,8 @@
 static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();
 
 #[cfg(not(phalanx_narrow))]
+mod boast;
+#[cfg(not(phalanx_narrow))]
 mod damage;
 #[cfg(not(phalanx_narrow))]
 mod failure;
