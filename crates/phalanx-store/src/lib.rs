@@ -50,7 +50,9 @@
 //! # Features
 //!
 //! `std` (default) only makes the crate link the standard library. `serde` lets every container and handle be serialised
-//! and loaded; bytes from a stranger are refused where they contradict themselves. `derive` adds `derive(Soa)`.
+//! and loaded: the same values under the same handles in the same order, dead handles dead, and the same handles to come.
+//! The `Serialize` impls say in which form, the `Deserialize` impls what is refused and what loading costs. Bytes from a
+//! stranger are an error where they contradict themselves, never a panic. `derive` adds `derive(Soa)`.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 extern crate alloc;
@@ -64,6 +66,8 @@ pub mod iter;
 pub mod memory;
 mod pool;
 pub mod raw;
+#[cfg(feature = "serde")]
+mod serial;
 mod store;
 mod sync;
 
