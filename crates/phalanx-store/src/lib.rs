@@ -6,6 +6,10 @@ extern crate alloc;
 mod entity;
 mod error;
 mod generation;
+pub mod soa;
 
 pub use entity::{Entity, Handle, Key};
 pub use error::AllocError;
+#[cfg(feature = "derive")]
+pub use phalanx_derive::{Flat, Soa};
+pub use soa::{Flat, Soa};
