@@ -206,6 +206,7 @@ mod visible {
 
     /// A row with a secret.
     #[derive(Soa, Debug, Default)]
+    #[allow(unreachable_pub)]
     pub struct Partly {
         /// Seen by all.
         pub open: u8,

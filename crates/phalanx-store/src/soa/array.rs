@@ -10,7 +10,7 @@
 
 use super::block::Block;
 use super::row::{Lanes, LanesMut, Mut, Ref, SoaRow};
-use super::shape::Shape;
+use super::shape::{CloneLanes, Shape};
 use super::slice::{SoaSlice, SoaSliceMut};
 use crate::AllocError;
 use crate::error::infallible;
@@ -339,6 +339,15 @@ impl<T: SoaRow> Soa<T> {
     #[inline]
     pub fn get(&self, index: usize) -> Option<Ref<'_, T>> {
         self.as_slice().get(index)
+    }
+
+    /// A copy of the row at `index`, put together from clones of its fields.
+    #[inline]
+    pub fn get_cloned(&self, index: usize) -> Option<T>
+    where
+        T::Shape: CloneLanes,
+    {
+        self.as_slice().get_cloned(index)
     }
 
     /// The row at `index`, to be changed field by field.

@@ -176,7 +176,7 @@ impl<S: Shape> Block<S> {
         if S::ROW == 0 || capacity == self.capacity {
             return Ok(());
         }
-        if capacity > self.capacity && self.bytes() >= REALLOC_FROM {
+        if capacity > self.capacity && self.is_allocated() && self.bytes() >= REALLOC_FROM {
             return self.try_extend(len, capacity);
         }
         let fresh = Block::<S>::try_with_capacity(capacity)?;

@@ -141,6 +141,14 @@ unsafe impl<R: SoaRow> CloneLanes for Nested<R>
 where
     R::Shape: CloneLanes,
 {
+    #[inline(always)]
+    fn clone_row<'a>(row: Self::Ref<'a>) -> Self::Values
+    where
+        Self: 'a,
+    {
+        R::Shape::clone_row(row)
+    }
+
     #[inline]
     unsafe fn clone_rows<'a>(lanes: Self::Lanes<'a>, ptrs: Self::Ptrs, at: usize)
     where

@@ -6,8 +6,7 @@
 //!   user (or the derive) implements, [`SoaRow`], is safe: whatever it answers, it can only name shapes from here.
 //! - `Ptrs` holds one pointer per lane, in lane order, each aligned for its element. That they point to memory is not
 //!   an invariant of the type; every function that follows them asks for it.
-//! - No function here runs user code, with two exceptions that say so: [`Shape::drop_rows`] and
-//!   [`CloneLanes::clone_rows`].
+//! - No function here runs user code, with exceptions that say so: [`Shape::drop_rows`] and those of [`CloneLanes`].
 #![allow(unsafe_code)]
 
 use super::row::SoaRow;
@@ -197,6 +196,11 @@ pub unsafe trait Shape: sealed::Sealed {
 /// panics, none of them is.
 #[diagnostic::on_unimplemented(message = "not every field of this row is `Clone`")]
 pub unsafe trait CloneLanes: Shape {
+    /// Clones one row.
+    fn clone_row<'a>(row: Self::Ref<'a>) -> Self::Values
+    where
+        Self: 'a;
+
     /// Clones the slices to the rows from `at` on. When a `Clone` panics, what was cloned is dropped again.
     ///
     /// # Safety
@@ -278,6 +282,11 @@ unsafe impl Shape for () {
 
 // SAFETY: there are no rows to clone.
 unsafe impl CloneLanes for () {
+    fn clone_row<'a>((): ())
+    where
+        Self: 'a,
+    {
+    }
     unsafe fn clone_rows<'a>((): (), (): (), _: usize)
     where
         Self: 'a,
@@ -432,6 +441,14 @@ unsafe impl<V> Shape for Leaf<V> {
 
 // SAFETY: `write_clone_of_slice` fills all elements, or drops those it filled and panics.
 unsafe impl<V: Clone> CloneLanes for Leaf<V> {
+    #[inline(always)]
+    fn clone_row<'a>(value: &'a V) -> V
+    where
+        Self: 'a,
+    {
+        value.clone()
+    }
+
     #[inline]
     unsafe fn clone_rows<'a>(lane: &'a [V], ptr: NonNull<V>, at: usize)
     where
@@ -598,6 +615,14 @@ unsafe impl<A: Shape, B: Shape> Shape for (A, B) {
 
 // SAFETY: if the second half panics, its rows are not initialised, and the guard drops those of the first.
 unsafe impl<A: CloneLanes, B: CloneLanes> CloneLanes for (A, B) {
+    #[inline(always)]
+    fn clone_row<'a>((a, b): Self::Ref<'a>) -> Self::Values
+    where
+        Self: 'a,
+    {
+        (A::clone_row(a), B::clone_row(b))
+    }
+
     #[inline]
     unsafe fn clone_rows<'a>((x, y): Self::Lanes<'a>, (a, b): Self::Ptrs, at: usize)
     where

@@ -9,7 +9,7 @@
 
 use super::iter::{Iter, IterMut};
 use super::row::{Lanes, LanesMut, Mut, Ref, SoaRow};
-use super::shape::Shape;
+use super::shape::{CloneLanes, Shape};
 use core::marker::PhantomData;
 use core::ops::{Bound, Range, RangeBounds};
 
@@ -86,6 +86,17 @@ impl<'a, T: SoaRow> SoaSlice<'a, T> {
     pub unsafe fn get_unchecked(&self, index: usize) -> Ref<'a, T> {
         // SAFETY: the row is in use and the array is borrowed for `'a`, by the invariants.
         T::row(unsafe { T::Shape::row(self.ptrs, self.start + index) })
+    }
+
+    /// A copy of the row at `index`, put together from clones of its fields.
+    #[inline]
+    pub fn get_cloned(&self, index: usize) -> Option<T>
+    where
+        T::Shape: CloneLanes,
+    {
+        // SAFETY: below the length, so the row is in use; the array is borrowed for `'a`, by the invariants.
+        let row = (index < self.len).then(|| unsafe { T::Shape::row(self.ptrs, self.start + index) });
+        row.map(|row| T::join(T::Shape::clone_row(row)))
     }
 
     /// A slice per field.
