@@ -145,8 +145,10 @@ impl Row {
         });
         let join = whole("join");
         let lanes = format_ident!("{name}Lanes");
+        let guard = self.drop_guard();
         let ignore = self.fields.is_empty().then(|| quote!(..));
         quote! {
+            #guard
             #[automatically_derived]
             impl #impl_generics #soa::SoaRow for #name #ty_generics #where_clause {
                 type Shape = #shape;
@@ -178,6 +180,22 @@ impl Row {
                     #split_columns
                 }
             }
+        }
+    }
+
+    /// Two implementations that conflict if the struct has a `Drop`: its rows are dropped field by field, so it would
+    /// not be called when it should.
+    fn drop_guard(&self) -> TokenStream {
+        let name = &self.name;
+        let (impl_generics, ty_generics, where_clause) = self.generics.split_for_impl();
+        quote! {
+            const _: () = {
+                trait RowsHaveNoDropOfTheirOwn {}
+                #[allow(drop_bounds)]
+                impl<T: ::core::ops::Drop> RowsHaveNoDropOfTheirOwn for T {}
+                #[automatically_derived]
+                impl #impl_generics RowsHaveNoDropOfTheirOwn for #name #ty_generics #where_clause {}
+            };
         }
     }
 

@@ -21,7 +21,13 @@ struct Inner {
 
 fn row(n: u8) -> Row {
     let half = if n.is_multiple_of(3) { -f32::from(n) } else { f32::from(n) / 2.0 };
-    Row { key: n % 7, text: format!("{n}"), wide: [u64::from(n); 3], none: (), inner: Inner { half, boxed: Box::new(n) } }
+    Row {
+        key: n % 7,
+        text: format!("{n}"),
+        wide: [u64::from(n); 3],
+        none: (),
+        inner: Inner { half, boxed: Box::new(n) },
+    }
 }
 
 fn columns(rows: &[Row]) -> RowColumns {

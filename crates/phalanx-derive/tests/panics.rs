@@ -191,7 +191,8 @@ impl<I: Iterator> Iterator for Liar<I> {
 
 #[test]
 fn a_hint_is_only_a_hint() {
-    let hints = [(0, Some(0)), (usize::MAX, None), (usize::MAX, Some(usize::MAX)), (10, Some(3)), (1, None), (200, None)];
+    let hints =
+        [(0, Some(0)), (usize::MAX, None), (usize::MAX, Some(usize::MAX)), (10, Some(3)), (1, None), (200, None)];
     for hint in hints {
         let mut soa = rows(3);
         soa.extend(Liar((3..100).map(Watched::new), hint));

@@ -162,7 +162,10 @@ fn nested_rows_have_lanes_of_their_own() {
         tuple: TupleColumns(InnerColumns { a: vec![9], b: vec![()] }, vec![1.5]),
     };
     soa.extend_columns(columns).unwrap();
-    assert_eq!(soa.pop(), Some(Outer { first: 7, inner: Inner { a: 8, b: () }, tuple: Tuple(Inner { a: 9, b: () }, 1.5) }));
+    assert_eq!(
+        soa.pop(),
+        Some(Outer { first: 7, inner: Inner { a: 8, b: () }, tuple: Tuple(Inner { a: 9, b: () }, 1.5) })
+    );
 }
 
 #[test]

@@ -121,9 +121,7 @@ impl<S: Shape> Block<S> {
     /// What a block of `capacity` rows is allocated with.
     fn layout(capacity: usize) -> Result<Layout, AllocError> {
         let bytes = Plan::of::<S>(capacity).and_then(|plan| plan.end.checked_add(Self::SLACK));
-        bytes
-            .and_then(|bytes| Layout::from_size_align(bytes, BLOCK_ALIGN).ok())
-            .ok_or(AllocError::CapacityOverflow)
+        bytes.and_then(|bytes| Layout::from_size_align(bytes, BLOCK_ALIGN).ok()).ok_or(AllocError::CapacityOverflow)
     }
 
     /// How far the first lane is from the start of a block.

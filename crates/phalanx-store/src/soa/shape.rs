@@ -456,8 +456,7 @@ unsafe impl<V: Clone> CloneLanes for Leaf<V> {
     {
         // SAFETY: room for `lane.len()` elements that are not part of `lane`, by the caller's promise; memory of
         // `MaybeUninit` needs no initialisation.
-        let room =
-            unsafe { slice::from_raw_parts_mut(ptr.add(at).as_ptr().cast::<MaybeUninit<V>>(), lane.len()) };
+        let room = unsafe { slice::from_raw_parts_mut(ptr.add(at).as_ptr().cast::<MaybeUninit<V>>(), lane.len()) };
         room.write_clone_of_slice(lane);
     }
 }
