@@ -150,6 +150,7 @@ impl Row {
         quote! {
             #guard
             #[automatically_derived]
+            #[allow(clippy::unused_unit)]
             impl #impl_generics #soa::SoaRow for #name #ty_generics #where_clause {
                 type Shape = #shape;
                 type Columns = #columns #ty_generics;

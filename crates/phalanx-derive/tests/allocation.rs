@@ -282,7 +282,7 @@ fn forbidden_patterns_are_never_formed() {
     let row = |n: u32| Choosy {
         reference: ["", "a"][n as usize % 2],
         number: std::num::NonZeroU32::new(n + 1).unwrap(),
-        flag: n % 3 == 0,
+        flag: n.is_multiple_of(3),
         order: n.cmp(&50),
         letter: char::from_u32(n + 65).unwrap(),
     };

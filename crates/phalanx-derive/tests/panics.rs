@@ -1,10 +1,12 @@
 //! Destructors, clones, closures and iterators that panic or lie, at every point where they can.
+#![forbid(unsafe_code)]
 
 mod adversary;
 
 use adversary::{Fuse, Inner, InnerColumns, Token, Tracked, Watched, WatchedColumns};
 use adversary::{assert_settled, call, forget_the_lost, rows, trials, values};
 use phalanx_store::Soa;
+use phalanx_store::soa::{Leaf, SoaRow, Views};
 use std::cmp::Ordering;
 use std::mem;
 
@@ -211,8 +213,6 @@ fn forgotten_iterators_leave_a_whole_array() {
     mem::forget(drain);
     assert_eq!(values(&soa), [0, 1]);
     soa.push(Watched::new(5));
-    mem::forget(soa.iter_mut());
-    mem::forget(soa.iter());
     assert_eq!(values(&soa), [0, 1, 5]);
     mem::forget(soa.into_iter());
     forget_the_lost();
@@ -228,4 +228,94 @@ fn values_without_size_are_dropped_as_often_as_inserted() {
     soa.shrink_to_fit();
     drop(soa);
     assert_settled();
+}
+
+/// A row type written by hand that keeps none of the trait's manners: the parts change places, names are missing, and
+/// taking apart or putting together may panic.
+#[derive(Debug)]
+struct Rude(String, Tracked);
+
+impl<'a> Views<'a> for Rude {
+    type Ref = (&'a Tracked, &'a String);
+    type Mut = &'a mut String;
+    type Lanes = &'a [String];
+    type LanesMut = ();
+}
+
+impl SoaRow for Rude {
+    type Shape = (Leaf<String>, Leaf<Tracked>);
+    type Columns = Vec<String>;
+    const NAME: &'static str = "";
+    const FIELDS: &'static [&'static str] = &[];
+
+    fn split(self) -> (String, Tracked) {
+        call();
+        (self.0 + "!", self.1)
+    }
+    fn join((text, tracked): (String, Tracked)) -> Self {
+        call();
+        Rude(text, tracked)
+    }
+    fn row<'a>((text, tracked): (&'a String, &'a Tracked)) -> (&'a Tracked, &'a String)
+    where
+        Self: 'a,
+    {
+        call();
+        (tracked, text)
+    }
+    fn row_mut<'a>((text, _): (&'a mut String, &'a mut Tracked)) -> &'a mut String
+    where
+        Self: 'a,
+    {
+        text
+    }
+    fn lanes<'a>((texts, _): (&'a [String], &'a [Tracked])) -> &'a [String]
+    where
+        Self: 'a,
+    {
+        texts
+    }
+    fn lanes_mut<'a>(_: (&'a mut [String], &'a mut [Tracked]))
+    where
+        Self: 'a,
+    {
+    }
+    fn split_lanes<'a>(texts: &'a [String]) -> (&'a [String], &'a [Tracked])
+    where
+        Self: 'a,
+    {
+        (texts, &[])
+    }
+    fn split_columns(texts: Vec<String>) -> (Vec<String>, Vec<Tracked>) {
+        (texts, Vec::new())
+    }
+}
+
+#[test]
+fn a_rude_row_type_gets_nonsense_and_never_an_invalid_row() {
+    let mut k = 0;
+    loop {
+        let mut soa: Soa<Rude> = (0..4).map(|n| Rude(n.to_string(), Tracked::new(n))).collect();
+        let whole = adversary::with_call_fuse(k, || {
+            soa.insert(1, Rude("new".into(), Tracked::new(9)));
+            drop(soa.replace(0, Rude("other".into(), Tracked::new(8))));
+            soa.retain(|row| row.0.value != 2);
+            soa.sort_by(|a, b| b.1.cmp(a.1));
+            drop(soa.swap_remove(1));
+            drop(soa.remove(0));
+            drop(soa.drain(..1).next());
+            drop(soa.pop());
+            assert!(soa.extend_columns(vec!["x".into()]).is_err());
+            let texts = vec!["x".to_owned()];
+            assert!(soa.extend_lanes(&texts).is_err());
+        });
+        soa.validate().unwrap();
+        drop(soa);
+        assert_settled();
+        if whole {
+            break;
+        }
+        k += 1;
+    }
+    assert!(k > 10);
 }

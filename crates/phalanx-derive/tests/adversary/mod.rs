@@ -181,3 +181,11 @@ pub(crate) fn forget_the_lost() {
     LIVE.with_borrow_mut(HashSet::clear);
     TOKENS.set(0);
 }
+
+/// Whether `work` came to its end with the `k`-th call panicking.
+pub(crate) fn with_call_fuse(k: usize, work: impl FnOnce()) -> bool {
+    CALL_FUSE.set(Some(k));
+    let outcome = catch_unwind(AssertUnwindSafe(work));
+    assert_eq!(CALL_FUSE.take().is_none(), outcome.is_err(), "a panic was swallowed, or is not ours");
+    outcome.is_ok()
+}

@@ -224,7 +224,8 @@ impl<S: Shape> Block<S> {
         }
         let mut result = Ok(());
         S::layouts(&mut |element| match plan.place(element) {
-            Some(offset) if (self.base.addr().get() + skip + offset) % element.align().max(LANE_ALIGN) == 0 => {}
+            Some(offset)
+                if (self.base.addr().get() + skip + offset).is_multiple_of(element.align().max(LANE_ALIGN)) => {}
             _ if element.size() == 0 => {}
             _ => result = Err("a lane is not aligned"),
         });

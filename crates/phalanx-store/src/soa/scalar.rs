@@ -99,7 +99,7 @@ const fn scalars_in<V: Flat>() -> usize {
 /// ```
 /// use phalanx_store::soa::flat;
 ///
-/// let positions = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]];
+/// let positions = [[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]];
 /// assert_eq!(flat(&positions).iter().sum::<f32>(), 21.0);
 /// ```
 #[inline]

@@ -186,10 +186,10 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// # Errors
     ///
-    /// If memory for the keys cannot be had, or there are 2³² rows or more; the rows are where they were then.
+    /// If memory for the keys cannot be had; the rows are where they were then.
     pub fn try_sort_by_scalar<K: Scalar>(&mut self, mut key: impl FnMut(Ref<'_, T>) -> K) -> Result<(), AllocError> {
         if u32::try_from(self.len).is_err() {
-            return Err(AllocError::CapacityOverflow);
+            return self.sort_keys::<usize, K::Packed>(|row| key(row).pack(0), Ord::cmp);
         }
         let mut order: Vec<K::Packed> = try_vec(self.len)?;
         order.extend(self.iter().zip(0..).map(|(row, at)| key(row).pack(at)));
