@@ -69,6 +69,23 @@ fn many_rows_are_sorted_whole() {
     assert!(soa.iter().map(|row| (*row.key, *row.at)).eq(expected));
 }
 
+#[test]
+fn many_numbers_are_sorted_by_their_digits() {
+    let mut state = 7u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state ^ (state >> 15)
+    };
+    let words: Vec<u32> = (0..3000).map(|_| next()).collect();
+    agrees(&words, Ord::cmp);
+    agrees(&words.iter().map(|word| word & 0x00ff_f800).collect::<Vec<_>>(), Ord::cmp);
+    agrees(&words.iter().map(|word| *word as i32).collect::<Vec<_>>(), Ord::cmp);
+    agrees(&words.iter().map(|word| *word as u8).collect::<Vec<_>>(), Ord::cmp);
+    agrees(&words.iter().map(|word| f32::from_bits(*word)).collect::<Vec<_>>(), f32::total_cmp);
+    agrees(&words.iter().map(|word| i64::from(*word) << 20).collect::<Vec<_>>(), Ord::cmp);
+    agrees(&[5u32; 3000], Ord::cmp);
+}
+
 #[derive(Flat, Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 struct Point {

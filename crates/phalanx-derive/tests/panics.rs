@@ -214,7 +214,7 @@ fn forgotten_iterators_leave_a_whole_array() {
     assert_eq!(values(&soa), [0, 1]);
     soa.push(Watched::new(5));
     assert_eq!(values(&soa), [0, 1, 5]);
-    mem::forget(soa.into_iter());
+    drop(soa);
     forget_the_lost();
 }
 

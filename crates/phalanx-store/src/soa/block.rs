@@ -159,9 +159,11 @@ impl<S: Shape> Block<S> {
     #[cold]
     #[inline(never)]
     pub(super) fn try_grow(&mut self, len: usize, needed: usize) -> Result<(), AllocError> {
-        // The exact need first: an overflow is reported without asking the allocator for anything.
+        // An overflow is reported without asking the allocator for anything; if only the doubled capacity is one, the
+        // need itself is met.
         Self::layout(needed)?;
-        let capacity = self.amortised(needed);
+        let amortised = self.amortised(needed);
+        let capacity = if Self::layout(amortised).is_ok() { amortised } else { needed };
         self.try_resize(len, capacity)
     }
 

@@ -104,7 +104,7 @@ impl<T: SoaRow> Soa<T> {
         }
     }
 
-    /// Appends whole columns, moved in lane by lane.
+    /// Appends whole columns, moved in lane by lane. A row type without fields has no columns, and none are appended.
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {

@@ -5,6 +5,9 @@
 //! - [`Scalar`] is sealed. [`Flat`] is an `unsafe trait`: its contract is what the two casts below rest on.
 #![allow(unsafe_code)]
 
+use super::radix::sort_packed;
+use crate::AllocError;
+use alloc::vec::Vec;
 use core::slice;
 
 mod sealed {
@@ -25,10 +28,14 @@ pub trait Scalar: Copy + sealed::Sealed + 'static {
     /// The row number.
     #[doc(hidden)]
     fn row(packed: Self::Packed) -> u32;
+
+    /// Sorts entries that were packed in the order of their rows.
+    #[doc(hidden)]
+    fn sort(packed: &mut Vec<Self::Packed>) -> Result<(), AllocError>;
 }
 
 macro_rules! scalar {
-    ($($t:ty as $packed:ty, $bits:expr;)*) => { $(
+    ($($t:ty as $packed:ty, $sort:expr, $bits:expr;)*) => { $(
         impl sealed::Sealed for $t {}
         impl Scalar for $t {
             type Packed = $packed;
@@ -42,6 +49,10 @@ macro_rules! scalar {
             fn row(packed: $packed) -> u32 {
                 packed as u32
             }
+            #[inline]
+            fn sort(packed: &mut Vec<$packed>) -> Result<(), AllocError> {
+                $sort(packed)
+            }
         }
         // SAFETY: a scalar is one scalar.
         unsafe impl Flat for $t {
@@ -50,22 +61,28 @@ macro_rules! scalar {
     )* };
 }
 
+/// Numbers of 64 bits have too many digits to be worth counting.
+fn compare_packed(packed: &mut Vec<u128>) -> Result<(), AllocError> {
+    packed.sort_unstable();
+    Ok(())
+}
+
 scalar! {
-    bool as u64, u32::from;
-    char as u64, u32::from;
-    u8 as u64, u32::from;
-    u16 as u64, u32::from;
-    u32 as u64, u32::from;
-    i8 as u64, |v: i8| (i32::from(v) as u32) ^ (1 << 31);
-    i16 as u64, |v: i16| (i32::from(v) as u32) ^ (1 << 31);
-    i32 as u64, |v: i32| (v as u32) ^ (1 << 31);
+    bool as u64, sort_packed, u32::from;
+    char as u64, sort_packed, u32::from;
+    u8 as u64, sort_packed, u32::from;
+    u16 as u64, sort_packed, u32::from;
+    u32 as u64, sort_packed, u32::from;
+    i8 as u64, sort_packed, |v: i8| (i32::from(v) as u32) ^ (1 << 31);
+    i16 as u64, sort_packed, |v: i16| (i32::from(v) as u32) ^ (1 << 31);
+    i32 as u64, sort_packed, |v: i32| (v as u32) ^ (1 << 31);
     // Negative floats order against their bits, the others with them and above.
-    f32 as u64, |v: f32| { let b = v.to_bits(); b ^ (((b as i32 >> 31) as u32) | (1 << 31)) };
-    u64 as u128, u64::from;
-    i64 as u128, |v: i64| (v as u64) ^ (1 << 63);
-    usize as u128, |v: usize| v as u64;
-    isize as u128, |v: isize| (v as i64 as u64) ^ (1 << 63);
-    f64 as u128, |v: f64| { let b = v.to_bits(); b ^ (((b as i64 >> 63) as u64) | (1 << 63)) };
+    f32 as u64, sort_packed, |v: f32| { let b = v.to_bits(); b ^ (((b as i32 >> 31) as u32) | (1 << 31)) };
+    u64 as u128, compare_packed, u64::from;
+    i64 as u128, compare_packed, |v: i64| (v as u64) ^ (1 << 63);
+    usize as u128, compare_packed, |v: usize| v as u64;
+    isize as u128, compare_packed, |v: isize| (v as i64 as u64) ^ (1 << 63);
+    f64 as u128, compare_packed, |v: f64| { let b = v.to_bits(); b ^ (((b as i64 >> 63) as u64) | (1 << 63)) };
 }
 
 /// A value that is nothing but scalars of one type, side by side: a number, an array of them, or a `repr(C)` struct with
