@@ -62,7 +62,7 @@ macro_rules! scalar {
 }
 
 /// Numbers of 64 bits have too many digits to be worth counting.
-fn compare_packed(packed: &mut Vec<u128>) -> Result<(), AllocError> {
+fn compare_packed(packed: &mut [u128]) -> Result<(), AllocError> {
     packed.sort_unstable();
     Ok(())
 }
