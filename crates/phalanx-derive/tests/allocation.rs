@@ -1,7 +1,7 @@
 //! What is asked of the allocator: exact layouts, no empty blocks, nothing changed when it refuses.
 #![allow(unsafe_code)]
 
-use phalanx_store::soa::{LANE_ALIGN, Shape, SoaRow};
+use phalanx_store::soa::{ColumnsError, LANE_ALIGN, Shape, SoaRow};
 use phalanx_store::{AllocError, Soa};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, RefCell};
@@ -135,6 +135,7 @@ fn a_refused_allocation_changes_nothing() {
         refuse_each(full, |soa| soa.try_insert(0, row(1)));
         refuse_each(full, |soa| soa.try_reserve(10));
         refuse_each(full, |soa| soa.try_reserve_exact(10));
+        refuse_each(full, |soa| soa.try_extend((0..5).map(row)));
         let other = RefCell::new(filled(3));
         refuse_each(full, |soa| soa.try_extend_from(&other.borrow()));
         refuse_each(full, |soa| soa.try_append(&mut other.borrow_mut()));
@@ -156,6 +157,24 @@ fn a_refused_allocation_changes_nothing() {
         }
     }
     assert_eq!(HELD.get(), held, "memory was lost");
+}
+
+#[test]
+fn columns_that_find_no_room_change_nothing() {
+    let mut soa = filled(3);
+    soa.shrink_to_fit();
+    let columns = || RowColumns { a: vec![1; 2], b: vec![[1; 3]; 2], c: vec![(); 2], d: vec![1; 2] };
+    let refused = columns();
+    GRANTED.set(Some(0));
+    let result = soa.try_extend_columns(refused);
+    GRANTED.set(None);
+    assert!(matches!(result, Err(ColumnsError::Alloc(AllocError::OutOfMemory { .. }))));
+    let unequal = RowColumns { d: vec![1], ..columns() };
+    let error = ColumnsError::UnequalLengths { first: 2, lane: 3, found: 1, row: "Row" };
+    assert_eq!(soa.try_extend_columns(unequal), Err(error));
+    assert_eq!(soa, filled(3));
+    assert_eq!(soa.try_extend_columns(columns()), Ok(()));
+    assert_eq!(soa.len(), 5);
 }
 
 #[test]

@@ -73,12 +73,15 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// # Errors
     ///
-    /// If memory cannot be had. The rows taken until then have been appended, except the one that found no room, which
-    /// is dropped. What the iterator says about its length is only taken as a hint.
+    /// If memory cannot be had for as many rows as the iterator promises, before any is taken; or later, when it gives
+    /// more than it promised: the rows taken until then have been appended, except the one that found no room, which is
+    /// dropped. A promise that cannot be counted is not believed.
     pub fn try_extend(&mut self, rows: impl IntoIterator<Item = T>) -> Result<(), AllocError> {
         let mut rows = rows.into_iter();
-        // A hint that cannot be met may be a lie: the rows themselves decide.
-        let _ = self.try_reserve(rows.size_hint().0);
+        match self.try_reserve(rows.size_hint().0) {
+            Ok(()) | Err(AllocError::CapacityOverflow) => {}
+            Err(error) => return Err(error),
+        }
         while let Some(row) = rows.next() {
             if self.len == self.capacity() {
                 self.try_reserve(1)?;

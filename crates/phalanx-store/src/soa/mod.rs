@@ -19,6 +19,7 @@ mod bulk;
 mod columns;
 mod iter;
 mod nested;
+mod pair;
 mod radix;
 mod row;
 mod scalar;
