@@ -357,6 +357,24 @@ impl<T: SoaRow> Soa<T> {
     }
 
     /// Several rows at once, to be changed; none if two indices are the same or one is not below the length.
+    ///
+    /// ```
+    /// # #[cfg(feature = "derive")] {
+    /// use phalanx_store::Soa;
+    ///
+    /// #[derive(Soa, Clone, Copy, Debug, PartialEq)]
+    /// struct Point {
+    ///     x: i32,
+    ///     y: i32,
+    /// }
+    ///
+    /// let mut points: Soa<Point> = (0..5).map(|x| Point { x, y: x * x }).collect();
+    /// let [a, b] = points.get_disjoint_mut([4, 0]).unwrap();
+    /// *a.x += *b.y + 10;
+    /// assert_eq!(points.lanes().x, [0, 1, 2, 3, 14]);
+    /// assert!(points.get_disjoint_mut([1, 1]).is_none());
+    /// # }
+    /// ```
     pub fn get_disjoint_mut<const N: usize>(&mut self, indices: [usize; N]) -> Option<[Mut<'_, T>; N]> {
         let distinct = |k: usize| indices[k] < self.len && !indices[..k].contains(&indices[k]);
         if !(0..N).all(distinct) {
@@ -427,6 +445,23 @@ impl<T: SoaRow> Soa<T> {
     }
 
     /// A mutable slice per field, all at once.
+    ///
+    /// ```
+    /// # #[cfg(feature = "derive")] {
+    /// use phalanx_store::Soa;
+    ///
+    /// #[derive(Soa, Clone, Copy, Debug, PartialEq)]
+    /// struct Point {
+    ///     x: i32,
+    ///     y: i32,
+    /// }
+    ///
+    /// let mut points: Soa<Point> = (0..5).map(|x| Point { x, y: x * x }).collect();
+    /// let PointLanesMut { x, y } = points.lanes_mut();
+    /// x.iter_mut().zip(y).for_each(|(x, y)| *x += *y);
+    /// assert_eq!(points.lanes().x, [0, 2, 6, 12, 20]);
+    /// # }
+    /// ```
     #[inline]
     pub fn lanes_mut(&mut self) -> LanesMut<'_, T> {
         self.as_mut_slice().into_lanes()
@@ -458,6 +493,24 @@ impl<T: SoaRow> Soa<T> {
     }
 
     /// The rows of a range, to be changed.
+    ///
+    /// ```
+    /// # #[cfg(feature = "derive")] {
+    /// use phalanx_store::Soa;
+    ///
+    /// #[derive(Soa, Clone, Copy, Debug, PartialEq)]
+    /// struct Point {
+    ///     x: i32,
+    ///     y: i32,
+    /// }
+    ///
+    /// let mut points: Soa<Point> = (0..5).map(|x| Point { x, y: x * x }).collect();
+    /// points.slice_mut(3..).into_lanes().y.fill(-1);
+    /// let (left, right) = points.as_mut_slice().split_at(2);
+    /// left.into_lanes().x.copy_from_slice(&right.lanes().y[..2]);
+    /// assert_eq!(points.lanes().x, [4, -1, 2, 3, 4]);
+    /// # }
+    /// ```
     ///
     /// # Panics
     ///

@@ -154,6 +154,24 @@ impl<T: SoaRow> Soa<T> {
 
     /// Appends clones of the values of whole slices: those of another array, or any others.
     ///
+    /// ```
+    /// # #[cfg(feature = "derive")] {
+    /// use phalanx_store::Soa;
+    ///
+    /// #[derive(Soa, Clone, Copy, Debug, PartialEq)]
+    /// struct Point {
+    ///     x: i32,
+    ///     y: i32,
+    /// }
+    ///
+    /// let mut points: Soa<Point> = (0..5).map(|x| Point { x, y: x * x }).collect();
+    /// points.extend_lanes(PointLanes { x: &[7, 8], y: &[0, 0] }).unwrap();
+    /// let copy = points.clone();
+    /// points.extend_lanes(copy.slice(5..).lanes()).unwrap();
+    /// assert_eq!(points.lanes().x, [0, 1, 2, 3, 4, 7, 8, 7, 8]);
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// If the slices differ in length; nothing was appended then.
@@ -201,6 +219,22 @@ impl<T: SoaRow> Soa<T> {
     }
 
     /// Keeps the rows for which `keep` is true, in their order, and drops the others.
+    ///
+    /// ```
+    /// # #[cfg(feature = "derive")] {
+    /// use phalanx_store::Soa;
+    ///
+    /// #[derive(Soa, Clone, Copy, Debug, PartialEq)]
+    /// struct Point {
+    ///     x: i32,
+    ///     y: i32,
+    /// }
+    ///
+    /// let mut points: Soa<Point> = (0..5).map(|x| Point { x, y: x * x }).collect();
+    /// points.retain(|row| row.y % 2 == 0);
+    /// assert_eq!(points.lanes().x, [0, 2, 4]);
+    /// # }
+    /// ```
     pub fn retain(&mut self, mut keep: impl FnMut(Ref<'_, T>) -> bool) {
         // SAFETY: the row is in use while it is looked at, and only then.
         self.retain_rows(|ptrs, row| keep(T::row(unsafe { T::Shape::row(ptrs, row) })));
@@ -237,6 +271,23 @@ impl<T: SoaRow> Soa<T> {
     /// Removes the rows of a range and gives them out one by one. Those not taken are dropped with the iterator.
     ///
     /// If the iterator is forgotten, its rows and those after the range are lost, and not dropped.
+    ///
+    /// ```
+    /// # #[cfg(feature = "derive")] {
+    /// use phalanx_store::Soa;
+    ///
+    /// #[derive(Soa, Clone, Copy, Debug, PartialEq)]
+    /// struct Point {
+    ///     x: i32,
+    ///     y: i32,
+    /// }
+    ///
+    /// let mut points: Soa<Point> = (0..5).map(|x| Point { x, y: x * x }).collect();
+    /// let taken: Vec<Point> = points.drain(1..3).collect();
+    /// assert_eq!(taken, [Point { x: 1, y: 1 }, Point { x: 2, y: 4 }]);
+    /// assert_eq!(points.lanes().x, [0, 3, 4]);
+    /// # }
+    /// ```
     ///
     /// # Panics
     ///

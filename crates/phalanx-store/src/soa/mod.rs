@@ -1,6 +1,6 @@
 //! Structure of arrays: [`Soa`], an array of structs that keeps each field in a lane of its own.
 //!
-//! `derive(Soa)` (feature `derive`) makes a struct a row type and prints four structs beside it. For `Velocity`:
+//! `derive(Soa)` (feature `derive`) makes a struct a row type and prints five structs beside it. For `Velocity`:
 //!
 //! | struct | a field `x: f32` becomes | from |
 //! |---|---|---|

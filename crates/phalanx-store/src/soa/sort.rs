@@ -109,6 +109,22 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// For a key that is one number, [`sort_by_scalar`](Soa::sort_by_scalar) is faster, and takes floats.
     ///
+    /// ```
+    /// # #[cfg(feature = "derive")] {
+    /// use phalanx_store::Soa;
+    ///
+    /// #[derive(Soa, Clone, Copy, Debug, PartialEq)]
+    /// struct Point {
+    ///     x: i32,
+    ///     y: i32,
+    /// }
+    ///
+    /// let mut points: Soa<Point> = (0..5).map(|x| Point { x, y: x * x }).collect();
+    /// points.sort_by_key(|row| (row.x % 2, -row.y));
+    /// assert_eq!(points.lanes().x, [4, 2, 0, 3, 1]);
+    /// # }
+    /// ```
+    ///
     /// # Panics
     ///
     /// May panic if the keys' order is not total; the rows are where they were then.
