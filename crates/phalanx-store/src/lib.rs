@@ -68,12 +68,16 @@ mod pool;
 pub mod raw;
 #[cfg(feature = "serde")]
 mod serial;
+pub mod soa;
 mod store;
 mod sync;
 
 pub use entity::{Entity, Handle, Key};
 pub use error::AllocError;
+#[cfg(feature = "derive")]
+pub use phalanx_derive::{Flat, Soa};
 pub use pool::{Entities, EntityPool, SlotState};
+pub use soa::{Flat, Soa};
 pub use store::{
     DenseStore, DisjointError, Entry, Keyed, KeyedStore, LinearStore, Minted, MintingStore, OccupiedEntry, PackedStore,
     Rejected, Rejection, Runs, RunsMut, SlotStore, SlottedStore, SparseSet, StaleKey, Store, VacantEntry,
