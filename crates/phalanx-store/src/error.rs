@@ -54,12 +54,10 @@ impl AllocError {
     pub(crate) fn raise(self) -> ! {
         match self {
             AllocError::CapacityOverflow => panic!("{self}"),
-            AllocError::OutOfMemory { bytes, align } => {
-                match core::alloc::Layout::from_size_align(bytes, align) {
-                    Ok(layout) => alloc::alloc::handle_alloc_error(layout),
-                    Err(_) => panic!("{self}"),
-                }
-            }
+            AllocError::OutOfMemory { bytes, align } => match core::alloc::Layout::from_size_align(bytes, align) {
+                Ok(layout) => alloc::alloc::handle_alloc_error(layout),
+                Err(_) => panic!("{self}"),
+            },
         }
     }
 }

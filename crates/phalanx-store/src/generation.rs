@@ -27,17 +27,27 @@ pub(crate) const MAX_SLOTS: u32 = u32::MAX;
 #[cfg(phalanx_narrow)]
 pub(crate) const MAX_SLOTS: u32 = 1 << 10;
 
-/// The word of a slot after its occupant of `generation` was released.
+/// Whether there can be so many slots.
+#[inline(always)]
+#[allow(clippy::absurd_extreme_comparisons)] // Not absurd in the narrow build.
+pub(crate) const fn countable(slots: u32) -> bool {
+    slots <= MAX_SLOTS
+}
+
+/// As many of these slots as there can be.
+#[inline(always)]
+pub(crate) const fn at_most_countable(slots: u32) -> u32 {
+    if countable(slots) { slots } else { MAX_SLOTS }
+}
+
+/// The word of a slot that has used all its generations.
+pub(crate) const RETIRED: u32 = u32::MAX;
+
+/// The word of a slot after its occupant of `generation` was released: dead, with the next generation, or retired.
 #[inline(always)]
 pub(crate) const fn released(generation: u32) -> u32 {
     debug_assert!(generation <= MAX_GENERATION);
-    if generation == MAX_GENERATION { DEAD | MAX_GENERATION } else { DEAD | (generation + 1) }
-}
-
-/// Whether the slot whose occupant of `generation` is being released will never be used again.
-#[inline(always)]
-pub(crate) const fn retires(generation: u32) -> bool {
-    generation == MAX_GENERATION
+    if generation == MAX_GENERATION { RETIRED } else { DEAD | (generation + 1) }
 }
 
 /// The generation in a word, dead or alive: of the occupant, or of the next one.
@@ -54,7 +64,7 @@ pub(crate) const fn is_dead(word: u32) -> bool {
 
 const _: () = {
     assert!(generation(released(0)) == 1 && is_dead(released(0)));
-    assert!(!retires(0) && retires(MAX_GENERATION));
-    assert!(released(MAX_GENERATION) & DEAD != 0);
+    assert!(is_dead(released(MAX_GENERATION - 1)) && released(MAX_GENERATION - 1) != RETIRED);
+    assert!(is_dead(RETIRED) && released(MAX_GENERATION) == RETIRED);
     assert!(MAX_GENERATION < 1 << 30);
 };

@@ -1,0 +1,7 @@
+//! The two indices of dense stores: [`Slots`] mints handles, [`Sparse`] follows keys that were made elsewhere.
+
+mod slots;
+mod sparse;
+
+pub use slots::Slots;
+pub use sparse::Sparse;

@@ -1,0 +1,384 @@
+//! The index of keys that were made elsewhere: a flat window over the low indices, pages beyond it.
+//!
+//! # Representation
+//!
+//! The entry of index `i` is `window[i]` for `i < window_len`, otherwise entry `i % 4096` of a page that hangs, by
+//! `i / 4096`, from a branch of 512 pages. Pages and branches exist while an entry of theirs is occupied. An entry below
+//! `window_len` is never in a page.
+//!
+//! The window grows to a new index while at least a quarter of it would be occupied (counting all keys, so that its size
+//! is bounded by theirs); otherwise the entry goes to a page. So a dense set pays 8 bytes an index and one comparison,
+//! and one key far away costs a page, a branch and at most 16 KiB of root.
+//!
+//! A vacant entry has the word [`RETIRED`], which no key's generation equals.
+#![allow(unsafe_code)]
+
+use crate::generation::{DEAD, MAX_SLOTS, RETIRED};
+use crate::raw::{DenseIndex, LaneOf};
+use crate::{AllocError, Key};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::alloc::Layout;
+use core::fmt;
+use core::marker::PhantomData;
+
+/// Where a key leads, and the generation that it must have.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+pub(crate) struct Entry {
+    pub(crate) position: u32,
+    pub(crate) word: u32,
+}
+
+const VACANT: Entry = Entry { position: 0, word: RETIRED };
+
+impl Entry {
+    pub(crate) fn is_vacant(self) -> bool {
+        self.word == RETIRED
+    }
+}
+
+/// Entries in a page.
+const PAGE: usize = 4096;
+/// Pages in a branch.
+const BRANCH: usize = 512;
+
+type Page = [Entry; PAGE];
+
+/// 512 pages, how many of each one's entries are occupied, and how many pages there are.
+struct Branch {
+    pages: [Option<Box<Page>>; BRANCH],
+    occupied: [u16; BRANCH],
+    count: u16,
+}
+
+const _: () = assert!(size_of::<Entry>() == 8 && PAGE <= u16::MAX as usize && size_of::<Page>() == 32 << 10);
+
+fn split(index: u32) -> (usize, usize, usize) {
+    let page = index as usize / PAGE;
+    (page / BRANCH, page % BRANCH, index as usize % PAGE)
+}
+
+/// The index of a [`SparseSet`](crate::SparseSet).
+pub struct Sparse<K> {
+    window: LaneOf<Entry>,
+    window_len: u32,
+    root: Vec<Option<Box<Branch>>>,
+    branches: u32,
+    pages: u32,
+    keys: PhantomData<fn() -> K>,
+}
+
+impl<K: Key> Sparse<K> {
+    pub(crate) const fn new() -> Sparse<K> {
+        Sparse { window: LaneOf::new(), window_len: 0, root: Vec::new(), branches: 0, pages: 0, keys: PhantomData }
+    }
+
+    /// The entry of an index.
+    #[inline(always)]
+    pub(crate) fn entry(&self, index: u32) -> Entry {
+        if index < self.window_len {
+            // SAFETY: `window_len` entries are initialised.
+            unsafe { *self.window.at(index) }
+        } else {
+            self.entry_in_page(index)
+        }
+    }
+
+    #[inline]
+    fn entry_in_page(&self, index: u32) -> Entry {
+        let (branch, page, at) = split(index);
+        match self.root.get(branch) {
+            Some(Some(branch)) => branch.pages[page].as_ref().map_or(VACANT, |p| p[at]),
+            _ => VACANT,
+        }
+    }
+
+    /// The place of an index that [`try_prepare`](Sparse::try_prepare) has made.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such place: the caller's bookkeeping is wrong.
+    #[inline(always)]
+    fn place(&mut self, index: u32) -> &mut Entry {
+        if index < self.window_len {
+            // SAFETY: `window_len` entries are initialised, and `self` is borrowed exclusively.
+            unsafe { &mut *self.window.at(index) }
+        } else {
+            let (branch, page, at) = split(index);
+            let page = self.root[branch].as_mut().and_then(|b| b.pages[page].as_mut());
+            &mut page.expect("a key in use has a page")[at]
+        }
+    }
+
+    /// Makes a place for `index`, in a set that has `live` keys without it. The place must be
+    /// [linked](Sparse::link) next.
+    #[inline(always)]
+    pub(crate) fn try_prepare(&mut self, index: u32, live: u32) -> Result<(), AllocError> {
+        if index < self.window_len { Ok(()) } else { self.try_prepare_slow(index, live) }
+    }
+
+    #[cold]
+    fn try_prepare_slow(&mut self, index: u32, live: u32) -> Result<(), AllocError> {
+        let len = index + 1;
+        if (u64::from(live) + 1) * 4 >= u64::from(len) {
+            self.window.try_grow(len)?;
+            for i in self.window_len..len {
+                // SAFETY: there is room for `len` entries.
+                unsafe { self.window.at(i).write(VACANT) };
+            }
+            let old = core::mem::replace(&mut self.window_len, len);
+            self.absorb(old..len);
+            return Ok(());
+        }
+        let (branch, page, _) = split(index);
+        if self.root.len() <= branch {
+            let more = branch + 1 - self.root.len();
+            // Its own arithmetic cannot overflow: there are at most 2048 branches.
+            let bytes = (branch + 1) * size_of::<usize>();
+            let refused = AllocError::OutOfMemory { bytes, align: align_of::<usize>() };
+            self.root.try_reserve_exact(more).map_err(|_| refused)?;
+        }
+        // Both blocks are had before anything is changed.
+        let present = self.root.get(branch).and_then(|b| b.as_ref());
+        let new_branch = match present {
+            Some(_) => None,
+            None => Some(try_boxed::<Branch>(|b| {
+                // SAFETY: `b` is a block for a branch: each field is written in its place.
+                unsafe {
+                    let pages = (&raw mut (*b).pages).cast::<Option<Box<Page>>>();
+                    (0..BRANCH).for_each(|i| pages.add(i).write(None));
+                    (&raw mut (*b).occupied).write([0; BRANCH]);
+                    (&raw mut (*b).count).write(0);
+                }
+            })?),
+        };
+        let new_page = match present.is_some_and(|b| b.pages[page].is_some()) {
+            true => None,
+            false => Some(try_boxed::<Page>(|p| {
+                let entries = p.cast::<Entry>();
+                // SAFETY: `p` is a block for a page: every entry is written in its place.
+                (0..PAGE).for_each(|i| unsafe { entries.add(i).write(VACANT) });
+            })?),
+        };
+        if self.root.len() <= branch {
+            self.root.resize_with(branch + 1, || None);
+        }
+        if let Some(new) = new_branch {
+            self.root[branch] = Some(new);
+            self.branches += 1;
+        }
+        if let (Some(new), Some(branch)) = (new_page, &mut self.root[branch]) {
+            branch.pages[page] = Some(new);
+            branch.count += 1;
+            self.pages += 1;
+        }
+        Ok(())
+    }
+
+    /// Moves the entries of these indices, which the window has just reached, out of the pages.
+    fn absorb(&mut self, indices: core::ops::Range<u32>) {
+        let mut index = indices.start;
+        while self.pages > 0 && index < indices.end {
+            let (branch, page, at) = split(index);
+            // The next index that is in another page.
+            let next = (index - at as u32).saturating_add(PAGE as u32).min(indices.end);
+            let occupied = self.root.get(branch).and_then(|b| b.as_ref()).map_or(0, |b| b.occupied[page]);
+            if occupied > 0 {
+                for i in index..next {
+                    let entry = self.entry_in_page(i);
+                    if !entry.is_vacant() {
+                        // SAFETY: the window has been made that long.
+                        unsafe { self.window.at(i).write(entry) };
+                        self.vacate(i);
+                    }
+                }
+            }
+            index = next;
+        }
+    }
+
+    /// Takes an occupied entry out of its page, and the page and the branch with it when nothing is left in them.
+    fn vacate(&mut self, index: u32) {
+        let (at_root, page, at) = split(index);
+        let Some(branch) = &mut self.root[at_root] else { return };
+        if let Some(page) = &mut branch.pages[page] {
+            page[at] = VACANT;
+        }
+        branch.occupied[page] -= 1;
+        if branch.occupied[page] > 0 {
+            return;
+        }
+        branch.pages[page] = None;
+        branch.count -= 1;
+        self.pages -= 1;
+        if branch.count == 0 {
+            self.root[at_root] = None;
+            self.branches -= 1;
+            while let Some(None) = self.root.last() {
+                self.root.pop();
+            }
+            if self.root.is_empty() {
+                self.root = Vec::new();
+            }
+        }
+    }
+
+    /// Occupies a vacant entry, whose place was made before.
+    #[inline(always)]
+    pub(crate) fn link(&mut self, key: K, position: u32) {
+        let index = key.index();
+        *self.place(index) = Entry { position, word: key.generation() };
+        if index >= self.window_len {
+            let (branch, page, _) = split(index);
+            if let Some(branch) = &mut self.root[branch] {
+                branch.occupied[page] += 1;
+            }
+        }
+    }
+
+    /// Hands an occupied entry over to a key of the same index and another generation.
+    pub(crate) fn rename(&mut self, key: K) {
+        self.place(key.index()).word = key.generation();
+    }
+
+    /// The smallest index of the same content, built anew.
+    pub(crate) fn try_compacted(&self) -> Result<Self, AllocError> {
+        let mut new = Sparse::new();
+        let mut live = 0;
+        let mut adopt = |index: u32, entry: Entry| {
+            if !entry.is_vacant() {
+                new.try_prepare(index, live)?;
+                new.link(K::from_parts(index, entry.word), entry.position);
+                live += 1;
+            }
+            Ok(())
+        };
+        for index in 0..self.window_len {
+            adopt(index, self.entry(index))?;
+        }
+        for (b, branch) in self.root.iter().enumerate() {
+            for (p, page) in branch.iter().flat_map(|b| b.pages.iter().enumerate()) {
+                for (at, entry) in page.iter().flat_map(|page| page.iter().enumerate()) {
+                    adopt(((b * BRANCH + p) * PAGE + at) as u32, *entry)?;
+                }
+            }
+        }
+        // SAFETY: entries at and above `window_len` are not in use.
+        unsafe { new.window.try_resize(new.window_len)? };
+        Ok(new)
+    }
+}
+
+/// A box whose content `init` writes in its place, so that no large value crosses the stack.
+fn try_boxed<T>(init: impl FnOnce(*mut T)) -> Result<Box<T>, AllocError> {
+    const { assert!(size_of::<T>() > 0) };
+    let layout = Layout::new::<T>();
+    // SAFETY: the size is not zero.
+    let block = unsafe { alloc::alloc::alloc(layout) }.cast::<T>();
+    if block.is_null() {
+        return Err(AllocError::of(layout));
+    }
+    init(block);
+    // SAFETY: allocated by the global allocator with the layout of `T`, and initialised: every caller writes all of it,
+    // and none of them can panic on the way.
+    Ok(unsafe { Box::from_raw(block) })
+}
+
+// SAFETY: a position is returned only for a key whose generation equals the word of its index's entry, so for an entry
+// that is occupied; there it is what `link` or `relocate` stored last.
+unsafe impl<K: Key> DenseIndex for Sparse<K> {
+    type Key = K;
+    type Mark = K;
+    const MAX: u32 = MAX_SLOTS;
+
+    #[inline(always)]
+    fn position(&self, key: K) -> Option<u32> {
+        let entry = self.entry(key.index());
+        (entry.word == key.generation()).then_some(entry.position)
+    }
+
+    #[inline(always)]
+    unsafe fn key(&self, mark: K) -> K {
+        mark
+    }
+
+    #[inline(always)]
+    unsafe fn relocate(&mut self, mark: K, position: u32) {
+        self.place(mark.index()).position = position;
+    }
+
+    #[inline(always)]
+    unsafe fn release(&mut self, mark: K) {
+        if mark.index() < self.window_len {
+            *self.place(mark.index()) = VACANT;
+        } else {
+            self.vacate(mark.index());
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn settle(&mut self, _: &mut LaneOf<K>, _: u32) {}
+
+    fn bytes(&self) -> usize {
+        self.window.bytes()
+            + self.root.capacity() * size_of::<Option<Box<Branch>>>()
+            + self.branches as usize * size_of::<Branch>()
+            + self.pages as usize * size_of::<Page>()
+    }
+
+    /// Checks the counts, and that nothing is in a page that belongs in the window.
+    unsafe fn validate(&self, _: &LaneOf<K>, _: u32, live: u32) -> Result<(), &'static str> {
+        let mut occupied = (0..self.window_len).filter(|i| !self.entry(*i).is_vacant()).count() as u32;
+        let (mut branches, mut pages) = (0, 0);
+        for (b, branch) in self.root.iter().enumerate() {
+            let Some(branch) = branch else { continue };
+            branches += 1;
+            let mut count = 0;
+            for (p, page) in branch.pages.iter().enumerate() {
+                let used = page.iter().flat_map(|page| page.iter()).filter(|e| !e.is_vacant()).count();
+                if used != branch.occupied[p] as usize || (used == 0) != page.is_none() {
+                    return Err("a page whose occupied entries are miscounted");
+                }
+                let first = ((b * BRANCH + p) * PAGE) as u32;
+                if (first..self.window_len.max(first)).take(PAGE).any(|i| !self.entry_in_page(i).is_vacant()) {
+                    return Err("an entry in a page below the window's end");
+                }
+                count += u16::from(page.is_some());
+                occupied += used as u32;
+            }
+            if count == 0 || count != branch.count {
+                return Err("a branch whose pages are miscounted");
+            }
+            pages += u32::from(count);
+        }
+        if branches != self.branches || pages != self.pages || matches!(self.root.last(), Some(None)) {
+            return Err("branches or pages miscounted");
+        }
+        if occupied != live {
+            return Err("the index has other keys than the container");
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn hole(mark: K) -> K {
+        K::from_parts(mark.index(), mark.generation() | DEAD)
+    }
+
+    #[inline(always)]
+    fn is_hole(mark: K) -> bool {
+        mark.generation() & DEAD != 0
+    }
+
+    #[inline(always)]
+    fn filled(mark: K) -> K {
+        K::from_parts(mark.index(), mark.generation() & !DEAD)
+    }
+}
+
+impl<K> fmt::Debug for Sparse<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sparse(window of {}, {} pages)", self.window_len, self.pages)
+    }
+}

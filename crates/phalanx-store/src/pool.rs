@@ -1,0 +1,531 @@
+//! [`EntityPool`]: who is alive.
+//!
+//! # Representation
+//!
+//! `words[0..slots]` are initialised: the generation of a slot, with the dead bit while nobody lives there.
+//! `free[0..free_len]` is the stack of slots to be used again; it has as much room as there are slots, so that releasing
+//! cannot fail. A dead slot that is not on the stack is retired.
+//!
+//! Reservations through a shared reference only count: the `k`-th takes the `k`-th slot from the top of the stack, or,
+//! past its end, the index `slots + pending + k - free_len`. The next operation through an exclusive reference settles
+//! them. `pending` counts reserved indices at and above `slots` that could not be made real without memory.
+#![allow(unsafe_code)]
+
+use crate::error::infallible;
+use crate::generation::{self, MAX_SLOTS, RETIRED, is_dead};
+use crate::memory::Usage;
+use crate::raw::LaneOf;
+use crate::sync::Counter;
+use crate::{AllocError, Entity};
+use core::fmt;
+use core::iter::FusedIterator;
+use core::ops::Range;
+
+/// Makes entities, and knows which of them are alive.
+///
+/// A slot that is released is used again, the last one first, under the next generation, so that the old entity stays
+/// dead. A slot that has used all its 2³⁰ generations is retired. 8 bytes a slot.
+///
+/// ```
+/// use phalanx_store::EntityPool;
+///
+/// let mut pool = EntityPool::new();
+/// let [a, b] = [pool.alloc(), pool.alloc()];
+/// assert!(pool.release(a));
+/// assert!(!pool.release(a));
+/// let c = pool.alloc();
+/// assert_eq!((c.index(), c.generation()), (a.index(), 1));
+/// assert!(!pool.contains(a) && pool.contains(b) && pool.contains(c));
+/// ```
+pub struct EntityPool {
+    words: LaneOf<u32>,
+    free: LaneOf<u32>,
+    slots: u32,
+    free_len: u32,
+    live: u32,
+    room: u32,
+    pending: u32,
+    reserved: Counter,
+}
+
+/// What a slot of an [`EntityPool`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotState {
+    /// An entity of this generation lives there.
+    Alive {
+        /// Its generation.
+        generation: u32,
+    },
+    /// It will be used again.
+    Free {
+        /// The generation that its next entity will have.
+        generation: u32,
+        /// The slot that will be used after it, if there is one.
+        next: Option<u32>,
+    },
+    /// It has used all its generations.
+    Retired,
+}
+
+impl EntityPool {
+    /// An empty pool, which allocates nothing.
+    #[cfg(not(loom))]
+    pub const fn new() -> EntityPool {
+        EntityPool {
+            words: LaneOf::new(),
+            free: LaneOf::new(),
+            slots: 0,
+            free_len: 0,
+            live: 0,
+            room: 0,
+            pending: 0,
+            reserved: Counter::new(),
+        }
+    }
+
+    /// An empty pool, which allocates nothing. Not a constant in this build: the model checker's words are not.
+    #[cfg(loom)]
+    pub fn new() -> EntityPool {
+        let (words, free, reserved) = (LaneOf::new(), LaneOf::new(), Counter::new());
+        EntityPool { words, free, slots: 0, free_len: 0, live: 0, room: 0, pending: 0, reserved }
+    }
+
+    /// An empty pool with room for `capacity` entities.
+    pub fn with_capacity(capacity: usize) -> EntityPool {
+        let mut pool = EntityPool::new();
+        pool.reserve(capacity);
+        pool
+    }
+
+    /// How many entities are alive.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.live as usize
+    }
+
+    /// Whether none is.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.live == 0
+    }
+
+    /// How many slots there are, alive, free and retired.
+    #[inline]
+    pub fn slot_count(&self) -> usize {
+        self.slots as usize
+    }
+
+    /// How many slots there is room for.
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        self.room as usize
+    }
+
+    /// Whether the entity is alive.
+    #[inline]
+    pub fn contains(&self, entity: Entity) -> bool {
+        // SAFETY: the words below `slots` are initialised. A dead word has a bit that no entity's generation has.
+        entity.index() < self.slots && unsafe { *self.words.at(entity.index()) } == entity.generation()
+    }
+
+    /// The entity that is alive in this slot.
+    #[inline]
+    pub fn at(&self, index: u32) -> Option<Entity> {
+        let word = *self.words().get(index as usize)?;
+        (!is_dead(word)).then(|| Entity::new(index, word))
+    }
+
+    /// Makes an entity.
+    #[inline]
+    pub fn alloc(&mut self) -> Entity {
+        infallible(self.try_alloc())
+    }
+
+    /// Makes an entity.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had, or all indices are used up; nothing changed.
+    #[inline]
+    pub fn try_alloc(&mut self) -> Result<Entity, AllocError> {
+        if self.reserved.get() | self.pending != 0 {
+            self.try_flush()?;
+        }
+        if self.free_len > 0 {
+            self.free_len -= 1;
+            self.live += 1;
+            // SAFETY: the stack holds slots that exist.
+            unsafe {
+                let index = *self.free.at(self.free_len);
+                let generation = generation::generation(*self.words.at(index));
+                self.words.at(index).write(generation);
+                return Ok(Entity::new(index, generation));
+            }
+        }
+        if self.slots == self.room {
+            self.try_grow(1)?;
+        }
+        let index = self.slots;
+        // SAFETY: there is room for one more word.
+        unsafe { self.words.at(index).write(0) };
+        self.slots += 1;
+        self.live += 1;
+        Ok(Entity::new(index, 0))
+    }
+
+    /// Makes `count` entities at once: those that as many calls of [`alloc`](EntityPool::alloc) would make, in that
+    /// order. They are all alive when this returns, whether or not they are looked at.
+    ///
+    /// ```
+    /// use phalanx_store::EntityPool;
+    ///
+    /// let mut pool = EntityPool::new();
+    /// let army: Vec<_> = pool.alloc_many(1000).collect();
+    /// assert_eq!(pool.release_many(army.iter().copied()), 1000);
+    /// ```
+    pub fn alloc_many(&mut self, count: usize) -> Entities<'_> {
+        infallible(self.try_alloc_many(count))
+    }
+
+    /// As [`alloc_many`](EntityPool::alloc_many).
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had, or there are not so many indices; nothing changed.
+    pub fn try_alloc_many(&mut self, count: usize) -> Result<Entities<'_>, AllocError> {
+        let count = u32::try_from(count).map_err(|_| AllocError::CapacityOverflow)?;
+        if self.reserved.get() | self.pending != 0 {
+            self.try_flush()?;
+        }
+        let recycled = count.min(self.free_len);
+        self.try_grow(count - recycled)?;
+        self.revive(recycled);
+        Ok(self.append(count - recycled, recycled))
+    }
+
+    /// Makes the top `count` slots of the stack alive.
+    fn revive(&mut self, count: u32) {
+        for at in self.free_len - count..self.free_len {
+            // SAFETY: the stack holds slots that exist.
+            unsafe {
+                let word = self.words.at(*self.free.at(at));
+                word.write(generation::generation(*word));
+            }
+        }
+        self.free_len -= count;
+        self.live += count;
+    }
+
+    /// Makes `fresh` new slots alive, for which there is room, and lists them after the `recycled` ones that were just
+    /// taken from the stack.
+    fn append(&mut self, fresh: u32, recycled: u32) -> Entities<'_> {
+        let start = self.slots;
+        for index in start..start + fresh {
+            // SAFETY: there is room for so many words.
+            unsafe { self.words.at(index).write(0) };
+        }
+        self.slots += fresh;
+        self.live += fresh;
+        let recycled = self.free_len..self.free_len + recycled;
+        Entities { pool: self, recycled, fresh: start..start + fresh }
+    }
+
+    /// Ends an entity. Whether it was alive. Never allocates.
+    #[inline]
+    pub fn release(&mut self, entity: Entity) -> bool {
+        if !self.contains(entity) {
+            return false;
+        }
+        if self.reserved.get() != 0 {
+            self.settle();
+        }
+        let word = generation::released(entity.generation());
+        // SAFETY: the entity's slot exists; the stack has room for all slots, and this one was not on it.
+        unsafe {
+            self.words.at(entity.index()).write(word);
+            if word != RETIRED {
+                self.free.at(self.free_len).write(entity.index());
+                self.free_len += 1;
+            }
+        }
+        self.live -= 1;
+        true
+    }
+
+    /// Ends entities, in order. How many of them were alive; an entity that comes twice counts once.
+    pub fn release_many(&mut self, entities: impl IntoIterator<Item = Entity>) -> usize {
+        entities.into_iter().filter(|entity| self.release(*entity)).count()
+    }
+
+    /// Ends all entities. Reservations are flushed first, which may allocate. The lowest slots will be used first.
+    pub fn clear(&mut self) {
+        infallible(self.try_flush().map(drop));
+        self.free_len = 0;
+        for index in (0..self.slots).rev() {
+            // SAFETY: the slot exists; the stack has room for all slots and was emptied, so each comes to it once.
+            unsafe {
+                let word = self.words.at(index);
+                if !is_dead(*word) {
+                    word.write(generation::released(*word));
+                }
+                if *word != RETIRED {
+                    self.free.at(self.free_len).write(index);
+                    self.free_len += 1;
+                }
+            }
+        }
+        self.live = 0;
+    }
+
+    /// Reserves an entity through a shared reference, from any thread, without a lock. It becomes alive with the next
+    /// [`flush`](EntityPool::flush); until then it is not contained and cannot be released.
+    ///
+    /// ```
+    /// use phalanx_store::EntityPool;
+    ///
+    /// let mut pool = EntityPool::new();
+    /// let reserved = std::thread::scope(|s| s.spawn(|| pool.reserve_entity()).join().unwrap());
+    /// assert!(!pool.contains(reserved));
+    /// assert!(pool.flush().eq([reserved]));
+    /// assert!(pool.contains(reserved));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If all indices are used up.
+    pub fn reserve_entity(&self) -> Entity {
+        infallible(self.try_reserve_entity())
+    }
+
+    /// As [`reserve_entity`](EntityPool::reserve_entity).
+    ///
+    /// # Errors
+    ///
+    /// If all indices are used up.
+    pub fn try_reserve_entity(&self) -> Result<Entity, AllocError> {
+        let limit = self.free_len.saturating_add(MAX_SLOTS - self.slots - self.pending);
+        let k = self.reserved.raise(1, limit).ok_or(AllocError::CapacityOverflow)?;
+        if k < self.free_len {
+            // SAFETY: the stack holds slots that exist, and does not change while the pool is shared.
+            return Ok(unsafe {
+                let index = *self.free.at(self.free_len - 1 - k);
+                Entity::new(index, generation::generation(*self.words.at(index)))
+            });
+        }
+        Ok(Entity::new(self.slots + self.pending + (k - self.free_len), 0))
+    }
+
+    /// Makes reserved entities alive and returns them: those in recycled slots first, then those in new ones, each in
+    /// the order of their reservation.
+    ///
+    /// [`alloc`](EntityPool::alloc) and [`clear`](EntityPool::clear) do this first, too; and
+    /// [`release`](EntityPool::release) makes those alive that need no memory.
+    pub fn flush(&mut self) -> Entities<'_> {
+        infallible(self.try_flush())
+    }
+
+    /// As [`flush`](EntityPool::flush).
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had; the reservations stand.
+    pub fn try_flush(&mut self) -> Result<Entities<'_>, AllocError> {
+        let reserved = self.reserved.get();
+        let recycled = reserved.min(self.free_len);
+        let fresh = self.pending + (reserved - recycled);
+        self.try_grow(fresh)?;
+        self.revive(recycled);
+        self.reserved.reset();
+        self.pending = 0;
+        Ok(self.append(fresh, recycled))
+    }
+
+    /// Settles what reservations there are as far as no memory is needed, so that the stack may change.
+    #[cold]
+    fn settle(&mut self) {
+        let reserved = self.reserved.get();
+        let recycled = reserved.min(self.free_len);
+        self.revive(recycled);
+        self.pending += reserved - recycled;
+        self.reserved.reset();
+    }
+
+    /// Makes room for `additional` more entities.
+    pub fn reserve(&mut self, additional: usize) {
+        infallible(self.try_reserve(additional));
+    }
+
+    /// Makes room for `additional` more entities.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had; nothing changed.
+    pub fn try_reserve(&mut self, additional: usize) -> Result<(), AllocError> {
+        let additional = u32::try_from(additional).map_err(|_| AllocError::CapacityOverflow)?;
+        self.try_grow(additional.saturating_sub(self.free_len))
+    }
+
+    /// Makes room for `fresh` more slots, on the stack too.
+    #[inline]
+    fn try_grow(&mut self, fresh: u32) -> Result<(), AllocError> {
+        if fresh <= self.room - self.slots { Ok(()) } else { self.try_grow_slow(fresh) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn try_grow_slow(&mut self, fresh: u32) -> Result<(), AllocError> {
+        let needed = self.slots.checked_add(fresh).filter(|n| generation::countable(*n));
+        let needed = needed.ok_or(AllocError::CapacityOverflow)?;
+        self.words.try_grow(needed)?;
+        self.free.try_grow(needed)?;
+        self.room = generation::at_most_countable(self.words.capacity().min(self.free.capacity()));
+        Ok(())
+    }
+
+    /// Gives back room above the slots that there are. Dead slots stay: they are what keeps old entities dead.
+    pub fn shrink_to_fit(&mut self) {
+        self.room = self.slots;
+        // SAFETY: nothing at or above `slots` is in use, in either lane. What cannot be had smaller stays as it was.
+        unsafe {
+            let _ = self.words.try_resize(self.slots);
+            let _ = self.free.try_resize(self.slots);
+        }
+    }
+
+    /// The entities that are alive, by index.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Entity> + Clone + '_ {
+        let words = self.words().iter().enumerate();
+        words.filter(|(_, word)| !is_dead(**word)).map(|(index, word)| Entity::new(index as u32, *word))
+    }
+
+    /// The slot that will be used next, if one is free.
+    pub fn next_free(&self) -> Option<u32> {
+        self.stack().last().copied()
+    }
+
+    /// What a slot is; `None` if it was never used. For looking at, not for hot paths: finding a free slot's successor
+    /// searches the stack.
+    pub fn slot_state(&self, index: u32) -> Option<SlotState> {
+        let word = *self.words().get(index as usize)?;
+        Some(match word {
+            RETIRED => SlotState::Retired,
+            _ if !is_dead(word) => SlotState::Alive { generation: word },
+            _ => {
+                let at = self.stack().iter().position(|i| *i == index)?;
+                let next = at.checked_sub(1).map(|below| self.stack()[below]);
+                SlotState::Free { generation: generation::generation(word), next }
+            }
+        })
+    }
+
+    /// The bytes that the pool holds from the allocator.
+    pub fn memory(&self) -> Usage {
+        Usage { values: 0, keys: self.words.bytes(), index: self.free.bytes() }
+    }
+
+    /// Checks every invariant of the pool.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says what does not hold. It never does for a pool that was used by safe code alone.
+    pub fn validate(&self) -> Result<(), &'static str> {
+        if self.slots > self.room || self.room > self.words.capacity() || self.room > self.free.capacity() {
+            return Err("more slots than room");
+        }
+        let mut seen = alloc::vec![false; self.slots as usize];
+        for &index in self.stack() {
+            match (self.words().get(index as usize), seen.get_mut(index as usize)) {
+                (Some(word), Some(seen)) if is_dead(*word) && *word != RETIRED && !*seen => *seen = true,
+                _ => return Err("a free slot that is no slot, not free, or free twice"),
+            }
+        }
+        let words = || self.words().iter().zip(&seen);
+        if words().any(|(word, seen)| is_dead(*word) && *word != RETIRED && !seen) {
+            return Err("a dead slot that is neither free nor retired");
+        }
+        if words().filter(|(word, _)| !is_dead(**word)).count() != self.len() {
+            return Err("entities miscounted");
+        }
+        match u64::from(self.slots) + u64::from(self.pending) > u64::from(MAX_SLOTS) {
+            true => Err("more indices reserved than there are"),
+            false => Ok(()),
+        }
+    }
+
+    /// Reservations that were not made alive yet.
+    pub fn reserved_count(&self) -> usize {
+        self.reserved.now() as usize + self.pending as usize
+    }
+
+    pub(crate) fn words(&self) -> &[u32] {
+        // SAFETY: the words below `slots` are initialised.
+        unsafe { self.words.slice(self.slots) }
+    }
+
+    pub(crate) fn stack(&self) -> &[u32] {
+        // SAFETY: so much of the stack is initialised.
+        unsafe { self.free.slice(self.free_len) }
+    }
+}
+
+impl Default for EntityPool {
+    fn default() -> Self {
+        EntityPool::new()
+    }
+}
+
+impl Clone for EntityPool {
+    /// The same entities with the same future; what is reserved here is reserved there.
+    fn clone(&self) -> Self {
+        let mut copy = EntityPool::new();
+        infallible(copy.try_grow(self.slots));
+        let (words, stack) = (self.words(), self.stack());
+        // SAFETY: there is room for so many slots, in both lanes.
+        unsafe {
+            core::ptr::copy_nonoverlapping(words.as_ptr(), copy.words.ptr(), words.len());
+            core::ptr::copy_nonoverlapping(stack.as_ptr(), copy.free.ptr(), stack.len());
+        }
+        (copy.slots, copy.free_len, copy.live, copy.pending) = (self.slots, self.free_len, self.live, self.pending);
+        copy.reserved.raise(self.reserved.now(), u32::MAX);
+        copy
+    }
+}
+
+impl fmt::Debug for EntityPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+/// Entities that were just made, in the order of their making.
+#[derive(Clone, Debug)]
+pub struct Entities<'a> {
+    pool: &'a EntityPool,
+    /// Where the recycled ones still lie above the stack, the first at the end.
+    recycled: Range<u32>,
+    fresh: Range<u32>,
+}
+
+impl Iterator for Entities<'_> {
+    type Item = Entity;
+
+    #[inline]
+    fn next(&mut self) -> Option<Entity> {
+        if let Some(at) = self.recycled.next_back() {
+            // SAFETY: the entries above the stack that were just taken from it are still there, and name slots.
+            return Some(unsafe {
+                let index = *self.pool.free.at(at);
+                Entity::new(index, *self.pool.words.at(index))
+            });
+        }
+        self.fresh.next().map(|index| Entity::new(index, 0))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let len = self.recycled.len() + self.fresh.len();
+        (len, Some(len))
+    }
+}
+
+impl ExactSizeIterator for Entities<'_> {}
+impl FusedIterator for Entities<'_> {}

@@ -1,0 +1,130 @@
+//! What a dense container stores beside its keys.
+#![allow(unsafe_code)]
+
+use super::LaneOf;
+use crate::AllocError;
+use core::ops::Range;
+use core::ptr;
+
+/// One or more lanes of equal length, whose rows move together.
+///
+/// A dense container is generic over it: [`LaneOf<T>`] is a single typed lane, an owner of several [`Lane`](super::Lane)s with sizes known at
+/// run time are the erased form. None of the methods runs user code but [`drop_rows`](Rows::drop_rows).
+///
+/// # Safety
+///
+/// [`capacity`](Rows::capacity) rows are really there, the same rows keep their bytes until a method is told to move
+/// them, and moving does exactly what it says.
+pub unsafe trait Rows {
+    /// How many rows every lane has room for.
+    fn capacity(&self) -> u32;
+
+    /// Bytes held from the allocator.
+    fn bytes(&self) -> usize;
+
+    /// Makes room for at least `needed` rows, at least doubling what there was.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had; the capacity and all rows are as they were.
+    fn try_grow(&mut self, needed: u32) -> Result<(), AllocError>;
+
+    /// Gives every lane room for exactly `cap` rows.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had; all rows are as they were.
+    ///
+    /// # Safety
+    ///
+    /// No row at or above `cap` is in use.
+    unsafe fn try_resize(&mut self, cap: u32) -> Result<(), AllocError>;
+
+    /// Exchanges two rows.
+    ///
+    /// # Safety
+    ///
+    /// Both are below the capacity, and they differ.
+    unsafe fn swap(&mut self, a: u32, b: u32);
+
+    /// Copies the bytes of row `from` over row `to`; `from` counts as moved out.
+    ///
+    /// # Safety
+    ///
+    /// Both are below the capacity, and they differ; nothing lives at `to`.
+    unsafe fn shift(&mut self, from: u32, to: u32);
+
+    /// Moves the rows `gap + 1..len` down by one; row `gap` counts as moved out before, row `len - 1` after.
+    ///
+    /// # Safety
+    ///
+    /// `gap < len`, and `len` is not above the capacity.
+    unsafe fn close(&mut self, gap: u32, len: u32);
+
+    /// Drops the rows in `range`, all of them, even if one panics (then the panic goes on; a second aborts).
+    ///
+    /// # Safety
+    ///
+    /// They are initialised, and count as moved out from now on.
+    unsafe fn drop_rows(&mut self, range: Range<u32>);
+}
+
+// SAFETY: the lane's memory is as large as its capacity says, and every method is a copy of whole rows of `T`.
+unsafe impl<T> Rows for LaneOf<T> {
+    #[inline(always)]
+    fn capacity(&self) -> u32 {
+        LaneOf::capacity(self)
+    }
+
+    fn bytes(&self) -> usize {
+        LaneOf::bytes(self)
+    }
+
+    #[inline]
+    fn try_grow(&mut self, needed: u32) -> Result<(), AllocError> {
+        LaneOf::try_grow(self, needed)
+    }
+
+    unsafe fn try_resize(&mut self, cap: u32) -> Result<(), AllocError> {
+        // SAFETY: the caller's promise.
+        unsafe { LaneOf::try_resize(self, cap) }
+    }
+
+    #[inline(always)]
+    unsafe fn swap(&mut self, a: u32, b: u32) {
+        // SAFETY: both rows are within the capacity and differ, so they do not overlap; as maybe-uninitialised bytes
+        // they may be swapped whether or not anything lives there.
+        unsafe {
+            ptr::swap_nonoverlapping(
+                self.at(a).cast::<core::mem::MaybeUninit<T>>(),
+                self.at(b).cast::<core::mem::MaybeUninit<T>>(),
+                1,
+            );
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn shift(&mut self, from: u32, to: u32) {
+        // SAFETY: both rows are within the capacity and differ, so they do not overlap.
+        unsafe { ptr::copy_nonoverlapping(self.at(from), self.at(to), 1) };
+    }
+
+    #[inline]
+    unsafe fn close(&mut self, gap: u32, len: u32) {
+        // SAFETY: `gap + 1..len` and `gap..len - 1` are within the capacity; they may overlap, and `copy` allows it.
+        unsafe { ptr::copy(self.at(gap + 1), self.at(gap), (len - gap - 1) as usize) };
+    }
+
+    #[inline]
+    unsafe fn drop_rows(&mut self, range: Range<u32>) {
+        if core::mem::needs_drop::<T>() {
+            // SAFETY: the rows are initialised, by the caller's promise; dropping a slice goes on after a panic.
+            unsafe {
+                ptr::drop_in_place(ptr::slice_from_raw_parts_mut(
+                    self.at(range.start),
+                    (range.end - range.start) as usize,
+                ));
+            }
+        }
+    }
+}

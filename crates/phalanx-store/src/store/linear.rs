@@ -1,0 +1,221 @@
+//! [`LinearStore`]: values at the index of their keys.
+#![allow(unsafe_code)]
+
+use super::slotted::{Vacancy, sealed};
+use super::sparse_set::admits;
+use super::traits::{KeyedStore, Rejected, StaleKey, believed};
+use super::{Entry, SlottedStore};
+use crate::error::infallible;
+use crate::generation::{RETIRED, is_dead};
+use crate::{AllocError, Key};
+use core::marker::PhantomData;
+use core::mem;
+
+/// Values at the index of their keys, for what nearly every entity (or handle of another store) has.
+///
+/// The container that finds, adds and removes fastest: there is no index to go through. The price is memory for every
+/// index up to the highest, used or not: the value's size, 4 bytes and a bit each. For rare values see
+/// [`SparseSet`](crate::SparseSet).
+///
+/// A value belongs to a key of one generation. A key of an older one finds nothing; a later one takes the place over.
+///
+/// ```
+/// use phalanx_store::{EntityPool, LinearStore};
+///
+/// let mut entities = EntityPool::new();
+/// let (a, b) = (entities.alloc(), entities.alloc());
+/// let mut health = LinearStore::new();
+/// health.insert(b, 100);
+/// assert_eq!(health.get(a), None);
+/// assert_eq!(health.remove(b), Some(100));
+/// assert_eq!(health.remove(b), None);
+/// assert_eq!(health.len(), 0);
+/// ```
+pub type LinearStore<K, T> = SlottedStore<Keyed<K>, T>;
+
+/// The vacancy of a [`LinearStore`]: a vacant slot waits for its key.
+#[derive(Debug)]
+pub struct Keyed<K>(PhantomData<fn() -> K>);
+
+impl<K: Key> Vacancy for Keyed<K> {
+    type Key = K;
+}
+
+impl<K: Key> sealed::Sealed for Keyed<K> {
+    #[inline(always)]
+    fn vacated(_: u32) -> u32 {
+        RETIRED
+    }
+
+    #[inline(always)]
+    unsafe fn remember(&mut self, _: u32, _: u32) {}
+
+    fn try_reserve(&mut self, _: u32) -> Result<(), AllocError> {
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        0
+    }
+
+    fn validate(&self, _: &[u32]) -> Result<(), &'static str> {
+        Ok(())
+    }
+}
+
+impl<K: Key, T> LinearStore<K, T> {
+    /// An empty store, which allocates nothing.
+    pub const fn new() -> Self {
+        SlottedStore::over(Keyed(PhantomData))
+    }
+
+    /// An empty store with room for the values of the indices below `indices`.
+    pub fn with_capacity(indices: usize) -> Self {
+        let mut store = Self::new();
+        store.reserve(indices);
+        store
+    }
+
+    /// Gives a value to a key, and returns the one that was there, if any: the key's own, or that of an older
+    /// generation of its index, which ends with this.
+    ///
+    /// # Panics
+    ///
+    /// If a later generation of the key's index has a value: the key is stale. [`try_insert`](LinearStore::try_insert)
+    /// returns an error instead.
+    #[inline]
+    #[track_caller]
+    pub fn insert(&mut self, key: K, value: T) -> Option<T> {
+        match self.try_insert(key, value) {
+            Ok(old) => old,
+            Err(rejected) => rejected.reason.raise(),
+        }
+    }
+
+    /// Gives a value to a key, and returns the one that was there, or gives the value back.
+    ///
+    /// # Errors
+    ///
+    /// If the key is stale, or memory cannot be had; nothing changed.
+    #[inline]
+    pub fn try_insert(&mut self, key: K, value: T) -> Result<Option<T>, Rejected<T>> {
+        let slot = key.index();
+        if slot >= self.slots
+            && let Err(error) = self.try_extend_to(slot + 1)
+        {
+            return Err(Rejected { value, reason: error.into() });
+        }
+        // SAFETY: the slot exists, so its word is initialised.
+        let word = unsafe { *self.words.at(slot) };
+        if is_dead(word) {
+            // SAFETY: the slot exists and is vacant, and this vacancy remembers nothing.
+            unsafe { self.occupy(slot, key.generation(), value) };
+            return Ok(None);
+        }
+        if let Err(stale) = admits(key, word) {
+            return Err(Rejected { value, reason: stale.into() });
+        }
+        // SAFETY: the slot is occupied: its word may be changed to another generation, and its value is initialised.
+        unsafe {
+            self.words.at(slot).write(key.generation());
+            Ok(Some(mem::replace(&mut *self.values.at(slot), value)))
+        }
+    }
+
+    /// Makes the slots below `slots` exist.
+    #[cold]
+    fn try_extend_to(&mut self, slots: u32) -> Result<(), AllocError> {
+        self.try_grow(slots)?;
+        for slot in self.slots..slots {
+            // SAFETY: there is room for so many slots.
+            unsafe {
+                self.words.at(slot).write(RETIRED);
+                if slot % 64 == 0 {
+                    self.bits.at(slot / 64).write(0);
+                }
+            }
+        }
+        self.slots = slots;
+        Ok(())
+    }
+
+    /// The entry of a key, occupied or vacant.
+    ///
+    /// # Errors
+    ///
+    /// If the key is stale.
+    pub fn entry(&mut self, key: K) -> Result<Entry<'_, Self>, StaleKey> {
+        Entry::find(self, key)
+    }
+
+    /// Makes room for the values of `additional` more indices than there are slots.
+    pub fn reserve(&mut self, additional: usize) {
+        infallible(self.try_reserve(additional));
+    }
+
+    /// Makes room for the values of `additional` more indices than there are slots.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had; nothing changed.
+    pub fn try_reserve(&mut self, additional: usize) -> Result<(), AllocError> {
+        let additional = u32::try_from(additional).ok();
+        let needed = additional.and_then(|n| self.slots.checked_add(n)).ok_or(AllocError::CapacityOverflow)?;
+        self.try_grow(needed)
+    }
+
+    /// Gives back all room above the highest index that has a value.
+    pub fn shrink_to_fit(&mut self) {
+        self.slots = self.keys().next_back().map_or(0, |key| key.index() + 1);
+        self.shrink_lanes();
+    }
+}
+
+impl<K: Key, T> KeyedStore for LinearStore<K, T> {
+    fn insert(&mut self, key: K, value: T) -> Option<T> {
+        self.insert(key, value)
+    }
+    fn try_insert(&mut self, key: K, value: T) -> Result<Option<T>, Rejected<T>> {
+        self.try_insert(key, value)
+    }
+    fn admits(&self, key: K) -> Result<(), StaleKey> {
+        if key.index() >= self.slots {
+            return Ok(());
+        }
+        // SAFETY: the slot exists, so its word is initialised.
+        let word = unsafe { *self.words.at(key.index()) };
+        if is_dead(word) { Ok(()) } else { admits(key, word) }
+    }
+}
+
+impl<K: Key, T> Default for LinearStore<K, T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K: Key, T: Clone> Clone for LinearStore<K, T> {
+    /// The same values under the same keys.
+    fn clone(&self) -> Self {
+        self.clone_over(Keyed(PhantomData))
+    }
+}
+
+impl<K: Key, T> Extend<(K, T)> for LinearStore<K, T> {
+    /// # Panics
+    ///
+    /// If a key is stale, as [`insert`](LinearStore::insert).
+    fn extend<I: IntoIterator<Item = (K, T)>>(&mut self, pairs: I) {
+        let pairs = pairs.into_iter();
+        self.reserve(believed(pairs.size_hint()));
+        pairs.for_each(|(key, value)| drop(self.insert(key, value)));
+    }
+}
+
+impl<K: Key, T> FromIterator<(K, T)> for LinearStore<K, T> {
+    fn from_iter<I: IntoIterator<Item = (K, T)>>(pairs: I) -> Self {
+        let mut store = Self::new();
+        store.extend(pairs);
+        store
+    }
+}

@@ -1,0 +1,213 @@
+//! [`PackedStore`]: dense values behind handles of its own.
+#![allow(unsafe_code)]
+
+use super::traits::{Rejected, believed};
+use super::{DenseStore, MintingStore, OccupiedEntry};
+use crate::error::infallible;
+use crate::index::Slots;
+use crate::{AllocError, Handle};
+
+/// Values side by side, behind handles that stay valid while others come and go.
+///
+/// The container for things that are mostly walked over: iterating is iterating a slice. A handle costs one more step
+/// than an index; inserting and removing are O(1). Beyond the value, an element takes 12 bytes.
+///
+/// `K` is the kind of the handles, the type of the values unless said otherwise; see [`Handle`].
+///
+/// ```
+/// use phalanx_store::PackedStore;
+///
+/// let mut particles = PackedStore::new();
+/// let spark = particles.insert((0.0, 1.0));
+/// let smoke = particles.insert((5.0, 0.1));
+/// for (position, speed) in particles.as_mut_slice() {
+///     *position += *speed;
+/// }
+/// assert_eq!(particles[spark], (1.0, 1.0));
+/// assert_eq!(particles.remove(spark), Some((1.0, 1.0)));
+/// assert_eq!(particles.get(spark), None);
+/// assert_eq!(particles.values().count(), 1);
+/// assert!(particles.contains(smoke));
+/// ```
+pub type PackedStore<T, K = T> = DenseStore<Slots<K>, T>;
+
+impl<T> PackedStore<T> {
+    /// An empty store, which allocates nothing. For a kind of handles of your own, use [`Default`]:
+    ///
+    /// ```
+    /// use phalanx_store::{Handle, PackedStore};
+    ///
+    /// enum Scenery {}
+    /// let mut scenery: PackedStore<String, Scenery> = PackedStore::default();
+    /// let tree: Handle<Scenery> = scenery.insert("tree".into());
+    /// # assert!(scenery.contains(tree));
+    /// ```
+    pub const fn new() -> Self {
+        DenseStore::over(Slots::new())
+    }
+
+    /// An empty store with room for `capacity` values.
+    pub fn with_capacity(capacity: usize) -> Self {
+        let mut store = Self::new();
+        store.reserve(capacity);
+        store
+    }
+}
+
+impl<T, K: ?Sized> PackedStore<T, K> {
+    /// Adds a value at the end and returns its handle.
+    #[inline]
+    pub fn insert(&mut self, value: T) -> Handle<K> {
+        if self.is_full() {
+            infallible(self.try_grow(1));
+        }
+        // SAFETY: there is room for one more, in rows, marks and slots.
+        unsafe { self.commit(value) }
+    }
+
+    /// Adds a value at the end and returns its handle, or gives the value back.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had; nothing changed.
+    #[inline]
+    pub fn try_insert(&mut self, value: T) -> Result<Handle<K>, Rejected<T>> {
+        if self.is_full()
+            && let Err(error) = self.try_grow(1)
+        {
+            return Err(Rejected { value, reason: error.into() });
+        }
+        // SAFETY: there is room for one more, in rows, marks and slots.
+        Ok(unsafe { self.commit(value) })
+    }
+
+    /// Adds a value that knows its own handle. If `make` panics, nothing happened.
+    ///
+    /// ```
+    /// use phalanx_store::{Handle, PackedStore};
+    ///
+    /// struct Node { me: Handle<Node> }
+    /// let mut nodes = PackedStore::new();
+    /// let node = nodes.insert_with_key(|me| Node { me });
+    /// assert_eq!(nodes[node].me, node);
+    /// ```
+    pub fn insert_with_key(&mut self, make: impl FnOnce(Handle<K>) -> T) -> Handle<K> {
+        infallible(self.try_insert_with_key(make))
+    }
+
+    /// As [`insert_with_key`](PackedStore::insert_with_key).
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had; then `make` is not called.
+    pub fn try_insert_with_key(&mut self, make: impl FnOnce(Handle<K>) -> T) -> Result<Handle<K>, AllocError> {
+        if self.is_full() {
+            self.try_grow(1)?;
+        }
+        let core = &self.core;
+        // SAFETY: the marks are this store's own, and the index is not full.
+        let value = make(unsafe { core.index.next(&core.marks, core.len) });
+        // SAFETY: there is room for one more, in rows, marks and slots.
+        Ok(unsafe { self.commit(value) })
+    }
+
+    /// The entry of a handle, if it names a value.
+    pub fn entry(&mut self, handle: Handle<K>) -> Option<OccupiedEntry<'_, Self>> {
+        OccupiedEntry::find(self, handle)
+    }
+
+    /// Makes room for `additional` more values.
+    pub fn reserve(&mut self, additional: usize) {
+        infallible(self.try_reserve(additional));
+    }
+
+    /// Makes room for `additional` more values.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had; nothing changed.
+    pub fn try_reserve(&mut self, additional: usize) -> Result<(), AllocError> {
+        self.try_grow(Self::checked_additional(additional)?)
+    }
+
+    /// Gives back all room that is not needed. The slots of dead handles stay: they are what keeps those dead.
+    pub fn shrink_to_fit(&mut self) {
+        self.compact();
+        let core = &mut self.core;
+        // Shrinking a block can fail; then it stays as large as it was, which is allowed.
+        let _ = core.index.try_shrink();
+        // SAFETY: the index uses marks below its total, and its slots were shrunk first, so that it expects no more.
+        let _ = unsafe { core.try_shrink(core.index.total()) };
+    }
+
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        let core = &self.core;
+        core.len == core.rows.capacity() || core.index.is_full(core.len)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn try_grow(&mut self, additional: u32) -> Result<(), AllocError> {
+        let core = &mut self.core;
+        let needed = core.len.checked_add(additional).ok_or(AllocError::CapacityOverflow)?;
+        core.index.try_reserve(&mut core.marks, core.len, additional)?;
+        core.rows.try_grow(needed)
+    }
+
+    /// # Safety
+    ///
+    /// The store is not full.
+    #[inline(always)]
+    unsafe fn commit(&mut self, value: T) -> Handle<K> {
+        let core = &mut self.core;
+        // SAFETY: the marks are the index's own and it is not full; the row after the last is within the capacity.
+        unsafe {
+            let handle = core.index.mint(&mut core.marks, core.len);
+            core.rows.at(core.len).write(value);
+            core.len += 1;
+            handle
+        }
+    }
+}
+
+impl<T, K: ?Sized> MintingStore for PackedStore<T, K> {
+    fn insert(&mut self, value: T) -> Handle<K> {
+        self.insert(value)
+    }
+    fn try_insert(&mut self, value: T) -> Result<Handle<K>, Rejected<T>> {
+        self.try_insert(value)
+    }
+}
+
+impl<T, K: ?Sized> Default for PackedStore<T, K> {
+    fn default() -> Self {
+        DenseStore::over(Slots::new())
+    }
+}
+
+impl<T: Clone, K: ?Sized> Clone for PackedStore<T, K> {
+    /// The same values under the same handles, in the same order, with the same future: dead handles are dead in the
+    /// copy, and the next handles will be the same.
+    fn clone(&self) -> Self {
+        self.clone_over(infallible(self.core.index.try_clone()), self.core.index.total())
+    }
+}
+
+impl<T, K: ?Sized> Extend<T> for PackedStore<T, K> {
+    fn extend<I: IntoIterator<Item = T>>(&mut self, values: I) {
+        let values = values.into_iter();
+        self.reserve(believed(values.size_hint()));
+        values.for_each(|value| {
+            self.insert(value);
+        });
+    }
+}
+
+impl<T, K: ?Sized> FromIterator<T> for PackedStore<T, K> {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
+        let mut store = Self::default();
+        store.extend(values);
+        store
+    }
+}

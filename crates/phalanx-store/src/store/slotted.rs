@@ -1,0 +1,415 @@
+//! What [`SlotStore`](crate::SlotStore) and [`LinearStore`](crate::LinearStore) share: all but the making of keys.
+//!
+//! # Representation
+//!
+//! Slots `0..slots` exist. Each has a generation word and a presence bit; the bit is set if and only if the word is not
+//! dead, and only then is its value initialised. `ceil(slots / 64)` words of bits are initialised, bits past the last
+//! slot are zero. `room` slots fit into all lanes. What a slot's word becomes when it is vacated, and where vacant slots
+//! are remembered, is the business of the [`Vacancy`].
+#![allow(unsafe_code)]
+
+use super::DisjointError;
+use super::disjoint::disjoint;
+use super::traits::{forward_store, std_traits};
+use crate::cursor::BitCursor;
+use crate::error::infallible;
+use crate::generation::{self, is_dead};
+use crate::iter::{Drain, Emptying, Iter, IterMut, Keys, Values, ValuesMut};
+use crate::memory::Usage;
+use crate::raw::LaneOf;
+use crate::{AllocError, Key};
+use core::{mem, ptr};
+
+/// What becomes of vacant slots. Sealed: [`Minted`](crate::Minted) reuses them under new handles,
+/// [`Keyed`](crate::Keyed) waits for the key.
+pub trait Vacancy: sealed::Sealed {
+    /// What names a slot.
+    type Key: Key;
+}
+
+pub(crate) mod sealed {
+    use crate::AllocError;
+
+    pub trait Sealed: Sized {
+        /// The word of a slot after the occupant of `generation` has left.
+        fn vacated(generation: u32) -> u32;
+        /// Remembers a slot that was vacated and now has this word.
+        ///
+        /// # Safety
+        ///
+        /// The slot exists and was occupied.
+        #[allow(unsafe_code)]
+        unsafe fn remember(&mut self, slot: u32, word: u32);
+        /// Makes room for so many slots.
+        fn try_reserve(&mut self, slots: u32) -> Result<(), AllocError>;
+        /// Bytes held from the allocator.
+        fn bytes(&self) -> usize;
+        /// Checks that the slots with these words are remembered as they should be.
+        fn validate(&self, words: &[u32]) -> Result<(), &'static str>;
+    }
+}
+
+/// Values at their slots, presence in a bitmask that is walked 64 slots at a time.
+///
+/// This is [`SlotStore`](crate::SlotStore) and [`LinearStore`](crate::LinearStore), which differ in where the keys come
+/// from. Values never move, but when the container grows. Order is the order of slots.
+pub struct SlottedStore<V: Vacancy, T> {
+    pub(crate) values: LaneOf<T>,
+    pub(crate) words: LaneOf<u32>,
+    pub(crate) bits: LaneOf<u64>,
+    pub(crate) slots: u32,
+    pub(crate) live: u32,
+    pub(crate) room: u32,
+    pub(crate) vacancy: V,
+}
+
+impl<V: Vacancy, T> SlottedStore<V, T> {
+    pub(crate) const fn over(vacancy: V) -> Self {
+        SlottedStore {
+            values: LaneOf::new(),
+            words: LaneOf::new(),
+            bits: LaneOf::new(),
+            slots: 0,
+            live: 0,
+            room: 0,
+            vacancy,
+        }
+    }
+
+    /// How many values there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.live as usize
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.live == 0
+    }
+
+    /// How many slots there is room for before the values move in memory.
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        self.room as usize
+    }
+
+    /// How many slots there are, occupied or not: one more than the highest index that was used.
+    #[inline]
+    pub fn slot_count(&self) -> usize {
+        self.slots as usize
+    }
+
+    #[inline(always)]
+    pub(crate) fn find(&self, key: V::Key) -> Option<u32> {
+        let slot = key.index();
+        // SAFETY: the words below `slots` are initialised. A key's generation never has the dead bit, so it equals the
+        // word of an occupied slot only.
+        (slot < self.slots && unsafe { *self.words.at(slot) } == key.generation()).then_some(slot)
+    }
+
+    /// Whether the key names a value that is there.
+    #[inline]
+    pub fn contains(&self, key: V::Key) -> bool {
+        self.find(key).is_some()
+    }
+
+    /// The value of a key.
+    #[inline]
+    pub fn get(&self, key: V::Key) -> Option<&T> {
+        let slot = self.find(key)?;
+        // SAFETY: the slot is occupied, so its value is initialised.
+        Some(unsafe { &*self.values.at(slot) })
+    }
+
+    /// The value of a key, for writing.
+    #[inline]
+    pub fn get_mut(&mut self, key: V::Key) -> Option<&mut T> {
+        let slot = self.find(key)?;
+        // SAFETY: the slot is occupied, so its value is initialised; the store is borrowed exclusively.
+        Some(unsafe { &mut *self.values.at(slot) })
+    }
+
+    /// The values of several keys, for writing.
+    ///
+    /// # Errors
+    ///
+    /// If a key names no value, or two name the same.
+    pub fn get_disjoint_mut<const N: usize>(&mut self, keys: [V::Key; N]) -> Result<[&mut T; N], DisjointError> {
+        // SAFETY: the values are borrowed exclusively, and slots that are found are occupied.
+        unsafe { disjoint(self.values.ptr(), |at| self.find(keys[at])) }
+    }
+
+    /// Replaces the value of a key and returns the old one, or gives the new one back if there is nothing to replace.
+    ///
+    /// # Errors
+    ///
+    /// The value, if the key names none.
+    pub fn replace(&mut self, key: V::Key, value: T) -> Result<T, T> {
+        match self.get_mut(key) {
+            Some(place) => Ok(mem::replace(place, value)),
+            None => Err(value),
+        }
+    }
+
+    /// Takes the value of a key out.
+    #[inline]
+    pub fn remove(&mut self, key: V::Key) -> Option<T> {
+        let slot = self.find(key)?;
+        // SAFETY: the slot is occupied; its value is read once, and the slot is vacant then.
+        unsafe {
+            let value = self.values.at(slot).read();
+            self.vacate(slot);
+            Some(value)
+        }
+    }
+
+    /// Makes a slot vacant; its value counts as moved out.
+    ///
+    /// # Safety
+    ///
+    /// The slot is occupied.
+    #[inline(always)]
+    unsafe fn vacate(&mut self, slot: u32) {
+        // SAFETY: an occupied slot has a word and a bit; the vacancy is told about a slot that was occupied.
+        unsafe {
+            let word = V::vacated(*self.words.at(slot));
+            self.words.at(slot).write(word);
+            *self.bits.at(slot / 64) &= !(1 << (slot % 64));
+            self.live -= 1;
+            self.vacancy.remember(slot, word);
+        }
+    }
+
+    /// Makes a vacant slot occupied.
+    ///
+    /// # Safety
+    ///
+    /// The slot exists and is vacant, and its vacancy has forgotten it.
+    #[inline(always)]
+    pub(crate) unsafe fn occupy(&mut self, slot: u32, generation: u32, value: T) {
+        // SAFETY: a slot that exists has a word, a bit and room for a value.
+        unsafe {
+            self.values.at(slot).write(value);
+            self.words.at(slot).write(generation);
+            *self.bits.at(slot / 64) |= 1 << (slot % 64);
+        }
+        self.live += 1;
+    }
+
+    /// Makes room for so many slots, at least doubling what there was.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn try_grow(&mut self, slots: u32) -> Result<(), AllocError> {
+        if slots <= self.room {
+            return Ok(());
+        }
+        if !generation::countable(slots) {
+            return Err(AllocError::CapacityOverflow);
+        }
+        self.words.try_grow(slots)?;
+        let bits = self.words.capacity().div_ceil(64);
+        if bits > self.bits.capacity() {
+            // SAFETY: the capacity grows.
+            unsafe { self.bits.try_resize(bits)? };
+        }
+        self.vacancy.try_reserve(self.words.capacity())?;
+        self.values.try_grow(self.words.capacity())?;
+        self.room = generation::at_most_countable(self.words.capacity().min(self.values.capacity()));
+        Ok(())
+    }
+
+    /// Keeps the values for which `keep` is true and drops the others.
+    ///
+    /// If `keep` or a destructor panics, what was not looked at yet is kept.
+    pub fn retain(&mut self, mut keep: impl FnMut(V::Key, &mut T) -> bool) {
+        let mut from = 0;
+        while let Some(slot) = self.occupied_from(from) {
+            // SAFETY: the slot is occupied. It is vacated before its value is dropped: then nobody owns the value but
+            // this function.
+            unsafe {
+                let key = <V::Key as crate::entity::sealed::Sealed>::from_parts(slot, *self.words.at(slot));
+                let value = self.values.at(slot);
+                if !keep(key, &mut *value) {
+                    self.vacate(slot);
+                    ptr::drop_in_place(value);
+                }
+            }
+            from = slot + 1;
+        }
+    }
+
+    /// The first occupied slot at or after `from`.
+    fn occupied_from(&self, from: u32) -> Option<u32> {
+        let bits = self.presence();
+        let first = bits.get(from as usize / 64)? & u64::MAX << (from % 64);
+        if first != 0 {
+            return Some(from / 64 * 64 + first.trailing_zeros());
+        }
+        let after = from as usize / 64 + 1;
+        let word = bits[after..].iter().position(|w| *w != 0)?;
+        Some((after + word) as u32 * 64 + bits[after + word].trailing_zeros())
+    }
+
+    /// Removes everything. All keys are dead then, and the room is kept.
+    pub fn clear(&mut self) {
+        drop(self.drain());
+    }
+
+    /// Takes everything out, in order. What is not taken is dropped with the iterator; if the iterator is leaked, it
+    /// stays in the store.
+    pub fn drain(&mut self) -> Drain<'_, Self> {
+        Drain::new(self)
+    }
+
+    #[inline]
+    fn presence(&self) -> &[u64] {
+        // SAFETY: so many words of bits are initialised.
+        unsafe { self.bits.slice(self.slots.div_ceil(64)) }
+    }
+
+    #[inline]
+    fn cursor(&self) -> BitCursor<'_, V::Key> {
+        // SAFETY: the words below `slots` are initialised.
+        BitCursor::new(self.presence(), unsafe { self.words.slice(self.slots) }, self.live)
+    }
+
+    /// Keys and values, in order.
+    #[inline]
+    pub fn iter(&self) -> Iter<'_, BitCursor<'_, V::Key>, T> {
+        // SAFETY: the values of the cursor's own store, borrowed with it.
+        unsafe { Iter::new(self.cursor(), self.values.ptr()) }
+    }
+
+    /// Keys and values, for writing, in order.
+    #[inline]
+    pub fn iter_mut(&mut self) -> IterMut<'_, BitCursor<'_, V::Key>, T> {
+        let values = self.values.ptr();
+        // SAFETY: the values of the cursor's own store, which is borrowed exclusively; the cursor reads bits and words.
+        unsafe { IterMut::new(self.cursor(), values) }
+    }
+
+    /// The values, in order.
+    #[inline]
+    pub fn values(&self) -> Values<'_, BitCursor<'_, V::Key>, T> {
+        // SAFETY: the values of the cursor's own store, borrowed with it.
+        unsafe { Values::new(self.cursor(), self.values.ptr()) }
+    }
+
+    /// The values, for writing, in order.
+    #[inline]
+    pub fn values_mut(&mut self) -> ValuesMut<'_, BitCursor<'_, V::Key>, T> {
+        let values = self.values.ptr();
+        // SAFETY: the values of the cursor's own store, which is borrowed exclusively; the cursor reads bits and words.
+        unsafe { ValuesMut::new(self.cursor(), values) }
+    }
+
+    /// The keys, in the order of the values.
+    #[inline]
+    pub fn keys(&self) -> Keys<'_, BitCursor<'_, V::Key>> {
+        Keys::new(self.cursor())
+    }
+
+    /// Shrinks the lanes to the slots that there are; what cannot be had smaller stays as it was.
+    pub(crate) fn shrink_lanes(&mut self) {
+        self.room = self.slots;
+        // SAFETY: nothing at or above `slots` is in use, nor bits above theirs.
+        unsafe {
+            let _ = self.values.try_resize(self.slots);
+            let _ = self.words.try_resize(self.slots);
+            let _ = self.bits.try_resize(self.slots.div_ceil(64));
+        }
+    }
+
+    /// A copy over a copy of the vacancy.
+    pub(crate) fn clone_over(&self, vacancy: V) -> Self
+    where
+        T: Clone,
+    {
+        let mut copy = SlottedStore::over(vacancy);
+        infallible(copy.try_grow(self.slots));
+        // All slots are vacant at first; one is occupied when its value is there. So a panic in a clone leaves a store
+        // that drops what it has.
+        copy.slots = self.slots;
+        for (at, _) in (0..).zip(self.presence()) {
+            // SAFETY: there is room for the bits of so many slots.
+            unsafe { copy.bits.at(at).write(0) };
+        }
+        for slot in 0..self.slots {
+            // SAFETY: words below `slots` are initialised there, and there is room for them here.
+            unsafe { copy.words.at(slot).write(*self.words.at(slot) | generation::DEAD) };
+        }
+        let mut from = 0;
+        while let Some(slot) = self.occupied_from(from) {
+            // SAFETY: occupied there; it exists and is vacant here, and the vacancy is a copy, which does not know it as
+            // vacant.
+            unsafe { copy.occupy(slot, *self.words.at(slot), (*self.values.at(slot)).clone()) };
+            from = slot + 1;
+        }
+        copy
+    }
+
+    /// The bytes that the store holds from the allocator.
+    pub fn memory(&self) -> Usage {
+        Usage { values: self.values.bytes(), keys: self.words.bytes(), index: self.bits.bytes() + self.vacancy.bytes() }
+    }
+
+    /// Checks every invariant of the store.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says what does not hold. It never does for a store that was used by safe code alone.
+    pub fn validate(&self) -> Result<(), &'static str> {
+        if self.slots > self.room
+            || self.room > self.words.capacity()
+            || self.room > self.values.capacity()
+            || self.room.div_ceil(64) > self.bits.capacity()
+        {
+            return Err("more slots than room");
+        }
+        // SAFETY: the words below `slots` are initialised.
+        let words = unsafe { self.words.slice(self.slots) };
+        let bit = |slot: usize| self.presence()[slot / 64] & 1 << (slot % 64) != 0;
+        if words.iter().enumerate().any(|(slot, word)| is_dead(*word) == bit(slot)) {
+            return Err("a presence bit that contradicts its generation word");
+        }
+        if self.presence().iter().map(|w| w.count_ones()).sum::<u32>() != self.live {
+            return Err("values miscounted");
+        }
+        self.vacancy.validate(words)
+    }
+}
+
+impl<V: Vacancy, T> Drop for SlottedStore<V, T> {
+    fn drop(&mut self) {
+        if mem::needs_drop::<T>() {
+            self.clear();
+        }
+    }
+}
+
+impl<V: Vacancy, T> crate::iter::sealed::Sealed for SlottedStore<V, T> {}
+
+impl<V: Vacancy, T> Emptying for SlottedStore<V, T> {
+    type Key = V::Key;
+    type Value = T;
+
+    fn take_from(&mut self, from: &mut u32) -> Option<(V::Key, T)> {
+        let slot = self.occupied_from(*from)?;
+        *from = slot + 1;
+        // SAFETY: the slot is occupied; its value is read once, and the slot is vacant then.
+        unsafe {
+            let key = <V::Key as crate::entity::sealed::Sealed>::from_parts(slot, *self.words.at(slot));
+            let value = self.values.at(slot).read();
+            self.vacate(slot);
+            Some((key, value))
+        }
+    }
+
+    fn left(&self) -> usize {
+        self.len()
+    }
+}
+
+forward_store!([V: Vacancy, T] SlottedStore<V, T>, V::Key, T);
+std_traits!([V: Vacancy, T] SlottedStore<V, T>, V::Key, T, BitCursor<V::Key>);

@@ -1,0 +1,219 @@
+//! [`SparseSet`]: dense values for keys that were made elsewhere.
+#![allow(unsafe_code)]
+
+use super::traits::{KeyedStore, Rejected, StaleKey, believed};
+use super::{DenseStore, Entry};
+use crate::error::infallible;
+use crate::index::Sparse;
+use crate::{AllocError, Key};
+use core::mem;
+
+/// Values side by side, for some of the entities (or of another store's handles).
+///
+/// The container for what is walked over, comes and goes, or is rare. Iterating is iterating a slice; finding the value
+/// of a key costs a step through the index: a flat window over low indices, pages beyond it, so that a key far away
+/// costs pages and not the range. Beyond the value, an element takes 16 bytes when the keys are dense.
+///
+/// A value belongs to a key of one generation. A key of an older one finds nothing; a later one takes the place over.
+///
+/// ```
+/// use phalanx_store::{EntityPool, SparseSet};
+///
+/// let mut entities = EntityPool::new();
+/// let (hero, troll) = (entities.alloc(), entities.alloc());
+/// let mut burning = SparseSet::new();
+/// assert_eq!(burning.insert(troll, 3.5), None);
+/// assert_eq!(burning.insert(troll, 4.0), Some(3.5));
+/// assert_eq!(burning.get(hero), None);
+/// assert_eq!(burning.as_slice(), [4.0]);
+/// ```
+pub type SparseSet<K, T> = DenseStore<Sparse<K>, T>;
+
+impl<K: Key, T> SparseSet<K, T> {
+    /// An empty set, which allocates nothing.
+    pub const fn new() -> Self {
+        DenseStore::over(Sparse::new())
+    }
+
+    /// An empty set with room for `capacity` values. Room in the index depends on the keys and is made as they come.
+    pub fn with_capacity(capacity: usize) -> Self {
+        let mut store = Self::new();
+        store.reserve(capacity);
+        store
+    }
+
+    /// Gives a value to a key, and returns the one that was there, if any: the key's own, or that of an older
+    /// generation of its index, which ends with this.
+    ///
+    /// # Panics
+    ///
+    /// If a later generation of the key's index has a value: the key is stale. [`try_insert`](SparseSet::try_insert)
+    /// returns an error instead.
+    #[inline]
+    #[track_caller]
+    pub fn insert(&mut self, key: K, value: T) -> Option<T> {
+        match self.try_insert(key, value) {
+            Ok(old) => old,
+            Err(rejected) => rejected.reason.raise(),
+        }
+    }
+
+    /// Gives a value to a key, and returns the one that was there, or gives the value back.
+    ///
+    /// # Errors
+    ///
+    /// If the key is stale, or memory cannot be had; nothing changed.
+    #[inline]
+    pub fn try_insert(&mut self, key: K, value: T) -> Result<Option<T>, Rejected<T>> {
+        let core = &mut self.core;
+        let entry = core.index.entry(key.index());
+        if entry.is_vacant() {
+            if let Err(error) = Self::try_prepare(core, key) {
+                return Err(Rejected { value, reason: error.into() });
+            }
+            // SAFETY: there is room in rows and marks, and the index has a place for the key, which is vacant and is
+            // occupied here; the row is written at once.
+            unsafe {
+                core.index.link(key, core.len);
+                let at = core.push(key);
+                core.rows.at(at).write(value);
+            }
+            return Ok(None);
+        }
+        if let Err(stale) = admits(key, entry.word) {
+            return Err(Rejected { value, reason: stale.into() });
+        }
+        if entry.word != key.generation() {
+            core.index.rename(key);
+            // SAFETY: an occupied entry's position is in use.
+            unsafe { core.marks.at(entry.position).write(key) };
+        }
+        // SAFETY: an occupied entry's position is in use and no hole.
+        Ok(Some(mem::replace(unsafe { &mut *core.rows.at(entry.position) }, value)))
+    }
+
+    #[inline(always)]
+    fn try_prepare(core: &mut crate::raw::Dense<Sparse<K>, crate::raw::LaneOf<T>>, key: K) -> Result<(), AllocError> {
+        if core.len == core.marks.capacity() || core.len == core.rows.capacity() {
+            Self::try_grow(core)?;
+        }
+        core.index.try_prepare(key.index(), core.live())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn try_grow(core: &mut crate::raw::Dense<Sparse<K>, crate::raw::LaneOf<T>>) -> Result<(), AllocError> {
+        core.try_reserve(1)
+    }
+
+    /// The entry of a key, occupied or vacant.
+    ///
+    /// ```
+    /// use phalanx_store::{EntityPool, SparseSet};
+    ///
+    /// let mut entities = EntityPool::new();
+    /// let e = entities.alloc();
+    /// let mut hits = SparseSet::new();
+    /// *hits.entry(e)?.or_insert(0) += 1;
+    /// *hits.entry(e)?.or_insert(0) += 1;
+    /// assert_eq!(hits[e], 2);
+    /// # Ok::<(), phalanx_store::StaleKey>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the key is stale.
+    pub fn entry(&mut self, key: K) -> Result<Entry<'_, Self>, StaleKey> {
+        Entry::find(self, key)
+    }
+
+    /// Makes room for `additional` more values.
+    pub fn reserve(&mut self, additional: usize) {
+        infallible(self.try_reserve(additional));
+    }
+
+    /// Makes room for `additional` more values. Room in the index depends on the keys and is made as they come.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had; nothing changed.
+    pub fn try_reserve(&mut self, additional: usize) -> Result<(), AllocError> {
+        self.core.try_reserve(Self::checked_additional(additional)?)
+    }
+
+    /// Gives back all room that is not needed, also in the index.
+    pub fn shrink_to_fit(&mut self) {
+        self.compact();
+        // What cannot be had smaller stays as it was, which is allowed.
+        if let Ok(index) = self.core.index.try_compacted() {
+            self.core.index = index;
+        }
+        // SAFETY: this index uses no marks of its own.
+        let _ = unsafe { self.core.try_shrink(self.core.len) };
+    }
+
+    /// The keys as a slice, in the order of the values.
+    ///
+    /// # Panics
+    ///
+    /// If there are holes, as [`as_slice`](DenseStore::as_slice).
+    #[inline]
+    pub fn key_slice(&self) -> &[K] {
+        assert!(self.core.holes() == 0, "no slice of all keys while there are holes: compact first");
+        self.core.marks()
+    }
+}
+
+/// Whether `key` may take the place of a value of generation `present`.
+#[inline]
+pub(crate) fn admits<K: Key>(key: K, present: u32) -> Result<(), StaleKey> {
+    match key.generation() >= present {
+        true => Ok(()),
+        false => Err(StaleKey { index: key.index(), generation: key.generation(), present }),
+    }
+}
+
+impl<K: Key, T> KeyedStore for SparseSet<K, T> {
+    fn insert(&mut self, key: K, value: T) -> Option<T> {
+        self.insert(key, value)
+    }
+    fn try_insert(&mut self, key: K, value: T) -> Result<Option<T>, Rejected<T>> {
+        self.try_insert(key, value)
+    }
+    fn admits(&self, key: K) -> Result<(), StaleKey> {
+        let entry = self.core.index.entry(key.index());
+        if entry.is_vacant() { Ok(()) } else { admits(key, entry.word) }
+    }
+}
+
+impl<K: Key, T> Default for SparseSet<K, T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K: Key, T: Clone> Clone for SparseSet<K, T> {
+    /// The same values under the same keys, in the same order.
+    fn clone(&self) -> Self {
+        self.clone_over(infallible(self.core.index.try_compacted()), self.core.positions())
+    }
+}
+
+impl<K: Key, T> Extend<(K, T)> for SparseSet<K, T> {
+    /// # Panics
+    ///
+    /// If a key is stale, as [`insert`](SparseSet::insert).
+    fn extend<I: IntoIterator<Item = (K, T)>>(&mut self, pairs: I) {
+        let pairs = pairs.into_iter();
+        self.reserve(believed(pairs.size_hint()));
+        pairs.for_each(|(key, value)| drop(self.insert(key, value)));
+    }
+}
+
+impl<K: Key, T> FromIterator<(K, T)> for SparseSet<K, T> {
+    fn from_iter<I: IntoIterator<Item = (K, T)>>(pairs: I) -> Self {
+        let mut store = Self::new();
+        store.extend(pairs);
+        store
+    }
+}

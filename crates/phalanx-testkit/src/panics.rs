@@ -1,0 +1,94 @@
+//! Panics made on purpose: their payload, catching them, and keeping them quiet.
+
+use core::any::Any;
+use core::cell::Cell;
+use core::fmt;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Once;
+
+thread_local! {
+    static QUIET: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The payload of a panic that this crate injected.
+///
+/// A sweep tells by it the panic it ordered from an assertion that failed inside the code under
+/// test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Injected {
+    /// What was happening: `"drop"`, `"clone"`, `"compare"`, `"hash"` or `"callback"`.
+    pub site: &'static str,
+}
+
+/// A panic that [`catch`] caught.
+pub struct Caught(Box<dyn Any + Send>);
+
+impl Caught {
+    /// The injected panic, if it is one.
+    pub fn injected(&self) -> Option<Injected> {
+        self.0.downcast_ref::<Injected>().copied()
+    }
+
+    /// The panic's message; empty if its payload is no text.
+    pub fn message(&self) -> &str {
+        if let Some(text) = self.0.downcast_ref::<&'static str>() {
+            text
+        } else if let Some(text) = self.0.downcast_ref::<String>() {
+            text
+        } else {
+            ""
+        }
+    }
+
+    /// Lets the panic go on.
+    pub fn resume(self) -> ! {
+        panic::resume_unwind(self.0)
+    }
+}
+
+impl fmt::Debug for Caught {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.injected() {
+            Some(injected) => injected.fmt(f),
+            None => f.debug_tuple("Caught").field(&self.message()).finish(),
+        }
+    }
+}
+
+pub(crate) fn inject(site: &'static str) -> ! {
+    panic::panic_any(Injected { site })
+}
+
+pub(crate) fn install_hook() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let loud = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if QUIET.get() == 0 {
+                loud(info);
+            }
+        }));
+    });
+}
+
+/// Runs `f` without the usual message for panics on this thread; other threads stay loud.
+pub fn quiet_panics<R>(f: impl FnOnce() -> R) -> R {
+    struct Loud;
+    impl Drop for Loud {
+        fn drop(&mut self) {
+            QUIET.set(QUIET.get() - 1);
+        }
+    }
+    install_hook();
+    QUIET.set(QUIET.get() + 1);
+    let _loud = Loud;
+    f()
+}
+
+/// Runs `f` quietly and catches its panic.
+///
+/// # Errors
+/// The panic, if there was one.
+pub fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Caught> {
+    quiet_panics(|| panic::catch_unwind(AssertUnwindSafe(f))).map_err(Caught)
+}
