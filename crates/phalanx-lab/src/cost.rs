@@ -43,6 +43,8 @@ impl Access {
 const LINE: f64 = 64.0;
 /// Going on to the next value, whatever its size.
 const STEP: f64 = 0.05;
+/// Comparing generations and counting, at each access by handle or entity.
+const CHECK: f64 = 1.0;
 /// Finding the next value by its presence bit, beside reading it.
 const BIT: f64 = 0.1;
 /// What the shorter of two overlapping jumps still adds.
@@ -72,12 +74,12 @@ fn visit(model: &Model, layout: Layout) -> f64 {
             let share = live / model.entities().max(1) as f64;
             let bits = if share < 1.0 { BIT + 1.0 / share / (LINE * 8.0) } else { 0.0 };
             // A line is read whole if any of its values is there, so small values bring empty places along. Larger ones
-            // do not, but behind a gap the next is a jump away.
+            // do not, but behind a wide gap, where the prefetcher gives up, the next is a jump away.
             let per_line = LINE / size.max(1.0);
             if per_line > 1.0 {
                 STEP + bits + lines * (1.0 - (1.0 - share).powf(per_line)) / share
             } else {
-                STEP + bits + lines + (1.0 - share) * jump(size * model.entities() as f64)
+                STEP + bits + lines + (1.0 - share).powi(3) * jump(size * model.entities() as f64)
             }
         }
     }
@@ -86,7 +88,7 @@ fn visit(model: &Model, layout: Layout) -> f64 {
 /// Reading one value by its handle or entity.
 fn read(model: &Model, layout: Layout) -> f64 {
     let (size, live, entities) = (model.size() as f64, model.live() as f64, model.entities() as f64);
-    match layout {
+    let jumps = match layout {
         // The slot says which row: the second jump waits for the first.
         Layout::Packed => jump(8.0 * live) + jump(size * live),
         Layout::Sparse => jump(8.0 * entities) + jump(size * live),
@@ -96,30 +98,32 @@ fn read(model: &Model, layout: Layout) -> f64 {
         Layout::Linear => {
             together(jump((4.0 * entities).min(LINE * live)), jump((size * entities).min((size + LINE) * live)))
         }
-    }
+    };
+    CHECK + jumps
 }
 
 /// Removing one value and inserting another.
 fn replace(model: &Model, layout: Layout) -> f64 {
     let (size, live, entities) = (model.size() as f64, model.live() as f64, model.entities() as f64);
     let copy = size / LINE;
-    read(model, layout)
-        + match layout {
-            // The last value moves into the gap, and its slot must be told.
-            Layout::Packed => jump(8.0 * live) + 3.0 * copy,
-            Layout::Sparse => 2.0 * jump(8.0 * entities) + 3.0 * copy,
-            Layout::Slot => jump(size * live) + 2.0 * copy,
-            Layout::Linear => jump((size * entities).min((size + LINE) * live)) + 2.0 * copy,
-        }
+    let rest = match layout {
+        // The last value moves into the gap, and its slot must be told.
+        Layout::Packed => jump(8.0 * live) + 3.0 * copy,
+        // The same, and the entry of the key that comes, which waits for nothing.
+        Layout::Sparse => (1.0 + OVERLAP) * jump(8.0 * entities) + 3.0 * copy + CHECK,
+        // Nothing moves. The next free slot is looked up, the place of the next key is known.
+        Layout::Slot => OVERLAP * jump(size * live) + 2.0 * copy + 2.0 * CHECK,
+        Layout::Linear => OVERLAP * jump((size * entities).min((size + LINE) * live)) + 2.0 * copy + CHECK,
+    };
+    read(model, layout) + rest + 3.0 * CHECK
 }
 
-/// A jump into an array of so many bytes: near caches, far caches, memory.
+/// A jump into an array of so many bytes: the fewer of them the near caches hold, the longer it takes, up to that of
+/// going to memory each time.
 fn jump(bytes: f64) -> f64 {
-    match bytes {
-        b if b <= 512.0 * 1024.0 => 1.0,
-        b if b <= 16.0 * 1024.0 * 1024.0 => 3.0,
-        _ => 8.0,
-    }
+    const NEAR: f64 = 256.0 * 1024.0;
+    const FARTHEST: f64 = 8.0;
+    (bytes / NEAR).powf(0.6).min(FARTHEST)
 }
 
 fn together(one: f64, other: f64) -> f64 {

@@ -182,7 +182,7 @@ fn memory(report: &Report) -> String {
         "Memory by layout",
         "The bytes that real containers hold from the allocator, beside the model's.",
         &plots::memory(&report.memory.rows),
-        "Lines with dots: containers. Dashed with rings: the model. Both axes logarithmic.",
+        "Lines with dots: containers. Dashed with rings, where it differs: the model. Both axes logarithmic.",
         &report.memory.findings,
         &table(&header, 0, rows),
     )

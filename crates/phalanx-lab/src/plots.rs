@@ -116,6 +116,7 @@ pub(crate) fn memory(rows: &[footprint::Row]) -> String {
     let pitch = (WIDTH - 66.0) / sizes.len().max(1) as f64;
     for (index, size) in sizes.into_iter().enumerate() {
         let rows: Vec<_> = rows.iter().filter(|row| row.size == size).collect();
+        let entities = rows.first().map_or(0, |row| row.entities);
         let low = rows.iter().map(|row| row.utilisation).fold(1.0, f64::min);
         let ticks = [0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0];
         let x = Axis {
@@ -146,7 +147,15 @@ pub(crate) fn memory(rows: &[footprint::Row]) -> String {
             series.push(line(true, "", |f| f.model));
             series.push(line(false, layout.name(), |f| f.measured));
         }
-        panel(&mut svg, frame, &format!("values of {size} bytes"), &x, &y, index == 0, &series);
+        panel(
+            &mut svg,
+            frame,
+            &format!("values of {size} bytes, {} entities", thousands(entities)),
+            &x,
+            &y,
+            index == 0,
+            &series,
+        );
         svg.text(
             "tick",
             (frame.left + frame.width / 2.0, 356.0),

@@ -93,6 +93,8 @@ struct Subject<C: Container<Value<WORDS>>, const WORDS: usize> {
     order: Vec<u32>,
     /// Where in `order` the next replacement is.
     next: usize,
+    /// The positions of one replacement.
+    leaving: Vec<u32>,
     /// Entities without a value, in the order in which they get one.
     absent: VecDeque<Entity>,
 }
@@ -106,7 +108,7 @@ impl<C: Container<Value<WORDS>>, const WORDS: usize> Subject<C, WORDS> {
         random.shuffle(&mut order);
         let mut absent = without.to_vec();
         random.shuffle(&mut absent);
-        Subject { container, ids, entities: with.to_vec(), order, next: 0, absent: absent.into() }
+        Subject { container, ids, entities: with.to_vec(), order, next: 0, leaving: Vec::new(), absent: absent.into() }
     }
 
     fn read_all(&mut self) {
@@ -117,17 +119,16 @@ impl<C: Container<Value<WORDS>>, const WORDS: usize> Subject<C, WORDS> {
 
     /// Removes `count` values, then inserts as many for entities that have none.
     fn replace(&mut self, count: usize) {
-        let turns = |next: usize, order: &[u32], i: usize| order[(next + i) % order.len()] as usize;
-        for i in 0..count {
-            let at = turns(self.next, &self.order, i);
-            black_box(self.container.take(self.ids[at]));
-            self.absent.push_back(self.entities[at]);
+        self.leaving.clear();
+        self.leaving.extend(self.order.iter().cycle().skip(self.next).take(count));
+        for &at in &self.leaving {
+            black_box(self.container.take(self.ids[at as usize]));
+            self.absent.push_back(self.entities[at as usize]);
         }
-        for i in 0..count {
-            let at = turns(self.next, &self.order, i);
+        for &at in &self.leaving {
             if let Some(entity) = self.absent.pop_front() {
-                self.ids[at] = self.container.put(entity, Value::new(i));
-                self.entities[at] = entity;
+                self.ids[at as usize] = self.container.put(entity, Value::new(at as usize));
+                self.entities[at as usize] = entity;
             }
         }
         self.next = (self.next + count) % self.order.len().max(1);

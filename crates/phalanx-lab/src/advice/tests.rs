@@ -56,7 +56,7 @@ fn sides_change_at_the_break_even() {
 
 #[test]
 fn disagreement_is_said() {
-    let advice = ask(32, 100_000, 0.5, Access::Random, 0.0);
+    let advice = ask(32, 100_000, 0.95, Access::Random, 0.0);
     let trials =
         |nanos: [f64; 4]| Layout::ALL.map(|layout| Trial { layout, nanos: nanos[layout as usize], rounds: 1 }).to_vec();
     let borne_out = verdict(&advice, &trials([3.0, 1.0, 3.0, 1.0]));
