@@ -43,11 +43,8 @@ impl Entity {
     #[inline(always)]
     pub(crate) const fn new(index: u32, generation: u32) -> Entity {
         debug_assert!(index < MAX_SLOTS);
-        // An index is below `u32::MAX`, so the sum does not wrap and is not zero.
-        match NonZeroU32::new(index.wrapping_add(1)) {
-            Some(position) => Entity { position, generation },
-            None => panic!("u32::MAX is never an index"),
-        }
+        // An index is below `u32::MAX`, so the sum does not saturate.
+        Entity { position: NonZeroU32::MIN.saturating_add(index), generation }
     }
 
     /// The index of the slot.

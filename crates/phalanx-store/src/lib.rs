@@ -43,7 +43,7 @@
 //! | container | keyed by | values | best at | bytes beyond the value |
 //! |---|---|---|---|---|
 //! | [`PackedStore`] | its own handles | dense | walking over all | 12 |
-//! | [`SlotStore`] | its own handles | at the slot | reading by handle, coming and going | 4.3 |
+//! | [`SlotStore`] | its own handles | at the slot | reading by handle, coming and going | 4.1 |
 //! | [`SparseSet`] | entities, or another store's handles | dense | walking over all, rare values, coming and going | 8, and 8 an index |
 //! | [`LinearStore`] | the same | at the index | reading, and what nearly all have | 4.1 an index |
 //!

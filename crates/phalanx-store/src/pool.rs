@@ -138,7 +138,11 @@ impl EntityPool {
     /// Makes an entity.
     #[inline]
     pub fn alloc(&mut self) -> Entity {
-        infallible(self.try_alloc())
+        if !self.is_ready() {
+            infallible(self.try_make_ready());
+        }
+        // SAFETY: ready.
+        unsafe { self.commit() }
     }
 
     /// Makes an entity.
@@ -148,29 +152,46 @@ impl EntityPool {
     /// If memory cannot be had, or all indices are used up; nothing changed.
     #[inline]
     pub fn try_alloc(&mut self) -> Result<Entity, AllocError> {
-        if self.reserved.get() | self.pending != 0 {
-            self.try_flush()?;
+        if !self.is_ready() {
+            self.try_make_ready()?;
         }
-        if self.free_len > 0 {
-            self.free_len -= 1;
-            self.live += 1;
-            // SAFETY: the stack holds slots that exist.
-            unsafe {
+        // SAFETY: ready.
+        Ok(unsafe { self.commit() })
+    }
+
+    /// Whether nothing is reserved, and a slot is free or has room.
+    #[inline(always)]
+    fn is_ready(&mut self) -> bool {
+        self.reserved.get() | self.pending == 0 && (self.free_len > 0 || self.slots < self.room)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn try_make_ready(&mut self) -> Result<(), AllocError> {
+        self.try_flush()?;
+        if self.free_len == 0 { self.try_grow(1) } else { Ok(()) }
+    }
+
+    /// # Safety
+    ///
+    /// The pool is ready.
+    #[inline(always)]
+    unsafe fn commit(&mut self) -> Entity {
+        self.live += 1;
+        // SAFETY: the stack holds slots that exist; if it is empty, there is room for one more word.
+        unsafe {
+            if self.free_len > 0 {
+                self.free_len -= 1;
                 let index = *self.free.at(self.free_len);
                 let generation = generation::generation(*self.words.at(index));
                 self.words.at(index).write(generation);
-                return Ok(Entity::new(index, generation));
+                return Entity::new(index, generation);
             }
+            let index = self.slots;
+            self.words.at(index).write(0);
+            self.slots += 1;
+            Entity::new(index, 0)
         }
-        if self.slots == self.room {
-            self.try_grow(1)?;
-        }
-        let index = self.slots;
-        // SAFETY: there is room for one more word.
-        unsafe { self.words.at(index).write(0) };
-        self.slots += 1;
-        self.live += 1;
-        Ok(Entity::new(index, 0))
     }
 
     /// Makes `count` entities at once: those that as many calls of [`alloc`](EntityPool::alloc) would make, in that

@@ -5,12 +5,13 @@
 //! `slots[0..total]` are initialised. The marks of the dense side are slot numbers, and all of `marks[0..total]` is in
 //! use: it is a permutation of the slots. First come the positions of the container, then at `len..free_end` the free
 //! slots, the next to be used first, then at `free_end..total` the retired ones. So the free list costs no memory of
-//! its own, releasing cannot fail, and successive insertions read successive words instead of chasing a list.
+//! its own, releasing cannot fail, and successive insertions read successive words instead of chasing a list. Slots are
+//! made free as soon as there is room for them: an insertion has one path, whether its slot was used before or not.
 //!
 //! A slot is alive if and only if its mark lies below `len` and is no hole.
 #![allow(unsafe_code)]
 
-use crate::generation::{self, RETIRED};
+use crate::generation::{self, DEAD, RETIRED};
 use crate::raw::{DenseIndex, LaneOf};
 use crate::{AllocError, Handle};
 use core::fmt;
@@ -29,20 +30,20 @@ const _: () = assert!(size_of::<Slot>() == 8);
 /// The bit that makes a hole of a slot number.
 const HOLE: u32 = 1 << 31;
 
+/// The word of a slot that was never used.
+const UNUSED: u32 = DEAD;
+
 /// The index of a [`PackedStore`](crate::PackedStore): it mints [`Handle<K>`]s.
 pub struct Slots<K: ?Sized> {
     slots: LaneOf<Slot>,
-    /// Slots that were ever used.
     total: u32,
     free_end: u32,
-    /// Slots there is room for, in the lane and in the marks.
-    room: u32,
     kind: PhantomData<fn() -> *const K>,
 }
 
 impl<K: ?Sized> Slots<K> {
     pub(crate) const fn new() -> Slots<K> {
-        Slots { slots: LaneOf::new(), total: 0, free_end: 0, room: 0, kind: PhantomData }
+        Slots { slots: LaneOf::new(), total: 0, free_end: 0, kind: PhantomData }
     }
 
     pub(crate) fn total(&self) -> u32 {
@@ -54,29 +55,56 @@ impl<K: ?Sized> Slots<K> {
         unsafe { self.slots.slice(self.total) }
     }
 
-    /// Whether the next handle of a container with `len` positions needs a slot for which there is no room.
+    /// Whether a container with `len` positions finds no free slot.
     #[inline(always)]
     pub(crate) fn is_full(&self, len: u32) -> bool {
-        len == self.free_end && self.total == self.room
+        len == self.free_end
     }
 
-    /// Makes room for `additional` handles beside the `len` in use.
-    #[cold]
+    /// Makes sure that `additional` slots are free beside the `len` in use.
     pub(crate) fn try_reserve(&mut self, marks: &mut LaneOf<u32>, len: u32, additional: u32) -> Result<(), AllocError> {
         let fresh = additional.saturating_sub(self.free_end - len);
+        if fresh == 0 {
+            return Ok(());
+        }
         let needed = self.total.checked_add(fresh).filter(|n| *n <= <Self as DenseIndex>::MAX);
         let needed = needed.ok_or(AllocError::CapacityOverflow)?;
         marks.try_grow(needed)?;
         self.slots.try_grow(needed)?;
-        self.room = self.slots.capacity().min(marks.capacity()).min(<Self as DenseIndex>::MAX);
+        let total = self.slots.capacity().min(marks.capacity()).min(<Self as DenseIndex>::MAX);
+        let retired = self.total - self.free_end;
+        // SAFETY: there is room for `total` marks and slots. The retired ones make way to the end, the new ones follow
+        // the free ones.
+        unsafe {
+            core::ptr::copy(marks.at(self.free_end), marks.at(total - retired), retired as usize);
+            for (at, number) in (self.free_end..).zip(self.total..total) {
+                marks.at(at).write(number);
+                self.slots.at(number).write(Slot { position: 0, word: UNUSED });
+            }
+        }
+        (self.free_end, self.total) = (total - retired, total);
         Ok(())
     }
 
-    pub(crate) fn try_shrink(&mut self) -> Result<(), AllocError> {
-        // The marks may be shrunk to `total` too, from now on.
-        self.room = self.total;
-        // SAFETY: slots at and above `total` are not in use.
-        unsafe { self.slots.try_resize(self.total) }
+    /// Forgets the slots above the last one that was ever used, and gives their room back. The marks may be shrunk to the
+    /// total then.
+    pub(crate) fn shrink(&mut self, marks: &mut LaneOf<u32>, len: u32) {
+        let used = self.slots().iter().rposition(|slot| slot.word != UNUSED).map_or(0, |last| last as u32 + 1);
+        let (mut to, retired) = (len, self.total - self.free_end);
+        // SAFETY: marks below `total` are initialised; those that stay move down, the free ones one by one.
+        unsafe {
+            for at in len..self.free_end {
+                let mark = *marks.at(at);
+                if mark < used {
+                    marks.at(to).write(mark);
+                    to += 1;
+                }
+            }
+            core::ptr::copy(marks.at(self.free_end), marks.at(to), retired as usize);
+        }
+        (self.free_end, self.total) = (to, used);
+        // SAFETY: slots at and above `total` are not in use. What cannot be had smaller stays as it was.
+        let _ = unsafe { self.slots.try_resize(used) };
     }
 
     /// The handle that [`mint`](Slots::mint) will return for a container with `len` positions.
@@ -86,48 +114,28 @@ impl<K: ?Sized> Slots<K> {
     /// The marks are those of this index's container, and the index is not full.
     #[inline(always)]
     pub(crate) unsafe fn next(&self, marks: &LaneOf<u32>, len: u32) -> Handle<K> {
-        if len < self.free_end {
-            // SAFETY: marks below `total` are initialised slot numbers, and `free_end <= total`.
-            unsafe {
-                let slot = *marks.at(len);
-                Handle::new(slot, generation::generation((*self.slots.at(slot)).word))
-            }
-        } else {
-            Handle::new(self.total, 0)
+        // SAFETY: marks below `free_end` are initialised slot numbers.
+        unsafe {
+            let number = *marks.at(len);
+            Handle::new(number, generation::generation((*self.slots.at(number)).word))
         }
     }
 
-    /// Takes a slot for position `len` of the container and returns its handle; `marks[len]` is the slot then.
+    /// Takes the free slot at `marks[len]` for position `len` of the container and returns its handle.
     ///
     /// # Safety
     ///
     /// The marks are those of this index's container, `len` is the number of its positions, and the index is not full.
     #[inline(always)]
-    pub(crate) unsafe fn mint(&mut self, marks: &mut LaneOf<u32>, len: u32) -> Handle<K> {
+    pub(crate) unsafe fn mint(&mut self, marks: &LaneOf<u32>, len: u32) -> Handle<K> {
         debug_assert!(!self.is_full(len));
-        if len < self.free_end {
-            // SAFETY: marks below `total` are initialised slot numbers, and `free_end <= total`.
-            unsafe {
-                let number = *marks.at(len);
-                let slot = self.slots.at(number);
-                let word = generation::generation((*slot).word);
-                slot.write(Slot { position: len, word });
-                Handle::new(number, word)
-            }
-        } else {
-            let number = self.total;
-            // SAFETY: not full, so slots and marks have room for one more; the first retired slot, if there is one, at
-            // `free_end`, makes way to the end of the marks.
-            unsafe {
-                if self.free_end != number {
-                    marks.at(number).write(*marks.at(self.free_end));
-                }
-                marks.at(self.free_end).write(number);
-                self.slots.at(number).write(Slot { position: len, word: 0 });
-            }
-            self.total += 1;
-            self.free_end += 1;
-            Handle::new(number, 0)
+        // SAFETY: marks below `free_end` are initialised slot numbers.
+        unsafe {
+            let number = *marks.at(len);
+            let slot = self.slots.at(number);
+            let word = generation::generation((*slot).word);
+            slot.write(Slot { position: len, word });
+            Handle::new(number, word)
         }
     }
 
@@ -137,25 +145,7 @@ impl<K: ?Sized> Slots<K> {
         slots.try_grow(self.total)?;
         // SAFETY: `total` slots are initialised here, and there is room for them there.
         unsafe { core::ptr::copy_nonoverlapping(self.slots.ptr(), slots.ptr(), self.total as usize) };
-        Ok(Slots { slots, total: self.total, free_end: self.free_end, room: self.total, kind: PhantomData })
-    }
-
-    /// An index of slots with these words, in the state that the marks describe.
-    #[cfg(feature = "serde")]
-    pub(crate) fn try_restore(words: &[u32], marks: &LaneOf<u32>, len: u32, free: u32) -> Result<Self, AllocError> {
-        let total = words.len() as u32;
-        let mut index = Slots { total, free_end: len + free, ..Slots::new() };
-        index.slots.try_grow(total)?;
-        index.room = index.slots.capacity().min(marks.capacity()).min(<Self as DenseIndex>::MAX);
-        for (at, &word) in words.iter().enumerate() {
-            // SAFETY: below `total`, for which there is room.
-            unsafe { index.slots.at(at as u32).write(Slot { position: 0, word }) };
-        }
-        for at in 0..len {
-            // SAFETY: the marks are slot numbers below `total`, by the caller's check.
-            unsafe { index.relocate(*marks.at(at), at) };
-        }
-        Ok(index)
+        Ok(Slots { slots, total: self.total, free_end: self.free_end, kind: PhantomData })
     }
 }
 
@@ -179,6 +169,11 @@ unsafe impl<K: ?Sized> DenseIndex for Slots<K> {
     }
 
     #[inline(always)]
+    fn mark(key: Handle<K>) -> u32 {
+        key.index()
+    }
+
+    #[inline(always)]
     unsafe fn key(&self, mark: u32) -> Handle<K> {
         // SAFETY: a mark of the container is a slot number below `total`.
         Handle::new(mark, unsafe { (*self.slots.at(mark)).word })
@@ -191,11 +186,12 @@ unsafe impl<K: ?Sized> DenseIndex for Slots<K> {
     }
 
     #[inline(always)]
-    unsafe fn release(&mut self, mark: u32) {
+    unsafe fn release(&mut self, mark: u32) -> bool {
         // SAFETY: a mark of the container is a slot number below `total`.
         unsafe {
             let slot = self.slots.at(mark);
             (*slot).word = generation::released((*slot).word);
+            (*slot).word == RETIRED
         }
     }
 
@@ -218,10 +214,10 @@ unsafe impl<K: ?Sized> DenseIndex for Slots<K> {
 
     /// Checks the permutation and the words against it.
     unsafe fn validate(&self, marks: &LaneOf<u32>, len: u32, _: u32) -> Result<(), &'static str> {
-        if !(len <= self.free_end && self.free_end <= self.total && self.total <= self.room) {
+        if !(len <= self.free_end && self.free_end <= self.total) {
             return Err("slots are not divided into used, free and retired");
         }
-        if self.room > self.slots.capacity() || self.room > marks.capacity() {
+        if self.total > self.slots.capacity() || self.total > marks.capacity() {
             return Err("more slots than room");
         }
         let mut seen = alloc::vec![false; self.total as usize];

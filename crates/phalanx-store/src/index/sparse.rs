@@ -123,6 +123,8 @@ impl<K: Key> Sparse<K> {
         let len = index + 1;
         if (u64::from(live) + 1) * 4 >= u64::from(len) {
             self.window.try_grow(len)?;
+            // All the room is used at once, so that the next keys find their places.
+            let len = crate::generation::at_most_countable(self.window.capacity());
             for i in self.window_len..len {
                 // SAFETY: there is room for `len` entries.
                 unsafe { self.window.at(i).write(VACANT) };
@@ -264,6 +266,8 @@ impl<K: Key> Sparse<K> {
                 }
             }
         }
+        let last = (0..new.window_len).rev().find(|i| !new.entry(*i).is_vacant());
+        new.window_len = last.map_or(0, |i| i + 1);
         // SAFETY: entries at and above `window_len` are not in use.
         unsafe { new.window.try_resize(new.window_len)? };
         Ok(new)
@@ -299,6 +303,11 @@ unsafe impl<K: Key> DenseIndex for Sparse<K> {
     }
 
     #[inline(always)]
+    fn mark(key: K) -> K {
+        key
+    }
+
+    #[inline(always)]
     unsafe fn key(&self, mark: K) -> K {
         mark
     }
@@ -309,12 +318,13 @@ unsafe impl<K: Key> DenseIndex for Sparse<K> {
     }
 
     #[inline(always)]
-    unsafe fn release(&mut self, mark: K) {
+    unsafe fn release(&mut self, mark: K) -> bool {
         if mark.index() < self.window_len {
             *self.place(mark.index()) = VACANT;
         } else {
             self.vacate(mark.index());
         }
+        false
     }
 
     #[inline(always)]

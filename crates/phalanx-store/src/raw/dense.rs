@@ -38,6 +38,9 @@ pub unsafe trait DenseIndex {
     /// The position of a key, if it is alive.
     fn position(&self, key: Self::Key) -> Option<u32>;
 
+    /// The mark of a key that is alive.
+    fn mark(key: Self::Key) -> Self::Mark;
+
     /// The key of a mark that is no hole.
     ///
     /// # Safety
@@ -52,12 +55,13 @@ pub unsafe trait DenseIndex {
     /// The mark is alive in this index.
     unsafe fn relocate(&mut self, mark: Self::Mark, position: u32);
 
-    /// Ends the key of `mark`: no position is found under it any more.
+    /// Ends the key of `mark`: no position is found under it any more. Whether the index wants to be told, by
+    /// [`settle`](DenseIndex::settle), when the mark has come to rest.
     ///
     /// # Safety
     ///
     /// The mark is alive in this index.
-    unsafe fn release(&mut self, mark: Self::Mark);
+    unsafe fn release(&mut self, mark: Self::Mark) -> bool;
 
     /// Tells that a released mark has come to rest at `at`, the lowest position above those in use.
     ///
@@ -187,15 +191,14 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
     ///
     /// # Safety
     ///
-    /// The position is in use and no hole, and its row counts as moved out.
+    /// The position is in use and no hole, `mark` is its mark, and its row counts as moved out.
     #[inline(always)]
-    pub unsafe fn close_swap(&mut self, position: u32) {
+    pub unsafe fn close_swap(&mut self, position: u32, mark: X::Mark) {
         let last = self.len - 1;
         // SAFETY: both positions are in use, so they are within marks and rows; the last one is never a hole, so its
         // mark is alive; the row at `position` is moved out.
         unsafe {
-            let mark = *self.marks.at(position);
-            self.index.release(mark);
+            let settles = self.index.release(mark);
             if position != last {
                 let moved = *self.marks.at(last);
                 self.rows.shift(last, position);
@@ -204,7 +207,9 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
                 self.marks.at(last).write(mark);
             }
             self.len = last;
-            self.index.settle(&mut self.marks, last);
+            if settles {
+                self.index.settle(&mut self.marks, last);
+            }
         }
         if self.holes > 0 {
             self.trim();

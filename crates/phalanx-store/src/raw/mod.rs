@@ -9,11 +9,13 @@
 //! crate are the safe surface.
 
 mod dense;
-mod free;
+
 mod lane;
 mod rows;
+mod vacant;
 
 pub use dense::{Dense, DenseIndex};
-pub(crate) use free::FreeSlots;
+
 pub use lane::{Lane, LaneOf};
 pub use rows::Rows;
+pub(crate) use vacant::Vacant;

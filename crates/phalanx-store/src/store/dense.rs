@@ -134,7 +134,7 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
         // SAFETY: the position is in use and no hole; its row is read once and counts as moved out.
         unsafe {
             let value = self.core.rows.at(position).read();
-            self.core.close_swap(position);
+            self.core.close_swap(position, X::mark(key));
             Some(value)
         }
     }

@@ -3,7 +3,7 @@
 
 use super::slotted::{Vacancy, sealed};
 use super::sparse_set::admits;
-use super::traits::{KeyedStore, Rejected, StaleKey, believed};
+use super::traits::{KeyedStore, Rejected, StaleKey};
 use super::{Entry, SlottedStore};
 use crate::error::infallible;
 use crate::generation::{RETIRED, is_dead};
@@ -42,23 +42,30 @@ impl<K: Key> Vacancy for Keyed<K> {
 }
 
 impl<K: Key> sealed::Sealed for Keyed<K> {
+    const NEW: Self = Keyed(PhantomData);
+    const UNUSED: u32 = RETIRED;
+
     #[inline(always)]
     fn vacated(_: u32) -> u32 {
         RETIRED
     }
 
     #[inline(always)]
-    unsafe fn remember(&mut self, _: u32, _: u32) {}
+    unsafe fn note(&mut self, _: u32, _: u32) {}
 
     fn try_reserve(&mut self, _: u32) -> Result<(), AllocError> {
         Ok(())
     }
 
+    unsafe fn cover(&mut self, _: u32) {}
+
+    fn shrink(&mut self) {}
+
     fn bytes(&self) -> usize {
         0
     }
 
-    fn validate(&self, _: &[u32]) -> Result<(), &'static str> {
+    fn validate(&self, _: &[u64], _: &[u32]) -> Result<(), &'static str> {
         Ok(())
     }
 }
@@ -66,7 +73,7 @@ impl<K: Key> sealed::Sealed for Keyed<K> {
 impl<K: Key, T> LinearStore<K, T> {
     /// An empty store, which allocates nothing.
     pub const fn new() -> Self {
-        SlottedStore::over(Keyed(PhantomData))
+        SlottedStore::empty()
     }
 
     /// An empty store with room for the values of the indices below `indices`.
@@ -101,7 +108,7 @@ impl<K: Key, T> LinearStore<K, T> {
     pub fn try_insert(&mut self, key: K, value: T) -> Result<Option<T>, Rejected<T>> {
         let slot = key.index();
         if slot >= self.slots
-            && let Err(error) = self.try_extend_to(slot + 1)
+            && let Err(error) = self.try_grow(slot + 1)
         {
             return Err(Rejected { value, reason: error.into() });
         }
@@ -109,7 +116,7 @@ impl<K: Key, T> LinearStore<K, T> {
         let word = unsafe { *self.words.at(slot) };
         if is_dead(word) {
             // SAFETY: the slot exists and is vacant, and this vacancy remembers nothing.
-            unsafe { self.occupy(slot, key.generation(), value) };
+            unsafe { self.occupy(slot, 1 << (slot % 64), key.generation(), value) };
             return Ok(None);
         }
         if let Err(stale) = admits(key, word) {
@@ -122,23 +129,6 @@ impl<K: Key, T> LinearStore<K, T> {
         }
     }
 
-    /// Makes the slots below `slots` exist.
-    #[cold]
-    fn try_extend_to(&mut self, slots: u32) -> Result<(), AllocError> {
-        self.try_grow(slots)?;
-        for slot in self.slots..slots {
-            // SAFETY: there is room for so many slots.
-            unsafe {
-                self.words.at(slot).write(RETIRED);
-                if slot % 64 == 0 {
-                    self.bits.at(slot / 64).write(0);
-                }
-            }
-        }
-        self.slots = slots;
-        Ok(())
-    }
-
     /// The entry of a key, occupied or vacant.
     ///
     /// # Errors
@@ -148,26 +138,18 @@ impl<K: Key, T> LinearStore<K, T> {
         Entry::find(self, key)
     }
 
-    /// Makes room for the values of `additional` more indices than there are slots.
-    pub fn reserve(&mut self, additional: usize) {
-        infallible(self.try_reserve(additional));
+    /// Makes room for the values of the indices below `indices`.
+    pub fn reserve(&mut self, indices: usize) {
+        infallible(self.try_reserve(indices));
     }
 
-    /// Makes room for the values of `additional` more indices than there are slots.
+    /// Makes room for the values of the indices below `indices`.
     ///
     /// # Errors
     ///
     /// If memory cannot be had; nothing changed.
-    pub fn try_reserve(&mut self, additional: usize) -> Result<(), AllocError> {
-        let additional = u32::try_from(additional).ok();
-        let needed = additional.and_then(|n| self.slots.checked_add(n)).ok_or(AllocError::CapacityOverflow)?;
-        self.try_grow(needed)
-    }
-
-    /// Gives back all room above the highest index that has a value.
-    pub fn shrink_to_fit(&mut self) {
-        self.slots = self.keys().next_back().map_or(0, |key| key.index() + 1);
-        self.shrink_lanes();
+    pub fn try_reserve(&mut self, indices: usize) -> Result<(), AllocError> {
+        self.try_grow(u32::try_from(indices).map_err(|_| AllocError::CapacityOverflow)?)
     }
 }
 
@@ -188,27 +170,12 @@ impl<K: Key, T> KeyedStore for LinearStore<K, T> {
     }
 }
 
-impl<K: Key, T> Default for LinearStore<K, T> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<K: Key, T: Clone> Clone for LinearStore<K, T> {
-    /// The same values under the same keys.
-    fn clone(&self) -> Self {
-        self.clone_over(Keyed(PhantomData))
-    }
-}
-
 impl<K: Key, T> Extend<(K, T)> for LinearStore<K, T> {
     /// # Panics
     ///
     /// If a key is stale, as [`insert`](LinearStore::insert).
     fn extend<I: IntoIterator<Item = (K, T)>>(&mut self, pairs: I) {
-        let pairs = pairs.into_iter();
-        self.reserve(believed(pairs.size_hint()));
-        pairs.for_each(|(key, value)| drop(self.insert(key, value)));
+        pairs.into_iter().for_each(|(key, value)| drop(self.insert(key, value)));
     }
 }
 

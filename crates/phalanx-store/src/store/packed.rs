@@ -130,13 +130,12 @@ impl<T, K: ?Sized> PackedStore<T, K> {
         self.try_grow(Self::checked_additional(additional)?)
     }
 
-    /// Gives back all room that is not needed. The slots of dead handles stay: they are what keeps those dead.
+    /// Gives back all room that is not needed. Slots that were used stay: they are what keeps old handles dead.
     pub fn shrink_to_fit(&mut self) {
         self.compact();
         let core = &mut self.core;
-        // Shrinking a block can fail; then it stays as large as it was, which is allowed.
-        let _ = core.index.try_shrink();
-        // SAFETY: the index uses marks below its total, and its slots were shrunk first, so that it expects no more.
+        core.index.shrink(&mut core.marks, core.len);
+        // SAFETY: the index uses marks below its total. What cannot be had smaller stays as it was, which is allowed.
         let _ = unsafe { core.try_shrink(core.index.total()) };
     }
 
@@ -163,7 +162,7 @@ impl<T, K: ?Sized> PackedStore<T, K> {
         let core = &mut self.core;
         // SAFETY: the marks are the index's own and it is not full; the row after the last is within the capacity.
         unsafe {
-            let handle = core.index.mint(&mut core.marks, core.len);
+            let handle = core.index.mint(&core.marks, core.len);
             core.rows.at(core.len).write(value);
             core.len += 1;
             handle

@@ -5,16 +5,15 @@ use super::slotted::{Vacancy, sealed};
 use super::traits::{Rejected, believed};
 use super::{MintingStore, OccupiedEntry, SlottedStore};
 use crate::error::infallible;
-use crate::generation::{self, RETIRED};
-use crate::raw::FreeSlots;
+use crate::generation::{self, DEAD, RETIRED};
+use crate::raw::Vacant;
 use crate::{AllocError, Handle};
-use core::fmt;
 use core::marker::PhantomData;
 
 /// Values that stay where they were put, behind handles that stay valid while others come and go.
 ///
 /// The container for things that are mostly found by handle, or come and go all the time: reading is one step, and a
-/// slot that becomes free is used again. Walking over it costs a test for 64 slots. Beyond the value, an element takes 4.3
+/// slot that becomes free is used again. Walking over it costs a test for 64 slots. Beyond the value, an element takes 4.1
 /// bytes. Vacant slots are reused from the lowest up; the order is that of the slots.
 ///
 /// `K` is the kind of the handles, the type of the values unless said otherwise; see [`Handle`].
@@ -34,9 +33,10 @@ use core::marker::PhantomData;
 /// ```
 pub type SlotStore<T, K = T> = SlottedStore<Minted<K>, T>;
 
-/// The vacancy of a [`SlotStore`]: vacant slots are reused under handles of the next generation.
+/// The vacancy of a [`SlotStore`]: vacant slots are reused, the lowest first, under handles of the next generation.
+#[derive(Debug)]
 pub struct Minted<K: ?Sized> {
-    free: FreeSlots,
+    vacant: Vacant,
     kind: PhantomData<fn() -> *const K>,
 }
 
@@ -45,48 +45,51 @@ impl<K: ?Sized> Vacancy for Minted<K> {
 }
 
 impl<K: ?Sized> sealed::Sealed for Minted<K> {
+    const NEW: Self = Minted { vacant: Vacant::new(), kind: PhantomData };
+    const UNUSED: u32 = DEAD;
+
     #[inline(always)]
     fn vacated(generation: u32) -> u32 {
         generation::released(generation)
     }
 
     #[inline(always)]
-    unsafe fn remember(&mut self, slot: u32, word: u32) {
-        if word != RETIRED {
-            // SAFETY: the slot exists, and was occupied, so it is not free.
-            unsafe { self.free.free(slot) };
+    unsafe fn note(&mut self, slot: u32, word: u32) {
+        if word == RETIRED {
+            self.vacant.retire();
+        } else {
+            // SAFETY: the slot exists, so it is covered.
+            unsafe { self.vacant.note(slot) };
         }
     }
 
     fn try_reserve(&mut self, slots: u32) -> Result<(), AllocError> {
-        self.free.try_reserve(slots)
+        self.vacant.try_reserve(slots.div_ceil(64))
+    }
+
+    unsafe fn cover(&mut self, slots: u32) {
+        // SAFETY: there is room, by the caller's promise.
+        unsafe { self.vacant.cover(slots.div_ceil(64)) };
+    }
+
+    fn shrink(&mut self) {
+        // What cannot be had smaller stays as it was.
+        let _ = self.vacant.try_shrink();
     }
 
     fn bytes(&self) -> usize {
-        self.free.bytes()
+        self.vacant.bytes()
     }
 
-    fn validate(&self, words: &[u32]) -> Result<(), &'static str> {
-        self.free.validate()?;
-        let wrong =
-            |(slot, word): (u32, &u32)| self.free.is_free(slot) != (generation::is_dead(*word) && *word != RETIRED);
-        match (0..).zip(words).any(wrong) {
-            true => Err("a free slot that is occupied or retired, or a vacant one that is not free"),
-            false => Ok(()),
-        }
-    }
-}
-
-impl<K: ?Sized> fmt::Debug for Minted<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Minted({} free)", self.free.count())
+    fn validate(&self, bits: &[u64], words: &[u32]) -> Result<(), &'static str> {
+        self.vacant.validate(bits, words)
     }
 }
 
 impl<T> SlotStore<T> {
     /// An empty store, which allocates nothing. For a kind of handles of your own, use [`Default`].
     pub const fn new() -> Self {
-        SlottedStore::over(Minted { free: FreeSlots::new(), kind: PhantomData })
+        SlottedStore::empty()
     }
 
     /// An empty store with room for `capacity` values.
@@ -104,7 +107,7 @@ impl<T, K: ?Sized> SlotStore<T, K> {
         if self.is_full() {
             infallible(self.try_grow_by(1));
         }
-        // SAFETY: there is a vacant slot, or room for a new one.
+        // SAFETY: not full.
         unsafe { self.commit(value) }
     }
 
@@ -120,7 +123,7 @@ impl<T, K: ?Sized> SlotStore<T, K> {
         {
             return Err(Rejected { value, reason: error.into() });
         }
-        // SAFETY: there is a vacant slot, or room for a new one.
+        // SAFETY: not full.
         Ok(unsafe { self.commit(value) })
     }
 
@@ -138,19 +141,13 @@ impl<T, K: ?Sized> SlotStore<T, K> {
         if self.is_full() {
             self.try_grow_by(1)?;
         }
-        let next = match self.vacancy.free.count() {
-            0 => Handle::new(self.slots, 0),
-            _ => {
-                // SAFETY: a slot is free; the words below `slots` are initialised.
-                let (slot, word) = unsafe {
-                    let slot = self.vacancy.free.peek();
-                    (slot, *self.words.at(slot))
-                };
-                Handle::new(slot, generation::generation(word))
-            }
+        // SAFETY: the store is not full, so a slot is vacant; the words below `slots` are initialised.
+        let next = unsafe {
+            let (slot, _) = self.vacancy.vacant.lowest(&self.bits, &self.words);
+            Handle::new(slot, generation::generation(*self.words.at(slot)))
         };
         let value = make(next);
-        // SAFETY: there is a vacant slot, or room for a new one.
+        // SAFETY: not full.
         Ok(unsafe { self.commit(value) })
     }
 
@@ -173,24 +170,16 @@ impl<T, K: ?Sized> SlotStore<T, K> {
         self.try_grow_by(u32::try_from(additional).map_err(|_| AllocError::CapacityOverflow)?)
     }
 
-    /// Gives back all room above the highest slot. Vacant slots stay: they are what keeps old handles dead.
-    pub fn shrink_to_fit(&mut self) {
-        self.shrink_lanes();
-        // What cannot be had smaller stays as it was, which is allowed.
-        let _ = self.vacancy.free.try_shrink();
-    }
-
     #[inline(always)]
     fn is_full(&self) -> bool {
-        self.vacancy.free.count() == 0 && self.slots == self.room
+        self.live + self.vacancy.vacant.retired() == self.slots
     }
 
     #[cold]
     #[inline(never)]
     fn try_grow_by(&mut self, additional: u32) -> Result<(), AllocError> {
-        let fresh = additional.saturating_sub(self.vacancy.free.count());
-        let needed = self.slots.checked_add(fresh).filter(|n| generation::countable(*n));
-        self.try_grow(needed.ok_or(AllocError::CapacityOverflow)?)
+        let used = self.live + self.vacancy.vacant.retired();
+        self.try_grow(used.checked_add(additional).ok_or(AllocError::CapacityOverflow)?)
     }
 
     /// # Safety
@@ -198,23 +187,12 @@ impl<T, K: ?Sized> SlotStore<T, K> {
     /// The store is not full.
     #[inline(always)]
     unsafe fn commit(&mut self, value: T) -> Handle<K> {
-        // SAFETY: a free slot exists and is vacant, and is taken from the free ones; otherwise there is room for a new
-        // slot, whose bit and word are initialised here.
+        // SAFETY: not full, so a slot is vacant; it exists, and its word is initialised.
         unsafe {
-            if self.vacancy.free.count() > 0 {
-                let slot = self.vacancy.free.take();
-                let generation = generation::generation(*self.words.at(slot));
-                self.occupy(slot, generation, value);
-                return Handle::new(slot, generation);
-            }
-            let slot = self.slots;
-            self.vacancy.free.add_used();
-            if slot.is_multiple_of(64) {
-                self.bits.at(slot / 64).write(0);
-            }
-            self.slots = slot + 1;
-            self.occupy(slot, 0, value);
-            Handle::new(slot, 0)
+            let (slot, bit) = self.vacancy.vacant.lowest(&self.bits, &self.words);
+            let generation = generation::generation(*self.words.at(slot));
+            self.occupy(slot, bit, generation, value);
+            Handle::new(slot, generation)
         }
     }
 }
@@ -225,21 +203,6 @@ impl<T, K: ?Sized> MintingStore for SlotStore<T, K> {
     }
     fn try_insert(&mut self, value: T) -> Result<Handle<K>, Rejected<T>> {
         self.try_insert(value)
-    }
-}
-
-impl<T, K: ?Sized> Default for SlotStore<T, K> {
-    fn default() -> Self {
-        SlottedStore::over(Minted { free: FreeSlots::new(), kind: PhantomData })
-    }
-}
-
-impl<T: Clone, K: ?Sized> Clone for SlotStore<T, K> {
-    /// The same values under the same handles, with the same future: dead handles are dead in the copy, and the next
-    /// handles will be the same.
-    fn clone(&self) -> Self {
-        let free = infallible(self.vacancy.free.try_clone());
-        self.clone_over(Minted { free, kind: PhantomData })
     }
 }
 

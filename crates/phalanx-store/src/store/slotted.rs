@@ -2,10 +2,10 @@
 //!
 //! # Representation
 //!
-//! Slots `0..slots` exist. Each has a generation word and a presence bit; the bit is set if and only if the word is not
-//! dead, and only then is its value initialised. `ceil(slots / 64)` words of bits are initialised, bits past the last
-//! slot are zero. `room` slots fit into all lanes. What a slot's word becomes when it is vacated, and where vacant slots
-//! are remembered, is the business of the [`Vacancy`].
+//! Slots `0..slots` exist: as many as there is room for in all lanes. Each has a generation word and a presence bit; the
+//! bit is set if and only if the word is not dead, and only then is its value initialised. `ceil(slots / 64)` words of
+//! bits are initialised, bits past the last slot are zero. What a slot's word is while it is vacant, and how vacant slots
+//! are found again, is the business of the [`Vacancy`].
 #![allow(unsafe_code)]
 
 use super::DisjointError;
@@ -30,22 +30,34 @@ pub trait Vacancy: sealed::Sealed {
 pub(crate) mod sealed {
     use crate::AllocError;
 
+    #[allow(unsafe_code)]
     pub trait Sealed: Sized {
+        /// The vacancy of a container without slots.
+        const NEW: Self;
+        /// The word of a slot that was never used.
+        const UNUSED: u32;
         /// The word of a slot after the occupant of `generation` has left.
         fn vacated(generation: u32) -> u32;
-        /// Remembers a slot that was vacated and now has this word.
+        /// Notes that a slot was vacated and now has this word.
         ///
         /// # Safety
         ///
-        /// The slot exists and was occupied.
-        #[allow(unsafe_code)]
-        unsafe fn remember(&mut self, slot: u32, word: u32);
+        /// The slot exists.
+        unsafe fn note(&mut self, slot: u32, word: u32);
         /// Makes room for so many slots.
         fn try_reserve(&mut self, slots: u32) -> Result<(), AllocError>;
+        /// Covers so many slots, more or fewer than before, all of which may be vacant.
+        ///
+        /// # Safety
+        ///
+        /// There is room for them.
+        unsafe fn cover(&mut self, slots: u32);
+        /// Gives back room that the slots that are covered do not need.
+        fn shrink(&mut self);
         /// Bytes held from the allocator.
         fn bytes(&self) -> usize;
-        /// Checks that the slots with these words are remembered as they should be.
-        fn validate(&self, words: &[u32]) -> Result<(), &'static str>;
+        /// Checks what is noted against the container.
+        fn validate(&self, bits: &[u64], words: &[u32]) -> Result<(), &'static str>;
     }
 }
 
@@ -59,20 +71,18 @@ pub struct SlottedStore<V: Vacancy, T> {
     pub(crate) bits: LaneOf<u64>,
     pub(crate) slots: u32,
     pub(crate) live: u32,
-    pub(crate) room: u32,
     pub(crate) vacancy: V,
 }
 
 impl<V: Vacancy, T> SlottedStore<V, T> {
-    pub(crate) const fn over(vacancy: V) -> Self {
+    pub(crate) const fn empty() -> Self {
         SlottedStore {
             values: LaneOf::new(),
             words: LaneOf::new(),
             bits: LaneOf::new(),
             slots: 0,
             live: 0,
-            room: 0,
-            vacancy,
+            vacancy: V::NEW,
         }
     }
 
@@ -91,12 +101,6 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
     /// How many slots there is room for before the values move in memory.
     #[inline]
     pub fn capacity(&self) -> usize {
-        self.room as usize
-    }
-
-    /// How many slots there are, occupied or not: one more than the highest index that was used.
-    #[inline]
-    pub fn slot_count(&self) -> usize {
         self.slots as usize
     }
 
@@ -177,7 +181,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
             self.words.at(slot).write(word);
             *self.bits.at(slot / 64) &= !(1 << (slot % 64));
             self.live -= 1;
-            self.vacancy.remember(slot, word);
+            self.vacancy.note(slot, word);
         }
     }
 
@@ -185,37 +189,48 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
     ///
     /// # Safety
     ///
-    /// The slot exists and is vacant, and its vacancy has forgotten it.
+    /// The slot exists and is vacant, and `bit` is its presence bit.
     #[inline(always)]
-    pub(crate) unsafe fn occupy(&mut self, slot: u32, generation: u32, value: T) {
+    pub(crate) unsafe fn occupy(&mut self, slot: u32, bit: u64, generation: u32, value: T) {
         // SAFETY: a slot that exists has a word, a bit and room for a value.
         unsafe {
             self.values.at(slot).write(value);
             self.words.at(slot).write(generation);
-            *self.bits.at(slot / 64) |= 1 << (slot % 64);
+            *self.bits.at(slot / 64) |= bit;
         }
         self.live += 1;
     }
 
-    /// Makes room for so many slots, at least doubling what there was.
+    /// Makes so many slots exist, at least doubling what there was.
     #[cold]
     #[inline(never)]
     pub(crate) fn try_grow(&mut self, slots: u32) -> Result<(), AllocError> {
-        if slots <= self.room {
+        if slots <= self.slots {
             return Ok(());
         }
         if !generation::countable(slots) {
             return Err(AllocError::CapacityOverflow);
         }
         self.words.try_grow(slots)?;
-        let bits = self.words.capacity().div_ceil(64);
+        self.values.try_grow(self.words.capacity())?;
+        let slots = generation::at_most_countable(self.words.capacity().min(self.values.capacity()));
+        let bits = slots.div_ceil(64);
         if bits > self.bits.capacity() {
             // SAFETY: the capacity grows.
             unsafe { self.bits.try_resize(bits)? };
         }
-        self.vacancy.try_reserve(self.words.capacity())?;
-        self.values.try_grow(self.words.capacity())?;
-        self.room = generation::at_most_countable(self.words.capacity().min(self.values.capacity()));
+        self.vacancy.try_reserve(slots)?;
+        // SAFETY: there is room for so many slots in all lanes and in the vacancy.
+        unsafe {
+            for slot in self.slots..slots {
+                self.words.at(slot).write(V::UNUSED);
+            }
+            for at in self.slots.div_ceil(64)..bits {
+                self.bits.at(at).write(0);
+            }
+            self.vacancy.cover(slots);
+        }
+        self.slots = slots;
         Ok(())
     }
 
@@ -310,43 +325,45 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         Keys::new(self.cursor())
     }
 
-    /// Shrinks the lanes to the slots that there are; what cannot be had smaller stays as it was.
-    pub(crate) fn shrink_lanes(&mut self) {
-        self.room = self.slots;
-        // SAFETY: nothing at or above `slots` is in use, nor bits above theirs.
+    /// Gives back all room above the highest slot that was used. Slots that were used stay, where they keep old handles
+    /// dead.
+    pub fn shrink_to_fit(&mut self) {
+        // SAFETY: the words below `slots` are initialised.
+        let words = unsafe { self.words.slice(self.slots) };
+        self.slots = words.iter().rposition(|word| *word != V::UNUSED).map_or(0, |last| last as u32 + 1);
+        // SAFETY: nothing at or above `slots` is in use, nor bits above theirs; what cannot be had smaller stays as it
+        // was. The vacancy has room for fewer slots than before.
         unsafe {
             let _ = self.values.try_resize(self.slots);
             let _ = self.words.try_resize(self.slots);
             let _ = self.bits.try_resize(self.slots.div_ceil(64));
+            self.vacancy.cover(self.slots);
         }
+        self.vacancy.shrink();
     }
 
-    /// A copy over a copy of the vacancy.
-    pub(crate) fn clone_over(&self, vacancy: V) -> Self
-    where
-        T: Clone,
-    {
-        let mut copy = SlottedStore::over(vacancy);
-        infallible(copy.try_grow(self.slots));
+    pub(crate) fn try_clone_with(&self, mut clone: impl FnMut(&T) -> T) -> Result<Self, AllocError> {
+        let mut copy = Self::empty();
+        copy.try_grow(self.slots)?;
         // All slots are vacant at first; one is occupied when its value is there. So a panic in a clone leaves a store
         // that drops what it has.
-        copy.slots = self.slots;
-        for (at, _) in (0..).zip(self.presence()) {
-            // SAFETY: there is room for the bits of so many slots.
-            unsafe { copy.bits.at(at).write(0) };
-        }
         for slot in 0..self.slots {
             // SAFETY: words below `slots` are initialised there, and there is room for them here.
-            unsafe { copy.words.at(slot).write(*self.words.at(slot) | generation::DEAD) };
+            unsafe {
+                let word = *self.words.at(slot) | generation::DEAD;
+                copy.words.at(slot).write(word);
+                if word == generation::RETIRED && V::UNUSED != generation::RETIRED {
+                    copy.vacancy.note(slot, word);
+                }
+            }
         }
         let mut from = 0;
         while let Some(slot) = self.occupied_from(from) {
-            // SAFETY: occupied there; it exists and is vacant here, and the vacancy is a copy, which does not know it as
-            // vacant.
-            unsafe { copy.occupy(slot, *self.words.at(slot), (*self.values.at(slot)).clone()) };
+            // SAFETY: occupied there; it exists and is vacant here.
+            unsafe { copy.occupy(slot, 1 << (slot % 64), *self.words.at(slot), clone(&*self.values.at(slot))) };
             from = slot + 1;
         }
-        copy
+        Ok(copy)
     }
 
     /// The bytes that the store holds from the allocator.
@@ -360,10 +377,9 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
     ///
     /// A sentence that says what does not hold. It never does for a store that was used by safe code alone.
     pub fn validate(&self) -> Result<(), &'static str> {
-        if self.slots > self.room
-            || self.room > self.words.capacity()
-            || self.room > self.values.capacity()
-            || self.room.div_ceil(64) > self.bits.capacity()
+        if self.slots > self.words.capacity()
+            || self.slots > self.values.capacity()
+            || self.slots.div_ceil(64) > self.bits.capacity()
         {
             return Err("more slots than room");
         }
@@ -376,7 +392,21 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         if self.presence().iter().map(|w| w.count_ones()).sum::<u32>() != self.live {
             return Err("values miscounted");
         }
-        self.vacancy.validate(words)
+        self.vacancy.validate(self.presence(), words)
+    }
+}
+
+impl<V: Vacancy, T: Clone> Clone for SlottedStore<V, T> {
+    /// The same values under the same keys, with the same future: dead handles are dead in the copy, and the next
+    /// handles will be the same.
+    fn clone(&self) -> Self {
+        infallible(self.try_clone_with(T::clone))
+    }
+}
+
+impl<V: Vacancy, T> Default for SlottedStore<V, T> {
+    fn default() -> Self {
+        Self::empty()
     }
 }
 

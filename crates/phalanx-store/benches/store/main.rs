@@ -1,0 +1,36 @@
+//! The containers against plain vectors and against their peers; every target of the crate with its figure.
+//!
+//! `cargo bench -p phalanx-store [-- --only WORD] [--seconds S]`. Ratios of minima over many interleaved rounds.
+#![allow(missing_docs, unreachable_pub, missing_debug_implementations)]
+// One call into the C library, to settle its allocator before anything is measured.
+#![allow(unsafe_code)]
+
+mod contenders;
+mod harness;
+mod targets;
+mod workloads;
+
+use std::time::Duration;
+
+fn main() {
+    harness::settle_allocator();
+    let args: Vec<String> = std::env::args().collect();
+    let after = |flag: &str| args.iter().position(|a| a == flag).and_then(|at| args.get(at + 1));
+    let only = after("--only");
+    let seconds: f64 = after("--seconds").and_then(|s| s.parse().ok()).unwrap_or(3.0);
+    let mut figures = Vec::new();
+    for workload in workloads::all() {
+        if only.is_some_and(|word| !workload.name.contains(word.as_str())) {
+            continue;
+        }
+        let f = harness::run(&workload, Duration::from_secs_f64(seconds));
+        println!("\n{} (ns an operation, and times the best)", f.name);
+        let mut rows = f.rows.clone();
+        rows.sort_by(|a, b| a.1.total_cmp(&b.1));
+        for (label, ns) in &rows {
+            println!("  {label:<20} {ns:>10.3} {:>7.2}", ns / rows[0].1);
+        }
+        figures.push(f);
+    }
+    targets::print(&figures);
+}

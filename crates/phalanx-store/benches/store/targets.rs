@@ -1,0 +1,94 @@
+//! The targets, each with the figure that decides it.
+
+use crate::harness::Figures;
+
+/// How a figure is compared.
+enum Bound {
+    /// At most so many times the row it is compared with.
+    Within(f64),
+    /// At least so many times as fast.
+    Times(f64),
+}
+use Bound::{Times, Within};
+
+struct Target {
+    workload: &'static str,
+    ours: &'static str,
+    theirs: &'static [&'static str],
+    bound: Bound,
+}
+
+const LEVEL: Bound = Within(1.05);
+/// What counts as level at a million and in churn, where runs do not tell closer apart.
+const LEVEL_LARGE: Bound = Within(1.15);
+const VEC: &[&str] = &["hand-packed"];
+const DENSE: &[&str] = &["DenseSlotMap"];
+const SLOTS: &[&str] = &["SlotMap", "thunderdome"];
+const MAP: &[&str] = &["HashMap"];
+
+const fn target(workload: &'static str, ours: &'static str, theirs: &'static [&'static str], bound: Bound) -> Target {
+    Target { workload, ours, theirs, bound }
+}
+
+const TARGETS: &[Target] = &[
+    target("iterate 10k", "PackedStore", VEC, LEVEL),
+    target("iterate 10k", "PackedStore values", VEC, LEVEL),
+    target("iterate 10k", "SparseSet", VEC, LEVEL),
+    target("iterate 10k", "SparseSet values", VEC, LEVEL),
+    target("iterate 10k", "LinearStore", VEC, Within(1.1)),
+    target("iterate 10k", "SlotStore", VEC, Within(1.1)),
+    target("iterate 100k", "PackedStore", VEC, LEVEL),
+    target("iterate 100k", "PackedStore values", VEC, LEVEL),
+    target("iterate 100k", "SparseSet", VEC, LEVEL),
+    target("iterate 100k", "SparseSet values", VEC, LEVEL),
+    target("iterate 100k", "LinearStore", VEC, Within(1.1)),
+    target("iterate 100k", "SlotStore", VEC, Within(1.1)),
+    target("iterate 1M", "PackedStore", VEC, LEVEL_LARGE),
+    target("iterate 1M", "PackedStore values", VEC, LEVEL_LARGE),
+    target("iterate 1M", "SparseSet", VEC, LEVEL_LARGE),
+    target("iterate 1M", "LinearStore", VEC, LEVEL_LARGE),
+    target("iterate 1M", "SlotStore", VEC, LEVEL_LARGE),
+    target("iterate half of 200k", "PackedStore", VEC, LEVEL),
+    target("iterate half of 200k", "SparseSet", VEC, LEVEL),
+    target("iterate half of 200k", "SlotStore", &["SlotMap"], Times(4.0)),
+    target("iterate half of 200k", "LinearStore", &["SlotMap"], Times(4.0)),
+    target("get 10k", "PackedStore", DENSE, LEVEL),
+    target("get 100k", "PackedStore", DENSE, LEVEL),
+    target("get 1M", "PackedStore", DENSE, LEVEL_LARGE),
+    target("insert 10k", "PackedStore", DENSE, Times(1.8)),
+    target("insert 100k", "PackedStore", DENSE, Times(1.8)),
+    target("churn 100k", "PackedStore", DENSE, Times(1.8)),
+    target("remove 100k", "PackedStore", DENSE, LEVEL_LARGE),
+    target("get 10k", "SlotStore", SLOTS, LEVEL),
+    target("get 100k", "SlotStore", SLOTS, LEVEL),
+    target("get 1M", "SlotStore", SLOTS, LEVEL_LARGE),
+    target("insert 10k", "SlotStore", SLOTS, LEVEL),
+    target("insert 100k", "SlotStore", SLOTS, LEVEL),
+    target("churn 100k", "SlotStore", SLOTS, LEVEL_LARGE),
+    target("mixed 50k", "SlotStore", &["SlotMap", "DenseSlotMap", "thunderdome", "HashMap"], Times(1.05)),
+    target("iterate 10k", "PackedStore", MAP, Times(1.64)),
+    target("iterate 100k", "PackedStore", MAP, Times(1.15)),
+    target("mixed 50k", "PackedStore", MAP, Times(1.69)),
+    target("churn 100k", "PackedStore", MAP, Times(1.0)),
+    target("get 10k", "PackedStore", MAP, Times(1.0)),
+    target("get 100k", "PackedStore", MAP, Times(1.0)),
+];
+
+/// Prints every target whose workload was run.
+pub fn print(figures: &[Figures]) {
+    println!("\nTargets");
+    let (mut met, mut missed) = (0, 0);
+    for t in TARGETS {
+        let Some(f) = figures.iter().find(|f| f.name == t.workload) else { continue };
+        let best = t.theirs.iter().map(|label| (f.of(label), *label)).min_by(|a, b| a.0.total_cmp(&b.0));
+        let Some((theirs, label)) = best else { continue };
+        let ratio = f.of(t.ours) / theirs;
+        let (ok, said) = match t.bound {
+            Within(x) => (ratio <= x, format!("{ratio:.2} of {label}'s time, at most {x:.2}")),
+            Times(x) => (1.0 / ratio >= x, format!("{:.2} times as fast as {label}, at least {x:.2}", 1.0 / ratio)),
+        };
+        println!("  {:<6} {:<22} {:<20} {said}", if ok { "met" } else { "MISSED" }, t.workload, t.ours);
+        if ok { met += 1 } else { missed += 1 }
+    }
+    println!("{met} met, {missed} missed");
+}
