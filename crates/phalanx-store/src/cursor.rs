@@ -225,8 +225,8 @@ unsafe impl<K: Key> Cursor for BitCursor<'_, K> {
 
     #[inline(always)]
     unsafe fn key(&self, position: u32) -> K {
-        // SAFETY: a position of this cursor is an occupied slot, so it has a word.
-        K::from_parts(position, unsafe { *self.words.get_unchecked(position as usize) })
+        // SAFETY: a position of this cursor is an occupied slot, so it has a word, which is its key's generation.
+        unsafe { K::from_parts(position, *self.words.get_unchecked(position as usize)) }
     }
 
     #[inline(always)]

@@ -1,4 +1,6 @@
 //! [`Entity`] and [`Handle`]: an index and a generation in eight bytes.
+// For the declaration of an unsafe function only: nothing here is done unsafely.
+#![allow(unsafe_code)]
 
 use crate::generation::{MAX_GENERATION, MAX_SLOTS};
 use core::fmt;
@@ -218,20 +220,28 @@ impl<K: ?Sized> Key for Handle<K> {
 pub(crate) mod sealed {
     use super::{Entity, Handle};
 
-    /// Keeps [`Key`](super::Key) closed, and the making of keys inside the crate: a key with the dead bit in its
-    /// generation would match a dead slot.
+    /// Keeps [`Key`](super::Key) closed, and the making of keys inside the crate.
+    ///
+    /// That the module is private hides the name only: code outside that is generic over keys reaches the methods of
+    /// this trait as those of a supertrait. So what must not be called there is unsafe.
     pub trait Sealed {
-        fn from_parts(index: u32, generation: u32) -> Self;
+        /// The key of this index and generation.
+        ///
+        /// # Safety
+        ///
+        /// The generation is at most the last one; or the key has the dead bit and is never looked up, because it would
+        /// match a dead slot.
+        unsafe fn from_parts(index: u32, generation: u32) -> Self;
     }
     impl Sealed for Entity {
         #[inline(always)]
-        fn from_parts(index: u32, generation: u32) -> Self {
+        unsafe fn from_parts(index: u32, generation: u32) -> Self {
             Entity::new(index, generation)
         }
     }
     impl<K: ?Sized> Sealed for Handle<K> {
         #[inline(always)]
-        fn from_parts(index: u32, generation: u32) -> Self {
+        unsafe fn from_parts(index: u32, generation: u32) -> Self {
             Handle::new(index, generation)
         }
     }

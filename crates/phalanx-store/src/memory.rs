@@ -221,8 +221,8 @@ impl Model {
         match layout {
             // Beside the value its slot; for each slot a generation and the row.
             Layout::Packed => live * (size + 12),
-            // A generation and a presence bit for each slot, and three levels of words that find a free one.
-            Layout::Slot => live * (size + 4) + presence(live) + free_slots(live),
+            // A generation and a presence bit for each slot, and two levels of words that find a vacant one.
+            Layout::Slot => live * (size + 4) + presence(live) + vacant_slots(live),
             // Beside the value its key.
             Layout::Sparse => live * (size + 8) + sparse_side(entities, live),
             // A generation and a presence bit for each index, used or not.
@@ -253,9 +253,9 @@ fn presence(slots: u64) -> u64 {
     8 * slots.div_ceil(64)
 }
 
-/// The words that find a free one of `slots`: a bit for each slot, and twice a bit for each word of the level below.
-fn free_slots(slots: u64) -> u64 {
-    8 * (slots.div_ceil(64) + slots.div_ceil(64 * 64) + slots.div_ceil(64 * 64 * 64))
+/// The words that find a vacant one of `slots`: a bit for each presence word, and a bit for each word of these.
+fn vacant_slots(slots: u64) -> u64 {
+    8 * (slots.div_ceil(64 * 64) + slots.div_ceil(64 * 64 * 64))
 }
 
 /// Bytes of an entry of a sparse side: the row and the generation.

@@ -168,8 +168,7 @@ impl EntityPool {
     #[cold]
     #[inline(never)]
     fn try_make_ready(&mut self) -> Result<(), AllocError> {
-        self.try_flush()?;
-        if self.free_len == 0 { self.try_grow(1) } else { Ok(()) }
+        self.try_flush_beside(1)
     }
 
     /// # Safety
@@ -216,7 +215,7 @@ impl EntityPool {
     pub fn try_alloc_many(&mut self, count: usize) -> Result<Entities<'_>, AllocError> {
         let count = u32::try_from(count).map_err(|_| AllocError::CapacityOverflow)?;
         if self.reserved.get() | self.pending != 0 {
-            self.try_flush()?;
+            self.try_flush_beside(count)?;
         }
         let recycled = count.min(self.free_len);
         self.try_grow(count - recycled)?;
@@ -280,7 +279,16 @@ impl EntityPool {
 
     /// Ends all entities. Reservations are flushed first, which may allocate. The lowest slots will be used first.
     pub fn clear(&mut self) {
-        infallible(self.try_flush().map(drop));
+        infallible(self.try_clear());
+    }
+
+    /// As [`clear`](EntityPool::clear).
+    ///
+    /// # Errors
+    ///
+    /// If there are reservations and memory for them cannot be had; nothing changed.
+    pub fn try_clear(&mut self) -> Result<(), AllocError> {
+        self.try_flush()?;
         self.free_len = 0;
         for index in (0..self.slots).rev() {
             // SAFETY: the slot exists; the stack has room for all slots and was emptied, so each comes to it once.
@@ -296,6 +304,7 @@ impl EntityPool {
             }
         }
         self.live = 0;
+        Ok(())
     }
 
     /// Reserves an entity through a shared reference, from any thread, without a lock. It becomes alive with the next
@@ -351,14 +360,29 @@ impl EntityPool {
     ///
     /// If memory cannot be had; the reservations stand.
     pub fn try_flush(&mut self) -> Result<Entities<'_>, AllocError> {
-        let reserved = self.reserved.get();
-        let recycled = reserved.min(self.free_len);
-        let fresh = self.pending + (reserved - recycled);
+        let fresh = self.fresh_for(0)?;
         self.try_grow(fresh)?;
+        let recycled = self.reserved.get().min(self.free_len);
         self.revive(recycled);
         self.reserved.reset();
         self.pending = 0;
         Ok(self.append(fresh, recycled))
+    }
+
+    /// Makes reserved entities alive if there is room for them and for `count` more; otherwise nothing changes.
+    fn try_flush_beside(&mut self, count: u32) -> Result<(), AllocError> {
+        let fresh = self.fresh_for(count)?;
+        self.try_grow(fresh)?;
+        self.try_flush().map(drop)
+    }
+
+    /// How many new slots are needed to make all reserved entities alive, and `count` more.
+    fn fresh_for(&mut self, count: u32) -> Result<u32, AllocError> {
+        let reserved = self.reserved.get();
+        let recycled = reserved.min(self.free_len);
+        let more = count.saturating_sub(self.free_len - recycled);
+        // Reservations stay below the number of indices; what comes on top may not.
+        (self.pending + (reserved - recycled)).checked_add(more).ok_or(AllocError::CapacityOverflow)
     }
 
     /// Settles what reservations there are as far as no memory is needed, so that the stack may change.
@@ -371,19 +395,20 @@ impl EntityPool {
         self.reserved.reset();
     }
 
-    /// Makes room for `additional` more entities.
+    /// Makes room for `additional` more entities, beside those that are reserved.
     pub fn reserve(&mut self, additional: usize) {
         infallible(self.try_reserve(additional));
     }
 
-    /// Makes room for `additional` more entities.
+    /// Makes room for `additional` more entities, beside those that are reserved.
     ///
     /// # Errors
     ///
     /// If memory cannot be had; nothing changed.
     pub fn try_reserve(&mut self, additional: usize) -> Result<(), AllocError> {
         let additional = u32::try_from(additional).map_err(|_| AllocError::CapacityOverflow)?;
-        self.try_grow(additional.saturating_sub(self.free_len))
+        let fresh = self.fresh_for(additional)?;
+        self.try_grow(fresh)
     }
 
     /// Makes room for `fresh` more slots, on the stack too.
@@ -437,6 +462,25 @@ impl EntityPool {
                 SlotState::Free { generation: generation::generation(word), next }
             }
         })
+    }
+
+    /// The same entities with the same future; what is reserved here is reserved there.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had.
+    pub fn try_clone(&self) -> Result<EntityPool, AllocError> {
+        let mut copy = EntityPool::new();
+        copy.try_grow(self.slots)?;
+        let (words, stack) = (self.words(), self.stack());
+        // SAFETY: there is room for so many slots, in both lanes.
+        unsafe {
+            core::ptr::copy_nonoverlapping(words.as_ptr(), copy.words.ptr(), words.len());
+            core::ptr::copy_nonoverlapping(stack.as_ptr(), copy.free.ptr(), stack.len());
+        }
+        (copy.slots, copy.free_len, copy.live, copy.pending) = (self.slots, self.free_len, self.live, self.pending);
+        copy.reserved.raise(self.reserved.now(), u32::MAX);
+        Ok(copy)
     }
 
     /// The bytes that the pool holds from the allocator.
@@ -498,17 +542,7 @@ impl Default for EntityPool {
 impl Clone for EntityPool {
     /// The same entities with the same future; what is reserved here is reserved there.
     fn clone(&self) -> Self {
-        let mut copy = EntityPool::new();
-        infallible(copy.try_grow(self.slots));
-        let (words, stack) = (self.words(), self.stack());
-        // SAFETY: there is room for so many slots, in both lanes.
-        unsafe {
-            core::ptr::copy_nonoverlapping(words.as_ptr(), copy.words.ptr(), words.len());
-            core::ptr::copy_nonoverlapping(stack.as_ptr(), copy.free.ptr(), stack.len());
-        }
-        (copy.slots, copy.free_len, copy.live, copy.pending) = (self.slots, self.free_len, self.live, self.pending);
-        copy.reserved.raise(self.reserved.now(), u32::MAX);
-        copy
+        infallible(self.try_clone())
     }
 }
 

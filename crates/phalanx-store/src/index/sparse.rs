@@ -251,7 +251,8 @@ impl<K: Key> Sparse<K> {
         let mut adopt = |index: u32, entry: Entry| {
             if !entry.is_vacant() {
                 new.try_prepare(index, live)?;
-                new.link(K::from_parts(index, entry.word), entry.position);
+                // SAFETY: the word of an occupied entry is the generation of its key.
+                new.link(unsafe { K::from_parts(index, entry.word) }, entry.position);
                 live += 1;
             }
             Ok(())
@@ -373,7 +374,8 @@ unsafe impl<K: Key> DenseIndex for Sparse<K> {
 
     #[inline(always)]
     fn hole(mark: K) -> K {
-        K::from_parts(mark.index(), mark.generation() | DEAD)
+        // SAFETY: a hole stays among the marks and is never looked up.
+        unsafe { K::from_parts(mark.index(), mark.generation() | DEAD) }
     }
 
     #[inline(always)]
@@ -383,7 +385,8 @@ unsafe impl<K: Key> DenseIndex for Sparse<K> {
 
     #[inline(always)]
     fn filled(mark: K) -> K {
-        K::from_parts(mark.index(), mark.generation() & !DEAD)
+        // SAFETY: the key that the hole was made of.
+        unsafe { K::from_parts(mark.index(), mark.generation() & !DEAD) }
     }
 }
 

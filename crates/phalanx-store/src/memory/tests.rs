@@ -88,7 +88,7 @@ fn allocated_bytes() {
     let model = Model::new(16, 1000, 0.5).unwrap();
     assert_eq!(model.live(), 500);
     assert_eq!(model.bytes(Layout::Packed), 500 * 28);
-    assert_eq!(model.bytes(Layout::Slot), 500 * 20 + 8 * 8 + 8 * (8 + 1 + 1));
+    assert_eq!(model.bytes(Layout::Slot), 500 * 20 + 8 * 8 + 8 * (1 + 1));
     assert_eq!(model.bytes(Layout::Sparse), 500 * 24 + 8 * 1000);
     assert_eq!(model.bytes(Layout::Linear), 1000 * 20 + 8 * 16);
     assert_eq!(model.best(), Layout::Slot);

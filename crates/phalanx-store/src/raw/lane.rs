@@ -319,7 +319,12 @@ impl<T> LaneOf<T> {
     }
 
     /// The lane without its type.
-    pub const fn erased(&mut self) -> &mut Lane {
+    ///
+    /// # Safety
+    ///
+    /// It is not exchanged (`mem::swap`, `mem::replace`, an assignment) for a lane of other rows: this one's would be
+    /// read as `T` then.
+    pub const unsafe fn erased(&mut self) -> &mut Lane {
         &mut self.lane
     }
 

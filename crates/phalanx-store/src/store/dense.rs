@@ -7,8 +7,8 @@
 use super::DisjointError;
 use super::disjoint::disjoint;
 use super::traits::{forward_store, std_traits};
+use crate::AllocError;
 use crate::cursor::DenseCursor;
-use crate::error::infallible;
 use crate::iter::{Drain, Emptying, Iter, IterMut, Keys, Values, ValuesMut};
 use crate::memory::Usage;
 use crate::raw::{Dense, DenseIndex, LaneOf, Rows};
@@ -367,19 +367,19 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
         self.core.validate()
     }
 
-    pub(crate) fn checked_additional(additional: usize) -> Result<u32, crate::AllocError> {
-        u32::try_from(additional).map_err(|_| crate::AllocError::CapacityOverflow)
+    pub(crate) fn checked_additional(additional: usize) -> Result<u32, AllocError> {
+        u32::try_from(additional).map_err(|_| AllocError::CapacityOverflow)
     }
 
     /// A copy over a copy of the index: the same order, the same holes, and the first `marks` marks.
-    pub(crate) fn clone_over(&self, index: X, marks: u32) -> Self
+    pub(crate) fn try_clone_over(&self, index: X, marks: u32) -> Result<Self, AllocError>
     where
         T: Clone,
     {
         let from = &self.core;
         let mut copy = DenseStore::over(index);
-        infallible(copy.core.marks.try_grow(marks));
-        infallible(copy.core.rows.try_grow(from.positions()));
+        copy.core.marks.try_grow(marks)?;
+        copy.core.rows.try_grow(from.positions())?;
         /// The values that were cloned, which are dropped again if a later one cannot be.
         struct Filling<'a, X: DenseIndex, T> {
             rows: &'a mut LaneOf<T>,
@@ -407,7 +407,7 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
         // SAFETY: `marks` marks are initialised there, and there is room for them here.
         unsafe { ptr::copy_nonoverlapping(from.marks.ptr(), to.marks.ptr(), marks as usize) };
         (to.len, to.holes, to.gap, to.low) = (from.len, from.holes, from.gap.clone(), from.low);
-        copy
+        Ok(copy)
     }
 }
 
@@ -455,10 +455,16 @@ forward_store!([X: DenseIndex, T] DenseStore<X, T>, X::Key, T);
 std_traits!([X: DenseIndex, T] DenseStore<X, T>, X::Key, T, DenseCursor<X>);
 
 /// The values of a dense store as slices between its holes.
-#[derive(Clone)]
 pub struct Runs<'a, X: DenseIndex, T> {
     cursor: DenseCursor<'a, X>,
     values: &'a DenseStore<X, T>,
+}
+
+// Written out, because a derive would ask the same of the index and the values.
+impl<X: DenseIndex, T> Clone for Runs<'_, X, T> {
+    fn clone(&self) -> Self {
+        Runs { cursor: self.cursor.clone(), values: self.values }
+    }
 }
 
 impl<'a, X: DenseIndex, T> Iterator for Runs<'a, X, T> {

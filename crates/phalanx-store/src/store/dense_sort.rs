@@ -9,6 +9,7 @@ use crate::error::infallible;
 use crate::raw::DenseIndex;
 use crate::{AllocError, Key};
 use alloc::vec::Vec;
+use core::alloc::Layout;
 use core::cmp::Ordering;
 
 impl<X: DenseIndex, T> DenseStore<X, T> {
@@ -163,8 +164,8 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
 fn try_collect<O>(items: impl Iterator<Item = O>) -> Result<Vec<O>, AllocError> {
     let mut all = Vec::new();
     let (count, _) = items.size_hint();
-    let refused = |count: usize| AllocError::OutOfMemory { bytes: count * size_of::<O>(), align: align_of::<O>() };
-    all.try_reserve_exact(count).map_err(|_| refused(count))?;
+    let refused = |_| Layout::array::<O>(count).map_or(AllocError::CapacityOverflow, AllocError::of);
+    all.try_reserve_exact(count).map_err(refused)?;
     // There is room for all of them: the iterators here know their length.
     all.extend(items.take(count));
     Ok(all)

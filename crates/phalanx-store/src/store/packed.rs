@@ -139,6 +139,18 @@ impl<T, K: ?Sized> PackedStore<T, K> {
         let _ = unsafe { core.try_shrink(core.index.total()) };
     }
 
+    /// A copy, as [`Clone`] makes it.
+    ///
+    /// # Errors
+    ///
+    /// If memory for the container cannot be had; what the values themselves allocate is their business.
+    pub fn try_clone(&self) -> Result<Self, AllocError>
+    where
+        T: Clone,
+    {
+        self.try_clone_over(self.core.index.try_clone()?, self.core.index.total())
+    }
+
     #[inline(always)]
     fn is_full(&self) -> bool {
         let core = &self.core;
@@ -189,14 +201,14 @@ impl<T: Clone, K: ?Sized> Clone for PackedStore<T, K> {
     /// The same values under the same handles, in the same order, with the same future: dead handles are dead in the
     /// copy, and the next handles will be the same.
     fn clone(&self) -> Self {
-        self.clone_over(infallible(self.core.index.try_clone()), self.core.index.total())
+        infallible(self.try_clone())
     }
 }
 
 impl<T, K: ?Sized> Extend<T> for PackedStore<T, K> {
     fn extend<I: IntoIterator<Item = T>>(&mut self, values: I) {
         let values = values.into_iter();
-        self.reserve(believed(values.size_hint()));
+        let _ = self.try_reserve(believed::<T>(values.size_hint()));
         values.for_each(|value| {
             self.insert(value);
         });

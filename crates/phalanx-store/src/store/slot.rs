@@ -209,7 +209,7 @@ impl<T, K: ?Sized> MintingStore for SlotStore<T, K> {
 impl<T, K: ?Sized> Extend<T> for SlotStore<T, K> {
     fn extend<I: IntoIterator<Item = T>>(&mut self, values: I) {
         let values = values.into_iter();
-        self.reserve(believed(values.size_hint()));
+        let _ = self.try_reserve(believed::<T>(values.size_hint()));
         values.for_each(|value| {
             self.insert(value);
         });

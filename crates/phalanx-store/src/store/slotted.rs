@@ -342,7 +342,15 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         self.vacancy.shrink();
     }
 
-    pub(crate) fn try_clone_with(&self, mut clone: impl FnMut(&T) -> T) -> Result<Self, AllocError> {
+    /// A copy, as [`Clone`] makes it.
+    ///
+    /// # Errors
+    ///
+    /// If memory for the container cannot be had; what the values themselves allocate is their business.
+    pub fn try_clone(&self) -> Result<Self, AllocError>
+    where
+        T: Clone,
+    {
         let mut copy = Self::empty();
         copy.try_grow(self.slots)?;
         // All slots are vacant at first; one is occupied when its value is there. So a panic in a clone leaves a store
@@ -360,7 +368,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         let mut from = 0;
         while let Some(slot) = self.occupied_from(from) {
             // SAFETY: occupied there; it exists and is vacant here.
-            unsafe { copy.occupy(slot, 1 << (slot % 64), *self.words.at(slot), clone(&*self.values.at(slot))) };
+            unsafe { copy.occupy(slot, 1 << (slot % 64), *self.words.at(slot), (*self.values.at(slot)).clone()) };
             from = slot + 1;
         }
         Ok(copy)
@@ -400,7 +408,7 @@ impl<V: Vacancy, T: Clone> Clone for SlottedStore<V, T> {
     /// The same values under the same keys, with the same future: dead handles are dead in the copy, and the next
     /// handles will be the same.
     fn clone(&self) -> Self {
-        infallible(self.try_clone_with(T::clone))
+        infallible(self.try_clone())
     }
 }
 

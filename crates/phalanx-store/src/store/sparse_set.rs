@@ -152,6 +152,18 @@ impl<K: Key, T> SparseSet<K, T> {
         let _ = unsafe { self.core.try_shrink(self.core.len) };
     }
 
+    /// A copy, as [`Clone`] makes it.
+    ///
+    /// # Errors
+    ///
+    /// If memory for the container cannot be had; what the values themselves allocate is their business.
+    pub fn try_clone(&self) -> Result<Self, AllocError>
+    where
+        T: Clone,
+    {
+        self.try_clone_over(self.core.index.try_compacted()?, self.core.positions())
+    }
+
     /// The keys as a slice, in the order of the values.
     ///
     /// # Panics
@@ -195,7 +207,7 @@ impl<K: Key, T> Default for SparseSet<K, T> {
 impl<K: Key, T: Clone> Clone for SparseSet<K, T> {
     /// The same values under the same keys, in the same order.
     fn clone(&self) -> Self {
-        self.clone_over(infallible(self.core.index.try_compacted()), self.core.positions())
+        infallible(self.try_clone())
     }
 }
 
@@ -205,7 +217,7 @@ impl<K: Key, T> Extend<(K, T)> for SparseSet<K, T> {
     /// If a key is stale, as [`insert`](SparseSet::insert).
     fn extend<I: IntoIterator<Item = (K, T)>>(&mut self, pairs: I) {
         let pairs = pairs.into_iter();
-        self.reserve(believed(pairs.size_hint()));
+        let _ = self.try_reserve(believed::<T>(pairs.size_hint()));
         pairs.for_each(|(key, value)| drop(self.insert(key, value)));
     }
 }

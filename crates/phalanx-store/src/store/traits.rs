@@ -279,7 +279,10 @@ macro_rules! std_traits {
 }
 pub(crate) use std_traits;
 
-/// How much of an iterator's size hint is believed: a hint can be wrong, and room for this many costs little.
-pub(crate) fn believed(hint: (usize, Option<usize>)) -> usize {
-    hint.0.min(4096)
+/// How much of an iterator's size hint is believed when values are `T`: a hint can be wrong, and so much room costs
+/// little. Reserving it is a wish, which may fail.
+pub(crate) fn believed<T>(hint: (usize, Option<usize>)) -> usize {
+    const BYTES: usize = 1 << 18;
+    let few = BYTES / size_of::<T>().clamp(1, BYTES);
+    hint.0.min(few).min(4096)
 }
