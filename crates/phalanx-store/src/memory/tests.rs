@@ -88,7 +88,7 @@ fn allocated_bytes() {
     let model = Model::new(16, 1000, 0.5).unwrap();
     assert_eq!(model.live(), 500);
     assert_eq!(model.bytes(Layout::Packed), 500 * 28);
-    assert_eq!(model.bytes(Layout::Slot), 500 * 20 + 8 * 8 + 8 * (8 + 1 + 1));
+    assert_eq!(model.bytes(Layout::Slot), 500 * 20 + 8 * 8 + 8 * (1 + 1));
     assert_eq!(model.bytes(Layout::Sparse), 500 * 24 + 8 * 1000);
     assert_eq!(model.bytes(Layout::Linear), 1000 * 20 + 8 * 16);
     assert_eq!(model.best(), Layout::Slot);
@@ -148,4 +148,76 @@ fn usage_adds_up() {
     let one = Usage { values: 1, keys: 2, index: 3 };
     assert_eq!((one + one).total(), 12);
     assert_eq!(Usage::default().total(), 0);
+}
+
+/// Builds the four containers at exact capacity and compares what they hold with the model.
+#[cfg(not(phalanx_narrow))]
+fn check_containers<const SIZE: usize>(entities: u64, utilisation: f64) {
+    use crate::{Entity, EntityPool, LinearStore, PackedStore, SlotStore, SparseSet};
+
+    let model = Model::new(SIZE as u64, entities, utilisation).unwrap();
+    let live = model.live();
+    let mut pool = EntityPool::new();
+    let all: alloc::vec::Vec<Entity> = (0..entities).map(|_| pool.alloc()).collect();
+    let value = [0_u8; SIZE];
+    let mut packed = PackedStore::new();
+    let mut slot = SlotStore::new();
+    let mut sparse = SparseSet::new();
+    let mut linear = LinearStore::new();
+    for number in 1..=live {
+        // Evenly spread, and the last index has a value: it decides how far the arrays reach.
+        let entity = all[((number * entities).div_ceil(live) - 1) as usize];
+        packed.insert(value);
+        slot.insert(value);
+        sparse.insert(entity, value);
+        linear.insert(entity, value);
+    }
+    packed.shrink_to_fit();
+    slot.shrink_to_fit();
+    sparse.shrink_to_fit();
+    linear.shrink_to_fit();
+    let held = [packed.memory(), slot.memory(), sparse.memory(), linear.memory()];
+    for (layout, held) in Layout::ALL.into_iter().zip(held) {
+        // Without a value, a linear store has not reached any index.
+        if live > 0 || layout != Layout::Linear {
+            assert_eq!(held.total() as u64, model.bytes(layout), "{layout}, {model:?}, {held:?}");
+        }
+        if SIZE == 0 {
+            assert_eq!(held.values, 0, "{layout}");
+        }
+    }
+}
+
+#[test]
+#[cfg(not(phalanx_narrow))]
+fn containers_hold_what_the_model_says() {
+    let most = if cfg!(miri) { 200 } else { u64::MAX };
+    for entities in [1, 2, 63, 64, 65, 1000, 4096, 4097, 262_145] {
+        for utilisation in [0.0, 0.000_02, 0.01, 0.2, 0.249, 0.25, 0.251, 0.5, 0.99, 1.0] {
+            if entities <= most {
+                check_containers::<0>(entities, utilisation);
+                check_containers::<1>(entities, utilisation);
+                check_containers::<24>(entities, utilisation);
+            }
+        }
+    }
+    // The third level of directories: more than one branch of pages.
+    if !cfg!(miri) {
+        check_containers::<4>(5_000_000, 0.000_5);
+        check_containers::<4>(5_000_000, 0.000_000_6);
+    }
+}
+
+#[test]
+#[cfg(not(phalanx_narrow))]
+fn containers_hold_what_the_model_says_at_random() {
+    let mut state = 1_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 33
+    };
+    for _ in 0..if cfg!(miri) { 3 } else { 200 } {
+        let (entities, share) = (1 + next() % if cfg!(miri) { 100 } else { 20_000 }, next() % 1001);
+        check_containers::<12>(entities, share as f64 / 1000.0);
+    }
 }

@@ -1,0 +1,131 @@
+//! The command line.
+
+use crate::cost::Access;
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Measures the layouts of Phalanx on this machine, and advises which to pick.
+#[derive(Debug, Parser)]
+#[command(name = "phalanx", version, args_conflicts_with_subcommands = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) demo: DemoArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measure the source tables here, print them and write a report (what happens without a command)
+    Demo(DemoArgs),
+    /// Say which layout suits values of a size, at a utilisation, under an access pattern
+    Advise(AdviseArgs),
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Print JSON, and nothing else, on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Where to write the HTML report
+    #[arg(long, value_name = "PATH", default_value = "phalanx-report.html")]
+    pub(crate) out: PathBuf,
+    /// Be done in ten seconds, with more noise
+    #[arg(long)]
+    pub(crate) quick: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AdviseArgs {
+    /// Bytes of one value
+    #[arg(long, value_name = "C", value_parser = size, required_unless_present = "table")]
+    pub(crate) size: Option<u64>,
+    /// How many entities there are, with the value or without it
+    #[arg(long, value_name = "N", value_parser = entities, required_unless_present = "table")]
+    pub(crate) entities: Option<u64>,
+    /// The share of the entities that has the value, from 0 to 1
+    #[arg(long, value_name = "U", value_parser = utilisation, required_unless_present = "table", allow_negative_numbers = true)]
+    pub(crate) utilisation: Option<f64>,
+    /// The share of the values that is replaced in each pass, from 0 to 1
+    #[arg(long, value_name = "R", value_parser = churn, default_value = "0", allow_negative_numbers = true)]
+    pub(crate) churn: f64,
+    /// How the values are reached
+    #[arg(long, value_enum, default_value_t = Access::Mixed)]
+    pub(crate) access: Access,
+    /// Also run the layouts on this machine, and say where the advice is wrong
+    #[arg(long)]
+    pub(crate) measure: bool,
+    /// Print the source's table of bytes for 1,000 entities, with the cheaper side marked in every cell
+    #[arg(long, conflicts_with_all = ["size", "entities", "utilisation", "measure"])]
+    pub(crate) table: bool,
+    /// Print JSON, and nothing else, on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The largest value that can be asked about: a mebibyte.
+pub(crate) const MOST_SIZE: u64 = 1 << 20;
+/// The most entities that can be asked about.
+pub(crate) const MOST_ENTITIES: u64 = 1_000_000_000;
+
+fn size(text: &str) -> Result<u64, String> {
+    whole(text, 0, MOST_SIZE, "a size in bytes", "24")
+}
+
+fn entities(text: &str) -> Result<u64, String> {
+    whole(text, 1, MOST_ENTITIES, "a number of entities", "100_000")
+}
+
+fn utilisation(text: &str) -> Result<f64, String> {
+    share(text, "the share of the entities that has the value")
+}
+
+fn churn(text: &str) -> Result<f64, String> {
+    share(text, "the share of the values that is replaced in each pass")
+}
+
+fn whole(text: &str, least: u64, most: u64, what: &str, example: &str) -> Result<u64, String> {
+    let number = text.replace('_', "").parse().ok().filter(|number| (least..=most).contains(number));
+    number.ok_or_else(|| format!("expected {what} from {least} to {most}, such as {example}"))
+}
+
+fn share(text: &str, what: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| (0.0..=1.0).contains(number));
+    number.ok_or_else(|| format!("expected {what}, from 0 to 1, such as 0.3"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn numbers_are_checked() {
+        assert_eq!(size("0"), Ok(0));
+        assert_eq!(entities("1_000_000"), Ok(1_000_000));
+        assert_eq!(
+            entities("0"),
+            Err("expected a number of entities from 1 to 1000000000, such as 100_000".to_string())
+        );
+        assert_eq!(utilisation("1"), Ok(1.0));
+        for wrong in ["1.01", "-0.1", "NaN", "inf", "half", ""] {
+            assert!(utilisation(wrong).unwrap_err().ends_with("from 0 to 1, such as 0.3"), "{wrong}");
+        }
+        for wrong in ["-1", "1e3", "big", "1048577"] {
+            assert!(size(wrong).unwrap_err().starts_with("expected a size in bytes"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_demo_needs_no_command() {
+        let cli = Cli::try_parse_from(["phalanx", "--quick"]).unwrap();
+        assert!(cli.command.is_none() && cli.demo.quick && !cli.demo.json);
+        assert!(Cli::try_parse_from(["phalanx", "advise", "--size", "8"]).is_err());
+        assert!(Cli::try_parse_from(["phalanx", "advise", "--table"]).is_ok());
+    }
+}

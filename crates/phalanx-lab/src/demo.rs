@@ -1,0 +1,104 @@
+//! `phalanx demo`: measures the source tables on this machine and reports.
+
+use crate::removal::{COUNTS, Limits, Order};
+use crate::report::{Machine, Report, Section};
+use crate::timing::Effort;
+use crate::{findings, footprint, removal, speed};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use phalanx_store::memory::Model;
+use std::time::{Duration, Instant};
+
+/// Measures everything. A full run stays below two minutes, a quick one below ten seconds.
+pub(crate) fn run(quick: bool) -> Report {
+    let start = Instant::now();
+    let speed_rows = run_speed(quick);
+    let removal_rows = run_removal(quick);
+    let memory_rows = run_memory();
+    Report {
+        version: env!("CARGO_PKG_VERSION"),
+        machine: Machine::this(),
+        quick,
+        optimised: !cfg!(debug_assertions),
+        seconds: start.elapsed().as_secs_f64(),
+        speed: Section { findings: findings::speed(&speed_rows), rows: speed_rows },
+        removal: Section { findings: findings::removal(&removal_rows), rows: removal_rows },
+        memory: Section { findings: findings::memory(&memory_rows), rows: memory_rows },
+    }
+}
+
+fn run_speed(quick: bool) -> Vec<speed::Row> {
+    let share = Duration::from_millis(if quick { 600 } else { 3000 });
+    let effort = Effort { least: 5, most: 2000, share };
+    let bar = progress(speed::names().count() as u64, "packed store against map");
+    let rows = speed::names().enumerate().map(|(index, name)| {
+        bar.set_message(name);
+        let row = speed::measure(index, effort);
+        bar.inc(1);
+        row
+    });
+    let rows = rows.collect();
+    bar.finish_and_clear();
+    rows
+}
+
+fn run_removal(quick: bool) -> Vec<removal::Row> {
+    let limits = if quick {
+        Limits {
+            share: Duration::from_millis(100),
+            least_runs: 3,
+            most_runs: 15,
+            pilot: 10_000,
+            once: Duration::from_millis(50),
+            longest: Duration::from_millis(300),
+            deadline: Instant::now() + Duration::from_secs(4),
+        }
+    } else {
+        Limits {
+            share: Duration::from_millis(600),
+            least_runs: 5,
+            most_runs: 60,
+            pilot: 25_000,
+            once: Duration::from_secs(1),
+            longest: Duration::from_secs(45),
+            deadline: Instant::now() + Duration::from_secs(85),
+        }
+    };
+    let bar = progress((COUNTS.len() * Order::ALL.len()) as u64, "removing everything");
+    let mut rows = Vec::new();
+    for count in COUNTS {
+        for order in Order::ALL {
+            bar.set_message(format!("{order} order, {}k", count / 1000));
+            rows.extend(removal::measure(order, count, limits));
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    rows
+}
+
+fn run_memory() -> Vec<footprint::Row> {
+    let sizes = footprint::SIZES;
+    let bar = progress((sizes.len() * footprint::UTILISATIONS.len()) as u64, "memory by layout");
+    let mut rows = Vec::new();
+    for size in sizes {
+        for utilisation in footprint::UTILISATIONS {
+            bar.set_message(format!("{size} bytes, {:.0} %", utilisation * 100.0));
+            // The constants are within the model's bounds, so every row is there.
+            rows.extend(Model::new(size, footprint::ENTITIES, utilisation).ok().as_ref().map(footprint::measure));
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    rows
+}
+
+/// A bar on standard error; hidden when that is not a terminal.
+pub(crate) fn progress(steps: u64, what: &'static str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{prefix:<26} {bar:24} {pos:>2}/{len:<2} {elapsed:>4} {wide_msg}") {
+        bar.set_style(style);
+    }
+    bar.set_prefix(what);
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar
+}

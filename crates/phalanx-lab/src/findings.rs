@@ -1,0 +1,339 @@
+//! What the tables show, in sentences made from their figures.
+
+use crate::figures::{listed, percent, significant, span, thousands};
+use crate::removal::{COUNTS, Order, Outcome, Way};
+use crate::{footprint, removal, speed};
+use phalanx_store::memory::Layout;
+
+/// Closer than this, runs do not tell two contenders apart.
+const BAND: f64 = 1.05;
+
+/// Who is ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Faster,
+    Level,
+    Slower,
+}
+
+impl Verdict {
+    pub(crate) fn of(ratio: f64) -> Verdict {
+        if ratio > BAND {
+            Verdict::Faster
+        } else if ratio < 1.0 / BAND {
+            Verdict::Slower
+        } else {
+            Verdict::Level
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Verdict::Faster => "ahead",
+            Verdict::Level => "level",
+            Verdict::Slower => "behind",
+        }
+    }
+}
+
+/// `2.10 times as fast as the map`, `level with the map`, `1.30 times slower than the map`.
+pub(crate) fn compared(ratio: f64, other: &str) -> String {
+    match Verdict::of(ratio) {
+        Verdict::Faster => format!("{} times as fast as {other}", significant(ratio)),
+        Verdict::Level => format!("level with {other}"),
+        Verdict::Slower => format!("{} times slower than {other}", significant(1.0 / ratio)),
+    }
+}
+
+pub(crate) fn speed(rows: &[speed::Row]) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let of = |verdict: Verdict| rows.iter().filter(|row| Verdict::of(row.ratio) == verdict).collect::<Vec<_>>();
+    for verdict in [Verdict::Faster, Verdict::Level, Verdict::Slower] {
+        let rows = of(verdict);
+        if !rows.is_empty() {
+            let each: Vec<String> = rows.iter().map(|row| told(row.name, row.ratio)).collect();
+            out.push(format!("The packed store is {} in: {}.", against_map(verdict), each.join("; ")));
+        }
+    }
+
+    let differing: Vec<String> = rows
+        .iter()
+        .filter(|row| Verdict::of(row.ratio) != Verdict::of(row.source_ratio))
+        .map(|row| {
+            let (there, here) = (Verdict::of(row.source_ratio).word(), Verdict::of(row.ratio).word());
+            format!("{} ({there} there, {here} here)", row.name)
+        })
+        .collect();
+    if differing.is_empty() {
+        out.push(format!("All {} rows come out on the same side as in the source.", rows.len()));
+    } else {
+        out.push(format!(
+            "{} of {} rows come out on the same side as in the source; the others: {}.",
+            rows.len() - differing.len(),
+            rows.len(),
+            differing.join("; ")
+        ));
+    }
+    let beside: Vec<String> = [Verdict::Faster, Verdict::Level, Verdict::Slower]
+        .into_iter()
+        .filter_map(|verdict| {
+            let rows: Vec<&speed::Row> =
+                rows.iter().filter(|row| Verdict::of(row.packed / row.slot) == verdict).collect();
+            let each: Vec<String> = rows.iter().map(|row| told(row.name, row.packed / row.slot)).collect();
+            (!each.is_empty()).then(|| format!("{} in {}", verdict.word(), each.join("; ")))
+        })
+        .collect();
+    out.push(format!("Beside the packed store, the slot store is {}.", listed(&beside)));
+    out
+}
+
+/// A row by name, with its ratio where there is a difference to tell.
+fn told(name: &str, ratio: f64) -> String {
+    match Verdict::of(ratio) {
+        Verdict::Level => name.to_string(),
+        _ => format!("{name} ({} times)", significant(ratio.max(1.0 / ratio))),
+    }
+}
+
+fn against_map(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Faster => "faster than the map",
+        Verdict::Level => "level with the map",
+        Verdict::Slower => "slower than the map",
+    }
+}
+
+pub(crate) fn removal(rows: &[removal::Row]) -> Vec<String> {
+    let mean = |way: Way, order: Order, count: usize| {
+        rows.iter().find(|r| (r.way, r.order, r.count) == (way, order, count)).map(removal::Row::mean)
+    };
+    let [least, _, most] = COUNTS;
+    let mut out = Vec::new();
+
+    if let (Some(swap), Some(shift)) = (mean(Way::Swap, Order::Random, most), mean(Way::Shift, Order::Random, most)) {
+        out.push(format!(
+            "Emptying a set of {} in random order takes {} by swapping and {} by shifting: swapping is {}.",
+            thousands(most as u64),
+            span(swap),
+            span(shift),
+            compared(shift / swap, "shifting")
+        ));
+    }
+
+    let growth: Vec<String> = Way::ALL
+        .iter()
+        .filter_map(|&way| {
+            let (small, large) = (mean(way, Order::Random, least)?, mean(way, Order::Random, most)?);
+            let exponent = (large / small).ln() / (most as f64 / least as f64).ln();
+            Some(format!(
+                "{way} takes {} times as long (as n to the power of {exponent:.1})",
+                significant(large / small)
+            ))
+        })
+        .collect();
+    if !growth.is_empty() {
+        out.push(format!("For {} times the values in random order, {}.", most / least, listed(&growth)));
+    }
+
+    let ratios: Vec<f64> = Order::ALL
+        .iter()
+        .flat_map(|&order| COUNTS.map(|count| (order, count)))
+        .filter_map(|(order, count)| Some(mean(Way::Deferred, order, count)? / mean(Way::Swap, order, count)?))
+        .collect();
+    if !ratios.is_empty() {
+        let middle = (ratios.iter().map(|r| r.ln()).sum::<f64>() / ratios.len() as f64).exp();
+        let (low, high) = ratios.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), &r| (l.min(r), h.max(r)));
+        out.push(format!(
+            "Deferred removal keeps the order too, and takes {} times as long as swapping on average ({} to {} times over {} pairs).",
+            significant(middle),
+            significant(low),
+            significant(high),
+            ratios.len()
+        ));
+    }
+
+    out.extend(observation("in shifting, reverse order is the quickest and linear the slowest", |count| {
+        let [reverse, linear, random] = Order::ALL.map(|order| mean(Way::Shift, order, count));
+        Some(reverse? < random? && random? < linear?)
+    }));
+    out.extend(observation("in swapping, random order is the slowest", |count| {
+        let [reverse, linear, random] = Order::ALL.map(|order| mean(Way::Swap, order, count));
+        Some(random? > linear? && random? > reverse?)
+    }));
+
+    let unrun: Vec<String> = rows
+        .iter()
+        .filter(|row| matches!(row.outcome, Outcome::Estimated { .. }))
+        .map(|row| format!("{} {} {}", row.way, row.order, thousands(row.count as u64)))
+        .collect();
+    if !unrun.is_empty() {
+        out.push(format!(
+            "Not run for want of time, but scaled up from a smaller run by the square: {}.",
+            listed(&unrun)
+        ));
+    }
+    out
+}
+
+/// Whether something the source observed holds here, count by count.
+fn observation(what: &str, holds: impl Fn(usize) -> Option<bool>) -> Option<String> {
+    let answers: Vec<(usize, bool)> = COUNTS.iter().filter_map(|&count| Some((count, holds(count)?))).collect();
+    let failing: Vec<String> = answers.iter().filter(|a| !a.1).map(|a| thousands(a.0 as u64)).collect();
+    if answers.is_empty() {
+        None
+    } else if failing.is_empty() {
+        Some(format!("As in the source, {what}."))
+    } else if failing.len() == answers.len() {
+        Some(format!("The source saw that {what}; this machine does not at any count."))
+    } else {
+        Some(format!("The source saw that {what}; this machine does not at {}.", listed(&failing)))
+    }
+}
+
+pub(crate) fn memory(rows: &[footprint::Row]) -> Vec<String> {
+    const KEYED: [Layout; 2] = [Layout::Sparse, Layout::Linear];
+    let mut out = Vec::new();
+    let mut sizes: Vec<u64> = rows.iter().map(|row| row.size).collect();
+    sizes.dedup();
+    for size in sizes {
+        let rows: Vec<&footprint::Row> = rows.iter().filter(|row| row.size == size).collect();
+        for (among, whose) in [(&KEYED[..], "keyed by entities"), (&Layout::ALL[..], "of all four")] {
+            let cheapest = runs(rows.iter().filter_map(|row| Some((row.utilisation, row.cheapest(among)?))));
+            out.push(format!("At {size} bytes a value, the cheapest {whose} is {cheapest}."));
+        }
+    }
+    let worst = rows
+        .iter()
+        .flat_map(|row| row.layouts.iter().map(move |f| (row, f)))
+        .filter(|(_, f)| f.model > 0)
+        .max_by(|a, b| deviation(a.1).abs().total_cmp(&deviation(b.1).abs()));
+    if let Some((row, worst)) = worst {
+        if worst.model == worst.measured {
+            out.push("Every container holds exactly the bytes that the model says.".to_string());
+        } else {
+            out.push(format!(
+                "The containers hold what the model says to within {}; the widest miss is {} at {} bytes and {} utilisation ({} held, {} modelled).",
+                percent(deviation(worst).abs()),
+                worst.layout.container(),
+                row.size,
+                percent(row.utilisation),
+                thousands(worst.measured),
+                thousands(worst.model)
+            ));
+        }
+    }
+    out
+}
+
+/// By what share of the model a container holds more.
+pub(crate) fn deviation(footprint: &footprint::Footprint) -> f64 {
+    footprint.measured as f64 / footprint.model as f64 - 1.0
+}
+
+/// `the sparse set up to 50 %, then the linear store`, from winners by ascending utilisation.
+fn runs(winners: impl Iterator<Item = (f64, Layout)>) -> String {
+    let mut spans: Vec<(Layout, f64)> = Vec::new();
+    for (utilisation, layout) in winners {
+        match spans.last_mut() {
+            Some((last, until)) if *last == layout => *until = utilisation,
+            _ => spans.push((layout, utilisation)),
+        }
+    }
+    match &spans[..] {
+        [] => "unknown".to_string(),
+        [(only, _)] => format!("{} at every utilisation", only.container()),
+        [most @ .., (last, _)] => {
+            let most: Vec<String> = most
+                .iter()
+                .map(|(layout, until)| format!("{} up to {}", layout.container(), percent(*until)))
+                .collect();
+            format!("{}, then {}", most.join(", "), last.container())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::Summary;
+
+    fn speed_row(name: &'static str, ratio: f64, source_ratio: f64) -> speed::Row {
+        speed::Row {
+            name,
+            per: "value",
+            packed: 1.0,
+            slot: 1.0,
+            map: ratio,
+            rounds: 1,
+            ratio,
+            slot_ratio: ratio,
+            source_ratio,
+        }
+    }
+
+    #[test]
+    fn speed_sentences_follow_the_figures() {
+        let won = speed(&[speed_row("iteration", 3.0, 1.5), speed_row("access", 2.0, 0.75)]);
+        assert_eq!(won[0], "The packed store is faster than the map in: iteration (3.00 times); access (2.00 times).");
+        assert_eq!(
+            won[1],
+            "1 of 2 rows come out on the same side as in the source; the others: access (behind there, ahead here)."
+        );
+        let lost = speed(&[speed_row("iteration", 0.5, 1.5), speed_row("access", 1.01, 0.75)]);
+        assert_eq!(lost[0], "The packed store is level with the map in: access.");
+        assert_eq!(lost[1], "The packed store is slower than the map in: iteration (2.00 times).");
+        assert!(lost[2].starts_with("0 of 2"));
+        let same = speed(&[speed_row("iteration", 1.3, 1.5)]);
+        assert_eq!(same[1], "All 1 rows come out on the same side as in the source.");
+    }
+
+    fn removal_rows(mean: impl Fn(Way, Order, usize) -> f64) -> Vec<removal::Row> {
+        let mut rows = Vec::new();
+        for count in COUNTS {
+            for order in Order::ALL {
+                for way in Way::ALL {
+                    let outcome = Outcome::Measured(Summary::of(&[mean(way, order, count)]).unwrap());
+                    rows.push(removal::Row { way, order, count, outcome, source_mean: None });
+                }
+            }
+        }
+        rows
+    }
+
+    #[test]
+    fn removal_sentences_follow_the_figures() {
+        let rows = removal_rows(|way, order, count| {
+            let n = count as f64;
+            let order = order as usize as f64;
+            match way {
+                Way::Shift => n * n * [0.001, 1.0, 0.5][order as usize],
+                Way::Swap => n * (1.0 + order),
+                Way::Deferred => n * (1.0 + order) * 2.0,
+            }
+        });
+        let text = removal(&rows);
+        assert!(text[0].contains("750 µs by swapping") && text[0].contains("31.2 s by shifting"), "{}", text[0]);
+        assert!(text[1].contains("shift takes 625 times as long (as n to the power of 2.0)"), "{}", text[1]);
+        assert!(text[2].contains("takes 2.00 times as long as swapping"), "{}", text[2]);
+        assert_eq!(text[3], "As in the source, in shifting, reverse order is the quickest and linear the slowest.");
+        assert_eq!(text[4], "As in the source, in swapping, random order is the slowest.");
+        assert_eq!(text.len(), 5);
+    }
+
+    #[test]
+    fn observations_can_fail() {
+        let rows = removal_rows(|_, order, count| if count > 10_000 { 1.0 } else { 1.0 + order as usize as f64 });
+        let text = removal(&rows);
+        assert_eq!(
+            text[4],
+            "The source saw that in swapping, random order is the slowest; this machine does not at 100,000 and 250,000."
+        );
+    }
+
+    #[test]
+    fn winners_are_told_as_runs() {
+        let (s, l) = (Layout::Sparse, Layout::Linear);
+        assert_eq!(runs([(0.1, s), (0.5, s), (0.9, l)].into_iter()), "SparseSet up to 50 %, then LinearStore");
+        assert_eq!(runs([(0.1, l), (0.5, l)].into_iter()), "LinearStore at every utilisation");
+    }
+}

@@ -1,0 +1,87 @@
+//! The program `phalanx`: measures the layouts of `phalanx-store` on this machine and advises which to pick.
+//!
+//! It is not a benchmark suite: it takes a minute, runs anywhere, and answers one question, which container suits
+//! which work here. In this order it wants to be honest (what was not run says so, sentences follow from the figures),
+//! readable, and quick.
+
+mod advice;
+mod args;
+mod chart;
+mod cost;
+mod demo;
+mod figures;
+mod findings;
+mod footprint;
+mod grid;
+mod layouts;
+mod page;
+mod plots;
+mod random;
+mod removal;
+mod report;
+mod source;
+mod speed;
+mod stats;
+mod svg;
+mod text;
+mod timing;
+mod trial;
+
+use args::{Cli, Command, DemoArgs};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = match cli.command {
+        Some(Command::Demo(args)) => show(&args),
+        None => show(&cli.demo),
+        Some(Command::Advise(args)) => advice::run(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {}", failure.sentence);
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+/// Why the program gives up: a sentence, and 2 if the arguments were wrong, 1 otherwise.
+#[derive(Debug)]
+struct Failure {
+    sentence: String,
+    code: u8,
+}
+
+fn show(args: &DemoArgs) -> Result<(), Failure> {
+    let cannot = |error: std::io::Error| Failure {
+        sentence: format!("the report cannot be written to {}: {error}", args.out.display()),
+        code: 1,
+    };
+    // Before a minute of measuring, not after it.
+    let file = std::fs::File::options().append(true).create(true).open(&args.out).map_err(cannot)?;
+    drop(file);
+    let report = demo::run(args.quick);
+    std::fs::write(&args.out, page::page(&report)).map_err(cannot)?;
+    if args.json {
+        let json = serde_json::to_string_pretty(&report);
+        print(&json.map_err(|error| Failure { sentence: format!("the report is no JSON: {error}"), code: 1 })?)?;
+        eprintln!("report written to {}", args.out.display());
+    } else {
+        let (text, took) = (text::report(&report), text::took(&report));
+        print(&format!("{text}\nReport written to {} ({took}).", args.out.display()))?;
+    }
+    Ok(())
+}
+
+/// Prints a line; a reader who has had enough is no error.
+fn print(text: &str) -> Result<(), Failure> {
+    use std::io::Write;
+    match writeln!(std::io::stdout(), "{text}") {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure { sentence: format!("standard output cannot be written to: {error}"), code: 1 })
+        }
+        _ => Ok(()),
+    }
+}

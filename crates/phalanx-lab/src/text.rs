@@ -1,0 +1,123 @@
+//! The report for a terminal: aligned tables and sentences.
+
+use crate::figures::{bytes, micros, percent, significant, span, thousands, times};
+use crate::findings::deviation;
+use crate::removal::Outcome;
+use crate::report::Report;
+use crate::{footprint, removal, speed};
+use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
+use phalanx_store::memory::Layout;
+
+/// A table whose first `words` columns are words, and the others figures.
+pub(crate) fn table(header: &[&str], words: usize) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled).set_header(header);
+    // A rule under the header and one at the end: more would hide thirty rows of figures.
+    for part in [
+        TableComponent::HeaderLines,
+        TableComponent::LeftHeaderIntersection,
+        TableComponent::MiddleHeaderIntersections,
+        TableComponent::RightHeaderIntersection,
+        TableComponent::BottomBorder,
+        TableComponent::BottomBorderIntersections,
+        TableComponent::BottomLeftCorner,
+        TableComponent::BottomRightCorner,
+    ] {
+        table.set_style(part, '─');
+    }
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_cell_alignment(if index < words { CellAlignment::Left } else { CellAlignment::Right });
+    }
+    table
+}
+
+/// The whole report.
+pub(crate) fn report(report: &Report) -> String {
+    let mut out = format!("Phalanx {} on {}\n", report.version, report.machine.describe());
+    if let Some(caveat) = report.caveat() {
+        out.push_str(&format!("{caveat}\n"));
+    }
+    section(&mut out, "A packed store against a map", speed_table(&report.speed.rows), &report.speed.findings);
+    section(&mut out, "Removing everything, three ways", removal_table(&report.removal.rows), &report.removal.findings);
+    section(&mut out, "Memory by layout", memory_table(&report.memory.rows), &report.memory.findings);
+    out
+}
+
+fn section(out: &mut String, title: &str, table: Table, findings: &[String]) {
+    out.push_str(&format!("\n{title}\n{table}\n"));
+    for finding in findings {
+        out.push_str(&format!("  · {finding}\n"));
+    }
+}
+
+fn speed_table(rows: &[speed::Row]) -> Table {
+    let header = ["scenario", "ns per", "packed", "slot", "map", "packed vs map", "slot vs map", "source", "rounds"];
+    let mut table = table(&header, 2);
+    for row in rows {
+        table.add_row([
+            row.name.to_string(),
+            row.per.to_string(),
+            significant(row.packed),
+            significant(row.slot),
+            significant(row.map),
+            times(row.ratio),
+            times(row.slot_ratio),
+            times(row.source_ratio),
+            row.rounds.to_string(),
+        ]);
+    }
+    table
+}
+
+fn removal_table(rows: &[removal::Row]) -> Table {
+    let header =
+        ["way", "order", "count", "mean µs", "error", "std dev", "median", "to swap", "source mean µs", "runs"];
+    let mut table = table(&header, 2);
+    for row in rows {
+        let [error, deviation, median] = match row.outcome {
+            Outcome::Measured(s) => {
+                [s.error, s.std_dev, Some(s.median)].map(|figure| figure.map_or("–".into(), micros))
+            }
+            Outcome::Estimated { .. } => [const { String::new() }; 3].map(|_| "–".to_string()),
+        };
+        let about = if matches!(row.outcome, Outcome::Estimated { .. }) { "≈ " } else { "" };
+        table.add_row([
+            row.way.to_string(),
+            row.order.to_string(),
+            thousands(row.count as u64),
+            format!("{about}{}", micros(row.mean())),
+            error,
+            deviation,
+            median,
+            to_swap(rows, row).map_or("–".into(), times),
+            row.source_mean.map_or("–".into(), micros),
+            row.note(),
+        ]);
+    }
+    table
+}
+
+/// How many times as long the row takes as swapping in the same order.
+pub(crate) fn to_swap(rows: &[removal::Row], row: &removal::Row) -> Option<f64> {
+    let swap = rows.iter().find(|r| r.way == removal::Way::Swap && (r.order, r.count) == (row.order, row.count))?;
+    Some(row.mean() / swap.mean())
+}
+
+fn memory_table(rows: &[footprint::Row]) -> Table {
+    let header = ["size", "entities", "utilisation", "packed", "slot", "sparse", "linear", "cheapest", "model within"];
+    let mut table = table(&header, 0);
+    for row in rows {
+        let mut cells = vec![row.size.to_string(), thousands(row.entities), percent(row.utilisation)];
+        cells.extend(row.layouts.iter().map(|footprint| bytes(footprint.measured)));
+        cells.push(row.cheapest(&Layout::ALL).map_or("–", Layout::name).to_string());
+        let worst = row.layouts.iter().filter(|f| f.model > 0).map(|f| deviation(f).abs()).fold(0.0, f64::max);
+        cells.push(if worst == 0.0 { "exact".to_string() } else { percent(worst) });
+        table.add_row(cells);
+    }
+    table
+}
+
+/// How long the whole took, in words.
+pub(crate) fn took(report: &Report) -> String {
+    format!("{} in all", span(report.seconds * 1e9))
+}

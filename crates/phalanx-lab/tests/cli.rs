@@ -1,0 +1,150 @@
+//! The program as users meet it: exit codes, sentences, and what goes where.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+fn phalanx(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_phalanx")).args(args).output().expect("the program starts")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("text")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("text")
+}
+
+/// A path that belongs to this test alone.
+fn scratch(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+#[test]
+fn wrong_arguments_say_what_was_expected() {
+    let advise = |size: &str, entities: &str, utilisation: &str| {
+        phalanx(&["advise", "--size", size, "--entities", entities, "--utilisation", utilisation])
+    };
+    for (output, expected) in [
+        (advise("8", "1000", "1.5"), "from 0 to 1, such as 0.3"),
+        (advise("8", "1000", "-0.5"), "from 0 to 1, such as 0.3"),
+        (advise("8", "1000", "most"), "from 0 to 1, such as 0.3"),
+        (advise("8", "0", "0.5"), "a number of entities from 1 to 1000000000"),
+        (advise("8", "1e6", "0.5"), "a number of entities from 1 to 1000000000"),
+        (advise("huge", "10", "0.5"), "a size in bytes from 0 to 1048576"),
+        (phalanx(&["advise", "--size", "8"]), "required"),
+        (phalanx(&["advise", "--size", "8", "--table"]), "cannot be used with"),
+        (phalanx(&["measure"]), "unrecognized subcommand"),
+        (phalanx(&["demo", "--fast"]), "unexpected argument"),
+        (
+            phalanx(&["advise", "--size", "8", "--entities", "9", "--utilisation", "1", "--access", "sideways"]),
+            "iterate, random, mixed",
+        ),
+        (
+            phalanx(&["advise", "--size", "1024", "--entities", "10_000_000", "--utilisation", "1", "--measure"]),
+            "ask for fewer entities",
+        ),
+    ] {
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn a_path_that_cannot_be_written_is_one_sentence() {
+    let path = scratch("no/such/folder/report.html");
+    let output = phalanx(&["demo", "--quick", "--out", path.to_str().expect("text")]);
+    assert_eq!(output.status.code(), Some(1));
+    let message = stderr(&output);
+    assert!(message.starts_with("error: the report cannot be written to ") && message.contains("report.html"));
+    assert_eq!(message.trim_end().lines().count(), 1, "{message}");
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn advice_names_layouts_and_reasons() {
+    let output =
+        phalanx(&["advise", "--size", "24", "--entities", "10_000", "--utilisation", "0.3", "--access", "iterate"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    for word in ["packed", "slot", "sparse", "linear", "cheapest", "fastest", "3,000 of 10,000 entities"] {
+        assert!(text.contains(word), "{word} is missing:\n{text}");
+    }
+}
+
+#[test]
+fn advice_as_json() {
+    let args = ["advise", "--size", "24", "--entities", "10000", "--utilisation", "0.3", "--churn", "0.1", "--json"];
+    let json: serde_json::Value = serde_json::from_slice(&phalanx(&args).stdout).expect("JSON");
+    assert_eq!(json["live"], 3000);
+    assert_eq!(json["layouts"].as_array().map(Vec::len), Some(4));
+    assert_eq!(json["layouts"][2]["container"], "SparseSet");
+    assert!(json["measured"].is_null());
+}
+
+#[test]
+fn measured_advice_says_where_it_is_wrong() {
+    let args =
+        ["advise", "--size", "20", "--entities", "2000", "--utilisation", "0.5", "--access", "random", "--measure"];
+    let text = stdout(&phalanx(&args));
+    assert!(text.contains("Measured on this machine with values of 24 bytes"), "{text}");
+    assert_eq!(text.matches("the measurement agrees").count() + text.matches("the measurement disagrees").count(), 2);
+}
+
+#[test]
+fn the_table_marks_every_cell() {
+    let text = stdout(&phalanx(&["advise", "--table"]));
+    let rows = text.lines().filter(|line| line.trim_start().starts_with(|c: char| c.is_ascii_digit()));
+    let marks = rows.flat_map(str::split_whitespace).filter(|word| *word == "s" || *word == "L").count();
+    assert_eq!(marks, 160, "{text}");
+    let json: serde_json::Value =
+        serde_json::from_slice(&phalanx(&["advise", "--table", "--json"]).stdout).expect("JSON");
+    assert_eq!(json[2]["linear"], 24125);
+}
+
+#[test]
+fn the_demo_reports_everywhere() {
+    let path = scratch("report.html");
+    let output = phalanx(&["demo", "--quick", "--json", "--out", path.to_str().expect("text")]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("nothing but JSON on standard output");
+    assert_eq!(json["speed"]["rows"].as_array().map(Vec::len), Some(5));
+    assert_eq!(json["removal"]["rows"].as_array().map(Vec::len), Some(27));
+    assert_eq!(json["memory"]["rows"].as_array().map(Vec::len), Some(18));
+    assert!(stderr(&output).contains("report.html"));
+
+    let page = std::fs::read_to_string(&path).expect("the report is there");
+    assert_self_contained(&page);
+    assert_well_formed(&page);
+    for section in ["speed", "removal", "memory"] {
+        for finding in json[section]["findings"].as_array().expect("sentences") {
+            let sentence = finding.as_str().expect("text");
+            assert!(page.contains(sentence), "the page lacks: {sentence}");
+        }
+    }
+    assert_eq!(page.matches("<tr>").count(), 5 + 27 + 18 + 3);
+}
+
+/// Nothing in the page makes a browser load anything.
+fn assert_self_contained(page: &str) {
+    for load in ["http:", "https:", "//", "src=", "href=", "url(", "@import", "<script", "<link", "<iframe", "<img"] {
+        assert!(!page.contains(load), "the page has {load}");
+    }
+}
+
+/// The page is XML but for its first line, and has three pictures.
+fn assert_well_formed(page: &str) {
+    let body = page.strip_prefix("<!doctype html>\n").expect("a document type");
+    let tree = roxmltree::Document::parse(body).expect("well-formed markup");
+    let pictures: Vec<_> = tree.descendants().filter(|node| node.has_tag_name("svg")).collect();
+    assert_eq!(pictures.len(), 3);
+    for picture in pictures {
+        assert!(picture.attribute("aria-label").is_some());
+        for node in picture.descendants() {
+            for attribute in node.attributes() {
+                assert!(!attribute.value().contains("NaN") && !attribute.value().contains("inf"), "{node:?}");
+            }
+        }
+    }
+}
