@@ -3,6 +3,7 @@
 //! The macros print lists of fields and nothing else: what is done with the fields is written once, in the store.
 
 mod attributes;
+mod component;
 mod flat;
 mod row;
 mod views;
@@ -77,4 +78,17 @@ pub fn soa(input: TokenStream) -> TokenStream {
 pub fn flat(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     flat::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Makes a type a component.
+///
+/// # Options
+///
+/// - `#[component(layout = "table")]`, the default: one lane of values in the table of the entity's signature.
+/// - `#[component(layout = "soa")]`: a lane for each field, for `Copy` structs with `derive(Soa)`.
+/// - `#[component(crate = "path")]`: where the crate `phalanx` is to be found, if not at `::phalanx`.
+#[proc_macro_derive(Component, attributes(component))]
+pub fn component(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    component::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
 }

@@ -161,9 +161,10 @@ impl EntityPool {
         Ok(unsafe { self.commit() })
     }
 
-    /// Whether nothing is reserved, and a slot is free or has room.
+    /// Whether the next [`alloc`](EntityPool::alloc) needs neither memory nor a flush: nothing is reserved, and a slot is
+    /// free or has room.
     #[inline(always)]
-    fn is_ready(&mut self) -> bool {
+    pub fn is_ready(&mut self) -> bool {
         self.reserved.get() | self.pending == 0 && (self.free_len > 0 || self.slots < self.room)
     }
 

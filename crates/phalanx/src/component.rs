@@ -1,0 +1,199 @@
+//! Components: what entities have.
+
+use crate::layout::Layout;
+use crate::signature::Signature;
+use core::any::TypeId;
+use core::fmt;
+use core::hash::{BuildHasherDefault, Hash, Hasher};
+use std::collections::HashMap;
+
+/// A type whose values entities can have.
+///
+/// Derived: `#[derive(Component)]`. The layout says where the values are kept; the default, [`Table`](crate::layout::Table),
+/// is the fastest to iterate.
+///
+/// ```
+/// use phalanx::Component;
+///
+/// #[derive(Component)]
+/// struct Position {
+///     x: f32,
+///     y: f32,
+/// }
+///
+/// #[derive(Component)]
+/// struct Enemy; // no data: a bit in the signature
+/// # let _ = (Position { x: 0.0, y: 0.0 }.x, Position { x: 0.0, y: 0.0 }.y, Enemy);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a component",
+    label = "not a component",
+    note = "add `#[derive(Component)]` to the type"
+)]
+pub trait Component: Sized + Send + Sync + 'static {
+    /// Where the values are kept.
+    type Layout: Layout<Self>;
+}
+
+/// The number of a component in one world, in order of first use.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ComponentId(u32);
+
+impl ComponentId {
+    /// What a type that no entity of the world ever had is called: no signature has it.
+    pub(crate) const UNKNOWN: ComponentId = ComponentId(u32::MAX);
+
+    /// The id with this number.
+    pub const fn from_index(index: u32) -> ComponentId {
+        ComponentId(index)
+    }
+
+    /// The number.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Debug for ComponentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "component {}", self.0)
+    }
+}
+
+/// Drops the value at a row.
+pub(crate) type DropFn = unsafe fn(*mut u8);
+
+/// What a world knows of a component.
+#[derive(Debug)]
+pub struct ComponentInfo {
+    pub(crate) name: &'static str,
+    pub(crate) type_id: TypeId,
+    pub(crate) lanes: Box<[core::alloc::Layout]>,
+    pub(crate) drop: Option<DropFn>,
+}
+
+impl ComponentInfo {
+    /// The name of the type.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The type.
+    pub fn type_id(&self) -> TypeId {
+        self.type_id
+    }
+
+    /// Whether its values carry no data.
+    pub fn is_void(&self) -> bool {
+        self.lanes.is_empty()
+    }
+}
+
+/// The components of a world.
+#[derive(Debug)]
+pub struct Components {
+    infos: Vec<ComponentInfo>,
+    by_type: HashMap<TypeId, ComponentId, TypeIdHasher>,
+    /// The component that was registered last under these bits of its type id: most look-ups end here.
+    direct: Box<[(Option<TypeId>, ComponentId); DIRECT]>,
+    void: Signature,
+}
+
+const DIRECT: usize = 64;
+
+/// Bits of a type id that choose one of 64 places. Folded to a constant where the type is known.
+#[inline(always)]
+pub(crate) fn direct_place(key: &TypeId) -> usize {
+    let mut hasher = PassThrough::default();
+    key.hash(&mut hasher);
+    (hasher.finish() >> 7) as usize % DIRECT
+}
+
+impl Components {
+    pub(crate) fn new() -> Components {
+        let direct = Box::new([(None, ComponentId::UNKNOWN); DIRECT]);
+        Components { infos: Vec::new(), by_type: HashMap::default(), direct, void: Signature::EMPTY }
+    }
+
+    /// The id of a type, [`UNKNOWN`](ComponentId::UNKNOWN) if it was never used.
+    #[inline]
+    pub(crate) fn id<C: Component>(&self) -> ComponentId {
+        let key = TypeId::of::<C>();
+        let (found, id) = &self.direct[direct_place(&key)];
+        if *found == Some(key) { *id } else { self.id_of_type(key) }
+    }
+
+    #[cold]
+    fn id_of_type(&self, key: TypeId) -> ComponentId {
+        self.by_type.get(&key).copied().unwrap_or(ComponentId::UNKNOWN)
+    }
+
+    /// The id of a type, which is given one if it has none.
+    pub(crate) fn register<C: Component>(&mut self) -> ComponentId {
+        let id = self.id::<C>();
+        if id != ComponentId::UNKNOWN {
+            return id;
+        }
+        let mut lanes = Vec::new();
+        C::Layout::lanes(&mut |lane| lanes.push(lane));
+        let id = ComponentId(self.infos.len() as u32);
+        let key = TypeId::of::<C>();
+        if lanes.is_empty() {
+            self.void.insert(id);
+        }
+        let drop = C::Layout::DROP;
+        self.infos.push(ComponentInfo { name: core::any::type_name::<C>(), type_id: key, lanes: lanes.into(), drop });
+        self.by_type.insert(key, id);
+        self.direct[direct_place(&key)] = (Some(key), id);
+        id
+    }
+
+    /// What is known of a component.
+    ///
+    /// # Panics
+    ///
+    /// If the id is another world's and too large for this one.
+    #[track_caller]
+    pub fn info(&self, id: ComponentId) -> &ComponentInfo {
+        &self.infos[id.index()]
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.infos.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.infos.is_empty()
+    }
+
+    /// Those that carry no data.
+    pub fn void(&self) -> &Signature {
+        &self.void
+    }
+}
+
+pub(crate) type TypeIdHasher = BuildHasherDefault<PassThrough>;
+
+/// A type id is a hash already.
+#[derive(Clone, Default)]
+pub(crate) struct PassThrough(u64);
+
+impl Hasher for PassThrough {
+    #[inline(always)]
+    fn write_u64(&mut self, n: u64) {
+        self.0 = n;
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.0 = (self.0.rotate_left(5) ^ u64::from_le_bytes(word)).wrapping_mul(0x517c_c1b7_2722_0a95);
+        }
+    }
+    #[inline(always)]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}

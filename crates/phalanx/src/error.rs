@@ -1,0 +1,111 @@
+//! What can go wrong, by name.
+
+use core::fmt;
+use phalanx_store::{AllocError, Entity};
+
+/// An entity that is not alive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoSuchEntity {
+    /// The entity.
+    pub entity: Entity,
+}
+
+impl fmt::Display for NoSuchEntity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no such entity: {}", self.entity)
+    }
+}
+
+/// Why a component could not be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ComponentError {
+    /// The entity is not alive.
+    NoSuchEntity(NoSuchEntity),
+    /// The entity does not have the component.
+    MissingComponent {
+        /// The entity.
+        entity: Entity,
+        /// The component.
+        component: &'static str,
+    },
+}
+
+impl From<NoSuchEntity> for ComponentError {
+    fn from(error: NoSuchEntity) -> Self {
+        ComponentError::NoSuchEntity(error)
+    }
+}
+
+impl fmt::Display for ComponentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ComponentError::NoSuchEntity(error) => error.fmt(f),
+            ComponentError::MissingComponent { entity, component } => write!(f, "{entity} has no {component}"),
+        }
+    }
+}
+
+/// A bundle that names a component twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DuplicateComponent {
+    /// The component.
+    pub component: &'static str,
+}
+
+impl fmt::Display for DuplicateComponent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a bundle has {} twice", self.component)
+    }
+}
+
+/// Why the structure of a world could not be changed. Nothing was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ChangeError {
+    /// The entity is not alive.
+    NoSuchEntity(NoSuchEntity),
+    /// The bundle names a component twice.
+    Duplicate(DuplicateComponent),
+    /// The entity does not have a component that was to be taken.
+    Missing {
+        /// The entity.
+        entity: Entity,
+        /// The component.
+        component: &'static str,
+    },
+    /// There is no memory for it.
+    Alloc(AllocError),
+}
+
+impl fmt::Display for ChangeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ChangeError::NoSuchEntity(error) => error.fmt(f),
+            ChangeError::Duplicate(error) => error.fmt(f),
+            ChangeError::Missing { entity, component } => write!(f, "{entity} has no {component}"),
+            ChangeError::Alloc(error) => error.fmt(f),
+        }
+    }
+}
+
+impl From<NoSuchEntity> for ChangeError {
+    fn from(error: NoSuchEntity) -> Self {
+        ChangeError::NoSuchEntity(error)
+    }
+}
+impl From<DuplicateComponent> for ChangeError {
+    fn from(error: DuplicateComponent) -> Self {
+        ChangeError::Duplicate(error)
+    }
+}
+impl From<AllocError> for ChangeError {
+    fn from(error: AllocError) -> Self {
+        ChangeError::Alloc(error)
+    }
+}
+
+impl core::error::Error for NoSuchEntity {}
+impl core::error::Error for ComponentError {}
+impl core::error::Error for DuplicateComponent {}
+impl core::error::Error for ChangeError {}

@@ -1,0 +1,258 @@
+//! Where a component's values are kept, and what a reader or writer of them sees.
+//!
+//! A component names its layout ([`Component::Layout`]), and the layout owns the item types: a `&Position` of a table
+//! component is a reference, that of a soa component the value itself, put together from its lanes.
+#![allow(unsafe_code)]
+
+use crate::component::DropFn;
+use core::ptr::NonNull;
+use phalanx_store::raw::Lane;
+use phalanx_store::soa::{self, Shape, SoaRow};
+
+/// How a component's values lie in memory. Sealed: [`Table`] and [`Soa`].
+///
+/// # Safety
+///
+/// The lanes are those that [`lanes`](Layout::lanes) lists, in that order, and the other functions touch nothing but the
+/// rows they are told of.
+pub unsafe trait Layout<C>: sealed::Sealed + Sized + 'static {
+    /// What `&C` yields.
+    type Ref<'a>
+    where
+        C: 'a;
+    /// What `&mut C` yields.
+    type Mut<'a>
+    where
+        C: 'a;
+    /// The values of a table.
+    type Slice<'a>
+    where
+        C: 'a;
+    /// The values of a table, for writing.
+    type SliceMut<'a>
+    where
+        C: 'a;
+    /// Where the values of a table begin.
+    type Ptr: Copy;
+    /// How many lanes there are: none for a component without data.
+    const LANES: usize;
+    /// How a value is dropped, given its row in the first lane.
+    const DROP: Option<DropFn>;
+
+    /// The layouts of a row of each lane.
+    fn lanes(each: &mut dyn FnMut(core::alloc::Layout));
+
+    /// The pointers into the lanes that begin at `lanes`.
+    ///
+    /// # Safety
+    ///
+    /// They are `LANES` lanes of this component.
+    unsafe fn ptr(lanes: *const Lane) -> Self::Ptr;
+
+    /// The value at a row.
+    ///
+    /// # Safety
+    ///
+    /// The row is initialised, and not written while the item lives.
+    unsafe fn get<'a>(ptr: Self::Ptr, row: usize) -> Self::Ref<'a>
+    where
+        C: 'a;
+
+    /// The value at a row, for writing.
+    ///
+    /// # Safety
+    ///
+    /// The row is initialised, and not used otherwise while the item lives.
+    unsafe fn get_mut<'a>(ptr: Self::Ptr, row: usize) -> Self::Mut<'a>
+    where
+        C: 'a;
+
+    /// The first `len` values.
+    ///
+    /// # Safety
+    ///
+    /// The rows are initialised, and not written while the slice lives.
+    unsafe fn slice<'a>(ptr: Self::Ptr, len: usize) -> Self::Slice<'a>
+    where
+        C: 'a;
+
+    /// The first `len` values, for writing.
+    ///
+    /// # Safety
+    ///
+    /// The rows are initialised, and not used otherwise while the slice lives.
+    unsafe fn slice_mut<'a>(ptr: Self::Ptr, len: usize) -> Self::SliceMut<'a>
+    where
+        C: 'a;
+
+    /// Writes a row.
+    ///
+    /// # Safety
+    ///
+    /// The row is within the lanes' capacity, and nothing lives there.
+    unsafe fn write(ptr: Self::Ptr, row: usize, value: C);
+
+    /// Moves a value out.
+    ///
+    /// # Safety
+    ///
+    /// The row is initialised, and counts as moved out from now on.
+    unsafe fn read(ptr: Self::Ptr, row: usize) -> C;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Table {}
+    impl Sealed for super::Soa {}
+}
+
+/// One lane of values, in the table of the entity's signature.
+#[derive(Debug)]
+pub enum Table {}
+
+/// One lane for each field, in the table of the entity's signature. For `Copy` structs with `derive(Soa)`.
+#[derive(Debug)]
+pub enum Soa {}
+
+unsafe fn drop_value<C>(value: *mut u8) {
+    // SAFETY: the caller has a value of `C` there, which it gives up.
+    unsafe { value.cast::<C>().drop_in_place() };
+}
+
+// SAFETY: one lane of `C`, or none where `C` has no size: then the pointer dangles, as references to such values do.
+unsafe impl<C: 'static> Layout<C> for Table {
+    type Ref<'a> = &'a C;
+    type Mut<'a> = &'a mut C;
+    type Slice<'a> = &'a [C];
+    type SliceMut<'a> = &'a mut [C];
+    type Ptr = NonNull<C>;
+    const LANES: usize = if size_of::<C>() == 0 { 0 } else { 1 };
+    const DROP: Option<DropFn> = if core::mem::needs_drop::<C>() { Some(drop_value::<C>) } else { None };
+
+    fn lanes(each: &mut dyn FnMut(core::alloc::Layout)) {
+        if <Self as Layout<C>>::LANES > 0 {
+            each(core::alloc::Layout::new::<C>());
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn ptr(lanes: *const Lane) -> NonNull<C> {
+        if size_of::<C>() == 0 {
+            return NonNull::dangling();
+        }
+        // SAFETY: a lane of this component.
+        unsafe { (*lanes).ptr().cast() }
+    }
+
+    #[inline(always)]
+    unsafe fn get<'a>(ptr: NonNull<C>, row: usize) -> &'a C {
+        // SAFETY: the caller's promise.
+        unsafe { ptr.add(row).as_ref() }
+    }
+
+    #[inline(always)]
+    unsafe fn get_mut<'a>(ptr: NonNull<C>, row: usize) -> &'a mut C {
+        // SAFETY: the caller's promise.
+        unsafe { ptr.add(row).as_mut() }
+    }
+
+    #[inline(always)]
+    unsafe fn slice<'a>(ptr: NonNull<C>, len: usize) -> &'a [C] {
+        // SAFETY: the caller's promise.
+        unsafe { core::slice::from_raw_parts(ptr.as_ptr(), len) }
+    }
+
+    #[inline(always)]
+    unsafe fn slice_mut<'a>(ptr: NonNull<C>, len: usize) -> &'a mut [C] {
+        // SAFETY: the caller's promise.
+        unsafe { core::slice::from_raw_parts_mut(ptr.as_ptr(), len) }
+    }
+
+    #[inline(always)]
+    unsafe fn write(ptr: NonNull<C>, row: usize, value: C) {
+        // SAFETY: the caller's promise.
+        unsafe { ptr.add(row).write(value) };
+    }
+
+    #[inline(always)]
+    unsafe fn read(ptr: NonNull<C>, row: usize) -> C {
+        // SAFETY: the caller's promise.
+        unsafe { ptr.add(row).read() }
+    }
+}
+
+// SAFETY: the lanes are the leaves of the row's shape, in its order; a `Copy` row needs no drop.
+unsafe impl<C: SoaRow + Copy + 'static> Layout<C> for Soa {
+    type Ref<'a> = C;
+    type Mut<'a> = soa::Mut<'a, C>;
+    type Slice<'a> = soa::Lanes<'a, C>;
+    type SliceMut<'a> = soa::LanesMut<'a, C>;
+    type Ptr = <C::Shape as Shape>::Ptrs;
+    const LANES: usize = C::Shape::LANES;
+    const DROP: Option<DropFn> = None;
+
+    fn lanes(each: &mut dyn FnMut(core::alloc::Layout)) {
+        C::Shape::layouts(&mut |lane| each(lane));
+    }
+
+    #[inline(always)]
+    unsafe fn ptr(lanes: *const Lane) -> Self::Ptr {
+        let mut at = lanes;
+        // SAFETY: the lanes of this component, of which the shape asks for one after another, in the same order.
+        unsafe {
+            C::Shape::pointers(&mut |_| {
+                let ptr = (*at).ptr();
+                at = at.add(1);
+                ptr
+            })
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn get<'a>(ptr: Self::Ptr, row: usize) -> C
+    where
+        C: 'a,
+    {
+        // SAFETY: the caller's promise; a `Copy` row can be read without being moved out.
+        unsafe { C::join(C::Shape::read(ptr, row)) }
+    }
+
+    #[inline(always)]
+    unsafe fn get_mut<'a>(ptr: Self::Ptr, row: usize) -> soa::Mut<'a, C>
+    where
+        C: 'a,
+    {
+        // SAFETY: the caller's promise.
+        unsafe { C::row_mut(C::Shape::row_mut(ptr, row)) }
+    }
+
+    #[inline(always)]
+    unsafe fn slice<'a>(ptr: Self::Ptr, len: usize) -> soa::Lanes<'a, C>
+    where
+        C: 'a,
+    {
+        // SAFETY: the caller's promise.
+        unsafe { C::lanes(C::Shape::lanes(ptr, 0, len)) }
+    }
+
+    #[inline(always)]
+    unsafe fn slice_mut<'a>(ptr: Self::Ptr, len: usize) -> soa::LanesMut<'a, C>
+    where
+        C: 'a,
+    {
+        // SAFETY: the caller's promise.
+        unsafe { C::lanes_mut(C::Shape::lanes_mut(ptr, 0, len)) }
+    }
+
+    #[inline(always)]
+    unsafe fn write(ptr: Self::Ptr, row: usize, value: C) {
+        // SAFETY: the caller's promise.
+        unsafe { C::Shape::write(ptr, row, value.split()) };
+    }
+
+    #[inline(always)]
+    unsafe fn read(ptr: Self::Ptr, row: usize) -> C {
+        // SAFETY: the caller's promise.
+        unsafe { C::join(C::Shape::read(ptr, row)) }
+    }
+}

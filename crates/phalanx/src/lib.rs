@@ -1,0 +1,26 @@
+//! An entity component system: entities, components in archetype tables, queries at the speed of plain loops.
+//!
+//! Not a scheduler, not an engine: a world is a value that you own.
+
+extern crate self as phalanx;
+
+mod bundle;
+mod component;
+mod error;
+pub mod layout;
+mod plan;
+pub mod query;
+mod signature;
+mod table;
+mod world;
+
+pub use bundle::Bundle;
+pub use component::{Component, ComponentId, ComponentInfo, Components};
+pub use error::{ChangeError, ComponentError, DuplicateComponent, NoSuchEntity};
+#[cfg(feature = "derive")]
+pub use phalanx_derive::Component;
+pub use phalanx_store as store;
+pub use phalanx_store::Entity;
+pub use query::{Has, Query, With, Without};
+pub use signature::Signature;
+pub use world::{Spawner, View, ViewMut, World};

@@ -1,0 +1,103 @@
+//! What a bundle means to a world: its table, its places in it, and where it leads from every other table.
+
+use crate::component::{ComponentId, TypeIdHasher, direct_place};
+use crate::error::DuplicateComponent;
+use crate::signature::Signature;
+use core::any::TypeId;
+use std::collections::HashMap;
+
+/// The plan of one bundle type in one world.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    key: TypeId,
+    /// The table of entities that have these components and no others.
+    pub(crate) table: u32,
+    /// The first lane of each component in that table, in the order of the bundle.
+    pub(crate) places: Box<[u16]>,
+    pub(crate) ids: Box<[ComponentId]>,
+    pub(crate) signature: Signature,
+    /// Where an entity goes that gets these components, by its present table; `None` until it happens.
+    pub(crate) inserts: Vec<Option<Box<Edge>>>,
+    /// Where an entity goes that loses these components, by its present table.
+    pub(crate) removes: Vec<Option<Box<Edge>>>,
+}
+
+/// A move from one table to another.
+#[derive(Debug)]
+pub(crate) struct Edge {
+    pub(crate) target: u32,
+    /// The lanes that go along: from, to.
+    pub(crate) moved: Box<[(u16, u16)]>,
+    /// By lane of the source: whether the value stays behind and must be kept for its end.
+    pub(crate) keep: Box<[bool]>,
+    /// The columns of the source whose values stay behind.
+    pub(crate) left: Box<[crate::table::Column]>,
+    /// The first lane of each component of the bundle, in its order: in the target for an insertion, in the source for a
+    /// removal.
+    pub(crate) places: Box<[u16]>,
+}
+
+/// The plans of a world.
+#[derive(Debug)]
+pub(crate) struct Plans {
+    list: Vec<Plan>,
+    by_type: HashMap<TypeId, u32, TypeIdHasher>,
+    /// The plan that was made or used last under these bits of its type id.
+    direct: Box<[u32; 64]>,
+}
+
+impl Plans {
+    pub(crate) fn new() -> Plans {
+        Plans { list: Vec::new(), by_type: HashMap::default(), direct: Box::new([u32::MAX; 64]) }
+    }
+
+    /// The number of a bundle's plan, if it has one.
+    #[inline(always)]
+    pub(crate) fn find(&mut self, key: TypeId) -> Option<usize> {
+        let at = self.direct[direct_place(&key)] as usize;
+        match self.list.get(at) {
+            Some(plan) if plan.key == key => Some(at),
+            _ => self.find_slow(key),
+        }
+    }
+
+    #[cold]
+    fn find_slow(&mut self, key: TypeId) -> Option<usize> {
+        let at = *self.by_type.get(&key)?;
+        self.direct[direct_place(&key)] = at;
+        Some(at as usize)
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, at: usize) -> &Plan {
+        &self.list[at]
+    }
+
+    pub(crate) fn get_mut(&mut self, at: usize) -> &mut Plan {
+        &mut self.list[at]
+    }
+
+    pub(crate) fn add(&mut self, key: TypeId, table: u32, places: Box<[u16]>, ids: Box<[ComponentId]>) -> usize {
+        let at = self.list.len();
+        let signature = Signature::of(ids.iter().copied());
+        self.list.push(Plan { key, table, places, ids, signature, inserts: Vec::new(), removes: Vec::new() });
+        self.by_type.insert(key, at as u32);
+        self.direct[direct_place(&key)] = at as u32;
+        at
+    }
+}
+
+/// The signature of a bundle's components, unless one of them comes twice.
+pub(crate) fn signature(
+    ids: &[ComponentId],
+    name: impl Fn(ComponentId) -> &'static str,
+) -> Result<Signature, DuplicateComponent> {
+    let mut signature = Signature::EMPTY;
+    for &id in ids {
+        if signature.has(id) {
+            return Err(DuplicateComponent { component: name(id) });
+        }
+        signature.insert(id);
+    }
+    Ok(signature)
+}

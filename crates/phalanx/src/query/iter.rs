@@ -1,0 +1,126 @@
+//! Walking over the runs of a query.
+#![allow(unsafe_code)]
+
+use super::Query;
+use core::fmt;
+use core::iter::FusedIterator;
+use core::marker::PhantomData;
+
+/// A table that matches a query, resolved. It has rows.
+#[derive(Clone, Copy)]
+pub(crate) struct Run<F> {
+    pub(crate) fetch: F,
+    pub(crate) len: u32,
+}
+
+/// The items of a query, row by row.
+///
+/// `for_each`, `fold` and the like run a plain loop over each table. A `for` loop makes one test more a row; where that
+/// matters, loop over [chunks](Chunks) and their slices instead.
+pub struct Iter<'w, 's, Q: Query> {
+    runs: core::slice::Iter<'s, Run<Q::Fetch>>,
+    fetch: Option<Q::Fetch>,
+    row: usize,
+    len: usize,
+    items: PhantomData<&'w mut ()>,
+}
+
+impl<'w, 's, Q: Query> Iter<'w, 's, Q> {
+    /// # Safety
+    ///
+    /// The runs are of a world that is borrowed for `'w` as the query needs it, and are used by nobody else meanwhile.
+    pub(crate) unsafe fn new(runs: &'s [Run<Q::Fetch>]) -> Self {
+        Iter { runs: runs.iter(), fetch: None, row: 0, len: 0, items: PhantomData }
+    }
+}
+
+impl<'w, Q: Query> Iterator for Iter<'w, '_, Q> {
+    type Item = Q::Item<'w>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Q::Item<'w>> {
+        loop {
+            if let Some(fetch) = self.fetch
+                && self.row < self.len
+            {
+                let row = self.row;
+                self.row += 1;
+                // SAFETY: the row is in use, and comes once.
+                return Some(unsafe { Q::row(fetch, row) });
+            }
+            let run = self.runs.next()?;
+            (self.fetch, self.row, self.len) = (Some(run.fetch), 0, run.len as usize);
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let len = self.len - self.row + self.runs.as_slice().iter().map(|r| r.len as usize).sum::<usize>();
+        (len, Some(len))
+    }
+
+    #[inline(always)]
+    fn fold<B, F: FnMut(B, Q::Item<'w>) -> B>(self, init: B, mut f: F) -> B {
+        let mut acc = init;
+        if let Some(fetch) = self.fetch {
+            for row in self.row..self.len {
+                // SAFETY: the row is in use, and comes once.
+                acc = f(acc, unsafe { Q::row(fetch, row) });
+            }
+        }
+        for run in self.runs {
+            for row in 0..run.len as usize {
+                // SAFETY: the row is in use, and comes once.
+                acc = f(acc, unsafe { Q::row(run.fetch, row) });
+            }
+        }
+        acc
+    }
+}
+
+impl<Q: Query> ExactSizeIterator for Iter<'_, '_, Q> {}
+impl<Q: Query> FusedIterator for Iter<'_, '_, Q> {}
+
+impl<Q: Query> fmt::Debug for Iter<'_, '_, Q> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Iter({} left)", self.size_hint().0)
+    }
+}
+
+/// The items of a query, table by table: slices of equal length.
+pub struct Chunks<'w, 's, Q: Query> {
+    runs: core::slice::Iter<'s, Run<Q::Fetch>>,
+    items: PhantomData<&'w mut ()>,
+}
+
+impl<'w, 's, Q: Query> Chunks<'w, 's, Q> {
+    /// # Safety
+    ///
+    /// The runs are of a world that is borrowed for `'w` as the query needs it, and are used by nobody else meanwhile.
+    pub(crate) unsafe fn new(runs: &'s [Run<Q::Fetch>]) -> Self {
+        Chunks { runs: runs.iter(), items: PhantomData }
+    }
+}
+
+impl<'w, Q: Query> Iterator for Chunks<'w, '_, Q> {
+    type Item = Q::Chunk<'w>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Q::Chunk<'w>> {
+        let run = self.runs.next()?;
+        // SAFETY: the rows are in use, and come once.
+        Some(unsafe { Q::chunk(run.fetch, run.len as usize) })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.runs.size_hint()
+    }
+}
+
+impl<Q: Query> ExactSizeIterator for Chunks<'_, '_, Q> {}
+impl<Q: Query> FusedIterator for Chunks<'_, '_, Q> {}
+
+impl<Q: Query> fmt::Debug for Chunks<'_, '_, Q> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Chunks({} left)", self.runs.len())
+    }
+}

@@ -1,0 +1,327 @@
+//! The rows of one signature.
+//!
+//! # Representation
+//!
+//! Rows `0..len` are in use: in the entity lane and in every data lane they are initialised. `cap` rows fit into every
+//! lane; it is raised when all lanes have been grown, so that a failure in the middle leaves the table as it was.
+//!
+//! The lanes live in a block that never moves while the table exists: the directory of columns and the runs of queries
+//! point at them.
+//!
+//! # What must never leak
+//!
+//! A row that was retired lies at index `len`, owned by nobody, until the next row is pushed. Whoever retires it ends it.
+#![allow(unsafe_code)]
+
+use crate::component::{ComponentId, Components, DropFn};
+use crate::signature::Signature;
+use core::fmt;
+use core::ptr::NonNull;
+use phalanx_store::raw::{Lane, LaneOf};
+use phalanx_store::{AllocError, Entity};
+
+/// The lanes of one component in a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Column {
+    pub(crate) id: ComponentId,
+    pub(crate) first: u16,
+    pub(crate) lanes: u16,
+    pub(crate) drop: Option<DropFn>,
+}
+
+/// The rows of one signature.
+pub(crate) struct Table {
+    pub(crate) signature: Signature,
+    pub(crate) entities: LaneOf<Entity>,
+    lanes: NonNull<[Lane]>,
+    /// All components, with data and without, by id.
+    pub(crate) columns: Box<[Column]>,
+    pub(crate) len: u32,
+    pub(crate) cap: u32,
+    /// Bytes of a row in all lanes.
+    row_bytes: usize,
+    needs_drop: bool,
+}
+
+// SAFETY: a table owns its lanes, whose values are components, which are `Send` and `Sync`.
+unsafe impl Send for Table {}
+// SAFETY: as above; behind a shared reference nothing changes.
+unsafe impl Sync for Table {}
+
+impl Table {
+    pub(crate) fn new(signature: Signature, components: &Components) -> Table {
+        let (mut lanes, mut columns) = (Vec::new(), Vec::new());
+        for id in signature.iter() {
+            let info = components.info(id);
+            let first = u16::try_from(lanes.len()).expect("a table has fewer than 65,536 lanes");
+            lanes.extend(info.lanes.iter().map(|row| Lane::new(*row)));
+            columns.push(Column { id, first, lanes: info.lanes.len() as u16, drop: info.drop });
+        }
+        Table {
+            signature,
+            entities: LaneOf::new(),
+            row_bytes: lanes.iter().map(Lane::row_size).sum::<usize>() + size_of::<Entity>(),
+            needs_drop: columns.iter().any(|c| c.drop.is_some()),
+            lanes: NonNull::from(Box::leak(lanes.into_boxed_slice())),
+            columns: columns.into(),
+            len: 0,
+            cap: 0,
+        }
+    }
+
+    /// The first lane.
+    #[inline(always)]
+    pub(crate) fn lanes(&self) -> *mut Lane {
+        self.lanes.as_ptr().cast()
+    }
+
+    pub(crate) fn lane_count(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// The column of a component.
+    pub(crate) fn column(&self, id: ComponentId) -> Option<&Column> {
+        self.columns.binary_search_by_key(&id, |c| c.id).ok().map(|at| &self.columns[at])
+    }
+
+    /// The entities, by row.
+    pub(crate) fn entities(&self) -> &[Entity] {
+        // SAFETY: the rows in use are initialised.
+        unsafe { self.entities.slice(self.len) }
+    }
+
+    /// Bytes held from the allocator.
+    pub(crate) fn bytes(&self) -> usize {
+        // SAFETY: the lanes exist while the table does, and nobody writes a lane's header through a shared table.
+        let lanes = unsafe { self.lanes.as_ref() };
+        self.entities.bytes() + lanes.iter().map(Lane::bytes).sum::<usize>()
+    }
+
+    /// Makes room for `additional` more rows.
+    #[inline]
+    pub(crate) fn try_reserve(&mut self, additional: u32) -> Result<(), AllocError> {
+        if additional <= self.cap - self.len { Ok(()) } else { self.try_grow(additional) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn try_grow(&mut self, additional: u32) -> Result<(), AllocError> {
+        let needed = self.len.checked_add(additional).ok_or(AllocError::CapacityOverflow)?;
+        let first = (4096 / self.row_bytes).clamp(4, 64) as u32;
+        let cap = self.cap.saturating_mul(2).max(needed).max(first);
+        self.try_resize(cap)
+    }
+
+    /// Gives every lane room for `cap` rows, which are not fewer than those in use.
+    pub(crate) fn try_resize(&mut self, cap: u32) -> Result<(), AllocError> {
+        debug_assert!(cap >= self.len);
+        self.cap = self.cap.min(cap);
+        // SAFETY: no row at or above `cap` is in use. A lane that was resized before another failed has a capacity of its
+        // own, which it knows.
+        unsafe {
+            self.entities.try_resize(cap)?;
+            for lane in self.lanes.as_mut() {
+                lane.try_resize(cap)?;
+            }
+        }
+        self.cap = cap;
+        Ok(())
+    }
+
+    /// Takes the row after the last, whose lanes the caller writes before anything else happens.
+    ///
+    /// # Safety
+    ///
+    /// There is room for it.
+    #[inline(always)]
+    pub(crate) unsafe fn push(&mut self, entity: Entity) -> u32 {
+        let row = self.len;
+        debug_assert!(row < self.cap);
+        // SAFETY: there is room.
+        unsafe { self.entities.at(row).write(entity) };
+        self.len = row + 1;
+        row
+    }
+
+    /// Closes a row with the last one. In lanes with `keep` the row's value comes to lie at the tail, in the others it
+    /// counts as moved out. Returns the entity that has moved to `row`, if one has.
+    ///
+    /// # Safety
+    ///
+    /// The row is in use, and `keep` has a flag for each lane.
+    #[inline]
+    pub(crate) unsafe fn close(&mut self, row: u32, keep: &[bool]) -> Option<Entity> {
+        debug_assert!(row < self.len && keep.len() == self.lane_count());
+        let last = self.len - 1;
+        self.len = last;
+        if row == last {
+            return None;
+        }
+        // SAFETY: both rows are within the capacity of every lane, and differ.
+        unsafe {
+            for (at, keep) in keep.iter().enumerate() {
+                let lane = &*self.lanes().add(at);
+                let (size, from, to) = (lane.row_size(), row_ptr(lane, last), row_ptr(lane, row));
+                if *keep { swap_row(from, to, size) } else { copy_row(from, to, size) }
+            }
+            let moved = *self.entities.at(last);
+            self.entities.at(row).write(moved);
+            Some(moved)
+        }
+    }
+
+    /// The lanes whose values need an end: what [`close`](Table::close) keeps when a row ends as a whole.
+    pub(crate) fn lanes_with_drop(&self) -> Box<[bool]> {
+        let mut keep = vec![false; self.lane_count()];
+        for column in self.columns.iter().filter(|c| c.drop.is_some()) {
+            keep[column.first as usize..][..column.lanes as usize].fill(true);
+        }
+        keep.into()
+    }
+
+    /// Ends the values of a row in these columns; all of them, even if one panics (then the panic goes on; a second
+    /// aborts).
+    ///
+    /// # Safety
+    ///
+    /// The values are initialised, and nobody else owns them.
+    #[inline]
+    pub(crate) unsafe fn drop_row(&self, row: u32, columns: &[Column]) {
+        if !self.needs_drop {
+            return;
+        }
+        struct Rest<'a> {
+            table: &'a Table,
+            row: u32,
+            columns: &'a [Column],
+        }
+        impl Rest<'_> {
+            fn run(&mut self) {
+                while let Some((column, rest)) = self.columns.split_first() {
+                    self.columns = rest;
+                    let Some(drop) = column.drop else { continue };
+                    // SAFETY: the value is initialised and ends here; one without a size has no place, and any that
+                    // is aligned will do: the lanes' block is not, so a dangling one is made for it.
+                    unsafe {
+                        match column.lanes {
+                            0 => drop(core::ptr::without_provenance_mut(ALIGNED_FOR_ALL)),
+                            _ => drop(row_ptr(&*self.table.lanes().add(column.first as usize), self.row)),
+                        }
+                    }
+                }
+            }
+        }
+        impl Drop for Rest<'_> {
+            fn drop(&mut self) {
+                self.run();
+            }
+        }
+        Rest { table: self, row, columns }.run();
+    }
+
+    /// Checks lengths and capacities.
+    pub(crate) fn validate(&self) -> Result<(), &'static str> {
+        // SAFETY: the lanes exist while the table does.
+        let lanes = unsafe { self.lanes.as_ref() };
+        if self.len > self.cap || self.cap > self.entities.capacity() || lanes.iter().any(|l| l.capacity() < self.cap) {
+            return Err("a table with more rows than room");
+        }
+        if !self.columns.iter().map(|c| c.id).eq(self.signature.iter()) {
+            return Err("a table with other columns than its signature has");
+        }
+        Ok(())
+    }
+}
+
+/// An address that is aligned for values of any type that the language allows.
+const ALIGNED_FOR_ALL: usize = 1 << 29;
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        /// Frees the lanes when all rows have ended, or a panic passes through.
+        struct Free(NonNull<[Lane]>);
+        impl Drop for Free {
+            fn drop(&mut self) {
+                // SAFETY: made by `Box::leak` in `new`, and freed once.
+                drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+            }
+        }
+        let _free = Free(self.lanes);
+        if self.needs_drop {
+            let len = core::mem::replace(&mut self.len, 0);
+            struct Rows<'a>(&'a Table, core::ops::Range<u32>);
+            impl Drop for Rows<'_> {
+                fn drop(&mut self) {
+                    while let Some(row) = self.1.next() {
+                        // SAFETY: the table has given up its rows; each ends once.
+                        unsafe { self.0.drop_row(row, &self.0.columns) };
+                    }
+                }
+            }
+            let mut rows = Rows(self, 0..len);
+            while let Some(row) = rows.1.next() {
+                // SAFETY: as above.
+                unsafe { self.drop_row(row, &self.columns) };
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Table({:?}, {} rows)", self.signature, self.len)
+    }
+}
+
+/// A row of a lane.
+///
+/// # Safety
+///
+/// The row is not above the lane's capacity.
+#[inline(always)]
+pub(crate) unsafe fn row_ptr(lane: &Lane, row: u32) -> *mut u8 {
+    // SAFETY: within the block, or one past its end.
+    unsafe { lane.ptr().as_ptr().add(row as usize * lane.row_size()) }
+}
+
+/// Copies a row; the usual sizes without a call.
+///
+/// # Safety
+///
+/// Both are `size` bytes, of different rows.
+#[inline(always)]
+pub(crate) unsafe fn copy_row(from: *const u8, to: *mut u8, size: usize) {
+    /// Copies `N` bytes, initialised or not.
+    unsafe fn exactly<const N: usize>(from: *const u8, to: *mut u8) {
+        // SAFETY: the caller's promise; arrays of bytes have no alignment.
+        unsafe { core::ptr::copy_nonoverlapping(from.cast::<core::mem::MaybeUninit<[u8; N]>>(), to.cast(), 1) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        match size {
+            4 => exactly::<4>(from, to),
+            8 => exactly::<8>(from, to),
+            12 => exactly::<12>(from, to),
+            16 => exactly::<16>(from, to),
+            64 => exactly::<64>(from, to),
+            _ => core::ptr::copy_nonoverlapping(from, to, size),
+        }
+    }
+}
+
+/// Exchanges two rows.
+///
+/// # Safety
+///
+/// Both are `size` bytes, of different rows.
+#[inline(always)]
+pub(crate) unsafe fn swap_row(a: *mut u8, b: *mut u8, size: usize) {
+    // SAFETY: the caller's promise; as maybe-uninitialised bytes, whatever they are.
+    unsafe {
+        core::ptr::swap_nonoverlapping(
+            a.cast::<core::mem::MaybeUninit<u8>>(),
+            b.cast::<core::mem::MaybeUninit<u8>>(),
+            size,
+        );
+    }
+}

@@ -1,0 +1,176 @@
+//! Reading and writing components of one entity.
+#![allow(unsafe_code)]
+
+use super::World;
+use crate::component::Component;
+use crate::error::ComponentError;
+use crate::layout::Layout;
+use core::marker::PhantomData;
+use phalanx_store::Entity;
+use phalanx_store::raw::Lane;
+
+/// What a reader of `C` sees.
+pub(crate) type Ref<'a, C> = <<C as Component>::Layout as Layout<C>>::Ref<'a>;
+/// What a writer of `C` sees.
+pub(crate) type Mut<'a, C> = <<C as Component>::Layout as Layout<C>>::Mut<'a>;
+
+impl World {
+    /// A component of an entity.
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive, or does not have the component.
+    #[inline]
+    pub fn get<C: Component>(&self, entity: Entity) -> Result<Ref<'_, C>, ComponentError> {
+        self.view::<C>().get(entity)
+    }
+
+    /// A component of an entity, for writing.
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive, or does not have the component.
+    #[inline]
+    pub fn get_mut<C: Component>(&mut self, entity: Entity) -> Result<Mut<'_, C>, ComponentError> {
+        let (lane, row) = find::<C>(self, self.lanes_of(self.components.id::<C>()), entity)?;
+        // SAFETY: the lane is the component's, the row is in use, and the world is borrowed exclusively.
+        Ok(unsafe { C::Layout::get_mut(C::Layout::ptr(lane), row) })
+    }
+
+    /// Whether an entity is alive and has a component.
+    #[inline]
+    pub fn has<C: Component>(&self, entity: Entity) -> bool {
+        find::<C>(self, self.lanes_of(self.components.id::<C>()), entity).is_ok()
+    }
+
+    /// Random access to one component, resolved once: for loops over entities.
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Weight(u32);
+    ///
+    /// let mut world = World::new();
+    /// let crates: Vec<_> = (1..=4).map(|n| world.spawn(Weight(n))).collect();
+    /// let weights = world.view::<Weight>();
+    /// let total: u32 = crates.iter().map(|e| weights.get(*e).unwrap().0).sum();
+    /// assert_eq!(total, 10);
+    /// ```
+    #[inline]
+    pub fn view<C: Component>(&self) -> View<'_, C> {
+        View { world: self, lanes: self.lanes_of(self.components.id::<C>()), component: PhantomData }
+    }
+
+    /// Random access to one component, for writing.
+    #[inline]
+    pub fn view_mut<C: Component>(&mut self) -> ViewMut<'_, C> {
+        ViewMut { id: self.components.id::<C>(), world: self, component: PhantomData }
+    }
+
+    /// The names of an entity's components.
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive.
+    pub fn components_of(
+        &self,
+        entity: Entity,
+    ) -> Result<impl Iterator<Item = &'static str> + '_, crate::error::NoSuchEntity> {
+        let table = &self.tables[self.locate(entity)?.table as usize];
+        Ok(table.signature.iter().map(|id| self.components.info(id).name()))
+    }
+}
+
+/// The lane and the row of an entity's component.
+#[inline(always)]
+fn find<C: Component>(
+    world: &World,
+    lanes: &[*mut Lane],
+    entity: Entity,
+) -> Result<(*const Lane, usize), ComponentError> {
+    let location = world.locate(entity)?;
+    match lanes.get(location.table as usize) {
+        Some(lane) if !lane.is_null() => Ok((*lane, location.row as usize)),
+        _ => Err(ComponentError::MissingComponent { entity, component: core::any::type_name::<C>() }),
+    }
+}
+
+/// Random access to one component: [`World::view`].
+pub struct View<'w, C> {
+    world: &'w World,
+    lanes: &'w [*mut Lane],
+    component: PhantomData<fn() -> C>,
+}
+
+impl<'w, C: Component> View<'w, C> {
+    /// The component of an entity.
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive, or does not have the component.
+    #[inline]
+    pub fn get(&self, entity: Entity) -> Result<Ref<'w, C>, ComponentError> {
+        let (lane, row) = find::<C>(self.world, self.lanes, entity)?;
+        // SAFETY: the lane is the component's, the row is in use, and the world is borrowed.
+        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane), row) })
+    }
+
+    /// Whether an entity has the component.
+    #[inline]
+    pub fn has(&self, entity: Entity) -> bool {
+        find::<C>(self.world, self.lanes, entity).is_ok()
+    }
+}
+
+impl<C> Clone for View<'_, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<C> Copy for View<'_, C> {}
+
+impl<C> core::fmt::Debug for View<'_, C> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "View({})", core::any::type_name::<C>())
+    }
+}
+
+/// Random access to one component, for writing: [`World::view_mut`].
+pub struct ViewMut<'w, C> {
+    world: &'w mut World,
+    id: crate::ComponentId,
+    component: PhantomData<fn() -> C>,
+}
+
+impl<C: Component> ViewMut<'_, C> {
+    /// The component of an entity.
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive, or does not have the component.
+    #[inline]
+    pub fn get(&self, entity: Entity) -> Result<Ref<'_, C>, ComponentError> {
+        let (lane, row) = find::<C>(self.world, self.world.lanes_of(self.id), entity)?;
+        // SAFETY: the lane is the component's, the row is in use, and the view is borrowed.
+        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane), row) })
+    }
+
+    /// The component of an entity, for writing.
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive, or does not have the component.
+    #[inline]
+    pub fn get_mut(&mut self, entity: Entity) -> Result<Mut<'_, C>, ComponentError> {
+        let (lane, row) = find::<C>(self.world, self.world.lanes_of(self.id), entity)?;
+        // SAFETY: the lane is the component's, the row is in use, and the world is borrowed exclusively.
+        Ok(unsafe { C::Layout::get_mut(C::Layout::ptr(lane), row) })
+    }
+}
+
+impl<C> core::fmt::Debug for ViewMut<'_, C> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "ViewMut({})", core::any::type_name::<C>())
+    }
+}

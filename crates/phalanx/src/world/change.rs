@@ -1,0 +1,257 @@
+//! Changing what an entity has, and ending entities.
+#![allow(unsafe_code)]
+
+use super::{Location, World};
+use crate::bundle::Bundle;
+use crate::error::{ChangeError, NoSuchEntity};
+use crate::table::swap_row;
+use crate::world::spawn::raise;
+use phalanx_store::Entity;
+
+impl World {
+    /// Gives components to an entity; those that it has already are replaced, and their old values dropped.
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive; the bundle is dropped, and nothing else happens.
+    ///
+    /// # Panics
+    ///
+    /// If the bundle names a component twice.
+    #[inline]
+    #[track_caller]
+    pub fn insert<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), NoSuchEntity> {
+        match self.try_insert(entity, bundle) {
+            Ok(()) => Ok(()),
+            Err(ChangeError::NoSuchEntity(error)) => Err(error),
+            Err(error) => raise(error),
+        }
+    }
+
+    /// Gives components to an entity; those that it has already are replaced, and their old values dropped.
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive, the bundle names a component twice, or memory cannot be had; the bundle is dropped,
+    /// and nothing else happens.
+    pub fn try_insert<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), ChangeError> {
+        let plan = self.plan::<B>()?;
+        self.flush()?;
+        let from = self.locate(entity)?;
+        self.edge(plan, from.table, true);
+        let edge = self.edge_of(plan, from.table, true);
+        // SAFETY: edges are boxed, and made only while resolving.
+        let (target, left, places) = unsafe { ((*edge).target, &(*edge).left, (*edge).places.as_ptr()) };
+        // A row beyond the last, in either case: for the move, or for the new values until they trade places.
+        self.tables[target as usize].try_reserve(1)?;
+        if target == from.table {
+            let table = &mut self.tables[target as usize];
+            let tail = table.len;
+            // SAFETY: the tail is within the capacity and nobody's; the new values are written there, trade places with
+            // the old ones, and the old ones are nobody's then, and end.
+            unsafe {
+                bundle.write(table.lanes(), places, tail as usize);
+                for column in left {
+                    for lane in column.first..column.first + column.lanes {
+                        let lane = &*table.lanes().add(lane as usize);
+                        let (a, b) = (crate::table::row_ptr(lane, from.row), crate::table::row_ptr(lane, tail));
+                        swap_row(a, b, lane.row_size());
+                    }
+                }
+                table.drop_row(tail, left);
+            }
+            return Ok(());
+        }
+        // SAFETY: the entity is there, and there is room in the target. The bundle's lanes of the new row are written
+        // before anything else happens; the old values are at the source's tail, nobody's, and end.
+        unsafe {
+            let row = self.cross(entity, from, edge);
+            bundle.write(self.tables[target as usize].lanes(), places, row as usize);
+            let source = &self.tables[from.table as usize];
+            source.drop_row(source.len, left);
+        }
+        Ok(())
+    }
+
+    /// Takes components from an entity and drops them; those that it does not have are no error. Whether it had any.
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive.
+    ///
+    /// # Panics
+    ///
+    /// If the bundle names a component twice.
+    #[track_caller]
+    pub fn remove<B: Bundle>(&mut self, entity: Entity) -> Result<bool, NoSuchEntity> {
+        match self.try_remove::<B>(entity) {
+            Ok(removed) => Ok(removed),
+            Err(ChangeError::NoSuchEntity(error)) => Err(error),
+            Err(error) => raise(error),
+        }
+    }
+
+    /// Takes components from an entity and drops them; those that it does not have are no error. Whether it had any.
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive, the bundle names a component twice, or memory cannot be had; nothing happens then.
+    pub fn try_remove<B: Bundle>(&mut self, entity: Entity) -> Result<bool, ChangeError> {
+        let plan = self.plan::<B>()?;
+        self.flush()?;
+        let from = self.locate(entity)?;
+        self.edge(plan, from.table, false);
+        let edge = self.edge_of(plan, from.table, false);
+        // SAFETY: edges are boxed, and made only while resolving.
+        let (target, left) = unsafe { ((*edge).target, &(*edge).left) };
+        if target == from.table {
+            return Ok(false);
+        }
+        self.tables[target as usize].try_reserve(1)?;
+        // SAFETY: the entity is there, and there is room in the target, which has no lanes but those that went along; the
+        // old values are at the source's tail, nobody's, and end.
+        unsafe {
+            self.cross(entity, from, edge);
+            let source = &self.tables[from.table as usize];
+            source.drop_row(source.len, left);
+        }
+        Ok(true)
+    }
+
+    /// Takes components from an entity and returns them: all of the bundle, or nothing happens.
+    ///
+    /// ```
+    /// use phalanx::{ChangeError, Component, World};
+    ///
+    /// #[derive(Component, Debug, PartialEq)]
+    /// struct Purse(u32);
+    ///
+    /// let mut world = World::new();
+    /// let thief = world.spawn(Purse(3));
+    /// assert_eq!(world.take::<Purse>(thief)?, Purse(3));
+    /// assert!(matches!(world.take::<Purse>(thief), Err(ChangeError::Missing { .. })));
+    /// assert!(world.contains(thief));
+    /// # Ok::<(), ChangeError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive or does not have all of the components, the bundle names one twice, or memory cannot
+    /// be had; nothing happens then.
+    pub fn take<B: Bundle>(&mut self, entity: Entity) -> Result<B, ChangeError> {
+        let plan = self.plan::<B>()?;
+        self.flush()?;
+        let from = self.locate(entity)?;
+        let table = &self.tables[from.table as usize];
+        let missing = self.plans.get(plan).ids.iter().find(|id| !table.signature.has(**id));
+        if let Some(id) = missing {
+            return Err(ChangeError::Missing { entity, component: self.components.info(*id).name() });
+        }
+        self.edge(plan, from.table, false);
+        let edge = self.edge_of(plan, from.table, false);
+        // SAFETY: edges are boxed, and made only while resolving.
+        let (target, places) = unsafe { ((*edge).target, (*edge).places.as_ptr()) };
+        if target != from.table {
+            self.tables[target as usize].try_reserve(1)?;
+            // SAFETY: the entity is there, and there is room in the target.
+            unsafe { self.cross(entity, from, edge) };
+        }
+        let source = &self.tables[from.table as usize];
+        // SAFETY: the values are at the source's tail, nobody's, and are moved out. (An empty bundle has none.)
+        Ok(unsafe { B::read(source.lanes(), places, source.len as usize) })
+    }
+
+    /// Puts another value in the place of a component's, and returns the old one.
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive or does not have the component; the value is dropped then.
+    pub fn replace<C: crate::Component>(
+        &mut self,
+        entity: Entity,
+        value: C,
+    ) -> Result<C, crate::error::ComponentError> {
+        let location = self.locate(entity)?;
+        let lane = self.lane(self.components.id::<C>(), location.table);
+        if lane.is_null() {
+            let component = core::any::type_name::<C>();
+            return Err(crate::error::ComponentError::MissingComponent { entity, component });
+        }
+        use crate::layout::Layout;
+        // SAFETY: the lane is the component's and the row is in use: the old value is moved out, the new one moved in.
+        unsafe {
+            let ptr = C::Layout::ptr(lane);
+            let old = C::Layout::read(ptr, location.row as usize);
+            C::Layout::write(ptr, location.row as usize, value);
+            Ok(old)
+        }
+    }
+
+    /// Ends an entity and drops its components.
+    ///
+    /// # Errors
+    ///
+    /// If it is not alive.
+    #[inline]
+    pub fn despawn(&mut self, entity: Entity) -> Result<(), NoSuchEntity> {
+        if let Err(error) = self.flush() {
+            raise(error.into());
+        }
+        let Location { table, row } = self.locate(entity)?;
+        self.entities.release(entity);
+        let table_ref = &mut self.tables[table as usize];
+        // SAFETY: the row is in use, and the flags are those of its lanes. What needs an end lies at the tail then,
+        // nobody's, and ends.
+        unsafe {
+            if let Some(moved) = table_ref.close(row, &self.ends[table as usize]) {
+                self.locations.at(moved.index()).write(Location { table, row });
+            }
+            self.epoch += 1;
+            let table_ref = &self.tables[table as usize];
+            table_ref.drop_row(table_ref.len, &table_ref.columns);
+        }
+        Ok(())
+    }
+
+    /// Ends entities, in order. How many of them were alive; one that comes twice counts once.
+    pub fn despawn_batch(&mut self, entities: impl IntoIterator<Item = Entity>) -> usize {
+        entities.into_iter().filter(|entity| self.despawn(*entity).is_ok()).count()
+    }
+
+    /// Ends all entities. Tables and what is known of components stay.
+    pub fn clear(&mut self) {
+        if let Err(error) = self.flush() {
+            raise(error.into());
+        }
+        self.entities.clear();
+        self.restructured();
+        /// Ends the rows that the tables have given up, all of them, even if one panics.
+        struct Rows<'a> {
+            tables: core::slice::Iter<'a, crate::table::Table>,
+            lens: &'a [u32],
+            now: Option<(&'a crate::table::Table, core::ops::Range<u32>)>,
+        }
+        impl Rows<'_> {
+            fn run(&mut self) {
+                loop {
+                    if let Some((table, rows)) = &mut self.now
+                        && let Some(row) = rows.next()
+                    {
+                        // SAFETY: the row was initialised, and the table has given it up.
+                        unsafe { table.drop_row(row, &table.columns) };
+                        continue;
+                    }
+                    let (Some(table), Some((len, lens))) = (self.tables.next(), self.lens.split_first()) else { return };
+                    (self.lens, self.now) = (lens, Some((table, 0..*len)));
+                }
+            }
+        }
+        impl Drop for Rows<'_> {
+            fn drop(&mut self) {
+                self.run();
+            }
+        }
+        let lens: Vec<u32> = self.tables.iter_mut().map(|t| core::mem::replace(&mut t.len, 0)).collect();
+        Rows { tables: self.tables.iter(), lens: &lens, now: None }.run();
+    }
+}

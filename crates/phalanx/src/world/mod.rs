@@ -1,0 +1,250 @@
+//! [`World`]: entities, their components, and the tables they lie in.
+//!
+//! # Representation
+//!
+//! `entities` says who is alive; `locations[index]` says where, for every entity that is alive. Table 0 is that of
+//! entities without components. `directory[component][table]` points at the component's first lane in that table (at
+//! nothing in particular for a component without data), or is null.
+//!
+//! # The five phases
+//!
+//! Every operation first resolves (ids, plans, tables, edges: caches, which nobody sees), then reserves, then commits
+//! (copies and integer stores; no user code, no allocation, no panic), and at last runs destructors.
+#![allow(unsafe_code)]
+
+mod access;
+mod change;
+mod spawn;
+mod structure;
+
+pub use access::{View, ViewMut};
+pub use spawn::Spawner;
+
+use crate::component::{Component, ComponentId, Components};
+use crate::error::NoSuchEntity;
+use crate::plan::Plans;
+use crate::query::cache::QueryCache;
+use crate::signature::Signature;
+use crate::table::Table;
+use core::fmt;
+use core::sync::atomic::{AtomicU64, Ordering};
+use phalanx_store::raw::{Lane, LaneOf};
+use phalanx_store::{Entity, EntityPool};
+use std::collections::HashMap;
+
+/// Where an entity's row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Location {
+    pub(crate) table: u32,
+    pub(crate) row: u32,
+}
+
+/// Entities and their components.
+///
+/// ```
+/// use phalanx::{Component, World};
+///
+/// #[derive(Component)]
+/// struct Position(f32);
+/// #[derive(Component)]
+/// struct Velocity(f32);
+///
+/// let mut world = World::new();
+/// let ball = world.spawn((Position(0.0), Velocity(2.0)));
+/// world.query_mut::<(&mut Position, &Velocity)>().for_each(|(p, v)| p.0 += v.0);
+/// assert_eq!(world.get::<Position>(ball)?.0, 2.0);
+/// world.despawn(ball)?;
+/// assert!(world.get::<Position>(ball).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct World {
+    id: u64,
+    epoch: u64,
+    pub(crate) entities: EntityPool,
+    pub(crate) locations: LaneOf<Location>,
+    pub(crate) components: Components,
+    pub(crate) tables: Vec<Table>,
+    by_signature: HashMap<Signature, u32, crate::component::TypeIdHasher>,
+    directory: Vec<Vec<*mut Lane>>,
+    plans: Plans,
+    /// By table: the lanes whose values need an end.
+    ends: Vec<Box<[bool]>>,
+    pub(crate) queries: Option<Box<QueryCache>>,
+}
+
+// SAFETY: the directory points at lanes that the tables of this world own, and components are `Send` and `Sync`.
+unsafe impl Send for World {}
+// SAFETY: as above; through a shared world nothing changes but the counter of reservations, which is atomic.
+unsafe impl Sync for World {}
+
+impl World {
+    /// A world without entities.
+    pub fn new() -> World {
+        static WORLDS: AtomicU64 = AtomicU64::new(0);
+        let mut world = World {
+            id: WORLDS.fetch_add(1, Ordering::Relaxed),
+            epoch: 0,
+            entities: EntityPool::new(),
+            locations: LaneOf::new(),
+            components: Components::new(),
+            tables: Vec::new(),
+            by_signature: HashMap::default(),
+            directory: Vec::new(),
+            plans: Plans::new(),
+            ends: Vec::new(),
+            queries: None,
+        };
+        world.table_of(&Signature::EMPTY);
+        world
+    }
+
+    /// A number that no other world of the process has.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// A number that is different after every change of structure.
+    #[inline(always)]
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Announces a change of structure: a row came or went, a lane moved, a table or a component was added.
+    #[inline(always)]
+    pub(crate) fn restructured(&mut self) {
+        self.epoch += 1;
+    }
+
+    /// How many entities are alive.
+    pub fn len(&self) -> usize {
+        self.entities.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.entities.is_empty()
+    }
+
+    /// Whether the entity is alive.
+    #[inline]
+    pub fn contains(&self, entity: Entity) -> bool {
+        self.entities.contains(entity)
+    }
+
+    /// All entities, by index.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Entity> + Clone + '_ {
+        self.entities.iter()
+    }
+
+    /// What the world knows of components.
+    pub fn components(&self) -> &Components {
+        &self.components
+    }
+
+    /// The id of a component, if an entity of this world ever had it.
+    pub fn component_id<C: Component>(&self) -> Option<ComponentId> {
+        Some(self.components.id::<C>()).filter(|id| *id != ComponentId::UNKNOWN)
+    }
+
+    /// Where an entity is.
+    #[inline(always)]
+    pub(crate) fn locate(&self, entity: Entity) -> Result<Location, NoSuchEntity> {
+        match self.entities.contains(entity) {
+            // SAFETY: a location is written for every entity that is alive.
+            true => Ok(unsafe { *self.locations.at(entity.index()) }),
+            false => Err(NoSuchEntity { entity }),
+        }
+    }
+
+    /// The table of a signature, which is made if there is none.
+    pub(crate) fn table_of(&mut self, signature: &Signature) -> u32 {
+        if let Some(&table) = self.by_signature.get(signature) {
+            return table;
+        }
+        let number = u32::try_from(self.tables.len()).expect("a world has fewer than 2^32 tables");
+        let table = Table::new(signature.clone(), &self.components);
+        self.directory.resize_with(self.directory.len().max(self.components.len()), Vec::new);
+        for column in &table.columns {
+            let columns = &mut self.directory[column.id.index()];
+            columns.resize(number as usize, core::ptr::null_mut());
+            // A component without data has no lane, but is there all the same.
+            let lane = match column.lanes {
+                0 => core::ptr::NonNull::dangling().as_ptr(),
+                // SAFETY: the column's first lane is one of the table's.
+                _ => unsafe { table.lanes().add(column.first as usize) },
+            };
+            columns.push(lane);
+        }
+        self.ends.push(table.lanes_with_drop());
+        self.tables.push(table);
+        self.by_signature.insert(signature.clone(), number);
+        self.restructured();
+        number
+    }
+
+    /// The first lane of a component in a table; null if it has none, dangling if it carries no data.
+    #[inline(always)]
+    pub(crate) fn lane(&self, id: ComponentId, table: u32) -> *mut Lane {
+        self.lanes_of(id).get(table as usize).copied().unwrap_or(core::ptr::null_mut())
+    }
+
+    /// The lanes of a component, by table; the rest has none.
+    #[inline(always)]
+    pub(crate) fn lanes_of(&self, id: ComponentId) -> &[*mut Lane] {
+        self.directory.get(id.index()).map_or(&[], |lanes| lanes)
+    }
+
+    /// Checks every invariant of the world.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says what does not hold. It never does for a world that was used by safe code alone.
+    pub fn validate(&self) -> Result<(), &'static str> {
+        self.entities.validate()?;
+        let mut rows = 0;
+        for (number, table) in self.tables.iter().enumerate() {
+            table.validate()?;
+            for (row, &entity) in table.entities().iter().enumerate() {
+                rows += 1;
+                if self.locate(entity) != Ok(Location { table: number as u32, row: row as u32 }) {
+                    return Err("an entity that is not where its location says");
+                }
+            }
+            if self.by_signature.get(&table.signature) != Some(&(number as u32)) {
+                return Err("a table that its signature does not lead to");
+            }
+            for id in (0..self.components.len()).map(|id| ComponentId::from_index(id as u32)) {
+                if self.lane(id, number as u32).is_null() == table.signature.has(id) {
+                    return Err("a directory that contradicts a signature");
+                }
+            }
+        }
+        match rows == self.entities.len() {
+            true => Ok(()),
+            false => Err("entities without a row, or rows without an entity"),
+        }
+    }
+
+    /// Bytes that the world holds from the allocator for entities and components.
+    pub fn memory(&self) -> usize {
+        let tables: usize = self.tables.iter().map(Table::bytes).sum();
+        tables + self.entities.memory().total() + self.locations.bytes()
+    }
+}
+
+impl Default for World {
+    fn default() -> Self {
+        World::new()
+    }
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut list = f.debug_list();
+        for table in self.tables.iter().filter(|t| t.len > 0) {
+            let names: Vec<&str> = table.signature.iter().map(|id| self.components.info(id).name()).collect();
+            list.entry(&format_args!("{} × {}", table.len, names.join(" + ")));
+        }
+        list.finish()
+    }
+}

@@ -1,0 +1,232 @@
+//! Making entities.
+#![allow(unsafe_code)]
+
+use super::{Location, World};
+use crate::bundle::Bundle;
+use crate::component::ComponentId;
+use crate::error::ChangeError;
+use crate::plan;
+use core::any::TypeId;
+use phalanx_store::{AllocError, Entity};
+
+impl World {
+    /// The number of a bundle's plan.
+    #[inline(always)]
+    pub(crate) fn plan<B: Bundle>(&mut self) -> Result<usize, ChangeError> {
+        match self.plans.find(TypeId::of::<B>()) {
+            Some(plan) => Ok(plan),
+            None => self.make_plan::<B>(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_plan<B: Bundle>(&mut self) -> Result<usize, ChangeError> {
+        let mut ids = Vec::with_capacity(B::LEN);
+        B::ids(&mut self.components, &mut ids);
+        let signature = plan::signature(&ids, |id| self.components.info(id).name())?;
+        let table = self.table_of(&signature);
+        let places = self.places(table, &ids);
+        Ok(self.plans.add(TypeId::of::<B>(), table, places, ids.into()))
+    }
+
+    /// The first lane of each component in a table that has them.
+    pub(crate) fn places(&self, table: u32, ids: &[ComponentId]) -> Box<[u16]> {
+        let table = &self.tables[table as usize];
+        ids.iter().map(|id| table.column(*id).map_or(0, |column| column.first)).collect()
+    }
+
+    /// Makes an entity with these components.
+    ///
+    /// # Panics
+    ///
+    /// If the bundle names a component twice.
+    #[inline]
+    #[track_caller]
+    pub fn spawn<B: Bundle>(&mut self, bundle: B) -> Entity {
+        match self.reserve_spawn::<B>() {
+            // SAFETY: reserved just now.
+            Ok(plan) => unsafe { self.commit_spawn(plan, bundle) },
+            Err(error) => raise(error),
+        }
+    }
+
+    /// Makes an entity with these components.
+    ///
+    /// # Errors
+    ///
+    /// If the bundle names a component twice, or memory cannot be had; the bundle is dropped, and nothing else happens.
+    pub fn try_spawn<B: Bundle>(&mut self, bundle: B) -> Result<Entity, ChangeError> {
+        let plan = self.reserve_spawn::<B>()?;
+        // SAFETY: reserved just now.
+        Ok(unsafe { self.commit_spawn(plan, bundle) })
+    }
+
+    /// Makes an entity without components.
+    pub fn spawn_empty(&mut self) -> Entity {
+        self.spawn(())
+    }
+
+    /// Resolves a bundle and makes room for one row of it.
+    #[inline(always)]
+    fn reserve_spawn<B: Bundle>(&mut self) -> Result<usize, ChangeError> {
+        let plan = self.plan::<B>()?;
+        let table = &self.tables[self.plans.get(plan).table as usize];
+        if table.len == table.cap || !self.entities.is_ready() {
+            self.reserve_rows(plan, 1)?;
+        }
+        Ok(plan)
+    }
+
+    /// Makes room for so many entities, in a plan's table too.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn reserve_rows(&mut self, plan: usize, count: u32) -> Result<(), AllocError> {
+        self.flush()?;
+        self.reserve_entities(count)?;
+        self.tables[self.plans.get(plan).table as usize].try_reserve(count)
+    }
+
+    /// Makes room for so many more entities, and for their locations.
+    pub(crate) fn reserve_entities(&mut self, count: u32) -> Result<(), AllocError> {
+        self.entities.try_reserve(count as usize)?;
+        let slots = u32::try_from(self.entities.capacity()).map_err(|_| AllocError::CapacityOverflow)?;
+        self.locations.try_grow(slots)
+    }
+
+    /// Gives reserved entities a row in the table of those without components.
+    #[inline(always)]
+    pub(crate) fn flush(&mut self) -> Result<(), AllocError> {
+        if self.entities.reserved_count() == 0 { Ok(()) } else { self.flush_reserved() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn flush_reserved(&mut self) -> Result<(), AllocError> {
+        let count = u32::try_from(self.entities.reserved_count()).map_err(|_| AllocError::CapacityOverflow)?;
+        self.reserve_entities(0)?;
+        self.tables[0].try_reserve(count)?;
+        let (table, locations) = (&mut self.tables[0], &self.locations);
+        for entity in self.entities.try_flush()? {
+            // SAFETY: there is room for so many rows and locations.
+            unsafe {
+                let row = table.push(entity);
+                locations.at(entity.index()).write(Location { table: 0, row });
+            }
+        }
+        self.restructured();
+        Ok(())
+    }
+
+    /// Reserves an entity through a shared reference, from any thread. It is alive, without components, from the next
+    /// change of the world through an exclusive reference on.
+    pub fn reserve_entity(&self) -> Entity {
+        self.entities.reserve_entity()
+    }
+
+    /// # Safety
+    ///
+    /// There is room for one more entity and one more row of the plan's table, and nothing is reserved by others.
+    #[inline(always)]
+    unsafe fn commit_spawn<B: Bundle>(&mut self, plan: usize, bundle: B) -> Entity {
+        let plan = self.plans.get(plan);
+        let table = &mut self.tables[plan.table as usize];
+        let entity = self.entities.alloc();
+        // SAFETY: there is room for the row and for the location; the plan's places are those of the bundle's components
+        // in its table.
+        unsafe {
+            let row = table.len;
+            bundle.write(table.lanes(), plan.places.as_ptr(), row as usize);
+            table.push(entity);
+            self.locations.at(entity.index()).write(Location { table: plan.table, row });
+        }
+        self.restructured();
+        entity
+    }
+
+    /// A way to make many entities of one bundle, one by one, with the bundle resolved once.
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Age(u32);
+    ///
+    /// let mut world = World::new();
+    /// let mut spawner = world.spawner::<Age>();
+    /// let ages: Vec<_> = (0..10).map(|n| spawner.spawn(Age(n))).collect();
+    /// assert_eq!(world.get::<Age>(ages[7]).unwrap().0, 7);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the bundle names a component twice.
+    #[track_caller]
+    pub fn spawner<B: Bundle>(&mut self) -> Spawner<'_, B> {
+        match self.plan::<B>() {
+            Ok(plan) => Spawner { world: self, plan, bundle: core::marker::PhantomData },
+            Err(error) => raise(error),
+        }
+    }
+
+    /// Makes an entity of each bundle, and returns them.
+    ///
+    /// If the iterator panics, the entities that it has yielded bundles for are there.
+    ///
+    /// # Panics
+    ///
+    /// If the bundle names a component twice.
+    #[track_caller]
+    pub fn spawn_batch<B: Bundle>(&mut self, bundles: impl IntoIterator<Item = B>) -> Vec<Entity> {
+        let bundles = bundles.into_iter();
+        let mut entities = Vec::with_capacity(bundles.size_hint().0.min(1 << 16));
+        let mut spawner = self.spawner::<B>();
+        spawner.reserve(bundles.size_hint().0.min(1 << 16));
+        bundles.for_each(|bundle| entities.push(spawner.spawn(bundle)));
+        entities
+    }
+}
+
+/// Makes entities of one bundle: [`World::spawner`].
+#[derive(Debug)]
+pub struct Spawner<'w, B> {
+    world: &'w mut World,
+    plan: usize,
+    bundle: core::marker::PhantomData<fn(B)>,
+}
+
+impl<B: Bundle> Spawner<'_, B> {
+    /// Makes an entity.
+    #[inline]
+    pub fn spawn(&mut self, bundle: B) -> Entity {
+        let table = &self.world.tables[self.world.plans.get(self.plan).table as usize];
+        if (table.len == table.cap || !self.world.entities.is_ready())
+            && let Err(error) = self.world.reserve_rows(self.plan, 1)
+        {
+            raise(error.into());
+        }
+        // SAFETY: there is room, for the row and for the entity.
+        unsafe { self.world.commit_spawn(self.plan, bundle) }
+    }
+
+    /// Makes room for so many more.
+    pub fn reserve(&mut self, additional: usize) {
+        let reserved = u32::try_from(additional).map_err(|_| AllocError::CapacityOverflow);
+        if let Err(error) = reserved.and_then(|n| self.world.reserve_rows(self.plan, n)) {
+            raise(error.into());
+        }
+    }
+}
+
+/// What the plain forms do with an error.
+#[cold]
+#[inline(never)]
+#[track_caller]
+pub(crate) fn raise(error: ChangeError) -> ! {
+    if let ChangeError::Alloc(AllocError::OutOfMemory { bytes, align }) = error
+        && let Ok(layout) = core::alloc::Layout::from_size_align(bytes, align)
+    {
+        std::alloc::handle_alloc_error(layout);
+    }
+    panic!("{error}")
+}

@@ -1,0 +1,92 @@
+//! Moves between tables: edges, and the move itself.
+#![allow(unsafe_code)]
+
+use super::{Location, World};
+use crate::plan::Edge;
+use crate::signature::Signature;
+use crate::table::{Column, copy_row, row_ptr};
+use phalanx_store::Entity;
+
+impl World {
+    /// Makes sure that a plan knows where its components lead from a table: with them, or without them.
+    #[inline(always)]
+    pub(crate) fn edge(&mut self, plan: usize, source: u32, insert: bool) {
+        let plan_ref = self.plans.get(plan);
+        let edges = if insert { &plan_ref.inserts } else { &plan_ref.removes };
+        if !matches!(edges.get(source as usize), Some(Some(_))) {
+            self.make_edge(plan, source, insert);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_edge(&mut self, plan: usize, source: u32, insert: bool) {
+        let (ids, bundle) = (self.plans.get(plan).ids.clone(), self.plans.get(plan).signature.clone());
+        let present = self.tables[source as usize].signature.clone();
+        let goal = if insert { present.merge(&bundle) } else { present.difference(&bundle) };
+        let target = self.table_of(&goal);
+        let places = self.places(if insert { target } else { source }, &ids);
+        let edge = self.edge_between(source, target, &bundle, places);
+        let edges = match insert {
+            true => &mut self.plans.get_mut(plan).inserts,
+            false => &mut self.plans.get_mut(plan).removes,
+        };
+        edges.resize_with(edges.len().max(source as usize + 1), || None);
+        edges[source as usize] = Some(Box::new(edge));
+    }
+
+    /// The move from a table to another, in which the components of `bundle` stay behind.
+    fn edge_between(&self, source: u32, target: u32, bundle: &Signature, places: Box<[u16]>) -> Edge {
+        let (from, to) = (&self.tables[source as usize], &self.tables[target as usize]);
+        let left: Box<[Column]> = from.columns.iter().filter(|c| bundle.has(c.id)).copied().collect();
+        let mut keep = vec![false; from.lane_count()];
+        for column in &left {
+            keep[column.first as usize..][..column.lanes as usize].fill(true);
+        }
+        let mut moved = Vec::new();
+        for column in from.columns.iter().filter(|c| !bundle.has(c.id)) {
+            let to = to.column(column.id).expect("what is not in the bundle is in both tables");
+            moved.extend((0..column.lanes).map(|lane| (column.first + lane, to.first + lane)));
+        }
+        Edge { target, moved: moved.into(), keep: keep.into(), left, places }
+    }
+
+    /// Carries out an edge for the entity at `from`: its row goes to the target, and what stays behind lies at the
+    /// source's tail. Returns the row in the target, whose other lanes the caller writes.
+    ///
+    /// # Safety
+    ///
+    /// The entity is at `from`, the edge is one of that table to another, and there is room in the target.
+    #[inline(always)]
+    pub(crate) unsafe fn cross(&mut self, entity: Entity, from: Location, edge: *const Edge) -> u32 {
+        // SAFETY: edges are boxed and made only while resolving; tables are not added or dropped here.
+        let edge = unsafe { &*edge };
+        let target = &mut self.tables[edge.target as usize];
+        // SAFETY: there is room, by the caller's promise.
+        let (row, to) = unsafe { (target.push(entity), target.lanes()) };
+        let source = &mut self.tables[from.table as usize];
+        // SAFETY: the source's row is in use, the target's was made just now; the lanes of a pair belong to the same
+        // component. The values that went along count as moved out of the source.
+        unsafe {
+            for &(a, b) in &edge.moved {
+                let (a, b) = (&*source.lanes().add(a as usize), &*to.add(b as usize));
+                copy_row(row_ptr(a, from.row), row_ptr(b, row), a.row_size());
+            }
+            if let Some(moved) = source.close(from.row, &edge.keep) {
+                self.locations.at(moved.index()).write(from);
+            }
+            self.locations.at(entity.index()).write(Location { table: edge.target, row });
+        }
+        self.restructured();
+        row
+    }
+
+    pub(crate) fn edge_of(&self, plan: usize, source: u32, insert: bool) -> *const Edge {
+        let plan = self.plans.get(plan);
+        let edges = if insert { &plan.inserts } else { &plan.removes };
+        match edges.get(source as usize) {
+            Some(Some(edge)) => &raw const **edge,
+            _ => unreachable!("an edge is made before it is used"),
+        }
+    }
+}
