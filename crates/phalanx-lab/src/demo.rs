@@ -51,6 +51,7 @@ fn run_removal(quick: bool) -> Vec<removal::Row> {
             once: Duration::from_millis(50),
             longest: Duration::from_millis(300),
             deadline: Instant::now() + Duration::from_secs(4),
+            give_up: Instant::now() + Duration::from_secs(6),
         }
     } else {
         Limits {
@@ -61,6 +62,7 @@ fn run_removal(quick: bool) -> Vec<removal::Row> {
             once: Duration::from_secs(1),
             longest: Duration::from_secs(45),
             deadline: Instant::now() + Duration::from_secs(85),
+            give_up: Instant::now() + Duration::from_secs(95),
         }
     };
     let bar = progress((COUNTS.len() * Order::ALL.len()) as u64, "removing everything");
