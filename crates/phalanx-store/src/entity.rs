@@ -217,6 +217,14 @@ impl<K: ?Sized> Key for Handle<K> {
     }
 }
 
+/// The key of this index and generation, if there can be one.
+#[cfg(feature = "serde")]
+pub(crate) fn checked_key<K: Key>(index: u32, generation: u32) -> Option<K> {
+    let entity = Entity::from_bits(u64::from(generation) << 32 | u64::from(index))?;
+    // SAFETY: an entity made from bits has a generation that is issued.
+    Some(unsafe { K::from_parts(entity.index(), entity.generation()) })
+}
+
 pub(crate) mod sealed {
     use super::{Entity, Handle};
 

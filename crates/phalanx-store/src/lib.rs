@@ -50,7 +50,9 @@
 //! # Features
 //!
 //! `std` (default) only makes the crate link the standard library. `serde` lets every container and handle be serialised
-//! and loaded; bytes from a stranger are refused where they contradict themselves. `derive` adds `derive(Soa)`.
+//! and loaded: the same values under the same handles in the same order, dead handles dead, and the same handles to come.
+//! The `Serialize` impls say in which form, the `Deserialize` impls what is refused and what loading costs. Bytes from a
+//! stranger are an error where they contradict themselves, never a panic. `derive` adds `derive(Soa)`.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 extern crate alloc;
@@ -64,12 +66,18 @@ pub mod iter;
 pub mod memory;
 mod pool;
 pub mod raw;
+#[cfg(feature = "serde")]
+mod serial;
+pub mod soa;
 mod store;
 mod sync;
 
 pub use entity::{Entity, Handle, Key};
 pub use error::AllocError;
+#[cfg(feature = "derive")]
+pub use phalanx_derive::{Flat, Soa};
 pub use pool::{Entities, EntityPool, SlotState};
+pub use soa::{Flat, Soa};
 pub use store::{
     DenseStore, DisjointError, Entry, Keyed, KeyedStore, LinearStore, Minted, MintingStore, OccupiedEntry, PackedStore,
     Rejected, Rejection, Runs, RunsMut, SlotStore, SlottedStore, SparseSet, StaleKey, Store, VacantEntry,

@@ -15,6 +15,8 @@ use crate::error::infallible;
 use crate::generation::{self, MAX_SLOTS, RETIRED, is_dead};
 use crate::memory::Usage;
 use crate::raw::LaneOf;
+#[cfg(feature = "serde")]
+use crate::serial::{self, Census, Refused, State};
 use crate::sync::Counter;
 use crate::{AllocError, Entity};
 use core::fmt;
@@ -530,6 +532,50 @@ impl EntityPool {
     pub(crate) fn stack(&self) -> &[u32] {
         // SAFETY: so much of the stack is initialised.
         unsafe { self.free.slice(self.free_len) }
+    }
+}
+
+#[cfg(feature = "serde")]
+impl EntityPool {
+    /// A pool of slots with these words, whose free slots will be used in this order.
+    pub(crate) fn try_restore(words: &[u32], free: &[u32]) -> Result<Self, Refused> {
+        /// Set in the word of a slot that has come up among the free ones; no word but a retired slot's has it.
+        const SEEN: u32 = 1 << 30;
+        let census = Census::of(words, MAX_SLOTS)?;
+        serial::counted("free slots", free.len(), census.free as usize)?;
+        let mut pool = EntityPool::new();
+        pool.try_grow(words.len() as u32)?;
+        // SAFETY: there is room for so many slots; their words are copied before they are counted.
+        let slots = unsafe {
+            core::ptr::copy_nonoverlapping(words.as_ptr(), pool.words.ptr(), words.len());
+            pool.words.slice_mut(words.len() as u32)
+        };
+        for &slot in free {
+            let what = match slots.get_mut(slot as usize) {
+                None => "is among the free ones and does not exist",
+                Some(word) if State::of(*word) != State::Free => "is among the free ones and is not free",
+                Some(word) if *word & SEEN != 0 => "is among the free ones twice",
+                Some(word) => {
+                    *word |= SEEN;
+                    continue;
+                }
+            };
+            return Err(Refused::Slot { slot, what });
+        }
+        for (&slot, at) in free.iter().rev().zip(0..) {
+            slots[slot as usize] &= !SEEN;
+            // SAFETY: no slot comes twice, so there are no more than slots, for which the stack has room.
+            unsafe { pool.free.at(at).write(slot) };
+        }
+        (pool.slots, pool.free_len, pool.live) = (words.len() as u32, free.len() as u32, census.live);
+        Ok(pool)
+    }
+
+    /// A copy whose reservations are made alive.
+    pub(crate) fn try_flushed(&self) -> Result<Self, AllocError> {
+        let mut copy = self.try_clone()?;
+        copy.try_flush()?;
+        Ok(copy)
     }
 }
 

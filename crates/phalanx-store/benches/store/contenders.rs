@@ -80,7 +80,7 @@ contender!(
     DenseSlotMap(slotmap::DenseSlotMap<slotmap::DefaultKey, Body>),
     "DenseSlotMap",
     slotmap::DefaultKey,
-    |s, f| { s.values_as_mut_slice().iter_mut().for_each(f) }
+    |s, f| s.values_as_mut_slice().iter_mut().for_each(f)
 );
 contender!(Thunderdome(thunderdome::Arena<Body>), "thunderdome", thunderdome::Index, |s, f| {
     s.iter_mut().for_each(|(_, b)| f(b))

@@ -13,6 +13,8 @@
 
 use crate::generation::{self, DEAD, RETIRED};
 use crate::raw::{DenseIndex, LaneOf};
+#[cfg(feature = "serde")]
+use crate::serial::{self, Census, Refused, State};
 use crate::{AllocError, Handle};
 use core::fmt;
 use core::marker::PhantomData;
@@ -86,10 +88,15 @@ impl<K: ?Sized> Slots<K> {
         Ok(())
     }
 
+    /// How many slots there are up to the last one that was ever used. Those above it are the last free ones, by number.
+    pub(crate) fn used(&self) -> u32 {
+        self.slots().iter().rposition(|slot| slot.word != UNUSED).map_or(0, |last| last as u32 + 1)
+    }
+
     /// Forgets the slots above the last one that was ever used, and gives their room back. The marks may be shrunk to the
     /// total then.
     pub(crate) fn shrink(&mut self, marks: &mut LaneOf<u32>, len: u32) {
-        let used = self.slots().iter().rposition(|slot| slot.word != UNUSED).map_or(0, |last| last as u32 + 1);
+        let used = self.used();
         let (mut to, retired) = (len, self.total - self.free_end);
         // SAFETY: marks below `total` are initialised; those that stay move down, the free ones one by one.
         unsafe {
@@ -147,6 +154,47 @@ impl<K: ?Sized> Slots<K> {
         unsafe { core::ptr::copy_nonoverlapping(self.slots.ptr(), slots.ptr(), self.total as usize) };
         Ok(Slots { slots, total: self.total, free_end: self.free_end, kind: PhantomData })
     }
+
+    /// An index of slots with these words, and the marks of a container that has them in this order: live ones, free
+    /// ones, retired ones. The container has as many positions as there are live slots.
+    #[cfg(feature = "serde")]
+    pub(crate) fn try_restore(words: &[u32], order: &[u32]) -> Result<(Self, LaneOf<u32>), Refused> {
+        /// No position: the slot has not come up in the order.
+        const NOWHERE: u32 = u32::MAX;
+        let Census { live, free } = Census::of(words, <Self as DenseIndex>::MAX)?;
+        serial::counted("slots in the order", order.len(), words.len())?;
+        let total = words.len() as u32;
+        let (mut index, mut marks) = (Self::new(), LaneOf::<u32>::new());
+        index.slots.try_grow(total)?;
+        marks.try_grow(total)?;
+        for (&word, at) in words.iter().zip(0..) {
+            // SAFETY: below `total`, for which there is room.
+            unsafe { index.slots.at(at).write(Slot { position: NOWHERE, word }) };
+        }
+        (index.total, index.free_end) = (total, live + free);
+        for (&slot, at) in order.iter().zip(0..) {
+            let Some(&word) = words.get(slot as usize) else {
+                return Err(Refused::Slot { slot, what: "is in the order and does not exist" });
+            };
+            let (part, what) = match at {
+                _ if at < live => (State::Live, "is among the live ones in the order and is not alive"),
+                _ if at < live + free => (State::Free, "is among the free ones in the order and is not free"),
+                _ => (State::Retired, "is among the retired ones in the order and is not retired"),
+            };
+            if State::of(word) != part {
+                return Err(Refused::Slot { slot, what });
+            }
+            // SAFETY: both are below `total`: the slot is initialised, and there is room for the mark.
+            unsafe {
+                let position = &raw mut (*index.slots.at(slot)).position;
+                if position.replace(at) != NOWHERE {
+                    return Err(Refused::Slot { slot, what: "is in the order twice" });
+                }
+                marks.at(at).write(slot);
+            }
+        }
+        Ok((index, marks))
+    }
 }
 
 // SAFETY: a position is returned only for a handle whose generation equals the slot's word, so for a slot that is
@@ -197,12 +245,13 @@ unsafe impl<K: ?Sized> DenseIndex for Slots<K> {
 
     #[inline(always)]
     unsafe fn settle(&mut self, marks: &mut LaneOf<u32>, at: u32) {
-        // SAFETY: `at` is below `free_end`, marks below `total` are initialised slot numbers.
+        // SAFETY: `at` is below `free_end`, marks below `total` are initialised slot numbers. The free ones keep their
+        // order: a retired slot moves past all of them.
         unsafe {
             let mark = *marks.at(at);
             if (*self.slots.at(mark)).word == RETIRED {
                 self.free_end -= 1;
-                marks.at(at).write(*marks.at(self.free_end));
+                core::ptr::copy(marks.at(at + 1), marks.at(at), (self.free_end - at) as usize);
                 marks.at(self.free_end).write(mark);
             }
         }

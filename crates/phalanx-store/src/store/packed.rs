@@ -4,8 +4,14 @@
 use super::traits::{Rejected, believed};
 use super::{DenseStore, MintingStore, OccupiedEntry};
 use crate::error::infallible;
+#[cfg(feature = "serde")]
+use crate::generation::is_dead;
 use crate::index::Slots;
+#[cfg(feature = "serde")]
+use crate::serial::{self, Refused};
 use crate::{AllocError, Handle};
+#[cfg(feature = "serde")]
+use alloc::vec::Vec;
 
 /// Values side by side, behind handles that stay valid while others come and go.
 ///
@@ -149,6 +155,47 @@ impl<T, K: ?Sized> PackedStore<T, K> {
         T: Clone,
     {
         self.try_clone_over(self.core.index.try_clone()?, self.core.index.total())
+    }
+
+    /// The slots that were ever used: those of the values in order, then the free ones, then the retired ones. There are
+    /// no holes.
+    #[cfg(feature = "serde")]
+    pub(crate) fn order(&self) -> impl Iterator<Item = u32> + Clone + '_ {
+        debug_assert_eq!(self.holes(), 0);
+        let used = self.core.index.used();
+        // SAFETY: the marks below the index's total are initialised.
+        let marks = unsafe { self.core.marks.slice(self.core.index.total()) };
+        marks.iter().copied().filter(move |mark| *mark < used)
+    }
+
+    /// The slots as [`compact`](PackedStore::compact) would leave them, with no values.
+    #[cfg(feature = "serde")]
+    pub(crate) fn try_compacted_slots(&self) -> Result<PackedStore<(), K>, AllocError> {
+        let from = &self.core;
+        let mut copy: PackedStore<(), K> = DenseStore::over(from.index.try_clone()?);
+        let (to, total) = (&mut copy.core, from.index.total());
+        to.marks.try_grow(total)?;
+        // SAFETY: `total` marks are initialised there, and there is room for them here.
+        unsafe { core::ptr::copy_nonoverlapping(from.marks.ptr(), to.marks.ptr(), total as usize) };
+        (to.len, to.holes, to.gap, to.low) = (from.len, from.holes, from.gap.clone(), from.low);
+        copy.compact();
+        Ok(copy)
+    }
+
+    /// A store of these values, whose slots have these words and come in this order.
+    #[cfg(feature = "serde")]
+    pub(crate) fn try_restore(words: &[u32], order: &[u32], values: Vec<T>) -> Result<Self, Refused> {
+        let (index, marks) = Slots::try_restore(words, order)?;
+        let live = words.iter().filter(|word| !is_dead(**word)).count();
+        serial::counted("values of live slots", values.len(), live)?;
+        // Under handles that nobody sees, until each value is at its position.
+        let mut store = Self::default();
+        store.try_reserve(live)?;
+        for value in values {
+            store.try_insert(value).map_err(|rejected| rejected.reason)?;
+        }
+        (store.core.index, store.core.marks) = (index, marks);
+        Ok(store)
     }
 
     #[inline(always)]

@@ -7,7 +7,11 @@ use super::{MintingStore, OccupiedEntry, SlottedStore};
 use crate::error::infallible;
 use crate::generation::{self, DEAD, RETIRED};
 use crate::raw::Vacant;
+#[cfg(feature = "serde")]
+use crate::serial::{self, Census, Refused};
 use crate::{AllocError, Handle};
+#[cfg(feature = "serde")]
+use alloc::vec::Vec;
 use core::marker::PhantomData;
 
 /// Values that stay where they were put, behind handles that stay valid while others come and go.
@@ -168,6 +172,29 @@ impl<T, K: ?Sized> SlotStore<T, K> {
     /// If memory cannot be had; nothing changed.
     pub fn try_reserve(&mut self, additional: usize) -> Result<(), AllocError> {
         self.try_grow_by(u32::try_from(additional).map_err(|_| AllocError::CapacityOverflow)?)
+    }
+
+    /// A store of slots with these words, and these values in the live ones.
+    #[cfg(feature = "serde")]
+    pub(crate) fn try_restore(words: &[u32], values: Vec<T>) -> Result<Self, Refused> {
+        let Census { live, .. } = Census::of(words, generation::MAX_SLOTS)?;
+        serial::counted("values of live slots", values.len(), live as usize)?;
+        let mut store = Self::default();
+        store.try_grow(words.len() as u32)?;
+        let mut values = values.into_iter();
+        for (&word, slot) in words.iter().zip(0_u32..) {
+            let value = if generation::is_dead(word) { None } else { values.next() };
+            // SAFETY: so many slots exist, and are vacant. One gets a dead word, and is noted if it is retired, or
+            // occupied.
+            unsafe {
+                store.words.at(slot).write(word | DEAD);
+                match value {
+                    Some(value) => store.occupy(slot, 1 << (slot % 64), word, value),
+                    None => sealed::Sealed::note(&mut store.vacancy, slot, word),
+                }
+            }
+        }
+        Ok(store)
     }
 
     #[inline(always)]

@@ -278,15 +278,26 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
     }
 
     #[inline]
-    fn presence(&self) -> &[u64] {
+    pub(crate) fn presence(&self) -> &[u64] {
         // SAFETY: so many words of bits are initialised.
         unsafe { self.bits.slice(self.slots.div_ceil(64)) }
     }
 
     #[inline]
-    fn cursor(&self) -> BitCursor<'_, V::Key> {
+    pub(crate) fn words(&self) -> &[u32] {
         // SAFETY: the words below `slots` are initialised.
-        BitCursor::new(self.presence(), unsafe { self.words.slice(self.slots) }, self.live)
+        unsafe { self.words.slice(self.slots) }
+    }
+
+    /// The words up to the last slot that was ever used.
+    pub(crate) fn used_words(&self) -> &[u32] {
+        let words = self.words();
+        &words[..words.iter().rposition(|word| *word != V::UNUSED).map_or(0, |last| last + 1)]
+    }
+
+    #[inline]
+    fn cursor(&self) -> BitCursor<'_, V::Key> {
+        BitCursor::new(self.presence(), self.words(), self.live)
     }
 
     /// Keys and values, in order.
@@ -328,9 +339,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
     /// Gives back all room above the highest slot that was used. Slots that were used stay, where they keep old handles
     /// dead.
     pub fn shrink_to_fit(&mut self) {
-        // SAFETY: the words below `slots` are initialised.
-        let words = unsafe { self.words.slice(self.slots) };
-        self.slots = words.iter().rposition(|word| *word != V::UNUSED).map_or(0, |last| last as u32 + 1);
+        self.slots = self.used_words().len() as u32;
         // SAFETY: nothing at or above `slots` is in use, nor bits above theirs; what cannot be had smaller stays as it
         // was. The vacancy has room for fewer slots than before.
         unsafe {
@@ -391,8 +400,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         {
             return Err("more slots than room");
         }
-        // SAFETY: the words below `slots` are initialised.
-        let words = unsafe { self.words.slice(self.slots) };
+        let words = self.words();
         let bit = |slot: usize| self.presence()[slot / 64] & 1 << (slot % 64) != 0;
         if words.iter().enumerate().any(|(slot, word)| is_dead(*word) == bit(slot)) {
             return Err("a presence bit that contradicts its generation word");

@@ -1,0 +1,39 @@
+//! The options of `#[soa(…)]`.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::{Attribute, LitStr, Path, Result};
+
+/// Where the store is: what `#[soa(crate = "…")]` says, or `::phalanx_store`.
+pub(crate) fn store(attributes: &[Attribute]) -> Result<TokenStream> {
+    let mut store = None;
+    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("soa")) {
+        attribute.parse_nested_meta(|meta| {
+            if !meta.path.is_ident("crate") {
+                return Err(meta.error("unknown option: a row type has `crate = \"path\"`"));
+            }
+            if store.is_some() {
+                return Err(meta.error("the path of the store is given twice"));
+            }
+            let path: LitStr = meta.value()?.parse()?;
+            store = Some(path.parse_with(Path::parse_mod_style)?.into_token_stream());
+            Ok(())
+        })?;
+    }
+    Ok(store.unwrap_or_else(|| quote!(::phalanx_store)))
+}
+
+/// Whether a field is marked `#[soa(nested)]`.
+pub(crate) fn nested(attributes: &[Attribute]) -> Result<bool> {
+    let mut nested = false;
+    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("soa")) {
+        attribute.parse_nested_meta(|meta| match meta.path.is_ident("nested") {
+            true => {
+                nested = true;
+                Ok(())
+            }
+            false => Err(meta.error("unknown option: a field has `nested`")),
+        })?;
+    }
+    Ok(nested)
+}

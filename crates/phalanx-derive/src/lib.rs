@@ -1,0 +1,80 @@
+//! Derive macros of Phalanx. Use them through `phalanx_store` (feature `derive`), which re-exports them.
+//!
+//! The macros print lists of fields and nothing else: what is done with the fields is written once, in the store.
+
+mod attributes;
+mod flat;
+mod row;
+mod views;
+
+use proc_macro::TokenStream;
+use syn::{DeriveInput, parse_macro_input};
+
+/// Makes a struct a row type, so that it can be kept in a `Soa`: one lane per field.
+///
+/// For `struct Velocity` it prints `VelocityRef`, `VelocityMut`, `VelocityLanes`, `VelocityLanesMut` and
+/// `VelocityColumns`, with a field for each field of the struct, and implements `SoaRow` and `Views`. The structs are as
+/// visible as `Velocity`, their fields as the fields of `Velocity`. Named structs, tuple structs and unit structs can be
+/// rows, with generics and lifetimes; enums and unions cannot, nor can structs with fields of no fixed size or with a
+/// `Drop` of their own.
+///
+/// What is printed is safe code and may stand under `#![forbid(unsafe_code)]`.
+///
+/// # Options
+///
+/// - `#[soa(nested)]` on a field whose type is a row type too: its fields get lanes of their own, and the views have its
+///   views in their place.
+/// - `#[soa(crate = "phalanx::store")]` on the struct: where the store is to be found, if not at `::phalanx_store`.
+///
+/// ```
+/// use phalanx_store::Soa;
+///
+/// #[derive(Soa)]
+/// struct Point {
+///     x: f32,
+///     y: f32,
+/// }
+///
+/// #[derive(Soa)]
+/// struct Body {
+///     #[soa(nested)]
+///     at: Point,
+///     mass: f32,
+/// }
+///
+/// let mut bodies: Soa<Body> = Soa::new();
+/// bodies.push(Body { at: Point { x: 1.0, y: 2.0 }, mass: 3.0 });
+/// assert_eq!(bodies.lanes().at.y, [2.0]);
+/// ```
+#[proc_macro_derive(Soa, attributes(soa))]
+pub fn soa(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    row::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Lets a lane of this struct be seen as a lane of the numbers it is made of.
+///
+/// For `repr(C)` or `repr(transparent)` structs whose fields are all made of the same scalar type, without generics. That
+/// they are is checked at compile time; the layout is what `repr` promises. The expansion contains an `unsafe impl`, so
+/// it cannot stand under `#![forbid(unsafe_code)]`; arrays such as `[f32; 3]` are flat without it.
+///
+/// ```
+/// use phalanx_store::{Flat, soa::flat};
+///
+/// #[derive(Flat, Clone, Copy)]
+/// #[repr(C)]
+/// struct Point {
+///     x: f32,
+///     y: f32,
+/// }
+///
+/// let lane = [Point { x: 1.0, y: 2.0 }, Point { x: 3.0, y: 4.0 }];
+/// assert_eq!(flat(&lane), [1.0, 2.0, 3.0, 4.0]);
+/// ```
+///
+/// `#[soa(crate = "phalanx::store")]` says where the store is, as for `derive(Soa)`.
+#[proc_macro_derive(Flat, attributes(soa))]
+pub fn flat(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    flat::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
+}

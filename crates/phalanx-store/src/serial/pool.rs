@@ -1,0 +1,54 @@
+//! [`EntityPool`]: the words of its slots, and the free ones in the order of their use.
+
+use super::list::{List, Listed};
+use super::record::record;
+use super::words;
+use crate::EntityPool;
+use crate::generation::MAX_SLOTS;
+use serde::de::Error as _;
+use serde::ser::{Error as _, SerializeStruct};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+record! {
+    Form as "EntityPool" {
+        words: u32 = words::list(MAX_SLOTS),
+        free: u32 = List::at_most(MAX_SLOTS as usize, "more free slots than there can be slots"),
+    }
+}
+
+/// `words`, one a slot, and `free`: the free slots, the next to be used first.
+///
+/// A word is twice the generation of a live entity, twice the next one plus one in a free slot, and `u32::MAX` in a
+/// retired one.
+///
+/// Reservations are saved as if they had been [flushed](EntityPool::flush): in what is loaded the reserved entities are
+/// alive. So nothing that refers to them can come to refer to another.
+impl Serialize for EntityPool {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let flushed;
+        let pool = match self.reserved_count() {
+            0 => self,
+            _ => {
+                flushed = self.try_flushed().map_err(S::Error::custom)?;
+                &flushed
+            }
+        };
+        let (slots, free) = (pool.words().iter().map(|word| words::written(*word)), pool.stack().iter().rev());
+        let mut form = serializer.serialize_struct("EntityPool", 2)?;
+        form.serialize_field("words", &Listed { items: slots, len: pool.slot_count() })?;
+        form.serialize_field("free", &Listed { items: free, len: pool.stack().len() })?;
+        form.end()
+    }
+}
+
+/// The same entities, alive or dead, with the same ones to come. Takes 8 bytes a slot.
+///
+/// # Errors
+///
+/// If a word is none that a slot can have, or `free` does not name every free slot once.
+impl<'de> Deserialize<'de> for EntityPool {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Form { words, free } = Form::deserialize(deserializer)?;
+        EntityPool::try_restore(&words::read(words), &free).map_err(D::Error::custom)
+    }
+}

@@ -1,0 +1,47 @@
+//! [`SlotStore`]: the words of its slots, and the values.
+
+use super::list::{List, Listed};
+use super::record::record;
+use super::words;
+use crate::SlotStore;
+use crate::generation::MAX_SLOTS;
+use serde::de::Error as _;
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+record! {
+    Form<T> as "SlotStore" {
+        words: u32 = words::list(MAX_SLOTS),
+        values: T = List::at_most(words::live(words.as_ref()), "more values than live slots"),
+    }
+}
+
+/// `words`, one a slot, and `values`, in the order of their slots.
+///
+/// A word is twice the generation of a live handle, twice the next one plus one in a free slot, and `u32::MAX` in a
+/// retired one.
+impl<T: Serialize, K: ?Sized> Serialize for SlotStore<T, K> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let used = self.used_words();
+        let slots = used.iter().map(|word| words::written(*word));
+        let mut form = serializer.serialize_struct("SlotStore", 2)?;
+        form.serialize_field("words", &Listed { items: slots, len: used.len() })?;
+        form.serialize_field("values", &Listed { items: self.values(), len: self.len() })?;
+        form.end()
+    }
+}
+
+/// The same values under the same handles, dead handles dead, with the same handles to come.
+///
+/// A slot takes room for a value, live or not, as it does in any such store: the value's size and 4.1 bytes for what may
+/// be a single byte of input.
+///
+/// # Errors
+///
+/// If a word is none that a slot can have, or there is not a value for each live slot.
+impl<'de, T: Deserialize<'de>, K: ?Sized> Deserialize<'de> for SlotStore<T, K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Form { words, values } = Form::deserialize(deserializer)?;
+        SlotStore::try_restore(&words::read(words), values).map_err(D::Error::custom)
+    }
+}

@@ -1,0 +1,530 @@
+//! The container: rows one by one.
+//!
+//! # Invariants
+//!
+//! - `len` is at most the capacity of the block, and exactly the first `len` elements of each lane are initialised.
+//! - A row is taken apart (`SoaRow::split`) before the first change and put together (`SoaRow::join`) after the last,
+//!   and values are dropped after `len` stopped counting them: user code never runs while the length claims a value
+//!   that is not there.
+#![allow(unsafe_code)]
+
+use super::block::Block;
+use super::row::{Lanes, LanesMut, Mut, Ref, SoaRow};
+use super::shape::{CloneLanes, Shape};
+use super::slice::{SoaSlice, SoaSliceMut};
+use crate::AllocError;
+use crate::error::infallible;
+use core::ops::RangeBounds;
+
+/// A growable array of structs that keeps each field in a lane of its own.
+///
+/// One allocation holds all lanes, each aligned to 64 bytes (or more, if its type asks for more). A row is pushed and
+/// popped as a whole `T`; inside it is borrowed field by field: [`lanes`](Soa::lanes) gives a slice per field,
+/// [`get`](Soa::get) and [`iter`](Soa::iter) give rows of references. Work on one field reads the memory of one field.
+///
+/// ```
+/// # #[cfg(feature = "derive")] {
+/// use phalanx_store::Soa;
+///
+/// #[derive(Soa, Clone, Copy, Debug, PartialEq)]
+/// struct Particle {
+///     x: f32,
+///     speed: f32,
+///     alive: bool,
+/// }
+///
+/// let mut particles: Soa<Particle> = Soa::new();
+/// particles.push(Particle { x: 0.0, speed: 2.0, alive: true });
+/// particles.push(Particle { x: 1.0, speed: 4.0, alive: false });
+///
+/// let lanes = particles.lanes_mut();
+/// for (x, speed) in lanes.x.iter_mut().zip(&*lanes.speed) {
+///     *x += speed * 0.5;
+/// }
+/// particles.retain(|row| *row.alive);
+/// assert_eq!(particles.lanes().x, [1.0]);
+/// assert_eq!(particles.pop(), Some(Particle { x: 1.0, speed: 2.0, alive: true }));
+/// # }
+/// ```
+///
+/// The length is kept once, and so is the capacity: a push checks once, whatever the number of fields. Rows of no size
+/// need no memory, and there is room for `usize::MAX` of them.
+///
+/// # Panics in user code
+///
+/// When a destructor, a `Clone`, a closure or an iterator panics in a call, the array remains valid, each value is
+/// dropped at most once, and the rest of what was to be dropped is dropped. Destructors run lane by lane: all values of
+/// the first field, then those of the second.
+pub struct Soa<T: SoaRow> {
+    pub(super) block: Block<T::Shape>,
+    pub(super) len: usize,
+}
+
+impl<T: SoaRow> Soa<T> {
+    /// An empty array, without memory.
+    #[inline]
+    pub const fn new() -> Soa<T> {
+        Soa { block: Block::new(), len: 0 }
+    }
+
+    /// An empty array with room for `capacity` rows.
+    ///
+    /// # Panics
+    ///
+    /// If the bytes are more than `isize::MAX`; aborts if memory cannot be had.
+    pub fn with_capacity(capacity: usize) -> Soa<T> {
+        infallible(Soa::try_with_capacity(capacity))
+    }
+
+    /// An empty array with room for `capacity` rows.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had.
+    pub fn try_with_capacity(capacity: usize) -> Result<Soa<T>, AllocError> {
+        Ok(Soa { block: Block::try_with_capacity(capacity)?, len: 0 })
+    }
+
+    /// The number of rows.
+    #[inline(always)]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no rows.
+    #[inline(always)]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// How many rows there is room for without allocating; `usize::MAX` for rows of no size.
+    #[inline(always)]
+    pub const fn capacity(&self) -> usize {
+        self.block.capacity()
+    }
+
+    /// The bytes held from the allocator, exactly, padding between the lanes included.
+    ///
+    /// What the values themselves own elsewhere is not counted.
+    pub fn memory(&self) -> usize {
+        self.block.bytes()
+    }
+
+    /// Checks the invariants of the representation, for tests.
+    ///
+    /// # Errors
+    ///
+    /// A sentence on the first invariant that does not hold. There is no way to get one from safe code.
+    pub fn validate(&self) -> Result<(), &'static str> {
+        if self.len > self.capacity() {
+            return Err("the length exceeds the capacity");
+        }
+        self.block.validate()
+    }
+
+    /// Makes room for `additional` more rows, and by doubling for some beyond.
+    ///
+    /// # Panics
+    ///
+    /// If the bytes are more than `isize::MAX`; aborts if memory cannot be had. Nothing has changed then.
+    #[inline]
+    pub fn reserve(&mut self, additional: usize) {
+        infallible(self.try_reserve(additional));
+    }
+
+    /// Makes room for `additional` more rows, and by doubling for some beyond.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had; nothing has changed then. A request that cannot be counted does not reach the allocator.
+    #[inline]
+    pub fn try_reserve(&mut self, additional: usize) -> Result<(), AllocError> {
+        if additional <= self.capacity() - self.len {
+            return Ok(());
+        }
+        let needed = self.len.checked_add(additional).ok_or(AllocError::CapacityOverflow)?;
+        self.block.try_grow(self.len, needed)
+    }
+
+    /// Makes room for exactly `additional` more rows, if there is less.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had; nothing has changed then.
+    pub fn try_reserve_exact(&mut self, additional: usize) -> Result<(), AllocError> {
+        if additional <= self.capacity() - self.len {
+            return Ok(());
+        }
+        let needed = self.len.checked_add(additional).ok_or(AllocError::CapacityOverflow)?;
+        self.block.try_resize(self.len, needed)
+    }
+
+    /// Gives back the memory beyond the last row.
+    pub fn shrink_to_fit(&mut self) {
+        infallible(self.try_shrink_to_fit());
+    }
+
+    /// Gives back the memory beyond the last row.
+    ///
+    /// # Errors
+    ///
+    /// If memory for the smaller block cannot be had; nothing has changed then.
+    pub fn try_shrink_to_fit(&mut self) -> Result<(), AllocError> {
+        self.block.try_resize(self.len, self.len)
+    }
+
+    /// Appends a row.
+    ///
+    /// # Panics
+    ///
+    /// If the bytes are more than `isize::MAX`; aborts if memory cannot be had.
+    #[inline]
+    pub fn push(&mut self, row: T) {
+        if self.len == self.block.capacity() {
+            self.grow();
+        }
+        let values = row.split();
+        // SAFETY: `len` is below the capacity, so the row is within the lanes; it is not in use.
+        unsafe { T::Shape::write(self.block.ptrs(), self.len, values) };
+        self.len += 1;
+    }
+
+    /// Room for one more row, or the end of the call.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        infallible(self.try_reserve(1));
+    }
+
+    /// Appends a row.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had. The array is unchanged and the row is dropped; to keep it, make room with
+    /// [`try_reserve`](Soa::try_reserve) first.
+    #[inline]
+    pub fn try_push(&mut self, row: T) -> Result<(), AllocError> {
+        self.try_reserve(1)?;
+        self.push(row);
+        Ok(())
+    }
+
+    /// Removes and returns the last row.
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        self.len = self.len.checked_sub(1)?;
+        // SAFETY: the row was in use, and since the line above it is not.
+        Some(T::join(unsafe { T::Shape::read(self.block.ptrs(), self.len) }))
+    }
+
+    /// Inserts a row at `index`, moving those from there on up by one. O(n).
+    ///
+    /// # Panics
+    ///
+    /// If `index` is beyond the length, or the bytes are more than `isize::MAX`; aborts if memory cannot be had.
+    #[track_caller]
+    pub fn insert(&mut self, index: usize, row: T) {
+        infallible(self.try_insert(index, row));
+    }
+
+    /// Inserts a row at `index`, moving those from there on up by one. O(n).
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had. The array is unchanged and the row is dropped.
+    ///
+    /// # Panics
+    ///
+    /// If `index` is beyond the length.
+    #[track_caller]
+    pub fn try_insert(&mut self, index: usize, row: T) -> Result<(), AllocError> {
+        assert!(index <= self.len, "insertion index {index} is beyond the length {}", self.len);
+        self.try_reserve(1)?;
+        let (ptrs, values) = (self.block.ptrs(), row.split());
+        // SAFETY: there is room for `len + 1` rows; those from `index` on are moved up by one, within their lanes, and
+        // the place they leave is written.
+        unsafe {
+            T::Shape::copy(ptrs, index, ptrs, index + 1, self.len - index);
+            T::Shape::write(ptrs, index, values);
+        }
+        self.len += 1;
+        Ok(())
+    }
+
+    /// Removes the row at `index`, moving those after it down by one. O(n).
+    ///
+    /// # Panics
+    ///
+    /// If `index` is not below the length.
+    #[track_caller]
+    pub fn remove(&mut self, index: usize) -> T {
+        assert!(index < self.len, "removal index {index} is not below the length {}", self.len);
+        let ptrs = self.block.ptrs();
+        self.len -= 1;
+        // SAFETY: the row is in use until it is read; then those after it are moved over it, within their lanes.
+        let values = unsafe {
+            let values = T::Shape::read(ptrs, index);
+            T::Shape::copy(ptrs, index + 1, ptrs, index, self.len - index);
+            values
+        };
+        T::join(values)
+    }
+
+    /// Removes the row at `index` and puts the last one in its place. O(1).
+    ///
+    /// # Panics
+    ///
+    /// If `index` is not below the length.
+    #[inline]
+    #[track_caller]
+    pub fn swap_remove(&mut self, index: usize) -> T {
+        assert!(index < self.len, "removal index {index} is not below the length {}", self.len);
+        let ptrs = self.block.ptrs();
+        self.len -= 1;
+        // SAFETY: the row is in use until it is read; then the last row, which may be the same, is moved over it.
+        let values = unsafe {
+            let values = T::Shape::read(ptrs, index);
+            T::Shape::copy(ptrs, self.len, ptrs, index, 1);
+            values
+        };
+        T::join(values)
+    }
+
+    /// Puts `row` at `index` and returns the one that was there.
+    ///
+    /// # Panics
+    ///
+    /// If `index` is not below the length.
+    #[inline]
+    #[track_caller]
+    pub fn replace(&mut self, index: usize, row: T) -> T {
+        assert!(index < self.len, "index {index} is not below the length {}", self.len);
+        let (ptrs, values) = (self.block.ptrs(), row.split());
+        // SAFETY: the row is in use; it is moved out and written before anything else runs.
+        let old = unsafe {
+            let old = T::Shape::read(ptrs, index);
+            T::Shape::write(ptrs, index, values);
+            old
+        };
+        T::join(old)
+    }
+
+    /// Exchanges two rows.
+    ///
+    /// # Panics
+    ///
+    /// If one of them is not below the length.
+    #[inline]
+    #[track_caller]
+    pub fn swap(&mut self, a: usize, b: usize) {
+        self.as_mut_slice().swap(a, b);
+    }
+
+    /// Drops the rows from `len` on, if there are more.
+    pub fn truncate(&mut self, len: usize) {
+        if len < self.len {
+            let (start, count) = (len, self.len - len);
+            self.len = len;
+            // SAFETY: the rows were in use, and since the line above they are not.
+            unsafe { T::Shape::drop_rows(self.block.ptrs(), start, count) };
+        }
+    }
+
+    /// Drops all rows and keeps the memory.
+    pub fn clear(&mut self) {
+        self.truncate(0);
+    }
+
+    /// The row at `index`.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<Ref<'_, T>> {
+        self.as_slice().get(index)
+    }
+
+    /// A copy of the row at `index`, put together from clones of its fields.
+    #[inline]
+    pub fn get_cloned(&self, index: usize) -> Option<T>
+    where
+        T::Shape: CloneLanes,
+    {
+        self.as_slice().get_cloned(index)
+    }
+
+    /// The row at `index`, to be changed field by field.
+    #[inline]
+    pub fn get_mut(&mut self, index: usize) -> Option<Mut<'_, T>> {
+        self.as_mut_slice().into_row(index)
+    }
+
+    /// Several rows at once, to be changed; none if two indices are the same or one is not below the length.
+    ///
+    /// ```
+    /// # #[cfg(feature = "derive")] {
+    /// use phalanx_store::Soa;
+    ///
+    /// #[derive(Soa, Clone, Copy, Debug, PartialEq)]
+    /// struct Point {
+    ///     x: i32,
+    ///     y: i32,
+    /// }
+    ///
+    /// let mut points: Soa<Point> = (0..5).map(|x| Point { x, y: x * x }).collect();
+    /// let [a, b] = points.get_disjoint_mut([4, 0]).unwrap();
+    /// *a.x += *b.y + 10;
+    /// assert_eq!(points.lanes().x, [0, 1, 2, 3, 14]);
+    /// assert!(points.get_disjoint_mut([1, 1]).is_none());
+    /// # }
+    /// ```
+    pub fn get_disjoint_mut<const N: usize>(&mut self, indices: [usize; N]) -> Option<[Mut<'_, T>; N]> {
+        let distinct = |k: usize| indices[k] < self.len && !indices[..k].contains(&indices[k]);
+        if !(0..N).all(distinct) {
+            return None;
+        }
+        let ptrs = self.block.ptrs();
+        // SAFETY: the rows are in use and distinct, and the result borrows the array mutably.
+        Some(indices.map(|index| T::row_mut(unsafe { T::Shape::row_mut(ptrs, index) })))
+    }
+
+    /// The row at `index`.
+    ///
+    /// # Panics
+    ///
+    /// If `index` is not below the length.
+    #[inline]
+    #[track_caller]
+    pub fn row(&self, index: usize) -> Ref<'_, T> {
+        match self.get(index) {
+            Some(row) => row,
+            None => panic!("index {index} is not below the length {}", self.len),
+        }
+    }
+
+    /// The row at `index`, to be changed field by field.
+    ///
+    /// # Panics
+    ///
+    /// If `index` is not below the length.
+    #[inline]
+    #[track_caller]
+    pub fn row_mut(&mut self, index: usize) -> Mut<'_, T> {
+        let len = self.len;
+        match self.get_mut(index) {
+            Some(row) => row,
+            None => panic!("index {index} is not below the length {len}"),
+        }
+    }
+
+    /// The first row.
+    #[inline]
+    pub fn first(&self) -> Option<Ref<'_, T>> {
+        self.get(0)
+    }
+
+    /// The last row.
+    #[inline]
+    pub fn last(&self) -> Option<Ref<'_, T>> {
+        self.get(self.len.wrapping_sub(1))
+    }
+
+    /// The first row, to be changed.
+    #[inline]
+    pub fn first_mut(&mut self) -> Option<Mut<'_, T>> {
+        self.get_mut(0)
+    }
+
+    /// The last row, to be changed.
+    #[inline]
+    pub fn last_mut(&mut self) -> Option<Mut<'_, T>> {
+        self.get_mut(self.len.wrapping_sub(1))
+    }
+
+    /// A slice per field.
+    #[inline]
+    pub fn lanes(&self) -> Lanes<'_, T> {
+        self.as_slice().lanes()
+    }
+
+    /// A mutable slice per field, all at once.
+    ///
+    /// ```
+    /// # #[cfg(feature = "derive")] {
+    /// use phalanx_store::Soa;
+    ///
+    /// #[derive(Soa, Clone, Copy, Debug, PartialEq)]
+    /// struct Point {
+    ///     x: i32,
+    ///     y: i32,
+    /// }
+    ///
+    /// let mut points: Soa<Point> = (0..5).map(|x| Point { x, y: x * x }).collect();
+    /// let PointLanesMut { x, y } = points.lanes_mut();
+    /// x.iter_mut().zip(y).for_each(|(x, y)| *x += *y);
+    /// assert_eq!(points.lanes().x, [0, 2, 6, 12, 20]);
+    /// # }
+    /// ```
+    #[inline]
+    pub fn lanes_mut(&mut self) -> LanesMut<'_, T> {
+        self.as_mut_slice().into_lanes()
+    }
+
+    /// All rows, as a view that can be copied and divided.
+    #[inline]
+    pub fn as_slice(&self) -> SoaSlice<'_, T> {
+        // SAFETY: exactly the first `len` rows are in use, and the result borrows the array.
+        unsafe { SoaSlice::new(self.block.ptrs(), 0, self.len) }
+    }
+
+    /// All rows, as a mutable view that can be divided.
+    #[inline]
+    pub fn as_mut_slice(&mut self) -> SoaSliceMut<'_, T> {
+        // SAFETY: exactly the first `len` rows are in use, and the result borrows the array mutably.
+        unsafe { SoaSliceMut::new(self.block.ptrs(), 0, self.len) }
+    }
+
+    /// The rows of a range.
+    ///
+    /// # Panics
+    ///
+    /// If the range ends beyond the length or before it starts.
+    #[inline]
+    #[track_caller]
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> SoaSlice<'_, T> {
+        self.as_slice().slice(range)
+    }
+
+    /// The rows of a range, to be changed.
+    ///
+    /// ```
+    /// # #[cfg(feature = "derive")] {
+    /// use phalanx_store::Soa;
+    ///
+    /// #[derive(Soa, Clone, Copy, Debug, PartialEq)]
+    /// struct Point {
+    ///     x: i32,
+    ///     y: i32,
+    /// }
+    ///
+    /// let mut points: Soa<Point> = (0..5).map(|x| Point { x, y: x * x }).collect();
+    /// points.slice_mut(3..).into_lanes().y.fill(-1);
+    /// let (left, right) = points.as_mut_slice().split_at(2);
+    /// left.into_lanes().x.copy_from_slice(&right.lanes().y[..2]);
+    /// assert_eq!(points.lanes().x, [4, -1, 2, 3, 4]);
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the range ends beyond the length or before it starts.
+    #[inline]
+    #[track_caller]
+    pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> SoaSliceMut<'_, T> {
+        self.as_mut_slice().into_slice(range)
+    }
+}
+
+impl<T: SoaRow> Drop for Soa<T> {
+    fn drop(&mut self) {
+        // The block is freed after this, also when a destructor panics.
+        self.clear();
+    }
+}

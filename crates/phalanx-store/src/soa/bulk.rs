@@ -1,0 +1,389 @@
+//! The container: many rows at a time.
+//!
+//! # Invariants
+//!
+//! Those of `array.rs`. While user code can run, `len` counts no row that is being moved: it is lowered first, and a guard
+//! puts it right on the way out.
+#![allow(unsafe_code)]
+
+use super::array::Soa;
+use super::columns::{ColumnsError, common_len};
+use super::row::{Lanes, Mut, Ref, SoaRow};
+use super::shape::{CloneLanes, Shape};
+use super::slice::bounds;
+use crate::AllocError;
+use crate::error::infallible;
+use core::fmt;
+use core::iter::FusedIterator;
+use core::mem;
+use core::ops::{Range, RangeBounds};
+
+impl<T: SoaRow> Soa<T> {
+    /// Moves all rows of `other` to the end of this array, and leaves it empty.
+    pub fn append(&mut self, other: &mut Soa<T>) {
+        infallible(self.try_append(other));
+    }
+
+    /// Moves all rows of `other` to the end of this array, and leaves it empty.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had; both are unchanged then.
+    pub fn try_append(&mut self, other: &mut Soa<T>) -> Result<(), AllocError> {
+        self.try_reserve(other.len)?;
+        let count = mem::take(&mut other.len);
+        // SAFETY: the rows were in use in `other` and are no longer; there is room for them here, and two arrays do not
+        // share memory.
+        unsafe { T::Shape::copy(other.block.ptrs(), 0, self.block.ptrs(), self.len, count) };
+        self.len += count;
+        Ok(())
+    }
+
+    /// Moves the rows from `at` on to an array of their own.
+    ///
+    /// # Panics
+    ///
+    /// If `at` is beyond the length.
+    #[track_caller]
+    pub fn split_off(&mut self, at: usize) -> Soa<T> {
+        infallible(self.try_split_off(at))
+    }
+
+    /// Moves the rows from `at` on to an array of their own.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had; nothing has changed then.
+    ///
+    /// # Panics
+    ///
+    /// If `at` is beyond the length.
+    #[track_caller]
+    pub fn try_split_off(&mut self, at: usize) -> Result<Soa<T>, AllocError> {
+        let range = bounds(at.., self.len);
+        let mut rest = Soa::try_with_capacity(range.len())?;
+        self.len = at;
+        // SAFETY: the rows were in use here and are no longer; the new array has room for exactly them.
+        unsafe { T::Shape::copy(self.block.ptrs(), at, rest.block.ptrs(), 0, range.len()) };
+        rest.len = range.len();
+        Ok(rest)
+    }
+
+    /// Appends the rows of an iterator.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had for as many rows as the iterator promises, before any is taken; or later, when it gives
+    /// more than it promised: the rows taken until then have been appended, except the one that found no room, which is
+    /// dropped. A promise that cannot be counted is not believed.
+    pub fn try_extend(&mut self, rows: impl IntoIterator<Item = T>) -> Result<(), AllocError> {
+        let mut rows = rows.into_iter();
+        match self.try_reserve(rows.size_hint().0) {
+            Ok(()) | Err(AllocError::CapacityOverflow) => {}
+            Err(error) => return Err(error),
+        }
+        while let Some(row) = rows.next() {
+            if self.len == self.capacity() {
+                self.try_reserve(1)?;
+            }
+            self.push(row);
+            self.fill(&mut rows);
+        }
+        Ok(())
+    }
+
+    /// Pushes rows until the iterator or the capacity is at its end.
+    #[inline]
+    fn fill(&mut self, rows: &mut impl Iterator<Item = T>) {
+        let (ptrs, capacity) = (self.block.ptrs(), self.capacity());
+        // The length is kept in a register and committed on the way out, panic or not.
+        let mut end = Commit { at: self.len, len: &mut self.len };
+        while end.at < capacity {
+            let Some(row) = rows.next() else { return };
+            let values = row.split();
+            // SAFETY: below the capacity, so within the lanes, and not in use.
+            unsafe { T::Shape::write(ptrs, end.at, values) };
+            end.at += 1;
+        }
+    }
+
+    /// Appends whole columns, moved in lane by lane. A row type without fields has no columns, and none are appended.
+    ///
+    /// ```
+    /// # #[cfg(feature = "derive")] {
+    /// use phalanx_store::Soa;
+    ///
+    /// #[derive(Soa)]
+    /// struct Velocity {
+    ///     x: f32,
+    ///     y: f32,
+    /// }
+    ///
+    /// let mut soa: Soa<Velocity> = Soa::new();
+    /// soa.extend_columns(VelocityColumns { x: vec![1.0, 2.0], y: vec![3.0, 4.0] }).unwrap();
+    /// assert_eq!(soa.row(1).y, &4.0);
+    /// assert!(soa.extend_columns(VelocityColumns { x: vec![1.0], y: vec![] }).is_err());
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the columns differ in length; nothing was appended then, and the columns are dropped.
+    pub fn extend_columns(&mut self, columns: T::Columns) -> Result<(), ColumnsError> {
+        self.try_extend_columns(columns).map_err(ColumnsError::raise)
+    }
+
+    /// Appends whole columns, moved in lane by lane.
+    ///
+    /// # Errors
+    ///
+    /// If the columns differ in length, or memory cannot be had; nothing was appended then, and the columns are dropped.
+    pub fn try_extend_columns(&mut self, columns: T::Columns) -> Result<(), ColumnsError> {
+        self.try_extend_parts(T::split_columns(columns))
+    }
+
+    /// Appends whole columns that were already taken apart.
+    pub(super) fn try_extend_parts(&mut self, columns: <T::Shape as Shape>::Columns) -> Result<(), ColumnsError> {
+        let count = common_len::<T>(|each| T::Shape::column_lens(&columns, each))?;
+        self.try_reserve(count)?;
+        // SAFETY: each column has `count` values, and there is room for as many rows from `len` on.
+        unsafe { T::Shape::adopt(columns, self.block.ptrs(), self.len) };
+        self.len += count;
+        Ok(())
+    }
+
+    /// Appends clones of the values of whole slices: those of another array, or any others.
+    ///
+    /// ```
+    /// # #[cfg(feature = "derive")] {
+    /// use phalanx_store::Soa;
+    ///
+    /// #[derive(Soa, Clone, Copy, Debug, PartialEq)]
+    /// struct Point {
+    ///     x: i32,
+    ///     y: i32,
+    /// }
+    ///
+    /// let mut points: Soa<Point> = (0..5).map(|x| Point { x, y: x * x }).collect();
+    /// points.extend_lanes(PointLanes { x: &[7, 8], y: &[0, 0] }).unwrap();
+    /// let copy = points.clone();
+    /// points.extend_lanes(copy.slice(5..).lanes()).unwrap();
+    /// assert_eq!(points.lanes().x, [0, 1, 2, 3, 4, 7, 8, 7, 8]);
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the slices differ in length; nothing was appended then.
+    pub fn extend_lanes(&mut self, lanes: Lanes<'_, T>) -> Result<(), ColumnsError>
+    where
+        T::Shape: CloneLanes,
+    {
+        self.try_extend_lanes(lanes).map_err(ColumnsError::raise)
+    }
+
+    /// Appends clones of the values of whole slices: those of another array, or any others.
+    ///
+    /// # Errors
+    ///
+    /// If the slices differ in length, or memory cannot be had; nothing was appended then.
+    pub fn try_extend_lanes(&mut self, lanes: Lanes<'_, T>) -> Result<(), ColumnsError>
+    where
+        T::Shape: CloneLanes,
+    {
+        let lanes = T::split_lanes(lanes);
+        let count = common_len::<T>(|each| T::Shape::lane_lens(lanes, each))?;
+        self.try_reserve(count)?;
+        // SAFETY: each slice has `count` values, there is room for as many rows from `len` on, and slices borrowed by the
+        // caller are no part of an array that is borrowed mutably. If a `Clone` panics, `len` was not raised.
+        unsafe { T::Shape::clone_rows(lanes, self.block.ptrs(), self.len) };
+        self.len += count;
+        Ok(())
+    }
+
+    /// Appends clones of the rows of another array of this type.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had; nothing was appended then.
+    pub fn try_extend_from(&mut self, other: &Soa<T>) -> Result<(), AllocError>
+    where
+        T::Shape: CloneLanes,
+    {
+        self.try_reserve(other.len)?;
+        // SAFETY: the lanes of an array have its length, there is room for as many rows from `len` on, and two arrays do
+        // not share memory. If a `Clone` panics, `len` was not raised.
+        unsafe { T::Shape::clone_rows(other.as_slice().parts(), self.block.ptrs(), self.len) };
+        self.len += other.len;
+        Ok(())
+    }
+
+    /// Keeps the rows for which `keep` is true, in their order, and drops the others.
+    ///
+    /// ```
+    /// # #[cfg(feature = "derive")] {
+    /// use phalanx_store::Soa;
+    ///
+    /// #[derive(Soa, Clone, Copy, Debug, PartialEq)]
+    /// struct Point {
+    ///     x: i32,
+    ///     y: i32,
+    /// }
+    ///
+    /// let mut points: Soa<Point> = (0..5).map(|x| Point { x, y: x * x }).collect();
+    /// points.retain(|row| row.y % 2 == 0);
+    /// assert_eq!(points.lanes().x, [0, 2, 4]);
+    /// # }
+    /// ```
+    pub fn retain(&mut self, mut keep: impl FnMut(Ref<'_, T>) -> bool) {
+        // SAFETY: the row is in use while it is looked at, and only then.
+        self.retain_rows(|ptrs, row| keep(T::row(unsafe { T::Shape::row(ptrs, row) })));
+    }
+
+    /// Keeps the rows for which `keep` is true, in their order, and drops the others; `keep` may change them.
+    pub fn retain_mut(&mut self, mut keep: impl FnMut(Mut<'_, T>) -> bool) {
+        // SAFETY: the row is in use while it is looked at, only then, and only here.
+        self.retain_rows(|ptrs, row| keep(T::row_mut(unsafe { T::Shape::row_mut(ptrs, row) })));
+    }
+
+    /// Calls `keep` with each row's number, all of them initialised at that moment.
+    fn retain_rows(&mut self, mut keep: impl FnMut(<T::Shape as Shape>::Ptrs, usize) -> bool) {
+        let (ptrs, len) = (self.block.ptrs(), mem::take(&mut self.len));
+        // On the way out the rows that were not looked at are moved up to those that were kept.
+        let mut gap = Gap { soa: self, start: 0, end: 0, rows: len };
+        while gap.end < len {
+            let row = gap.end;
+            if keep(ptrs, row) {
+                if gap.start < row {
+                    // SAFETY: the row is initialised, and `start..row` are not in use.
+                    unsafe { T::Shape::copy(ptrs, row, ptrs, gap.start, 1) };
+                }
+                gap.start += 1;
+                gap.end += 1;
+            } else {
+                gap.end += 1;
+                // SAFETY: the row is initialised and by now part of the gap, so nobody counts it.
+                unsafe { T::Shape::drop_rows(ptrs, row, 1) };
+            }
+        }
+    }
+
+    /// Removes the rows of a range and gives them out one by one. Those not taken are dropped with the iterator.
+    ///
+    /// If the iterator is forgotten, its rows and those after the range are lost, and not dropped.
+    ///
+    /// ```
+    /// # #[cfg(feature = "derive")] {
+    /// use phalanx_store::Soa;
+    ///
+    /// #[derive(Soa, Clone, Copy, Debug, PartialEq)]
+    /// struct Point {
+    ///     x: i32,
+    ///     y: i32,
+    /// }
+    ///
+    /// let mut points: Soa<Point> = (0..5).map(|x| Point { x, y: x * x }).collect();
+    /// let taken: Vec<Point> = points.drain(1..3).collect();
+    /// assert_eq!(taken, [Point { x: 1, y: 1 }, Point { x: 2, y: 4 }]);
+    /// assert_eq!(points.lanes().x, [0, 3, 4]);
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the range ends beyond the length or before it starts.
+    #[track_caller]
+    pub fn drain(&mut self, range: impl RangeBounds<usize>) -> Drain<'_, T> {
+        let range = bounds(range, self.len);
+        let rows = mem::replace(&mut self.len, range.start);
+        Drain { gap: Gap { soa: self, start: range.start, end: range.end, rows }, range }
+    }
+}
+
+/// Commits a length on the way out.
+struct Commit<'a> {
+    at: usize,
+    len: &'a mut usize,
+}
+
+impl Drop for Commit<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        *self.len = self.at;
+    }
+}
+
+/// An array in which the rows `start..end` are not in use, those before and those from there to `rows` are, and `len`
+/// is at most `start`. On the way out the gap is closed.
+struct Gap<'a, T: SoaRow> {
+    soa: &'a mut Soa<T>,
+    start: usize,
+    end: usize,
+    rows: usize,
+}
+
+impl<T: SoaRow> Drop for Gap<'_, T> {
+    fn drop(&mut self) {
+        let (ptrs, tail) = (self.soa.block.ptrs(), self.rows - self.end);
+        if self.start < self.end {
+            // SAFETY: the rows after the gap are initialised and moved down over it, within their lanes.
+            unsafe { T::Shape::copy(ptrs, self.end, ptrs, self.start, tail) };
+        }
+        self.soa.len = self.start + tail;
+    }
+}
+
+/// The rows of a range, moved out of a [`Soa`] one by one: see [`Soa::drain`].
+pub struct Drain<'a, T: SoaRow> {
+    /// Of the rows in the gap, those in `range` are still initialised. Dropped after them.
+    gap: Gap<'a, T>,
+    range: Range<usize>,
+}
+
+impl<T: SoaRow> Drain<'_, T> {
+    #[inline]
+    fn move_out(&self, row: usize) -> T {
+        // SAFETY: the row was in the range, so it is initialised; it has left the range, so it is not read again.
+        T::join(unsafe { T::Shape::read(self.gap.soa.block.ptrs(), row) })
+    }
+}
+
+impl<T: SoaRow> Iterator for Drain<'_, T> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        let row = self.range.next()?;
+        Some(self.move_out(row))
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.range.size_hint()
+    }
+}
+
+impl<T: SoaRow> DoubleEndedIterator for Drain<'_, T> {
+    #[inline]
+    fn next_back(&mut self) -> Option<T> {
+        let row = self.range.next_back()?;
+        Some(self.move_out(row))
+    }
+}
+
+impl<T: SoaRow> ExactSizeIterator for Drain<'_, T> {}
+impl<T: SoaRow> FusedIterator for Drain<'_, T> {}
+
+impl<T: SoaRow> Drop for Drain<'_, T> {
+    fn drop(&mut self) {
+        let rest = mem::take(&mut self.range);
+        // SAFETY: the rows are initialised and have left the range. The gap closes after this, panic or not.
+        unsafe { T::Shape::drop_rows(self.gap.soa.block.ptrs(), rest.start, rest.len()) };
+    }
+}
+
+impl<T: SoaRow> fmt::Debug for Drain<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Drain").field("left", &self.range.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,58 @@
+//! An array is written as the sequence of its rows, as a `Vec` of them would be.
+//!
+//! A row goes through its own `Serialize` and `Deserialize`, so what its author asked of serde (names, defaults, checks)
+//! holds here too, and an array can be read back as a `Vec` and the other way round. To be written, a row is put together
+//! from clones of its fields.
+
+use super::array::Soa;
+use super::row::SoaRow;
+use super::shape::{CloneLanes, Shape};
+use core::fmt;
+use core::marker::PhantomData;
+use serde::de::{Deserialize, Deserializer, Error as _, SeqAccess, Visitor};
+use serde::ser::{Serialize, SerializeSeq, Serializer};
+
+/// The most memory that is reserved because the input says how long it is; beyond it the array grows as rows arrive.
+const TRUSTED_BYTES: usize = 64 * 1024;
+
+impl<T: SoaRow + Serialize> Serialize for Soa<T>
+where
+    T::Shape: CloneLanes,
+{
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut rows = serializer.serialize_seq(Some(self.len()))?;
+        for index in 0..self.len() {
+            match self.get_cloned(index) {
+                Some(row) => rows.serialize_element(&row)?,
+                None => break,
+            }
+        }
+        rows.end()
+    }
+}
+
+impl<'de, T: SoaRow + Deserialize<'de>> Deserialize<'de> for Soa<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(Rows(PhantomData))
+    }
+}
+
+struct Rows<T>(PhantomData<T>);
+
+impl<'de, T: SoaRow + Deserialize<'de>> Visitor<'de> for Rows<T> {
+    type Value = Soa<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a sequence of {}", T::NAME)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<Soa<T>, A::Error> {
+        let trusted = TRUSTED_BYTES / T::Shape::ROW.max(1);
+        let hint = rows.size_hint().unwrap_or(0).min(trusted);
+        let mut soa = Soa::try_with_capacity(hint).map_err(A::Error::custom)?;
+        while let Some(row) = rows.next_element()? {
+            soa.try_push(row).map_err(A::Error::custom)?;
+        }
+        Ok(soa)
+    }
+}

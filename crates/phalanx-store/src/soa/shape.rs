@@ -1,0 +1,448 @@
+//! What a row is made of: a tree of lanes.
+//!
+//! # Invariants
+//!
+//! - [`Shape`] is sealed: its implementations are the ones in this file, in `pair.rs` and in `nested.rs`, so the container may rely on them. The trait a
+//!   user (or the derive) implements, [`SoaRow`], is safe: whatever it answers, it can only name shapes from here.
+//! - `Ptrs` holds one pointer per lane, in lane order, each aligned for its element. That they point to memory is not
+//!   an invariant of the type; every function that follows them asks for it.
+//! - No function here runs user code, with exceptions that say so: [`Shape::drop_rows`] and those of [`CloneLanes`].
+#![allow(unsafe_code)]
+
+use super::row::SoaRow;
+use alloc::vec::Vec;
+use core::alloc::Layout;
+use core::marker::PhantomData;
+use core::mem::{self, MaybeUninit};
+use core::ptr::{self, NonNull};
+use core::slice;
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for () {}
+    impl<V> Sealed for super::Leaf<V> {}
+    impl<R: super::SoaRow> Sealed for super::Nested<R> {}
+    impl<A: super::Shape, B: super::Shape> Sealed for (A, B) {}
+}
+
+/// One lane of values of type `V`.
+#[derive(Debug)]
+pub struct Leaf<V>(PhantomData<V>);
+
+/// The lanes of `R`, which is a row itself: a field marked `#[soa(nested)]`.
+#[derive(Debug)]
+pub struct Nested<R>(PhantomData<R>);
+
+/// The lanes of a row type, as a tree: [`Leaf`], [`Nested`], a pair of shapes, or `()` for no lanes at all.
+///
+/// The derive prints the fields as a balanced tree of pairs, so the depth of the type grows with the logarithm of the
+/// number of fields. Everything that follows lane pointers is written here, once, and is `unsafe` for the reason
+/// given at each function; the shapes themselves can only be combined, not implemented.
+///
+/// # Safety
+///
+/// Not implementable outside this crate. An implementation visits its lanes in one fixed order, gives out pointers for
+/// all of them in `Ptrs`, and touches exactly the rows its functions name.
+pub unsafe trait Shape: sealed::Sealed {
+    /// A row, taken apart: the same tree with a value at each leaf.
+    type Values;
+    /// One pointer per lane.
+    type Ptrs: Copy;
+    /// A reference per lane.
+    type Ref<'a>
+    where
+        Self: 'a;
+    /// A mutable reference per lane.
+    type Mut<'a>
+    where
+        Self: 'a;
+    /// A slice per lane.
+    type Lanes<'a>: Copy
+    where
+        Self: 'a;
+    /// A mutable slice per lane.
+    type LanesMut<'a>
+    where
+        Self: 'a;
+    /// A `Vec` per lane.
+    type Columns;
+
+    /// How many lanes there are.
+    const LANES: usize;
+    /// How many fields of the row itself they stand for; a nested row is one.
+    const FIELDS: usize;
+    /// The bytes of one row over all lanes.
+    const ROW: usize;
+    /// The bytes of the widest element.
+    const WIDEST: usize;
+    /// The strictest alignment of an element.
+    const ALIGN: usize;
+    /// Pointers to no memory, aligned: right for no rows, and for rows of no size.
+    const DANGLING: Self::Ptrs;
+
+    /// Calls `each` with the layout of an element of each lane, in lane order.
+    fn layouts<F: FnMut(Layout)>(each: &mut F);
+
+    /// Takes one pointer per lane from `next`, in lane order.
+    ///
+    /// # Safety
+    ///
+    /// Each pointer is aligned for the layout `next` was called with.
+    unsafe fn pointers<F: FnMut(Layout) -> NonNull<u8>>(next: &mut F) -> Self::Ptrs;
+
+    /// Writes a row, without dropping what was there.
+    ///
+    /// # Safety
+    ///
+    /// In each lane, element `row` is within the allocation and may be written.
+    unsafe fn write(ptrs: Self::Ptrs, row: usize, values: Self::Values);
+
+    /// Moves a row out.
+    ///
+    /// # Safety
+    ///
+    /// In each lane, element `row` is initialised; the caller no longer treats it as a value afterwards.
+    unsafe fn read(ptrs: Self::Ptrs, row: usize) -> Self::Values;
+
+    /// References to a row.
+    ///
+    /// # Safety
+    ///
+    /// In each lane, element `row` is initialised, and for `'a` it is neither written nor freed.
+    unsafe fn row<'a>(ptrs: Self::Ptrs, row: usize) -> Self::Ref<'a>
+    where
+        Self: 'a;
+
+    /// Mutable references to a row.
+    ///
+    /// # Safety
+    ///
+    /// In each lane, element `row` is initialised, and for `'a` it is reached through the result alone.
+    unsafe fn row_mut<'a>(ptrs: Self::Ptrs, row: usize) -> Self::Mut<'a>
+    where
+        Self: 'a;
+
+    /// Slices of the rows `start..start + len`.
+    ///
+    /// # Safety
+    ///
+    /// As [`Shape::row`], for each of the rows.
+    unsafe fn lanes<'a>(ptrs: Self::Ptrs, start: usize, len: usize) -> Self::Lanes<'a>
+    where
+        Self: 'a;
+
+    /// Mutable slices of the rows `start..start + len`.
+    ///
+    /// # Safety
+    ///
+    /// As [`Shape::row_mut`], for each of the rows.
+    unsafe fn lanes_mut<'a>(ptrs: Self::Ptrs, start: usize, len: usize) -> Self::LanesMut<'a>
+    where
+        Self: 'a;
+
+    /// Moves `count` rows as bytes, from row `from` of `src` to row `to` of `dst`, the last lane first; the two may
+    /// overlap within a lane.
+    ///
+    /// # Safety
+    ///
+    /// In each lane, the source rows may be read and the target rows written; the write of a lane does not touch source
+    /// rows of a lane before it.
+    unsafe fn copy(src: Self::Ptrs, from: usize, dst: Self::Ptrs, to: usize, count: usize);
+
+    /// Exchanges two rows.
+    ///
+    /// # Safety
+    ///
+    /// In each lane, both elements are within the allocation and initialised.
+    unsafe fn swap(ptrs: Self::Ptrs, a: usize, b: usize);
+
+    /// Drops the rows `start..start + len` in place, lane by lane. When a destructor panics, the rest is dropped
+    /// before the panic goes on; a second panic aborts.
+    ///
+    /// # Safety
+    ///
+    /// In each lane, the rows are initialised, and nobody regards them as values any more: user code runs.
+    unsafe fn drop_rows(ptrs: Self::Ptrs, start: usize, len: usize);
+
+    /// Brings row `order(i)` to row `i`, for each `i` below `len`, by way of `scratch`.
+    ///
+    /// # Safety
+    ///
+    /// In each lane, the first `len` rows are initialised; `order` is a permutation of them that neither panics nor
+    /// touches the lanes; `scratch` is aligned to `ALIGN` and has room for `len * WIDEST` bytes.
+    unsafe fn permute<F: Fn(usize) -> usize>(ptrs: Self::Ptrs, len: usize, order: &F, scratch: NonNull<u8>);
+
+    /// Calls `each` with the length of each slice, in lane order.
+    fn lane_lens<'a>(lanes: Self::Lanes<'a>, each: &mut dyn FnMut(usize))
+    where
+        Self: 'a;
+
+    /// Calls `each` with the length of each column, in lane order.
+    fn column_lens(columns: &Self::Columns, each: &mut dyn FnMut(usize));
+
+    /// Moves the values of the columns to the rows from `at` on.
+    ///
+    /// # Safety
+    ///
+    /// In each lane, as many elements from `at` on as the column has are within the allocation and may be written.
+    unsafe fn adopt(columns: Self::Columns, ptrs: Self::Ptrs, at: usize);
+}
+
+/// Shapes whose values can be cloned: those where every field is `Clone`.
+///
+/// # Safety
+///
+/// Not implementable outside this crate. When `clone_rows` returns, the rows it names are initialised; when it
+/// panics, none of them is.
+#[diagnostic::on_unimplemented(message = "not every field of this row is `Clone`")]
+pub unsafe trait CloneLanes: Shape {
+    /// Clones one row.
+    fn clone_row<'a>(row: Self::Ref<'a>) -> Self::Values
+    where
+        Self: 'a;
+
+    /// Clones the slices to the rows from `at` on. When a `Clone` panics, what was cloned is dropped again.
+    ///
+    /// # Safety
+    ///
+    /// The slices have one length. In each lane, as many elements from `at` on as the slice has are within the allocation, may be written, and
+    /// are not part of the slices. User code runs.
+    unsafe fn clone_rows<'a>(lanes: Self::Lanes<'a>, ptrs: Self::Ptrs, at: usize)
+    where
+        Self: 'a;
+}
+
+// SAFETY: there are no lanes.
+#[allow(clippy::unused_unit)]
+unsafe impl Shape for () {
+    type Values = ();
+    type Ptrs = ();
+    type Ref<'a> = ();
+    type Mut<'a> = ();
+    type Lanes<'a> = ();
+    type LanesMut<'a> = ();
+    type Columns = ();
+    const LANES: usize = 0;
+    const FIELDS: usize = 0;
+    const ROW: usize = 0;
+    const WIDEST: usize = 0;
+    const ALIGN: usize = 1;
+    const DANGLING: () = ();
+
+    fn layouts<F: FnMut(Layout)>(_: &mut F) {}
+    unsafe fn pointers<F: FnMut(Layout) -> NonNull<u8>>(_: &mut F) -> () {}
+    unsafe fn write((): (), _: usize, (): ()) {}
+    unsafe fn read((): (), _: usize) -> () {}
+    unsafe fn row<'a>((): (), _: usize) -> ()
+    where
+        Self: 'a,
+    {
+    }
+    unsafe fn row_mut<'a>((): (), _: usize) -> ()
+    where
+        Self: 'a,
+    {
+    }
+    unsafe fn lanes<'a>((): (), _: usize, _: usize) -> ()
+    where
+        Self: 'a,
+    {
+    }
+    unsafe fn lanes_mut<'a>((): (), _: usize, _: usize) -> ()
+    where
+        Self: 'a,
+    {
+    }
+    unsafe fn copy((): (), _: usize, (): (), _: usize, _: usize) {}
+    unsafe fn swap((): (), _: usize, _: usize) {}
+    unsafe fn drop_rows((): (), _: usize, _: usize) {}
+    unsafe fn permute<F: Fn(usize) -> usize>((): (), _: usize, _: &F, _: NonNull<u8>) {}
+    fn lane_lens<'a>((): (), _: &mut dyn FnMut(usize))
+    where
+        Self: 'a,
+    {
+    }
+    fn column_lens((): &(), _: &mut dyn FnMut(usize)) {}
+    unsafe fn adopt((): (), (): (), _: usize) {}
+}
+
+// SAFETY: there are no rows to clone.
+unsafe impl CloneLanes for () {
+    fn clone_row<'a>((): ())
+    where
+        Self: 'a,
+    {
+    }
+    unsafe fn clone_rows<'a>((): (), (): (), _: usize)
+    where
+        Self: 'a,
+    {
+    }
+}
+
+// SAFETY: the one lane is visited by each function, at the rows named.
+unsafe impl<V> Shape for Leaf<V> {
+    type Values = V;
+    type Ptrs = NonNull<V>;
+    type Ref<'a>
+        = &'a V
+    where
+        Self: 'a;
+    type Mut<'a>
+        = &'a mut V
+    where
+        Self: 'a;
+    type Lanes<'a>
+        = &'a [V]
+    where
+        Self: 'a;
+    type LanesMut<'a>
+        = &'a mut [V]
+    where
+        Self: 'a;
+    type Columns = Vec<V>;
+    const LANES: usize = 1;
+    const FIELDS: usize = 1;
+    const ROW: usize = size_of::<V>();
+    const WIDEST: usize = size_of::<V>();
+    const ALIGN: usize = align_of::<V>();
+    const DANGLING: NonNull<V> = NonNull::dangling();
+
+    #[inline]
+    fn layouts<F: FnMut(Layout)>(each: &mut F) {
+        each(Layout::new::<V>());
+    }
+
+    #[inline]
+    unsafe fn pointers<F: FnMut(Layout) -> NonNull<u8>>(next: &mut F) -> NonNull<V> {
+        next(Layout::new::<V>()).cast()
+    }
+
+    #[inline(always)]
+    unsafe fn write(ptr: NonNull<V>, row: usize, value: V) {
+        // SAFETY: the caller's promise.
+        unsafe { ptr.add(row).write(value) };
+    }
+
+    #[inline(always)]
+    unsafe fn read(ptr: NonNull<V>, row: usize) -> V {
+        // SAFETY: the caller's promise.
+        unsafe { ptr.add(row).read() }
+    }
+
+    #[inline(always)]
+    unsafe fn row<'a>(ptr: NonNull<V>, row: usize) -> &'a V
+    where
+        Self: 'a,
+    {
+        // SAFETY: the caller's promise.
+        unsafe { ptr.add(row).as_ref() }
+    }
+
+    #[inline(always)]
+    unsafe fn row_mut<'a>(ptr: NonNull<V>, row: usize) -> &'a mut V
+    where
+        Self: 'a,
+    {
+        // SAFETY: the caller's promise.
+        unsafe { ptr.add(row).as_mut() }
+    }
+
+    #[inline(always)]
+    unsafe fn lanes<'a>(ptr: NonNull<V>, start: usize, len: usize) -> &'a [V]
+    where
+        Self: 'a,
+    {
+        // SAFETY: the rows are initialised, in one allocation (or of no size, at an aligned address), and not written
+        // for `'a`: the caller's promise. A lane's bytes fit `isize` because its block's do.
+        unsafe { slice::from_raw_parts(ptr.add(start).as_ptr(), len) }
+    }
+
+    #[inline(always)]
+    unsafe fn lanes_mut<'a>(ptr: NonNull<V>, start: usize, len: usize) -> &'a mut [V]
+    where
+        Self: 'a,
+    {
+        // SAFETY: as in `lanes`, and reached through the result alone.
+        unsafe { slice::from_raw_parts_mut(ptr.add(start).as_ptr(), len) }
+    }
+
+    #[inline]
+    unsafe fn copy(src: NonNull<V>, from: usize, dst: NonNull<V>, to: usize, count: usize) {
+        // SAFETY: readable and writable by the caller's promise; overlap is allowed here.
+        unsafe { ptr::copy(src.add(from).as_ptr(), dst.add(to).as_ptr(), count) };
+    }
+
+    #[inline]
+    unsafe fn swap(ptr: NonNull<V>, a: usize, b: usize) {
+        // SAFETY: both are initialised elements; `ptr::swap` allows them to be the same.
+        unsafe { ptr::swap(ptr.add(a).as_ptr(), ptr.add(b).as_ptr()) };
+    }
+
+    #[inline]
+    unsafe fn drop_rows(ptr: NonNull<V>, start: usize, len: usize) {
+        if mem::needs_drop::<V>() {
+            // SAFETY: the elements are initialised and given up by the caller. Dropping a slice goes on after a panic.
+            unsafe { ptr::slice_from_raw_parts_mut(ptr.add(start).as_ptr(), len).drop_in_place() };
+        }
+    }
+
+    unsafe fn permute<F: Fn(usize) -> usize>(ptr: NonNull<V>, len: usize, order: &F, scratch: NonNull<u8>) {
+        if size_of::<V>() == 0 {
+            return;
+        }
+        let scratch = scratch.cast::<V>();
+        for i in 0..len {
+            // SAFETY: `order(i)` is one of the `len` initialised rows, and the scratch has room for `len` elements at
+            // an address aligned for them.
+            unsafe { scratch.add(i).copy_from_nonoverlapping(ptr.add(order(i)), 1) };
+        }
+        // SAFETY: the scratch holds each of the `len` elements once, and is a block of its own.
+        unsafe { ptr.copy_from_nonoverlapping(scratch, len) };
+    }
+
+    #[inline]
+    fn lane_lens<'a>(lane: &'a [V], each: &mut dyn FnMut(usize))
+    where
+        Self: 'a,
+    {
+        each(lane.len());
+    }
+
+    #[inline]
+    fn column_lens(column: &Vec<V>, each: &mut dyn FnMut(usize)) {
+        each(column.len());
+    }
+
+    #[inline]
+    unsafe fn adopt(mut column: Vec<V>, ptr: NonNull<V>, at: usize) {
+        // SAFETY: the column's elements are initialised and the target has room for them, by the caller's promise; a
+        // `Vec` shares no memory with it. The vector forgets them in the same breath.
+        unsafe {
+            ptr::copy_nonoverlapping(column.as_ptr(), ptr.add(at).as_ptr(), column.len());
+            column.set_len(0);
+        }
+    }
+}
+
+// SAFETY: `write_clone_of_slice` fills all elements, or drops those it filled and panics.
+unsafe impl<V: Clone> CloneLanes for Leaf<V> {
+    #[inline(always)]
+    fn clone_row<'a>(value: &'a V) -> V
+    where
+        Self: 'a,
+    {
+        value.clone()
+    }
+
+    #[inline]
+    unsafe fn clone_rows<'a>(lane: &'a [V], ptr: NonNull<V>, at: usize)
+    where
+        Self: 'a,
+    {
+        // SAFETY: room for `lane.len()` elements that are not part of `lane`, by the caller's promise; memory of
+        // `MaybeUninit` needs no initialisation.
+        let room = unsafe { slice::from_raw_parts_mut(ptr.add(at).as_ptr().cast::<MaybeUninit<V>>(), lane.len()) };
+        room.write_clone_of_slice(lane);
+    }
+}

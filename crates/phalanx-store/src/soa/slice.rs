@@ -1,0 +1,294 @@
+//! Views of a run of rows.
+//!
+//! # Invariants
+//!
+//! - `ptrs` are the lanes of a live [`Soa`](super::Soa) that is borrowed for `'a`: shared by [`SoaSlice`], mutably by
+//!   [`SoaSliceMut`].
+//! - The rows `start..start + len` are in use, and a `SoaSliceMut` is the only one to reach them.
+#![allow(unsafe_code)]
+
+use super::iter::{Iter, IterMut};
+use super::row::{Lanes, LanesMut, Mut, Ref, SoaRow};
+use super::shape::{CloneLanes, Shape};
+use core::marker::PhantomData;
+use core::ops::{Bound, Range, RangeBounds};
+
+type Values<T> = <<T as SoaRow>::Shape as Shape>::Values;
+
+/// A run of rows, borrowed: what `&[T]` is to `Vec<T>`.
+pub struct SoaSlice<'a, T: SoaRow> {
+    ptrs: <T::Shape as Shape>::Ptrs,
+    start: usize,
+    len: usize,
+    rows: PhantomData<(&'a Values<T>, &'a T)>,
+}
+
+/// A run of rows, mutably borrowed: what `&mut [T]` is to `Vec<T>`.
+pub struct SoaSliceMut<'a, T: SoaRow> {
+    ptrs: <T::Shape as Shape>::Ptrs,
+    start: usize,
+    len: usize,
+    rows: PhantomData<(&'a mut Values<T>, &'a mut T)>,
+}
+
+// SAFETY: a shared view is shared references to the values.
+unsafe impl<T: SoaRow> Send for SoaSlice<'_, T> where Values<T>: Sync {}
+// SAFETY: the same.
+unsafe impl<T: SoaRow> Sync for SoaSlice<'_, T> where Values<T>: Sync {}
+// SAFETY: a mutable view is mutable references to the values.
+unsafe impl<T: SoaRow> Send for SoaSliceMut<'_, T> where Values<T>: Send {}
+// SAFETY: behind a shared reference it is shared references to the values.
+unsafe impl<T: SoaRow> Sync for SoaSliceMut<'_, T> where Values<T>: Sync {}
+
+impl<T: SoaRow> Clone for SoaSlice<'_, T> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: SoaRow> Copy for SoaSlice<'_, T> {}
+
+impl<'a, T: SoaRow> SoaSlice<'a, T> {
+    /// # Safety
+    ///
+    /// The invariants at the head of this file.
+    #[inline(always)]
+    pub(super) unsafe fn new(ptrs: <T::Shape as Shape>::Ptrs, start: usize, len: usize) -> Self {
+        SoaSlice { ptrs, start, len, rows: PhantomData }
+    }
+
+    /// The number of rows.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no rows.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The row at `index`.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<Ref<'a, T>> {
+        // SAFETY: below the length.
+        (index < self.len).then(|| unsafe { self.get_unchecked(index) })
+    }
+
+    /// The row at `index`, which the caller knows to be below the length.
+    ///
+    /// # Safety
+    ///
+    /// `index` is below the length.
+    #[inline(always)]
+    pub unsafe fn get_unchecked(&self, index: usize) -> Ref<'a, T> {
+        // SAFETY: the row is in use and the array is borrowed for `'a`, by the invariants.
+        T::row(unsafe { T::Shape::row(self.ptrs, self.start + index) })
+    }
+
+    /// A copy of the row at `index`, put together from clones of its fields.
+    #[inline]
+    pub fn get_cloned(&self, index: usize) -> Option<T>
+    where
+        T::Shape: CloneLanes,
+    {
+        // SAFETY: below the length, so the row is in use; the array is borrowed for `'a`, by the invariants.
+        let row = (index < self.len).then(|| unsafe { T::Shape::row(self.ptrs, self.start + index) });
+        row.map(|row| T::join(T::Shape::clone_row(row)))
+    }
+
+    /// A slice per field.
+    #[inline]
+    pub fn lanes(&self) -> Lanes<'a, T> {
+        T::lanes(self.parts())
+    }
+
+    /// A slice per lane.
+    #[inline]
+    pub(super) fn parts(&self) -> <T::Shape as Shape>::Lanes<'a> {
+        // SAFETY: the rows are in use and the array is borrowed for `'a`, by the invariants.
+        unsafe { T::Shape::lanes(self.ptrs, self.start, self.len) }
+    }
+
+    /// The rows of a range.
+    ///
+    /// # Panics
+    ///
+    /// If the range ends beyond the length or before it starts.
+    #[inline]
+    #[track_caller]
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> SoaSlice<'a, T> {
+        let range = bounds(range, self.len);
+        SoaSlice { start: self.start + range.start, len: range.len(), ..*self }
+    }
+
+    /// The rows before `mid`, and those from there on.
+    ///
+    /// # Panics
+    ///
+    /// If `mid` is beyond the length.
+    #[inline]
+    #[track_caller]
+    pub fn split_at(&self, mid: usize) -> (SoaSlice<'a, T>, SoaSlice<'a, T>) {
+        (self.slice(..mid), self.slice(mid..))
+    }
+
+    /// The rows as they stand.
+    #[inline]
+    pub fn iter(&self) -> Iter<'a, T> {
+        Iter::new(*self)
+    }
+}
+
+impl<'a, T: SoaRow> SoaSliceMut<'a, T> {
+    /// # Safety
+    ///
+    /// The invariants at the head of this file.
+    #[inline(always)]
+    pub(super) unsafe fn new(ptrs: <T::Shape as Shape>::Ptrs, start: usize, len: usize) -> Self {
+        SoaSliceMut { ptrs, start, len, rows: PhantomData }
+    }
+
+    /// The number of rows.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no rows.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The same rows, shared.
+    #[inline]
+    pub fn as_slice(&self) -> SoaSlice<'_, T> {
+        // SAFETY: the rows are in use, and nobody writes them while this view is borrowed.
+        unsafe { SoaSlice::new(self.ptrs, self.start, self.len) }
+    }
+
+    /// The same rows, for a shorter time.
+    #[inline]
+    pub fn reborrow(&mut self) -> SoaSliceMut<'_, T> {
+        SoaSliceMut { rows: PhantomData, ..*self }
+    }
+
+    /// The row at `index`.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<Ref<'_, T>> {
+        self.as_slice().get(index)
+    }
+
+    /// The row at `index`, to be changed field by field.
+    #[inline]
+    pub fn get_mut(&mut self, index: usize) -> Option<Mut<'_, T>> {
+        self.reborrow().into_row(index)
+    }
+
+    /// The row at `index`, for as long as the array is borrowed.
+    #[inline]
+    pub fn into_row(self, index: usize) -> Option<Mut<'a, T>> {
+        // SAFETY: below the length; this view is used up, so the row is reached through the result alone.
+        (index < self.len).then(|| unsafe { self.row_at(index) })
+    }
+
+    /// # Safety
+    ///
+    /// `index` is below the length, and until `'a` ends this view does not give out that row again.
+    #[inline(always)]
+    pub(super) unsafe fn row_at(&self, index: usize) -> Mut<'a, T> {
+        // SAFETY: the row is in use and reached through this view alone, by the invariants and the caller's promise.
+        T::row_mut(unsafe { T::Shape::row_mut(self.ptrs, self.start + index) })
+    }
+
+    /// A slice per field.
+    #[inline]
+    pub fn lanes(&self) -> Lanes<'_, T> {
+        self.as_slice().lanes()
+    }
+
+    /// A mutable slice per field, all at once.
+    #[inline]
+    pub fn lanes_mut(&mut self) -> LanesMut<'_, T> {
+        self.reborrow().into_lanes()
+    }
+
+    /// A mutable slice per field, for as long as the array is borrowed.
+    #[inline]
+    pub fn into_lanes(self) -> LanesMut<'a, T> {
+        // SAFETY: the rows are in use, and this view, the only one to reach them, is used up.
+        T::lanes_mut(unsafe { T::Shape::lanes_mut(self.ptrs, self.start, self.len) })
+    }
+
+    /// The rows of a range, for as long as the array is borrowed.
+    ///
+    /// # Panics
+    ///
+    /// If the range ends beyond the length or before it starts.
+    #[inline]
+    #[track_caller]
+    pub fn into_slice(self, range: impl RangeBounds<usize>) -> SoaSliceMut<'a, T> {
+        let range = bounds(range, self.len);
+        SoaSliceMut { start: self.start + range.start, len: range.len(), ..self }
+    }
+
+    /// The rows before `mid`, and those from there on.
+    ///
+    /// # Panics
+    ///
+    /// If `mid` is beyond the length.
+    #[inline]
+    #[track_caller]
+    pub fn split_at(self, mid: usize) -> (SoaSliceMut<'a, T>, SoaSliceMut<'a, T>) {
+        assert!(mid <= self.len, "division at {mid} is beyond the length {}", self.len);
+        let SoaSliceMut { ptrs, start, len, .. } = self;
+        // SAFETY: the two are disjoint parts of the rows of this view, which is used up.
+        unsafe { (SoaSliceMut::new(ptrs, start, mid), SoaSliceMut::new(ptrs, start + mid, len - mid)) }
+    }
+
+    /// Exchanges two rows.
+    ///
+    /// # Panics
+    ///
+    /// If one of them is not below the length.
+    #[inline]
+    #[track_caller]
+    pub fn swap(&mut self, a: usize, b: usize) {
+        assert!(a < self.len && b < self.len, "rows {a} and {b} are not both below the length {}", self.len);
+        // SAFETY: both rows are in use and reached through this view alone.
+        unsafe { T::Shape::swap(self.ptrs, self.start + a, self.start + b) };
+    }
+
+    /// The rows as they stand.
+    #[inline]
+    pub fn iter(&self) -> Iter<'_, T> {
+        self.as_slice().iter()
+    }
+
+    /// The rows as they stand, to be changed.
+    #[inline]
+    pub fn iter_mut(&mut self) -> IterMut<'_, T> {
+        IterMut::new(self.reborrow())
+    }
+}
+
+/// The range as two numbers, within `len`.
+#[track_caller]
+pub(super) fn bounds(range: impl RangeBounds<usize>, len: usize) -> Range<usize> {
+    let past = |index: usize| index.checked_add(1).expect("a range of rows ends beyond usize::MAX");
+    let start = match range.start_bound() {
+        Bound::Included(&start) => start,
+        Bound::Excluded(&before) => past(before),
+        Bound::Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&last) => past(last),
+        Bound::Excluded(&end) => end,
+        Bound::Unbounded => len,
+    };
+    assert!(start <= end && end <= len, "the range {start}..{end} does not lie within {len} rows");
+    start..end
+}
