@@ -256,8 +256,10 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         unsafe {
             let mark = *self.marks.at(position);
             self.index.release(mark);
-            self.rows.close(position, self.len);
-            core::ptr::copy(self.marks.at(position + 1), self.marks.at(position), (last - position) as usize);
+            if position != last {
+                self.rows.close(position, self.len);
+                core::ptr::copy(self.marks.at(position + 1), self.marks.at(position), (last - position) as usize);
+            }
             for at in position..last {
                 self.index.relocate(*self.marks.at(at), at);
             }

@@ -151,9 +151,11 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
     /// assert_eq!(store[c], "c");
     /// ```
     pub fn shift_remove(&mut self, key: X::Key) -> Option<T> {
-        self.core.index.position(key)?;
-        self.compact();
-        let position = self.core.index.position(key)?;
+        let mut position = self.core.index.position(key)?;
+        if self.core.holes() > 0 {
+            self.compact();
+            position = self.core.index.position(key)?;
+        }
         // SAFETY: the position is in use, there are no holes; its row is read once and counts as moved out.
         unsafe {
             let value = self.core.rows.at(position).read();
