@@ -120,9 +120,6 @@ impl Row {
     }
 }
 
-/// By how much a row may exceed its prediction without endangering the deadline.
-const CAUTION: f64 = 1.6;
-
 /// How much time the table may take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
@@ -136,9 +133,8 @@ pub(crate) struct Limits {
     pub(crate) once: Duration,
     /// A row predicted to take longer than this is not run.
     pub(crate) longest: Duration,
-    /// When the whole table should be done; a row that would go beyond is not run.
-    pub(crate) deadline: Instant,
-    /// When a row that goes beyond all the same is given up.
+    /// When the whole table must be done. A row predicted to go beyond is not run; one that does so all the same is
+    /// given up.
     pub(crate) give_up: Instant,
 }
 
@@ -160,9 +156,7 @@ pub(crate) fn measure(order: Order, count: usize, limits: Limits) -> [Row; 3] {
         expected = Outcome::Estimated { mean, from };
         give_up = Some(limits.give_up);
         let predicted = Duration::from_nanos(mean as u64);
-        // A larger set fits the caches less well than the pilot's: the square is a lower bound.
-        let cautious = Duration::from_nanos((mean * CAUTION) as u64);
-        if predicted > limits.longest || cautious > limits.deadline.saturating_duration_since(Instant::now()) {
+        if predicted > limits.longest || predicted > limits.give_up.saturating_duration_since(Instant::now()) {
             runs[Way::Shift as usize] = 0;
         } else if predicted > limits.once {
             runs[Way::Shift as usize] = 1;
@@ -265,7 +259,6 @@ mod tests {
             pilot: 1000,
             once: Duration::from_secs(1),
             longest,
-            deadline: Instant::now() + Duration::from_secs(60),
             give_up: Instant::now() + Duration::from_secs(60),
         }
     }
@@ -289,6 +282,9 @@ mod tests {
 
     #[test]
     fn what_takes_longer_than_thought_is_given_up() {
+        let subject = Subject::new(Order::Linear, 2000);
+        assert_eq!(subject.run(Way::Shift, Some(Instant::now())), None);
+        assert!(subject.run(Way::Shift, None).is_some());
         let limits = Limits { give_up: Instant::now(), ..limits(Duration::from_secs(60)) };
         let [swap, shift, deferred] = measure(Order::Linear, 5000, limits);
         assert!(matches!(shift.outcome, Outcome::Estimated { .. }));
