@@ -258,10 +258,14 @@ fn free_slots(slots: u64) -> u64 {
     8 * (slots.div_ceil(64) + slots.div_ceil(64 * 64) + slots.div_ceil(64 * 64 * 64))
 }
 
-/// Entries on one page of a sparse side.
-const PAGE: u64 = 4096;
-/// Bytes of an entry: the row and the generation.
+/// Bytes of an entry of a sparse side: the row and the generation.
 const ENTRY: u64 = 8;
+/// Entries in a page.
+const PAGE: u64 = 4096;
+/// Pages in a branch.
+const BRANCH: u64 = 512;
+/// Bytes of a pointer.
+const POINTER: u64 = size_of::<usize>() as u64;
 
 /// What leads from an index to a row when `live` of `entities` indices, evenly spread, have one.
 fn sparse_side(entities: u64, live: u64) -> u64 {
@@ -271,8 +275,12 @@ fn sparse_side(entities: u64, live: u64) -> u64 {
         // The flat window grows over the whole range while a quarter of it is in use.
         ENTRY * entities
     } else {
-        let pages = entities.div_ceil(PAGE);
-        ENTRY * PAGE * pages.min(live) + 8 * pages
+        // Every page and branch has an entry, or every entry its own.
+        let pages = entities.div_ceil(PAGE).min(live);
+        let reach = entities.div_ceil(PAGE * BRANCH);
+        // A branch has for each page a pointer and a count, and a count of the pages.
+        let branch = (BRANCH * (POINTER + 2) + 2).next_multiple_of(POINTER);
+        ENTRY * PAGE * pages + branch * reach.min(live) + POINTER * reach
     }
 }
 
