@@ -14,7 +14,7 @@
 #![allow(unsafe_code)]
 
 use crate::generation::{DEAD, MAX_SLOTS, RETIRED};
-use crate::raw::{DenseIndex, LaneOf};
+use crate::raw::{Dense, DenseIndex, LaneOf, Rows};
 use crate::{AllocError, Key};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -70,7 +70,8 @@ pub struct Sparse<K> {
 }
 
 impl<K: Key> Sparse<K> {
-    pub(crate) const fn new() -> Sparse<K> {
+    /// An index of no keys, which allocates nothing.
+    pub const fn new() -> Sparse<K> {
         Sparse { window: LaneOf::new(), window_len: 0, root: Vec::new(), branches: 0, pages: 0, keys: PhantomData }
     }
 
@@ -92,6 +93,13 @@ impl<K: Key> Sparse<K> {
             Some(Some(branch)) => branch.pages[page].as_ref().map_or(VACANT, |p| p[at]),
             _ => VACANT,
         }
+    }
+
+    /// The key that is known for an index, if there is one.
+    #[inline]
+    pub fn occupant(&self, index: u32) -> Option<K> {
+        let entry = self.entry(index);
+        (!entry.is_vacant()).then(|| K::from_parts(index, entry.word))
     }
 
     /// The place of an index that [`try_prepare`](Sparse::try_prepare) has made.
@@ -267,6 +275,53 @@ impl<K: Key> Sparse<K> {
         // SAFETY: entries at and above `window_len` are not in use.
         unsafe { new.window.try_resize(new.window_len)? };
         Ok(new)
+    }
+}
+
+impl<K: Key> Default for Sparse<K> {
+    fn default() -> Self {
+        Sparse::new()
+    }
+}
+
+/// What a dense container of keys from elsewhere can do, typed or erased.
+impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
+    /// Takes the position after the last for a key, and returns it: the caller writes the row there.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had; nothing changed.
+    ///
+    /// # Safety
+    ///
+    /// The key's index [has no occupant](Sparse::occupant), and the row is written before anything else happens.
+    #[inline(always)]
+    pub unsafe fn try_admit(&mut self, key: K) -> Result<u32, AllocError> {
+        if self.len == self.marks.capacity() || self.len == self.rows.capacity() {
+            self.try_grow_by_one()?;
+        }
+        self.index.try_prepare(key.index(), self.live())?;
+        self.index.link(key, self.len);
+        // SAFETY: there is room in rows and marks; the key was made known at this position; the row is the caller's.
+        Ok(unsafe { self.push(key) })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn try_grow_by_one(&mut self) -> Result<(), AllocError> {
+        self.try_reserve(1)
+    }
+
+    /// Hands the row at a position over to another key of the same index, and ends the key that had it.
+    ///
+    /// # Safety
+    ///
+    /// The position is in use and no hole, and its key has the index of this one.
+    #[inline(always)]
+    pub unsafe fn take_over(&mut self, position: u32, key: K) {
+        self.index.rename(key);
+        // SAFETY: the position is in use, so within the marks.
+        unsafe { self.marks.at(position).write(key) };
     }
 }
 
