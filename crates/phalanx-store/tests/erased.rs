@@ -16,11 +16,14 @@ use std::ops::Range;
 #[global_allocator]
 static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();
 
+/// The destructor of a lane's rows, where they have one.
+type End = Option<unsafe fn(*mut u8)>;
+
 /// Lanes of equal length, each with the destructor of its rows.
-struct Lanes(Vec<(Lane, Option<unsafe fn(*mut u8)>)>);
+struct Lanes(Vec<(Lane, End)>);
 
 impl Lanes {
-    fn of<T>() -> (Lane, Option<unsafe fn(*mut u8)>) {
+    fn of<T>() -> (Lane, End) {
         /// # Safety
         ///
         /// A `T` that nobody else owns is there.
