@@ -10,15 +10,15 @@ where
 {
     let (mut front, mut back) = (0, expected.len());
     assert_eq!(it.len(), back, "length at the start");
-    let steps = match plan % 6 {
-        // The whole way by `next` and past the end.
-        0 => expected.len() + 2,
-        1 => expected.len() + 2,
+    // By `next` alone, by `next_back` alone, by neither, by a mixture that stops somewhere, by a mixture to the end; and
+    // past the end where it is reached.
+    let steps = match plan % 8 {
+        0 | 1 | 6 | 7 => expected.len() + 2,
         2 | 3 => 0,
         _ => (plan as usize / 8) % (expected.len() + 1),
     };
     for step in 0..steps {
-        let forward = match plan % 6 {
+        let forward = match plan % 8 {
             0 => true,
             1 => false,
             _ => plan.rotate_right(step as u32) & 16 != 0,
