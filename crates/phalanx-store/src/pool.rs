@@ -350,19 +350,20 @@ impl EntityPool {
         self.reserved.reset();
     }
 
-    /// Makes room for `additional` more entities.
+    /// Makes room for `additional` more entities, beside those that are reserved.
     pub fn reserve(&mut self, additional: usize) {
         infallible(self.try_reserve(additional));
     }
 
-    /// Makes room for `additional` more entities.
+    /// Makes room for `additional` more entities, beside those that are reserved.
     ///
     /// # Errors
     ///
     /// If memory cannot be had; nothing changed.
     pub fn try_reserve(&mut self, additional: usize) -> Result<(), AllocError> {
-        let additional = u32::try_from(additional).map_err(|_| AllocError::CapacityOverflow)?;
-        self.try_grow(additional.saturating_sub(self.free_len))
+        let additional = u32::try_from(additional).ok().and_then(|n| n.checked_add(self.reserved.get()));
+        let fresh = additional.and_then(|n| n.saturating_sub(self.free_len).checked_add(self.pending));
+        self.try_grow(fresh.ok_or(AllocError::CapacityOverflow)?)
     }
 
     /// Makes room for `fresh` more slots, on the stack too.

@@ -188,6 +188,24 @@ fn with_capacity_is_exact_and_enough() {
     assert_eq!((pool.memory().total(), usage.bytes_allocated), (8 * N, 8 * N as u64));
 }
 
+/// Slots that are promised to reservations are no room for others.
+#[test]
+fn room_in_the_pool_counts_what_is_reserved() {
+    for (free, reserved, settled) in [(0, 10, false), (10, 10, false), (5, 20, false), (5, 20, true)] {
+        let mut pool = EntityPool::new();
+        let all: Vec<Entity> = pool.alloc_many(free + 1).collect();
+        pool.release_many(all[..free].iter().copied());
+        (0..reserved).for_each(|_| _ = pool.reserve_entity());
+        if settled {
+            pool.release(all[free]);
+        }
+        pool.shrink_to_fit();
+        pool.reserve(30);
+        let (made, usage) = measure(|| pool.alloc_many(30).len());
+        assert_eq!((made, usage.allocations), (30, 0), "{free} free, {reserved} reserved");
+    }
+}
+
 #[test]
 fn zero_sized_values_take_no_memory() {
     type Nothing = Zst<Align64>;
