@@ -142,9 +142,9 @@ const MOST_OVERHEAD: u64 = 64;
 /// The bytes of values of one size, spread evenly over a range of indices, in each layout.
 ///
 /// *Entities* is the length of the range, *utilisation* the share of it that has a value: the last index of each of so
-/// many equal shares. [`Model::bytes`] is what the
-/// containers of this crate hold when built at exact capacity; the `seed_` methods are the textbook formulas that
-/// a first estimate on paper uses, with four-byte indices and no generations.
+/// many equal shares. [`Model::bytes`] is what the containers of this crate hold when built at exact capacity; the
+/// `seed_` methods are the textbook formulas that a first estimate on paper uses, with four-byte indices and no
+/// generations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
     size: u64,
