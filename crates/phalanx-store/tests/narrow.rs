@@ -202,12 +202,8 @@ macro_rules! wears_out {
 }
 
 #[test]
-fn packed_store_retires_slots_whichever_way_values_leave() {
+fn h02_used_up_slots_retire_for_ever() {
     wears_out!(PackedStore<u32>, packed_ways());
-}
-
-#[test]
-fn slot_store_retires_slots_whichever_way_values_leave() {
     wears_out!(SlotStore<u32>, slot_ways());
 }
 
@@ -245,12 +241,8 @@ macro_rules! limited {
 }
 
 #[test]
-fn packed_store_errs_at_the_last_index_and_when_all_is_retired() {
+fn h09_index_limit_is_an_error() {
     limited!(PackedStore<u32>);
-}
-
-#[test]
-fn slot_store_errs_at_the_last_index_and_when_all_is_retired() {
     limited!(SlotStore<u32>);
 }
 
