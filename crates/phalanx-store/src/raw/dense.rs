@@ -141,6 +141,34 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         &self.rows
     }
 
+    /// The rows, for writing and dropping.
+    ///
+    /// # Safety
+    ///
+    /// They stay the rows of this container: their memory is not given away, positions in use that are no holes stay
+    /// initialised, and no others become so.
+    #[inline(always)]
+    pub unsafe fn rows_mut(&mut self) -> &mut R {
+        &mut self.rows
+    }
+
+    /// The index.
+    #[inline(always)]
+    pub fn index(&self) -> &X {
+        &self.index
+    }
+
+    /// The index, for making keys known to it.
+    ///
+    /// # Safety
+    ///
+    /// It stays the index of this container: what it knows of marks in use is not changed, and a key that is made known
+    /// gets its position by [`push`](Dense::push) next.
+    #[inline(always)]
+    pub unsafe fn index_mut(&mut self) -> &mut X {
+        &mut self.index
+    }
+
     /// Makes room for `additional` more rows.
     ///
     /// # Errors

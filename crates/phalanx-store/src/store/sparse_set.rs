@@ -68,42 +68,26 @@ impl<K: Key, T> SparseSet<K, T> {
         let core = &mut self.core;
         let entry = core.index.entry(key.index());
         if entry.is_vacant() {
-            if let Err(error) = Self::try_prepare(core, key) {
-                return Err(Rejected { value, reason: error.into() });
-            }
-            // SAFETY: there is room in rows and marks, and the index has a place for the key, which is vacant and is
-            // occupied here; the row is written at once.
-            unsafe {
-                core.index.link(key, core.len);
-                let at = core.push(key);
-                core.rows.at(at).write(value);
-            }
-            return Ok(None);
+            // SAFETY: the entry is vacant, and the row is written at once, at a position that is within the rows.
+            return unsafe {
+                match core.try_admit(key) {
+                    Ok(at) => {
+                        core.rows.at(at).write(value);
+                        Ok(None)
+                    }
+                    Err(error) => Err(Rejected { value, reason: error.into() }),
+                }
+            };
         }
         if let Err(stale) = admits(key, entry.word) {
             return Err(Rejected { value, reason: stale.into() });
         }
         if entry.word != key.generation() {
-            core.index.rename(key);
-            // SAFETY: an occupied entry's position is in use.
-            unsafe { core.marks.at(entry.position).write(key) };
+            // SAFETY: an occupied entry's position is in use and no hole, and its key has this index.
+            unsafe { core.take_over(entry.position, key) };
         }
         // SAFETY: an occupied entry's position is in use and no hole.
         Ok(Some(mem::replace(unsafe { &mut *core.rows.at(entry.position) }, value)))
-    }
-
-    #[inline(always)]
-    fn try_prepare(core: &mut crate::raw::Dense<Sparse<K>, crate::raw::LaneOf<T>>, key: K) -> Result<(), AllocError> {
-        if core.len == core.marks.capacity() || core.len == core.rows.capacity() {
-            Self::try_grow(core)?;
-        }
-        core.index.try_prepare(key.index(), core.live())
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn try_grow(core: &mut crate::raw::Dense<Sparse<K>, crate::raw::LaneOf<T>>) -> Result<(), AllocError> {
-        core.try_reserve(1)
     }
 
     /// The entry of a key, occupied or vacant.
