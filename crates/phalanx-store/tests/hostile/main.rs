@@ -3,7 +3,11 @@
 //! The containers are driven through one list of operations ([`cases`]); what cannot be written at all is in
 //! `tests/compile_fail`.
 
+mod callbacks;
+mod cases;
 mod compile;
+mod drops;
+mod handles;
 
 #[global_allocator]
 static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();
