@@ -206,6 +206,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         if !generation::countable(slots) {
             return Err(AllocError::CapacityOverflow);
         }
+        self.values.countable(slots)?;
         self.words.try_grow(slots)?;
         let bits = self.words.capacity().div_ceil(64);
         if bits > self.bits.capacity() {

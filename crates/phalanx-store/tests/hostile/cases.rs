@@ -146,7 +146,7 @@ macro_rules! common {
             self.entry(Entity::from_bits(bits).unwrap()).unwrap().or_insert_with(make);
         }
         fn put_by_entry(&mut self, key: Self::Key, value: T) -> bool {
-            self.entry(key).map(|entry| drop(entry.or_insert(value))).is_ok()
+            self.entry(key).map(|entry| entry.or_insert(value)).is_ok()
         }
         fn pour(&mut self, first: u64, values: impl Iterator<Item = T>) {
             let mut bits = first..;
