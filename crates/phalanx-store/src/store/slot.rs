@@ -216,7 +216,8 @@ impl<T, K: ?Sized> SlotStore<T, K> {
             if self.vacancy.free.count() > 0 {
                 let slot = self.vacancy.free.take();
                 let generation = generation::generation(*self.words.at(slot));
-                self.occupy(slot, generation, value);
+                self.values.at(slot).write(value);
+                self.occupy(slot, generation);
                 return Handle::new(slot, generation);
             }
             let slot = self.slots;
@@ -225,7 +226,8 @@ impl<T, K: ?Sized> SlotStore<T, K> {
                 self.bits.at(slot / 64).write(0);
             }
             self.slots = slot + 1;
-            self.occupy(slot, 0, value);
+            self.values.at(slot).write(value);
+            self.occupy(slot, 0);
             Handle::new(slot, 0)
         }
     }

@@ -180,16 +180,15 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         }
     }
 
-    /// Makes a vacant slot occupied.
+    /// Makes a vacant slot, whose value was just written, occupied.
     ///
     /// # Safety
     ///
-    /// The slot exists and is vacant, and its vacancy has forgotten it.
+    /// The slot exists and is vacant, its vacancy has forgotten it, and its value is initialised.
     #[inline(always)]
-    pub(crate) unsafe fn occupy(&mut self, slot: u32, generation: u32, value: T) {
-        // SAFETY: a slot that exists has a word, a bit and room for a value.
+    pub(crate) unsafe fn occupy(&mut self, slot: u32, generation: u32) {
+        // SAFETY: a slot that exists has a word and a bit.
         unsafe {
-            self.values.at(slot).write(value);
             self.words.at(slot).write(generation);
             *self.bits.at(slot / 64) |= 1 << (slot % 64);
         }
@@ -326,7 +325,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
     where
         T: Clone,
     {
-        let mut copy = SlottedStore::over(vacancy);
+        let mut copy = Self::over(vacancy);
         copy.try_grow(self.slots)?;
         // All slots are vacant at first; one is occupied when its value is there. So a panic in a clone leaves a store
         // that drops what it has.
@@ -343,7 +342,10 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         while let Some(slot) = self.occupied_from(from) {
             // SAFETY: occupied there; it exists and is vacant here, and the vacancy is a copy, which does not know it as
             // vacant.
-            unsafe { copy.occupy(slot, *self.words.at(slot), (*self.values.at(slot)).clone()) };
+            unsafe {
+                copy.values.at(slot).write((*self.values.at(slot)).clone());
+                copy.occupy(slot, *self.words.at(slot));
+            }
             from = slot + 1;
         }
         Ok(copy)

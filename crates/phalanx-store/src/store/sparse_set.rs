@@ -1,7 +1,7 @@
 //! [`SparseSet`]: dense values for keys that were made elsewhere.
 #![allow(unsafe_code)]
 
-use super::traits::{KeyedStore, Rejected, StaleKey, believed};
+use super::traits::{KeyedStore, Rejected, Rejection, StaleKey, believed};
 use super::{DenseStore, Entry};
 use crate::error::infallible;
 use crate::index::Sparse;
@@ -52,9 +52,10 @@ impl<K: Key, T> SparseSet<K, T> {
     #[inline]
     #[track_caller]
     pub fn insert(&mut self, key: K, value: T) -> Option<T> {
-        match self.try_insert(key, value) {
-            Ok(old) => old,
-            Err(rejected) => rejected.reason.raise(),
+        match self.try_place(key) {
+            // SAFETY: this is the key's place, and nothing has happened since.
+            Ok(place) => unsafe { self.fill(place, key, value) },
+            Err(reason) => reason.raise(),
         }
     }
 
@@ -65,31 +66,49 @@ impl<K: Key, T> SparseSet<K, T> {
     /// If the key is stale, or memory cannot be had; nothing changed.
     #[inline]
     pub fn try_insert(&mut self, key: K, value: T) -> Result<Option<T>, Rejected<T>> {
-        let core = &mut self.core;
-        let entry = core.index.entry(key.index());
+        match self.try_place(key) {
+            // SAFETY: this is the key's place, and nothing has happened since.
+            Ok(place) => Ok(unsafe { self.fill(place, key, value) }),
+            Err(reason) => Err(Rejected { value, reason }),
+        }
+    }
+
+    /// Finds the position whose value a key will displace, or makes room for a new one. The value itself is left out, so
+    /// that a large one is not carried through results.
+    #[inline(always)]
+    fn try_place(&mut self, key: K) -> Result<Option<u32>, Rejection> {
+        let entry = self.core.index.entry(key.index());
         if entry.is_vacant() {
-            if let Err(error) = Self::try_prepare(core, key) {
-                return Err(Rejected { value, reason: error.into() });
-            }
-            // SAFETY: there is room in rows and marks, and the index has a place for the key, which is vacant and is
-            // occupied here; the row is written at once.
-            unsafe {
-                core.index.link(key, core.len);
-                let at = core.push(key);
-                core.rows.at(at).write(value);
-            }
+            Self::try_prepare(&mut self.core, key)?;
             return Ok(None);
         }
-        if let Err(stale) = admits(key, entry.word) {
-            return Err(Rejected { value, reason: stale.into() });
+        admits(key, entry.word)?;
+        Ok(Some(entry.position))
+    }
+
+    /// Gives the key its value, and returns the one that it displaces.
+    ///
+    /// # Safety
+    ///
+    /// The place was returned by [`try_place`](SparseSet::try_place) for this key, and nothing has happened since.
+    #[inline(always)]
+    unsafe fn fill(&mut self, place: Option<u32>, key: K, value: T) -> Option<T> {
+        let core = &mut self.core;
+        // SAFETY: with a position, it is in use and no hole. Without, there is room in rows and marks, and the index has
+        // a place for the key, which is vacant and is occupied here; the row is written at once.
+        unsafe {
+            if let Some(position) = place {
+                if core.index.entry(key.index()).word != key.generation() {
+                    core.index.rename(key);
+                    core.marks.at(position).write(key);
+                }
+                return Some(mem::replace(&mut *core.rows.at(position), value));
+            }
+            core.index.link(key, core.len);
+            let at = core.push(key);
+            core.rows.at(at).write(value);
         }
-        if entry.word != key.generation() {
-            core.index.rename(key);
-            // SAFETY: an occupied entry's position is in use.
-            unsafe { core.marks.at(entry.position).write(key) };
-        }
-        // SAFETY: an occupied entry's position is in use and no hole.
-        Ok(Some(mem::replace(unsafe { &mut *core.rows.at(entry.position) }, value)))
+        None
     }
 
     #[inline(always)]

@@ -235,7 +235,7 @@ const MIB: usize = 1 << 20;
 fn h44_huge_values_do_not_overflow_the_stack() {
     // A value passes through the frames of its caller and of a few functions here; that there are few is the test. An
     // unoptimised build makes a copy in each of them.
-    const STACK: usize = if cfg!(debug_assertions) { 24 * MIB } else { 8 * MIB };
+    const STACK: usize = if cfg!(debug_assertions) { 12 * MIB } else { 8 * MIB };
     #[inline(never)]
     fn run<S: Container<Value = [u8; MIB]>>() {
         let mut store = S::default();
