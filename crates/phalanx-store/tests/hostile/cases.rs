@@ -29,6 +29,8 @@ pub(crate) trait Container:
     fn punch(&mut self, key: Self::Key) -> bool;
     /// Closes some holes.
     fn tidy(&mut self, moves: usize);
+    /// Puts values into another order, in one of several ways; some remove the value of the key.
+    fn rearrange(&mut self, way: usize, key: Self::Key);
     fn replace(&mut self, key: Self::Key, value: Self::Value) -> Result<Self::Value, Self::Value>;
     fn retain(&mut self, keep: impl FnMut(Self::Key, &mut Self::Value) -> bool);
     fn drain(&mut self) -> impl ExactSizeIterator<Item = (Self::Key, Self::Value)>;
@@ -160,12 +162,26 @@ macro_rules! common {
         fn tidy(&mut self, moves: usize) {
             self.compact_some(moves);
         }
+        fn rearrange(&mut self, way: usize, key: Self::Key) {
+            match way % 5 {
+                0 => drop(self.shift_remove(key)),
+                1 => self.sort_by_index(),
+                2 => drop(self.key_at(way).map(|other| self.swap_places(key, other))),
+                3 => self.insertion_sort_by(|_, _| std::cmp::Ordering::Greater),
+                _ => self.compact(),
+            }
+        }
     };
     (slotted) => {
         fn punch(&mut self, key: Self::Key) -> bool {
             self.remove(key).is_some()
         }
         fn tidy(&mut self, _: usize) {}
+        fn rearrange(&mut self, way: usize, key: Self::Key) {
+            if way.is_multiple_of(5) {
+                drop(self.remove(key));
+            }
+        }
     };
 }
 

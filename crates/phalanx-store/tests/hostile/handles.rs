@@ -249,10 +249,10 @@ fn h07_any_bits_are_a_harmless_handle() {
     fn run<S: Container<Value = u64>>(patterns: &[u64]) {
         let mut store = S::default();
         let keys: Vec<_> = (0..100).map(|n| store.put(n, n)).collect();
-        for n in 0..50 {
-            store.remove(keys[n]);
+        for (n, key) in (0_u64..50).zip(&keys) {
+            store.remove(*key);
             if n < 25 {
-                store.put(n as u64 | 1 << 32, 1);
+                store.put(n | 1 << 32, 1);
             }
         }
         assert!(keys[50..60].iter().all(|key| store.punch(*key)));

@@ -183,7 +183,7 @@ fn h42_forbidden_bit_patterns_are_never_formed() {
             assert_eq!(u32::from(one.get()), 1 + n);
         }
     ));
-    let suit = |n: u32| if n % 2 == 0 { Suit::Spades } else { Suit::Hearts };
+    let suit = |n: u32| if n.is_multiple_of(2) { Suit::Spades } else { Suit::Hearts };
     for_each_store!(exercise::<Suit>(suit, |found, n| assert!(*found == suit(n) && [1, 77].contains(&(*found as u8)))));
     for_each_store!(exercise::<char>(|n| char::from(n as u8), |c, n| assert_eq!(u32::from(*c), n)));
     for_each_store!(exercise::<Option<Box<u32>>>(
@@ -207,7 +207,7 @@ fn h43_blocks_are_returned_with_their_layout() {
     run(|_| ());
     run(|n| n as u8);
     run(|n| [n as u8; 3]);
-    run(|n| u64::from(n));
+    run(u64::from);
     run(|n| [n; 25]);
     run(|n| [n as u8; 4097]);
     run(|n| n.to_string());
@@ -215,7 +215,7 @@ fn h43_blocks_are_returned_with_their_layout() {
         let mut sparse: SparseSet<Entity, String> = SparseSet::new();
         // Pages and branches come and go.
         for round in 0..3_u64 {
-            let keys = (0..40).map(|n| Entity::from_bits(round << 32 | n * 1_000_003 % 4_000_000_000).unwrap());
+            let keys = (0..40).map(|n| Entity::from_bits((round << 32) | (n * 1_000_003 % 4_000_000_000)).unwrap());
             sparse.extend(keys.map(|key| (key, key.to_string())));
             sparse.validate().unwrap();
             sparse.retain(|key, _| key.index() % 3 == 0);

@@ -42,7 +42,7 @@ fn h03_clear_repeats_no_entity() {
 /// Whatever is done in whatever order, no entity comes twice, none is lost, and reservations become what they were
 /// promised to be.
 #[test]
-fn h10_reservations_mix_with_everything() {
+fn h03_reservations_mixed_with_everything_repeat_no_entity() {
     for seed in 0..40 {
         let mut rng = Rng::new(seed);
         let mut pool = EntityPool::new();
