@@ -216,7 +216,10 @@ fn h33_forgotten_drains_leave_a_safe_store() {
                 let mut scene = setup(&tally);
                 let mut parts = scene.store.take().unwrap().into_iter();
                 drop(parts.next());
-                mem::forget(parts);
+                // A memory tool would report it.
+                if !cfg!(phalanx_plain_alloc) {
+                    mem::forget(parts);
+                }
                 tally.assert_sound();
             }
         }
