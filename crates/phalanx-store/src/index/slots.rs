@@ -71,6 +71,7 @@ impl<K: ?Sized> Slots<K> {
         }
         let needed = self.total.checked_add(fresh).filter(|n| *n <= <Self as DenseIndex>::MAX);
         let needed = needed.ok_or(AllocError::CapacityOverflow)?;
+        self.slots.countable(needed)?;
         marks.try_grow(needed)?;
         self.slots.try_grow(needed)?;
         let total = self.slots.capacity().min(marks.capacity()).min(<Self as DenseIndex>::MAX);

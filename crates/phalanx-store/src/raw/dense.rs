@@ -177,6 +177,7 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
     pub fn try_reserve(&mut self, additional: u32) -> Result<(), AllocError> {
         let needed = self.len.checked_add(additional).filter(|n| *n <= X::MAX);
         let needed = needed.ok_or(AllocError::CapacityOverflow)?;
+        self.rows.countable(needed)?;
         self.marks.try_grow(needed)?;
         self.rows.try_grow(needed)
     }

@@ -98,6 +98,16 @@ impl Lane {
         Layout::from_size_align(bytes, self.align as usize).map_err(|_| AllocError::CapacityOverflow)
     }
 
+    /// Whether a block of `cap` rows can exist at all. To be asked of all lanes that grow together before the first one
+    /// does.
+    ///
+    /// # Errors
+    ///
+    /// If it would have more bytes than can be counted.
+    pub fn countable(&self, cap: u32) -> Result<(), AllocError> {
+        self.layout(cap).map(drop)
+    }
+
     /// Gives the lane room for exactly `cap` rows. Zero-sized rows have room for all, and nothing happens.
     ///
     /// # Errors
@@ -333,6 +343,15 @@ impl<T> LaneOf<T> {
     /// read as `T` then.
     pub const unsafe fn erased(&mut self) -> &mut Lane {
         &mut self.lane
+    }
+
+    /// See [`Lane::countable`].
+    ///
+    /// # Errors
+    ///
+    /// If the block would have more bytes than can be counted.
+    pub fn countable(&self, cap: u32) -> Result<(), AllocError> {
+        self.lane.countable(cap)
     }
 
     /// See [`Lane::try_grow`].

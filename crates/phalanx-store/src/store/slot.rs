@@ -189,7 +189,10 @@ impl<T, K: ?Sized> SlotStore<T, K> {
             unsafe {
                 store.words.at(slot).write(word | DEAD);
                 match value {
-                    Some(value) => store.occupy(slot, 1 << (slot % 64), word, value),
+                    Some(value) => {
+                        store.values.at(slot).write(value);
+                        store.occupy(slot, 1 << (slot % 64), word);
+                    }
                     None => sealed::Sealed::note(&mut store.vacancy, slot, word),
                 }
             }
@@ -218,7 +221,8 @@ impl<T, K: ?Sized> SlotStore<T, K> {
         unsafe {
             let (slot, bit) = self.vacancy.vacant.lowest(&self.bits, &self.words);
             let generation = generation::generation(*self.words.at(slot));
-            self.occupy(slot, bit, generation, value);
+            self.values.at(slot).write(value);
+            self.occupy(slot, bit, generation);
             Handle::new(slot, generation)
         }
     }

@@ -185,16 +185,15 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         }
     }
 
-    /// Makes a vacant slot occupied.
+    /// Makes a vacant slot, whose value was just written, occupied.
     ///
     /// # Safety
     ///
-    /// The slot exists and is vacant, and `bit` is its presence bit.
+    /// The slot exists and is vacant, `bit` is its presence bit, and its value is initialised.
     #[inline(always)]
-    pub(crate) unsafe fn occupy(&mut self, slot: u32, bit: u64, generation: u32, value: T) {
-        // SAFETY: a slot that exists has a word, a bit and room for a value.
+    pub(crate) unsafe fn occupy(&mut self, slot: u32, bit: u64, generation: u32) {
+        // SAFETY: a slot that exists has a word and a bit.
         unsafe {
-            self.values.at(slot).write(value);
             self.words.at(slot).write(generation);
             *self.bits.at(slot / 64) |= bit;
         }
@@ -211,6 +210,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         if !generation::countable(slots) {
             return Err(AllocError::CapacityOverflow);
         }
+        self.values.countable(slots)?;
         self.words.try_grow(slots)?;
         self.values.try_grow(self.words.capacity())?;
         let slots = generation::at_most_countable(self.words.capacity().min(self.values.capacity()));
@@ -377,7 +377,10 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         let mut from = 0;
         while let Some(slot) = self.occupied_from(from) {
             // SAFETY: occupied there; it exists and is vacant here.
-            unsafe { copy.occupy(slot, 1 << (slot % 64), *self.words.at(slot), (*self.values.at(slot)).clone()) };
+            unsafe {
+                copy.values.at(slot).write((*self.values.at(slot)).clone());
+                copy.occupy(slot, 1 << (slot % 64), *self.words.at(slot));
+            }
             from = slot + 1;
         }
         Ok(copy)
