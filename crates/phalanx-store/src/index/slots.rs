@@ -244,7 +244,8 @@ unsafe impl<K: ?Sized> DenseIndex for Slots<K> {
         }
     }
 
-    #[inline(always)]
+    #[cold]
+    #[inline(never)]
     unsafe fn settle(&mut self, marks: &mut LaneOf<u32>, at: u32) {
         // SAFETY: `at` is below `free_end`, marks below `total` are initialised slot numbers. The free ones keep their
         // order: a retired slot moves past all of them.

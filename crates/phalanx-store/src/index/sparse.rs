@@ -210,6 +210,7 @@ impl<K: Key> Sparse<K> {
     }
 
     /// Takes an occupied entry out of its page, and the page and the branch with it when nothing is left in them.
+    #[inline(never)]
     fn vacate(&mut self, index: u32) {
         let (at_root, page, at) = split(index);
         let Some(branch) = &mut self.root[at_root] else { return };

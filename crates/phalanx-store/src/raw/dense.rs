@@ -316,10 +316,14 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         }
         self.low = self.low.min(position);
         self.holes += 1;
-        self.trim();
+        if position + 1 == self.len {
+            self.trim();
+        }
     }
 
     /// Gives up the holes at the end.
+    #[cold]
+    #[inline(never)]
     fn trim(&mut self) {
         // SAFETY: positions below `len` are in use; `len` is lowered past each hole before the index is told, and holes
         // are told about from the highest down.

@@ -51,7 +51,7 @@ impl<K: Key> sealed::Sealed for Keyed<K> {
     }
 
     #[inline(always)]
-    unsafe fn note(&mut self, _: u32, _: u32) {}
+    unsafe fn note(&mut self, _: u32, _: u32, _: u64) {}
 
     fn try_reserve(&mut self, _: u32) -> Result<(), AllocError> {
         Ok(())

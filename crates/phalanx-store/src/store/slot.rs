@@ -58,13 +58,14 @@ impl<K: ?Sized> sealed::Sealed for Minted<K> {
     }
 
     #[inline(always)]
-    unsafe fn note(&mut self, slot: u32, word: u32) {
+    unsafe fn note(&mut self, slot: u32, word: u32, before: u64) {
         if word == RETIRED {
             self.vacant.retire();
-        } else {
+        } else if before == u64::MAX || self.vacant.retired() > 0 {
             // SAFETY: the slot exists, so it is covered.
             unsafe { self.vacant.note(slot) };
         }
+        // Otherwise another slot of the same word was vacant and not retired: the word is known.
     }
 
     fn try_reserve(&mut self, slots: u32) -> Result<(), AllocError> {
@@ -193,7 +194,7 @@ impl<T, K: ?Sized> SlotStore<T, K> {
                         store.values.at(slot).write(value);
                         store.occupy(slot, 1 << (slot % 64), word);
                     }
-                    None => sealed::Sealed::note(&mut store.vacancy, slot, word),
+                    None => sealed::Sealed::note(&mut store.vacancy, slot, word, u64::MAX),
                 }
             }
         }
