@@ -104,19 +104,21 @@ fn against_map(verdict: Verdict) -> &'static str {
 }
 
 pub(crate) fn removal(rows: &[removal::Row]) -> Vec<String> {
-    let mean = |way: Way, order: Order, count: usize| {
-        rows.iter().find(|r| (r.way, r.order, r.count) == (way, order, count)).map(removal::Row::mean)
+    let row = |way: Way, order: Order, count: usize| {
+        rows.iter().find(|row| (row.way, row.order, row.count) == (way, order, count))
     };
+    let mean = |way: Way, order: Order, count: usize| row(way, order, count).map(removal::Row::mean);
     let [least, _, most] = COUNTS;
     let mut out = Vec::new();
 
-    if let (Some(swap), Some(shift)) = (mean(Way::Swap, Order::Random, most), mean(Way::Shift, Order::Random, most)) {
+    if let (Some(swap), Some(shift)) = (row(Way::Swap, Order::Random, most), row(Way::Shift, Order::Random, most)) {
+        let about = if matches!(shift.outcome, Outcome::Estimated { .. }) { "an estimated " } else { "" };
         out.push(format!(
-            "Emptying a set of {} in random order takes {} by swapping and {} by shifting: swapping is {}.",
+            "Emptying a set of {} in random order takes {} by swapping and {about}{} by shifting: swapping is {}.",
             thousands(most as u64),
-            span(swap),
-            span(shift),
-            compared(shift / swap, "shifting")
+            span(swap.mean()),
+            span(shift.mean()),
+            compared(shift.mean() / swap.mean(), "shifting")
         ));
     }
 

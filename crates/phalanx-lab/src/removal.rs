@@ -120,9 +120,6 @@ impl Row {
     }
 }
 
-/// By how much a row may exceed its prediction without endangering the deadline.
-const CAUTION: f64 = 1.6;
-
 /// How much time the table may take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
@@ -136,27 +133,30 @@ pub(crate) struct Limits {
     pub(crate) once: Duration,
     /// A row predicted to take longer than this is not run.
     pub(crate) longest: Duration,
-    /// When the whole table should be done; a row that would go beyond is not run.
-    pub(crate) deadline: Instant,
+    /// When the whole table must be done. A row predicted to go beyond is not run; one that does so all the same is
+    /// given up.
+    pub(crate) give_up: Instant,
 }
 
 /// The rows of one order and count, one for each way, taking turns.
 pub(crate) fn measure(order: Order, count: usize, limits: Limits) -> [Row; 3] {
     let subject = Subject::new(order, count);
     let mut samples: [Vec<f64>; 3] = Default::default();
-    let mut outcomes: [Option<Outcome>; 3] = [None; 3];
     let mut runs = [limits.most_runs; 3];
     let mut spent = [Duration::ZERO; 3];
 
     // Shifting is the one way whose time must be known before it is spent.
+    // Only rows that know what to expect can end without a sample.
+    let mut expected = Outcome::Estimated { mean: 0.0, from: 0 };
+    let mut give_up = None;
     if order.moves_tails() {
         let from = (count / 10).clamp(1000, limits.pilot);
-        let pilot = Subject::new(order, from).run(Way::Shift);
+        let pilot = Subject::new(order, from).run(Way::Shift, None).unwrap_or_default();
         let mean = pilot * (count as f64 / from as f64).powi(2);
+        expected = Outcome::Estimated { mean, from };
+        give_up = Some(limits.give_up);
         let predicted = Duration::from_nanos(mean as u64);
-        // A larger set fits the caches less well than the pilot's: the square is a lower bound.
-        if predicted > limits.longest || Instant::now() + predicted.mul_f64(CAUTION) > limits.deadline {
-            outcomes[Way::Shift as usize] = Some(Outcome::Estimated { mean, from });
+        if predicted > limits.longest || predicted > limits.give_up.saturating_duration_since(Instant::now()) {
             runs[Way::Shift as usize] = 0;
         } else if predicted > limits.once {
             runs[Way::Shift as usize] = 1;
@@ -166,7 +166,7 @@ pub(crate) fn measure(order: Order, count: usize, limits: Limits) -> [Row; 3] {
     // The first run of each way warms up and is not counted, unless it is to be the only one.
     for way in Way::ALL {
         if runs[way as usize] > 1 {
-            subject.run(way);
+            subject.run(way, give_up);
         }
     }
     let mut begun = true;
@@ -176,7 +176,10 @@ pub(crate) fn measure(order: Order, count: usize, limits: Limits) -> [Row; 3] {
             let who = way as usize;
             if samples[who].len() < runs[who] && (samples[who].len() < limits.least_runs || spent[who] < limits.share) {
                 let start = Instant::now();
-                samples[who].push(subject.run(way));
+                match subject.run(way, give_up) {
+                    Some(nanos) => samples[who].push(nanos),
+                    None => runs[who] = 0,
+                }
                 // Refilling counts here: it is the table's time, if not the row's.
                 spent[who] += start.elapsed();
                 begun = true;
@@ -185,7 +188,7 @@ pub(crate) fn measure(order: Order, count: usize, limits: Limits) -> [Row; 3] {
     }
     Way::ALL.map(|way| {
         let measured = Summary::of(&samples[way as usize]).map(Outcome::Measured);
-        let outcome = measured.or(outcomes[way as usize]).unwrap_or(Outcome::Estimated { mean: 0.0, from: 0 });
+        let outcome = measured.unwrap_or(expected);
         Row { way, order, count, outcome, source_mean: source::removal_mean(way, order, count) }
     })
 }
@@ -217,22 +220,30 @@ impl Subject {
         set
     }
 
-    /// The nanoseconds of removing everything from a set filled for the purpose.
-    fn run(&self, way: Way) -> f64 {
+    /// The nanoseconds of removing everything from a set filled for the purpose. `None` if shifting was
+    /// not done by `give_up`.
+    fn run(&self, way: Way, give_up: Option<Instant>) -> Option<f64> {
         let mut set = self.filled();
         let nanos = time(|| {
             let set = black_box(&mut set);
             match way {
                 Way::Swap => self.leaving.iter().for_each(|&entity| _ = set.swap_remove(entity)),
-                Way::Shift => self.leaving.iter().for_each(|&entity| _ = set.shift_remove(entity)),
+                Way::Shift => {
+                    // The clock is looked at so rarely that it does not show in the time.
+                    for some in self.leaving.chunks(1000) {
+                        if give_up.is_some_and(|late| Instant::now() > late) {
+                            break;
+                        }
+                        some.iter().for_each(|&entity| _ = set.shift_remove(entity));
+                    }
+                }
                 Way::Deferred => {
                     self.leaving.iter().for_each(|&entity| _ = set.mark_removed(entity));
                     set.compact();
                 }
             }
         });
-        assert_eq!(set.len(), 0, "all values have left");
-        nanos
+        set.is_empty().then_some(nanos)
     }
 }
 
@@ -248,7 +259,7 @@ mod tests {
             pilot: 1000,
             once: Duration::from_secs(1),
             longest,
-            deadline: Instant::now() + Duration::from_secs(60),
+            give_up: Instant::now() + Duration::from_secs(60),
         }
     }
 
@@ -266,6 +277,17 @@ mod tests {
         let [swap, shift, deferred] = measure(Order::Linear, 10_000, limits(Duration::ZERO));
         assert!(matches!(shift.outcome, Outcome::Estimated { mean, from: 1000 } if mean > 0.0));
         assert_eq!(shift.note(), "not run, from 1k");
+        assert!(matches!(swap.outcome, Outcome::Measured(_)) && matches!(deferred.outcome, Outcome::Measured(_)));
+    }
+
+    #[test]
+    fn what_takes_longer_than_thought_is_given_up() {
+        let subject = Subject::new(Order::Linear, 2000);
+        assert_eq!(subject.run(Way::Shift, Some(Instant::now())), None);
+        assert!(subject.run(Way::Shift, None).is_some());
+        let limits = Limits { give_up: Instant::now(), ..limits(Duration::from_secs(60)) };
+        let [swap, shift, deferred] = measure(Order::Linear, 5000, limits);
+        assert!(matches!(shift.outcome, Outcome::Estimated { .. }));
         assert!(matches!(swap.outcome, Outcome::Measured(_)) && matches!(deferred.outcome, Outcome::Measured(_)));
     }
 

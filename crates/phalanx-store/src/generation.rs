@@ -11,25 +11,25 @@
 pub(crate) const DEAD: u32 = 1 << 31;
 
 /// Bits that count generations.
-#[cfg(not(phalanx_narrow))]
+#[cfg(not(any(phalanx_narrow, loom)))]
 pub(crate) const GENERATION_BITS: u32 = 30;
-/// Bits that count generations, in the build whose limits tests can reach.
-#[cfg(phalanx_narrow)]
+/// Bits that count generations, in the builds whose limits tests can reach.
+#[cfg(any(phalanx_narrow, loom))]
 pub(crate) const GENERATION_BITS: u32 = 8;
 
 /// The last generation of a slot.
 pub(crate) const MAX_GENERATION: u32 = (1 << GENERATION_BITS) - 1;
 
 /// How many slots there can be: indices are below this, and `u32::MAX` is never one.
-#[cfg(not(phalanx_narrow))]
+#[cfg(not(any(phalanx_narrow, loom)))]
 pub(crate) const MAX_SLOTS: u32 = u32::MAX;
-/// How many slots there can be, in the build whose limits tests can reach.
-#[cfg(phalanx_narrow)]
+/// How many slots there can be, in the builds whose limits tests can reach.
+#[cfg(any(phalanx_narrow, loom))]
 pub(crate) const MAX_SLOTS: u32 = 1 << 10;
 
 /// Whether there can be so many slots.
 #[inline(always)]
-#[allow(clippy::absurd_extreme_comparisons)] // Not absurd in the narrow build.
+#[allow(clippy::absurd_extreme_comparisons)] // Not absurd in the narrow builds.
 pub(crate) const fn countable(slots: u32) -> bool {
     slots <= MAX_SLOTS
 }

@@ -141,9 +141,10 @@ const MOST_OVERHEAD: u64 = 64;
 
 /// The bytes of values of one size, spread evenly over a range of indices, in each layout.
 ///
-/// *Entities* is the length of the range, *utilisation* the share of it that has a value. [`Model::bytes`] is what the
-/// containers of this crate hold when built at exact capacity; the `seed_` methods are the textbook formulas that
-/// a first estimate on paper uses, with four-byte indices and no generations.
+/// *Entities* is the length of the range, *utilisation* the share of it that has a value: the last index of each of so
+/// many equal shares. [`Model::bytes`] is what the containers of this crate hold when built at exact capacity; the
+/// `seed_` methods are the textbook formulas that a first estimate on paper uses, with four-byte indices and no
+/// generations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
     size: u64,
@@ -267,21 +268,30 @@ const BRANCH: u64 = 512;
 /// Bytes of a pointer.
 const POINTER: u64 = size_of::<usize>() as u64;
 
-/// What leads from an index to a row when `live` of `entities` indices, evenly spread, have one.
+/// What leads from an index to a row when `live` of `entities` indices, evenly spread, have one: the last index of each
+/// of `live` equal shares.
 fn sparse_side(entities: u64, live: u64) -> u64 {
     if live == 0 {
-        0
-    } else if 4 * live >= entities {
-        // The flat window grows over the whole range while a quarter of it is in use.
-        ENTRY * entities
-    } else {
-        // Every page and branch has an entry, or every entry its own.
-        let pages = entities.div_ceil(PAGE).min(live);
-        let reach = entities.div_ceil(PAGE * BRANCH);
-        // A branch has for each page a pointer and a count, and a count of the pages.
-        let branch = (BRANCH * (POINTER + 2) + 2).next_multiple_of(POINTER);
-        ENTRY * PAGE * pages + branch * reach.min(live) + POINTER * reach
+        return 0;
     }
+    // The flat window takes a share in while a quarter of it is in use: all of them, or those before the surplus over
+    // four indices a share adds up to one more; and in any case while it is no larger than a page.
+    let quarter = match entities.saturating_sub(4 * live) {
+        0 => live,
+        surplus => (live - 1) / surplus,
+    };
+    let within = quarter.max(((PAGE + 1) * live - 1) / entities).min(live);
+    let window = ENTRY * (within * entities / live);
+    if within == live {
+        return window;
+    }
+    // What is in pieces of `each` indices: each piece from the first share outside the window on, or a piece a share.
+    let first = (within + 1) * entities / live - 1;
+    let pieces = |each: u64| ((entities - 1) / each - first / each + 1).min(live - within);
+    let reach = (entities - 1) / (PAGE * BRANCH) + 1;
+    // A branch has for each page a pointer and a count, and a count of the pages.
+    let branch = (BRANCH * (POINTER + 2) + 2).next_multiple_of(POINTER);
+    window + ENTRY * PAGE * pieces(PAGE) + branch * pieces(PAGE * BRANCH) + POINTER * reach
 }
 
 /// To the nearest integer, for what is not negative: `f64::round` needs std.

@@ -52,3 +52,9 @@ pub use panics::{Caught, Injected, catch, quiet_panics};
 pub use rng::Rng;
 pub use sweep::{AllocationSweep, PanicSweep, for_every_failing_allocation, for_every_panic};
 pub use tally::{Counted, Site, Tally};
+
+/// The examples of the README run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+#[derive(Debug)]
+pub struct Readme;

@@ -207,6 +207,11 @@ fn refusing<R>(n: u64, on: bool, f: impl FnOnce() -> R) -> (R, bool) {
     })
 }
 
+/// Ends an order to fail on this thread, if there is one.
+pub(crate) fn stop_refusing() {
+    METER.with(|m| m.refuse_in.set(0));
+}
+
 fn assert_installed() {
     // The probe must neither use up an order to fail nor fall victim to it.
     let refuse_in = METER.with(|m| m.refuse_in.replace(0));

@@ -56,6 +56,8 @@ impl fmt::Debug for Caught {
 }
 
 pub(crate) fn inject(site: &'static str) -> ! {
+    // A panic allocates, and what it allocates is not what an order to fail was meant for.
+    crate::meter::stop_refusing();
     panic::panic_any(Injected { site })
 }
 

@@ -7,6 +7,8 @@
 
 mod contenders;
 mod harness;
+mod instructions;
+mod rows;
 mod targets;
 mod workloads;
 
@@ -16,10 +18,13 @@ fn main() {
     harness::settle_allocator();
     let args: Vec<String> = std::env::args().collect();
     let after = |flag: &str| args.iter().position(|a| a == flag).and_then(|at| args.get(at + 1));
+    if let Some(name) = after("--child") {
+        return instructions::child(name, args.iter().any(|a| a == "remove"));
+    }
     let only = after("--only");
     let seconds: f64 = after("--seconds").and_then(|s| s.parse().ok()).unwrap_or(3.0);
     let mut figures = Vec::new();
-    for workload in workloads::all() {
+    for workload in workloads::all().into_iter().chain(rows::all()) {
         if only.is_some_and(|word| !workload.name.contains(word.as_str())) {
             continue;
         }
@@ -32,5 +37,19 @@ fn main() {
         }
         figures.push(f);
     }
+    if only.is_none_or(|word| "instructions of a removal".contains(word.as_str())) {
+        let rows = instructions::count();
+        println!("\ninstructions of a removal (callgrind)");
+        if rows.is_empty() {
+            println!("  not counted: valgrind is not installed");
+        }
+        for (label, count) in &rows {
+            println!("  {label:<20} {count:>10.1}");
+        }
+        if !rows.is_empty() {
+            figures.push(harness::Figures { name: "instructions of a removal", rows });
+        }
+    }
     targets::print(&figures);
+    targets::print_memory();
 }

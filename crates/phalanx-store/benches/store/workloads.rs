@@ -13,7 +13,7 @@ fn digest<S: Contender>(s: &mut S) -> u64 {
     d
 }
 
-fn filled<S: Contender>(n: usize) -> (S, Vec<S::Key>) {
+pub fn filled<S: Contender>(n: usize) -> (S, Vec<S::Key>) {
     let mut s = S::default();
     let keys = (0..n).map(|i| s.insert(Body::new(i))).collect();
     (s, keys)

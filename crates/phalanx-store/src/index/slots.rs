@@ -71,6 +71,7 @@ impl<K: ?Sized> Slots<K> {
         }
         let needed = self.total.checked_add(fresh).filter(|n| *n <= <Self as DenseIndex>::MAX);
         let needed = needed.ok_or(AllocError::CapacityOverflow)?;
+        self.slots.countable(needed)?;
         marks.try_grow(needed)?;
         self.slots.try_grow(needed)?;
         let total = self.slots.capacity().min(marks.capacity()).min(<Self as DenseIndex>::MAX);
@@ -243,7 +244,8 @@ unsafe impl<K: ?Sized> DenseIndex for Slots<K> {
         }
     }
 
-    #[inline(always)]
+    #[cold]
+    #[inline(never)]
     unsafe fn settle(&mut self, marks: &mut LaneOf<u32>, at: u32) {
         // SAFETY: `at` is below `free_end`, marks below `total` are initialised slot numbers. The free ones keep their
         // order: a retired slot moves past all of them.

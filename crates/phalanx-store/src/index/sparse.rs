@@ -6,15 +6,15 @@
 //! `i / 4096`, from a branch of 512 pages. Pages and branches exist while an entry of theirs is occupied. An entry below
 //! `window_len` is never in a page.
 //!
-//! The window grows to a new index while at least a quarter of it would be occupied (counting all keys, so that its size
-//! is bounded by theirs); otherwise the entry goes to a page. So a dense set pays 8 bytes an index and one comparison,
-//! and one key far away costs a page, a branch and at most 16 KiB of root.
+//! The window grows to a new index while it would be no larger than a page, or at least a quarter of it would be occupied
+//! (counting all keys, so that its size is bounded by theirs); otherwise the entry goes to a page. So a dense set pays 8
+//! bytes an index and one comparison, and one key far away costs a page, a branch and at most 16 KiB of root.
 //!
 //! A vacant entry has the word [`RETIRED`], which no key's generation equals.
 #![allow(unsafe_code)]
 
 use crate::generation::{DEAD, MAX_SLOTS, RETIRED};
-use crate::raw::{DenseIndex, LaneOf};
+use crate::raw::{Dense, DenseIndex, LaneOf, Rows};
 use crate::{AllocError, Key};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -70,7 +70,8 @@ pub struct Sparse<K> {
 }
 
 impl<K: Key> Sparse<K> {
-    pub(crate) const fn new() -> Sparse<K> {
+    /// An index of no keys, which allocates nothing.
+    pub const fn new() -> Sparse<K> {
         Sparse { window: LaneOf::new(), window_len: 0, root: Vec::new(), branches: 0, pages: 0, keys: PhantomData }
     }
 
@@ -94,6 +95,14 @@ impl<K: Key> Sparse<K> {
         }
     }
 
+    /// The key that is known for an index, if there is one.
+    #[inline]
+    pub fn occupant(&self, index: u32) -> Option<K> {
+        let entry = self.entry(index);
+        // SAFETY: the word of an occupied entry is the generation of its key.
+        (!entry.is_vacant()).then(|| unsafe { K::from_parts(index, entry.word) })
+    }
+
     /// The place of an index that [`try_prepare`](Sparse::try_prepare) has made.
     ///
     /// # Panics
@@ -115,16 +124,16 @@ impl<K: Key> Sparse<K> {
     /// [linked](Sparse::link) next.
     #[inline(always)]
     pub(crate) fn try_prepare(&mut self, index: u32, live: u32) -> Result<(), AllocError> {
-        if index < self.window_len { Ok(()) } else { self.try_prepare_slow(index, live) }
+        if index < self.window_len { Ok(()) } else { self.try_prepare_slow(index, live, u32::MAX) }
     }
 
     #[cold]
-    fn try_prepare_slow(&mut self, index: u32, live: u32) -> Result<(), AllocError> {
+    fn try_prepare_slow(&mut self, index: u32, live: u32, most: u32) -> Result<(), AllocError> {
         let len = index + 1;
-        if (u64::from(live) + 1) * 4 >= u64::from(len) {
+        if len <= PAGE as u32 || (u64::from(live) + 1) * 4 >= u64::from(len) {
             self.window.try_grow(len)?;
-            // All the room is used at once, so that the next keys find their places.
-            let len = crate::generation::at_most_countable(self.window.capacity());
+            // All the room is used at once, so that the next keys find their places; as far as it is wanted.
+            let len = crate::generation::at_most_countable(self.window.capacity()).min(most.max(len));
             for i in self.window_len..len {
                 // SAFETY: there is room for `len` entries.
                 unsafe { self.window.at(i).write(VACANT) };
@@ -201,6 +210,7 @@ impl<K: Key> Sparse<K> {
     }
 
     /// Takes an occupied entry out of its page, and the page and the branch with it when nothing is left in them.
+    #[inline(never)]
     fn vacate(&mut self, index: u32) {
         let (at_root, page, at) = split(index);
         let Some(branch) = &mut self.root[at_root] else { return };
@@ -250,7 +260,10 @@ impl<K: Key> Sparse<K> {
         let mut live = 0;
         let mut adopt = |index: u32, entry: Entry| {
             if !entry.is_vacant() {
-                new.try_prepare(index, live)?;
+                // Only as much of the window as the rule asks for.
+                if index >= new.window_len {
+                    new.try_prepare_slow(index, live, 0)?;
+                }
                 // SAFETY: the word of an occupied entry is the generation of its key.
                 new.link(unsafe { K::from_parts(index, entry.word) }, entry.position);
                 live += 1;
@@ -272,6 +285,53 @@ impl<K: Key> Sparse<K> {
         // SAFETY: entries at and above `window_len` are not in use.
         unsafe { new.window.try_resize(new.window_len)? };
         Ok(new)
+    }
+}
+
+impl<K: Key> Default for Sparse<K> {
+    fn default() -> Self {
+        Sparse::new()
+    }
+}
+
+/// What a dense container of keys from elsewhere can do, typed or erased.
+impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
+    /// Takes the position after the last for a key, and returns it: the caller writes the row there.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had; nothing changed.
+    ///
+    /// # Safety
+    ///
+    /// The key's index [has no occupant](Sparse::occupant), and the row is written before anything else happens.
+    #[inline(always)]
+    pub unsafe fn try_admit(&mut self, key: K) -> Result<u32, AllocError> {
+        if self.len == self.marks.capacity() || self.len == self.rows.capacity() {
+            self.try_grow_by_one()?;
+        }
+        self.index.try_prepare(key.index(), self.live())?;
+        self.index.link(key, self.len);
+        // SAFETY: there is room in rows and marks; the key was made known at this position; the row is the caller's.
+        Ok(unsafe { self.push(key) })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn try_grow_by_one(&mut self) -> Result<(), AllocError> {
+        self.try_reserve(1)
+    }
+
+    /// Hands the row at a position over to another key of the same index, and ends the key that had it.
+    ///
+    /// # Safety
+    ///
+    /// The position is in use and no hole, and its key has the index of this one.
+    #[inline(always)]
+    pub unsafe fn take_over(&mut self, position: u32, key: K) {
+        self.index.rename(key);
+        // SAFETY: the position is in use, so within the marks.
+        unsafe { self.marks.at(position).write(key) };
     }
 }
 

@@ -141,6 +141,34 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         &self.rows
     }
 
+    /// The rows, for writing and dropping.
+    ///
+    /// # Safety
+    ///
+    /// They stay the rows of this container: their memory is not given away, positions in use that are no holes stay
+    /// initialised, and no others become so.
+    #[inline(always)]
+    pub unsafe fn rows_mut(&mut self) -> &mut R {
+        &mut self.rows
+    }
+
+    /// The index.
+    #[inline(always)]
+    pub fn index(&self) -> &X {
+        &self.index
+    }
+
+    /// The index, for making keys known to it.
+    ///
+    /// # Safety
+    ///
+    /// It stays the index of this container: what it knows of marks in use is not changed, and a key that is made known
+    /// gets its position by [`push`](Dense::push) next.
+    #[inline(always)]
+    pub unsafe fn index_mut(&mut self) -> &mut X {
+        &mut self.index
+    }
+
     /// Makes room for `additional` more rows.
     ///
     /// # Errors
@@ -149,6 +177,7 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
     pub fn try_reserve(&mut self, additional: u32) -> Result<(), AllocError> {
         let needed = self.len.checked_add(additional).filter(|n| *n <= X::MAX);
         let needed = needed.ok_or(AllocError::CapacityOverflow)?;
+        self.rows.countable(needed)?;
         self.marks.try_grow(needed)?;
         self.rows.try_grow(needed)
     }
@@ -287,10 +316,14 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         }
         self.low = self.low.min(position);
         self.holes += 1;
-        self.trim();
+        if position + 1 == self.len {
+            self.trim();
+        }
     }
 
     /// Gives up the holes at the end.
+    #[cold]
+    #[inline(never)]
     fn trim(&mut self) {
         // SAFETY: positions below `len` are in use; `len` is lowered past each hole before the index is told, and holes
         // are told about from the highest down.

@@ -5,7 +5,8 @@
 //! - `ptr` is aligned to `align`. With `size * cap > 0` it is the start of a block that this lane alone owns, allocated
 //!   with exactly [`Lane::layout`] of `cap`; otherwise it dangles and nothing is allocated.
 //! - A lane of zero-sized rows has the capacity `u32::MAX` and never allocates.
-//! - `dirty`, when not null, is a block of exactly `dirty_words(cap)` initialised words that this lane owns.
+//! - `dirty`, when not null, is a block of exactly `dirty_words(cap)` initialised words that this lane owns. It is null
+//!   when the lane is not `tracked`, or has no room, or rows without a size.
 //! - A lane has no length and never drops rows: whoever keeps the length does.
 #![allow(unsafe_code)]
 
@@ -33,6 +34,7 @@ pub struct Lane {
     size: u32,
     align: u32,
     cap: u32,
+    tracked: bool,
     version: Version,
     dirty: *mut u64,
 }
@@ -61,6 +63,7 @@ impl Lane {
             size: row.size() as u32,
             align: row.align() as u32,
             cap: if row.size() == 0 { u32::MAX } else { 0 },
+            tracked: false,
             version: Version::new(0),
             dirty: ptr::null_mut(),
         }
@@ -95,6 +98,16 @@ impl Lane {
         Layout::from_size_align(bytes, self.align as usize).map_err(|_| AllocError::CapacityOverflow)
     }
 
+    /// Whether a block of `cap` rows can exist at all. To be asked of all lanes that grow together before the first one
+    /// does.
+    ///
+    /// # Errors
+    ///
+    /// If it would have more bytes than can be counted.
+    pub fn countable(&self, cap: u32) -> Result<(), AllocError> {
+        self.layout(cap).map(drop)
+    }
+
     /// Gives the lane room for exactly `cap` rows. Zero-sized rows have room for all, and nothing happens.
     ///
     /// # Errors
@@ -110,10 +123,7 @@ impl Lane {
             return Ok(());
         }
         let (old, new) = (self.layout(self.cap)?, self.layout(cap)?);
-        let dirty = match self.dirty.is_null() {
-            true => ptr::null_mut(),
-            false => self.resized_dirty(cap)?,
-        };
+        let dirty = if self.tracked { self.resized_dirty(cap)? } else { ptr::null_mut() };
         let block = if new.size() == 0 {
             // SAFETY: `size > 0` and `cap != 0` (it differs from the new capacity, 0), so there is a block of
             // `layout(cap)`, by the type's invariant.
@@ -164,19 +174,21 @@ impl Lane {
         self.version.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Starts to remember which chunks are marked; all are, to begin with. Zero-sized rows need no memory of it.
+    /// Starts to remember which chunks are marked; all are, to begin with. Zero-sized rows need no memory of it. A lane
+    /// stays tracked while it has no room.
     ///
     /// # Errors
     ///
     /// If memory for the bitmap cannot be had; nothing is tracked then.
     pub fn try_track(&mut self) -> Result<(), AllocError> {
-        if self.size == 0 || self.cap == 0 || !self.dirty.is_null() {
+        if self.size == 0 || self.tracked {
             return Ok(());
         }
-        self.dirty = new_dirty(self.cap)?;
-        for word in self.dirty_mut() {
-            *word = u64::MAX;
+        if self.cap > 0 {
+            self.dirty = new_dirty(self.cap)?;
+            self.dirty_mut().fill(u64::MAX);
         }
+        self.tracked = true;
         Ok(())
     }
 
@@ -184,7 +196,7 @@ impl Lane {
     pub fn untrack(&mut self) {
         // SAFETY: a bitmap belongs to the present capacity, by the type's invariant.
         unsafe { free_dirty(self.dirty, self.cap) };
-        self.dirty = ptr::null_mut();
+        (self.dirty, self.tracked) = (ptr::null_mut(), false);
     }
 
     /// Remembers, if the lane is tracked, that this row was written. One test otherwise.
@@ -210,16 +222,21 @@ impl Lane {
         unsafe { core::slice::from_raw_parts_mut(self.dirty, dirty_words(self.cap)) }
     }
 
-    /// A bitmap for `cap` rows with the bits of the present one; rows that are new to it are marked.
+    /// A bitmap for `cap` rows with the bits of the present one; chunks that have rows new to it are marked.
     fn resized_dirty(&mut self, cap: u32) -> Result<*mut u64, AllocError> {
         if cap == 0 {
             return Ok(ptr::null_mut());
         }
+        let known = if cap > self.cap { (self.cap / Lane::CHUNK) as usize } else { usize::MAX };
         let new = new_dirty(cap)?;
         let old = self.dirty_mut();
         for i in 0..dirty_words(cap) {
+            let fresh = match known.saturating_sub(i * 64) {
+                kept @ 0..64 => u64::MAX << kept,
+                _ => 0,
+            };
             // SAFETY: below the number of words of the new bitmap.
-            unsafe { *new.add(i) = old.get(i).copied().unwrap_or(u64::MAX) };
+            unsafe { *new.add(i) = old.get(i).copied().unwrap_or(0) | fresh };
         }
         Ok(new)
     }
@@ -326,6 +343,15 @@ impl<T> LaneOf<T> {
     /// read as `T` then.
     pub const unsafe fn erased(&mut self) -> &mut Lane {
         &mut self.lane
+    }
+
+    /// See [`Lane::countable`].
+    ///
+    /// # Errors
+    ///
+    /// If the block would have more bytes than can be counted.
+    pub fn countable(&self, cap: u32) -> Result<(), AllocError> {
+        self.lane.countable(cap)
     }
 
     /// See [`Lane::try_grow`].

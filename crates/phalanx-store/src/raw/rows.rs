@@ -22,6 +22,16 @@ pub unsafe trait Rows {
     /// Bytes held from the allocator.
     fn bytes(&self) -> usize;
 
+    /// Whether memory for `needed` rows could exist at all; asked before anything grows.
+    ///
+    /// # Errors
+    ///
+    /// If a lane would have more bytes than can be counted.
+    fn countable(&self, needed: u32) -> Result<(), AllocError> {
+        let _ = needed;
+        Ok(())
+    }
+
     /// Makes room for at least `needed` rows, at least doubling what there was.
     ///
     /// # Errors
@@ -78,6 +88,10 @@ unsafe impl<T> Rows for LaneOf<T> {
 
     fn bytes(&self) -> usize {
         LaneOf::bytes(self)
+    }
+
+    fn countable(&self, needed: u32) -> Result<(), AllocError> {
+        LaneOf::countable(self, needed)
     }
 
     #[inline]

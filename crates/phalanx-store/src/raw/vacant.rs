@@ -86,12 +86,13 @@ impl Vacant {
         self.retired += 1;
     }
 
-    /// Notes that a slot has become vacant and is not retired.
+    /// Notes that a slot has become vacant and is not retired. Needed for the first of a word only, unless slots are
+    /// retired.
     ///
     /// # Safety
     ///
     /// Its word is covered.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) unsafe fn note(&mut self, slot: u32) {
         let word = slot / 64;
         debug_assert!(word < self.words);

@@ -42,7 +42,10 @@ impl<'a, S: KeyedStore> Entry<'a, S> {
 
     /// The value, after inserting `default` if there was none.
     pub fn or_insert(self, default: S::Value) -> &'a mut S::Value {
-        self.or_insert_with(|| default)
+        match self {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(default),
+        }
     }
 
     /// The value, after inserting what `make` returns if there was none. If `make` panics, nothing happened.

@@ -3,7 +3,7 @@
 
 use super::slotted::{Vacancy, sealed};
 use super::sparse_set::admits;
-use super::traits::{KeyedStore, Rejected, StaleKey};
+use super::traits::{KeyedStore, Rejected, Rejection, StaleKey};
 use super::{Entry, SlottedStore};
 use crate::error::infallible;
 use crate::generation::{RETIRED, is_dead};
@@ -51,7 +51,7 @@ impl<K: Key> sealed::Sealed for Keyed<K> {
     }
 
     #[inline(always)]
-    unsafe fn note(&mut self, _: u32, _: u32) {}
+    unsafe fn note(&mut self, _: u32, _: u32, _: u64) {}
 
     fn try_reserve(&mut self, _: u32) -> Result<(), AllocError> {
         Ok(())
@@ -93,9 +93,10 @@ impl<K: Key, T> LinearStore<K, T> {
     #[inline]
     #[track_caller]
     pub fn insert(&mut self, key: K, value: T) -> Option<T> {
-        match self.try_insert(key, value) {
-            Ok(old) => old,
-            Err(rejected) => rejected.reason.raise(),
+        match self.try_place(key) {
+            // SAFETY: this is the key's place, and nothing has happened since.
+            Ok(place) => unsafe { self.fill(place, key, value) },
+            Err(reason) => reason.raise(),
         }
     }
 
@@ -106,27 +107,50 @@ impl<K: Key, T> LinearStore<K, T> {
     /// If the key is stale, or memory cannot be had; nothing changed.
     #[inline]
     pub fn try_insert(&mut self, key: K, value: T) -> Result<Option<T>, Rejected<T>> {
+        match self.try_place(key) {
+            // SAFETY: this is the key's place, and nothing has happened since.
+            Ok(place) => Ok(unsafe { self.fill(place, key, value) }),
+            Err(reason) => Err(Rejected { value, reason }),
+        }
+    }
+
+    /// Whether the key's slot, which is made to exist, is occupied by a value that the key may displace. The value itself
+    /// is left out, so that a large one is not carried through results.
+    #[inline(always)]
+    fn try_place(&mut self, key: K) -> Result<bool, Rejection> {
         let slot = key.index();
-        if slot >= self.slots
-            && let Err(error) = self.try_grow(slot + 1)
-        {
-            return Err(Rejected { value, reason: error.into() });
+        if slot >= self.slots {
+            self.try_grow(slot + 1)?;
         }
         // SAFETY: the slot exists, so its word is initialised.
         let word = unsafe { *self.words.at(slot) };
         if is_dead(word) {
-            // SAFETY: the slot exists and is vacant, and this vacancy remembers nothing.
-            unsafe { self.occupy(slot, 1 << (slot % 64), key.generation(), value) };
-            return Ok(None);
+            return Ok(false);
         }
-        if let Err(stale) = admits(key, word) {
-            return Err(Rejected { value, reason: stale.into() });
-        }
-        // SAFETY: the slot is occupied: its word may be changed to another generation, and its value is initialised.
+        admits(key, word)?;
+        Ok(true)
+    }
+
+    /// Gives the key its value, and returns the one that it displaces.
+    ///
+    /// # Safety
+    ///
+    /// [`try_place`](LinearStore::try_place) has said for this key whether its slot is occupied, and nothing has happened
+    /// since.
+    #[inline(always)]
+    unsafe fn fill(&mut self, occupied: bool, key: K, value: T) -> Option<T> {
+        let slot = key.index();
+        // SAFETY: the slot exists. If it is occupied, its word may be changed to another generation, and its value is
+        // initialised; otherwise it is vacant.
         unsafe {
-            self.words.at(slot).write(key.generation());
-            Ok(Some(mem::replace(&mut *self.values.at(slot), value)))
+            if occupied {
+                self.words.at(slot).write(key.generation());
+                return Some(mem::replace(&mut *self.values.at(slot), value));
+            }
+            self.values.at(slot).write(value);
+            self.occupy(slot, 1 << (slot % 64), key.generation());
         }
+        None
     }
 
     /// The entry of a key, occupied or vacant.

@@ -209,6 +209,7 @@ impl<T, K: ?Sized> PackedStore<T, K> {
     fn try_grow(&mut self, additional: u32) -> Result<(), AllocError> {
         let core = &mut self.core;
         let needed = core.len.checked_add(additional).ok_or(AllocError::CapacityOverflow)?;
+        core.rows.countable(needed)?;
         core.index.try_reserve(&mut core.marks, core.len, additional)?;
         core.rows.try_grow(needed)
     }

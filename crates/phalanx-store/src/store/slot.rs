@@ -58,13 +58,14 @@ impl<K: ?Sized> sealed::Sealed for Minted<K> {
     }
 
     #[inline(always)]
-    unsafe fn note(&mut self, slot: u32, word: u32) {
+    unsafe fn note(&mut self, slot: u32, word: u32, before: u64) {
         if word == RETIRED {
             self.vacant.retire();
-        } else {
+        } else if before == u64::MAX || self.vacant.retired() > 0 {
             // SAFETY: the slot exists, so it is covered.
             unsafe { self.vacant.note(slot) };
         }
+        // Otherwise another slot of the same word was vacant and not retired: the word is known.
     }
 
     fn try_reserve(&mut self, slots: u32) -> Result<(), AllocError> {
@@ -189,8 +190,11 @@ impl<T, K: ?Sized> SlotStore<T, K> {
             unsafe {
                 store.words.at(slot).write(word | DEAD);
                 match value {
-                    Some(value) => store.occupy(slot, 1 << (slot % 64), word, value),
-                    None => sealed::Sealed::note(&mut store.vacancy, slot, word),
+                    Some(value) => {
+                        store.values.at(slot).write(value);
+                        store.occupy(slot, 1 << (slot % 64), word);
+                    }
+                    None => sealed::Sealed::note(&mut store.vacancy, slot, word, u64::MAX),
                 }
             }
         }
@@ -218,7 +222,8 @@ impl<T, K: ?Sized> SlotStore<T, K> {
         unsafe {
             let (slot, bit) = self.vacancy.vacant.lowest(&self.bits, &self.words);
             let generation = generation::generation(*self.words.at(slot));
-            self.occupy(slot, bit, generation, value);
+            self.values.at(slot).write(value);
+            self.occupy(slot, bit, generation);
             Handle::new(slot, generation)
         }
     }

@@ -38,12 +38,12 @@ pub(crate) mod sealed {
         const UNUSED: u32;
         /// The word of a slot after the occupant of `generation` has left.
         fn vacated(generation: u32) -> u32;
-        /// Notes that a slot was vacated and now has this word.
+        /// Notes that a slot was vacated and now has this word; `before` are the presence bits around it as they were.
         ///
         /// # Safety
         ///
         /// The slot exists.
-        unsafe fn note(&mut self, slot: u32, word: u32);
+        unsafe fn note(&mut self, slot: u32, word: u32, before: u64);
         /// Makes room for so many slots.
         fn try_reserve(&mut self, slots: u32) -> Result<(), AllocError>;
         /// Covers so many slots, more or fewer than before, all of which may be vacant.
@@ -160,11 +160,11 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
     #[inline]
     pub fn remove(&mut self, key: V::Key) -> Option<T> {
         let slot = self.find(key)?;
-        // SAFETY: the slot is occupied; its value is read once, and the slot is vacant then.
+        // SAFETY: the slot is occupied; it is made vacant, and then nobody owns its value but the caller. (Read last, the
+        // value goes straight to where it is wanted.)
         unsafe {
-            let value = self.values.at(slot).read();
             self.vacate(slot);
-            Some(value)
+            Some(self.values.at(slot).read())
         }
     }
 
@@ -179,22 +179,23 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         unsafe {
             let word = V::vacated(*self.words.at(slot));
             self.words.at(slot).write(word);
-            *self.bits.at(slot / 64) &= !(1 << (slot % 64));
+            let bits = self.bits.at(slot / 64);
+            let before = *bits;
+            *bits = before & !(1 << (slot % 64));
             self.live -= 1;
-            self.vacancy.note(slot, word);
+            self.vacancy.note(slot, word, before);
         }
     }
 
-    /// Makes a vacant slot occupied.
+    /// Makes a vacant slot, whose value was just written, occupied.
     ///
     /// # Safety
     ///
-    /// The slot exists and is vacant, and `bit` is its presence bit.
+    /// The slot exists and is vacant, `bit` is its presence bit, and its value is initialised.
     #[inline(always)]
-    pub(crate) unsafe fn occupy(&mut self, slot: u32, bit: u64, generation: u32, value: T) {
-        // SAFETY: a slot that exists has a word, a bit and room for a value.
+    pub(crate) unsafe fn occupy(&mut self, slot: u32, bit: u64, generation: u32) {
+        // SAFETY: a slot that exists has a word and a bit.
         unsafe {
-            self.values.at(slot).write(value);
             self.words.at(slot).write(generation);
             *self.bits.at(slot / 64) |= bit;
         }
@@ -211,6 +212,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         if !generation::countable(slots) {
             return Err(AllocError::CapacityOverflow);
         }
+        self.values.countable(slots)?;
         self.words.try_grow(slots)?;
         self.values.try_grow(self.words.capacity())?;
         let slots = generation::at_most_countable(self.words.capacity().min(self.values.capacity()));
@@ -370,14 +372,17 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
                 let word = *self.words.at(slot) | generation::DEAD;
                 copy.words.at(slot).write(word);
                 if word == generation::RETIRED && V::UNUSED != generation::RETIRED {
-                    copy.vacancy.note(slot, word);
+                    copy.vacancy.note(slot, word, u64::MAX);
                 }
             }
         }
         let mut from = 0;
         while let Some(slot) = self.occupied_from(from) {
             // SAFETY: occupied there; it exists and is vacant here.
-            unsafe { copy.occupy(slot, 1 << (slot % 64), *self.words.at(slot), (*self.values.at(slot)).clone()) };
+            unsafe {
+                copy.values.at(slot).write((*self.values.at(slot)).clone());
+                copy.occupy(slot, 1 << (slot % 64), *self.words.at(slot));
+            }
             from = slot + 1;
         }
         Ok(copy)

@@ -1,7 +1,7 @@
 //! [`SparseSet`]: dense values for keys that were made elsewhere.
 #![allow(unsafe_code)]
 
-use super::traits::{KeyedStore, Rejected, StaleKey, believed};
+use super::traits::{KeyedStore, Rejected, Rejection, StaleKey, believed};
 use super::{DenseStore, Entry};
 use crate::error::infallible;
 use crate::index::Sparse;
@@ -52,9 +52,10 @@ impl<K: Key, T> SparseSet<K, T> {
     #[inline]
     #[track_caller]
     pub fn insert(&mut self, key: K, value: T) -> Option<T> {
-        match self.try_insert(key, value) {
-            Ok(old) => old,
-            Err(rejected) => rejected.reason.raise(),
+        match self.try_place(key) {
+            // SAFETY: this is the key's place, and nothing has happened since.
+            Ok(place) => unsafe { self.fill(place, key, value) },
+            Err(reason) => reason.raise(),
         }
     }
 
@@ -65,45 +66,46 @@ impl<K: Key, T> SparseSet<K, T> {
     /// If the key is stale, or memory cannot be had; nothing changed.
     #[inline]
     pub fn try_insert(&mut self, key: K, value: T) -> Result<Option<T>, Rejected<T>> {
-        let core = &mut self.core;
-        let entry = core.index.entry(key.index());
-        if entry.is_vacant() {
-            if let Err(error) = Self::try_prepare(core, key) {
-                return Err(Rejected { value, reason: error.into() });
-            }
-            // SAFETY: there is room in rows and marks, and the index has a place for the key, which is vacant and is
-            // occupied here; the row is written at once.
-            unsafe {
-                core.index.link(key, core.len);
-                let at = core.push(key);
-                core.rows.at(at).write(value);
-            }
-            return Ok(None);
+        match self.try_place(key) {
+            // SAFETY: this is the key's place, and nothing has happened since.
+            Ok(place) => Ok(unsafe { self.fill(place, key, value) }),
+            Err(reason) => Err(Rejected { value, reason }),
         }
-        if let Err(stale) = admits(key, entry.word) {
-            return Err(Rejected { value, reason: stale.into() });
-        }
-        if entry.word != key.generation() {
-            core.index.rename(key);
-            // SAFETY: an occupied entry's position is in use.
-            unsafe { core.marks.at(entry.position).write(key) };
-        }
-        // SAFETY: an occupied entry's position is in use and no hole.
-        Ok(Some(mem::replace(unsafe { &mut *core.rows.at(entry.position) }, value)))
     }
 
+    /// The position for a key's value, and whether the value of one that it displaces is there; if not, its row must be
+    /// written next. The value itself is left out, so that a large one is not carried through results.
     #[inline(always)]
-    fn try_prepare(core: &mut crate::raw::Dense<Sparse<K>, crate::raw::LaneOf<T>>, key: K) -> Result<(), AllocError> {
-        if core.len == core.marks.capacity() || core.len == core.rows.capacity() {
-            Self::try_grow(core)?;
+    fn try_place(&mut self, key: K) -> Result<(u32, bool), Rejection> {
+        let entry = self.core.index.entry(key.index());
+        if entry.is_vacant() {
+            // SAFETY: the entry is vacant; whoever calls this writes the row next.
+            return Ok((unsafe { self.core.try_admit(key)? }, false));
         }
-        core.index.try_prepare(key.index(), core.live())
+        admits(key, entry.word)?;
+        Ok((entry.position, true))
     }
 
-    #[cold]
-    #[inline(never)]
-    fn try_grow(core: &mut crate::raw::Dense<Sparse<K>, crate::raw::LaneOf<T>>) -> Result<(), AllocError> {
-        core.try_reserve(1)
+    /// Gives the key its value, and returns the one that it displaces.
+    ///
+    /// # Safety
+    ///
+    /// The place was returned by [`try_place`](SparseSet::try_place) for this key, and nothing has happened since.
+    #[inline(always)]
+    unsafe fn fill(&mut self, (position, occupied): (u32, bool), key: K, value: T) -> Option<T> {
+        let core = &mut self.core;
+        // SAFETY: the position is in use. If it is occupied, it is no hole and its key has this index; otherwise nothing
+        // lives there yet.
+        unsafe {
+            if !occupied {
+                core.rows.at(position).write(value);
+                return None;
+            }
+            if core.index.entry(key.index()).word != key.generation() {
+                core.take_over(position, key);
+            }
+            Some(mem::replace(&mut *core.rows.at(position), value))
+        }
     }
 
     /// The entry of a key, occupied or vacant.
