@@ -252,14 +252,14 @@ impl Drop for Table {
             struct Rows<'a>(&'a Table, core::ops::Range<u32>);
             impl Drop for Rows<'_> {
                 fn drop(&mut self) {
-                    while let Some(row) = self.1.next() {
+                    for row in self.1.by_ref() {
                         // SAFETY: the table has given up its rows; each ends once.
                         unsafe { self.0.drop_row(row, &self.0.columns) };
                     }
                 }
             }
             let mut rows = Rows(self, 0..len);
-            while let Some(row) = rows.1.next() {
+            for row in rows.1.by_ref() {
                 // SAFETY: as above.
                 unsafe { self.drop_row(row, &self.columns) };
             }

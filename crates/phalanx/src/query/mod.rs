@@ -337,13 +337,13 @@ unsafe impl ReadOnlyQuery for Entity {}
 macro_rules! tuple_query {
     ($($name:ident)*) => {
         // SAFETY: touches what the members touch, all of which are named.
-        #[allow(unused_variables, non_snake_case, clippy::unused_unit)]
+        #[allow(unused_variables, unused_unsafe, non_snake_case, clippy::unused_unit)]
         unsafe impl<$($name: Query),*> Query for ($($name,)*) {
             type Item<'w> = ($($name::Item<'w>,)*);
             type Chunk<'w> = ($($name::Chunk<'w>,)*);
             type State = ($($name::State,)*);
             type Fetch = ($($name::Fetch,)*);
-        
+
             fn state(components: &Components) -> Self::State {
                 ($($name::state(components),)*)
             }

@@ -195,7 +195,7 @@ impl World {
 
 /// The runs of a query in the state that the world keeps for it, brought up to date.
 #[inline(always)]
-fn cached_runs<'w, Q: Query, F: Filter>(world: &'w mut World) -> &'w [Run<Q::Fetch>] {
+fn cached_runs<Q: Query, F: Filter>(world: &mut World) -> &[Run<Q::Fetch>] {
     // Out of the world while it is looked at. A panic (an aliasing query) leaves it without, and it is made anew.
     let mut cache = world.queries.take().unwrap_or_default();
     let state = cache.state::<Q, F>();
@@ -355,8 +355,7 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
         let world = self.world;
         let (ids, filter) = (Q::state(&world.components), F::state(&world.components));
         world.tables.iter().zip(0..).filter_map(move |(table, number)| {
-            let matches =
-                table.len > 0 && Q::matches(&ids, &table.signature) && F::passes(&filter, &table.signature);
+            let matches = table.len > 0 && Q::matches(&ids, &table.signature) && F::passes(&filter, &table.signature);
             // SAFETY: the ids are this world's, and the table matches.
             matches.then(|| Run { fetch: unsafe { Q::fetch(&ids, world, number) }, len: table.len })
         })

@@ -241,7 +241,9 @@ impl World {
                         unsafe { table.drop_row(row, &table.columns) };
                         continue;
                     }
-                    let (Some(table), Some((len, lens))) = (self.tables.next(), self.lens.split_first()) else { return };
+                    let (Some(table), Some((len, lens))) = (self.tables.next(), self.lens.split_first()) else {
+                        return;
+                    };
                     (self.lens, self.now) = (lens, Some((table, 0..*len)));
                 }
             }
