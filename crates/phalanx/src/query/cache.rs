@@ -13,8 +13,10 @@ pub(crate) struct QueryCache {
     states: HashMap<TypeId, usize, TypeIdHasher>,
     list: Vec<Box<dyn Any>>,
     /// The state that was used last under these bits of its type id.
-    direct: Option<Box<[(Option<TypeId>, usize); 64]>>,
+    direct: Option<Box<Direct>>,
 }
+
+type Direct = [(Option<TypeId>, usize); 64];
 
 impl QueryCache {
     /// The state of a query, made if there is none.

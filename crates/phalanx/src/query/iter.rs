@@ -67,10 +67,11 @@ impl<'w, Q: Query> Iterator for Iter<'w, '_, Q> {
                 acc = f(acc, unsafe { Q::row(fetch, row) });
             }
         }
-        for run in self.runs {
-            for row in 0..run.len as usize {
+        for &Run { fetch, len } in self.runs {
+            // The pointers are out of the run's memory before the loop: what is written there cannot be them.
+            for row in 0..len as usize {
                 // SAFETY: the row is in use, and comes once.
-                acc = f(acc, unsafe { Q::row(run.fetch, row) });
+                acc = f(acc, unsafe { Q::row(fetch, row) });
             }
         }
         acc
