@@ -20,6 +20,19 @@ use core::ptr::NonNull;
 use phalanx_store::raw::{Lane, LaneOf};
 use phalanx_store::{AllocError, Entity};
 
+/// A number that is different after every change of structure: a row came or went, a lane moved, a table or a component
+/// was added. Query states trust their pointers while it is the same, so everything that can move a lane asks for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Epoch(u64);
+
+impl Epoch {
+    /// Announces a change.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self) {
+        self.0 += 1;
+    }
+}
+
 /// The lanes of one component in a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
@@ -99,22 +112,24 @@ impl Table {
 
     /// Makes room for `additional` more rows.
     #[inline]
-    pub(crate) fn try_reserve(&mut self, additional: u32) -> Result<(), AllocError> {
-        if additional <= self.cap - self.len { Ok(()) } else { self.try_grow(additional) }
+    pub(crate) fn try_reserve(&mut self, additional: u32, epoch: &mut Epoch) -> Result<(), AllocError> {
+        if additional <= self.cap - self.len { Ok(()) } else { self.try_grow(additional, epoch) }
     }
 
     #[cold]
     #[inline(never)]
-    fn try_grow(&mut self, additional: u32) -> Result<(), AllocError> {
+    fn try_grow(&mut self, additional: u32, epoch: &mut Epoch) -> Result<(), AllocError> {
         let needed = self.len.checked_add(additional).ok_or(AllocError::CapacityOverflow)?;
         let first = (4096 / self.row_bytes).clamp(4, 64) as u32;
         let cap = self.cap.saturating_mul(2).max(needed).max(first);
-        self.try_resize(cap)
+        self.try_resize(cap, epoch)
     }
 
     /// Gives every lane room for `cap` rows, which are not fewer than those in use.
-    pub(crate) fn try_resize(&mut self, cap: u32) -> Result<(), AllocError> {
+    pub(crate) fn try_resize(&mut self, cap: u32, epoch: &mut Epoch) -> Result<(), AllocError> {
         debug_assert!(cap >= self.len);
+        // Also if it fails half-way: some lanes have moved then.
+        epoch.advance();
         self.cap = self.cap.min(cap);
         // SAFETY: no row at or above `cap` is in use. A lane that was resized before another failed has a capacity of its
         // own, which it knows.

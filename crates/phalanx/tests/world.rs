@@ -2,7 +2,10 @@
 
 use phalanx::layout::Soa as SoaLayout;
 use phalanx::{ChangeError, Component, ComponentError, Entity, Has, NoSuchEntity, With, Without, World};
-use phalanx_testkit::{Counted, Tally};
+use phalanx_testkit::{Allocator, Counted, Tally, for_every_failing_allocation};
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator::new();
 
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
 struct Position(f32);
@@ -149,4 +152,47 @@ fn a_state_used_with_another_world_finds_its_way() {
         assert_eq!(state.iter(&one).map(|p| p.0).sum::<f32>(), 1.0);
         assert_eq!(state.iter_mut(&mut two).map(|p| p.0).sum::<f32>(), 2.0);
     }
+}
+
+/// Replacing a value needs a row after the last, and that may move the lanes although no row came or went.
+#[test]
+fn a_replacement_that_moves_lanes_is_seen_by_queries() {
+    let mut world = World::new();
+    let first = world.spawn(Position(0.0));
+    let mut state = phalanx::query::QueryState::<&mut Position>::new();
+    for n in 1..200 {
+        world.spawn(Position(n as f32));
+        assert_eq!(state.iter_mut(&mut world).count(), n + 1);
+        world.insert(first, Position(n as f32)).unwrap();
+        let sum: f32 = state.iter_mut(&mut world).map(|p| p.0).sum();
+        assert_eq!(sum as usize, n * (n + 1) / 2 + n);
+        assert_eq!(world.query_mut::<&Position>().iter().count(), n + 1);
+    }
+    let mut spawner = world.spawner::<Position>();
+    spawner.reserve(10_000);
+    assert_eq!(state.iter_mut(&mut world).count(), 200);
+}
+
+#[test]
+fn a_spawn_without_memory_changes_nothing() {
+    let fill = || {
+        let mut world = World::new();
+        for n in 0..64 {
+            world.spawn((Position(n as f32), Enemy));
+        }
+        world
+    };
+    let points = for_every_failing_allocation(
+        fill,
+        |world| world.try_spawn((Position(9.0), Enemy)).map(drop),
+        |world, outcome| {
+            world.validate().unwrap();
+            assert_eq!(world.len(), 64 + usize::from(outcome.is_ok()));
+            for _ in 0..100 {
+                world.spawn((Position(1.0), Enemy));
+            }
+            world.validate().unwrap();
+        },
+    );
+    assert!(points > 0);
 }

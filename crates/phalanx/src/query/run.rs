@@ -4,6 +4,7 @@
 use super::iter::Run;
 use super::{Access, Chunks, Filter, Iter, Query, ReadOnlyQuery};
 use crate::error::ComponentError;
+use crate::table::Epoch;
 use crate::world::World;
 use core::fmt;
 use core::marker::PhantomData;
@@ -28,7 +29,7 @@ use phalanx_store::Entity;
 /// ```
 pub struct QueryState<Q: Query, F: Filter = ()> {
     /// The world and the epoch that the runs are of.
-    seen: Option<(u64, u64)>,
+    seen: Option<(u64, Epoch)>,
     /// Tables of that world that were looked at.
     tables_seen: usize,
     components_seen: usize,

@@ -2,7 +2,8 @@
 //!
 //! # Representation
 //!
-//! `entities` says who is alive; `locations[index]` says where, for every entity that is alive. Table 0 is that of
+//! `entities` says who is alive; `locations[index]` says where, for every entity that is alive; there is room for a location
+//! for every entity that the pool has room for. Table 0 is that of
 //! entities without components. `directory[component][table]` points at the component's first lane in that table (at
 //! nothing in particular for a component without data), or is null.
 //!
@@ -25,7 +26,7 @@ use crate::error::NoSuchEntity;
 use crate::plan::Plans;
 use crate::query::cache::QueryCache;
 use crate::signature::Signature;
-use crate::table::Table;
+use crate::table::{Epoch, Table};
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use phalanx_store::raw::{Lane, LaneOf};
@@ -59,7 +60,7 @@ pub(crate) struct Location {
 /// ```
 pub struct World {
     id: u64,
-    epoch: u64,
+    pub(crate) epoch: Epoch,
     pub(crate) entities: EntityPool,
     pub(crate) locations: LaneOf<Location>,
     pub(crate) components: Components,
@@ -83,7 +84,7 @@ impl World {
         static WORLDS: AtomicU64 = AtomicU64::new(0);
         let mut world = World {
             id: WORLDS.fetch_add(1, Ordering::Relaxed),
-            epoch: 0,
+            epoch: Epoch::default(),
             entities: EntityPool::new(),
             locations: LaneOf::new(),
             components: Components::new(),
@@ -105,14 +106,14 @@ impl World {
 
     /// A number that is different after every change of structure.
     #[inline(always)]
-    pub(crate) fn epoch(&self) -> u64 {
+    pub(crate) fn epoch(&self) -> Epoch {
         self.epoch
     }
 
     /// Announces a change of structure: a row came or went, a lane moved, a table or a component was added.
     #[inline(always)]
     pub(crate) fn restructured(&mut self) {
-        self.epoch += 1;
+        self.epoch.advance();
     }
 
     /// How many entities are alive.
@@ -201,6 +202,9 @@ impl World {
     /// A sentence that says what does not hold. It never does for a world that was used by safe code alone.
     pub fn validate(&self) -> Result<(), &'static str> {
         self.entities.validate()?;
+        if (self.locations.capacity() as usize) < self.entities.capacity() {
+            return Err("room for more entities than locations");
+        }
         let mut rows = 0;
         for (number, table) in self.tables.iter().enumerate() {
             table.validate()?;

@@ -84,14 +84,19 @@ impl World {
     pub(crate) fn reserve_rows(&mut self, plan: usize, count: u32) -> Result<(), AllocError> {
         self.flush()?;
         self.reserve_entities(count)?;
-        self.tables[self.plans.get(plan).table as usize].try_reserve(count)
+        self.tables[self.plans.get(plan).table as usize].try_reserve(count, &mut self.epoch)
     }
 
     /// Makes room for so many more entities, and for their locations.
     pub(crate) fn reserve_entities(&mut self, count: u32) -> Result<(), AllocError> {
         self.entities.try_reserve(count as usize)?;
-        let slots = u32::try_from(self.entities.capacity()).map_err(|_| AllocError::CapacityOverflow)?;
-        self.locations.try_grow(slots)
+        let slots = u32::try_from(self.entities.capacity()).map_err(|_| AllocError::CapacityOverflow);
+        let located = slots.and_then(|slots| self.locations.try_grow(slots));
+        if located.is_err() {
+            // There is a location for every entity that the pool has room for: it must not have more room.
+            self.entities.shrink_to_fit();
+        }
+        located
     }
 
     /// Gives reserved entities a row in the table of those without components.
@@ -105,7 +110,7 @@ impl World {
     fn flush_reserved(&mut self) -> Result<(), AllocError> {
         let count = u32::try_from(self.entities.reserved_count()).map_err(|_| AllocError::CapacityOverflow)?;
         self.reserve_entities(0)?;
-        self.tables[0].try_reserve(count)?;
+        self.tables[0].try_reserve(count, &mut self.epoch)?;
         let (table, locations) = (&mut self.tables[0], &self.locations);
         for entity in self.entities.try_flush()? {
             // SAFETY: there is room for so many rows and locations.
