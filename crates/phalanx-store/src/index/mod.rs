@@ -4,4 +4,4 @@ mod slots;
 mod sparse;
 
 pub use slots::Slots;
-pub use sparse::Sparse;
+pub use sparse::{Mark, Sparse};

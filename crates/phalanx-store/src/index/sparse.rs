@@ -59,6 +59,14 @@ fn split(index: u32) -> (usize, usize, usize) {
     (page / BRANCH, page % BRANCH, index as usize % PAGE)
 }
 
+/// What a dense container stores of a key: the key, or a hole that was one.
+///
+/// Not the key itself, and not to be read as one outside: a hole has the dead bit, and as a key it would be found in
+/// dead slots.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct Mark<K>(pub(crate) K);
+
 /// The index of a [`SparseSet`](crate::SparseSet).
 pub struct Sparse<K> {
     window: LaneOf<Entry>,
@@ -313,7 +321,7 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
         self.index.try_prepare(key.index(), self.live())?;
         self.index.link(key, self.len);
         // SAFETY: there is room in rows and marks; the key was made known at this position; the row is the caller's.
-        Ok(unsafe { self.push(key) })
+        Ok(unsafe { self.push(Mark(key)) })
     }
 
     #[cold]
@@ -331,7 +339,7 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
     pub unsafe fn take_over(&mut self, position: u32, key: K) {
         self.index.rename(key);
         // SAFETY: the position is in use, so within the marks.
-        unsafe { self.marks.at(position).write(key) };
+        unsafe { self.marks.at(position).write(Mark(key)) };
     }
 }
 
@@ -354,7 +362,7 @@ fn try_boxed<T>(init: impl FnOnce(*mut T)) -> Result<Box<T>, AllocError> {
 // that is occupied; there it is what `link` or `relocate` stored last.
 unsafe impl<K: Key> DenseIndex for Sparse<K> {
     type Key = K;
-    type Mark = K;
+    type Mark = Mark<K>;
     const MAX: u32 = MAX_SLOTS;
 
     #[inline(always)]
@@ -364,32 +372,32 @@ unsafe impl<K: Key> DenseIndex for Sparse<K> {
     }
 
     #[inline(always)]
-    fn mark(key: K) -> K {
-        key
+    fn mark(key: K) -> Mark<K> {
+        Mark(key)
     }
 
     #[inline(always)]
-    unsafe fn key(&self, mark: K) -> K {
-        mark
+    unsafe fn key(&self, mark: Mark<K>) -> K {
+        mark.0
     }
 
     #[inline(always)]
-    unsafe fn relocate(&mut self, mark: K, position: u32) {
-        self.place(mark.index()).position = position;
+    unsafe fn relocate(&mut self, Mark(key): Mark<K>, position: u32) {
+        self.place(key.index()).position = position;
     }
 
     #[inline(always)]
-    unsafe fn release(&mut self, mark: K) -> bool {
-        if mark.index() < self.window_len {
-            *self.place(mark.index()) = VACANT;
+    unsafe fn release(&mut self, Mark(key): Mark<K>) -> bool {
+        if key.index() < self.window_len {
+            *self.place(key.index()) = VACANT;
         } else {
-            self.vacate(mark.index());
+            self.vacate(key.index());
         }
         false
     }
 
     #[inline(always)]
-    unsafe fn settle(&mut self, _: &mut LaneOf<K>, _: u32) {}
+    unsafe fn settle(&mut self, _: &mut LaneOf<Mark<K>>, _: u32) {}
 
     fn bytes(&self) -> usize {
         self.window.bytes()
@@ -399,7 +407,7 @@ unsafe impl<K: Key> DenseIndex for Sparse<K> {
     }
 
     /// Checks the counts, and that nothing is in a page that belongs in the window.
-    unsafe fn validate(&self, _: &LaneOf<K>, _: u32, live: u32) -> Result<(), &'static str> {
+    unsafe fn validate(&self, _: &LaneOf<Mark<K>>, _: u32, live: u32) -> Result<(), &'static str> {
         let mut occupied = (0..self.window_len).filter(|i| !self.entry(*i).is_vacant()).count() as u32;
         let (mut branches, mut pages) = (0, 0);
         for (b, branch) in self.root.iter().enumerate() {
@@ -433,20 +441,20 @@ unsafe impl<K: Key> DenseIndex for Sparse<K> {
     }
 
     #[inline(always)]
-    fn hole(mark: K) -> K {
-        // SAFETY: a hole stays among the marks and is never looked up.
-        unsafe { K::from_parts(mark.index(), mark.generation() | DEAD) }
+    fn hole(Mark(key): Mark<K>) -> Mark<K> {
+        // SAFETY: nobody but an index can take a key out of a mark, and it never does of a hole.
+        Mark(unsafe { K::from_parts(key.index(), key.generation() | DEAD) })
     }
 
     #[inline(always)]
-    fn is_hole(mark: K) -> bool {
-        mark.generation() & DEAD != 0
+    fn is_hole(Mark(key): Mark<K>) -> bool {
+        key.generation() & DEAD != 0
     }
 
     #[inline(always)]
-    fn filled(mark: K) -> K {
+    fn filled(Mark(key): Mark<K>) -> Mark<K> {
         // SAFETY: the key that the hole was made of.
-        unsafe { K::from_parts(mark.index(), mark.generation() & !DEAD) }
+        Mark(unsafe { K::from_parts(key.index(), key.generation() & !DEAD) })
     }
 }
 

@@ -174,7 +174,9 @@ impl<K: Key, T> SparseSet<K, T> {
     #[inline]
     pub fn key_slice(&self) -> &[K] {
         assert!(self.core.holes() == 0, "no slice of all keys while there are holes: compact first");
-        self.core.marks()
+        let marks = self.core.marks();
+        // SAFETY: a mark is a key in another type, with the same layout; without holes it is one that may be looked up.
+        unsafe { core::slice::from_raw_parts(marks.as_ptr().cast::<K>(), marks.len()) }
     }
 }
 
