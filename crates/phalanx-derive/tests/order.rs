@@ -131,3 +131,16 @@ fn rows_are_borrowed_apart() {
     assert_eq!(soa.lanes().key, [2, 1, 2, 1]);
     assert_eq!(soa.slice(1..=2).iter().map(|row| *row.at).collect::<Vec<_>>(), [1, 2]);
 }
+
+/// A name that the expansion uses for itself.
+#[derive(Flat, Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+struct V {
+    x: f32,
+    y: f32,
+}
+
+#[test]
+fn a_flat_struct_may_have_any_name() {
+    assert_eq!(phalanx_store::soa::flat(&[V { x: 1.0, y: 2.0 }]), [1.0, 2.0]);
+}

@@ -81,3 +81,22 @@ fn a_promised_length_reserves_little() {
     assert_eq!(soa.lanes().n, [2, 1, 0]);
     assert!(soa.memory() <= 64 * 1024 + 64);
 }
+
+#[derive(Soa)]
+struct Nothing;
+
+impl<'de> serde::Deserialize<'de> for Nothing {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        u32::deserialize(deserializer).map(|_| Nothing)
+    }
+}
+
+#[test]
+fn rows_without_data_are_not_loaded_without_end() {
+    let load = |count| {
+        let input = serde::de::value::SeqAccessDeserializer::new(Boaster(count));
+        <Soa<Nothing> as serde::Deserialize>::deserialize(input)
+    };
+    assert_eq!(load(1000).unwrap().len(), 1000);
+    assert!(load(u32::MAX).unwrap_err().to_string().contains("more rows without data"));
+}

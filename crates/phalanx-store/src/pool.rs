@@ -447,7 +447,7 @@ impl EntityPool {
         words.filter(|(_, word)| !is_dead(**word)).map(|(index, word)| Entity::new(index as u32, *word))
     }
 
-    /// The slot that will be used next, if one is free.
+    /// The slot that will be used next, if one is free. What is reserved and not settled counts as free here.
     pub fn next_free(&self) -> Option<u32> {
         self.stack().last().copied()
     }

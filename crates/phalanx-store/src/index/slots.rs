@@ -311,6 +311,6 @@ unsafe impl<K: ?Sized> DenseIndex for Slots<K> {
 
 impl<K: ?Sized> fmt::Debug for Slots<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Slots({} used, {} free or retired)", self.free_end, self.total - self.free_end)
+        write!(f, "Slots({} used or free, {} retired)", self.free_end, self.total - self.free_end)
     }
 }

@@ -25,8 +25,12 @@ use core::ops::Range;
 ///
 /// # Safety
 ///
-/// `position` returns a position only if [`relocate`](DenseIndex::relocate) (or the index's own way of linking) last
-/// stored it for that key and the key was not [released](DenseIndex::release) since.
+/// - `position` returns a position only if [`relocate`](DenseIndex::relocate) (or the index's own way of linking) last
+///   stored it for that key and the key was not [released](DenseIndex::release) since.
+/// - [`mark`](DenseIndex::mark) and [`key`](DenseIndex::key) are inverse for keys that are alive, and
+///   [`filled`](DenseIndex::filled) undoes [`hole`](DenseIndex::hole).
+/// - [`is_hole`](DenseIndex::is_hole) is true of what `hole` made and of nothing else, always.
+/// - None of the methods panics when its conditions hold.
 pub unsafe trait DenseIndex {
     /// What users hold.
     type Key: Key;

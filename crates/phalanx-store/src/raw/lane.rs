@@ -113,7 +113,7 @@ impl Lane {
     /// # Errors
     ///
     /// If memory cannot be had; the lane is as it was. A request that is not larger than the present capacity fails
-    /// only if the allocator cannot shrink a block.
+    /// only if the allocator cannot shrink a block, or has no room for a tracked lane's new bitmap.
     ///
     /// # Safety
     ///

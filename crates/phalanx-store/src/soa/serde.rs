@@ -37,6 +37,9 @@ impl<'de, T: SoaRow + Deserialize<'de>> Deserialize<'de> for Soa<T> {
     }
 }
 
+/// Rows without a byte that are loaded at the most.
+const MOST_WITHOUT_BYTES: usize = 1 << 20;
+
 struct Rows<T>(PhantomData<T>);
 
 impl<'de, T: SoaRow + Deserialize<'de>> Visitor<'de> for Rows<T> {
@@ -51,6 +54,10 @@ impl<'de, T: SoaRow + Deserialize<'de>> Visitor<'de> for Rows<T> {
         let hint = rows.size_hint().unwrap_or(0).min(trusted);
         let mut soa = Soa::try_with_capacity(hint).map_err(A::Error::custom)?;
         while let Some(row) = rows.next_element()? {
+            // Rows without a byte cost no input either: a few bytes could declare practically endless ones.
+            if T::Shape::ROW == 0 && soa.len() >= MOST_WITHOUT_BYTES {
+                return Err(A::Error::custom("more rows without data than are believed"));
+            }
             soa.try_push(row).map_err(A::Error::custom)?;
         }
         Ok(soa)

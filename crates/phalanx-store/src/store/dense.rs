@@ -255,7 +255,7 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
     }
 
     /// Takes everything out, in order. What is not taken is dropped with the iterator; if the iterator is leaked, it
-    /// stays in the store.
+    /// stays in the store, behind holes.
     pub fn drain(&mut self) -> Drain<'_, Self> {
         Drain::new(self)
     }

@@ -64,7 +64,7 @@ pub(crate) mod sealed {
 /// Values at their slots, presence in a bitmask that is walked 64 slots at a time.
 ///
 /// This is [`SlotStore`](crate::SlotStore) and [`LinearStore`](crate::LinearStore), which differ in where the keys come
-/// from. Values never move, but when the container grows. Order is the order of slots.
+/// from. Values never move, but when the container grows or shrinks. Order is the order of slots.
 pub struct SlottedStore<V: Vacancy, T> {
     pub(crate) values: LaneOf<T>,
     pub(crate) words: LaneOf<u32>,
