@@ -1,7 +1,7 @@
 //! `derive(Flat)`: structs that are nothing but scalars of one type.
 
 use crate::attributes;
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Attribute, Data, DeriveInput, Error, Result};
 
@@ -23,8 +23,6 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let Some((first, others)) = types.split_first() else {
         return Err(Error::new(name.span(), "`derive(Flat)` is for structs with fields: this one has no scalars"));
     };
-    // A name that no type of the user's can have: the struct itself may be called anything.
-    let other = Ident::new("V", Span::mixed_site());
     Ok(quote! {
         // SAFETY: the layout is that of the fields, one after the other, and each is an array of `Scalar`, which the
         // constant below checks along with the absence of padding.
@@ -34,7 +32,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             type Scalar = <#first as #store::soa::Flat>::Scalar;
         }
         const _: () = {
-            const fn same<#other: #store::soa::Flat<Scalar = <#name as #store::soa::Flat>::Scalar>>() {}
+            // A name that the struct will not have: type parameters shadow it.
+            const fn same<__FieldOfAFlatStruct: #store::soa::Flat<Scalar = <#name as #store::soa::Flat>::Scalar>>() {}
             #(same::<#others>();)*
             assert!(
                 ::core::mem::size_of::<#name>() == ::core::mem::size_of::<#first>() #(+ ::core::mem::size_of::<#others>())*,
