@@ -5,6 +5,7 @@
 extern crate self as phalanx;
 
 mod bundle;
+mod commands;
 mod component;
 mod error;
 pub mod layout;
@@ -16,6 +17,7 @@ mod table;
 mod world;
 
 pub use bundle::Bundle;
+pub use commands::{CommandError, CommandQueue, Commands, QueueError, TakenKey};
 pub use component::{Component, ComponentId, ComponentInfo, Components};
 pub use error::{ChangeError, ComponentError, DuplicateComponent, NoSuchEntity};
 #[cfg(feature = "derive")]

@@ -19,6 +19,7 @@ mod structure;
 
 pub use access::{View, ViewMut};
 pub use spawn::Spawner;
+pub(crate) use spawn::raise;
 
 use crate::component::{Component, ComponentId, Components};
 use crate::error::NoSuchEntity;
