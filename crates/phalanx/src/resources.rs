@@ -60,6 +60,13 @@ impl Resources {
     }
 }
 
+fn unboxed<R: 'static>(value: Box<dyn Any + Send + Sync>) -> R {
+    match value.downcast() {
+        Ok(value) => *value,
+        Err(_) => unreachable!("a slot holds its type"),
+    }
+}
+
 fn missing<R>(in_scope: bool) -> NoSuchResource {
     NoSuchResource { resource: core::any::type_name::<R>(), in_scope }
 }
@@ -88,7 +95,7 @@ impl World {
     pub fn insert_resource<R: Send + Sync + 'static>(&mut self, resource: R) -> Option<R> {
         let value = Box::new(resource);
         let old = self.resources.place::<R>().value.replace(value)?;
-        Some(*old.downcast::<R>().expect("a slot holds its type"))
+        Some(unboxed(old))
     }
 
     /// A resource.
@@ -156,7 +163,7 @@ impl World {
     pub fn remove_resource<R: Send + Sync + 'static>(&mut self) -> Result<R, NoSuchResource> {
         let slot = self.resources.find_mut::<R>()?;
         match slot.value.take() {
-            Some(value) => Ok(*value.downcast::<R>().expect("a slot holds its type")),
+            Some(value) => Ok(unboxed(value)),
             None => Err(missing::<R>(slot.in_scope)),
         }
     }
@@ -210,7 +217,9 @@ impl World {
         let value = Some(slot.value.take().ok_or(missing::<R>(slot.in_scope))?);
         slot.in_scope = true;
         let mut out = Return::<R> { world: self, value, resource: core::marker::PhantomData };
-        let value = out.value.as_mut().and_then(|value| value.downcast_mut()).expect("a slot holds its type");
-        Ok(scope(out.world, value))
+        match out.value.as_mut().and_then(|value| value.downcast_mut()) {
+            Some(value) => Ok(scope(out.world, value)),
+            None => unreachable!("a slot holds its type"),
+        }
     }
 }

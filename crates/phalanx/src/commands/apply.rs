@@ -14,271 +14,13 @@
 //! - The payloads of skipped commands end with the stash, where they lie in the arena.
 #![allow(unsafe_code)]
 
-use super::buffer::{Arena, Kind, place_after};
+use super::buffer::Kind;
+use super::resolve::Step;
+use super::stash::{Ending, Stash};
 use super::{CommandError, Commands, Entry};
-use crate::component::{DropFn, TypeIdHasher};
-use crate::error::{ChangeError, NoSuchEntity};
-use crate::plan::Edge;
-use crate::table::{Column, Table, copy_row, row_ptr};
+use crate::error::ChangeError;
 use crate::world::{Location, World};
-use core::alloc::Layout;
 use phalanx_store::{AllocError, Entity};
-use std::collections::HashMap;
-
-/// What a command will do.
-#[derive(Clone, Copy, Debug)]
-enum Step {
-    /// It cannot be carried out.
-    Skip(ChangeError),
-    /// Makes an entity by a plan.
-    Make(usize),
-    /// Gives components.
-    Insert(*const Edge),
-    /// Takes components.
-    Remove(*const Edge),
-    /// There is nothing to take.
-    Nothing,
-    Despawn,
-}
-
-/// Where an entity would be.
-#[derive(Clone, Copy, Debug)]
-struct Whereabouts {
-    generation: u32,
-    /// `None` when it would have ended.
-    table: Option<u32>,
-}
-
-/// How many rows a table would have beyond those it has.
-#[derive(Clone, Copy, Debug, Default)]
-struct Need {
-    now: i64,
-    most: i64,
-    /// The command that needs the most.
-    position: usize,
-}
-
-/// What is needed only while commands are carried out. Kept for the next time.
-#[derive(Debug, Default)]
-pub(super) struct Scratch {
-    steps: Vec<Step>,
-    overlay: HashMap<u32, Whereabouts, TypeIdHasher>,
-    needs: Vec<Need>,
-    /// Entities to be made, and the first command that makes one.
-    slots: u32,
-    slots_position: usize,
-    stash: Stash,
-}
-
-// SAFETY: the edges of steps are pointers into a world that are read only while that world is being changed by `apply`;
-// in between they are leftovers that nobody follows.
-unsafe impl Send for Scratch {}
-// SAFETY: as above; behind a shared reference nothing is reached.
-unsafe impl Sync for Scratch {}
-
-/// Values that were displaced and have not ended yet.
-#[derive(Debug, Default)]
-struct Stash {
-    values: Vec<(DropFn, *mut u8)>,
-    arena: Arena,
-    /// Counted while resolving: values, bytes, the greatest alignment.
-    count: usize,
-    bytes: usize,
-    align: usize,
-}
-
-impl Stash {
-    fn expect(&mut self, layout: Option<Layout>) -> Result<(), AllocError> {
-        self.count += 1;
-        if let Some(layout) = layout {
-            self.bytes = place_after(self.bytes, layout)?.1;
-            self.align = self.align.max(layout.align());
-        }
-        Ok(())
-    }
-
-    /// Takes over the values of a row in these columns, which count as moved out.
-    ///
-    /// # Safety
-    ///
-    /// The row is initialised there, and the values were [expected](Stash::expect), in this order.
-    unsafe fn take(&mut self, world: &World, table: &Table, row: u32, columns: &[Column]) {
-        for column in columns {
-            let Some(drop) = column.drop else { continue };
-            debug_assert!(self.values.len() < self.values.capacity());
-            let layout = world.components.info(column.id).lanes.first().copied();
-            let to = match layout {
-                // A value without a size is anywhere.
-                None => core::ptr::without_provenance_mut(crate::table::ALIGNED_FOR_ALL),
-                Some(layout) => {
-                    let Ok(offset) = self.arena.try_place(layout) else { unreachable!("reserved") };
-                    // SAFETY: the place was made just now. A column that needs an end has one lane, whose rows have this
-                    // layout; the row is initialised.
-                    unsafe {
-                        let to = self.arena.at(offset, layout);
-                        let lane = &*table.lanes().add(column.first as usize);
-                        copy_row(row_ptr(lane, row), to, layout.size());
-                        to
-                    }
-                }
-            };
-            self.values.push((drop, to));
-        }
-    }
-}
-
-/// Ends what is in a stash, in order, all of it, even if one panics; a second panic aborts.
-struct Ending<'a> {
-    stash: &'a mut Stash,
-    next: usize,
-}
-
-impl Ending<'_> {
-    fn run(&mut self) {
-        while let Some(&(drop, value)) = self.stash.values.get(self.next) {
-            self.next += 1;
-            // SAFETY: the stash owned the value, which ends here, once.
-            unsafe { drop(value) };
-        }
-    }
-}
-
-impl Drop for Ending<'_> {
-    fn drop(&mut self) {
-        self.run();
-        self.stash.values.clear();
-        self.stash.arena.clear();
-    }
-}
-
-/// Makes room for so many more in a list.
-pub(super) fn try_room<T>(list: &mut Vec<T>, additional: usize) -> Result<(), AllocError> {
-    list.try_reserve(additional).map_err(|_| no_room::<T>(additional))
-}
-
-fn no_room<T>(count: usize) -> AllocError {
-    match Layout::array::<T>(count) {
-        Ok(layout) => AllocError::OutOfMemory { bytes: layout.size(), align: layout.align() },
-        Err(_) => AllocError::CapacityOverflow,
-    }
-}
-
-impl Scratch {
-    pub(super) fn bytes(&self) -> usize {
-        self.steps.capacity() * size_of::<Step>()
-            + self.overlay.capacity() * size_of::<(u32, Whereabouts)>()
-            + self.needs.capacity() * size_of::<Need>()
-            + self.stash.values.capacity() * size_of::<(DropFn, *mut u8)>()
-            + self.stash.arena.bytes()
-    }
-
-    /// Starts over, with room for so many commands.
-    fn begin(&mut self, count: usize) -> Result<(), AllocError> {
-        self.steps.clear();
-        self.overlay.clear();
-        self.needs.clear();
-        self.slots = 0;
-        (self.stash.count, self.stash.bytes, self.stash.align) = (0, 0, 1);
-        try_room(&mut self.steps, count)?;
-        self.overlay.try_reserve(count).map_err(|_| no_room::<(u32, Whereabouts)>(count))
-    }
-
-    /// Phase 1, for one command.
-    fn resolve(&mut self, world: &mut World, entry: &Entry, position: usize) -> Result<Step, ChangeError> {
-        let kind = entry.verb.kind;
-        if kind == Kind::Despawn {
-            let entity = entry.entity.expect("a despawn names its entity");
-            let table = self.find(world, entity)?;
-            self.displace(world, &world.tables[table as usize].columns)?;
-            self.note(world, position, table, -1)?;
-            self.overlay.insert(entity.index(), Whereabouts { generation: entity.generation(), table: None });
-            return Ok(Step::Despawn);
-        }
-        let plan = (entry.verb.plan)(world)?;
-        let Some(entity) = entry.entity else {
-            self.note(world, position, world.plans.get(plan).table, 1)?;
-            if self.slots == 0 {
-                self.slots_position = position;
-            }
-            self.slots = self.slots.checked_add(1).ok_or(AllocError::CapacityOverflow)?;
-            return Ok(Step::Make(plan));
-        };
-        let table = self.find(world, entity)?;
-        let insert = kind != Kind::Remove;
-        world.edge(plan, table, insert);
-        let edge = world.edge_of(plan, table, insert);
-        // SAFETY: edges are boxed, and stay until a world forgets its plans.
-        let (target, left) = unsafe { ((*edge).target, &(*edge).left) };
-        if target == table && !insert {
-            return Ok(Step::Nothing);
-        }
-        self.displace(world, left)?;
-        if target != table {
-            self.note(world, position, target, 1)?;
-            self.note(world, position, table, -1)?;
-            self.overlay.insert(entity.index(), Whereabouts { generation: entity.generation(), table: Some(target) });
-        }
-        Ok(if insert { Step::Insert(edge) } else { Step::Remove(edge) })
-    }
-
-    /// Notes that a command is skipped: its payload ends, and with it the entity that it would have made.
-    fn forsake(&mut self, world: &World, entry: &Entry, position: usize) -> Result<(), AllocError> {
-        if let (Kind::Spawn, Some(entity)) = (entry.verb.kind, entry.entity)
-            && self.find(world, entity) == Ok(0)
-        {
-            self.note(world, position, 0, -1)?;
-            self.overlay.insert(entity.index(), Whereabouts { generation: entity.generation(), table: None });
-        }
-        self.stash.expect(None)
-    }
-
-    /// The table in which an entity would be.
-    fn find(&self, world: &World, entity: Entity) -> Result<u32, NoSuchEntity> {
-        match self.overlay.get(&entity.index()) {
-            None => world.locate(entity).map(|location| location.table),
-            Some(found) if found.generation == entity.generation() => found.table.ok_or(NoSuchEntity { entity }),
-            Some(_) => Err(NoSuchEntity { entity }),
-        }
-    }
-
-    /// Notes that a row comes or goes.
-    fn note(&mut self, world: &World, position: usize, table: u32, change: i64) -> Result<(), AllocError> {
-        if self.needs.len() <= table as usize {
-            let more = world.tables.len() - self.needs.len();
-            try_room(&mut self.needs, more)?;
-            self.needs.resize(world.tables.len(), Need::default());
-        }
-        let need = &mut self.needs[table as usize];
-        need.now += change;
-        if need.now > need.most {
-            (need.most, need.position) = (need.now, position);
-        }
-        Ok(())
-    }
-
-    fn displace(&mut self, world: &World, columns: &[Column]) -> Result<(), AllocError> {
-        columns
-            .iter()
-            .filter(|column| column.drop.is_some())
-            .try_for_each(|column| self.stash.expect(world.components.info(column.id).lanes.first().copied()))
-    }
-
-    /// Phase 2.
-    fn reserve(&mut self, world: &mut World, first: usize) -> Result<(), CommandError> {
-        // Lanes may move, even if a later one cannot.
-        world.restructured();
-        let at = |position| move |error: AllocError| CommandError { position, error: error.into() };
-        if self.slots > 0 {
-            world.reserve_entities(self.slots).map_err(at(self.slots_position))?;
-        }
-        for (table, need) in world.tables.iter_mut().zip(&self.needs).filter(|(_, need)| need.most > 0) {
-            let rows = u32::try_from(need.most).map_err(|_| AllocError::CapacityOverflow);
-            rows.and_then(|rows| table.try_reserve(rows)).map_err(at(need.position))?;
-        }
-        try_room(&mut self.stash.values, self.stash.count).map_err(at(first))?;
-        self.stash.arena.try_reserve(self.stash.bytes, self.stash.align).map_err(at(first))
-    }
-}
 
 impl Commands {
     /// Carries out all commands, in order, and empties the buffer.
@@ -425,7 +167,7 @@ impl Commands {
             }
         }
         *done = end;
-        let mut ending = Ending { stash: &mut scratch.stash, next: 0 };
+        let mut ending = Ending::of(&mut scratch.stash);
         if let Some(report) = report {
             for (at, step) in scratch.steps.iter().enumerate() {
                 if let Step::Skip(error) = *step {
@@ -472,7 +214,8 @@ impl World {
             Step::Nothing => {}
             Step::Skip(_) => {
                 self.end_promise(entry);
-                stash.values.push((entry.verb.drop, payload));
+                // SAFETY: the payload is the entry's, which gives it up, and was expected when the command was skipped.
+                unsafe { stash.take_payload(entry.verb.drop, payload) };
             }
             Step::Make(plan) => {
                 let plan = self.plans.get(plan);

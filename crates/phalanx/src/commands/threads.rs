@@ -52,7 +52,7 @@ pub struct TakenKey<K> {
     /// The number in the sequence.
     pub sequence: u64,
     /// The commands that were refused.
-    pub commands: Commands,
+    pub commands: Box<Commands>,
 }
 
 impl<K: fmt::Debug> fmt::Display for TakenKey<K> {
@@ -102,7 +102,7 @@ impl<K: Ord> CommandQueue<K> {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let place = (key, sequence);
         if parts.contains_key(&place) {
-            return Err(TakenKey { key: place.0, sequence, commands });
+            return Err(TakenKey { key: place.0, sequence, commands: Box::new(commands) });
         }
         parts.insert(place, commands);
         Ok(())
