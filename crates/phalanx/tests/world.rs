@@ -4,6 +4,9 @@ use phalanx::layout::Soa as SoaLayout;
 use phalanx::{ChangeError, Component, ComponentError, Entity, Has, NoSuchEntity, With, Without, World};
 use phalanx_testkit::{Counted, Tally};
 
+#[global_allocator]
+static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();
+
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
 struct Position(f32);
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
@@ -149,4 +152,17 @@ fn a_state_used_with_another_world_finds_its_way() {
         assert_eq!(state.iter(&one).map(|p| p.0).sum::<f32>(), 1.0);
         assert_eq!(state.iter_mut(&mut two).map(|p| p.0).sum::<f32>(), 2.0);
     }
+}
+
+#[test]
+fn a_state_sees_lanes_that_moved_without_a_change_of_rows() {
+    let mut world = World::new();
+    let mut state = phalanx::query::QueryState::<&Position>::new();
+    let entities: Vec<Entity> = (0..64).map(|n| world.spawn(Position(n as f32))).collect();
+    assert_eq!(state.iter(&world).count(), 64);
+    // Replacing a value needs a row beyond the last: the table is full, and its lanes grow and move.
+    world.insert(entities[0], Position(64.0)).unwrap();
+    assert_eq!(state.iter(&world).map(|p| p.0).sum::<f32>(), (1..=64).sum::<i32>() as f32);
+    world.spawner::<Position>().reserve(10_000);
+    assert_eq!(state.iter(&world).map(|p| p.0).sum::<f32>(), (1..=64).sum::<i32>() as f32);
 }

@@ -182,15 +182,13 @@ impl Scratch {
 
     /// Phase 2.
     pub(super) fn reserve(&mut self, world: &mut World, first: usize) -> Result<(), CommandError> {
-        // Lanes may move, even if a later one cannot.
-        world.restructured();
         let at = |position| move |error: AllocError| CommandError { position, error: error.into() };
         if self.slots > 0 {
             world.reserve_entities(self.slots).map_err(at(self.slots_position))?;
         }
-        for (table, need) in world.tables.iter_mut().zip(&self.needs).filter(|(_, need)| need.most > 0) {
+        for (table, need) in (0..).zip(&self.needs).filter(|(_, need)| need.most > 0) {
             let rows = u32::try_from(need.most).map_err(|_| AllocError::CapacityOverflow);
-            rows.and_then(|rows| table.try_reserve(rows)).map_err(at(need.position))?;
+            rows.and_then(|rows| world.reserve_table(table, rows)).map_err(at(need.position))?;
         }
         self.stash.try_reserve().map_err(at(first))
     }
