@@ -1,10 +1,12 @@
 //! Commands: a buffer does what its commands would do one by one, or nothing; and every payload ends once.
 
-use phalanx::{ChangeError, CommandError, CommandQueue, Commands, Component, DuplicateComponent, Entity, World};
-use phalanx_testkit::{AllocationSweep, Counted, Dial, PanicSweep, Rng, Site, Tally};
-use phalanx_testkit::{catch, for_every_failing_allocation, for_every_panic};
-use std::sync::Arc;
+use phalanx::{ChangeError, CommandQueue, Commands, Component, DuplicateComponent, Entity, World};
+use phalanx_testkit::{Counted, Tally, catch};
 
+#[path = "commands/failures.rs"]
+mod failures;
+#[path = "commands/model.rs"]
+mod model;
 #[path = "commands/threads.rs"]
 mod threads;
 
@@ -45,41 +47,6 @@ fn rows(world: &World) -> Vec<Row> {
     rows
 }
 
-/// A world in which every table and edge that the tests use is known: what is left to allocate is reserved.
-fn warm() -> World {
-    let mut world = World::new();
-    let tally = Tally::new();
-    let e = world.spawn_empty();
-    for at in 0..4 {
-        let start = |world: &mut World| match at {
-            0 => {}
-            1 => world.insert(e, Small(0)).unwrap(),
-            2 => world.insert(e, Value(tally.value(0))).unwrap(),
-            _ => world.insert(e, (Small(0), Value(tally.value(0)))).unwrap(),
-        };
-        let clear = |world: &mut World| world.remove::<(Small, Value, Wide)>(e).unwrap();
-        start(&mut world);
-        world.insert(e, Small(1)).unwrap();
-        clear(&mut world);
-        start(&mut world);
-        world.insert(e, Value(tally.value(0))).unwrap();
-        clear(&mut world);
-        start(&mut world);
-        world.insert(e, (Wide([0; 5]), Value(tally.value(0)))).unwrap();
-        world.insert(e, Value(tally.value(0))).unwrap();
-        world.remove::<Value>(e).unwrap();
-        clear(&mut world);
-        start(&mut world);
-        world.remove::<Value>(e).unwrap();
-        clear(&mut world);
-        start(&mut world);
-        world.insert(e, (Small(1), Value(tally.value(0)))).unwrap();
-        clear(&mut world);
-    }
-    world.despawn(e).unwrap();
-    world
-}
-
 #[test]
 fn commands_can_change_threads() {
     fn check<T: Send + Sync>() {}
@@ -110,29 +77,6 @@ fn a_buffer_does_what_was_recorded() {
     world.validate().unwrap();
 }
 
-/// Records a command drawn at random, the same for the same state of the generator.
-fn draw(rng: &mut Rng, known: &[Entity], tally: &Tally, commands: &mut Commands) {
-    let e = *rng.pick(known).unwrap();
-    let key = rng.below(1000) as u32;
-    match rng.below(14) {
-        0 => commands.insert(e, Small(key as u8)),
-        1 => commands.insert(e, (Value(tally.value(key)), Flag)),
-        2 => commands.insert(e, (Aligned(key), Wide([key.into(); 5]))),
-        3 => commands.insert(e, (Other(tally.value(key)), Value(tally.value(key + 1)))),
-        4 => commands.remove::<Value>(e),
-        5 => commands.remove::<(Small, Other, Aligned)>(e),
-        6 => commands.remove::<(Flag, Wide)>(e),
-        7 => commands.insert(e, ()),
-        8 if rng.chance(1, 3) => commands.despawn(e),
-        9 => commands.spawn_later((Value(tally.value(key)), Small(1))),
-        10 => commands.spawn_later(()),
-        11 if rng.chance(1, 4) => commands.add(move |world| {
-            let _ = world.insert(e, Small(key as u8));
-        }),
-        _ => commands.insert(e, (Small(key as u8), Other(tally.value(key)))),
-    }
-}
-
 /// A world with some rows in several tables.
 fn populated(tally: &Tally) -> (World, Vec<Entity>) {
     let mut world = World::new();
@@ -146,34 +90,45 @@ fn populated(tally: &Tally) -> (World, Vec<Entity>) {
 }
 
 #[test]
-fn a_buffer_is_as_its_commands_one_by_one() {
-    for seed in 0..400 {
-        let tally = Tally::new();
-        let (mut whole, known) = populated(&tally);
-        let (mut single, _) = populated(&tally);
-        let count = 1 + (seed as usize % 40);
-        let (mut a, mut b) = (Rng::new(seed), Rng::new(seed));
-        let mut commands = Commands::new();
-        (0..count).for_each(|_| draw(&mut a, &known, &tally, &mut commands));
-        let mut refused = Vec::new();
-        commands.apply_lossy(&mut whole, |error| refused.push(error));
-        for position in 0..count {
-            let mut one = Commands::new();
-            draw(&mut b, &known, &tally, &mut one);
-            if let Err(CommandError { error, .. }) = one.apply(&mut single) {
-                assert!(refused.contains(&CommandError { position, error }), "seed {seed}");
-                refused.retain(|error| error.position != position);
-            }
-        }
-        assert_eq!(refused, [], "seed {seed}");
-        assert_eq!(rows(&whole), rows(&single), "seed {seed}");
-        whole.validate().unwrap();
-        single.validate().unwrap();
-        let next = |world: &mut World| [(); 4].map(|()| world.spawn_empty());
-        assert_eq!(next(&mut whole), next(&mut single), "seed {seed}");
-        drop((whole, single, commands));
-        tally.assert_no_leaks();
+fn the_same_entity_any_number_of_times_and_empty_buffers() {
+    let mut world = World::new();
+    let mut commands = Commands::new();
+    commands.apply(&mut world).unwrap();
+    CommandQueue::<()>::new().apply(&mut world).unwrap();
+    let e = commands.spawn(&world, ());
+    for n in 0..100 {
+        commands.insert(e, Small(n));
+        commands.remove::<Small>(e);
+        commands.insert(e, (Small(n), Flag));
     }
+    commands.despawn(e);
+    commands.despawn(e);
+    assert_eq!(commands.apply(&mut world).unwrap_err().position, 302);
+    assert!(world.is_empty());
+    world.validate().unwrap();
+}
+
+#[test]
+fn a_buffer_promises_entities_of_one_world() {
+    let (mut one, mut two) = (World::new(), World::new());
+    let bystander = two.spawn_empty();
+    let mut commands = Commands::new();
+    assert_eq!(commands.spawn(&one, Small(1)), bystander);
+    assert!(catch(|| commands.spawn(&two, Small(2))).is_err());
+    let error = commands.apply(&mut two).unwrap_err();
+    assert!(matches!(error.error, ChangeError::NoSuchEntity(_)));
+    assert!(two.contains(bystander) && !two.has::<Small>(bystander));
+    commands.spawn(&two, Small(2));
+    let mut other = Commands::new();
+    other.spawn(&one, Small(1));
+    assert!(catch(|| commands.append(&mut other)).is_err());
+    let mut refused = 0;
+    other.apply_lossy(&mut two, |_| refused += 1);
+    commands.apply(&mut two).unwrap();
+    assert_eq!((refused, two.len(), one.is_empty()), (1, 2, true));
+    one.spawn_empty();
+    one.validate().unwrap();
+    two.validate().unwrap();
 }
 
 #[test]
@@ -248,80 +203,6 @@ fn a_bundle_with_a_component_twice_is_refused_by_name() {
 }
 
 #[test]
-fn a_failing_allocation_leaves_the_world_alone() {
-    let points = for_every_failing_allocation(
-        || {
-            let tally = Tally::new();
-            let mut world = warm();
-            let e = world.spawn((Small(1), Value(tally.value(1))));
-            let f = world.spawn(Small(2));
-            let mut commands = Commands::new();
-            let g = commands.spawn(&world, Value(tally.value(2)));
-            for n in 0..70 {
-                commands.spawn_later((Small(n), Value(tally.value(3))));
-            }
-            commands.insert(g, (Wide([0; 5]), Value(tally.value(4))));
-            commands.insert(e, (Small(3), Value(tally.value(5))));
-            commands.remove::<Value>(e);
-            commands.insert(f, Value(tally.value(6)));
-            commands.despawn(f);
-            let before = rows(&world);
-            (Some((world, commands)), before, tally)
-        },
-        |(state, ..)| {
-            let (world, commands) = state.as_mut().unwrap();
-            commands.apply(world)
-        },
-        |(state, before, tally), outcome| {
-            let (world, commands) = state.take().unwrap();
-            world.validate().unwrap();
-            assert!(commands.is_empty());
-            match outcome {
-                Ok(()) => assert_eq!(world.len(), 72),
-                Err(error) => {
-                    assert!(matches!(error.error, ChangeError::Alloc(_)));
-                    let mut after = rows(&world);
-                    // Without memory to make them alive, promised entities stay reserved or empty.
-                    after.retain(|row| before.contains(row) || row.1.is_some() || row.5.is_some());
-                    assert_eq!(after, *before);
-                }
-            }
-            drop((world, commands));
-            tally.assert_no_leaks();
-        },
-    );
-    assert!(points >= 6, "{points}");
-}
-
-#[test]
-fn what_finds_no_memory_is_skipped_by_the_lossy_form() {
-    AllocationSweep::new().allow_swallowed().run(
-        || {
-            let tally = Tally::new();
-            let mut world = warm();
-            let entities: Vec<Entity> = (0..64).map(|_| world.spawn(Small(0))).collect();
-            let mut commands = Commands::new();
-            for e in &entities {
-                commands.insert(*e, Value(tally.value(1)));
-            }
-            (Some((world, commands)), Vec::with_capacity(100), tally)
-        },
-        |(state, refused, _)| {
-            let (world, commands) = state.as_mut().unwrap();
-            commands.apply_lossy(world, |error| refused.push(error));
-            Ok::<(), ()>(())
-        },
-        |(state, refused, tally), _| {
-            let (mut world, commands) = state.take().unwrap();
-            world.validate().unwrap();
-            assert_eq!(world.query_mut::<&Value>().len() + refused.len(), 64);
-            drop((world, commands));
-            tally.assert_no_leaks();
-        },
-    );
-}
-
-#[test]
 fn recording_into_reserved_room_needs_no_memory() {
     let mut commands = Commands::new();
     commands.try_reserve(10, 10 * size_of::<Wide>()).unwrap();
@@ -331,95 +212,6 @@ fn recording_into_reserved_room_needs_no_memory() {
     assert!(commands.try_reserve(usize::MAX, 0).is_err());
     assert!(commands.try_reserve(0, usize::MAX).is_err());
     assert_eq!(commands.len(), 10);
-}
-
-/// A buffer that displaces, closes and spawns, in three segments.
-fn eventful(tally: &Tally, dial: &Arc<Dial>) -> (World, Commands) {
-    let (world, known) = populated(tally);
-    let mut commands = Commands::new();
-    commands.insert(known[0], Value(tally.value(10)));
-    commands.insert(known[1], (Value(tally.value(11)), Wide([0; 5])));
-    commands.insert(known[1], (Value(tally.value(12)), Flag));
-    let (kept, also) = (tally.value(13), tally.value(14));
-    let armed = dial.clone();
-    commands.add(move |world| {
-        armed.tick_or_panic("callback");
-        drop(kept);
-        world.spawn(Value(also));
-    });
-    commands.remove::<Value>(known[2]);
-    commands.despawn(known[3]);
-    commands.spawn(&world, (Value(tally.value(15)), Other(tally.value(16))));
-    commands.despawn(known[8]);
-    let kept = tally.value(17);
-    let armed = dial.clone();
-    commands.add(move |_| {
-        armed.tick_or_panic("callback");
-        drop(kept);
-    });
-    commands.spawn_later(Other(tally.value(18)));
-    commands.despawn(known[4]);
-    (world, commands)
-}
-
-#[test]
-fn destructors_that_panic_end_each_value_once() {
-    let points = PanicSweep::new(Site::Drop).run(
-        |tally| Some(eventful(tally, &Arc::default())),
-        |state, _| {
-            let (world, commands) = state.as_mut().unwrap();
-            commands.apply(world).unwrap();
-        },
-        |state, _, _| {
-            let (world, commands) = state.as_ref().unwrap();
-            world.validate().unwrap();
-            assert!(commands.is_empty());
-        },
-    );
-    assert_eq!(points, 8);
-}
-
-#[test]
-fn closures_that_panic_end_each_value_once() {
-    let points = for_every_panic(|k| {
-        let (tally, dial) = (Tally::new(), Arc::new(Dial::at(k)));
-        let (mut world, mut commands) = eventful(&tally, &dial);
-        let outcome = catch(|| commands.apply(&mut world).unwrap());
-        assert_eq!(outcome.is_err(), dial.fired());
-        world.validate().unwrap();
-        assert!(commands.is_empty());
-        assert_eq!(rows(&world).iter().filter(|row| row.2.is_some()).count(), 1, "the first segment stands");
-        drop((world, commands));
-        tally.assert_no_leaks();
-        dial.fired()
-    });
-    assert_eq!(points, 2);
-}
-
-#[test]
-fn a_buffer_that_is_dropped_ends_each_payload_once() {
-    let points = PanicSweep::new(Site::Drop).run(
-        |tally| Some(eventful(tally, &Arc::default())),
-        |state, _| drop(std::mem::take(&mut state.as_mut().unwrap().1)),
-        |_, _, _| (),
-    );
-    assert_eq!(points, 9);
-}
-
-#[test]
-fn a_report_that_panics_loses_nothing() {
-    let tally = Tally::new();
-    let (mut world, known) = populated(&tally);
-    let mut commands = Commands::new();
-    commands.insert(known[0], Value(tally.value(20)));
-    commands.insert(*known.last().unwrap(), Value(tally.value(21)));
-    commands.add(|_| unreachable!("after the panic"));
-    commands.insert(known[0], Value(tally.value(22)));
-    assert!(catch(|| commands.apply_lossy(&mut world, |error| panic!("{error}"))).is_err());
-    assert_eq!(world.get::<Value>(known[0]).unwrap().0.key(), 20);
-    world.validate().unwrap();
-    drop((world, commands));
-    tally.assert_no_leaks();
 }
 
 #[test]

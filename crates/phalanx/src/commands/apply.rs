@@ -47,7 +47,8 @@ impl Commands {
     ///
     /// # Errors
     ///
-    /// The first command that could not be carried out: its entity is not alive by then, its bundle names a component
+    /// The first command that could not be carried out: its entity is not alive by then (or was reserved by
+    /// [`spawn`](Commands::spawn) in another world), its bundle names a component
     /// twice, or memory cannot be had. Nothing of its segment happened, segments before it stand, and no command after it
     /// is carried out; all payloads end.
     ///
@@ -123,7 +124,9 @@ impl Commands {
     fn skip(&mut self, world: &mut World) {
         let entry = self.entries[self.done];
         self.done += 1;
-        world.end_promise(&entry);
+        if self.home == Some(world.id()) {
+            world.end_promise(&entry);
+        }
         // SAFETY: the entry owned its payload, which ends here.
         unsafe { (entry.verb.drop)(self.arena.at(entry.offset, entry.verb.layout)) };
     }
@@ -140,9 +143,10 @@ impl Commands {
         if first == end {
             return Ok(());
         }
-        let Commands { entries, arena, scratch, done, .. } = self;
+        let Commands { entries, arena, scratch, done, home, .. } = self;
+        let at_home = home.is_none_or(|home| home == world.id());
         let at = |position| move |error: AllocError| CommandError { position, error: error.into() };
-        scratch.begin(end - first).map_err(at(first))?;
+        scratch.begin(end - first, at_home).map_err(at(first))?;
         world.flush().map_err(at(first))?;
         for (position, entry) in (first..end).zip(&entries[first..end]) {
             let step = match scratch.resolve(world, entry, position) {
@@ -163,7 +167,7 @@ impl Commands {
             // reserved, and its steps are carried out in order.
             unsafe {
                 let payload = arena.at(entry.offset, entry.verb.layout);
-                world.carry_out(entry, *step, payload, &mut scratch.stash);
+                world.carry_out(entry, *step, payload, &mut scratch.stash, at_home);
             }
         }
         *done = end;
@@ -188,14 +192,12 @@ struct Run<'a> {
 
 impl Drop for Run<'_> {
     fn drop(&mut self) {
-        let Commands { entries, done, reserved, .. } = &mut *self.commands;
+        let Commands { entries, done, reserved, home, .. } = &mut *self.commands;
         // Without memory to flush them, entities stay reserved, and are alive later, without components.
-        let promised = entries[*done..].iter().any(|entry| entry.verb.kind == Kind::Spawn);
-        if (promised || !reserved.is_empty()) && self.world.flush().is_ok() {
+        if *home == Some(self.world.id()) && self.world.flush().is_ok() {
             entries[*done..].iter().for_each(|entry| self.world.end_promise(entry));
             reserved.iter().rev().for_each(|entity| self.world.end_empty(*entity));
         }
-        reserved.clear();
         self.commands.clear();
     }
 }
@@ -207,13 +209,15 @@ impl World {
     ///
     /// The step was resolved for this entry, all steps before it were carried out, and what they need is reserved. The
     /// payload is initialised and counts as moved out.
-    unsafe fn carry_out(&mut self, entry: &Entry, step: Step, payload: *mut u8, stash: &mut Stash) {
+    unsafe fn carry_out(&mut self, entry: &Entry, step: Step, payload: *mut u8, stash: &mut Stash, at_home: bool) {
         let entity = entry.entity;
         let known = || entity.expect("only a spawn has no entity");
         match step {
             Step::Nothing => {}
             Step::Skip(_) => {
-                self.end_promise(entry);
+                if at_home {
+                    self.end_promise(entry);
+                }
                 // SAFETY: the payload is the entry's, which gives it up, and was expected when the command was skipped.
                 unsafe { stash.take_payload(entry.verb.drop, payload) };
             }

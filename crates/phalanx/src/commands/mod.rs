@@ -69,6 +69,8 @@ pub struct Commands {
     arena: Arena,
     /// Entities that are reserved for later spawns, the next one last.
     reserved: Vec<Entity>,
+    /// The world in which entities were reserved.
+    home: Option<u64>,
     scratch: resolve::Scratch,
 }
 
@@ -134,7 +136,7 @@ impl Commands {
     ///
     /// # Panics
     ///
-    /// If all indices of entities are used up.
+    /// If all indices of entities are used up, or this buffer has reserved entities of another world.
     #[track_caller]
     pub fn spawn<B: Bundle>(&mut self, world: &World, bundle: B) -> Entity {
         if self.reserved.is_empty() {
@@ -168,8 +170,10 @@ impl Commands {
     ///
     /// # Panics
     ///
-    /// If all indices of entities are used up.
+    /// If all indices of entities are used up, or this buffer has reserved entities of another world.
+    #[track_caller]
     pub fn reserve_entities(&mut self, world: &World, count: usize) {
+        self.settle_in(Some(world.id()));
         self.reserved.reserve(count);
         let before = self.reserved.len();
         self.reserved.extend((0..count).map(|_| world.reserve_entity()));
@@ -212,14 +216,31 @@ impl Commands {
         self.record(verb(&closure), None, closure);
     }
 
+    /// The buffer's entities are of one world.
+    #[track_caller]
+    fn settle_in(&mut self, world: Option<u64>) {
+        assert!(
+            self.home.is_none() || world.is_none() || self.home == world,
+            "the commands of one buffer reserve entities of two worlds"
+        );
+        self.home = self.home.or(world);
+    }
+
     /// Moves all commands of another buffer to the end of this one, with the entities that it has put aside.
+    ///
+    /// # Panics
+    ///
+    /// If the two have reserved entities of different worlds.
+    #[track_caller]
     pub fn append(&mut self, other: &mut Commands) {
+        self.settle_in(other.home);
         self.entries.reserve(other.entries.len());
         self.reserved.reserve(other.reserved.len());
         // The next one is last: what was put aside first is used first.
         self.reserved.splice(0..0, other.reserved.drain(..));
         let start = self.arena.try_append(&mut other.arena).unwrap_or_else(|error| raise(error));
         self.entries.extend(other.entries.drain(..).map(|entry| Entry { offset: entry.offset + start, ..entry }));
+        other.home = None;
     }
 
     /// Makes room for so many more commands, and so many bytes of their payloads, padding included.
@@ -233,7 +254,8 @@ impl Commands {
         self.arena.try_reserve(bytes, self.arena.align().max(align_of::<u128>()))
     }
 
-    /// Drops all commands that are recorded. What they would have spawned is alive, without components.
+    /// Drops all commands that are recorded. What they would have spawned, and what was put aside for them, stays as any
+    /// entity that was reserved: alive, without components.
     pub fn clear(&mut self) {
         /// Goes on after a panic; a second one aborts.
         struct Rest<'a>(&'a mut Commands);
@@ -247,7 +269,8 @@ impl Commands {
                 }
                 commands.entries.clear();
                 commands.arena.clear();
-                commands.done = 0;
+                commands.reserved.clear();
+                (commands.done, commands.home) = (0, None);
             }
         }
         impl Drop for Rest<'_> {

@@ -60,6 +60,8 @@ pub(super) struct Scratch {
     /// Entities to be made, and the first command that makes one.
     slots: u32,
     slots_position: usize,
+    /// Whether the world is the one in which the buffer has reserved entities.
+    at_home: bool,
     pub(super) stash: Stash,
 }
 
@@ -90,11 +92,12 @@ impl Scratch {
     }
 
     /// Starts over, with room for so many commands.
-    pub(super) fn begin(&mut self, count: usize) -> Result<(), AllocError> {
+    pub(super) fn begin(&mut self, count: usize, at_home: bool) -> Result<(), AllocError> {
         self.steps.clear();
         self.overlay.clear();
         self.needs.clear();
         self.slots = 0;
+        self.at_home = at_home;
         self.stash.begin();
         try_room(&mut self.steps, count)?;
         self.overlay.try_reserve(count).map_err(|_| no_room::<(u32, Whereabouts)>(count))
@@ -120,6 +123,9 @@ impl Scratch {
             self.slots = self.slots.checked_add(1).ok_or(AllocError::CapacityOverflow)?;
             return Ok(Step::Make(plan));
         };
+        if kind == Kind::Spawn && !self.at_home {
+            return Err(NoSuchEntity { entity }.into());
+        }
         let table = self.find(world, entity)?;
         let insert = kind != Kind::Remove;
         world.edge(plan, table, insert);
@@ -141,6 +147,7 @@ impl Scratch {
     /// Notes that a command is skipped: its payload ends, and with it the entity that it would have made.
     pub(super) fn forsake(&mut self, world: &World, entry: &Entry, position: usize) -> Result<(), AllocError> {
         if let (Kind::Spawn, Some(entity)) = (entry.verb.kind, entry.entity)
+            && self.at_home
             && self.find(world, entity) == Ok(0)
         {
             self.note(world, position, 0, -1)?;

@@ -1,6 +1,7 @@
 //! Commands from several threads, and the entities that are put aside for them.
 
-use super::{Aligned, Flag, Row, Small, Value, Wide, draw, populated, rows};
+use super::model::Op;
+use super::{Aligned, Flag, Row, Small, Value, Wide, populated, rows};
 use phalanx::{CommandQueue, Commands, Entity, World};
 use phalanx_testkit::{Rng, Tally};
 
@@ -23,7 +24,7 @@ fn by_threads(threads: usize, pauses: u64) -> (Vec<Row>, Vec<Entity>) {
     let mut queue = CommandQueue::new();
     std::thread::scope(|scope| {
         for share in shares {
-            let (queue, tally, known, mut pause) = (&queue, &tally, &known, Rng::new(rng.next_u64()));
+            let (queue, world, tally, known, mut pause) = (&queue, &world, &tally, &known, Rng::new(rng.next_u64()));
             scope.spawn(move || {
                 for (key, sequence, mut commands) in share {
                     let mut rng = Rng::new(u64::from(key) * 3 + sequence);
@@ -32,7 +33,9 @@ fn by_threads(threads: usize, pauses: u64) -> (Vec<Row>, Vec<Entity>) {
                         commands.insert(e, (Value(tally.value(n)), Wide([key.into(); 5])));
                         std::thread::sleep(std::time::Duration::from_micros(pause.next_u64() % 200));
                     }
-                    (0..10).for_each(|_| draw(&mut rng, known, tally, &mut commands));
+                    for op in (0..10).map(|_| Op::draw(&mut rng, known)).filter(|op| op.kind != 12) {
+                        op.record(world, tally, &mut commands);
+                    }
                     queue.submit(key, sequence, commands).unwrap();
                 }
             });
