@@ -262,3 +262,20 @@ fn payloads_of_any_alignment_keep_their_place() {
     assert_eq!(world.query::<&Nothing>().len(), 21);
     world.validate().unwrap();
 }
+
+#[test]
+fn many_segments_after_a_large_one_take_their_own_time() {
+    let mut world = World::new();
+    let entities: Vec<Entity> = (0..20_000).map(|_| world.spawn_empty()).collect();
+    let mut commands = Commands::new();
+    entities.iter().for_each(|e| commands.insert(*e, Small(0)));
+    for e in &entities {
+        let e = *e;
+        commands.add(move |world| assert!(world.has::<Small>(e)));
+        commands.insert(e, Flag);
+        commands.remove::<Small>(e);
+    }
+    commands.apply(&mut world).unwrap();
+    assert_eq!(world.query::<Entity>().filter::<(phalanx::With<Flag>, phalanx::Without<Small>)>().len(), 20_000);
+    world.validate().unwrap();
+}

@@ -57,7 +57,7 @@ impl Commands {
     /// If a closure or the destructor of a displaced value does. The segments before a closure that panics stand, and a
     /// segment whose displaced value panics stands, too. The commands after it are dropped.
     pub fn apply(&mut self, world: &mut World) -> Result<(), CommandError> {
-        let run = Run { commands: self, world };
+        let run = Run::new(self, world);
         while run.commands.done < run.commands.entries.len() {
             let end = run.commands.segment_end();
             run.commands.segment(run.world, end, None)?;
@@ -89,7 +89,7 @@ impl Commands {
     ///
     /// As [`apply`](Commands::apply), and if `report` does.
     pub fn apply_lossy(&mut self, world: &mut World, mut report: impl FnMut(CommandError)) {
-        let run = Run { commands: self, world };
+        let run = Run::new(self, world);
         while run.commands.done < run.commands.entries.len() {
             let end = run.commands.segment_end();
             if run.commands.segment(run.world, end, Some(&mut report)).is_err() {
@@ -188,6 +188,13 @@ impl Commands {
 struct Run<'a> {
     commands: &'a mut Commands,
     world: &'a mut World,
+}
+
+impl<'a> Run<'a> {
+    fn new(commands: &'a mut Commands, world: &'a mut World) -> Run<'a> {
+        commands.scratch.start();
+        Run { commands, world }
+    }
 }
 
 impl Drop for Run<'_> {

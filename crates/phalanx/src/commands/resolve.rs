@@ -37,6 +37,8 @@ pub(super) enum Step {
 /// Where an entity would be.
 #[derive(Clone, Copy, Debug)]
 struct Whereabouts {
+    /// The segment that it is of: what earlier ones said is past.
+    segment: u32,
     generation: u32,
     /// `None` when it would have ended.
     table: Option<u32>,
@@ -55,7 +57,9 @@ struct Need {
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     pub(super) steps: Vec<Step>,
+    /// By slot. Emptied when commands begin to be applied; segments may be many, and are told apart by number.
     overlay: HashMap<u32, Whereabouts, TypeIdHasher>,
+    segment: u32,
     needs: Vec<Need>,
     /// Entities to be made, and the first command that makes one.
     slots: u32,
@@ -91,10 +95,19 @@ impl Scratch {
             + self.stash.held()
     }
 
-    /// Starts over, with room for so many commands.
-    pub(super) fn begin(&mut self, count: usize, at_home: bool) -> Result<(), AllocError> {
-        self.steps.clear();
+    /// Forgets the last application.
+    pub(super) fn start(&mut self) {
         self.overlay.clear();
+        self.segment = 0;
+    }
+
+    /// Begins a segment, with room for so many commands.
+    pub(super) fn begin(&mut self, count: usize, at_home: bool) -> Result<(), AllocError> {
+        if self.segment == u32::MAX {
+            self.start();
+        }
+        self.segment += 1;
+        self.steps.clear();
         self.needs.clear();
         self.slots = 0;
         self.at_home = at_home;
@@ -111,7 +124,7 @@ impl Scratch {
             let table = self.find(world, entity)?;
             self.displace(world, &world.tables[table as usize].columns)?;
             self.note(world, position, table, -1)?;
-            self.overlay.insert(entity.index(), Whereabouts { generation: entity.generation(), table: None });
+            self.put(entity, None);
             return Ok(Step::Despawn);
         }
         let plan = (entry.verb.plan)(world)?;
@@ -139,7 +152,7 @@ impl Scratch {
         if target != table {
             self.note(world, position, target, 1)?;
             self.note(world, position, table, -1)?;
-            self.overlay.insert(entity.index(), Whereabouts { generation: entity.generation(), table: Some(target) });
+            self.put(entity, Some(target));
         }
         Ok(if insert { Step::Insert(edge) } else { Step::Remove(edge) })
     }
@@ -151,18 +164,24 @@ impl Scratch {
             && self.find(world, entity) == Ok(0)
         {
             self.note(world, position, 0, -1)?;
-            self.overlay.insert(entity.index(), Whereabouts { generation: entity.generation(), table: None });
+            self.put(entity, None);
         }
         self.stash.expect(None)
     }
 
     /// The table in which an entity would be.
     fn find(&self, world: &World, entity: Entity) -> Result<u32, NoSuchEntity> {
-        match self.overlay.get(&entity.index()) {
+        match self.overlay.get(&entity.index()).filter(|found| found.segment == self.segment) {
             None => world.locate(entity).map(|location| location.table),
             Some(found) if found.generation == entity.generation() => found.table.ok_or(NoSuchEntity { entity }),
             Some(_) => Err(NoSuchEntity { entity }),
         }
+    }
+
+    /// Says where an entity would be from here on. There is room for it.
+    fn put(&mut self, entity: Entity, table: Option<u32>) {
+        let found = Whereabouts { segment: self.segment, generation: entity.generation(), table };
+        self.overlay.insert(entity.index(), found);
     }
 
     /// Notes that a row comes or goes.
