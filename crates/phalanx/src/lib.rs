@@ -5,16 +5,19 @@
 extern crate self as phalanx;
 
 mod bundle;
+mod commands;
 mod component;
 mod error;
 pub mod layout;
 mod plan;
 pub mod query;
+mod resources;
 mod signature;
 mod table;
 mod world;
 
 pub use bundle::Bundle;
+pub use commands::{CommandError, CommandQueue, Commands, QueueError, TakenKey};
 pub use component::{Component, ComponentId, ComponentInfo, Components};
 pub use error::{ChangeError, ComponentError, DuplicateComponent, NoSuchEntity};
 #[cfg(feature = "derive")]
@@ -22,5 +25,6 @@ pub use phalanx_derive::Component;
 pub use phalanx_store as store;
 pub use phalanx_store::Entity;
 pub use query::{Has, Query, With, Without};
+pub use resources::NoSuchResource;
 pub use signature::Signature;
 pub use world::{Spawner, View, ViewMut, World};

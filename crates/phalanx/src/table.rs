@@ -249,7 +249,7 @@ impl Table {
 }
 
 /// An address that is aligned for values of any type that the language allows.
-const ALIGNED_FOR_ALL: usize = 1 << 29;
+pub(crate) const ALIGNED_FOR_ALL: usize = 1 << 29;
 
 impl Drop for Table {
     fn drop(&mut self) {

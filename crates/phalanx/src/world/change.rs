@@ -43,7 +43,7 @@ impl World {
         // SAFETY: edges are boxed, and made only while resolving.
         let (target, left, places) = unsafe { ((*edge).target, &(*edge).left, (*edge).places.as_ptr()) };
         // A row beyond the last, in either case: for the move, or for the new values until they trade places.
-        self.tables[target as usize].try_reserve(1, &mut self.epoch)?;
+        self.reserve_table(target, 1)?;
         if target == from.table {
             let table = &mut self.tables[target as usize];
             let tail = table.len;
@@ -107,7 +107,7 @@ impl World {
         if target == from.table {
             return Ok(false);
         }
-        self.tables[target as usize].try_reserve(1, &mut self.epoch)?;
+        self.reserve_table(target, 1)?;
         // SAFETY: the entity is there, and there is room in the target, which has no lanes but those that went along; the
         // old values are at the source's tail, nobody's, and end.
         unsafe {
@@ -152,7 +152,7 @@ impl World {
         // SAFETY: edges are boxed, and made only while resolving.
         let (target, places) = unsafe { ((*edge).target, (*edge).places.as_ptr()) };
         if target != from.table {
-            self.tables[target as usize].try_reserve(1, &mut self.epoch)?;
+            self.reserve_table(target, 1)?;
             // SAFETY: the entity is there, and there is room in the target.
             unsafe { self.cross(entity, from, edge) };
         }

@@ -20,6 +20,7 @@ mod structure;
 
 pub use access::{View, ViewMut};
 pub use spawn::Spawner;
+pub(crate) use spawn::raise;
 
 use crate::component::{Component, ComponentId, Components};
 use crate::error::NoSuchEntity;
@@ -67,10 +68,11 @@ pub struct World {
     pub(crate) tables: Vec<Table>,
     by_signature: HashMap<Signature, u32, crate::component::TypeIdHasher>,
     directory: Vec<Vec<*mut Lane>>,
-    plans: Plans,
+    pub(crate) plans: Plans,
     /// By table: the lanes whose values need an end.
-    ends: Vec<Box<[bool]>>,
+    pub(crate) ends: Vec<Box<[bool]>>,
     pub(crate) queries: Option<Box<QueryCache>>,
+    pub(crate) resources: crate::resources::Resources,
 }
 
 // SAFETY: the directory points at lanes that the tables of this world own, and components are `Send` and `Sync`.
@@ -94,6 +96,7 @@ impl World {
             plans: Plans::new(),
             ends: Vec::new(),
             queries: None,
+            resources: Default::default(),
         };
         world.table_of(&Signature::EMPTY);
         world

@@ -84,7 +84,13 @@ impl World {
     pub(crate) fn reserve_rows(&mut self, plan: usize, count: u32) -> Result<(), AllocError> {
         self.flush()?;
         self.reserve_entities(count)?;
-        self.tables[self.plans.get(plan).table as usize].try_reserve(count, &mut self.epoch)
+        self.reserve_table(self.plans.get(plan).table, count)
+    }
+
+    /// Makes room for so many more rows in a table. Its lanes may move, even if one of them cannot grow.
+    #[inline]
+    pub(crate) fn reserve_table(&mut self, table: u32, count: u32) -> Result<(), AllocError> {
+        self.tables[table as usize].try_reserve(count, &mut self.epoch)
     }
 
     /// Makes room for so many more entities, and for their locations.
@@ -110,7 +116,7 @@ impl World {
     fn flush_reserved(&mut self) -> Result<(), AllocError> {
         let count = u32::try_from(self.entities.reserved_count()).map_err(|_| AllocError::CapacityOverflow)?;
         self.reserve_entities(0)?;
-        self.tables[0].try_reserve(count, &mut self.epoch)?;
+        self.reserve_table(0, count)?;
         let (table, locations) = (&mut self.tables[0], &self.locations);
         for entity in self.entities.try_flush()? {
             // SAFETY: there is room for so many rows and locations.

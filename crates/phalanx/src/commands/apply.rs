@@ -1,0 +1,317 @@
+//! Carrying commands out, segment by segment.
+//!
+//! A segment goes through the phases of every change. *Resolve* walks the commands and follows each entity that they touch
+//! through the tables, without moving it: the overlay says where it would be. What each command will do is noted as a step,
+//! and how many rows, slots and bytes all of them need is counted. *Reserve* gets exactly that. *Commit* carries the steps
+//! out: it copies and stores, runs no user code, and cannot fail. Displaced values go to a stash, and *drop* ends them.
+//!
+//! # What must stay true
+//!
+//! - Between resolving and committing a segment nobody else changes the world, so that the entity of a step is in the
+//!   table that the overlay said, and the edge of a step is one of that table.
+//! - The stash has room for every value that the steps displace, in their order, before the first is carried out; it does
+//!   not move while it holds values.
+//! - The payloads of skipped commands end with the stash, where they lie in the arena.
+#![allow(unsafe_code)]
+
+use super::buffer::Kind;
+use super::resolve::Step;
+use super::stash::{Ending, Stash};
+use super::{CommandError, Commands, Entry};
+use crate::error::ChangeError;
+use crate::world::{Location, World};
+use phalanx_store::{AllocError, Entity};
+
+impl Commands {
+    /// Carries out all commands, in order, and empties the buffer.
+    ///
+    /// ```
+    /// use phalanx::{ChangeError, Commands, Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Purse(u32);
+    ///
+    /// let mut world = World::new();
+    /// let [alice, bob] = [world.spawn(Purse(3)), world.spawn_empty()];
+    /// let mut commands = Commands::new();
+    /// commands.remove::<Purse>(alice);
+    /// commands.insert(bob, Purse(3));
+    /// world.despawn(bob)?;
+    /// let error = commands.apply(&mut world).unwrap_err();
+    /// assert_eq!(error.position, 1);
+    /// assert!(matches!(error.error, ChangeError::NoSuchEntity(e) if e.entity == bob));
+    /// assert_eq!(world.get::<Purse>(alice)?.0, 3); // nothing happened, and nothing is recorded any more
+    /// assert!(commands.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The first command that could not be carried out: its entity is not alive by then (or was reserved by
+    /// [`spawn`](Commands::spawn) in another world), its bundle names a component
+    /// twice, or memory cannot be had. Nothing of its segment happened, segments before it stand, and no command after it
+    /// is carried out; all payloads end.
+    ///
+    /// # Panics
+    ///
+    /// If a closure or the destructor of a displaced value does. The segments before a closure that panics stand, and a
+    /// segment whose displaced value panics stands, too. The commands after it are dropped.
+    pub fn apply(&mut self, world: &mut World) -> Result<(), CommandError> {
+        let run = Run::new(self, world);
+        while run.commands.done < run.commands.entries.len() {
+            let end = run.commands.segment_end();
+            run.commands.segment(run.world, end, None)?;
+            run.commands.call(run.world);
+        }
+        Ok(())
+    }
+
+    /// Carries out all commands that can be, in order, and empties the buffer. Those that cannot be are skipped and
+    /// reported, segment by segment, each segment after it has been carried out.
+    ///
+    /// If there is not enough memory for a segment as a whole, its commands are carried out one by one.
+    ///
+    /// ```
+    /// use phalanx::{Commands, World};
+    ///
+    /// let mut world = World::new();
+    /// let [a, b] = [world.spawn_empty(), world.spawn_empty()];
+    /// let mut commands = Commands::new();
+    /// for e in [a, b, a] {
+    ///     commands.despawn(e);
+    /// }
+    /// let mut refused = Vec::new();
+    /// commands.apply_lossy(&mut world, |error| refused.push(error.position));
+    /// assert_eq!((world.len(), refused), (0, vec![2]));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`apply`](Commands::apply), and if `report` does.
+    pub fn apply_lossy(&mut self, world: &mut World, mut report: impl FnMut(CommandError)) {
+        let run = Run::new(self, world);
+        while run.commands.done < run.commands.entries.len() {
+            let end = run.commands.segment_end();
+            if run.commands.segment(run.world, end, Some(&mut report)).is_err() {
+                while run.commands.done < end {
+                    let next = run.commands.done + 1;
+                    if let Err(error) = run.commands.segment(run.world, next, Some(&mut report)) {
+                        run.commands.skip(run.world);
+                        report(error);
+                    }
+                }
+            }
+            run.commands.call(run.world);
+        }
+    }
+
+    /// The end of the segment that is next.
+    fn segment_end(&self) -> usize {
+        let rest = &self.entries[self.done..];
+        self.done + rest.iter().position(|entry| entry.verb.kind == Kind::Call).unwrap_or(rest.len())
+    }
+
+    /// Calls the closure that is next, if one is.
+    fn call(&mut self, world: &mut World) {
+        if let Some(&entry) = self.entries.get(self.done).filter(|entry| entry.verb.kind == Kind::Call) {
+            self.done += 1;
+            // SAFETY: the entry owned its closure, which moves out.
+            unsafe { (entry.verb.call)(self.arena.at(entry.offset, entry.verb.layout), world) };
+        }
+    }
+
+    /// Drops the command that is next.
+    fn skip(&mut self, world: &mut World) {
+        let entry = self.entries[self.done];
+        self.done += 1;
+        if self.home == Some(world.id()) {
+            world.end_promise(&entry);
+        }
+        // SAFETY: the entry owned its payload, which ends here.
+        unsafe { (entry.verb.drop)(self.arena.at(entry.offset, entry.verb.layout)) };
+    }
+
+    /// Carries out the commands up to `end`, none of which is a closure; or none of them. With a report, commands that
+    /// cannot be resolved are skipped.
+    fn segment(
+        &mut self,
+        world: &mut World,
+        end: usize,
+        report: Option<&mut dyn FnMut(CommandError)>,
+    ) -> Result<(), CommandError> {
+        let first = self.done;
+        if first == end {
+            return Ok(());
+        }
+        let Commands { entries, arena, scratch, done, home, .. } = self;
+        let at_home = home.is_none_or(|home| home == world.id());
+        let at = |position| move |error: AllocError| CommandError { position, error: error.into() };
+        scratch.begin(end - first, at_home).map_err(at(first))?;
+        world.flush().map_err(at(first))?;
+        for (position, entry) in (first..end).zip(&entries[first..end]) {
+            let step = match scratch.resolve(world, entry, position) {
+                Ok(step) => step,
+                Err(error) if report.is_none() || matches!(error, ChangeError::Alloc(_)) => {
+                    return Err(CommandError { position, error });
+                }
+                Err(error) => {
+                    scratch.forsake(world, entry, position).map_err(at(position))?;
+                    Step::Skip(error)
+                }
+            };
+            scratch.steps.push(step);
+        }
+        scratch.reserve(world, first)?;
+        for (entry, step) in entries[first..end].iter().zip(&scratch.steps) {
+            // SAFETY: the entry owns its payload, and does not once the step is carried out. The segment is resolved and
+            // reserved, and its steps are carried out in order.
+            unsafe {
+                let payload = arena.at(entry.offset, entry.verb.layout);
+                world.carry_out(entry, *step, payload, &mut scratch.stash, at_home);
+            }
+        }
+        *done = end;
+        let mut ending = Ending::of(&mut scratch.stash);
+        if let Some(report) = report {
+            for (at, step) in scratch.steps.iter().enumerate() {
+                if let Step::Skip(error) = *step {
+                    report(CommandError { position: first + at, error });
+                }
+            }
+        }
+        ending.run();
+        Ok(())
+    }
+}
+
+/// Ends what is left of a buffer, however its application ends.
+struct Run<'a> {
+    commands: &'a mut Commands,
+    world: &'a mut World,
+}
+
+impl<'a> Run<'a> {
+    fn new(commands: &'a mut Commands, world: &'a mut World) -> Run<'a> {
+        commands.scratch.start();
+        Run { commands, world }
+    }
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        let Commands { entries, done, reserved, home, .. } = &mut *self.commands;
+        // Without memory to flush them, entities stay reserved, and are alive later, without components.
+        if *home == Some(self.world.id()) && self.world.flush().is_ok() {
+            entries[*done..].iter().for_each(|entry| self.world.end_promise(entry));
+            reserved.iter().rev().for_each(|entity| self.world.end_empty(*entity));
+        }
+        self.commands.clear();
+    }
+}
+
+impl World {
+    /// Phase 3, for one command.
+    ///
+    /// # Safety
+    ///
+    /// The step was resolved for this entry, all steps before it were carried out, and what they need is reserved. The
+    /// payload is initialised and counts as moved out.
+    unsafe fn carry_out(&mut self, entry: &Entry, step: Step, payload: *mut u8, stash: &mut Stash, at_home: bool) {
+        let entity = entry.entity;
+        let known = || entity.expect("only a spawn has no entity");
+        match step {
+            Step::Nothing => {}
+            Step::Skip(_) => {
+                if at_home {
+                    self.end_promise(entry);
+                }
+                // SAFETY: the payload is the entry's, which gives it up, and was expected when the command was skipped.
+                unsafe { stash.take_payload(entry.verb.drop, payload) };
+            }
+            Step::Make(plan) => {
+                let plan = self.plans.get(plan);
+                let table = &mut self.tables[plan.table as usize];
+                let entity = self.entities.alloc();
+                // SAFETY: the row, the slot and its location are reserved; the places are those of the bundle in this
+                // table.
+                unsafe {
+                    let row = table.push(entity);
+                    (entry.verb.write)(payload, table.lanes(), plan.places.as_ptr(), row as usize);
+                    self.locations.at(entity.index()).write(Location { table: plan.table, row });
+                }
+                self.restructured();
+            }
+            Step::Insert(edge) => {
+                let (entity, from) = self.whereabouts(known());
+                // SAFETY: the edge is one of the entity's table, and there is room in its target. The values that stay
+                // behind are at the tail of the source, or in the row itself; the stash takes them over before anything
+                // is written there.
+                unsafe {
+                    let (target, left, places) = ((*edge).target, &(*edge).left, (*edge).places.as_ptr());
+                    let mut row = from.row;
+                    let mut old = from.row;
+                    if target != from.table {
+                        row = self.cross(entity, from, edge);
+                        old = self.tables[from.table as usize].len;
+                    }
+                    stash.take(self, &self.tables[from.table as usize], old, left);
+                    (entry.verb.write)(payload, self.tables[target as usize].lanes(), places, row as usize);
+                }
+            }
+            Step::Remove(edge) => {
+                let (entity, from) = self.whereabouts(known());
+                // SAFETY: as above; the target has no lanes but those that went along.
+                unsafe {
+                    self.cross(entity, from, edge);
+                    let source = &self.tables[from.table as usize];
+                    stash.take(self, source, source.len, &(*edge).left);
+                }
+            }
+            Step::Despawn => {
+                let (entity, from) = self.whereabouts(known());
+                // SAFETY: the entity is there; what needs an end is at the tail then, and goes to the stash.
+                unsafe {
+                    self.end_row(entity, from);
+                    let table = &self.tables[from.table as usize];
+                    stash.take(self, table, table.len, &table.columns);
+                }
+            }
+        }
+    }
+
+    /// Where an entity is that was found alive while resolving.
+    fn whereabouts(&self, entity: Entity) -> (Entity, Location) {
+        (entity, self.locate(entity).expect("found alive while resolving"))
+    }
+
+    /// Ends an entity. What needs an end in its row comes to lie at the table's tail, nobody's.
+    ///
+    /// # Safety
+    ///
+    /// It is alive, and there.
+    unsafe fn end_row(&mut self, entity: Entity, at: Location) {
+        self.entities.release(entity);
+        // SAFETY: the row is in use, and the flags are those of its lanes.
+        unsafe {
+            if let Some(moved) = self.tables[at.table as usize].close(at.row, &self.ends[at.table as usize]) {
+                self.locations.at(moved.index()).write(at);
+            }
+        }
+        self.restructured();
+    }
+
+    /// Ends the entity that a spawn has promised and will not make.
+    fn end_promise(&mut self, entry: &Entry) {
+        if let (Kind::Spawn, Some(entity)) = (entry.verb.kind, entry.entity) {
+            self.end_empty(entity);
+        }
+    }
+
+    /// Ends an entity that has no components; otherwise nothing happens.
+    fn end_empty(&mut self, entity: Entity) {
+        if let Ok(at @ Location { table: 0, .. }) = self.locate(entity) {
+            // SAFETY: it is there, and a row of table 0 has no values.
+            unsafe { self.end_row(entity, at) };
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! Commands: changes of a world that are recorded now and carried out later.
+//!
+//! # Representation
+//!
+//! `entries[done..]` are the commands that are still to be carried out; each owns its payload in the arena. An entry before
+//! `done` owns nothing: its payload was moved into the world, called, or ended. Outside of [`apply`](Commands::apply),
+//! `done` is zero.
+#![allow(unsafe_code)]
+
+mod apply;
+mod buffer;
+mod resolve;
+mod stash;
+mod threads;
+
+pub use threads::{CommandQueue, QueueError, TakenKey};
+
+use crate::bundle::Bundle;
+use crate::error::ChangeError;
+use crate::world::World;
+use buffer::{Arena, DESPAWN, Kind, Of, Verb};
+use core::fmt;
+use phalanx_store::{AllocError, Entity};
+
+/// Changes of a world, recorded to be carried out later.
+///
+/// Recording needs no exclusive world, and none at all but for the entity of a [`spawn`](Commands::spawn): record while you
+/// iterate, then [`apply`](Commands::apply).
+///
+/// ```
+/// use phalanx::{Commands, Component, Entity, World};
+///
+/// #[derive(Component)]
+/// struct Fuse(u32);
+/// #[derive(Component)]
+/// struct Smoke;
+///
+/// let mut world = World::new();
+/// let bombs = [3, 0, 1].map(|n| world.spawn(Fuse(n)));
+/// let mut commands = Commands::new();
+/// for (bomb, fuse) in world.query::<(Entity, &Fuse)>().iter() {
+///     if fuse.0 == 0 {
+///         commands.despawn(bomb);
+///         commands.spawn(&world, Smoke);
+///     }
+/// }
+/// commands.apply(&mut world)?;
+/// assert!(!world.contains(bombs[1]));
+/// assert_eq!(world.query::<Entity>().filter::<phalanx::With<Smoke>>().len(), 1);
+/// # Ok::<(), phalanx::CommandError>(())
+/// ```
+///
+/// # Segments
+///
+/// Closures divide the commands into segments. A segment is checked and all the memory it needs is had before it changes
+/// anything: either all of its commands are carried out, or, if one of them cannot be, none. What came before, up to and
+/// with the closure that ended the segment before, stands. Values that a segment displaces end when all of it has been
+/// carried out, in the order of the commands.
+///
+/// # Payloads
+///
+/// Bundles and closures lie in one block that the buffer keeps for the next use. Each is moved into the world or ends
+/// exactly once: carried out, refused, dropped with the buffer, or passed by a panic. Recording aborts if memory cannot be
+/// had, before anything is recorded; after a sufficient [`try_reserve`](Commands::try_reserve) it needs none.
+#[derive(Default)]
+pub struct Commands {
+    entries: Vec<Entry>,
+    done: usize,
+    arena: Arena,
+    /// Entities that are reserved for later spawns, the next one last.
+    reserved: Vec<Entity>,
+    /// The world in which entities were reserved.
+    home: Option<u64>,
+    scratch: resolve::Scratch,
+}
+
+/// A recorded command.
+#[derive(Clone, Copy)]
+struct Entry {
+    verb: &'static Verb,
+    /// `None` for a spawn whose entity is chosen when it is carried out, and for a closure.
+    entity: Option<Entity>,
+    /// Of the payload, in the arena.
+    offset: usize,
+}
+
+impl Default for Arena {
+    fn default() -> Self {
+        Arena::new()
+    }
+}
+
+/// A command that could not be carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommandError {
+    /// How many commands were recorded before it. For a lack of memory, the command that needed the most.
+    pub position: usize,
+    /// Why.
+    pub error: ChangeError,
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "command {}: {}", self.position, self.error)
+    }
+}
+
+impl core::error::Error for CommandError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+impl Commands {
+    /// A buffer without commands, which allocates nothing.
+    pub fn new() -> Commands {
+        Commands::default()
+    }
+
+    /// How many commands are recorded.
+    pub fn len(&self) -> usize {
+        self.entries.len() - self.done
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Records the making of an entity, which is reserved at once: later commands can name it.
+    ///
+    /// It is taken from those that [`reserve_entities`](Commands::reserve_entities) has put aside, if any are left, else
+    /// from the world. It is alive, without components, from the next change of the world on, and has the bundle when the
+    /// command has been carried out. If the command is not carried out by [`apply`](Commands::apply), the entity ends; if
+    /// the buffer is dropped, it stays as it is.
+    ///
+    /// # Panics
+    ///
+    /// If all indices of entities are used up, or this buffer has reserved entities of another world.
+    #[track_caller]
+    pub fn spawn<B: Bundle>(&mut self, world: &World, bundle: B) -> Entity {
+        if self.reserved.is_empty() {
+            self.reserve_entities(world, 1);
+        }
+        self.spawn_reserved(bundle).unwrap_or_else(|_| unreachable!("reserved just now"))
+    }
+
+    /// Records the making of an entity that was put aside by [`reserve_entities`](Commands::reserve_entities), without a
+    /// look at the world.
+    ///
+    /// # Errors
+    ///
+    /// The bundle, if none is left.
+    pub fn spawn_reserved<B: Bundle>(&mut self, bundle: B) -> Result<Entity, B> {
+        let Some(&entity) = self.reserved.last() else { return Err(bundle) };
+        self.record(Of::<B>::SPAWN, Some(entity), bundle);
+        self.reserved.pop();
+        Ok(entity)
+    }
+
+    /// Records the making of an entity that is chosen when the command is carried out.
+    pub fn spawn_later<B: Bundle>(&mut self, bundle: B) {
+        self.record(Of::<B>::SPAWN, None, bundle);
+    }
+
+    /// Puts entities of a world aside for later spawns. Those that are left when the commands are applied end.
+    ///
+    /// What [`spawn`](Commands::spawn) reserves from several threads at once depends on who comes first. To have the same
+    /// entities in every run, put enough of them aside before the threads start, one buffer after another.
+    ///
+    /// # Panics
+    ///
+    /// If all indices of entities are used up, or this buffer has reserved entities of another world.
+    #[track_caller]
+    pub fn reserve_entities(&mut self, world: &World, count: usize) {
+        self.settle_in(Some(world.id()));
+        self.reserved.reserve(count);
+        let before = self.reserved.len();
+        self.reserved.extend((0..count).map(|_| world.reserve_entity()));
+        self.reserved[before..].reverse();
+        self.reserved.rotate_left(before);
+    }
+
+    /// Records [`World::insert`].
+    pub fn insert<B: Bundle>(&mut self, entity: Entity, bundle: B) {
+        self.record(Of::<B>::INSERT, Some(entity), bundle);
+    }
+
+    /// Records [`World::remove`].
+    pub fn remove<B: Bundle>(&mut self, entity: Entity) {
+        self.record(Of::<B>::REMOVE, Some(entity), ());
+    }
+
+    /// Records [`World::despawn`].
+    pub fn despawn(&mut self, entity: Entity) {
+        self.record(DESPAWN, Some(entity), ());
+    }
+
+    /// Records a closure, which gets the world when its turn comes. It ends a segment.
+    ///
+    /// ```
+    /// use phalanx::{Commands, World};
+    ///
+    /// let mut world = World::new();
+    /// let mut commands = Commands::new();
+    /// commands.spawn_later(());
+    /// commands.add(|world| drop(world.insert_resource(world.len())));
+    /// commands.apply(&mut world)?;
+    /// assert_eq!(world.resource::<usize>(), Ok(&1));
+    /// # Ok::<(), phalanx::CommandError>(())
+    /// ```
+    pub fn add(&mut self, closure: impl FnOnce(&mut World) + Send + 'static) {
+        fn verb<F: FnOnce(&mut World) + Send + 'static>(_: &F) -> &'static Verb {
+            Of::<F>::CALL
+        }
+        self.record(verb(&closure), None, closure);
+    }
+
+    /// The buffer's entities are of one world.
+    #[track_caller]
+    fn settle_in(&mut self, world: Option<u64>) {
+        assert!(
+            self.home.is_none() || world.is_none() || self.home == world,
+            "the commands of one buffer reserve entities of two worlds"
+        );
+        self.home = self.home.or(world);
+    }
+
+    /// Moves all commands of another buffer to the end of this one, with the entities that it has put aside.
+    ///
+    /// # Panics
+    ///
+    /// If the two have reserved entities of different worlds.
+    #[track_caller]
+    pub fn append(&mut self, other: &mut Commands) {
+        self.settle_in(other.home);
+        self.entries.reserve(other.entries.len());
+        self.reserved.reserve(other.reserved.len());
+        // The next one is last: what was put aside first is used first.
+        self.reserved.splice(0..0, other.reserved.drain(..));
+        let start = self.arena.try_append(&mut other.arena).unwrap_or_else(|error| raise(error));
+        self.entries.extend(other.entries.drain(..).map(|entry| Entry { offset: entry.offset + start, ..entry }));
+        other.home = None;
+    }
+
+    /// Makes room for so many more commands, and so many bytes of their payloads, padding included.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had; nothing changed.
+    pub fn try_reserve(&mut self, commands: usize, bytes: usize) -> Result<(), AllocError> {
+        resolve::try_room(&mut self.entries, commands)?;
+        let bytes = self.arena.len().checked_add(bytes).ok_or(AllocError::CapacityOverflow)?;
+        self.arena.try_reserve(bytes, self.arena.align().max(align_of::<u128>()))
+    }
+
+    /// Drops all commands that are recorded. What they would have spawned, and what was put aside for them, stays as any
+    /// entity that was reserved: alive, without components.
+    pub fn clear(&mut self) {
+        /// Goes on after a panic; a second one aborts.
+        struct Rest<'a>(&'a mut Commands);
+        impl Rest<'_> {
+            fn run(&mut self) {
+                let commands = &mut *self.0;
+                while let Some(&entry) = commands.entries.get(commands.done) {
+                    commands.done += 1;
+                    // SAFETY: the entry owned its payload, and does not from here on.
+                    unsafe { (entry.verb.drop)(commands.arena.at(entry.offset, entry.verb.layout)) };
+                }
+                commands.entries.clear();
+                commands.arena.clear();
+                commands.reserved.clear();
+                (commands.done, commands.home) = (0, None);
+            }
+        }
+        impl Drop for Rest<'_> {
+            fn drop(&mut self) {
+                self.run();
+            }
+        }
+        Rest(self).run();
+    }
+
+    /// Bytes that the buffer holds for commands and their payloads.
+    pub fn memory(&self) -> usize {
+        let lists = self.entries.capacity() * size_of::<Entry>() + self.reserved.capacity() * size_of::<Entity>();
+        self.arena.bytes() + lists + self.scratch.bytes()
+    }
+
+    /// The verb's payload is a `P`, or the verb has none and `P` is `()`.
+    fn record<P: 'static>(&mut self, verb: &'static Verb, entity: Option<Entity>, payload: P) {
+        debug_assert_eq!(verb.layout, core::alloc::Layout::new::<P>());
+        let placed = resolve::try_room(&mut self.entries, 1).and_then(|()| self.arena.try_place(verb.layout));
+        let offset = placed.unwrap_or_else(|error| raise(error));
+        // SAFETY: the place was made for this layout, and nothing lives there.
+        unsafe { self.arena.at(offset, verb.layout).cast::<P>().write(payload) };
+        self.entries.push(Entry { verb, entity, offset });
+    }
+}
+
+#[cold]
+fn raise(error: AllocError) -> ! {
+    crate::world::raise(error.into())
+}
+
+impl Drop for Commands {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+impl fmt::Debug for Commands {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut list = f.debug_list();
+        for entry in &self.entries[self.done..] {
+            match (entry.verb.kind, entry.entity) {
+                (kind @ (Kind::Spawn | Kind::Call), None) => list.entry(&kind),
+                (kind, Some(entity)) => list.entry(&format_args!("{kind:?}({entity})")),
+                (kind, None) => list.entry(&kind),
+            };
+        }
+        list.finish()
+    }
+}

@@ -1,0 +1,281 @@
+//! Commands: a buffer does what its commands would do one by one, or nothing; and every payload ends once.
+
+use phalanx::{ChangeError, CommandQueue, Commands, Component, DuplicateComponent, Entity, World};
+use phalanx_testkit::{Counted, Tally, catch};
+
+#[path = "commands/failures.rs"]
+mod failures;
+#[path = "commands/model.rs"]
+mod model;
+#[path = "commands/threads.rs"]
+mod threads;
+
+#[global_allocator]
+static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();
+
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+struct Small(u8);
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+struct Wide([u64; 5]);
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+struct Flag;
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+#[repr(align(64))]
+struct Aligned(u32);
+#[derive(Component, Debug)]
+struct Value(Counted);
+#[derive(Component, Debug)]
+struct Other(Counted);
+
+/// A row as it is seen: the entity and all that it has.
+type Row = (Entity, Option<u8>, Option<[u64; 5]>, bool, Option<u32>, Option<u32>, Option<u32>);
+
+/// All rows in the order of iteration.
+fn rows(world: &World) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for e in world.query::<Entity>().iter() {
+        rows.push((
+            e,
+            world.get::<Small>(e).ok().map(|c| c.0),
+            world.get::<Wide>(e).ok().map(|c| c.0),
+            world.has::<Flag>(e),
+            world.get::<Aligned>(e).ok().map(|c| c.0),
+            world.get::<Value>(e).ok().map(|c| c.0.key()),
+            world.get::<Other>(e).ok().map(|c| c.0.key()),
+        ));
+    }
+    rows
+}
+
+#[test]
+fn commands_can_change_threads() {
+    fn check<T: Send + Sync>() {}
+    check::<Commands>();
+    check::<CommandQueue<u32>>();
+}
+
+#[test]
+fn a_buffer_does_what_was_recorded() {
+    let mut world = World::new();
+    let a = world.spawn((Small(1), Flag));
+    let mut commands = Commands::new();
+    let b = commands.spawn(&world, (Small(2), Aligned(7)));
+    commands.insert(a, Wide([3; 5]));
+    commands.insert(b, Small(4));
+    commands.remove::<(Flag, Aligned)>(a);
+    commands.add(move |world| world.insert(b, Flag).unwrap());
+    commands.spawn_later(Aligned(9));
+    commands.despawn(a);
+    assert_eq!(commands.len(), 7);
+    assert!(format!("{commands:?}").starts_with("[Spawn("), "{commands:?}");
+    commands.apply(&mut world).unwrap();
+    assert!(commands.is_empty());
+    let all = rows(&world);
+    assert_eq!(all.len(), 2);
+    assert!(all.contains(&(b, Some(4), None, true, Some(7), None, None)));
+    assert!(all.iter().any(|row| row.4 == Some(9)));
+    world.validate().unwrap();
+}
+
+/// A world with some rows in several tables.
+fn populated(tally: &Tally) -> (World, Vec<Entity>) {
+    let mut world = World::new();
+    let mut known: Vec<Entity> = (0..6).map(|n| world.spawn((Small(n), Value(tally.value(n.into()))))).collect();
+    known.extend((0..3).map(|n| world.spawn((Flag, Aligned(n)))));
+    known.push(world.spawn_empty());
+    let dead = world.spawn_empty();
+    world.despawn(dead).unwrap();
+    known.push(dead);
+    (world, known)
+}
+
+#[test]
+fn the_same_entity_any_number_of_times_and_empty_buffers() {
+    let mut world = World::new();
+    let mut commands = Commands::new();
+    commands.apply(&mut world).unwrap();
+    CommandQueue::<()>::new().apply(&mut world).unwrap();
+    let e = commands.spawn(&world, ());
+    for n in 0..100 {
+        commands.insert(e, Small(n));
+        commands.remove::<Small>(e);
+        commands.insert(e, (Small(n), Flag));
+    }
+    commands.despawn(e);
+    commands.despawn(e);
+    assert_eq!(commands.apply(&mut world).unwrap_err().position, 302);
+    assert!(world.is_empty());
+    world.validate().unwrap();
+}
+
+#[test]
+fn a_buffer_promises_entities_of_one_world() {
+    let (mut one, mut two) = (World::new(), World::new());
+    let bystander = two.spawn_empty();
+    let mut commands = Commands::new();
+    assert_eq!(commands.spawn(&one, Small(1)), bystander);
+    assert!(catch(|| commands.spawn(&two, Small(2))).is_err());
+    let error = commands.apply(&mut two).unwrap_err();
+    assert!(matches!(error.error, ChangeError::NoSuchEntity(_)));
+    assert!(two.contains(bystander) && !two.has::<Small>(bystander));
+    commands.spawn(&two, Small(2));
+    let mut other = Commands::new();
+    other.spawn(&one, Small(1));
+    assert!(catch(|| commands.append(&mut other)).is_err());
+    let mut refused = 0;
+    other.apply_lossy(&mut two, |_| refused += 1);
+    commands.apply(&mut two).unwrap();
+    assert_eq!((refused, two.len(), one.is_empty()), (1, 2, true));
+    one.spawn_empty();
+    one.validate().unwrap();
+    two.validate().unwrap();
+}
+
+#[test]
+fn a_stale_handle_at_any_command_leaves_the_world_alone() {
+    for k in 0..12 {
+        let tally = Tally::new();
+        let (mut world, known) = populated(&tally);
+        let before = rows(&world);
+        let stale = *known.last().unwrap();
+        let mut commands = Commands::new();
+        let promised = commands.spawn(&world, Value(tally.value(50)));
+        for n in 1..12 {
+            let target = if n == k { stale } else { known[n % 8] };
+            match n % 3 {
+                _ if k == 0 && n == 1 => commands.despawn(stale),
+                0 => commands.insert(target, (Value(tally.value(n as u32)), Wide([1; 5]))),
+                1 => commands.remove::<(Small, Flag)>(target),
+                _ => commands.insert(target, Aligned(4)),
+            }
+        }
+        commands.despawn(known[0]);
+        let error = commands.apply(&mut world).unwrap_err();
+        assert_eq!(error.position, k.max(1));
+        assert!(matches!(error.error, ChangeError::NoSuchEntity(e) if e.entity == stale), "{error}");
+        assert!(error.to_string().starts_with(&format!("command {}: ", k.max(1))));
+        assert_eq!(rows(&world), before);
+        assert!(!world.contains(promised), "what was promised and not made ends");
+        assert!(commands.is_empty());
+        world.validate().unwrap();
+        drop((world, commands));
+        tally.assert_no_leaks();
+    }
+}
+
+#[test]
+fn entities_are_followed_within_a_segment() {
+    let mut world = World::new();
+    let [a, b] = [world.spawn(Small(0)), world.spawn(Small(1))];
+    let mut commands = Commands::new();
+    commands.despawn(a);
+    commands.spawn_later(Small(2));
+    commands.insert(b, Flag);
+    commands.insert(a, Flag);
+    assert_eq!(commands.apply(&mut world).unwrap_err().position, 3);
+    assert!(world.contains(a) && !world.has::<Flag>(b));
+    // A closure ends the segment: what was before it stands.
+    commands.insert(b, Flag);
+    commands.add(move |world| world.despawn(a).unwrap());
+    commands.remove::<Flag>(b);
+    commands.insert(a, Flag);
+    assert_eq!(commands.apply(&mut world).unwrap_err().position, 3);
+    assert!(!world.contains(a) && world.has::<Flag>(b));
+    world.validate().unwrap();
+}
+
+#[test]
+fn a_bundle_with_a_component_twice_is_refused_by_name() {
+    let mut world = World::new();
+    let mut commands = Commands::new();
+    let e = commands.spawn(&world, (Flag, Flag));
+    commands.insert(e, Small(1));
+    let mut refused = Vec::new();
+    commands.apply_lossy(&mut world, |error| refused.push((error.position, error.error)));
+    let [(0, ChangeError::Duplicate(DuplicateComponent { component })), (1, ChangeError::NoSuchEntity(_))] =
+        refused[..]
+    else {
+        panic!("{refused:?}")
+    };
+    assert!(component.ends_with("Flag"));
+    assert!(!world.contains(e) && world.is_empty());
+    world.validate().unwrap();
+}
+
+#[test]
+fn recording_into_reserved_room_needs_no_memory() {
+    let mut commands = Commands::new();
+    commands.try_reserve(10, 10 * size_of::<Wide>()).unwrap();
+    let ((), usage) = phalanx_testkit::measure(|| (0..10).for_each(|_| commands.spawn_later(Wide([0; 5]))));
+    assert_eq!(usage.allocations, 0);
+    assert!(commands.memory() > 10 * size_of::<Wide>());
+    assert!(commands.try_reserve(usize::MAX, 0).is_err());
+    assert!(commands.try_reserve(0, usize::MAX).is_err());
+    assert_eq!(commands.len(), 10);
+}
+
+#[test]
+fn displaced_values_end_when_the_segment_is_done() {
+    struct Probe(std::sync::mpsc::Sender<u32>, u32);
+    impl Drop for Probe {
+        fn drop(&mut self) {
+            let _ = self.0.send(self.1);
+        }
+    }
+    #[derive(Component)]
+    struct Held(#[expect(dead_code)] Probe);
+    let (send, ended) = std::sync::mpsc::channel();
+    let held = |n| Held(Probe(send.clone(), n));
+    let mut world = World::new();
+    let [a, b] = [world.spawn(held(1)), world.spawn((held(2), Flag))];
+    let mut commands = Commands::new();
+    commands.insert(b, (held(3), Small(0)));
+    commands.remove::<Held>(a);
+    commands.insert(a, held(4));
+    commands.insert(a, held(5));
+    commands.despawn(b);
+    commands.apply(&mut world).unwrap();
+    assert_eq!(ended.try_iter().collect::<Vec<_>>(), [2, 1, 4, 3]);
+    drop(world);
+    assert_eq!(ended.try_iter().collect::<Vec<_>>(), [5]);
+}
+
+#[test]
+fn payloads_of_any_alignment_keep_their_place() {
+    #[derive(Component, Clone, Copy, Debug, PartialEq)]
+    #[repr(align(4096))]
+    struct Page(u8);
+    #[derive(Component, Clone, Copy, Debug, PartialEq)]
+    #[repr(align(256))]
+    struct Nothing;
+    let (mut world, mut commands, mut tail) = (World::new(), Commands::new(), Commands::new());
+    for n in 0..20 {
+        commands.spawn_later((Small(n), Nothing));
+        commands.spawn_later(Wide([n.into(); 5]));
+        tail.spawn_later((Page(n), Small(n)));
+    }
+    commands.append(&mut tail);
+    commands.spawn_later(Nothing);
+    commands.apply(&mut world).unwrap();
+    assert!(world.query::<&Page>().iter().map(|page| page.0).eq(0..20));
+    assert!(world.query::<&Wide>().iter().map(|wide| wide.0[4]).eq(0..20));
+    assert_eq!(world.query::<&Nothing>().len(), 21);
+    world.validate().unwrap();
+}
+
+#[test]
+fn many_segments_after_a_large_one_take_their_own_time() {
+    let mut world = World::new();
+    let entities: Vec<Entity> = (0..20_000).map(|_| world.spawn_empty()).collect();
+    let mut commands = Commands::new();
+    entities.iter().for_each(|e| commands.insert(*e, Small(0)));
+    for e in &entities {
+        let e = *e;
+        commands.add(move |world| assert!(world.has::<Small>(e)));
+        commands.insert(e, Flag);
+        commands.remove::<Small>(e);
+    }
+    commands.apply(&mut world).unwrap();
+    assert_eq!(world.query::<Entity>().filter::<(phalanx::With<Flag>, phalanx::Without<Small>)>().len(), 20_000);
+    world.validate().unwrap();
+}

@@ -1,0 +1,123 @@
+//! Buffers against the operations of the world, one by one.
+
+use super::{Aligned, Flag, Other, Small, Value, Wide, populated, rows};
+use phalanx::{ChangeError, Commands, Entity, World};
+use phalanx_testkit::{Rng, Tally};
+
+/// A change drawn at random.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Op {
+    pub(crate) kind: usize,
+    entity: Entity,
+    key: u32,
+}
+
+impl Op {
+    pub(crate) fn draw(rng: &mut Rng, known: &[Entity]) -> Op {
+        let kind = match rng.below(16) {
+            8 if rng.chance(1, 2) => 8,
+            11 if rng.chance(3, 4) => 7,
+            kind => kind,
+        };
+        Op { kind, entity: *rng.pick(known).unwrap(), key: rng.below(1000) as u32 }
+    }
+
+    pub(crate) fn record(self, world: &World, tally: &Tally, commands: &mut Commands) {
+        let Op { kind, entity: e, key } = self;
+        match kind {
+            0 => commands.insert(e, Small(key as u8)),
+            1 => commands.insert(e, (Value(tally.value(key)), Flag)),
+            2 => commands.insert(e, (Aligned(key), Wide([key.into(); 5]))),
+            3 => commands.insert(e, (Other(tally.value(key)), Value(tally.value(key + 1)))),
+            4 => commands.remove::<Value>(e),
+            5 => commands.remove::<(Small, Other, Aligned)>(e),
+            6 => commands.remove::<(Flag, Wide)>(e),
+            7 => commands.insert(e, ()),
+            8 => commands.despawn(e),
+            9 => commands.spawn_later((Value(tally.value(key)), Small(1))),
+            10 => commands.spawn_later(()),
+            11 => commands.add(move |world| {
+                let _ = world.insert(e, Small(key as u8));
+            }),
+            12 => drop(commands.spawn(world, (Aligned(key), Value(tally.value(key))))),
+            13 => commands.insert(e, (Flag, Flag)),
+            _ => commands.insert(e, (Small(key as u8), Other(tally.value(key)))),
+        }
+    }
+
+    /// The same at once, through the world; `promised` is what was reserved for it.
+    fn carry_out(self, world: &mut World, tally: &Tally, promised: Option<Entity>) -> Result<(), ChangeError> {
+        let Op { kind, entity: e, key } = self;
+        match kind {
+            0 => world.try_insert(e, Small(key as u8)),
+            1 => world.try_insert(e, (Value(tally.value(key)), Flag)),
+            2 => world.try_insert(e, (Aligned(key), Wide([key.into(); 5]))),
+            3 => world.try_insert(e, (Other(tally.value(key)), Value(tally.value(key + 1)))),
+            4 => world.try_remove::<Value>(e).map(drop),
+            5 => world.try_remove::<(Small, Other, Aligned)>(e).map(drop),
+            6 => world.try_remove::<(Flag, Wide)>(e).map(drop),
+            7 => world.try_insert(e, ()),
+            8 => Ok(world.despawn(e)?),
+            9 => world.try_spawn((Value(tally.value(key)), Small(1))).map(drop),
+            10 => world.try_spawn(()).map(drop),
+            11 => world.try_insert(e, Small(key as u8)).or(Ok(())),
+            12 => world.try_insert(promised.unwrap(), (Aligned(key), Value(tally.value(key)))),
+            13 => world.try_insert(e, (Flag, Flag)),
+            _ => world.try_insert(e, (Small(key as u8), Other(tally.value(key)))),
+        }
+    }
+}
+
+#[test]
+fn a_buffer_is_as_its_commands_one_by_one() {
+    for seed in 0..600 {
+        let tally = Tally::new();
+        let (mut whole, known) = populated(&tally);
+        let (mut single, _) = populated(&tally);
+        let mut rng = Rng::new(seed);
+        let ops: Vec<Op> = (0..1 + seed as usize % 50).map(|_| Op::draw(&mut rng, &known)).collect();
+        let promised: Vec<_> = ops.iter().map(|op| (op.kind == 12).then(|| single.reserve_entity())).collect();
+        let mut commands = Commands::new();
+        ops.iter().for_each(|op| op.record(&whole, &tally, &mut commands));
+        let mut refused = Vec::new();
+        commands.apply_lossy(&mut whole, |error| refused.push((error.position, error.error)));
+        let mut expected = Vec::new();
+        for (position, op) in ops.iter().enumerate() {
+            if let Err(error) = op.carry_out(&mut single, &tally, promised[position]) {
+                expected.push((position, error));
+            }
+        }
+        assert_eq!(refused, expected, "seed {seed}");
+        assert_eq!(rows(&whole), rows(&single), "seed {seed}");
+        whole.validate().unwrap();
+        let next = |world: &mut World| [(); 4].map(|()| world.spawn_empty());
+        assert_eq!(next(&mut whole), next(&mut single), "seed {seed}");
+        drop((whole, single, commands));
+        tally.assert_no_leaks();
+    }
+}
+
+#[test]
+fn the_strict_form_is_as_the_lossy_one_up_to_the_first_refusal() {
+    for seed in 0..300 {
+        let tally = Tally::new();
+        let (mut world, known) = populated(&tally);
+        let (mut model, _) = populated(&tally);
+        let mut rng = Rng::new(seed);
+        let ops: Vec<Op> = (0..12).map(|_| Op::draw(&mut rng, &known)).filter(|op| op.kind != 12).collect();
+        let (mut commands, mut prefix) = (Commands::new(), Commands::new());
+        ops.iter().for_each(|op| op.record(&world, &tally, &mut commands));
+        let outcome = commands.apply(&mut world);
+        // What stands is everything up to the last closure before the refused command.
+        let stands = match outcome {
+            Ok(()) => ops.len(),
+            Err(error) => ops[..error.position].iter().rposition(|op| op.kind == 11).map_or(0, |at| at + 1),
+        };
+        ops[..stands].iter().for_each(|op| op.record(&model, &tally, &mut prefix));
+        prefix.apply(&mut model).unwrap();
+        assert_eq!(rows(&world), rows(&model), "seed {seed}");
+        world.validate().unwrap();
+        drop((world, model, commands, prefix));
+        tally.assert_no_leaks();
+    }
+}
