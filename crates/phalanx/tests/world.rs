@@ -7,9 +7,6 @@ use phalanx_testkit::{Allocator, Counted, Tally, for_every_failing_allocation};
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator::new();
 
-#[global_allocator]
-static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();
-
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
 struct Position(f32);
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
