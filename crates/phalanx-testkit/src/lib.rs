@@ -31,6 +31,7 @@
 
 mod aligned;
 mod allocator;
+pub mod bench;
 mod child;
 mod dial;
 mod fickle;

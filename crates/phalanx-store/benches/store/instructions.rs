@@ -1,8 +1,8 @@
 //! Instructions of a removal, counted by callgrind: what a timing of removals blurs.
 
 use crate::contenders::{Contender, DenseSlotMap, Linear, Packed, Slot, SlotMap, Sparse, Thunderdome};
-use crate::harness::Rng;
 use crate::workloads::filled;
+use phalanx_testkit::Rng;
 use std::hint::black_box;
 use std::process::Command;
 

@@ -2,20 +2,18 @@
 //!
 //! `cargo bench -p phalanx-store [-- --only WORD] [--seconds S]`. Ratios of minima over many interleaved rounds.
 #![allow(missing_docs, unreachable_pub, missing_debug_implementations)]
-// One call into the C library, to settle its allocator before anything is measured.
-#![allow(unsafe_code)]
 
 mod contenders;
-mod harness;
 mod instructions;
 mod rows;
 mod targets;
 mod workloads;
 
+use phalanx_testkit::bench;
 use std::time::Duration;
 
 fn main() {
-    harness::settle_allocator();
+    bench::settle_allocator();
     let args: Vec<String> = std::env::args().collect();
     let after = |flag: &str| args.iter().position(|a| a == flag).and_then(|at| args.get(at + 1));
     if let Some(name) = after("--child") {
@@ -28,13 +26,8 @@ fn main() {
         if only.is_some_and(|word| !workload.name.contains(word.as_str())) {
             continue;
         }
-        let f = harness::run(&workload, Duration::from_secs_f64(seconds));
-        println!("\n{} (ns an operation, and times the best)", f.name);
-        let mut rows = f.rows.clone();
-        rows.sort_by(|a, b| a.1.total_cmp(&b.1));
-        for (label, ns) in &rows {
-            println!("  {label:<20} {ns:>10.3} {:>7.2}", ns / rows[0].1);
-        }
+        let f = bench::run(&workload, Duration::from_secs_f64(seconds));
+        f.print();
         figures.push(f);
     }
     if only.is_none_or(|word| "instructions of a removal".contains(word.as_str())) {
@@ -47,9 +40,9 @@ fn main() {
             println!("  {label:<20} {count:>10.1}");
         }
         if !rows.is_empty() {
-            figures.push(harness::Figures { name: "instructions of a removal", rows });
+            figures.push(bench::Figures { name: "instructions of a removal", rows });
         }
     }
-    targets::print(&figures);
+    bench::print_targets(targets::TARGETS, &figures);
     targets::print_memory();
 }

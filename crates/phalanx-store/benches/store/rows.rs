@@ -1,7 +1,7 @@
 //! Structure of arrays against vectors written by hand: eight `f32` fields.
 
-use crate::harness::{Build, Case, Workload, mix, time};
 use phalanx_store::Soa;
+use phalanx_testkit::bench::{Build, Case, Workload, mix, time};
 use std::hint::black_box;
 
 #[derive(Clone, Copy, Debug, Default, Soa)]

@@ -1,23 +1,9 @@
 //! The targets, each with the figure that decides it.
 
-use crate::harness::Figures;
 use phalanx_store::{Entity, EntityPool, PackedStore, SlotStore, SparseSet};
 
-/// How a figure is compared.
-enum Bound {
-    /// At most so many times the row it is compared with.
-    Within(f64),
-    /// At least so many times as fast.
-    Times(f64),
-}
-use Bound::{Times, Within};
-
-struct Target {
-    workload: &'static str,
-    ours: &'static str,
-    theirs: &'static [&'static str],
-    bound: Bound,
-}
+use phalanx_testkit::bench::Bound::{self, Times, Within};
+use phalanx_testkit::bench::{Target, target};
 
 const LEVEL: Bound = Within(1.05);
 /// What counts as level at a million and in churn, where runs do not tell closer apart.
@@ -28,11 +14,7 @@ const SLOTS: &[&str] = &["SlotMap", "thunderdome"];
 const HAND: &[&str] = &["by hand"];
 const MAP: &[&str] = &["HashMap"];
 
-const fn target(workload: &'static str, ours: &'static str, theirs: &'static [&'static str], bound: Bound) -> Target {
-    Target { workload, ours, theirs, bound }
-}
-
-const TARGETS: &[Target] = &[
+pub const TARGETS: &[Target] = &[
     target("iterate 10k", "PackedStore", VEC, LEVEL),
     target("iterate 10k", "PackedStore values", VEC, LEVEL),
     target("iterate 10k", "SparseSet", VEC, LEVEL),
@@ -82,25 +64,6 @@ const TARGETS: &[Target] = &[
     target("soa: extend by columns 1M", "Soa", HAND, Within(1.1)),
     target("soa: sort by one field 1M", "Soa", HAND, Within(1.2)),
 ];
-
-/// Prints every target whose workload was run.
-pub fn print(figures: &[Figures]) {
-    println!("\nTargets");
-    let (mut met, mut missed) = (0, 0);
-    for t in TARGETS {
-        let Some(f) = figures.iter().find(|f| f.name == t.workload) else { continue };
-        let best = t.theirs.iter().map(|label| (f.of(label), *label)).min_by(|a, b| a.0.total_cmp(&b.0));
-        let Some((theirs, label)) = best else { continue };
-        let ratio = f.of(t.ours) / theirs;
-        let (ok, said) = match t.bound {
-            Within(x) => (ratio <= x, format!("{ratio:.2} of {label}'s time, at most {x:.2}")),
-            Times(x) => (1.0 / ratio >= x, format!("{:.2} times as fast as {label}, at least {x:.2}", 1.0 / ratio)),
-        };
-        println!("  {:<6} {:<22} {:<20} {said}", if ok { "met" } else { "MISSED" }, t.workload, t.ours);
-        if ok { met += 1 } else { missed += 1 }
-    }
-    println!("{met} met, {missed} missed");
-}
 
 /// Prints what an element takes beyond its value, at exact capacity.
 pub fn print_memory() {

@@ -4,7 +4,8 @@ use crate::contenders::{
     Body, Contender, DenseSlotMap, HandPacked, Linear, Map, Packed, PackedValues, Slot, SlotMap, Sparse, SparseValues,
     Thunderdome,
 };
-use crate::harness::{Build, Case, Rng, Workload, mix, time};
+use phalanx_testkit::Rng;
+use phalanx_testkit::bench::{Build, Case, Workload, mix, time};
 use std::hint::black_box;
 
 fn digest<S: Contender>(s: &mut S) -> u64 {

@@ -1,37 +1,63 @@
-//! Interleaved sampling: every contender of a workload is called once a round, round after round, each round starting at
-//! another one, so that a noisy moment of the machine falls on all of them alike. Figures are minima.
+//! Interleaved sampling for benchmarks: every contender of a workload is called once a round, round after round, each
+//! round starting at another one, so that a noisy moment of the machine falls on all of them alike. Figures are minima.
+#![allow(unsafe_code)]
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 /// One contender in one workload: a sample in nanoseconds, and a digest of its state when asked for one.
 pub struct Case {
-    pub label: &'static str,
-    pub run: Box<dyn FnMut(bool) -> (f64, u64)>,
+    label: &'static str,
+    run: Box<dyn FnMut(bool) -> (f64, u64)>,
+}
+
+impl std::fmt::Debug for Case {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Case({})", self.label)
+    }
+}
+
+impl std::fmt::Debug for Workload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Workload({})", self.name)
+    }
 }
 
 impl Case {
+    /// A contender; `run` is told whether a digest is wanted.
     pub fn new(label: &'static str, run: impl FnMut(bool) -> (f64, u64) + 'static) -> Case {
         Case { label, run: Box::new(run) }
     }
 }
 
+/// Builds a contender and its fixtures.
 pub type Build = Box<dyn Fn() -> Case>;
 
 /// A workload: its contenders and the operations in one sample.
 pub struct Workload {
+    /// Its name.
     pub name: &'static str,
+    /// Operations in one sample.
     pub ops: f64,
+    /// Its contenders.
     pub build: Vec<Build>,
 }
 
 /// Nanoseconds an operation, by contender.
+#[derive(Clone, Debug)]
 pub struct Figures {
+    /// The workload.
     pub name: &'static str,
+    /// The contenders and their figures.
     pub rows: Vec<(&'static str, f64)>,
 }
 
 impl Figures {
+    /// The figure of a contender.
+    ///
+    /// # Panics
+    ///
+    /// If the workload has no such contender.
     pub fn of(&self, label: &str) -> f64 {
         match self.rows.iter().find(|row| row.0 == label) {
             Some(row) => row.1,
@@ -50,6 +76,10 @@ pub fn time<R>(f: impl FnOnce() -> R) -> (f64, R) {
 
 /// Runs a workload for about `budget`. Each pass builds all fixtures afresh and in another order, because where the
 /// allocator happens to put a column is worth ten percent and should not stick to one contender.
+///
+/// # Panics
+///
+/// If the contenders disagree about what they have done.
 pub fn run(workload: &Workload, budget: Duration) -> Figures {
     const PASSES: usize = 4;
     let mut rows: Vec<(&'static str, f64)> = Vec::new();
@@ -75,6 +105,71 @@ pub fn run(workload: &Workload, budget: Duration) -> Figures {
         check(workload.name, &mut cases);
     }
     Figures { name: workload.name, rows }
+}
+
+impl Figures {
+    /// Prints the contenders, the best first.
+    pub fn print(&self) {
+        println!("\n{} (ns an operation, and times the best)", self.name);
+        let mut rows = self.rows.clone();
+        rows.sort_by(|a, b| a.1.total_cmp(&b.1));
+        for (label, ns) in &rows {
+            println!("  {label:<24} {ns:>10.3} {:>7.2}", ns / rows[0].1);
+        }
+    }
+}
+
+/// How a figure is compared with another.
+#[derive(Clone, Copy, Debug)]
+pub enum Bound {
+    /// At most so many times the time of the row it is compared with.
+    Within(f64),
+    /// At least so many times as fast.
+    Times(f64),
+}
+
+/// What a contender is to reach.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// In which workload.
+    pub workload: &'static str,
+    /// Which contender.
+    pub ours: &'static str,
+    /// Compared with the best of these.
+    pub theirs: &'static [&'static str],
+    /// How.
+    pub bound: Bound,
+}
+
+/// A target, in one line.
+pub const fn target(
+    workload: &'static str,
+    ours: &'static str,
+    theirs: &'static [&'static str],
+    bound: Bound,
+) -> Target {
+    Target { workload, ours, theirs, bound }
+}
+
+/// Prints every target whose workload was run, with its figure.
+pub fn print_targets(targets: &[Target], figures: &[Figures]) {
+    println!("\nTargets");
+    let (mut met, mut missed) = (0, 0);
+    for t in targets {
+        let Some(f) = figures.iter().find(|f| f.name == t.workload) else { continue };
+        let best = t.theirs.iter().map(|label| (f.of(label), *label)).min_by(|a, b| a.0.total_cmp(&b.0));
+        let Some((theirs, label)) = best else { continue };
+        let ratio = f.of(t.ours) / theirs;
+        let (ok, said) = match t.bound {
+            Bound::Within(x) => (ratio <= x, format!("{ratio:.2} of {label}'s time, at most {x:.2}")),
+            Bound::Times(x) => {
+                (1.0 / ratio >= x, format!("{:.2} times as fast as {label}, at least {x:.2}", 1.0 / ratio))
+            }
+        };
+        println!("  {:<6} {:<26} {:<22} {said}", if ok { "met" } else { "MISSED" }, t.workload, t.ours);
+        if ok { met += 1 } else { missed += 1 }
+    }
+    println!("{met} met, {missed} missed");
 }
 
 /// All contenders must have done the same work.
@@ -104,30 +199,7 @@ pub fn settle_allocator() {
     }
 }
 
-/// A small generator of random numbers.
-pub struct Rng(u64);
-
-impl Rng {
-    pub fn new(seed: u64) -> Rng {
-        Rng(seed)
-    }
-
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mix(self.0)
-    }
-
-    pub fn below(&mut self, n: usize) -> usize {
-        ((u128::from(self.next()) * n as u128) >> 64) as usize
-    }
-
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
-        for i in (1..items.len()).rev() {
-            items.swap(i, self.below(i + 1));
-        }
-    }
-}
-
+/// Mixes the bits of a number: for digests that do not depend on order.
 pub fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
