@@ -308,3 +308,18 @@ fn keyed_stores_hold_every_index_and_the_last_generation() {
     sparse.validate().unwrap();
     linear.validate().unwrap();
 }
+
+#[test]
+fn a_slot_that_was_used_for_rows_is_retired_too() {
+    let (mut pool, mut ledger) = (EntityPool::new(), Ledger::new());
+    for generation in 0..GENERATIONS {
+        let used = ledger.note(if generation % 3 == 0 { pool.alloc() } else { pool.alloc_row() });
+        assert_eq!((used.index(), used.generation() & 255), (0, generation));
+        match generation % 2 {
+            0 => assert!(pool.release(used)),
+            _ => pool.clear(),
+        }
+        pool.validate().unwrap();
+    }
+    assert_eq!((pool.slot_state(0), pool.row_count(), pool.len()), (Some(SlotState::Retired), 0, 0));
+}

@@ -67,7 +67,7 @@ fn a_spawned_key_keeps_its_component_and_its_role() {
     // Component and role are parts of the name, each by itself.
     let keys = [key(made.entity, LEFT), Key::main(made.entity).with_component(about)];
     assert_eq!(keys.map(|key| world.contains_key(key)), [false, false]);
-    keys.map(|key| world.extend(key, Cursed).unwrap());
+    keys.iter().for_each(|key| _ = world.extend(*key, Cursed).unwrap());
     assert_eq!(world.rows(made.entity).unwrap().count(), 4);
     world.validate().unwrap();
 }
@@ -217,6 +217,12 @@ fn queries_visit_rows_and_say_whose_they_are() {
     assert_eq!(world.query::<(Key, Has<Cursed>)>().filter::<Extra>().iter().filter(|(_, has)| *has).count(), 1);
     assert!(world.query::<Entity>().filter::<Main>().iter().eq([a, b]));
     assert_eq!(world.query::<&Item>().get(a), Ok(&Item(1)), "by entity: the main row");
+    assert_eq!(world.query::<(Entity, &Item)>().get_row(left), Ok((a, &Item(3))));
+    assert!(
+        matches!(world.query::<&Cursed>().get_row(row), Err(RowError::MissingComponent { key, .. }) if key == left)
+    );
+    world.query_mut::<&mut Weight>().get_row(row).unwrap().0 = 0.75;
+    assert_eq!(world.query_mut::<&Weight>().get_row(left), Ok(&Weight(0.75)));
     for (keys, owners, rows) in world.query_mut::<(Key, Entity, Row)>().chunks() {
         assert!(keys.iter().map(|key| key.entity).eq(owners.iter().copied()) && keys.owners() == owners);
         assert_eq!((keys.len(), keys.get(keys.len()), keys.is_empty()), (rows.len(), None, false));
@@ -382,22 +388,43 @@ fn a_failing_allocation_changes_nothing() {
 }
 
 #[test]
-fn worlds_without_extra_rows_pay_nothing() {
-    let ((), usage) = measure(|| {
-        let mut world = World::new();
-        let e = world.spawn(Item(1));
-        assert_eq!(world.rows(e).unwrap().count(), 1);
-        assert_eq!(world.row_count(), 1);
-        world.despawn(e).unwrap();
-        // No table, no map: what extra rows need comes with the first.
-        assert_eq!(world.memory(), {
-            let mut plain = World::new();
-            let e = plain.spawn(Item(1));
-            plain.despawn(e).unwrap();
-            plain.memory()
-        });
-    });
-    assert_eq!(usage.bytes_live_delta, 0);
+fn main_rows_pay_nothing_for_extra_ones() {
+    let mut world = World::new();
+    let entities = world.spawn_batch((0..1024).map(Item));
+    // A word and a place on the stack, a location, an entry in the entity column; and the component.
+    assert_eq!(world.memory(), 1024 * (4 + 4 + 8 + 8 + 4));
+    let ((), usage) = measure(|| entities[..1000].iter().for_each(|e| world.despawn(*e).unwrap()));
+    assert_eq!(usage.allocations, 0);
+    let owner = entities[1000];
+    let made: Vec<Row> = (1..=64).map(|n| world.extend(key(owner, Role(n)), Item(n)).unwrap()).collect();
+    let tables = world.memory() - 1024 * 28;
+    // 24 bytes a row beside the slot and the component, and 16 to 64 in the map.
+    assert!((64 * 36..64 * 120).contains(&tables), "{tables}");
+    let ((), usage) = measure(|| made.iter().for_each(|row| world.delete_row(*row).unwrap()));
+    assert_eq!(usage.allocations, 0);
+    world.validate().unwrap();
+}
+
+#[test]
+fn the_example_of_the_seed() {
+    #[derive(Component, Debug, PartialEq)]
+    struct Health(u32);
+    let update = |world: &mut World| {
+        for healths in world.query_mut::<&mut Health>().chunks() {
+            healths.iter_mut().for_each(|health| health.0 = 1);
+        }
+    };
+    let mut game = World::new();
+    for role in [Role::NONE, LEFT] {
+        let player = game.spawn_keyed(None, role, Health(100));
+        update(&mut game);
+        assert_eq!(game.get_key::<Health>(player), Ok(&Health(1)));
+        assert_eq!(game.remove_row_components::<Health>(player), Ok(true));
+        update(&mut game);
+        assert!(game.contains_key(player), "a row lives on after its last component is gone");
+        game.despawn(player.entity).unwrap();
+        assert_eq!(game.row_count(), 0);
+    }
 }
 
 #[test]

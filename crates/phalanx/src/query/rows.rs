@@ -1,9 +1,10 @@
 //! The terms that name rows, and the filters that tell main rows from extra ones.
 #![allow(unsafe_code)]
 
-use super::{Access, Filter, Query, ReadOnlyQuery};
+use super::run::item_of;
+use super::{Access, Filter, Query, QueryMut, QueryRef, ReadOnlyQuery};
 use crate::component::{ComponentId, Components};
-use crate::rows::{Key, Label, Row};
+use crate::rows::{Key, Label, Row, RowError, RowId};
 use crate::signature::Signature;
 use crate::world::World;
 use core::fmt;
@@ -163,5 +164,37 @@ impl Filter for Extra {
     fn state(_: &Components) {}
     fn passes((): &(), signature: &Signature) -> bool {
         signature.has(ComponentId::ROW)
+    }
+}
+
+impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
+    /// The item of a row, named by its key or its handle.
+    ///
+    /// # Errors
+    ///
+    /// If the row is not there, or is not among those that the query asks for.
+    pub fn get_row(&self, row: impl RowId) -> Result<Q::Item<'w>, RowError> {
+        let row = row.find(self.world)?;
+        // SAFETY: a query that writes nothing needs no more than a shared world.
+        unsafe { item_of::<Q, F>(self.world, row.0) }.map_err(|error| self.world.access_error(row, error))
+    }
+}
+
+impl<Q: Query, F: Filter> QueryMut<'_, Q, F> {
+    /// The item of a row, named by its key or its handle.
+    ///
+    /// # Errors
+    ///
+    /// If the row is not there, or is not among those that the query asks for.
+    ///
+    /// # Panics
+    ///
+    /// If the query would alias.
+    #[track_caller]
+    pub fn get_row(&mut self, row: impl RowId) -> Result<Q::Item<'_>, RowError> {
+        Access::of::<Q>();
+        let row = row.find(self.world)?;
+        // SAFETY: the world is borrowed exclusively, and the query does not alias.
+        unsafe { item_of::<Q, F>(self.world, row.0) }.map_err(|error| self.world.access_error(row, error))
     }
 }
