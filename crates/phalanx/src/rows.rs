@@ -275,7 +275,7 @@ pub(crate) struct RowLanes {
 pub(crate) type Name = (u32, Label);
 
 /// Finds the extra rows of a world.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Rows {
     pub(crate) by_name: HashMap<Name, u32, BuildHasherDefault<Mixer>>,
     pub(crate) first: HashMap<u32, u32, BuildHasherDefault<Mixer>>,

@@ -118,7 +118,7 @@ impl World {
         }
         impl Ends<'_> {
             fn run(&mut self) {
-                while let Some(tail) = self.rows.next() {
+                for tail in self.rows.by_ref() {
                     let table = &self.tables[tail.table as usize];
                     // SAFETY: the row was retired, and nothing was pushed since; it ends once.
                     unsafe { table.drop_row(tail.row, &table.columns) };

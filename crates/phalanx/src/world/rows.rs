@@ -362,7 +362,8 @@ impl World {
             (Ok(key), ComponentError::MissingComponent { component, .. }) => {
                 RowError::MissingComponent { key, component }
             }
-            _ => RowError::Stale { row },
+            (Err(error), _) => error,
+            (Ok(_), ComponentError::NoSuchEntity(_)) => RowError::Stale { row },
         }
     }
 
