@@ -348,22 +348,29 @@ fn a_failing_allocation_changes_nothing() {
             for n in 1..=more {
                 world.extend(key(e, Role(n)), (Value(tally.value(n)), Item(n))).unwrap();
             }
-            (world, e)
+            let mut held = QueryState::<(Key, &Item)>::new();
+            assert_eq!(held.len(&world), more as usize);
+            (world, e, held)
         };
         failures += for_every_failing_allocation(
             setup,
-            |(world, e)| world.try_extend(key(*e, Role(1000)), (Value(tally.value(0)), Item(0))),
-            |(world, e), outcome| {
+            |(world, e, _)| world.try_extend(key(*e, Role(1000)), (Value(tally.value(0)), Item(0))),
+            |(world, e, held), outcome| {
                 world.validate().unwrap();
+                // Lanes that had grown before another could not have moved.
+                let sum: u32 = held.iter(world).map(|(_, item)| item.0).sum();
+                assert_eq!(sum, more * (more + 1) / 2);
                 assert_eq!(world.contains_key(key(*e, Role(1000))), outcome.is_ok());
                 assert_eq!(world.row_count(), 1 + more as usize + usize::from(outcome.is_ok()));
             },
         );
         failures += for_every_failing_allocation(
             setup,
-            |(world, _)| world.try_spawn_keyed(None, LEFT, (Value(tally.value(0)), Item(0))),
-            |(world, _), outcome| {
+            |(world, ..)| world.try_spawn_keyed(None, LEFT, (Value(tally.value(0)), Item(0))),
+            |(world, _, held), outcome| {
                 world.validate().unwrap();
+                let sum: u32 = held.iter(world).map(|(_, item)| item.0).sum();
+                assert_eq!(sum, more * (more + 1) / 2);
                 assert_eq!(world.len(), 1 + usize::from(outcome.is_ok()));
             },
         );

@@ -58,16 +58,17 @@ impl World {
         let resolved = self.resolve_row::<B>()?;
         self.flush()?;
         self.reserve_entities(2)?;
-        self.tables[0].try_reserve(1)?;
+        self.reserve_row(0)?;
         self.reserve_row(resolved.table)?;
-        let entity = self.entities.alloc();
         // SAFETY: there is room for the entity's location, its main row and its extra one.
         unsafe {
+            self.write_row(&resolved, bundle);
+            let entity = self.entities.alloc();
             let row = self.tables[0].push(entity);
             self.locations.at(entity.index()).write(Location { table: 0, row });
-            self.commit_row(entity, label, &resolved, bundle);
+            self.commit_row(entity, label, resolved.table);
+            Ok(Key { entity, component, role })
         }
-        Ok(Key { entity, component, role })
     }
 
     /// Adds a row to an entity, under a key that it has no row under.
@@ -120,7 +121,10 @@ impl World {
         self.reserve_entities(1)?;
         self.reserve_row(resolved.table)?;
         // SAFETY: there is room for the row and for its location, and the entity has none under this label.
-        Ok(unsafe { self.commit_row(key.entity, label, &resolved, bundle) })
+        unsafe {
+            self.write_row(&resolved, bundle);
+            Ok(self.commit_row(key.entity, label, resolved.table))
+        }
     }
 
     /// The label of a component and a role; `None` for that of the main row.
@@ -151,31 +155,44 @@ impl World {
         Ok(Resolved { table: edge.target, places: edge.places.as_ptr() })
     }
 
-    /// Makes room for an extra row in a table, and for finding it.
+    /// Makes room for a row in a table, and for finding an extra one.
     fn reserve_row(&mut self, table: u32) -> Result<(), RowError> {
+        // Lanes may move, whatever becomes of the operation: who holds pointers into them looks again.
+        self.restructured();
         self.tables[table as usize].try_reserve(1)?;
         Ok(self.rows.try_reserve(self.entities.capacity())?)
     }
 
+    /// Moves a bundle into the row beyond the last of its table. Taking a soa value apart is code of its type, which may
+    /// panic: so this comes before anything else is changed.
+    ///
     /// # Safety
     ///
-    /// There is room for one more slot and its location, and by [`reserve_row`](World::reserve_row); the entity is alive and
-    /// has no row with this label; the bundle is the one that was resolved, and no edge was made since.
-    unsafe fn commit_row<B: Bundle>(&mut self, owner: Entity, label: Label, to: &Resolved, bundle: B) -> Row {
+    /// There is room for the row; the bundle is the one that was resolved, and no edge was made since.
+    unsafe fn write_row<B: Bundle>(&mut self, to: &Resolved, bundle: B) {
+        let table = &self.tables[to.table as usize];
+        // SAFETY: there is room for the row, and the places are those of the bundle's components in this table.
+        unsafe { bundle.write(table.lanes(), to.places, table.len as usize) };
+    }
+
+    /// Makes an extra row of the one beyond the last of a table, whose components are written.
+    ///
+    /// # Safety
+    ///
+    /// There is room for one more slot and its location, and by [`reserve_row`](World::reserve_row); the table is one of
+    /// extra rows, with the components that were written; the entity is alive and has no row with this label.
+    unsafe fn commit_row(&mut self, owner: Entity, label: Label, number: u32) -> Row {
         let slot = self.entities.alloc_row();
         let (index, owner_index) = (slot.index(), owner.index());
-        let table = &mut self.tables[to.table as usize];
-        // SAFETY: there is room for the row and for the location; the places are those of the bundle's components in
-        // this table, which is one of extra rows: those and the reserved one are all that it has.
+        let table = &mut self.tables[number as usize];
+        // SAFETY: there is room for the row and for the location; the reserved component is all that was not written yet.
         unsafe {
-            let row = table.len;
-            bundle.write(table.lanes(), to.places, row as usize);
             let lanes = table.row_lanes().unwrap_unchecked();
+            let row = table.push(slot);
             lanes.owners.add(row as usize).write(owner);
             lanes.labels.add(row as usize).write(label);
             lanes.links.add(row as usize).write(Link { prev: index, next: NONE });
-            table.push(slot);
-            self.locations.at(index).write(Location { table: to.table, row });
+            self.locations.at(index).write(Location { table: number, row });
         }
         self.rows.by_name.insert((owner_index, label), index);
         match self.rows.first.get(&owner_index) {
