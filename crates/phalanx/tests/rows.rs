@@ -358,7 +358,7 @@ fn a_failing_allocation_changes_nothing() {
             |(world, e, held), outcome| {
                 world.validate().unwrap();
                 // Lanes that had grown before another could not have moved.
-                let sum: u32 = held.iter(world).map(|(_, item)| item.0).sum();
+                let sum: u32 = held.iter(world).filter(|(key, _)| key.entity == *e).map(|(_, item)| item.0).sum();
                 assert_eq!(sum, more * (more + 1) / 2);
                 assert_eq!(world.contains_key(key(*e, Role(1000))), outcome.is_ok());
                 assert_eq!(world.row_count(), 1 + more as usize + usize::from(outcome.is_ok()));
@@ -367,14 +367,40 @@ fn a_failing_allocation_changes_nothing() {
         failures += for_every_failing_allocation(
             setup,
             |(world, ..)| world.try_spawn_keyed(None, LEFT, (Value(tally.value(0)), Item(0))),
-            |(world, _, held), outcome| {
+            |(world, e, held), outcome| {
                 world.validate().unwrap();
-                let sum: u32 = held.iter(world).map(|(_, item)| item.0).sum();
+                let sum: u32 = held.iter(world).filter(|(key, _)| key.entity == *e).map(|(_, item)| item.0).sum();
                 assert_eq!(sum, more * (more + 1) / 2);
                 assert_eq!(world.len(), 1 + usize::from(outcome.is_ok()));
             },
         );
     }
+    for owners in 0..=20 {
+        failures += for_every_failing_allocation(
+            || {
+                let (mut world, _) = warm();
+                (0..owners).for_each(|n| _ = world.spawn_keyed(None, LEFT, (Value(tally.value(n)), Item(n))));
+                world
+            },
+            |world| world.try_spawn_keyed(None, LEFT, (Value(tally.value(0)), Item(0))),
+            |world, outcome| {
+                world.validate().unwrap();
+                assert_eq!(world.len(), 1 + owners as usize + usize::from(outcome.is_ok()));
+            },
+        );
+    }
+    failures += for_every_failing_allocation(
+        || {
+            let (mut world, _) = warm();
+            let last = *world.spawn_batch((0..300).map(Item)).last().unwrap();
+            (world, last)
+        },
+        |(world, last)| world.try_extend(key(*last, LEFT), (Value(tally.value(0)), Item(0))),
+        |(world, last), outcome| {
+            world.validate().unwrap();
+            assert_eq!(world.contains_key(key(*last, LEFT)), outcome.is_ok());
+        },
+    );
     assert!(failures > 10, "{failures}");
     let updates = for_every_failing_allocation(
         || {
