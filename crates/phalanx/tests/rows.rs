@@ -17,6 +17,15 @@ struct Weight(f32);
 struct Cursed;
 #[derive(Component, Debug)]
 struct Value(Counted);
+#[derive(phalanx::store::Soa, Clone, Copy, Debug, PartialEq)]
+#[soa(crate = "phalanx::store")]
+struct Spin {
+    axis: u8,
+    speed: f64,
+}
+impl Component for Spin {
+    type Layout = phalanx::layout::Soa;
+}
 #[derive(Component, Debug)]
 struct Other(#[allow(dead_code)] Counted);
 
@@ -188,6 +197,12 @@ fn rows_change_like_entities() {
     world.update(row, taken).unwrap();
     assert_eq!(world.remove_row_components::<(Value, Item)>(key(e, LEFT)), Ok(true));
     assert_eq!(tally.live(), 1);
+    let spin = Spin { axis: 3, speed: 0.5 };
+    world.update(row, (spin, Cursed)).unwrap();
+    world.update(row, Weight(1.0)).unwrap();
+    *world.get_row_mut::<Spin>(row).unwrap().speed += 1.0;
+    assert_eq!(world.get_key::<Spin>(key(e, LEFT)), Ok(Spin { speed: 1.5, ..spin }));
+    assert!(world.query::<(Entity, &Spin)>().iter().eq([(e, Spin { speed: 1.5, ..spin })]));
     world.update(Key::main(e), (Weight(3.0), Value(tally.value(3)))).unwrap();
     assert_eq!((tally.live(), world.get::<Weight>(e)), (1, Ok(&Weight(3.0))));
     world.validate().unwrap();

@@ -16,7 +16,9 @@ impl EntityPool {
     /// use phalanx_store::{Entity, EntityPool};
     ///
     /// let mut pool = EntityPool::new();
-    /// let (owner, row) = (pool.alloc(), pool.alloc_row());
+    /// let owner = pool.alloc();
+    /// // SAFETY: the name does not leave this example.
+    /// let row = unsafe { pool.alloc_row() };
     /// assert!(row.is_row() && pool.contains(row) && Entity::from_bits(row.to_bits()).is_none());
     /// assert_eq!((pool.len(), pool.row_count()), (1, 1));
     /// assert!(pool.iter().eq([owner]));
@@ -24,9 +26,15 @@ impl EntityPool {
     /// let next = pool.alloc();
     /// assert_eq!((next.index(), next.generation(), next.is_row()), (row.index(), 1, false));
     /// ```
+    ///
+    /// # Safety
+    ///
+    /// The caller keeps what it gets to itself, as an entity: a layer that marks slots may trust that whoever hands it
+    /// an entity hands it none that is marked, of its own pool or of another.
     #[inline]
-    pub fn alloc_row(&mut self) -> Entity {
-        infallible(self.try_alloc_row())
+    pub unsafe fn alloc_row(&mut self) -> Entity {
+        // SAFETY: the caller's promise.
+        infallible(unsafe { self.try_alloc_row() })
     }
 
     /// As [`alloc_row`](EntityPool::alloc_row).
@@ -34,8 +42,12 @@ impl EntityPool {
     /// # Errors
     ///
     /// If memory cannot be had, or all indices are used up; nothing changed.
+    ///
+    /// # Safety
+    ///
+    /// As there.
     #[inline]
-    pub fn try_alloc_row(&mut self) -> Result<Entity, AllocError> {
+    pub unsafe fn try_alloc_row(&mut self) -> Result<Entity, AllocError> {
         let entity = self.try_alloc()?;
         let row = Entity::new(entity.index(), entity.generation() | ROW);
         // SAFETY: the slot exists.

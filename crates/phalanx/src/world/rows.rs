@@ -182,7 +182,8 @@ impl World {
     /// There is room for one more slot and its location, and by [`reserve_row`](World::reserve_row); the table is one of
     /// extra rows, with the components that were written; the entity is alive and has no row with this label.
     unsafe fn commit_row(&mut self, owner: Entity, label: Label, number: u32) -> Row {
-        let slot = self.entities.alloc_row();
+        // SAFETY: what names a slot stays in tables and in `Row`, which shows it to nobody.
+        let slot = unsafe { self.entities.alloc_row() };
         let (index, owner_index) = (slot.index(), owner.index());
         let table = &mut self.tables[number as usize];
         // SAFETY: there is room for the row and for the location; the reserved component is all that was not written yet.
