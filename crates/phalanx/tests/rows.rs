@@ -454,7 +454,7 @@ fn main_rows_pay_nothing_for_extra_ones() {
 }
 
 #[test]
-fn the_example_of_the_seed() {
+fn a_loop_over_arrays_before_and_after_the_last_component_goes() {
     #[derive(Component, Debug, PartialEq)]
     struct Health(u32);
     let update = |world: &mut World| {

@@ -5,6 +5,7 @@ use super::spawn::raise;
 use super::{Location, World};
 use crate::component::ComponentId;
 use crate::rows::{NONE, Row, RowError, RowId};
+use crate::signature::Signature;
 use crate::table::Table;
 use phalanx_store::Entity;
 
@@ -84,32 +85,37 @@ impl World {
         }
     }
 
+    /// Takes the first extra row of the entity at an index out of what finds it, and retires it: what ends an entity calls
+    /// this until there is none, and retires the main row last.
+    ///
+    /// # Safety
+    ///
+    /// Whoever calls ends the values before a row is pushed to their table.
+    pub(crate) unsafe fn retire_first_row(&mut self, owner: u32) -> Option<Location> {
+        if !self.rows.owns(owner) {
+            return None;
+        }
+        // SAFETY: the first row of an entity is an extra row, which is alive.
+        unsafe {
+            let (row, ..) = self.extra_row(self.rows.first[&owner]);
+            self.unlink(row.0.index());
+            Some(self.retire(row.0))
+        }
+    }
+
     /// Ends an entity that is alive and has extra rows: those in the order of their making, then the main row. All are gone
     /// before the first value is dropped; the values are dropped in that order too.
     #[cold]
     #[inline(never)]
     pub(super) fn despawn_with_rows(&mut self, entity: Entity) {
-        let first = self.rows.first[&entity.index()];
-        let (mut count, mut next) = (1, first);
-        while next != NONE {
-            count += 1;
-            // SAFETY: the first row of an entity, and what links lead to, are extra rows.
-            next = unsafe { (*self.link(next)).next };
-        }
-        let mut retired = Vec::with_capacity(count);
-        next = first;
-        while next != NONE {
-            // SAFETY: as above; the links are read before the row is gone.
-            unsafe {
-                let (row, _, label, link) = self.extra_row(next);
-                self.rows.by_name.remove(&(entity.index(), label));
-                retired.push(self.retire(row.0));
-                next = link.next;
+        let mut retired = Vec::with_capacity(self.rows(entity).map_or(0, Iterator::count));
+        // SAFETY: the entity is alive, and there is room for all of its rows.
+        unsafe {
+            while let Some(tail) = self.retire_first_row(entity.index()) {
+                retired.push(tail);
             }
+            retired.push(self.retire(entity));
         }
-        self.rows.end(entity.index());
-        // SAFETY: the entity is alive.
-        retired.push(unsafe { self.retire(entity) });
         self.restructured();
         /// Ends the values of retired rows, all of them, even if one panics.
         struct Ends<'a> {
@@ -135,6 +141,10 @@ impl World {
 
     /// Checks that extra rows are found by name and from their owners, and nothing else is.
     pub(super) fn validate_rows(&self) -> Result<(), &'static str> {
+        let bare = Signature::of([ComponentId::ROW]);
+        if self.rows.bare.is_some_and(|table| self.by_signature.get(&bare) != Some(&table)) {
+            return Err("a table of bare extra rows that is another");
+        }
         for (number, table) in self.tables.iter().enumerate() {
             let Some(lanes) = table.row_lanes() else {
                 if table.slots().iter().any(|slot| slot.is_row()) {
@@ -142,9 +152,6 @@ impl World {
                 }
                 continue;
             };
-            if self.rows.bare.is_none() {
-                return Err("a table of extra rows, and none of those without components");
-            }
             for (row, slot) in table.slots().iter().enumerate() {
                 // SAFETY: the row is in use.
                 let (owner, label) = unsafe { (*lanes.owners.add(row), *lanes.labels.add(row)) };
