@@ -2,7 +2,7 @@
 // For the declaration of an unsafe function only: nothing here is done unsafely.
 #![allow(unsafe_code)]
 
-use crate::generation::{MAX_GENERATION, MAX_SLOTS};
+use crate::generation::{MAX_GENERATION, MAX_SLOTS, ROW};
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
@@ -59,6 +59,13 @@ impl Entity {
     #[inline(always)]
     pub const fn generation(self) -> u32 {
         self.generation
+    }
+
+    /// Whether this names a row that a layer above keeps in a slot of its own
+    /// ([`EntityPool::alloc_row`](crate::EntityPool::alloc_row)): then the generation has a bit above those that count.
+    #[inline(always)]
+    pub const fn is_row(self) -> bool {
+        self.generation & ROW != 0
     }
 
     /// The generation in the high half, the index in the low one.

@@ -5,10 +5,14 @@
 //! word. Releasing a slot bumps the generation; a slot that has used all of them is retired: it stays dead for ever, so
 //! that no handle value is issued twice.
 //!
-//! Bit 30 is left free for a layer above to mark slots of its own.
+//! Bit 30, [`ROW`], marks a live slot that a layer above uses as a further row of an entity. It is no part of the
+//! generation: a word is freed without it.
 
 /// Set in a slot's word while the slot is dead.
 pub(crate) const DEAD: u32 = 1 << 31;
+
+/// Set in a slot's word while a row lives there that is no entity.
+pub(crate) const ROW: u32 = 1 << 30;
 
 /// Bits that count generations.
 #[cfg(not(any(phalanx_narrow, loom)))]
@@ -62,9 +66,15 @@ pub(crate) const fn is_dead(word: u32) -> bool {
     word & DEAD != 0
 }
 
+/// Whether an entity lives in a slot with this word: something does, and it is no row.
+#[inline(always)]
+pub(crate) const fn is_entity(word: u32) -> bool {
+    word & (DEAD | ROW) == 0
+}
+
 const _: () = {
     assert!(generation(released(0)) == 1 && is_dead(released(0)));
     assert!(is_dead(released(MAX_GENERATION - 1)) && released(MAX_GENERATION - 1) != RETIRED);
     assert!(is_dead(RETIRED) && released(MAX_GENERATION) == RETIRED);
-    assert!(MAX_GENERATION < 1 << 30);
+    assert!(MAX_GENERATION < ROW && !is_entity(ROW) && !is_entity(RETIRED) && is_entity(MAX_GENERATION));
 };

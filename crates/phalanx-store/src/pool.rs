@@ -4,15 +4,18 @@
 //!
 //! `words[0..slots]` are initialised: the generation of a slot, with the dead bit while nobody lives there.
 //! `free[0..free_len]` is the stack of slots to be used again; it has as much room as there are slots, so that releasing
-//! cannot fail. A dead slot that is not on the stack is retired.
+//! cannot fail. A dead slot that is not on the stack is retired. A live slot with the row bit is no entity: `live` counts
+//! the slots without it, `rows` those with it.
 //!
 //! Reservations through a shared reference only count: the `k`-th takes the `k`-th slot from the top of the stack, or,
 //! past its end, the index `slots + pending + k - free_len`. The next operation through an exclusive reference settles
 //! them. `pending` counts reserved indices at and above `slots` that could not be made real without memory.
 #![allow(unsafe_code)]
 
+mod rows;
+
 use crate::error::infallible;
-use crate::generation::{self, MAX_SLOTS, RETIRED, is_dead};
+use crate::generation::{self, MAX_SLOTS, RETIRED, ROW, is_dead, is_entity};
 use crate::memory::Usage;
 use crate::raw::LaneOf;
 #[cfg(feature = "serde")]
@@ -45,6 +48,7 @@ pub struct EntityPool {
     slots: u32,
     free_len: u32,
     live: u32,
+    rows: u32,
     room: u32,
     pending: u32,
     reserved: Counter,
@@ -53,7 +57,7 @@ pub struct EntityPool {
 /// What a slot of an [`EntityPool`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotState {
-    /// An entity of this generation lives there.
+    /// An entity of this generation lives there, or a row.
     Alive {
         /// Its generation.
         generation: u32,
@@ -79,6 +83,7 @@ impl EntityPool {
             slots: 0,
             free_len: 0,
             live: 0,
+            rows: 0,
             room: 0,
             pending: 0,
             reserved: Counter::new(),
@@ -89,7 +94,7 @@ impl EntityPool {
     #[cfg(loom)]
     pub fn new() -> EntityPool {
         let (words, free, reserved) = (LaneOf::new(), LaneOf::new(), Counter::new());
-        EntityPool { words, free, slots: 0, free_len: 0, live: 0, room: 0, pending: 0, reserved }
+        EntityPool { words, free, slots: 0, free_len: 0, live: 0, rows: 0, room: 0, pending: 0, reserved }
     }
 
     /// An empty pool with room for `capacity` entities.
@@ -134,7 +139,7 @@ impl EntityPool {
     #[inline]
     pub fn at(&self, index: u32) -> Option<Entity> {
         let word = *self.words().get(index as usize)?;
-        (!is_dead(word)).then(|| Entity::new(index, word))
+        is_entity(word).then(|| Entity::new(index, word))
     }
 
     /// Makes an entity.
@@ -259,20 +264,29 @@ impl EntityPool {
         if !self.contains(entity) {
             return false;
         }
+        if entity.is_row() {
+            return self.release_row(entity);
+        }
+        self.live -= 1;
+        self.vacate(entity.index(), entity.generation());
+        true
+    }
+
+    /// Frees a slot in which this generation lived.
+    #[inline(always)]
+    fn vacate(&mut self, index: u32, generation: u32) {
         if self.reserved.get() != 0 {
             self.settle();
         }
-        let word = generation::released(entity.generation());
-        // SAFETY: the entity's slot exists; the stack has room for all slots, and this one was not on it.
+        let word = generation::released(generation);
+        // SAFETY: the slot exists; the stack has room for all slots, and this one was not on it.
         unsafe {
-            self.words.at(entity.index()).write(word);
+            self.words.at(index).write(word);
             if word != RETIRED {
-                self.free.at(self.free_len).write(entity.index());
+                self.free.at(self.free_len).write(index);
                 self.free_len += 1;
             }
         }
-        self.live -= 1;
-        true
     }
 
     /// Ends entities, in order. How many of them were alive; an entity that comes twice counts once.
@@ -280,7 +294,7 @@ impl EntityPool {
         entities.into_iter().filter(|entity| self.release(*entity)).count()
     }
 
-    /// Ends all entities. Reservations are flushed first, which may allocate. The lowest slots will be used first.
+    /// Ends all entities, and all rows. Reservations are flushed first, which may allocate. The lowest slots will be used first.
     pub fn clear(&mut self) {
         infallible(self.try_clear());
     }
@@ -298,7 +312,7 @@ impl EntityPool {
             unsafe {
                 let word = self.words.at(index);
                 if !is_dead(*word) {
-                    word.write(generation::released(*word));
+                    word.write(generation::released(*word & !ROW));
                 }
                 if *word != RETIRED {
                     self.free.at(self.free_len).write(index);
@@ -306,7 +320,7 @@ impl EntityPool {
                 }
             }
         }
-        self.live = 0;
+        (self.live, self.rows) = (0, 0);
         Ok(())
     }
 
@@ -444,7 +458,7 @@ impl EntityPool {
     /// The entities that are alive, by index.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Entity> + Clone + '_ {
         let words = self.words().iter().enumerate();
-        words.filter(|(_, word)| !is_dead(**word)).map(|(index, word)| Entity::new(index as u32, *word))
+        words.filter(|(_, word)| is_entity(**word)).map(|(index, word)| Entity::new(index as u32, *word))
     }
 
     /// The slot that will be used next, if one is free. What is reserved and not settled counts as free here.
@@ -458,7 +472,7 @@ impl EntityPool {
         let word = *self.words().get(index as usize)?;
         Some(match word {
             RETIRED => SlotState::Retired,
-            _ if !is_dead(word) => SlotState::Alive { generation: word },
+            _ if !is_dead(word) => SlotState::Alive { generation: word & !ROW },
             _ => {
                 let at = self.stack().iter().position(|i| *i == index)?;
                 let next = at.checked_sub(1).map(|below| self.stack()[below]);
@@ -481,7 +495,8 @@ impl EntityPool {
             core::ptr::copy_nonoverlapping(words.as_ptr(), copy.words.ptr(), words.len());
             core::ptr::copy_nonoverlapping(stack.as_ptr(), copy.free.ptr(), stack.len());
         }
-        (copy.slots, copy.free_len, copy.live, copy.pending) = (self.slots, self.free_len, self.live, self.pending);
+        (copy.slots, copy.free_len, copy.pending) = (self.slots, self.free_len, self.pending);
+        (copy.live, copy.rows) = (self.live, self.rows);
         copy.reserved.raise(self.reserved.now(), u32::MAX);
         Ok(copy)
     }
@@ -511,8 +526,11 @@ impl EntityPool {
         if words().any(|(word, seen)| is_dead(*word) && *word != RETIRED && !seen) {
             return Err("a dead slot that is neither free nor retired");
         }
-        if words().filter(|(word, _)| !is_dead(**word)).count() != self.len() {
+        if words().filter(|(word, _)| is_entity(**word)).count() != self.len() {
             return Err("entities miscounted");
+        }
+        if words().filter(|(word, _)| !is_dead(**word) && **word & ROW != 0).count() != self.row_count() {
+            return Err("rows miscounted");
         }
         match u64::from(self.slots) + u64::from(self.pending) > u64::from(MAX_SLOTS) {
             true => Err("more indices reserved than there are"),

@@ -4,6 +4,7 @@
 //! RUSTFLAGS="--cfg phalanx_narrow" cargo test -p phalanx-store --test narrow --target-dir target/narrow
 //! ```
 #![cfg(phalanx_narrow)]
+#![allow(unsafe_code)]
 
 use phalanx_store::{
     AllocError, Entity, EntityPool, Handle, Key, LinearStore, PackedStore, Rejection, SlotState, SlotStore, SparseSet,
@@ -307,4 +308,21 @@ fn keyed_stores_hold_every_index_and_the_last_generation() {
     assert_eq!(linear.try_reserve(SLOTS as usize + 1), Err(AllocError::CapacityOverflow));
     sparse.validate().unwrap();
     linear.validate().unwrap();
+}
+
+#[test]
+fn a_slot_that_was_used_for_rows_is_retired_too() {
+    let (mut pool, mut issued) = (EntityPool::new(), HashSet::new());
+    for generation in 0..GENERATIONS {
+        // SAFETY: no other layer sees what this test makes.
+        let used = if generation % 3 == 0 { pool.alloc() } else { unsafe { pool.alloc_row() } };
+        assert!(issued.insert(used), "{used:?} was issued twice");
+        assert_eq!((used.index(), used.generation() & 255), (0, generation));
+        match generation % 2 {
+            0 => assert!(pool.release(used)),
+            _ => pool.clear(),
+        }
+        pool.validate().unwrap();
+    }
+    assert_eq!((pool.slot_state(0), pool.row_count(), pool.len()), (Some(SlotState::Retired), 0, 0));
 }

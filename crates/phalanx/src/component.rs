@@ -43,6 +43,9 @@ impl ComponentId {
     /// What a type that no entity of the world ever had is called: no signature has it.
     pub(crate) const UNKNOWN: ComponentId = ComponentId(u32::MAX);
 
+    /// The component that marks the tables of extra rows: the first of every world, which no type has.
+    pub(crate) const ROW: ComponentId = ComponentId(0);
+
     /// The id with this number.
     pub const fn from_index(index: u32) -> ComponentId {
         ComponentId(index)
@@ -112,7 +115,10 @@ pub(crate) fn direct_place(key: &TypeId) -> usize {
 impl Components {
     pub(crate) fn new() -> Components {
         let direct = Box::new([(None, ComponentId::UNKNOWN); DIRECT]);
-        Components { infos: Vec::new(), by_type: HashMap::default(), direct, void: Signature::EMPTY }
+        let lanes = Box::new(crate::rows::LANES);
+        let type_id = TypeId::of::<crate::rows::ExtraRow>();
+        let row = ComponentInfo { name: "row", type_id, lanes, drop: None };
+        Components { infos: vec![row], by_type: HashMap::default(), direct, void: Signature::EMPTY }
     }
 
     /// The id of a type, [`UNKNOWN`](ComponentId::UNKNOWN) if it was never used.
@@ -158,14 +164,14 @@ impl Components {
         &self.infos[id.index()]
     }
 
-    /// How many there are.
+    /// How many there are, the reserved one that marks [extra rows](crate::Key) included.
     pub fn len(&self) -> usize {
         self.infos.len()
     }
 
-    /// Whether there are none.
+    /// Whether no type has an id yet.
     pub fn is_empty(&self) -> bool {
-        self.infos.is_empty()
+        self.by_type.is_empty()
     }
 
     /// Those that carry no data.

@@ -14,6 +14,7 @@
 #![allow(unsafe_code)]
 
 use crate::component::{ComponentId, Components, DropFn};
+use crate::rows::RowLanes;
 use crate::signature::Signature;
 use core::fmt;
 use core::ptr::NonNull;
@@ -45,6 +46,8 @@ pub(crate) struct Column {
 /// The rows of one signature.
 pub(crate) struct Table {
     pub(crate) signature: Signature,
+    /// The slots, by row: the entities themselves, but in a table of extra rows, where the owners are in a lane of the
+    /// reserved component. What locations are fixed by, in either.
     pub(crate) entities: LaneOf<Entity>,
     lanes: NonNull<[Lane]>,
     /// All components, with data and without, by id.
@@ -97,10 +100,29 @@ impl Table {
         self.columns.binary_search_by_key(&id, |c| c.id).ok().map(|at| &self.columns[at])
     }
 
-    /// The entities, by row.
+    /// The entities whose rows these are, by row: what users see. See [`slots`](Table::slots).
     pub(crate) fn entities(&self) -> &[Entity] {
+        match self.row_lanes() {
+            None => self.slots(),
+            // SAFETY: the rows in use are initialised.
+            Some(lanes) => unsafe { core::slice::from_raw_parts(lanes.owners, self.len as usize) },
+        }
+    }
+
+    /// The slots, by row: what structure code goes by.
+    pub(crate) fn slots(&self) -> &[Entity] {
         // SAFETY: the rows in use are initialised.
         unsafe { self.entities.slice(self.len) }
+    }
+
+    /// The lanes of the reserved component, in a table of extra rows.
+    pub(crate) fn row_lanes(&self) -> Option<RowLanes> {
+        if !self.signature.has(ComponentId::ROW) {
+            return None;
+        }
+        // SAFETY: the component has the lowest id, so its lanes are the first three.
+        let [owners, labels, links] = [0, 1, 2].map(|lane| unsafe { (*self.lanes().add(lane)).ptr().as_ptr() });
+        Some(RowLanes { owners: owners.cast(), labels: labels.cast(), links: links.cast() })
     }
 
     /// Bytes held from the allocator.

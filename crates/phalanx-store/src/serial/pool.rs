@@ -23,8 +23,15 @@ record! {
 ///
 /// Reservations are saved as if they had been [flushed](EntityPool::flush): in what is loaded the reserved entities are
 /// alive. So nothing that refers to them can come to refer to another.
+///
+/// # Errors
+///
+/// If there are [rows](EntityPool::alloc_row): what they are is known to the layer above alone, which writes them.
 impl Serialize for EntityPool {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.row_count() > 0 {
+            return Err(S::Error::custom("a pool with rows is written by those who know what they are"));
+        }
         let flushed;
         let pool = match self.reserved_count() {
             0 => self,

@@ -132,3 +132,15 @@ fn fields_as_a_derive_would_have_them() {
     refused::<Sparse>("[[1]]", "invalid length 1");
     refused::<Slot>(r#"{"words":7,"values":[]}"#, "invalid type: integer `7`, expected a list");
 }
+
+#[test]
+#[allow(unsafe_code)]
+fn a_pool_with_rows_is_not_written() {
+    let mut pool = EntityPool::new();
+    // SAFETY: no other layer sees what this test makes.
+    let row = unsafe { pool.alloc_row() };
+    assert!(serde_json::to_string(&pool).unwrap_err().to_string().contains("rows"));
+    assert!(pool.release(row));
+    let copy: Pool = serde_json::from_str(&serde_json::to_string(&pool).unwrap()).unwrap();
+    assert!(!copy.contains(row));
+}

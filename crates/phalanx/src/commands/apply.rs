@@ -269,8 +269,13 @@ impl World {
             }
             Step::Despawn => {
                 let (entity, from) = self.whereabouts(known());
-                // SAFETY: the entity is there; what needs an end is at the tail then, and goes to the stash.
+                // SAFETY: the entity is there, and so are its extra rows; what needs an end is at the tail each time, and
+                // goes to the stash, where there is room for it.
                 unsafe {
+                    while let Some(tail) = self.retire_first_row(entity.index()) {
+                        let table = &self.tables[tail.table as usize];
+                        stash.take(self, table, tail.row, &table.columns);
+                    }
                     self.end_row(entity, from);
                     let table = &self.tables[from.table as usize];
                     stash.take(self, table, table.len, &table.columns);
@@ -309,7 +314,9 @@ impl World {
 
     /// Ends an entity that has no components; otherwise nothing happens.
     fn end_empty(&mut self, entity: Entity) {
-        if let Ok(at @ Location { table: 0, .. }) = self.locate(entity) {
+        if let Ok(at @ Location { table: 0, .. }) = self.locate(entity)
+            && !self.rows.owns(entity.index())
+        {
             // SAFETY: it is there, and a row of table 0 has no values.
             unsafe { self.end_row(entity, at) };
         }

@@ -123,6 +123,11 @@ impl Scratch {
             let entity = entry.entity.expect("a despawn names its entity");
             let table = self.find(world, entity)?;
             self.displace(world, &world.tables[table as usize].columns)?;
+            // Its extra rows end with it.
+            for row in world.rows(entity).into_iter().flatten().skip(1) {
+                let table = world.locate(row.1.0)?.table;
+                self.displace(world, &world.tables[table as usize].columns)?;
+            }
             self.note(world, position, table, -1)?;
             self.put(entity, None);
             return Ok(Step::Despawn);

@@ -8,6 +8,10 @@
 //! | `Option<T>` | all | what `T` yields, if `T` matches |
 //! | [`Has<C>`] | all | whether the entity has `C` |
 //! | [`Entity`] | all | the entity |
+//! | [`Key`](crate::Key), [`Row`](crate::Row) | all | the name and the handle of the row |
+//!
+//! A query visits rows: of an entity with [extra rows](crate::Key) each that has what is asked for, by itself. What one row
+//! has is not joined with what another has, and filters look at the row alone; [`Main`] and [`Extra`] tell them apart.
 //!
 //! Filters say what else an entity must have or lack: [`With`], [`Without`], tuples of them (all), [`Or`] (one of them).
 #![allow(unsafe_code)]
@@ -15,10 +19,12 @@
 pub(crate) mod cache;
 mod filter;
 mod iter;
+mod rows;
 mod run;
 
 pub use filter::{Filter, Or, With, Without};
 pub use iter::{Chunks, Iter};
+pub use rows::{Extra, KeyFetch, Keys, Main};
 pub use run::{QueryMut, QueryRef, QueryState};
 
 use crate::bundle::all_tuples;

@@ -149,13 +149,13 @@ where
 
 /// A query of a world that is borrowed exclusively: [`World::query_mut`].
 pub struct QueryMut<'w, Q: Query, F: Filter = ()> {
-    world: &'w mut World,
+    pub(super) world: &'w mut World,
     query: PhantomData<fn() -> (Q, F)>,
 }
 
 /// A query of a shared world: [`World::query`].
 pub struct QueryRef<'w, Q: Query, F: Filter = ()> {
-    world: &'w World,
+    pub(super) world: &'w World,
     query: PhantomData<fn() -> (Q, F)>,
 }
 
@@ -283,7 +283,10 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
 /// # Safety
 ///
 /// The world is borrowed for `'w` as the query needs it.
-unsafe fn item_of<'w, Q: Query, F: Filter>(world: &World, entity: Entity) -> Result<Q::Item<'w>, ComponentError> {
+pub(super) unsafe fn item_of<'w, Q: Query, F: Filter>(
+    world: &World,
+    entity: Entity,
+) -> Result<Q::Item<'w>, ComponentError> {
     let location = world.locate(entity)?;
     let (ids, filter) = (Q::state(&world.components), F::state(&world.components));
     let signature = &world.tables[location.table as usize].signature;

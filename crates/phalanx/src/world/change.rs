@@ -198,6 +198,10 @@ impl World {
             raise(error.into());
         }
         let Location { table, row } = self.locate(entity)?;
+        if self.rows.owns(entity.index()) {
+            self.despawn_with_rows(entity);
+            return Ok(());
+        }
         self.entities.release(entity);
         let table_ref = &mut self.tables[table as usize];
         // SAFETY: the row is in use, and the flags are those of its lanes. What needs an end lies at the tail then,
@@ -224,6 +228,7 @@ impl World {
             raise(error.into());
         }
         self.entities.clear();
+        self.rows.clear();
         self.restructured();
         /// Ends the rows that the tables have given up, all of them, even if one panics.
         struct Rows<'a> {

@@ -15,6 +15,8 @@
 
 mod access;
 mod change;
+mod row_ends;
+mod rows;
 mod spawn;
 mod structure;
 
@@ -26,6 +28,7 @@ use crate::component::{Component, ComponentId, Components};
 use crate::error::NoSuchEntity;
 use crate::plan::Plans;
 use crate::query::cache::QueryCache;
+use crate::rows::Rows;
 use crate::signature::Signature;
 use crate::table::{Epoch, Table};
 use core::fmt;
@@ -71,6 +74,7 @@ pub struct World {
     pub(crate) plans: Plans,
     /// By table: the lanes whose values need an end.
     pub(crate) ends: Vec<Box<[bool]>>,
+    pub(crate) rows: Rows,
     pub(crate) queries: Option<Box<QueryCache>>,
     pub(crate) resources: crate::resources::Resources,
 }
@@ -95,6 +99,7 @@ impl World {
             directory: Vec::new(),
             plans: Plans::new(),
             ends: Vec::new(),
+            rows: Rows::default(),
             queries: None,
             resources: Default::default(),
         };
@@ -148,6 +153,11 @@ impl World {
     /// The id of a component, if an entity of this world ever had it.
     pub fn component_id<C: Component>(&self) -> Option<ComponentId> {
         Some(self.components.id::<C>()).filter(|id| *id != ComponentId::UNKNOWN)
+    }
+
+    /// The id of a component, which is given one if it has none: for [keys](crate::Key).
+    pub fn register<C: Component>(&mut self) -> ComponentId {
+        self.components.register::<C>()
     }
 
     /// Where an entity is.
@@ -211,7 +221,7 @@ impl World {
         let mut rows = 0;
         for (number, table) in self.tables.iter().enumerate() {
             table.validate()?;
-            for (row, &entity) in table.entities().iter().enumerate() {
+            for (row, &entity) in table.slots().iter().enumerate() {
                 rows += 1;
                 if self.locate(entity) != Ok(Location { table: number as u32, row: row as u32 }) {
                     return Err("an entity that is not where its location says");
@@ -226,8 +236,8 @@ impl World {
                 }
             }
         }
-        match rows == self.entities.len() {
-            true => Ok(()),
+        match rows == self.row_count() {
+            true => self.validate_rows(),
             false => Err("entities without a row, or rows without an entity"),
         }
     }
@@ -235,7 +245,7 @@ impl World {
     /// Bytes that the world holds from the allocator for entities and components.
     pub fn memory(&self) -> usize {
         let tables: usize = self.tables.iter().map(Table::bytes).sum();
-        tables + self.entities.memory().total() + self.locations.bytes()
+        tables + self.entities.memory().total() + self.locations.bytes() + self.rows.bytes()
     }
 }
 

@@ -1,0 +1,200 @@
+//! The terms that name rows, and the filters that tell main rows from extra ones.
+#![allow(unsafe_code)]
+
+use super::run::item_of;
+use super::{Access, Filter, Query, QueryMut, QueryRef, ReadOnlyQuery};
+use crate::component::{ComponentId, Components};
+use crate::rows::{Key, Label, Row, RowError, RowId};
+use crate::signature::Signature;
+use crate::world::World;
+use core::fmt;
+use core::ptr::NonNull;
+use phalanx_store::Entity;
+
+/// The owners and the labels of a table's rows.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyFetch {
+    owners: NonNull<Entity>,
+    /// None in a table of main rows.
+    labels: Option<NonNull<Label>>,
+}
+
+// SAFETY: reads the owners and the labels, which no query writes.
+unsafe impl Query for Key {
+    type Item<'w> = Key;
+    type Chunk<'w> = Keys<'w>;
+    type State = ();
+    type Fetch = KeyFetch;
+
+    fn state(_: &Components) {}
+
+    fn access(_: &mut Access) {}
+
+    fn matches((): &(), _: &Signature) -> bool {
+        true
+    }
+
+    unsafe fn fetch((): &(), world: &World, table: u32) -> KeyFetch {
+        let table = &world.tables[table as usize];
+        let labels = table.row_lanes().and_then(|lanes| NonNull::new(lanes.labels));
+        KeyFetch { owners: NonNull::from(table.entities()).cast(), labels }
+    }
+
+    #[inline(always)]
+    unsafe fn row<'w>(fetch: KeyFetch, row: usize) -> Self::Item<'w> {
+        // SAFETY: the row is in use.
+        unsafe {
+            let owner = fetch.owners.add(row).read();
+            fetch.labels.map_or(Key::main(owner), |labels| labels.add(row).read().key(owner))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn chunk<'w>(fetch: KeyFetch, len: usize) -> Self::Chunk<'w> {
+        // SAFETY: the rows are in use.
+        unsafe {
+            Keys {
+                owners: core::slice::from_raw_parts(fetch.owners.as_ptr(), len),
+                labels: fetch.labels.map(|labels| core::slice::from_raw_parts(labels.as_ptr(), len)),
+            }
+        }
+    }
+}
+
+// SAFETY: reads only.
+unsafe impl ReadOnlyQuery for Key {}
+
+/// The keys of a table's rows.
+#[derive(Clone, Copy)]
+pub struct Keys<'w> {
+    owners: &'w [Entity],
+    labels: Option<&'w [Label]>,
+}
+
+impl<'w> Keys<'w> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.owners.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.owners.is_empty()
+    }
+
+    /// The key of a row.
+    pub fn get(&self, row: usize) -> Option<Key> {
+        let owner = *self.owners.get(row)?;
+        Some(self.labels.map_or(Key::main(owner), |labels| labels[row].key(owner)))
+    }
+
+    /// The keys, in order.
+    pub fn iter(self) -> impl ExactSizeIterator<Item = Key> + Clone + 'w {
+        (0..self.owners.len()).map(move |row| {
+            let owner = self.owners[row];
+            self.labels.map_or(Key::main(owner), |labels| labels[row].key(owner))
+        })
+    }
+
+    /// The entities whose rows they are.
+    pub fn owners(&self) -> &'w [Entity] {
+        self.owners
+    }
+}
+
+impl fmt::Debug for Keys<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+// SAFETY: reads the slots, which no query writes.
+unsafe impl Query for Row {
+    type Item<'w> = Row;
+    type Chunk<'w> = &'w [Row];
+    type State = ();
+    type Fetch = NonNull<Row>;
+
+    fn state(_: &Components) {}
+
+    fn access(_: &mut Access) {}
+
+    fn matches((): &(), _: &Signature) -> bool {
+        true
+    }
+
+    unsafe fn fetch((): &(), world: &World, table: u32) -> NonNull<Row> {
+        // A row is a slot, and nothing else.
+        NonNull::from(world.tables[table as usize].slots()).cast()
+    }
+
+    #[inline(always)]
+    unsafe fn row<'w>(fetch: NonNull<Row>, row: usize) -> Self::Item<'w> {
+        // SAFETY: the row is in use.
+        unsafe { fetch.add(row).read() }
+    }
+
+    #[inline(always)]
+    unsafe fn chunk<'w>(fetch: NonNull<Row>, len: usize) -> Self::Chunk<'w> {
+        // SAFETY: the rows are in use.
+        unsafe { core::slice::from_raw_parts(fetch.as_ptr(), len) }
+    }
+}
+
+// SAFETY: reads only.
+unsafe impl ReadOnlyQuery for Row {}
+
+/// Main rows only: each entity once.
+#[derive(Debug)]
+pub enum Main {}
+/// Extra rows only.
+#[derive(Debug)]
+pub enum Extra {}
+
+impl Filter for Main {
+    type State = ();
+    fn state(_: &Components) {}
+    fn passes((): &(), signature: &Signature) -> bool {
+        !signature.has(ComponentId::ROW)
+    }
+}
+
+impl Filter for Extra {
+    type State = ();
+    fn state(_: &Components) {}
+    fn passes((): &(), signature: &Signature) -> bool {
+        signature.has(ComponentId::ROW)
+    }
+}
+
+impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
+    /// The item of a row, named by its key or its handle.
+    ///
+    /// # Errors
+    ///
+    /// If the row is not there, or is not among those that the query asks for.
+    pub fn get_row(&self, row: impl RowId) -> Result<Q::Item<'w>, RowError> {
+        let row = row.find(self.world)?;
+        // SAFETY: a query that writes nothing needs no more than a shared world.
+        unsafe { item_of::<Q, F>(self.world, row.0) }.map_err(|error| self.world.access_error(row, error))
+    }
+}
+
+impl<Q: Query, F: Filter> QueryMut<'_, Q, F> {
+    /// The item of a row, named by its key or its handle.
+    ///
+    /// # Errors
+    ///
+    /// If the row is not there, or is not among those that the query asks for.
+    ///
+    /// # Panics
+    ///
+    /// If the query would alias.
+    #[track_caller]
+    pub fn get_row(&mut self, row: impl RowId) -> Result<Q::Item<'_>, RowError> {
+        Access::of::<Q>();
+        let row = row.find(self.world)?;
+        // SAFETY: the world is borrowed exclusively, and the query does not alias.
+        unsafe { item_of::<Q, F>(self.world, row.0) }.map_err(|error| self.world.access_error(row, error))
+    }
+}

@@ -1,0 +1,356 @@
+//! Names of rows: an entity has its main row, and may have extra ones, each under a component and a role.
+//!
+//! # Representation
+//!
+//! An extra row is a slot of the entities' index space, marked in the pool, so that no handle of an entity leads to it.
+//! It lies in a table whose signature has the reserved component, id 0: with main rows it never shares a table. That
+//! component has three lanes, which move with the row like those of any other: the owner, the label that
+//! with the owner makes the name, and the links to the extra rows of the same entity made before and after. Structure
+//! code knows nothing of this: it moves slots.
+//!
+//! `by_name` leads from a name to a slot, `first` from an entity that has extra rows to the first of them; the `prev` of the
+//! first is the last, the `next` of the last is none. `owners` has a bit for each index in `first`: despawning an entity
+//! without extra rows asks nothing else.
+
+use crate::component::ComponentId;
+use crate::error::{ChangeError, DuplicateComponent, NoSuchEntity};
+use crate::world::World;
+use core::fmt;
+use core::hash::{BuildHasherDefault, Hasher};
+use phalanx_store::{AllocError, Entity};
+use std::collections::HashMap;
+
+/// What a row is to its entity: a number that the program gives meaning to.
+///
+/// ```
+/// use phalanx::Role;
+///
+/// const LEFT_HAND: Role = Role(1);
+/// const RIGHT_HAND: Role = Role(2);
+/// assert_ne!(LEFT_HAND, RIGHT_HAND);
+/// assert_eq!(Role::default(), Role::NONE);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Role(pub u32);
+
+impl Role {
+    /// No role: that of the main row.
+    pub const NONE: Role = Role(0);
+}
+
+/// The name of a row: whose it is, what component it is about, if one, and in what role.
+///
+/// The key without component and role is that of the main row. A key is stale when its entity is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Whose row it is.
+    pub entity: Entity,
+    /// The component that the row is about. It is part of the name only: the row may have it or not.
+    pub component: Option<ComponentId>,
+    /// The role.
+    pub role: Role,
+}
+
+impl Key {
+    /// The key of an entity's main row.
+    pub const fn main(entity: Entity) -> Key {
+        Key { entity, component: None, role: Role::NONE }
+    }
+
+    /// The key with another role.
+    #[must_use]
+    pub const fn with_role(self, role: Role) -> Key {
+        Key { role, ..self }
+    }
+
+    /// The key with another component.
+    #[must_use]
+    pub const fn with_component(self, component: ComponentId) -> Key {
+        Key { component: Some(component), ..self }
+    }
+
+    /// Whether it is that of the main row.
+    pub const fn is_main(&self) -> bool {
+        self.component.is_none() && self.role.0 == 0
+    }
+}
+
+impl From<Entity> for Key {
+    fn from(entity: Entity) -> Key {
+        Key::main(entity)
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.entity)?;
+        if let Some(component) = self.component {
+            write!(f, " {component:?}")?;
+        }
+        match self.role {
+            Role::NONE => Ok(()),
+            Role(role) => write!(f, " role {role}"),
+        }
+    }
+}
+
+/// A handle of one row, main or extra: found without a search, and stale from the end of the row on, whoever takes its place.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Row(pub(crate) Entity);
+
+impl Row {
+    /// Whether it is an entity's main row.
+    pub const fn is_main(self) -> bool {
+        !self.0.is_row()
+    }
+}
+
+impl fmt::Debug for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = if self.is_main() { "main row" } else { "row" };
+        write!(f, "{kind} {}v{}", self.0.index(), self.0.generation() & ((1 << 30) - 1))
+    }
+}
+
+/// What names a row: a [`Key`], which is looked up, or a [`Row`], which is not. Sealed.
+pub trait RowId: Copy + sealed::Sealed {}
+impl RowId for Key {}
+impl RowId for Row {}
+
+mod sealed {
+    use super::{Key, Row, RowError, World};
+
+    pub trait Sealed {
+        /// The row, if it is there.
+        fn find(self, world: &World) -> Result<Row, RowError>;
+    }
+    impl Sealed for Key {
+        fn find(self, world: &World) -> Result<Row, RowError> {
+            world.row(self)
+        }
+    }
+    impl Sealed for Row {
+        fn find(self, world: &World) -> Result<Row, RowError> {
+            if world.contains_row(self) { Ok(self) } else { Err(RowError::Stale { row: self }) }
+        }
+    }
+}
+
+/// Why something could not be done with a row. Nothing was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RowError {
+    /// The entity is not alive.
+    NoSuchEntity(NoSuchEntity),
+    /// The entity has no row under this key.
+    NoSuchRow {
+        /// The key.
+        key: Key,
+    },
+    /// The row has ended.
+    Stale {
+        /// Its handle.
+        row: Row,
+    },
+    /// The entity has a row under this key already.
+    Exists {
+        /// The key.
+        key: Key,
+    },
+    /// The key's component is none of this world's.
+    NoSuchComponent {
+        /// The component.
+        component: ComponentId,
+    },
+    /// The main row ends with its entity, not alone.
+    MainRow {
+        /// The entity.
+        entity: Entity,
+    },
+    /// The row does not have the component.
+    MissingComponent {
+        /// The row's key.
+        key: Key,
+        /// The component.
+        component: &'static str,
+    },
+    /// The bundle names a component twice.
+    Duplicate(DuplicateComponent),
+    /// There is no memory for it.
+    Alloc(AllocError),
+}
+
+impl RowError {
+    /// What went wrong with the row of this key.
+    pub(crate) fn of(key: Key, error: ChangeError) -> RowError {
+        match error {
+            ChangeError::Duplicate(error) => RowError::Duplicate(error),
+            ChangeError::Missing { component, .. } => RowError::MissingComponent { key, component },
+            ChangeError::Alloc(error) => RowError::Alloc(error),
+            ChangeError::NoSuchEntity(_) => RowError::NoSuchRow { key },
+        }
+    }
+}
+
+impl fmt::Display for RowError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RowError::NoSuchEntity(error) => error.fmt(f),
+            RowError::NoSuchRow { key } => write!(f, "no such row: {key}"),
+            RowError::Stale { row } => write!(f, "the {row:?} has ended"),
+            RowError::Exists { key } => write!(f, "there is a row {key} already"),
+            RowError::NoSuchComponent { component } => write!(f, "no such component: {component:?}"),
+            RowError::MainRow { entity } => write!(f, "the main row of {entity} ends with the entity only"),
+            RowError::MissingComponent { key, component } => write!(f, "the row {key} has no {component}"),
+            RowError::Duplicate(error) => error.fmt(f),
+            RowError::Alloc(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for RowError {}
+
+impl From<NoSuchEntity> for RowError {
+    fn from(error: NoSuchEntity) -> Self {
+        RowError::NoSuchEntity(error)
+    }
+}
+impl From<AllocError> for RowError {
+    fn from(error: AllocError) -> Self {
+        RowError::Alloc(error)
+    }
+}
+
+/// The type behind the reserved component. It has no values.
+#[derive(Debug)]
+pub(crate) enum ExtraRow {}
+
+/// What an extra row is to its owner: the second lane of the reserved component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Label {
+    /// The component's id; 0, which is reserved, for none.
+    component: u32,
+    role: u32,
+}
+
+impl Label {
+    /// The label of a component, which is not the reserved one, and a role; none for the main row.
+    pub(crate) fn of(component: Option<ComponentId>, role: Role) -> Option<Label> {
+        let label = Label { component: component.map_or(0, |id| id.index() as u32), role: role.0 };
+        (label != Label { component: 0, role: 0 }).then_some(label)
+    }
+
+    /// The key of an entity's row with this label.
+    #[inline]
+    pub(crate) fn key(self, entity: Entity) -> Key {
+        let component = Some(ComponentId::from_index(self.component)).filter(|id| *id != ComponentId::ROW);
+        Key { entity, component, role: Role(self.role) }
+    }
+}
+
+/// The neighbours of an extra row among those of its entity: the third lane of the reserved component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) prev: u32,
+    pub(crate) next: u32,
+}
+
+/// No slot.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// The reserved component's lanes: the owner, the label, the links.
+pub(crate) const LANES: [core::alloc::Layout; 3] =
+    [core::alloc::Layout::new::<Entity>(), core::alloc::Layout::new::<Label>(), core::alloc::Layout::new::<Link>()];
+
+/// Where the reserved component's lanes of a table begin.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowLanes {
+    pub(crate) owners: *mut Entity,
+    pub(crate) labels: *mut Label,
+    pub(crate) links: *mut Link,
+}
+
+/// The owner's index and the label: what `by_name` is keyed by. The owner's generation is settled before it is asked.
+pub(crate) type Name = (u32, Label);
+
+/// Finds the extra rows of a world.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rows {
+    pub(crate) by_name: HashMap<Name, u32, BuildHasherDefault<Mixer>>,
+    pub(crate) first: HashMap<u32, u32, BuildHasherDefault<Mixer>>,
+    pub(crate) owners: Vec<u64>,
+    /// The table of extra rows without components, once there is one.
+    pub(crate) bare: Option<u32>,
+}
+
+impl Rows {
+    /// Whether the entity at this index has extra rows.
+    #[inline(always)]
+    pub(crate) fn owns(&self, index: u32) -> bool {
+        self.owners.get(index as usize / 64).is_some_and(|word| word & 1 << (index % 64) != 0)
+    }
+
+    /// Makes room for one more row of an entity among so many slots.
+    pub(crate) fn try_reserve(&mut self, slots: usize) -> Result<(), AllocError> {
+        let words = slots / 64 + 1;
+        let names = (self.by_name.len() + 1) * size_of::<(Name, u32)>();
+        let firsts = (self.first.len() + 1) * size_of::<(u32, u32)>();
+        self.by_name.try_reserve(1).map_err(|_| refused(names))?;
+        self.first.try_reserve(1).map_err(|_| refused(firsts))?;
+        self.owners.try_reserve(words.saturating_sub(self.owners.len())).map_err(|_| refused(words * 8))
+    }
+
+    /// Notes which is the first extra row of an entity that had none. There is room for it.
+    pub(crate) fn begin(&mut self, index: u32, slot: u32) {
+        self.first.insert(index, slot);
+        let word = index as usize / 64;
+        if self.owners.len() <= word {
+            self.owners.resize(word + 1, 0);
+        }
+        self.owners[word] |= 1 << (index % 64);
+    }
+
+    /// Notes that an entity has no more extra rows.
+    pub(crate) fn end(&mut self, index: u32) {
+        self.first.remove(&index);
+        self.owners[index as usize / 64] &= !(1 << (index % 64));
+    }
+
+    /// Forgets all rows. The memory stays.
+    pub(crate) fn clear(&mut self) {
+        self.by_name.clear();
+        self.first.clear();
+        self.owners.clear();
+    }
+
+    /// Bytes held from the allocator, as far as maps let that be known.
+    pub(crate) fn bytes(&self) -> usize {
+        let names = self.by_name.capacity() * size_of::<(Name, u32)>();
+        names + self.first.capacity() * size_of::<(u32, u32)>() + self.owners.capacity() * 8
+    }
+}
+
+/// The error of a map or list that could not grow; the standard library does not say by how much.
+fn refused(bytes: usize) -> AllocError {
+    AllocError::OutOfMemory { bytes, align: 8 }
+}
+
+/// Hashes small numbers, the same way in every process.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Mixer(u64);
+
+impl Hasher for Mixer {
+    #[inline]
+    fn write_u32(&mut self, n: u32) {
+        let mixed = (self.0 ^ u64::from(n)).wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        self.0 = mixed ^ mixed >> 29;
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u32(u32::from(*byte)));
+    }
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0.wrapping_mul(0x94d0_49bb_1331_11eb) ^ self.0 >> 32
+    }
+}

@@ -1,0 +1,221 @@
+//! The ends of rows: one alone, or all of an entity. And the check of what finds them.
+#![allow(unsafe_code)]
+
+use super::spawn::raise;
+use super::{Location, World};
+use crate::component::ComponentId;
+use crate::rows::{NONE, Row, RowError, RowId};
+use crate::signature::Signature;
+use crate::table::Table;
+use phalanx_store::Entity;
+
+impl World {
+    /// Ends one extra row, named by its key or its handle, and drops its components. Its entity and the other rows stay.
+    ///
+    /// # Errors
+    ///
+    /// If the row is not there, or is the main row of its entity, which ends with [`despawn`](World::despawn).
+    pub fn delete_row(&mut self, row: impl RowId) -> Result<(), RowError> {
+        if let Err(error) = self.flush() {
+            raise(error.into());
+        }
+        let Row(slot) = row.find(self)?;
+        if !slot.is_row() {
+            return Err(RowError::MainRow { entity: slot });
+        }
+        // SAFETY: the row is there, and an extra one. What needs an end lies at the tail of its table, and ends.
+        unsafe {
+            self.unlink(slot.index());
+            let tail = self.retire(slot);
+            self.restructured();
+            let table = &self.tables[tail.table as usize];
+            table.drop_row(tail.row, &table.columns);
+        }
+        Ok(())
+    }
+
+    /// Takes an extra row out of what finds it.
+    ///
+    /// # Safety
+    ///
+    /// The slot is an extra row.
+    unsafe fn unlink(&mut self, slot: u32) {
+        // SAFETY: the slot, and what the maps and links name, are extra rows; and all are of the same owner.
+        unsafe {
+            let (_, owner, label, link) = self.extra_row(slot);
+            self.rows.by_name.remove(&(owner.index(), label));
+            let first = self.rows.first[&owner.index()];
+            match (first == slot, link.next) {
+                (true, NONE) => self.rows.end(owner.index()),
+                (true, next) => {
+                    (*self.link(next)).prev = link.prev;
+                    // Not inserted: a map makes room for one more before it finds that the key is there.
+                    if let Some(first) = self.rows.first.get_mut(&owner.index()) {
+                        *first = next;
+                    }
+                }
+                (false, NONE) => {
+                    (*self.link(link.prev)).next = NONE;
+                    (*self.link(first)).prev = link.prev;
+                }
+                (false, next) => {
+                    (*self.link(link.prev)).next = next;
+                    (*self.link(next)).prev = link.prev;
+                }
+            }
+        }
+    }
+
+    /// Releases a slot and closes its row. Returns where the values lie that need an end: at the tail of the table, nobody's,
+    /// until the next row is pushed there. A second row that is retired from the same table comes to lie below the first.
+    ///
+    /// # Safety
+    ///
+    /// The slot is alive.
+    unsafe fn retire(&mut self, slot: Entity) -> Location {
+        self.entities.release(slot);
+        // SAFETY: a slot that was alive has a location, where its row is in use; the flags are those of the table's lanes.
+        unsafe {
+            let Location { table, row } = *self.locations.at(slot.index());
+            let closed = &mut self.tables[table as usize];
+            if let Some(moved) = closed.close(row, &self.ends[table as usize]) {
+                self.locations.at(moved.index()).write(Location { table, row });
+            }
+            Location { table, row: self.tables[table as usize].len }
+        }
+    }
+
+    /// Takes the first extra row of the entity at an index out of what finds it, and retires it: what ends an entity calls
+    /// this until there is none, and retires the main row last.
+    ///
+    /// # Safety
+    ///
+    /// Whoever calls ends the values before a row is pushed to their table.
+    pub(crate) unsafe fn retire_first_row(&mut self, owner: u32) -> Option<Location> {
+        if !self.rows.owns(owner) {
+            return None;
+        }
+        // SAFETY: the first row of an entity is an extra row, which is alive.
+        unsafe {
+            let (row, ..) = self.extra_row(self.rows.first[&owner]);
+            self.unlink(row.0.index());
+            Some(self.retire(row.0))
+        }
+    }
+
+    /// Ends an entity that is alive and has extra rows: those in the order of their making, then the main row. All are gone
+    /// before the first value is dropped; the values are dropped in that order too.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn despawn_with_rows(&mut self, entity: Entity) {
+        let mut retired = Vec::with_capacity(self.rows(entity).map_or(0, Iterator::count));
+        // SAFETY: the entity is alive, and there is room for all of its rows.
+        unsafe {
+            while let Some(tail) = self.retire_first_row(entity.index()) {
+                retired.push(tail);
+            }
+            retired.push(self.retire(entity));
+        }
+        self.restructured();
+        /// Ends the values of retired rows, all of them, even if one panics.
+        struct Ends<'a> {
+            tables: &'a [Table],
+            rows: core::slice::Iter<'a, Location>,
+        }
+        impl Ends<'_> {
+            fn run(&mut self) {
+                for tail in self.rows.by_ref() {
+                    let table = &self.tables[tail.table as usize];
+                    // SAFETY: the row was retired, and nothing was pushed since; it ends once.
+                    unsafe { table.drop_row(tail.row, &table.columns) };
+                }
+            }
+        }
+        impl Drop for Ends<'_> {
+            fn drop(&mut self) {
+                self.run();
+            }
+        }
+        Ends { tables: &self.tables, rows: retired.iter() }.run();
+    }
+
+    /// Checks that extra rows are found by name and from their owners, and nothing else is.
+    pub(super) fn validate_rows(&self) -> Result<(), &'static str> {
+        let bare = Signature::of([ComponentId::ROW]);
+        if self.rows.bare.is_some_and(|table| self.by_signature.get(&bare) != Some(&table)) {
+            return Err("a table of bare extra rows that is another");
+        }
+        for (number, table) in self.tables.iter().enumerate() {
+            let Some(lanes) = table.row_lanes() else {
+                if table.slots().iter().any(|slot| slot.is_row()) {
+                    return Err("an extra row in a table of main rows");
+                }
+                continue;
+            };
+            for (row, slot) in table.slots().iter().enumerate() {
+                // SAFETY: the row is in use.
+                let (owner, label) = unsafe { (*lanes.owners.add(row), *lanes.labels.add(row)) };
+                if !slot.is_row() {
+                    return Err("a main row in a table of extra rows");
+                }
+                if owner.is_row() || !self.contains(owner) {
+                    return Err("an extra row whose owner is not alive");
+                }
+                let key = label.key(owner);
+                if key.is_main() || key.component.is_some_and(|id| id.index() >= self.components.len()) {
+                    return Err("an extra row under a name that none can have");
+                }
+                if self.rows.by_name.get(&(owner.index(), label)) != Some(&slot.index()) {
+                    return Err("an extra row that its name does not lead to");
+                }
+                let expected = Location { table: number as u32, row: row as u32 };
+                if self.locate(*slot) != Ok(expected) {
+                    return Err("an extra row that is not where its location says");
+                }
+            }
+        }
+        let extra = self.entities.row_count();
+        if self.rows.by_name.len() != extra {
+            return Err("names that lead to no extra row");
+        }
+        let owners: usize = self.rows.owners.iter().map(|word| word.count_ones() as usize).sum();
+        if owners != self.rows.first.len() {
+            return Err("owners of extra rows miscounted");
+        }
+        let mut linked = 0;
+        for (&owner, &first) in &self.rows.first {
+            if !self.rows.owns(owner) {
+                return Err("an owner of extra rows that is not marked");
+            }
+            let (mut slot, mut prev) = (first, NONE);
+            while slot != NONE {
+                linked += 1;
+                if linked > extra || self.entities.at(slot).is_some() || slot as usize >= self.entities.slot_count() {
+                    return Err("links that lead astray");
+                }
+                // SAFETY: every slot below the count has a location once it was used; that it is an extra row in use is
+                // tested before the lanes are read.
+                let at = unsafe { *self.locations.at(slot) };
+                let table = self.tables.get(at.table as usize);
+                let is_there = table.is_some_and(|t| {
+                    t.signature.has(ComponentId::ROW)
+                        && t.slots().get(at.row as usize).is_some_and(|s| s.index() == slot)
+                });
+                if !is_there {
+                    return Err("a link to what is no extra row");
+                }
+                // SAFETY: tested just now.
+                let (_, whose, _, link) = unsafe { self.extra_row(slot) };
+                if whose.index() != owner || (prev != NONE && link.prev != prev) {
+                    return Err("extra rows linked across owners, or one way only");
+                }
+                (prev, slot) = (slot, link.next);
+            }
+            // SAFETY: the first of the chain was tested above.
+            if unsafe { (*self.link(first)).prev } != prev {
+                return Err("a first extra row that does not lead to the last");
+            }
+        }
+        if linked == extra { Ok(()) } else { Err("extra rows that their owners do not lead to") }
+    }
+}

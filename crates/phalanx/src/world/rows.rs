@@ -1,0 +1,464 @@
+//! Rows by key and role: extra rows of entities, made, changed, found and ended.
+#![allow(unsafe_code)]
+
+use super::access::{Mut, Ref};
+use super::spawn::raise;
+use super::{Location, World};
+use crate::bundle::Bundle;
+use crate::component::{Component, ComponentId};
+use crate::error::{ChangeError, ComponentError, NoSuchEntity};
+use crate::rows::{Key, Label, Link, NONE, Role, Row, RowError, RowId, RowLanes};
+use crate::signature::Signature;
+use crate::table::Table;
+use phalanx_store::Entity;
+
+/// A bundle resolved for an extra row: its table, and the bundle's places in it.
+struct Resolved {
+    table: u32,
+    places: *const u16,
+}
+
+impl World {
+    /// Makes an entity whose first row has a key: its main row is without components, and the bundle is in a row of its own.
+    /// Without component and role this is [`spawn`](World::spawn).
+    ///
+    /// # Panics
+    ///
+    /// If the bundle names a component twice, or the component is none of this world's.
+    #[track_caller]
+    pub fn spawn_keyed<B: Bundle>(&mut self, component: impl Into<Option<ComponentId>>, role: Role, bundle: B) -> Key {
+        match self.try_spawn_keyed(component, role, bundle) {
+            Ok(key) => key,
+            Err(RowError::Alloc(error)) => raise(error.into()),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// As [`spawn_keyed`](World::spawn_keyed).
+    ///
+    /// # Errors
+    ///
+    /// If the component is none of this world's, the bundle names one twice, or memory cannot be had; the bundle is
+    /// dropped, and nothing else happens.
+    pub fn try_spawn_keyed<B: Bundle>(
+        &mut self,
+        component: impl Into<Option<ComponentId>>,
+        role: Role,
+        bundle: B,
+    ) -> Result<Key, RowError> {
+        let component = component.into();
+        let Some(label) = self.label(component, role)? else {
+            return match self.try_spawn(bundle) {
+                Ok(entity) => Ok(Key::main(entity)),
+                Err(ChangeError::Duplicate(error)) => Err(RowError::Duplicate(error)),
+                Err(ChangeError::Alloc(error)) => Err(RowError::Alloc(error)),
+                Err(_) => unreachable!("a new entity is there, and nothing was to be taken from it"),
+            };
+        };
+        let resolved = self.resolve_row::<B>()?;
+        self.flush()?;
+        self.reserve_entities(2)?;
+        self.reserve_row(0)?;
+        self.reserve_row(resolved.table)?;
+        // SAFETY: there is room for the entity's location, its main row and its extra one.
+        unsafe {
+            self.write_row(&resolved, bundle);
+            let entity = self.entities.alloc();
+            let row = self.tables[0].push(entity);
+            self.locations.at(entity.index()).write(Location { table: 0, row });
+            self.commit_row(entity, label, resolved.table);
+            Ok(Key { entity, component, role })
+        }
+    }
+
+    /// Adds a row to an entity, under a key that it has no row under.
+    ///
+    /// ```
+    /// use phalanx::{Component, Key, Role, RowError, World};
+    ///
+    /// #[derive(Component, Debug, PartialEq)]
+    /// struct Ring(&'static str);
+    ///
+    /// const LEFT: Role = Role(1);
+    ///
+    /// let mut world = World::new();
+    /// let elf = world.spawn_empty();
+    /// let left = Key::main(elf).with_role(LEFT);
+    /// world.extend(left, Ring("of air"))?;
+    /// assert_eq!(world.get_key::<Ring>(left)?, &Ring("of air"));
+    /// assert_eq!(world.extend(left, Ring("of fire")), Err(RowError::Exists { key: left }));
+    /// # Ok::<(), RowError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive or has a row under the key, as it always has under that of the main row, or the key's
+    /// component is none of this world's; the bundle is dropped, and nothing else happens.
+    ///
+    /// # Panics
+    ///
+    /// If the bundle names a component twice.
+    #[track_caller]
+    pub fn extend<B: Bundle>(&mut self, key: Key, bundle: B) -> Result<Row, RowError> {
+        plain(self.try_extend(key, bundle))
+    }
+
+    /// As [`extend`](World::extend).
+    ///
+    /// # Errors
+    ///
+    /// As there, and if the bundle names a component twice, or memory cannot be had.
+    pub fn try_extend<B: Bundle>(&mut self, key: Key, bundle: B) -> Result<Row, RowError> {
+        let resolved = self.resolve_row::<B>()?;
+        self.flush()?;
+        if !self.contains(key.entity) {
+            return Err(NoSuchEntity { entity: key.entity }.into());
+        }
+        let label = match self.label(key.component, key.role)? {
+            Some(label) if !self.rows.by_name.contains_key(&(key.entity.index(), label)) => label,
+            _ => return Err(RowError::Exists { key }),
+        };
+        self.reserve_entities(1)?;
+        self.reserve_row(resolved.table)?;
+        // SAFETY: there is room for the row and for its location, and the entity has none under this label.
+        unsafe {
+            self.write_row(&resolved, bundle);
+            Ok(self.commit_row(key.entity, label, resolved.table))
+        }
+    }
+
+    /// The label of a component and a role; `None` for that of the main row.
+    fn label(&self, component: Option<ComponentId>, role: Role) -> Result<Option<Label>, RowError> {
+        if let Some(component) = component
+            && (component == ComponentId::ROW || component.index() >= self.components.len())
+        {
+            return Err(RowError::NoSuchComponent { component });
+        }
+        Ok(Label::of(component, role))
+    }
+
+    /// Finds the table of extra rows with a bundle's components, through the edge from that of rows without any.
+    fn resolve_row<B: Bundle>(&mut self) -> Result<Resolved, RowError> {
+        let plan = match self.plan::<B>() {
+            Ok(plan) => plan,
+            Err(ChangeError::Duplicate(error)) => return Err(RowError::Duplicate(error)),
+            Err(error) => unreachable!("a plan fails for a component named twice only: {error}"),
+        };
+        let bare = match self.rows.bare {
+            Some(bare) => bare,
+            None => self.table_of(&Signature::of([ComponentId::ROW])),
+        };
+        self.rows.bare = Some(bare);
+        self.edge(plan, bare, true);
+        // SAFETY: edges are boxed, and made only while resolving.
+        let edge = unsafe { &*self.edge_of(plan, bare, true) };
+        Ok(Resolved { table: edge.target, places: edge.places.as_ptr() })
+    }
+
+    /// Makes room for a row in a table, and for finding an extra one.
+    fn reserve_row(&mut self, table: u32) -> Result<(), RowError> {
+        // Lanes may move, whatever becomes of the operation: who holds pointers into them looks again.
+        self.restructured();
+        self.reserve_table(table, 1)?;
+        Ok(self.rows.try_reserve(self.entities.capacity())?)
+    }
+
+    /// Moves a bundle into the row beyond the last of its table. Taking a soa value apart is code of its type, which may
+    /// panic: so this comes before anything else is changed.
+    ///
+    /// # Safety
+    ///
+    /// There is room for the row; the bundle is the one that was resolved, and no edge was made since.
+    unsafe fn write_row<B: Bundle>(&mut self, to: &Resolved, bundle: B) {
+        let table = &self.tables[to.table as usize];
+        // SAFETY: there is room for the row, and the places are those of the bundle's components in this table.
+        unsafe { bundle.write(table.lanes(), to.places, table.len as usize) };
+    }
+
+    /// Makes an extra row of the one beyond the last of a table, whose components are written.
+    ///
+    /// # Safety
+    ///
+    /// There is room for one more slot and its location, and by [`reserve_row`](World::reserve_row); the table is one of
+    /// extra rows, with the components that were written; the entity is alive and has no row with this label.
+    unsafe fn commit_row(&mut self, owner: Entity, label: Label, number: u32) -> Row {
+        // SAFETY: what names a slot stays in tables and in `Row`, which shows it to nobody.
+        let slot = unsafe { self.entities.alloc_row() };
+        let (index, owner_index) = (slot.index(), owner.index());
+        let table = &mut self.tables[number as usize];
+        // SAFETY: there is room for the row and for the location; the reserved component is all that was not written yet.
+        unsafe {
+            let lanes = table.row_lanes().unwrap_unchecked();
+            let row = table.push(slot);
+            lanes.owners.add(row as usize).write(owner);
+            lanes.labels.add(row as usize).write(label);
+            lanes.links.add(row as usize).write(Link { prev: index, next: NONE });
+            self.locations.at(index).write(Location { table: number, row });
+        }
+        self.rows.by_name.insert((owner_index, label), index);
+        match self.rows.first.get(&owner_index) {
+            None => self.rows.begin(owner_index, index),
+            // SAFETY: the slots that the maps and the links name are extra rows, and so is the new one.
+            Some(&first) => unsafe {
+                let last = (*self.link(first)).prev;
+                (*self.link(last)).next = index;
+                (*self.link(first)).prev = index;
+                (*self.link(index)).prev = last;
+            },
+        }
+        self.restructured();
+        Row(slot)
+    }
+
+    /// The table and the row of an extra row's lanes.
+    ///
+    /// # Safety
+    ///
+    /// The slot is an extra row.
+    unsafe fn row_at(&self, slot: u32) -> (&Table, RowLanes, usize) {
+        // SAFETY: an extra row has a location, in a table of extra rows.
+        unsafe {
+            let location = *self.locations.at(slot);
+            let table = &self.tables[location.table as usize];
+            (table, table.row_lanes().unwrap_unchecked(), location.row as usize)
+        }
+    }
+
+    /// The links of an extra row.
+    ///
+    /// # Safety
+    ///
+    /// The slot is an extra row.
+    pub(super) unsafe fn link(&self, slot: u32) -> *mut Link {
+        // SAFETY: the row is in use.
+        unsafe {
+            let (_, lanes, row) = self.row_at(slot);
+            lanes.links.add(row)
+        }
+    }
+
+    /// The handle, the owner, the label and the links of an extra row.
+    ///
+    /// # Safety
+    ///
+    /// The slot is an extra row.
+    pub(super) unsafe fn extra_row(&self, slot: u32) -> (Row, Entity, Label, Link) {
+        // SAFETY: the row is in use.
+        unsafe {
+            let (table, lanes, row) = self.row_at(slot);
+            let name = (*lanes.owners.add(row), *lanes.labels.add(row));
+            (Row(table.slots()[row]), name.0, name.1, *lanes.links.add(row))
+        }
+    }
+
+    /// The row under a key.
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive, or has no such row.
+    pub fn row(&self, key: Key) -> Result<Row, RowError> {
+        if !self.contains(key.entity) {
+            return Err(NoSuchEntity { entity: key.entity }.into());
+        }
+        if key.is_main() {
+            return Ok(Row(key.entity));
+        }
+        let label = self.label(key.component, key.role).ok().flatten();
+        match label.and_then(|label| self.rows.by_name.get(&(key.entity.index(), label))) {
+            // SAFETY: names lead to extra rows.
+            Some(&slot) => Ok(unsafe { self.extra_row(slot).0 }),
+            None => Err(RowError::NoSuchRow { key }),
+        }
+    }
+
+    /// The key of a row.
+    ///
+    /// # Errors
+    ///
+    /// If the row has ended.
+    pub fn key_of(&self, row: Row) -> Result<Key, RowError> {
+        if !self.contains_row(row) {
+            return Err(RowError::Stale { row });
+        }
+        if row.is_main() {
+            return Ok(Key::main(row.0));
+        }
+        // SAFETY: a row that is there and not a main one is an extra one.
+        let (_, owner, label, _) = unsafe { self.extra_row(row.0.index()) };
+        Ok(label.key(owner))
+    }
+
+    /// Whether a row is there.
+    #[inline]
+    pub fn contains_row(&self, row: Row) -> bool {
+        self.entities.contains(row.0)
+    }
+
+    /// Whether an entity is alive and has a row under this key.
+    pub fn contains_key(&self, key: Key) -> bool {
+        self.row(key).is_ok()
+    }
+
+    /// How many rows there are: one for each entity, and the extra ones.
+    pub fn row_count(&self) -> usize {
+        self.entities.len() + self.entities.row_count()
+    }
+
+    /// The rows of an entity: the main one, then the extra ones in the order of their making.
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive.
+    pub fn rows(&self, entity: Entity) -> Result<impl Iterator<Item = (Key, Row)> + Clone + '_, NoSuchEntity> {
+        if !self.contains(entity) {
+            return Err(NoSuchEntity { entity });
+        }
+        let mut next = match self.rows.owns(entity.index()) {
+            true => self.rows.first[&entity.index()],
+            false => NONE,
+        };
+        let extra = core::iter::from_fn(move || {
+            (next != NONE).then(|| {
+                // SAFETY: the first row of an entity, and what links lead to, are extra rows.
+                let (row, owner, label, link) = unsafe { self.extra_row(next) };
+                next = link.next;
+                (label.key(owner), row)
+            })
+        });
+        Ok(core::iter::once((Key::main(entity), Row(entity))).chain(extra))
+    }
+
+    /// A component of the row under a key.
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive, has no such row, or the row does not have the component.
+    pub fn get_key<C: Component>(&self, key: Key) -> Result<Ref<'_, C>, RowError> {
+        self.get_row::<C>(self.row(key)?)
+    }
+
+    /// A component of the row under a key, for writing.
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive, has no such row, or the row does not have the component.
+    pub fn get_key_mut<C: Component>(&mut self, key: Key) -> Result<Mut<'_, C>, RowError> {
+        self.get_row_mut::<C>(self.row(key)?)
+    }
+
+    /// A component of a row.
+    ///
+    /// # Errors
+    ///
+    /// If the row has ended, or does not have the component.
+    #[inline]
+    pub fn get_row<C: Component>(&self, row: Row) -> Result<Ref<'_, C>, RowError> {
+        match self.get::<C>(row.0) {
+            Ok(value) => Ok(value),
+            Err(error) => Err(self.access_error(row, error)),
+        }
+    }
+
+    /// A component of a row, for writing.
+    ///
+    /// # Errors
+    ///
+    /// If the row has ended, or does not have the component.
+    #[inline]
+    pub fn get_row_mut<C: Component>(&mut self, row: Row) -> Result<Mut<'_, C>, RowError> {
+        if !self.has::<C>(row.0) {
+            let component = core::any::type_name::<C>();
+            return Err(self.access_error(row, ComponentError::MissingComponent { entity: row.0, component }));
+        }
+        self.get_mut::<C>(row.0).map_err(|_| RowError::Stale { row })
+    }
+
+    /// What an error of a slot is to whoever has the row.
+    #[cold]
+    pub(crate) fn access_error(&self, row: Row, error: ComponentError) -> RowError {
+        match (self.key_of(row), error) {
+            (Ok(key), ComponentError::MissingComponent { component, .. }) => {
+                RowError::MissingComponent { key, component }
+            }
+            (Err(error), _) => error,
+            (Ok(_), ComponentError::NoSuchEntity(_)) => RowError::Stale { row },
+        }
+    }
+
+    /// Gives components to a row, named by its key or its handle; those that it has already are replaced, and their old
+    /// values dropped.
+    ///
+    /// # Errors
+    ///
+    /// If the row is not there; the bundle is dropped, and nothing else happens.
+    ///
+    /// # Panics
+    ///
+    /// If the bundle names a component twice.
+    #[track_caller]
+    pub fn update<B: Bundle>(&mut self, row: impl RowId, bundle: B) -> Result<(), RowError> {
+        plain(self.try_update(row, bundle))
+    }
+
+    /// As [`update`](World::update).
+    ///
+    /// # Errors
+    ///
+    /// As there, and if the bundle names a component twice, or memory cannot be had.
+    pub fn try_update<B: Bundle>(&mut self, row: impl RowId, bundle: B) -> Result<(), RowError> {
+        let (row, key) = self.named(row)?;
+        self.try_insert(row.0, bundle).map_err(|error| RowError::of(key, error))
+    }
+
+    /// Takes components from a row and drops them; those that it does not have are no error. Whether it had any.
+    ///
+    /// # Errors
+    ///
+    /// If the row is not there.
+    ///
+    /// # Panics
+    ///
+    /// If the bundle names a component twice.
+    #[track_caller]
+    pub fn remove_row_components<B: Bundle>(&mut self, row: impl RowId) -> Result<bool, RowError> {
+        plain(self.try_remove_row_components::<B>(row))
+    }
+
+    /// As [`remove_row_components`](World::remove_row_components).
+    ///
+    /// # Errors
+    ///
+    /// As there, and if the bundle names a component twice, or memory cannot be had; nothing happens then.
+    pub fn try_remove_row_components<B: Bundle>(&mut self, row: impl RowId) -> Result<bool, RowError> {
+        let (row, key) = self.named(row)?;
+        self.try_remove::<B>(row.0).map_err(|error| RowError::of(key, error))
+    }
+
+    /// Takes components from a row and returns them: all of the bundle, or nothing happens.
+    ///
+    /// # Errors
+    ///
+    /// If the row is not there or does not have all of the components, the bundle names one twice, or memory cannot be
+    /// had; nothing happens then.
+    pub fn take_row_components<B: Bundle>(&mut self, row: impl RowId) -> Result<B, RowError> {
+        let (row, key) = self.named(row)?;
+        self.take::<B>(row.0).map_err(|error| RowError::of(key, error))
+    }
+
+    /// A row and its key, before it is changed.
+    fn named(&mut self, row: impl RowId) -> Result<(Row, Key), RowError> {
+        self.flush()?;
+        let row = row.find(self)?;
+        Ok((row, self.key_of(row)?))
+    }
+}
+
+/// What the plain forms make of a result: out of memory, and a component named twice, do not return.
+#[track_caller]
+fn plain<T>(result: Result<T, RowError>) -> Result<T, RowError> {
+    match result {
+        Err(RowError::Alloc(error)) => raise(error.into()),
+        Err(RowError::Duplicate(error)) => raise(error.into()),
+        result => result,
+    }
+}

@@ -1,0 +1,204 @@
+//! Random operations on rows, against a model that keeps them in lists.
+
+use super::{Item, LEFT, Value};
+use phalanx::{Component, ComponentId, Entity, Key, Role, Row, World};
+use phalanx_testkit::{Rng, Tally};
+
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+struct Depth(u32);
+
+/// What a row has.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Has {
+    item: Option<u32>,
+    value: Option<u32>,
+    depth: Option<u32>,
+}
+
+/// An entity: its rows in the order of their making, the main row first.
+#[derive(Debug)]
+struct Model {
+    entity: Entity,
+    rows: Vec<(Key, Row, Has)>,
+}
+
+struct Run {
+    world: World,
+    tally: Tally,
+    rng: Rng,
+    alive: Vec<Model>,
+    ended: Vec<(Key, Row)>,
+    about: ComponentId,
+}
+
+impl Run {
+    fn key(&mut self, entity: Entity) -> Key {
+        let key = Key::main(entity).with_role(Role(self.rng.below(5) as u32));
+        if self.rng.chance(1, 3) { key.with_component(self.about) } else { key }
+    }
+
+    fn value(&mut self, n: u32) -> Value {
+        Value(self.tally.value(n))
+    }
+
+    /// A row of an entity that is alive.
+    fn any_row(&mut self) -> Option<(usize, usize)> {
+        if self.alive.is_empty() {
+            return None;
+        }
+        let at = self.rng.below(self.alive.len());
+        Some((at, self.rng.below(self.alive[at].rows.len())))
+    }
+
+    fn step(&mut self, n: u32) {
+        match self.rng.below(12) {
+            0 => {
+                let entity = self.world.spawn(Item(n));
+                let row = self.world.row(Key::main(entity)).unwrap();
+                let has = Has { item: Some(n), ..Has::default() };
+                self.alive.push(Model { entity, rows: vec![(Key::main(entity), row, has)] });
+            }
+            1 => {
+                let value = self.value(n);
+                let key = self.world.spawn_keyed(self.about, LEFT, (Item(n), value));
+                let rows = [Key::main(key.entity), key].map(|key| (key, self.world.row(key).unwrap()));
+                let has = Has { item: Some(n), value: Some(n), depth: None };
+                let rows = rows.into_iter().zip([Has::default(), has]).map(|((key, row), has)| (key, row, has));
+                self.alive.push(Model { entity: key.entity, rows: rows.collect() });
+            }
+            2..=5 => self.extend(n),
+            6 | 7 => self.update(n),
+            8 => self.remove(),
+            9 | 10 => self.delete(),
+            _ => {
+                if self.rng.chance(1, 2) && !self.alive.is_empty() {
+                    let at = self.rng.below(self.alive.len());
+                    let gone = self.alive.swap_remove(at);
+                    self.world.despawn(gone.entity).unwrap();
+                    self.ended.extend(gone.rows.iter().map(|(key, row, _)| (*key, *row)));
+                }
+            }
+        }
+    }
+
+    fn extend(&mut self, n: u32) {
+        let Some((at, _)) = self.any_row() else { return };
+        let key = self.key(self.alive[at].entity);
+        let known = self.alive[at].rows.iter().any(|(other, ..)| *other == key);
+        let value = self.value(n);
+        let (made, has) = match self.rng.below(3) {
+            0 => (self.world.extend(key, ()), Has::default()),
+            1 => (self.world.extend(key, (value, Depth(n))), Has { value: Some(n), depth: Some(n), item: None }),
+            _ => (self.world.extend(key, (Item(n), value)), Has { value: Some(n), depth: None, item: Some(n) }),
+        };
+        assert_eq!(made.is_err(), known, "{key}: {made:?}");
+        if let Ok(row) = made {
+            self.alive[at].rows.push((key, row, has));
+        }
+    }
+
+    fn update(&mut self, n: u32) {
+        let Some((at, row)) = self.any_row() else { return };
+        let (key, handle, _) = self.alive[at].rows[row].clone();
+        let by_key = self.rng.chance(1, 2);
+        let value = self.value(n);
+        let done = match by_key {
+            true => self.world.update(key, (Depth(n), value)),
+            false => self.world.update(handle, (Depth(n), value)),
+        };
+        done.unwrap();
+        let has = &mut self.alive[at].rows[row].2;
+        (has.depth, has.value) = (Some(n), Some(n));
+    }
+
+    fn remove(&mut self) {
+        let Some((at, row)) = self.any_row() else { return };
+        let (key, handle, has) = self.alive[at].rows[row].clone();
+        if self.rng.chance(1, 2) {
+            let had = self.world.remove_row_components::<(Value, Item)>(key).unwrap();
+            assert_eq!(had, has.value.is_some() || has.item.is_some());
+            let has = &mut self.alive[at].rows[row].2;
+            (has.value, has.item) = (None, None);
+        } else {
+            let taken = self.world.take_row_components::<(Depth, Value)>(handle);
+            assert_eq!(taken.is_ok(), has.value.is_some() && has.depth.is_some());
+            if let Ok((depth, value)) = taken {
+                let has = &mut self.alive[at].rows[row].2;
+                assert_eq!((Some(depth.0), Some(value.0.key())), (has.depth.take(), has.value.take()));
+            }
+        }
+    }
+
+    fn delete(&mut self) {
+        let Some((at, row)) = self.any_row() else { return };
+        let (key, handle, _) = self.alive[at].rows[row].clone();
+        let done = if self.rng.chance(1, 2) { self.world.delete_row(key) } else { self.world.delete_row(handle) };
+        assert_eq!(done.is_err(), row == 0);
+        if row > 0 {
+            self.alive[at].rows.remove(row);
+            assert!(!self.world.contains_row(handle) && !self.world.contains_key(key));
+            self.ended.push((key, handle));
+        }
+    }
+
+    fn check(&self) {
+        let world = &self.world;
+        world.validate().unwrap();
+        assert_eq!(world.len(), self.alive.len());
+        assert_eq!(world.row_count(), self.alive.iter().map(|m| m.rows.len()).sum::<usize>());
+        let mut values = 0;
+        for model in &self.alive {
+            let rows = model.rows.iter().map(|(key, row, _)| (*key, *row));
+            assert!(world.rows(model.entity).unwrap().eq(rows));
+            for (key, row, has) in &model.rows {
+                values += u32::from(has.value.is_some());
+                let seen = Has {
+                    item: world.get_key::<Item>(*key).ok().map(|item| item.0),
+                    value: world.get_row::<Value>(*row).ok().map(|value| value.0.key()),
+                    depth: world.get_row::<Depth>(*row).ok().map(|depth| depth.0),
+                };
+                assert_eq!(&seen, has, "{key}");
+            }
+        }
+        assert_eq!(self.tally.live(), values);
+        assert!(self.ended.iter().all(|(_, row)| row.is_main() || !world.contains_row(*row)));
+        let mut queried: Vec<(Key, Row, Option<u32>)> =
+            world.query::<(Key, Row, Option<&Item>)>().iter().map(|(k, r, i)| (k, r, i.map(|i| i.0))).collect();
+        let mut expected: Vec<_> =
+            self.alive.iter().flat_map(|m| m.rows.iter().map(|(k, r, has)| (*k, *r, has.item))).collect();
+        queried.sort();
+        expected.sort();
+        assert_eq!(queried, expected);
+    }
+}
+
+#[test]
+fn random_operations_agree_with_a_model() {
+    for seed in 0..6 {
+        let mut world = World::new();
+        let about = world.register::<Depth>();
+        let (tally, rng) = (Tally::new(), Rng::new(seed));
+        let mut run = Run { world, tally, rng, alive: Vec::new(), ended: Vec::new(), about };
+        for n in 0..500 {
+            run.step(n);
+            run.check();
+        }
+        run.world.clear();
+        run.alive.clear();
+        run.check();
+        run.tally.assert_sound();
+    }
+}
+
+#[test]
+fn equal_histories_give_equal_orders() {
+    let order = || {
+        let mut world = World::new();
+        let about = world.register::<Depth>();
+        let (tally, rng) = (Tally::new(), Rng::new(77));
+        let mut run = Run { world, tally, rng, alive: Vec::new(), ended: Vec::new(), about };
+        (0..400).for_each(|n| run.step(n));
+        run.world.query::<(Key, Row)>().iter().collect::<Vec<_>>()
+    };
+    assert_eq!(order(), order());
+}
