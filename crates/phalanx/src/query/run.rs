@@ -286,8 +286,8 @@ unsafe fn item_of<'w, Q: Query, F: Filter>(world: &World, entity: Entity) -> Res
     let location = world.locate(entity)?;
     let (ids, filter) = (Q::state(&world.components), F::state(&world.components));
     let signature = &world.tables[location.table as usize].signature;
-    if !(Q::matches(&ids, signature) && F::passes(&filter, signature)) {
-        return Err(ComponentError::MissingComponent { entity, component: core::any::type_name::<Q>() });
+    if let Some(mismatch) = Q::mismatch(&ids, signature).or_else(|| F::mismatch(&filter, signature)) {
+        return Err(mismatch.of(entity));
     }
     // SAFETY: the table matches, the row is in use, and the rest is the caller's promise.
     Ok(unsafe { Q::row(Q::fetch(&ids, world, location.table), location.row as usize) })
