@@ -21,6 +21,6 @@ pub use error::{ChangeError, ComponentError, DuplicateComponent, NoSuchEntity};
 pub use phalanx_derive::Component;
 pub use phalanx_store as store;
 pub use phalanx_store::Entity;
-pub use query::{Has, Query, With, Without};
+pub use query::{Has, Or, Query, QueryState, With, Without};
 pub use signature::Signature;
 pub use world::{Spawner, View, ViewMut, World};

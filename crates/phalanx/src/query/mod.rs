@@ -36,17 +36,31 @@
 #![allow(unsafe_code)]
 
 mod access;
+mod by_ref;
 pub(crate) mod cache;
+mod combine;
 mod filter;
+mod flat;
 mod iter;
+mod matched;
+#[cfg(feature = "parallel")]
+mod parallel;
+mod plan;
 mod run;
+mod state;
 mod terms;
 mod tuples;
 
 pub use access::{Access, AliasError};
+pub use by_ref::QueryRef;
+pub use combine::Combinations;
 pub use filter::{Filter, Or, With, Without};
+pub use flat::FlatChunk;
 pub use iter::{Chunks, Iter};
-pub use run::{QueryMut, QueryRef, QueryState};
+pub use matched::{Matched, SingleError};
+pub use plan::{Plan, PlanTable};
+pub use run::{QueryMut, QuerySet};
+pub use state::QueryState;
 pub use terms::{Filtered, Has};
 
 use crate::component::{Component, Components};
