@@ -18,7 +18,7 @@ pub use bundle::Bundle;
 pub use component::{Component, ComponentId, ComponentInfo, Components};
 pub use error::{ChangeError, ComponentError, DuplicateComponent, NoSuchEntity};
 #[cfg(feature = "derive")]
-pub use phalanx_derive::Component;
+pub use phalanx_derive::{Component, Query};
 pub use phalanx_store as store;
 pub use phalanx_store::Entity;
 pub use query::{Has, Or, Query, QueryState, With, Without};

@@ -11,6 +11,31 @@
 //! | [`Entity`](crate::Entity) | all | the entity |
 //! | [`Filtered<T, F>`](Filtered) | what `T` matches and the filter `F` lets pass | what `T` yields |
 //!
+//! With `#[derive(Query)]` a struct of terms is a term as well, and yields a struct with the same names:
+//!
+//! ```
+//! use phalanx::{Component, Query, World};
+//!
+//! #[derive(Component)]
+//! struct Position(f32);
+//! #[derive(Component)]
+//! struct Velocity(f32);
+//!
+//! #[derive(Query)]
+//! struct Movers<'a> {
+//!     position: &'a mut Position,
+//!     velocity: Option<&'a Velocity>,
+//! }
+//!
+//! let mut world = World::new();
+//! world.spawn((Position(0.0), Velocity(2.0)));
+//! world.spawn(Position(1.0));
+//! for MoversItem { position, velocity } in world.query_mut::<Movers>() {
+//!     position.0 += velocity.map_or(0.0, |velocity| velocity.0);
+//! }
+//! assert!(world.query::<&Position>().iter().map(|p| p.0).eq([2.0, 1.0]));
+//! ```
+//!
 //! Filters say what else an entity must have or lack: [`With`], [`Without`], tuples of them (all), [`Or`] (one of them).
 //!
 //! # Doors
