@@ -46,6 +46,7 @@
 //! | [`World::query_mut`] | the world exclusively | in the world |
 //! | [`World::queries_mut`] | the world exclusively; several queries, none of which writes what another touches | in the world |
 //! | [`QueryState`] | either | in itself |
+//! | [`DynamicQuery`] | either; components by id | no |
 //!
 //! All of them refuse a query that would alias (`(&mut A, &A)`), with a message that names `A`.
 //!
@@ -64,6 +65,7 @@ mod access;
 mod by_ref;
 pub(crate) mod cache;
 mod combine;
+mod dynamic;
 mod filter;
 mod flat;
 mod iter;
@@ -79,6 +81,7 @@ mod tuples;
 pub use access::{Access, AliasError};
 pub use by_ref::QueryRef;
 pub use combine::Combinations;
+pub use dynamic::{DynamicError, DynamicQuery, DynamicTable, QueryBuilder, RawLane};
 pub use filter::{Filter, Or, With, Without};
 pub use flat::FlatChunk;
 pub use iter::{Chunks, Iter};
