@@ -8,7 +8,7 @@
 //! | `Option<T>` | all | what `T` yields, if `T` matches |
 //! | [`Or<(T, U, …)>`](Or) | entities that one of the terms matches | a tuple of what each yields, if it matches |
 //! | [`Has<C>`] | all | whether the entity has `C` |
-//! | [`Entity`](crate::Entity) | all | the entity |
+//! | [`Entity`] | all | the entity |
 //! | [`Filtered<T, F>`](Filtered) | what `T` matches and the filter `F` lets pass | what `T` yields |
 //!
 //! With `#[derive(Query)]` a struct of terms is a term as well, and yields a struct with the same names:
