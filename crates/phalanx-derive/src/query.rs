@@ -3,7 +3,8 @@
 //! The query is that of a tuple of the fields, nested so that any number fits; only the names are printed here.
 
 use proc_macro2::{Group, Ident, Spacing, Span, TokenStream, TokenTree};
-use quote::{ToTokens, format_ident, quote};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
 use syn::{
     Attribute, Data, DeriveInput, Error, Fields, GenericParam, Generics, Lifetime, LitStr, Path, Result, Visibility,
 };
@@ -14,6 +15,7 @@ struct Term {
     vis: Visibility,
     /// The type, with lifetimes of the struct made `'static`.
     ty: TokenStream,
+    span: Span,
     docs: Vec<Attribute>,
 }
 
@@ -141,7 +143,7 @@ impl Printed<'_> {
         let Printed { name, kind, about } = self;
         let kind = Ident::new(kind, Span::call_site());
         let types: Vec<TokenStream> =
-            terms.iter().map(|Term { ty, .. }| quote!(<#ty as #at::Query>::#kind<#w>)).collect();
+            terms.iter().map(|Term { ty, span, .. }| quote_spanned!(*span=> <#ty as #at::Query>::#kind<#w>)).collect();
         let fields = terms.iter().zip(&types).map(|(term, ty)| {
             let Term { name, vis, docs, .. } = term;
             let docs = if docs.is_empty() { quote!(#[allow(missing_docs)]) } else { quote!(#(#docs)*) };
@@ -206,6 +208,7 @@ fn terms(input: &DeriveInput) -> Result<Vec<Term>> {
         Ok(Term {
             name: field.ident.clone().ok_or_else(|| Error::new_spanned(field, "a term needs a name"))?,
             vis: field.vis.clone(),
+            span: field.ty.span(),
             ty: with_static(field.ty.to_token_stream(), &input.generics),
             docs: field.attrs.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect(),
         })

@@ -107,6 +107,11 @@ use phalanx_store::Entity;
 /// [`access`](Query::access) names every component that [`row`](Query::row) and [`chunk`](Query::chunk) touch, as written
 /// or as read; with a fetch of a table that [`matches`](Query::matches), they touch only its rows: the items of two rows
 /// never touch the same place, unless for reading. Items can be made and used on any thread.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a query",
+    label = "not a term of a query",
+    note = "a component is asked for as `&C` or `&mut C`; for other terms see `phalanx::query`"
+)]
 pub unsafe trait Query: 'static {
     /// What is yielded for a row.
     type Item<'w>;
