@@ -390,6 +390,12 @@ fn everywhere(world: &mut World) -> Vec<u32> {
     assert!(world.query_mut::<&mut A>().into_iter().map(|a| a.0).eq(order.clone()));
     assert!(world.query_mut::<&A>().chunks().flatten().map(|a| a.0).eq(order.clone()));
     assert!(world.query::<&A>().chunks().flatten().map(|a| a.0).eq(order.clone()));
+    assert!(world.query::<&A>().into_iter().map(|a| a.0).eq(order.clone()));
+    let mut items = world.query::<&A>().iter();
+    for left in (0..order.len()).rev() {
+        items.next();
+        assert_eq!((items.size_hint(), items.by_ref().size_hint().0), ((left, Some(left)), left));
+    }
     assert!(QueryState::<&A>::new().iter(world).map(|a| a.0).eq(order.clone()));
     let mut folded = Vec::new();
     world.query_mut::<&A>().for_each(|a| folded.push(a.0));
@@ -460,12 +466,79 @@ fn chunks_of_plain_numbers_are_flat() {
         })
         .collect();
     assert_eq!(lens, [(15, false, true), (3, true, true)]);
+    assert_eq!(world.query::<&V3>().chunks().flat().map(<[f32]>::len).collect::<Vec<_>>(), [15, 3]);
     assert_eq!(world.query::<&V3>().iter().last(), Some(&V3([14.0; 2], 2.0)));
 
     #[derive(Component, phalanx::store::Flat, Clone, Copy)]
     #[soa(crate = "phalanx::store")]
     #[repr(transparent)]
     struct V3Copy(f32);
+}
+
+/// Panics when it is asked for the `FUSE`th time, by whichever of its functions.
+struct Fused;
+
+thread_local! {
+    static FUSE: std::cell::Cell<usize> = const { std::cell::Cell::new(usize::MAX) };
+}
+
+fn burn() {
+    FUSE.set(FUSE.get().wrapping_sub(1));
+    assert_ne!(FUSE.get(), 0, "the fuse has burnt down");
+}
+
+impl phalanx::query::Filter for Fused {
+    type State = ();
+    fn state(_: &phalanx::Components) {
+        burn();
+    }
+    fn passes((): &(), _: &phalanx::Signature) -> bool {
+        burn();
+        true
+    }
+}
+
+#[test]
+fn h26_a_filter_that_panics_leaves_each_row_once() {
+    let mut refused = 0;
+    for fuse in 1..40 {
+        let ((mut world, all), mut other) = (self::world(), World::new());
+        // The same ids, for other components.
+        other.spawn((C(1), Tag, B(1)));
+        other.spawn(A(5));
+        let mut state = QueryState::<(Entity, &mut A), Fused>::new();
+        let mut left = fuse;
+        for step in 0..6 {
+            let run = || match step {
+                // Everything is new; then another world, and back.
+                0 | 2 => drop(state.iter_mut(&mut world).collect::<Vec<_>>()),
+                1 => drop(state.get_mut(&mut other, all[0])),
+                // A world that keeps its own state of the query.
+                3 => drop(world.query_mut::<(Entity, &mut A)>().filter::<Fused>().into_iter().collect::<Vec<_>>()),
+                // New tables only.
+                4 => {
+                    world.spawn((A(1), C(1)));
+                    world.spawn((A(1), C(1), B(1)));
+                    world.spawn((A(1), C(1), Tag));
+                    drop(state.iter_mut(&mut world).collect::<Vec<_>>());
+                }
+                _ => drop(state.get_mut(&mut world, all[0])),
+            };
+            FUSE.set(left);
+            let panicked = catch_unwind(AssertUnwindSafe(run)).is_err();
+            left = FUSE.replace(usize::MAX);
+            refused += usize::from(panicked);
+            if !panicked && step < 5 {
+                continue;
+            }
+            let expected: Vec<Entity> = world.query::<(Entity, &A)>().iter().map(|(entity, _)| entity).collect();
+            assert!(state.iter_mut(&mut world).map(|(entity, _)| entity).eq(expected.clone()), "{fuse}, step {step}");
+            let kept = world.query_mut::<(Entity, &mut A)>().filter::<Fused>();
+            assert!(kept.into_iter().map(|(entity, _)| entity).eq(expected), "{fuse}, step {step}");
+            break;
+        }
+    }
+    assert!(refused > 15, "{refused}");
 }
 
 #[cfg(feature = "parallel")]

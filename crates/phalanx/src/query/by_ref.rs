@@ -1,8 +1,8 @@
 //! Queries of a shared world.
 #![allow(unsafe_code)]
 
-use super::iter::Run;
 use super::matched::{contains, item_of};
+use super::ref_iter::{RefChunks, RefIter, Runs};
 use super::{Combinations, Filter, Plan, Query, ReadOnlyQuery, SingleError};
 use crate::error::ComponentError;
 use crate::world::World;
@@ -32,27 +32,26 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
     }
 
     /// The items, table by table and row by row.
-    pub fn iter(&self) -> impl Iterator<Item = Q::Item<'w>> + use<'w, Q, F> {
-        self.runs().flat_map(|run| {
-            // SAFETY: the row is in use, and a query that writes nothing needs no more than a shared world.
-            (0..run.len as usize).map(move |row| unsafe { Q::row(run.fetch, row) })
-        })
+    #[inline]
+    pub fn iter(&self) -> RefIter<'w, Q, F> {
+        RefIter { runs: self.runs(), fetch: None, row: 0, len: 0 }
     }
 
     /// Calls `f` with every item.
+    #[inline]
     pub fn for_each(self, f: impl FnMut(Q::Item<'w>)) {
         self.iter().for_each(f);
     }
 
     /// The items table by table, as slices of equal length.
-    pub fn chunks(&self) -> impl Iterator<Item = Q::Chunk<'w>> + use<'w, Q, F> {
-        // SAFETY: the rows are in use, and a query that writes nothing needs no more than a shared world.
-        self.runs().map(|run| unsafe { Q::chunk(run.fetch, run.len as usize) })
+    #[inline]
+    pub fn chunks(&self) -> RefChunks<'w, Q, F> {
+        RefChunks { runs: self.runs() }
     }
 
     /// How many items there are.
     pub fn len(&self) -> usize {
-        self.runs().map(|run| run.len as usize).sum()
+        self.runs().rows_left()
     }
 
     /// Whether there are none.
@@ -130,15 +129,18 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
         (Q::state(&self.world.components), F::state(&self.world.components))
     }
 
-    /// The tables that match and have rows, resolved on the way.
-    fn runs(&self) -> impl Iterator<Item = Run<Q::Fetch>> + use<'w, Q, F> {
-        let world = self.world;
-        let (ids, filter) = (Q::state(&world.components), F::state(&world.components));
-        world.tables.iter().zip(0..).filter_map(move |(table, number)| {
-            let matches = table.len > 0 && Q::matches(&ids, &table.signature) && F::passes(&filter, &table.signature);
-            // SAFETY: the ids are this world's, and the table matches.
-            matches.then(|| Run { fetch: unsafe { Q::fetch(&ids, world, number) }, len: table.len })
-        })
+    fn runs(&self) -> Runs<'w, Q, F> {
+        Runs { world: self.world, ids: self.ids(), next: 0 }
+    }
+}
+
+impl<'w, Q: ReadOnlyQuery, F: Filter> IntoIterator for QueryRef<'w, Q, F> {
+    type Item = Q::Item<'w>;
+    type IntoIter = RefIter<'w, Q, F>;
+
+    #[inline]
+    fn into_iter(self) -> RefIter<'w, Q, F> {
+        self.iter()
     }
 }
 

@@ -73,6 +73,7 @@ mod matched;
 #[cfg(feature = "parallel")]
 mod parallel;
 mod plan;
+mod ref_iter;
 mod run;
 mod state;
 mod terms;
@@ -87,6 +88,7 @@ pub use flat::FlatChunk;
 pub use iter::{Chunks, Iter};
 pub use matched::{Matched, SingleError};
 pub use plan::{Plan, PlanTable};
+pub use ref_iter::{RefChunks, RefIter};
 pub use run::{QueryMut, QuerySet};
 pub use state::QueryState;
 pub use terms::{Filtered, Has};
@@ -117,8 +119,8 @@ pub unsafe trait Query: 'static {
     type Item<'w>;
     /// What is yielded for a table.
     type Chunk<'w>;
-    /// The ids of the components.
-    type State: Clone;
+    /// The ids of the components. Kept in the world, and with it goes from thread to thread.
+    type State: Clone + Send + Sync;
     /// A table, resolved.
     type Fetch: Copy;
 

@@ -100,12 +100,15 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
     fn update_slow(&mut self, world: &World) {
         self.resolve(world);
         let Some((ids, filter)) = &self.ids else { unreachable!("ids were found just now, or before") };
-        for (number, table) in world.tables.iter().enumerate().skip(self.tables_seen) {
-            if Q::matches(ids, &table.signature) && F::passes(filter, &table.signature) {
+        for number in self.tables_seen..world.tables.len() {
+            let signature = &world.tables[number].signature;
+            // A filter may be anybody's, and may panic: a table that is in the list has been counted.
+            let matches = Q::matches(ids, signature) && F::passes(filter, signature);
+            self.tables_seen = number + 1;
+            if matches {
                 self.tables.push(number as u32);
             }
         }
-        self.tables_seen = world.tables.len();
         self.runs.clear();
         for &number in &self.tables {
             let len = world.tables[number as usize].len;
@@ -122,12 +125,14 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
     pub(super) fn resolve(&mut self, world: &World) -> &(Q::State, F::State) {
         let same_world = self.seen.is_some_and(|(id, _)| id == world.id());
         if !same_world || self.components_seen != world.components.len() {
+            // A filter may be anybody's, and may panic: then this is a state that knows no world.
+            self.seen = None;
+            self.ids = Some((Q::state(&world.components), F::state(&world.components)));
             // Tables that were passed over may have a component that had no id then. No epoch is that of the runs.
             (self.tables_seen, self.components_seen) = (0, world.components.len());
-            self.seen = Some((world.id(), u64::MAX));
             self.tables.clear();
             self.runs.clear();
-            self.ids = Some((Q::state(&world.components), F::state(&world.components)));
+            self.seen = Some((world.id(), u64::MAX));
         }
         self.ids()
     }
@@ -249,17 +254,7 @@ impl<Q: Query, F: Filter> fmt::Debug for QueryState<Q, F> {
     }
 }
 
-// SAFETY: the runs are pointers into a world, used only together with a borrow of that world.
-unsafe impl<Q: Query, F: Filter> Send for QueryState<Q, F>
-where
-    Q::State: Send,
-    F::State: Send,
-{
-}
+// SAFETY: the ids can go to another thread; the runs are pointers into a world, used only together with a borrow of it.
+unsafe impl<Q: Query, F: Filter> Send for QueryState<Q, F> {}
 // SAFETY: as above; a shared state is not used at all.
-unsafe impl<Q: Query, F: Filter> Sync for QueryState<Q, F>
-where
-    Q::State: Sync,
-    F::State: Sync,
-{
-}
+unsafe impl<Q: Query, F: Filter> Sync for QueryState<Q, F> {}
