@@ -12,7 +12,7 @@ use phalanx_store::Entity;
 
 /// A query of a shared world: [`World::query`].
 pub struct QueryRef<'w, Q: Query, F: Filter = ()> {
-    world: &'w World,
+    pub(super) world: &'w World,
     query: PhantomData<fn() -> (Q, F)>,
 }
 
@@ -125,7 +125,7 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
         Plan::new::<Q, F>(self.world, &self.ids())
     }
 
-    fn ids(&self) -> (Q::State, F::State) {
+    pub(super) fn ids(&self) -> (Q::State, F::State) {
         (Q::state(&self.world.components), F::state(&self.world.components))
     }
 

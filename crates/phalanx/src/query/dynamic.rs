@@ -112,14 +112,15 @@ impl QueryBuilder {
         }
         let required = terms.iter().filter(|term| !term.optional).map(|term| term.id);
         let (with, without) = (Signature::of(required.chain(with)), Signature::of(without));
-        Ok(DynamicQuery { world: world.id(), terms: terms.into(), with, without })
+        Ok(DynamicQuery { space: world.components.space.number(), terms: terms.into(), with, without })
     }
 }
 
 /// A query over components that are known by id. It is for one world, whose ids they are.
 #[derive(Debug)]
 pub struct DynamicQuery {
-    world: u64,
+    /// What the ids are ids of.
+    space: u64,
     terms: Box<[Term]>,
     with: Signature,
     without: Signature,
@@ -182,7 +183,7 @@ impl DynamicQuery {
     }
 
     fn check(&self, world: &World) -> Result<(), DynamicError> {
-        if self.world == world.id() { Ok(()) } else { Err(DynamicError::AnotherWorld) }
+        if self.space == world.components.space.number() { Ok(()) } else { Err(DynamicError::AnotherWorld) }
     }
 
     fn matches(&self, signature: &Signature) -> bool {

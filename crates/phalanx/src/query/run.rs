@@ -11,7 +11,7 @@ use phalanx_store::Entity;
 
 /// A query of a world that is borrowed exclusively: [`World::query_mut`].
 pub struct QueryMut<'w, Q: Query, F: Filter = ()> {
-    world: &'w mut World,
+    pub(super) world: &'w mut World,
     query: PhantomData<fn() -> (Q, F)>,
 }
 
@@ -198,7 +198,7 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
 
     /// The ids of the query in this world.
     #[inline]
-    fn ids(&mut self) -> &(Q::State, F::State) {
+    pub(super) fn ids(&mut self) -> &(Q::State, F::State) {
         let state = cached::<Q, F>(self.world, |state, world| {
             state.resolve(world);
         });
