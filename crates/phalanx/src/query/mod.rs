@@ -119,8 +119,8 @@ pub unsafe trait Query: 'static {
     type Item<'w>;
     /// What is yielded for a table.
     type Chunk<'w>;
-    /// The ids of the components. Kept in the world, and with it goes from thread to thread.
-    type State: Clone + Send + Sync;
+    /// The ids of the components. The world keeps it, and goes where it wants with it.
+    type State: Clone + Send + Sync + 'static;
     /// A table, resolved.
     type Fetch: Copy;
 
