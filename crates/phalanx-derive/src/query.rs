@@ -29,13 +29,13 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let mut generics = input.generics.clone();
     generics.params =
         generics.params.into_iter().filter(|parameter| !matches!(parameter, GenericParam::Lifetime(_))).collect();
-    let arguments = input.generics.params.iter().map(|parameter| match parameter {
+    let statics = input.generics.params.iter().map(|parameter| match parameter {
         GenericParam::Lifetime(_) => quote!('static),
         GenericParam::Type(parameter) => parameter.ident.to_token_stream(),
         GenericParam::Const(parameter) => parameter.ident.to_token_stream(),
     });
-    let query = quote!(#name<#(#arguments),*>);
-    let (impl_generics, _, bounds) = generics.split_for_impl();
+    let query = quote!(#name<#(#statics),*>);
+    let (impl_generics, arguments, bounds) = generics.split_for_impl();
     let bounds = bounds.map(|bounds| with_static(bounds.to_token_stream(), &input.generics));
 
     let w = Lifetime::new("'w", Span::mixed_site());
@@ -51,6 +51,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let item_struct = Printed { name: &item, kind: "Item", about: format!("What [`{name}`] yields for an entity.") };
     let chunk_struct = Printed { name: &chunk, kind: "Chunk", about: format!("What [`{name}`] yields for a table.") };
     let structs = [item_struct, chunk_struct].map(|printed| printed.print(vis, &terms, &borrowed, &bounds, &at, &w));
+    let hidden = hidden(&nested, &generics, &bounds, &at);
     let read_only = match &bounds {
         Some(bounds) => quote!(#bounds for<'all> #nested: #at::query::ReadOnlyQuery),
         None => quote!(where for<'all> #nested: #at::query::ReadOnlyQuery),
@@ -59,68 +60,105 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     Ok(quote! {
         #(#structs)*
 
-        // SAFETY: everything is left to a tuple of the terms, whose items are given names.
-        #[automatically_derived]
-        #[allow(unsafe_code)]
-        unsafe impl #impl_generics #at::Query for #query #bounds {
-            type Item<#w> = #item #borrowed_arguments;
-            type Chunk<#w> = #chunk #borrowed_arguments;
-            type State = <#nested as #at::Query>::State;
-            type Fetch = <#nested as #at::Query>::Fetch;
-
-            fn state(components: &#at::Components) -> Self::State {
-                <#nested as #at::Query>::state(components)
-            }
-
-            fn access(access: &mut #at::query::Access) {
-                <#nested as #at::Query>::access(access);
-            }
-
-            fn matches(state: &Self::State, signature: &#at::Signature) -> bool {
-                <#nested as #at::Query>::matches(state, signature)
-            }
-
-            fn mismatch(
-                state: &Self::State,
-                signature: &#at::Signature,
-            ) -> ::core::option::Option<#at::query::Mismatch> {
-                <#nested as #at::Query>::mismatch(state, signature)
-            }
-
-            #[inline]
-            unsafe fn fetch(state: &Self::State, world: &#at::World, table: u32) -> Self::Fetch {
-                // SAFETY: the caller's promise.
-                unsafe { <#nested as #at::Query>::fetch(state, world, table) }
-            }
-
-            #[inline(always)]
-            unsafe fn row<#w>(fetch: Self::Fetch, row: usize) -> Self::Item<#w> {
-                // SAFETY: the caller's promise.
-                let #pattern = unsafe { <#nested as #at::Query>::row(fetch, row) };
-                #item { #(#names: #bindings),* }
-            }
-
-            #[inline(always)]
-            unsafe fn chunk<#w>(fetch: Self::Fetch, len: usize) -> Self::Chunk<#w> {
-                // SAFETY: the caller's promise.
-                let #pattern = unsafe { <#nested as #at::Query>::chunk(fetch, len) };
-                #chunk { #(#names: #bindings),* }
-            }
-        }
-
-        // SAFETY: no term writes.
-        #[automatically_derived]
-        #[allow(unsafe_code)]
-        unsafe impl #impl_generics #at::query::ReadOnlyQuery for #query #read_only {}
-
         #[allow(dead_code)]
         const _: () = {
+            #hidden
+
+            // SAFETY: everything is left to a tuple of the terms, whose items are given names.
+            #[automatically_derived]
+            #[allow(unsafe_code)]
+            unsafe impl #impl_generics #at::Query for #query #bounds {
+                type Item<#w> = #item #borrowed_arguments;
+                type Chunk<#w> = #chunk #borrowed_arguments;
+                type State = __QueryState #arguments;
+                type Fetch = __QueryFetch #arguments;
+
+                fn state(components: &#at::Components) -> Self::State {
+                    __QueryState(<#nested as #at::Query>::state(components))
+                }
+
+                fn access(access: &mut #at::query::Access) {
+                    <#nested as #at::Query>::access(access);
+                }
+
+                fn matches(state: &Self::State, signature: &#at::Signature) -> bool {
+                    <#nested as #at::Query>::matches(&state.0, signature)
+                }
+
+                fn mismatch(
+                    state: &Self::State,
+                    signature: &#at::Signature,
+                ) -> ::core::option::Option<#at::query::Mismatch> {
+                    <#nested as #at::Query>::mismatch(&state.0, signature)
+                }
+
+                #[inline]
+                unsafe fn fetch(state: &Self::State, world: &#at::World, table: u32) -> Self::Fetch {
+                    // SAFETY: the caller's promise.
+                    __QueryFetch(unsafe { <#nested as #at::Query>::fetch(&state.0, world, table) })
+                }
+
+                #[inline(always)]
+                unsafe fn row<#w>(fetch: Self::Fetch, row: usize) -> Self::Item<#w> {
+                    // SAFETY: the caller's promise.
+                    let #pattern = unsafe { <#nested as #at::Query>::row(fetch.0, row) };
+                    #item { #(#names: #bindings),* }
+                }
+
+                #[inline(always)]
+                unsafe fn chunk<#w>(fetch: Self::Fetch, len: usize) -> Self::Chunk<#w> {
+                    // SAFETY: the caller's promise.
+                    let #pattern = unsafe { <#nested as #at::Query>::chunk(fetch.0, len) };
+                    #chunk { #(#names: #bindings),* }
+                }
+            }
+
+            // SAFETY: no term writes.
+            #[automatically_derived]
+            #[allow(unsafe_code)]
+            unsafe impl #impl_generics #at::query::ReadOnlyQuery for #query #read_only {}
+
             // The fields are there for their types alone: nobody reads them, and nobody needs to be told.
             fn terms #impl_generics (query: &#query) #bounds {
                 #(let _ = &query.#names;)*
             }
         };
     })
+}
+
+/// The state and the fetch: those of the terms, wrapped, so that a public query can have terms that are not.
+fn hidden(nested: &TokenStream, generics: &Generics, bounds: &Option<TokenStream>, at: &TokenStream) -> TokenStream {
+    let (impl_generics, arguments, _) = generics.split_for_impl();
+    let list = &generics.params;
+    let wrapped = |name: Ident, kind: Ident, clone: TokenStream| {
+        quote! {
+            pub struct #name<#list>(<#nested as #at::Query>::#kind) #bounds;
+
+            #[automatically_derived]
+            impl #impl_generics ::core::clone::Clone for #name #arguments #bounds {
+                #[inline(always)]
+                fn clone(&self) -> Self {
+                    #clone
+                }
+            }
+
+            #[automatically_derived]
+            impl #impl_generics ::core::fmt::Debug for #name #arguments #bounds {
+                fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                    f.write_str(stringify!(#kind))
+                }
+            }
+        }
+    };
+    let [state, fetch] = ["State", "Fetch"].map(|kind| Ident::new(kind, Span::call_site()));
+    let state = wrapped(format_ident!("__QueryState"), state, quote!(Self(::core::clone::Clone::clone(&self.0))));
+    let fetch = wrapped(format_ident!("__QueryFetch"), fetch, quote!(*self));
+    quote! {
+        #state
+        #fetch
+        #[automatically_derived]
+        impl #impl_generics ::core::marker::Copy for __QueryFetch #arguments #bounds {}
+    }
 }
 
 /// A struct with the names of the terms.

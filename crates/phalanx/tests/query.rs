@@ -86,6 +86,56 @@ fn derived_queries_yield_structs_with_the_same_names() {
     assert!(format!("{again:?}").contains("value: A(3)"));
 }
 
+/// Components that differ by a number.
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+struct Nth<const N: usize>(usize);
+
+/// More terms than a tuple has.
+#[derive(Query)]
+#[query(crate = "phalanx")]
+#[allow(missing_debug_implementations)]
+pub struct Many<'a, 'b, T, const N: usize>
+where
+    T: Query,
+{
+    /// A name that is a keyword.
+    r#type: &'a Nth<N>,
+    /// What is public may be a parameter; other terms may be private types.
+    pub inner: T,
+    t0: Option<&'b Nth<0>>,
+    t1: Option<&'a mut Nth<1>>,
+    t2: Option<&'a Nth<2>>,
+    t3: (Option<&'a Nth<3>>, Entity),
+    t4: Or<(&'a Nth<4>, Entity)>,
+    t5: Has<Nth<5>>,
+    t6: Option<&'a Nth<6>>,
+    t7: Option<&'a Nth<7>>,
+    t8: Option<&'a Nth<8>>,
+    t9: Option<&'a Nth<9>>,
+    t10: Option<&'a Nth<10>>,
+    t11: Option<&'a Nth<11>>,
+    t12: Option<&'a Nth<12>>,
+    t13: Option<&'a Nth<13>>,
+    t14: Option<Filtered<&'a Nth<14>, With<A>>>,
+    t15: Reads<'b, A>,
+}
+
+#[test]
+fn derived_queries_have_generics_and_any_number_of_fields() {
+    let mut world = World::new();
+    world.spawn((A(1), B(2), Nth::<16>(16), Nth::<1>(1), Nth::<14>(14)));
+    world.spawn((A(1), Nth::<16>(16)));
+    let item = world.query_mut::<Many<(&mut B, Has<Tag>), 16>>().single().unwrap();
+    item.inner.0.0 += item.r#type.0 as u32;
+    item.t1.unwrap().0 += item.t14.unwrap().0;
+    assert!(item.t0.is_none() && item.t4.1.is_some() && !item.t5 && item.t15.value == &A(1));
+    assert_eq!(world.query::<(&B, &Nth<1>)>().single(), Ok((&B(18), &Nth(15))));
+    assert_eq!(world.query_mut::<Many<Entity, 16>>().len(), 2);
+    assert_eq!(world.query_mut::<Many<Entity, 3>>().len(), 0);
+    assert!(Access::try_of::<Many<&Nth<1>, 2>>().unwrap_err().component.ends_with("Nth<1>"));
+    assert!(Access::try_of::<Many<Entity, 1>>().is_err());
+}
+
 fn message(f: impl FnOnce()) -> String {
     let panic = catch_unwind(AssertUnwindSafe(f)).expect_err("it is refused");
     panic.downcast_ref::<String>().cloned().unwrap_or_default()
