@@ -5,6 +5,7 @@
 mod attributes;
 mod component;
 mod flat;
+mod query;
 mod row;
 mod views;
 
@@ -91,4 +92,23 @@ pub fn flat(input: TokenStream) -> TokenStream {
 pub fn component(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     component::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Makes a struct of terms a query: its items are structs with the same names.
+///
+/// For `struct Movers` it prints `MoversItem<'w>`, with a field for what each term yields for an entity, and
+/// `MoversChunk<'w>`, with one for what it yields for a table; both are as visible as `Movers`, and `Copy`, `Clone` and
+/// `Debug` where their fields are. If no term writes, it is a query for shared worlds too. A field can be any term, such as
+/// `&'static mut C`, `Option<&'static C>`, a tuple, or another derived query. The lifetimes mean nothing: they can be
+/// `'static`, or a parameter of the struct.
+///
+/// The expansion contains an `unsafe impl`, so it cannot stand under `#![forbid(unsafe_code)]`.
+///
+/// # Options
+///
+/// - `#[query(crate = "path")]`: where the crate `phalanx` is to be found, if not at `::phalanx`.
+#[proc_macro_derive(Query, attributes(query))]
+pub fn query(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    query::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
 }

@@ -5,6 +5,7 @@ use crate::signature::Signature;
 use core::any::TypeId;
 use core::fmt;
 use core::hash::{BuildHasherDefault, Hash, Hasher};
+use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::HashMap;
 
 /// A type whose values entities can have.
@@ -92,9 +93,32 @@ impl ComponentInfo {
     }
 }
 
+/// Tells one set of component ids from another, for those who keep ids. A copy of the set goes its own way.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Space(u64);
+
+impl Space {
+    fn new() -> Space {
+        static SPACES: AtomicU64 = AtomicU64::new(0);
+        Space(SPACES.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The number, which no other set of the process has.
+    pub(crate) fn number(&self) -> u64 {
+        self.0
+    }
+}
+
+impl Clone for Space {
+    fn clone(&self) -> Self {
+        Space::new()
+    }
+}
+
 /// The components of a world.
 #[derive(Debug)]
 pub struct Components {
+    pub(crate) space: Space,
     infos: Vec<ComponentInfo>,
     by_type: HashMap<TypeId, ComponentId, TypeIdHasher>,
     /// The component that was registered last under these bits of its type id: most look-ups end here.
@@ -118,7 +142,8 @@ impl Components {
         let lanes = Box::new(crate::rows::LANES);
         let type_id = TypeId::of::<crate::rows::ExtraRow>();
         let row = ComponentInfo { name: "row", type_id, lanes, drop: None };
-        Components { infos: vec![row], by_type: HashMap::default(), direct, void: Signature::EMPTY }
+        let space = Space::new();
+        Components { space, infos: vec![row], by_type: HashMap::default(), direct, void: Signature::EMPTY }
     }
 
     /// The id of a type, [`UNKNOWN`](ComponentId::UNKNOWN) if it was never used.

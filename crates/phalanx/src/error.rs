@@ -29,6 +29,13 @@ pub enum ComponentError {
         /// The component.
         component: &'static str,
     },
+    /// The entity has the component, and the query's filter excludes those that do.
+    ExcludedComponent {
+        /// The entity.
+        entity: Entity,
+        /// The component.
+        component: &'static str,
+    },
 }
 
 impl From<NoSuchEntity> for ComponentError {
@@ -42,6 +49,9 @@ impl fmt::Display for ComponentError {
         match self {
             ComponentError::NoSuchEntity(error) => error.fmt(f),
             ComponentError::MissingComponent { entity, component } => write!(f, "{entity} has no {component}"),
+            ComponentError::ExcludedComponent { entity, component } => {
+                write!(f, "{entity} has {component}, which the query excludes")
+            }
         }
     }
 }

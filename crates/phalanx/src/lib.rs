@@ -22,10 +22,10 @@ pub use commands::{CommandError, CommandQueue, Commands, QueueError, TakenKey};
 pub use component::{Component, ComponentId, ComponentInfo, Components};
 pub use error::{ChangeError, ComponentError, DuplicateComponent, NoSuchEntity};
 #[cfg(feature = "derive")]
-pub use phalanx_derive::Component;
+pub use phalanx_derive::{Component, Query};
 pub use phalanx_store as store;
 pub use phalanx_store::Entity;
-pub use query::{Has, Query, With, Without};
+pub use query::{Has, Or, Query, QueryState, With, Without};
 pub use resources::NoSuchResource;
 pub use rows::{Key, Role, Row, RowError, RowId};
 pub use signature::Signature;

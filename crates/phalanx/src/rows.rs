@@ -175,6 +175,13 @@ pub enum RowError {
         /// The component.
         component: &'static str,
     },
+    /// The row has the component, and the query's filter excludes those that do.
+    ExcludedComponent {
+        /// The row's key.
+        key: Key,
+        /// The component.
+        component: &'static str,
+    },
     /// The bundle names a component twice.
     Duplicate(DuplicateComponent),
     /// There is no memory for it.
@@ -203,6 +210,9 @@ impl fmt::Display for RowError {
             RowError::NoSuchComponent { component } => write!(f, "no such component: {component:?}"),
             RowError::MainRow { entity } => write!(f, "the main row of {entity} ends with the entity only"),
             RowError::MissingComponent { key, component } => write!(f, "the row {key} has no {component}"),
+            RowError::ExcludedComponent { key, component } => {
+                write!(f, "the row {key} has {component}, which the query excludes")
+            }
             RowError::Duplicate(error) => error.fmt(f),
             RowError::Alloc(error) => error.fmt(f),
         }

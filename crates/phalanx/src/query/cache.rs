@@ -1,7 +1,6 @@
 //! The states that a world keeps for the queries it was asked for.
 
-use super::run::QueryState;
-use super::{Filter, Query};
+use super::{Filter, Query, QueryState};
 use crate::component::{TypeIdHasher, direct_place};
 use core::any::{Any, TypeId};
 use core::fmt;
@@ -29,6 +28,11 @@ impl QueryCache {
             _ => self.find_slow::<Q, F>(key),
         };
         self.list[at].downcast_mut().expect("a state is kept under its own type")
+    }
+
+    /// The state of a query, if there is one.
+    pub(super) fn peek<Q: Query, F: Filter>(&self) -> Option<&QueryState<Q, F>> {
+        self.list[*self.states.get(&TypeId::of::<(Q, F)>())?].downcast_ref()
     }
 
     #[cold]

@@ -1,5 +1,6 @@
 //! Filters: what an entity must have or lack beside what is asked for.
 
+use super::Mismatch;
 use crate::bundle::all_tuples;
 use crate::component::{Component, ComponentId, Components};
 use crate::signature::Signature;
@@ -8,19 +9,42 @@ use core::marker::PhantomData;
 
 /// A condition on what entities have. Settled table by table, so that it costs nothing a row.
 pub trait Filter: 'static {
-    /// The ids of the components.
-    type State: Clone;
+    /// The ids of the components. The world keeps it, and goes where it wants with it.
+    type State: Clone + Send + Sync + 'static;
     /// The ids of the components, as far as the world knows them.
     fn state(components: &Components) -> Self::State;
     /// Whether entities with this signature pass.
     fn passes(state: &Self::State, signature: &Signature) -> bool;
+    /// Why entities with this signature do not pass, if they do not.
+    fn mismatch(state: &Self::State, signature: &Signature) -> Option<Mismatch> {
+        (!Self::passes(state, signature)).then(|| Mismatch::Missing(core::any::type_name::<Self>()))
+    }
 }
 
 /// Entities that have `C`.
 pub struct With<C>(PhantomData<fn() -> C>);
 /// Entities that do not have `C`.
 pub struct Without<C>(PhantomData<fn() -> C>);
-/// Entities that pass one of the filters of a tuple.
+/// One of a tuple. As a filter: entities that pass one of the filters. As a term: entities that one of the terms matches;
+/// it yields what each of them yields, if it matches.
+///
+/// ```
+/// use phalanx::query::Or;
+/// use phalanx::{Component, World};
+///
+/// #[derive(Component)]
+/// struct Walks(u32);
+/// #[derive(Component)]
+/// struct Swims(u32);
+///
+/// let mut world = World::new();
+/// world.spawn(Walks(1));
+/// world.spawn((Walks(2), Swims(3)));
+/// world.spawn(());
+/// let speed = |(walks, swims): (Option<&Walks>, Option<&Swims>)| walks.map_or(0, |w| w.0) + swims.map_or(0, |s| s.0);
+/// let speeds: Vec<u32> = world.query::<Or<(&Walks, &Swims)>>().iter().map(speed).collect();
+/// assert_eq!(speeds, [1, 5]);
+/// ```
 pub struct Or<F>(PhantomData<fn() -> F>);
 
 macro_rules! filter_debug {
@@ -42,6 +66,9 @@ impl<C: Component> Filter for With<C> {
     fn passes(state: &ComponentId, signature: &Signature) -> bool {
         signature.has(*state)
     }
+    fn mismatch(state: &ComponentId, signature: &Signature) -> Option<Mismatch> {
+        (!signature.has(*state)).then(Mismatch::missing::<C>)
+    }
 }
 
 impl<C: Component> Filter for Without<C> {
@@ -51,6 +78,9 @@ impl<C: Component> Filter for Without<C> {
     }
     fn passes(state: &ComponentId, signature: &Signature) -> bool {
         !signature.has(*state)
+    }
+    fn mismatch(state: &ComponentId, signature: &Signature) -> Option<Mismatch> {
+        signature.has(*state).then(Mismatch::excluded::<C>)
     }
 }
 
@@ -64,6 +94,9 @@ macro_rules! tuple_filter {
             }
             fn passes(($($name,)*): &Self::State, signature: &Signature) -> bool {
                 true $(&& <$name as Filter>::passes($name, signature))*
+            }
+            fn mismatch(($($name,)*): &Self::State, signature: &Signature) -> Option<Mismatch> {
+                None$(.or_else(|| <$name as Filter>::mismatch($name, signature)))*
             }
         }
 

@@ -1,41 +1,108 @@
 //! Queries: all entities that have certain components.
 //!
-//! A query type is a term or a tuple of terms:
+//! A query type is a term or a tuple of terms, which may be tuples:
 //!
 //! | term | matches | yields |
 //! |---|---|---|
 //! | `&C`, `&mut C` | entities that have `C` | its value: a reference, or for soa components the value and a struct of references |
 //! | `Option<T>` | all | what `T` yields, if `T` matches |
+//! | [`Or<(T, U, …)>`](Or) | entities that one of the terms matches | a tuple of what each yields, if it matches |
 //! | [`Has<C>`] | all | whether the entity has `C` |
 //! | [`Entity`] | all | the entity |
 //! | [`Key`](crate::Key), [`Row`](crate::Row) | all | the name and the handle of the row |
+//! | [`Filtered<T, F>`](Filtered) | what `T` matches and the filter `F` lets pass | what `T` yields |
+//!
+//! With `#[derive(Query)]` a struct of terms is a term as well, and yields a struct with the same names:
+//!
+//! ```
+//! use phalanx::{Component, Query, World};
+//!
+//! #[derive(Component)]
+//! struct Position(f32);
+//! #[derive(Component)]
+//! struct Velocity(f32);
+//!
+//! #[derive(Query)]
+//! struct Movers<'a> {
+//!     position: &'a mut Position,
+//!     velocity: Option<&'a Velocity>,
+//! }
+//!
+//! let mut world = World::new();
+//! world.spawn((Position(0.0), Velocity(2.0)));
+//! world.spawn(Position(1.0));
+//! for MoversItem { position, velocity } in world.query_mut::<Movers>() {
+//!     position.0 += velocity.map_or(0.0, |velocity| velocity.0);
+//! }
+//! assert!(world.query::<&Position>().iter().map(|p| p.0).eq([2.0, 1.0]));
+//! ```
 //!
 //! A query visits rows: of an entity with [extra rows](crate::Key) each that has what is asked for, by itself. What one row
 //! has is not joined with what another has, and filters look at the row alone; [`Main`] and [`Extra`] tell them apart.
 //!
 //! Filters say what else an entity must have or lack: [`With`], [`Without`], tuples of them (all), [`Or`] (one of them).
+//!
+//! # Doors
+//!
+//! | | needs | keeps its plan |
+//! |---|---|---|
+//! | [`World::query`] | a shared world; terms that only read | no: tables are matched at each use |
+//! | [`World::query_mut`] | the world exclusively | in the world |
+//! | [`World::queries_mut`] | the world exclusively; several queries, none of which writes what another touches | in the world |
+//! | [`QueryState`] | either | in itself |
+//! | [`DynamicQuery`] | either; components by id | no |
+//!
+//! All of them refuse a query that would alias (`(&mut A, &A)`), with a message that names `A`.
+//!
+//! # Order
+//!
+//! The order of the items is a contract:
+//!
+//! 1. It is a function of the operations on the world so far; never of addresses, type ids, hash seeds, threads or time.
+//! 2. Tables are visited in the order in which they came to be, the rows of a table in their present order: new rows come
+//!    last, and the last row takes the place of one that goes. Nothing else moves a row.
+//! 3. All doors visit in the same order, and so do chunks.
+//! 4. Parallel iteration visits each row once, in any order.
 #![allow(unsafe_code)]
 
+mod access;
+mod by_ref;
 pub(crate) mod cache;
+mod combine;
+mod dynamic;
 mod filter;
+mod flat;
 mod iter;
+mod matched;
+#[cfg(feature = "parallel")]
+mod parallel;
+mod plan;
+mod ref_iter;
 mod rows;
 mod run;
+mod state;
+mod terms;
+mod tuples;
 
+pub use access::{Access, AliasError};
+pub use by_ref::QueryRef;
+pub use combine::Combinations;
+pub use dynamic::{DynamicError, DynamicQuery, DynamicTable, QueryBuilder, RawLane};
 pub use filter::{Filter, Or, With, Without};
+pub use flat::FlatChunk;
 pub use iter::{Chunks, Iter};
+pub use matched::{Matched, SingleError};
+pub use plan::{Plan, PlanTable};
+pub use ref_iter::{RefChunks, RefIter};
 pub use rows::{Extra, KeyFetch, Keys, Main};
-pub use run::{QueryMut, QueryRef, QueryState};
+pub use run::{QueryMut, QuerySet};
+pub use state::QueryState;
+pub use terms::{Filtered, Has};
 
-use crate::bundle::all_tuples;
-use crate::component::{Component, ComponentId, Components};
-use crate::layout::Layout;
+use crate::component::{Component, Components};
+use crate::error::ComponentError;
 use crate::signature::Signature;
 use crate::world::World;
-use core::any::TypeId;
-use core::fmt;
-use core::marker::PhantomData;
-use core::ptr::NonNull;
 use phalanx_store::Entity;
 
 /// What a query asks for. Sealed by being unsafe to implement: use the terms of [the module](self).
@@ -46,14 +113,20 @@ use phalanx_store::Entity;
 /// # Safety
 ///
 /// [`access`](Query::access) names every component that [`row`](Query::row) and [`chunk`](Query::chunk) touch, as written
-/// or as read; with a fetch of a table that [`matches`](Query::matches), they touch only its rows.
+/// or as read; with a fetch of a table that [`matches`](Query::matches), they touch only its rows: the items of two rows
+/// never touch the same place, unless for reading. Items can be made and used on any thread.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a query",
+    label = "not a term of a query",
+    note = "a component is asked for as `&C` or `&mut C`; for other terms see `phalanx::query`"
+)]
 pub unsafe trait Query: 'static {
     /// What is yielded for a row.
     type Item<'w>;
     /// What is yielded for a table.
     type Chunk<'w>;
-    /// The ids of the components.
-    type State: Clone;
+    /// The ids of the components. The world keeps it, and goes where it wants with it.
+    type State: Clone + Send + Sync + 'static;
     /// A table, resolved.
     type Fetch: Copy;
 
@@ -63,6 +136,11 @@ pub unsafe trait Query: 'static {
     fn access(access: &mut Access);
     /// Whether a table with this signature has what is asked for.
     fn matches(state: &Self::State, signature: &Signature) -> bool;
+
+    /// Why a table with this signature does not match, if it does not.
+    fn mismatch(state: &Self::State, signature: &Signature) -> Option<Mismatch> {
+        (!Self::matches(state, signature)).then(|| Mismatch::Missing(core::any::type_name::<Self>()))
+    }
 
     /// Resolves a table.
     ///
@@ -97,292 +175,29 @@ pub unsafe trait Query: 'static {
 )]
 pub unsafe trait ReadOnlyQuery: Query {}
 
-/// The components that a query reads and writes.
-#[derive(Debug, Default)]
-pub struct Access {
-    touched: Vec<(TypeId, &'static str, bool)>,
-    conflict: Option<&'static str>,
+/// Why an entity is not among those that a query asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mismatch {
+    /// It lacks this component.
+    Missing(&'static str),
+    /// It has this component, which a filter excludes.
+    Excluded(&'static str),
 }
 
-impl Access {
-    /// What a query touches.
-    ///
-    /// # Panics
-    ///
-    /// If it would alias: if it writes a component that it names another time.
-    #[track_caller]
-    pub fn of<Q: Query>() -> Access {
-        let mut access = Access::default();
-        Q::access(&mut access);
-        if let Some(component) = access.conflict {
-            let query = core::any::type_name::<Q>();
-            panic!("the query {query} would alias: it writes {component} and names it twice");
+impl Mismatch {
+    pub(crate) fn missing<C: Component>() -> Mismatch {
+        Mismatch::Missing(core::any::type_name::<C>())
+    }
+
+    pub(crate) fn excluded<C: Component>() -> Mismatch {
+        Mismatch::Excluded(core::any::type_name::<C>())
+    }
+
+    /// The error of an entity that was asked for.
+    pub(crate) fn of(self, entity: Entity) -> ComponentError {
+        match self {
+            Mismatch::Missing(component) => ComponentError::MissingComponent { entity, component },
+            Mismatch::Excluded(component) => ComponentError::ExcludedComponent { entity, component },
         }
-        access
-    }
-
-    fn touch<C: Component>(&mut self, writes: bool) {
-        let key = TypeId::of::<C>();
-        let name = core::any::type_name::<C>();
-        if self.touched.iter().any(|(other, _, written)| *other == key && (*written || writes)) {
-            self.conflict.get_or_insert(name);
-        }
-        self.touched.push((key, name, writes));
-    }
-
-    /// The components that are written.
-    pub fn writes(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.touched.iter().filter(|t| t.2).map(|t| t.1)
-    }
-
-    /// The components that are only read.
-    pub fn reads(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.touched.iter().filter(|t| !t.2).map(|t| t.1)
     }
 }
-
-// SAFETY: reads the component's lanes.
-unsafe impl<C: Component> Query for &'static C {
-    type Item<'w> = <C::Layout as Layout<C>>::Ref<'w>;
-    type Chunk<'w> = <C::Layout as Layout<C>>::Slice<'w>;
-    type State = ComponentId;
-    type Fetch = <C::Layout as Layout<C>>::Ptr;
-
-    fn state(components: &Components) -> ComponentId {
-        components.id::<C>()
-    }
-
-    fn access(access: &mut Access) {
-        access.touch::<C>(false);
-    }
-
-    fn matches(state: &ComponentId, signature: &Signature) -> bool {
-        signature.has(*state)
-    }
-
-    #[inline]
-    unsafe fn fetch(state: &ComponentId, world: &World, table: u32) -> Self::Fetch {
-        // SAFETY: the table has the component, so the directory points at its lanes.
-        unsafe { C::Layout::ptr(world.lane(*state, table)) }
-    }
-
-    #[inline(always)]
-    unsafe fn row<'w>(fetch: Self::Fetch, row: usize) -> Self::Item<'w> {
-        // SAFETY: the caller's promise.
-        unsafe { C::Layout::get(fetch, row) }
-    }
-
-    #[inline(always)]
-    unsafe fn chunk<'w>(fetch: Self::Fetch, len: usize) -> Self::Chunk<'w> {
-        // SAFETY: the caller's promise.
-        unsafe { C::Layout::slice(fetch, len) }
-    }
-}
-
-// SAFETY: reads only.
-unsafe impl<C: Component> ReadOnlyQuery for &'static C {}
-
-// SAFETY: writes the component's lanes.
-unsafe impl<C: Component> Query for &'static mut C {
-    type Item<'w> = <C::Layout as Layout<C>>::Mut<'w>;
-    type Chunk<'w> = <C::Layout as Layout<C>>::SliceMut<'w>;
-    type State = ComponentId;
-    type Fetch = <C::Layout as Layout<C>>::Ptr;
-
-    fn state(components: &Components) -> ComponentId {
-        components.id::<C>()
-    }
-
-    fn access(access: &mut Access) {
-        access.touch::<C>(true);
-    }
-
-    fn matches(state: &ComponentId, signature: &Signature) -> bool {
-        signature.has(*state)
-    }
-
-    #[inline]
-    unsafe fn fetch(state: &ComponentId, world: &World, table: u32) -> Self::Fetch {
-        // SAFETY: the table has the component, so the directory points at its lanes.
-        unsafe { C::Layout::ptr(world.lane(*state, table)) }
-    }
-
-    #[inline(always)]
-    unsafe fn row<'w>(fetch: Self::Fetch, row: usize) -> Self::Item<'w> {
-        // SAFETY: the caller's promise.
-        unsafe { C::Layout::get_mut(fetch, row) }
-    }
-
-    #[inline(always)]
-    unsafe fn chunk<'w>(fetch: Self::Fetch, len: usize) -> Self::Chunk<'w> {
-        // SAFETY: the caller's promise.
-        unsafe { C::Layout::slice_mut(fetch, len) }
-    }
-}
-
-// SAFETY: touches what `T` touches, in tables that `T` matches.
-unsafe impl<T: Query> Query for Option<T> {
-    type Item<'w> = Option<T::Item<'w>>;
-    type Chunk<'w> = Option<T::Chunk<'w>>;
-    type State = T::State;
-    type Fetch = Option<T::Fetch>;
-
-    fn state(components: &Components) -> T::State {
-        T::state(components)
-    }
-
-    fn access(access: &mut Access) {
-        T::access(access);
-    }
-
-    fn matches(_: &T::State, _: &Signature) -> bool {
-        true
-    }
-
-    unsafe fn fetch(state: &T::State, world: &World, table: u32) -> Self::Fetch {
-        let matches = T::matches(state, &world.tables[table as usize].signature);
-        // SAFETY: the table matches.
-        matches.then(|| unsafe { T::fetch(state, world, table) })
-    }
-
-    #[inline(always)]
-    unsafe fn row<'w>(fetch: Self::Fetch, row: usize) -> Self::Item<'w> {
-        // SAFETY: the caller's promise.
-        fetch.map(|fetch| unsafe { T::row(fetch, row) })
-    }
-
-    #[inline(always)]
-    unsafe fn chunk<'w>(fetch: Self::Fetch, len: usize) -> Self::Chunk<'w> {
-        // SAFETY: the caller's promise.
-        fetch.map(|fetch| unsafe { T::chunk(fetch, len) })
-    }
-}
-
-// SAFETY: reads what `T` reads.
-unsafe impl<T: ReadOnlyQuery> ReadOnlyQuery for Option<T> {}
-
-/// Whether the entity has `C`.
-pub struct Has<C>(PhantomData<fn() -> C>);
-
-impl<C> fmt::Debug for Has<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Has")
-    }
-}
-
-// SAFETY: touches nothing.
-unsafe impl<C: Component> Query for Has<C> {
-    type Item<'w> = bool;
-    type Chunk<'w> = bool;
-    type State = ComponentId;
-    type Fetch = bool;
-
-    fn state(components: &Components) -> ComponentId {
-        components.id::<C>()
-    }
-
-    fn access(_: &mut Access) {}
-
-    fn matches(_: &ComponentId, _: &Signature) -> bool {
-        true
-    }
-
-    unsafe fn fetch(state: &ComponentId, world: &World, table: u32) -> bool {
-        world.tables[table as usize].signature.has(*state)
-    }
-
-    #[inline(always)]
-    unsafe fn row<'w>(fetch: bool, _: usize) -> Self::Item<'w> {
-        fetch
-    }
-
-    #[inline(always)]
-    unsafe fn chunk<'w>(fetch: bool, _: usize) -> Self::Chunk<'w> {
-        fetch
-    }
-}
-
-// SAFETY: touches nothing.
-unsafe impl<C: Component> ReadOnlyQuery for Has<C> {}
-
-// SAFETY: reads the entity lane, which no query writes.
-unsafe impl Query for Entity {
-    type Item<'w> = Entity;
-    type Chunk<'w> = &'w [Entity];
-    type State = ();
-    type Fetch = NonNull<Entity>;
-
-    fn state(_: &Components) {}
-
-    fn access(_: &mut Access) {}
-
-    fn matches((): &(), _: &Signature) -> bool {
-        true
-    }
-
-    unsafe fn fetch((): &(), world: &World, table: u32) -> NonNull<Entity> {
-        NonNull::from(world.tables[table as usize].entities()).cast()
-    }
-
-    #[inline(always)]
-    unsafe fn row<'w>(fetch: NonNull<Entity>, row: usize) -> Self::Item<'w> {
-        // SAFETY: the row is in use.
-        unsafe { *fetch.add(row).as_ptr() }
-    }
-
-    #[inline(always)]
-    unsafe fn chunk<'w>(fetch: NonNull<Entity>, len: usize) -> Self::Chunk<'w> {
-        // SAFETY: the rows are in use.
-        unsafe { core::slice::from_raw_parts(fetch.as_ptr(), len) }
-    }
-}
-
-// SAFETY: reads only.
-unsafe impl ReadOnlyQuery for Entity {}
-
-macro_rules! tuple_query {
-    ($($name:ident)*) => {
-        // SAFETY: touches what the members touch, all of which are named.
-        #[allow(unused_variables, unused_unsafe, non_snake_case, clippy::unused_unit)]
-        unsafe impl<$($name: Query),*> Query for ($($name,)*) {
-            type Item<'w> = ($($name::Item<'w>,)*);
-            type Chunk<'w> = ($($name::Chunk<'w>,)*);
-            type State = ($($name::State,)*);
-            type Fetch = ($($name::Fetch,)*);
-
-            fn state(components: &Components) -> Self::State {
-                ($($name::state(components),)*)
-            }
-
-            fn access(access: &mut Access) {
-                $($name::access(access);)*
-            }
-
-            fn matches(($($name,)*): &Self::State, signature: &Signature) -> bool {
-                true $(&& <$name as Query>::matches($name, signature))*
-            }
-
-            #[inline]
-            unsafe fn fetch(($($name,)*): &Self::State, world: &World, table: u32) -> Self::Fetch {
-                // SAFETY: a table that matches the tuple matches every member.
-                unsafe { ($(<$name as Query>::fetch($name, world, table),)*) }
-            }
-
-            #[inline(always)]
-            unsafe fn row<'w>(($($name,)*): Self::Fetch, row: usize) -> Self::Item<'w> {
-                // SAFETY: the caller's promise, for each member.
-                unsafe { ($(<$name as Query>::row($name, row),)*) }
-            }
-
-            #[inline(always)]
-            unsafe fn chunk<'w>(($($name,)*): Self::Fetch, len: usize) -> Self::Chunk<'w> {
-                // SAFETY: the caller's promise, for each member.
-                unsafe { ($(<$name as Query>::chunk($name, len),)*) }
-            }
-        }
-
-        // SAFETY: no member writes.
-        unsafe impl<$($name: ReadOnlyQuery),*> ReadOnlyQuery for ($($name,)*) {}
-    };
-}
-all_tuples!(tuple_query);

@@ -1,7 +1,7 @@
 //! The terms that name rows, and the filters that tell main rows from extra ones.
 #![allow(unsafe_code)]
 
-use super::run::item_of;
+use super::matched::item_of;
 use super::{Access, Filter, Query, QueryMut, QueryRef, ReadOnlyQuery};
 use crate::component::{ComponentId, Components};
 use crate::rows::{Key, Label, Row, RowError, RowId};
@@ -175,8 +175,9 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
     /// If the row is not there, or is not among those that the query asks for.
     pub fn get_row(&self, row: impl RowId) -> Result<Q::Item<'w>, RowError> {
         let row = row.find(self.world)?;
+        let ids = (Q::state(&self.world.components), F::state(&self.world.components));
         // SAFETY: a query that writes nothing needs no more than a shared world.
-        unsafe { item_of::<Q, F>(self.world, row.0) }.map_err(|error| self.world.access_error(row, error))
+        unsafe { item_of::<Q, F>(self.world, &ids, row.0) }.map_err(|error| self.world.access_error(row, error))
     }
 }
 
@@ -194,7 +195,8 @@ impl<Q: Query, F: Filter> QueryMut<'_, Q, F> {
     pub fn get_row(&mut self, row: impl RowId) -> Result<Q::Item<'_>, RowError> {
         Access::of::<Q>();
         let row = row.find(self.world)?;
+        let ids = (Q::state(&self.world.components), F::state(&self.world.components));
         // SAFETY: the world is borrowed exclusively, and the query does not alias.
-        unsafe { item_of::<Q, F>(self.world, row.0) }.map_err(|error| self.world.access_error(row, error))
+        unsafe { item_of::<Q, F>(self.world, &ids, row.0) }.map_err(|error| self.world.access_error(row, error))
     }
 }

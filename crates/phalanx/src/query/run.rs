@@ -1,161 +1,17 @@
-//! Asking a world: the query of a moment, and the state that is held.
+//! Queries of a world that is borrowed exclusively.
 #![allow(unsafe_code)]
 
-use super::iter::Run;
-use super::{Access, Chunks, Filter, Iter, Query, ReadOnlyQuery};
+use super::matched::{contains, item_of};
+use super::{Access, Chunks, Filter, Iter, Matched, Plan, Query, QueryState, ReadOnlyQuery, SingleError};
 use crate::error::ComponentError;
-use crate::table::Epoch;
 use crate::world::World;
 use core::fmt;
 use core::marker::PhantomData;
 use phalanx_store::Entity;
 
-/// A query with what it knows of a world, to be held over many uses.
-///
-/// It finds out by itself when the world has changed, and when it is another world.
-///
-/// ```
-/// use phalanx::{Component, World, query::QueryState};
-///
-/// #[derive(Component)]
-/// struct Age(u32);
-///
-/// let mut world = World::new();
-/// let mut ages = QueryState::<&mut Age>::new();
-/// world.spawn(Age(1));
-/// ages.iter_mut(&mut world).for_each(|age| age.0 += 1);
-/// world.spawn(Age(5));
-/// assert_eq!(ages.iter_mut(&mut world).map(|age| age.0).sum::<u32>(), 7);
-/// ```
-pub struct QueryState<Q: Query, F: Filter = ()> {
-    /// The world and the epoch that the runs are of.
-    seen: Option<(u64, Epoch)>,
-    /// Tables of that world that were looked at.
-    tables_seen: usize,
-    components_seen: usize,
-    ids: Option<(Q::State, F::State)>,
-    tables: Vec<u32>,
-    runs: Vec<Run<Q::Fetch>>,
-}
-
-impl<Q: Query, F: Filter> QueryState<Q, F> {
-    /// A state that knows no world yet.
-    ///
-    /// # Panics
-    ///
-    /// If the query would alias: if it writes a component and names it twice.
-    #[track_caller]
-    pub fn new() -> Self {
-        Access::of::<Q>();
-        QueryState { seen: None, tables_seen: 0, components_seen: 0, ids: None, tables: Vec::new(), runs: Vec::new() }
-    }
-
-    /// Brings the runs up to date with a world.
-    #[inline(always)]
-    fn update(&mut self, world: &World) {
-        if self.seen != Some((world.id(), world.epoch())) {
-            self.update_slow(world);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn update_slow(&mut self, world: &World) {
-        let same_world = self.seen.is_some_and(|(id, _)| id == world.id());
-        if !same_world || self.components_seen != world.components.len() {
-            // Tables that were passed over may have a component that had no id then.
-            (self.tables_seen, self.components_seen) = (0, world.components.len());
-            self.tables.clear();
-            self.ids = Some((Q::state(&world.components), F::state(&world.components)));
-        }
-        let Some((ids, filter)) = &self.ids else { unreachable!("ids were found just now, or before") };
-        for (number, table) in world.tables.iter().enumerate().skip(self.tables_seen) {
-            if Q::matches(ids, &table.signature) && F::passes(filter, &table.signature) {
-                self.tables.push(number as u32);
-            }
-        }
-        self.tables_seen = world.tables.len();
-        self.runs.clear();
-        for &number in &self.tables {
-            let len = world.tables[number as usize].len;
-            if len > 0 {
-                // SAFETY: the ids are this world's, and the table matches.
-                self.runs.push(Run { fetch: unsafe { Q::fetch(ids, world, number) }, len });
-            }
-        }
-        self.seen = Some((world.id(), world.epoch()));
-    }
-
-    /// The items.
-    #[inline]
-    pub fn iter_mut<'w>(&mut self, world: &'w mut World) -> Iter<'w, '_, Q> {
-        self.update(world);
-        // SAFETY: the runs are this world's as it is, and the world is borrowed exclusively.
-        unsafe { Iter::new(&self.runs) }
-    }
-
-    /// The items, of a query that writes nothing.
-    #[inline]
-    pub fn iter<'w>(&mut self, world: &'w World) -> Iter<'w, '_, Q>
-    where
-        Q: ReadOnlyQuery,
-    {
-        self.update(world);
-        // SAFETY: the runs are this world's as it is, and a query that writes nothing needs no more.
-        unsafe { Iter::new(&self.runs) }
-    }
-
-    /// The items, table by table.
-    #[inline]
-    pub fn chunks_mut<'w>(&mut self, world: &'w mut World) -> Chunks<'w, '_, Q> {
-        self.update(world);
-        // SAFETY: as for `iter_mut`.
-        unsafe { Chunks::new(&self.runs) }
-    }
-
-    /// How many items there are.
-    pub fn len(&mut self, world: &World) -> usize {
-        self.update(world);
-        self.runs.iter().map(|run| run.len as usize).sum()
-    }
-}
-
-impl<Q: Query, F: Filter> Default for QueryState<Q, F> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<Q: Query, F: Filter> fmt::Debug for QueryState<Q, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "QueryState({}, {} tables)", core::any::type_name::<Q>(), self.tables.len())
-    }
-}
-
-// SAFETY: the runs are pointers into a world, used only together with a borrow of that world.
-unsafe impl<Q: Query, F: Filter> Send for QueryState<Q, F>
-where
-    Q::State: Send,
-    F::State: Send,
-{
-}
-// SAFETY: as above; a shared state is not used at all.
-unsafe impl<Q: Query, F: Filter> Sync for QueryState<Q, F>
-where
-    Q::State: Sync,
-    F::State: Sync,
-{
-}
-
 /// A query of a world that is borrowed exclusively: [`World::query_mut`].
 pub struct QueryMut<'w, Q: Query, F: Filter = ()> {
     pub(super) world: &'w mut World,
-    query: PhantomData<fn() -> (Q, F)>,
-}
-
-/// A query of a shared world: [`World::query`].
-pub struct QueryRef<'w, Q: Query, F: Filter = ()> {
-    pub(super) world: &'w World,
     query: PhantomData<fn() -> (Q, F)>,
 }
 
@@ -187,24 +43,90 @@ impl World {
         QueryMut { world: self, query: PhantomData }
     }
 
-    /// All entities that have what `Q` asks for, which is only read.
-    #[inline]
-    pub fn query<Q: ReadOnlyQuery>(&self) -> QueryRef<'_, Q> {
-        QueryRef { world: self, query: PhantomData }
+    /// Several queries at once, none of which writes what another touches: a tuple of two to four.
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Heat(f32);
+    /// #[derive(Component)]
+    /// struct Fire(f32);
+    ///
+    /// let mut world = World::new();
+    /// world.spawn_batch([Heat(0.0), Heat(1.0)]);
+    /// world.spawn_batch([Fire(2.0), Fire(3.0)]);
+    /// let (heats, mut fires) = world.queries_mut::<(&mut Heat, &Fire)>();
+    /// for heat in heats {
+    ///     heat.0 += fires.iter().map(|fire| fire.0).sum::<f32>();
+    /// }
+    /// assert_eq!(world.query::<&Heat>().iter().map(|heat| heat.0).sum::<f32>(), 11.0);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If a query would alias, with itself or with another.
+    #[track_caller]
+    pub fn queries_mut<S: QuerySet>(&mut self) -> S::Matched<'_> {
+        S::matched(self)
     }
 }
 
-/// The runs of a query in the state that the world keeps for it, brought up to date.
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A tuple of two to four queries: [`World::queries_mut`].
+pub trait QuerySet: sealed::Sealed {
+    /// What each of them finds.
+    type Matched<'w>;
+    #[doc(hidden)]
+    #[track_caller]
+    fn matched(world: &mut World) -> Self::Matched<'_>;
+}
+
+macro_rules! query_set {
+    ($($name:ident)*) => {
+        impl<$($name: Query),*> sealed::Sealed for ($($name,)*) {}
+        #[allow(non_snake_case)]
+        impl<$($name: Query),*> QuerySet for ($($name,)*) {
+            type Matched<'w> = ($(Matched<'w, 'w, $name>,)*);
+
+            fn matched(world: &mut World) -> Self::Matched<'_> {
+                Access::of::<($($name,)*)>();
+                $(cached::<$name, ()>(world, |state, world| state.update(world));)*
+                let world: &World = world;
+                // SAFETY: the states are up to date. The world is borrowed exclusively for all of them together, and none
+                // writes what another touches.
+                ($(unsafe { kept::<$name>(world).matched(world) },)*)
+            }
+        }
+    };
+}
+query_set!(A B);
+query_set!(A B C);
+query_set!(A B C D);
+
+/// The state that the world keeps for a query, after it was brought up to date. The state lies in a block of its own and
+/// stays until the world ends or the next call for the same query.
 #[inline(always)]
-fn cached_runs<Q: Query, F: Filter>(world: &mut World) -> &[Run<Q::Fetch>] {
+fn cached<Q: Query, F: Filter>(
+    world: &mut World,
+    update: impl FnOnce(&mut QueryState<Q, F>, &World),
+) -> *const QueryState<Q, F> {
     // Out of the world while it is looked at. A panic (an aliasing query) leaves it without, and it is made anew.
     let mut cache = world.queries.take().unwrap_or_default();
     let state = cache.state::<Q, F>();
-    state.update(world);
-    let runs = &raw const *state.runs;
+    update(state, world);
+    let state = &raw const *state;
     world.queries = Some(cache);
-    // SAFETY: the runs lie in a block of the state, which the world keeps and nobody changes while it is borrowed.
-    unsafe { &*runs }
+    state
+}
+
+/// The state that the world keeps for a query it has just been asked for.
+fn kept<Q: Query>(world: &World) -> &QueryState<Q> {
+    let state = world.queries.as_ref().and_then(|cache| cache.peek::<Q, ()>());
+    state.expect("a state that was used is kept")
 }
 
 impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
@@ -214,11 +136,25 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
         QueryMut { world: self.world, query: PhantomData }
     }
 
+    /// What the query finds.
+    #[inline(always)]
+    pub fn matched(self) -> Matched<'w, 'w, Q, F> {
+        let state = cached::<Q, F>(self.world, |state, world| state.update(world));
+        // SAFETY: the state is up to date and lies in a block of its own, which the world keeps and nobody changes while
+        // it is borrowed. The world is borrowed exclusively.
+        unsafe { (*state).matched(self.world) }
+    }
+
+    /// What the query finds, with the query kept for another use.
+    #[inline(always)]
+    fn again(&mut self) -> Matched<'_, '_, Q, F> {
+        QueryMut::<Q, F> { world: self.world, query: PhantomData }.matched()
+    }
+
     /// The items, with the query kept for another use.
     #[inline]
     pub fn iter(&mut self) -> Iter<'_, '_, Q> {
-        // SAFETY: the runs are this world's as it is, and the world is borrowed exclusively.
-        unsafe { Iter::new(cached_runs::<Q, F>(self.world)) }
+        self.again().into_iter()
     }
 
     /// Calls `f` with every item, in a plain loop over each table.
@@ -247,18 +183,33 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
     /// ```
     #[inline]
     pub fn chunks(self) -> Chunks<'w, 'w, Q> {
-        // SAFETY: the runs are this world's as it is, and the world is borrowed exclusively.
-        unsafe { Chunks::new(cached_runs::<Q, F>(self.world)) }
+        self.matched().chunks()
     }
 
     /// How many items there are.
     pub fn len(&mut self) -> usize {
-        cached_runs::<Q, F>(self.world).iter().map(|run| run.len as usize).sum()
+        self.again().len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&mut self) -> bool {
-        cached_runs::<Q, F>(self.world).is_empty()
+        self.again().is_empty()
+    }
+
+    /// The ids of the query in this world.
+    #[inline]
+    pub(super) fn ids(&mut self) -> &(Q::State, F::State) {
+        let state = cached::<Q, F>(self.world, |state, world| {
+            state.resolve(world);
+        });
+        // SAFETY: the state lies in a block of its own, which the world keeps and nobody changes while it is borrowed.
+        unsafe { (*state).ids() }
+    }
+
+    /// Whether an entity is alive and among those that the query asks for.
+    pub fn contains(&mut self, entity: Entity) -> bool {
+        let ids = self.ids().clone();
+        contains::<Q, F>(self.world, &ids, entity)
     }
 
     /// The item of an entity.
@@ -272,29 +223,91 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
     /// If the query would alias.
     #[track_caller]
     pub fn get(&mut self, entity: Entity) -> Result<Q::Item<'_>, ComponentError> {
-        Access::of::<Q>();
-        // SAFETY: the world is borrowed exclusively, and the query does not alias.
-        unsafe { item_of::<Q, F>(self.world, entity) }
+        let ids = &raw const *self.ids();
+        // SAFETY: the ids are this world's and lie in the state that it keeps; the world is borrowed exclusively, and a
+        // state is only made of a query that does not alias.
+        unsafe { item_of::<Q, F>(self.world, &*ids, entity) }
     }
-}
 
-/// The item of an entity.
-///
-/// # Safety
-///
-/// The world is borrowed for `'w` as the query needs it.
-pub(super) unsafe fn item_of<'w, Q: Query, F: Filter>(
-    world: &World,
-    entity: Entity,
-) -> Result<Q::Item<'w>, ComponentError> {
-    let location = world.locate(entity)?;
-    let (ids, filter) = (Q::state(&world.components), F::state(&world.components));
-    let signature = &world.tables[location.table as usize].signature;
-    if !(Q::matches(&ids, signature) && F::passes(&filter, signature)) {
-        return Err(ComponentError::MissingComponent { entity, component: core::any::type_name::<Q>() });
+    /// The only item.
+    ///
+    /// ```
+    /// use phalanx::query::SingleError;
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Player(u32);
+    ///
+    /// let mut world = World::new();
+    /// assert!(matches!(world.query_mut::<&Player>().single(), Err(SingleError::None { .. })));
+    /// world.spawn(Player(7));
+    /// assert_eq!(world.query_mut::<&Player>().single().unwrap().0, 7);
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If there is none, or if there are several.
+    pub fn single(self) -> Result<Q::Item<'w>, SingleError> {
+        self.matched().single()
     }
-    // SAFETY: the table matches, the row is in use, and the rest is the caller's promise.
-    Ok(unsafe { Q::row(Q::fetch(&ids, world, location.table), location.row as usize) })
+
+    /// The items of these entities: [`Matched::iter_many`].
+    pub fn iter_many<I>(
+        self,
+        entities: I,
+    ) -> impl Iterator<Item = Result<Q::Item<'w>, ComponentError>> + use<'w, Q, F, I>
+    where
+        Q: ReadOnlyQuery,
+        I: IntoIterator<Item = Entity>,
+    {
+        self.matched().iter_many(entities)
+    }
+
+    /// Calls `f` with the item of each of these entities: [`Matched::for_each_many`].
+    ///
+    /// # Errors
+    ///
+    /// At the first entity that is not alive or that the query does not ask for; those before it have been visited.
+    pub fn for_each_many(
+        &mut self,
+        entities: impl IntoIterator<Item = Entity>,
+        f: impl FnMut(Q::Item<'_>),
+    ) -> Result<(), ComponentError> {
+        self.again().for_each_many(entities, f)
+    }
+
+    /// Every set of `N` different items, once: [`Matched::combinations`].
+    pub fn combinations<const N: usize>(self) -> super::Combinations<'w, 'w, Q, N>
+    where
+        Q: ReadOnlyQuery,
+    {
+        self.matched().combinations()
+    }
+
+    /// Calls `f` with every set of `N` different items, once, in the order of the query.
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Pull(i32);
+    ///
+    /// let mut world = World::new();
+    /// world.spawn_batch([Pull(1), Pull(2), Pull(3)]);
+    /// world.query_mut::<&mut Pull>().for_each_combination_mut(|[a, b]| {
+    ///     a.0 += 10;
+    ///     b.0 += 10;
+    /// });
+    /// assert!(world.query::<&Pull>().iter().map(|pull| pull.0).eq([21, 22, 23]));
+    /// ```
+    pub fn for_each_combination_mut<const N: usize>(&mut self, f: impl FnMut([Q::Item<'_>; N])) {
+        self.again().for_each_combination_mut(f);
+    }
+
+    /// What the query goes through, in words.
+    pub fn plan(&mut self) -> Plan {
+        self.again().plan()
+    }
 }
 
 impl<'w, Q: Query, F: Filter> IntoIterator for QueryMut<'w, Q, F> {
@@ -303,77 +316,12 @@ impl<'w, Q: Query, F: Filter> IntoIterator for QueryMut<'w, Q, F> {
 
     #[inline]
     fn into_iter(self) -> Iter<'w, 'w, Q> {
-        // SAFETY: the runs are this world's as it is, and the world is borrowed exclusively.
-        unsafe { Iter::new(cached_runs::<Q, F>(self.world)) }
-    }
-}
-
-impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
-    /// Only those entities that pass a filter too.
-    #[inline]
-    pub fn filter<G: Filter>(self) -> QueryRef<'w, Q, (F, G)> {
-        QueryRef { world: self.world, query: PhantomData }
-    }
-
-    /// The items, table by table and row by row.
-    pub fn iter(&self) -> impl Iterator<Item = Q::Item<'w>> + use<'w, Q, F> {
-        self.runs().flat_map(|run| {
-            // SAFETY: the row is in use, and a query that writes nothing needs no more than a shared world.
-            (0..run.len as usize).map(move |row| unsafe { Q::row(run.fetch, row) })
-        })
-    }
-
-    /// Calls `f` with every item.
-    pub fn for_each(self, f: impl FnMut(Q::Item<'w>)) {
-        self.iter().for_each(f);
-    }
-
-    /// The items table by table, as slices of equal length.
-    pub fn chunks(&self) -> impl Iterator<Item = Q::Chunk<'w>> + use<'w, Q, F> {
-        // SAFETY: the rows are in use, and a query that writes nothing needs no more than a shared world.
-        self.runs().map(|run| unsafe { Q::chunk(run.fetch, run.len as usize) })
-    }
-
-    /// How many items there are.
-    pub fn len(&self) -> usize {
-        self.runs().map(|run| run.len as usize).sum()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.runs().next().is_none()
-    }
-
-    /// The item of an entity.
-    ///
-    /// # Errors
-    ///
-    /// If it is not alive, or is not among those that the query asks for.
-    pub fn get(&self, entity: Entity) -> Result<Q::Item<'w>, ComponentError> {
-        // SAFETY: a query that writes nothing needs no more than a shared world.
-        unsafe { item_of::<Q, F>(self.world, entity) }
-    }
-
-    /// The tables that match and have rows, resolved on the way.
-    fn runs(&self) -> impl Iterator<Item = Run<Q::Fetch>> + use<'w, Q, F> {
-        let world = self.world;
-        let (ids, filter) = (Q::state(&world.components), F::state(&world.components));
-        world.tables.iter().zip(0..).filter_map(move |(table, number)| {
-            let matches = table.len > 0 && Q::matches(&ids, &table.signature) && F::passes(&filter, &table.signature);
-            // SAFETY: the ids are this world's, and the table matches.
-            matches.then(|| Run { fetch: unsafe { Q::fetch(&ids, world, number) }, len: table.len })
-        })
+        self.matched().into_iter()
     }
 }
 
 impl<Q: Query, F: Filter> fmt::Debug for QueryMut<'_, Q, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "QueryMut({})", core::any::type_name::<Q>())
-    }
-}
-
-impl<Q: Query, F: Filter> fmt::Debug for QueryRef<'_, Q, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "QueryRef({})", core::any::type_name::<Q>())
     }
 }

@@ -380,6 +380,9 @@ impl World {
             (Ok(key), ComponentError::MissingComponent { component, .. }) => {
                 RowError::MissingComponent { key, component }
             }
+            (Ok(key), ComponentError::ExcludedComponent { component, .. }) => {
+                RowError::ExcludedComponent { key, component }
+            }
             (Err(error), _) => error,
             (Ok(_), ComponentError::NoSuchEntity(_)) => RowError::Stale { row },
         }

@@ -1,0 +1,297 @@
+//! `derive(Query)`: a query whose terms have names.
+//!
+//! The query is that of a tuple of the fields, nested so that any number fits; only the names are printed here.
+
+use proc_macro2::{Group, Ident, Spacing, Span, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{
+    Attribute, Data, DeriveInput, Error, Fields, GenericParam, Generics, Lifetime, LitStr, Path, Result, Visibility,
+};
+
+/// A field of a query.
+struct Term {
+    name: Ident,
+    vis: Visibility,
+    /// The type, with lifetimes of the struct made `'static`.
+    ty: TokenStream,
+    span: Span,
+    docs: Vec<Attribute>,
+}
+
+pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
+    let terms = terms(input)?;
+    let at = crate_path(&input.attrs)?;
+    let (name, vis) = (&input.ident, &input.vis);
+    let (item, chunk) = (format_ident!("{name}Item"), format_ident!("{name}Chunk"));
+
+    // The lifetimes in a query mean nothing: the struct is a query with `'static` in their place.
+    let mut generics = input.generics.clone();
+    generics.params =
+        generics.params.into_iter().filter(|parameter| !matches!(parameter, GenericParam::Lifetime(_))).collect();
+    let statics = input.generics.params.iter().map(|parameter| match parameter {
+        GenericParam::Lifetime(_) => quote!('static),
+        GenericParam::Type(parameter) => parameter.ident.to_token_stream(),
+        GenericParam::Const(parameter) => parameter.ident.to_token_stream(),
+    });
+    let query = quote!(#name<#(#statics),*>);
+    let (impl_generics, arguments, bounds) = generics.split_for_impl();
+    let bounds = bounds.map(|bounds| with_static(bounds.to_token_stream(), &input.generics));
+
+    let w = Lifetime::new("'w", Span::mixed_site());
+    let mut borrowed = generics.clone();
+    borrowed.params.insert(0, syn::parse_quote!(#w));
+    let (_, borrowed_arguments, _) = borrowed.split_for_impl();
+
+    let nested = terms.iter().rev().fold(quote!(()), |rest, Term { ty, .. }| quote!((#ty, #rest)));
+    let bindings: Vec<Ident> = (0..terms.len()).map(|n| format_ident!("term_{n}", span = Span::mixed_site())).collect();
+    let pattern = bindings.iter().rev().fold(quote!(()), |rest, binding| quote!((#binding, #rest)));
+    let names: Vec<&Ident> = terms.iter().map(|term| &term.name).collect();
+
+    let item_struct = Printed { name: &item, kind: "Item", about: format!("What [`{name}`] yields for an entity.") };
+    let chunk_struct = Printed { name: &chunk, kind: "Chunk", about: format!("What [`{name}`] yields for a table.") };
+    let structs = [item_struct, chunk_struct].map(|printed| printed.print(vis, &terms, &borrowed, &bounds, &at, &w));
+    let hidden = hidden(&nested, &generics, &bounds, &at);
+    let read_only = match &bounds {
+        Some(bounds) => quote!(#bounds for<'all> #nested: #at::query::ReadOnlyQuery),
+        None => quote!(where for<'all> #nested: #at::query::ReadOnlyQuery),
+    };
+
+    Ok(quote! {
+        #(#structs)*
+
+        #[allow(dead_code)]
+        const _: () = {
+            #hidden
+
+            // SAFETY: everything is left to a tuple of the terms, whose items are given names.
+            #[automatically_derived]
+            #[allow(unsafe_code)]
+            unsafe impl #impl_generics #at::Query for #query #bounds {
+                type Item<#w> = #item #borrowed_arguments;
+                type Chunk<#w> = #chunk #borrowed_arguments;
+                type State = __QueryState #arguments;
+                type Fetch = __QueryFetch #arguments;
+
+                fn state(components: &#at::Components) -> Self::State {
+                    __QueryState(<#nested as #at::Query>::state(components))
+                }
+
+                fn access(access: &mut #at::query::Access) {
+                    <#nested as #at::Query>::access(access);
+                }
+
+                fn matches(state: &Self::State, signature: &#at::Signature) -> bool {
+                    <#nested as #at::Query>::matches(&state.0, signature)
+                }
+
+                fn mismatch(
+                    state: &Self::State,
+                    signature: &#at::Signature,
+                ) -> ::core::option::Option<#at::query::Mismatch> {
+                    <#nested as #at::Query>::mismatch(&state.0, signature)
+                }
+
+                #[inline]
+                unsafe fn fetch(state: &Self::State, world: &#at::World, table: u32) -> Self::Fetch {
+                    // SAFETY: the caller's promise.
+                    __QueryFetch(unsafe { <#nested as #at::Query>::fetch(&state.0, world, table) })
+                }
+
+                #[inline(always)]
+                unsafe fn row<#w>(fetch: Self::Fetch, row: usize) -> Self::Item<#w> {
+                    // SAFETY: the caller's promise.
+                    let #pattern = unsafe { <#nested as #at::Query>::row(fetch.0, row) };
+                    #item { #(#names: #bindings),* }
+                }
+
+                #[inline(always)]
+                unsafe fn chunk<#w>(fetch: Self::Fetch, len: usize) -> Self::Chunk<#w> {
+                    // SAFETY: the caller's promise.
+                    let #pattern = unsafe { <#nested as #at::Query>::chunk(fetch.0, len) };
+                    #chunk { #(#names: #bindings),* }
+                }
+            }
+
+            // SAFETY: no term writes.
+            #[automatically_derived]
+            #[allow(unsafe_code)]
+            unsafe impl #impl_generics #at::query::ReadOnlyQuery for #query #read_only {}
+
+            // The fields are there for their types alone: nobody reads them, and nobody needs to be told.
+            fn terms #impl_generics (query: &#query) #bounds {
+                #(let _ = &query.#names;)*
+            }
+        };
+    })
+}
+
+/// The state and the fetch: those of the terms, wrapped, so that a public query can have terms that are not.
+fn hidden(nested: &TokenStream, generics: &Generics, bounds: &Option<TokenStream>, at: &TokenStream) -> TokenStream {
+    let (impl_generics, arguments, _) = generics.split_for_impl();
+    let list = &generics.params;
+    let wrapped = |name: Ident, kind: Ident, clone: TokenStream| {
+        quote! {
+            pub struct #name<#list>(<#nested as #at::Query>::#kind) #bounds;
+
+            #[automatically_derived]
+            impl #impl_generics ::core::clone::Clone for #name #arguments #bounds {
+                #[inline(always)]
+                fn clone(&self) -> Self {
+                    #clone
+                }
+            }
+
+            #[automatically_derived]
+            impl #impl_generics ::core::fmt::Debug for #name #arguments #bounds {
+                fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                    f.write_str(stringify!(#kind))
+                }
+            }
+        }
+    };
+    let [state, fetch] = ["State", "Fetch"].map(|kind| Ident::new(kind, Span::call_site()));
+    let state = wrapped(format_ident!("__QueryState"), state, quote!(Self(::core::clone::Clone::clone(&self.0))));
+    let fetch = wrapped(format_ident!("__QueryFetch"), fetch, quote!(*self));
+    quote! {
+        #state
+        #fetch
+        #[automatically_derived]
+        impl #impl_generics ::core::marker::Copy for __QueryFetch #arguments #bounds {}
+    }
+}
+
+/// A struct with the names of the terms.
+struct Printed<'a> {
+    name: &'a Ident,
+    kind: &'static str,
+    about: String,
+}
+
+impl Printed<'_> {
+    fn print(
+        self,
+        vis: &Visibility,
+        terms: &[Term],
+        generics: &Generics,
+        bounds: &Option<TokenStream>,
+        at: &TokenStream,
+        w: &Lifetime,
+    ) -> TokenStream {
+        let Printed { name, kind, about } = self;
+        let kind = Ident::new(kind, Span::call_site());
+        let types: Vec<TokenStream> =
+            terms.iter().map(|Term { ty, span, .. }| quote_spanned!(*span=> <#ty as #at::Query>::#kind<#w>)).collect();
+        let fields = terms.iter().zip(&types).map(|(term, ty)| {
+            let Term { name, vis, docs, .. } = term;
+            let docs = if docs.is_empty() { quote!(#[allow(missing_docs)]) } else { quote!(#(#docs)*) };
+            quote!(#docs #vis #name: #ty)
+        });
+        let (impl_generics, arguments, _) = generics.split_for_impl();
+        let given = bounds.clone().unwrap_or_else(|| quote!(where));
+        // `for<'all>` keeps a bound that does not hold from being an error by itself.
+        let bounded = |path: TokenStream| quote!(#given #(for<'all> #types: #path,)*);
+        let [debug, clone, copy] =
+            [quote!(::core::fmt::Debug), quote!(::core::clone::Clone), quote!(::core::marker::Copy)].map(bounded);
+        let (text, names) = (name.to_string(), terms.iter().map(|term| &term.name).collect::<Vec<_>>());
+        let texts = names.iter().map(|name| name.to_string().trim_start_matches("r#").to_owned());
+        let list = &generics.params;
+        quote! {
+            #[doc = #about]
+            #[allow(dead_code)]
+            #vis struct #name<#list> #bounds { #(#fields),* }
+
+            #[automatically_derived]
+            impl #impl_generics ::core::fmt::Debug for #name #arguments #debug {
+                fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                    f.debug_struct(#text)#(.field(#texts, &self.#names))*.finish()
+                }
+            }
+            #[automatically_derived]
+            impl #impl_generics ::core::clone::Clone for #name #arguments #clone {
+                #[inline(always)]
+                fn clone(&self) -> Self {
+                    Self { #(#names: ::core::clone::Clone::clone(&self.#names)),* }
+                }
+            }
+            #[automatically_derived]
+            impl #impl_generics ::core::marker::Copy for #name #arguments #copy {}
+        }
+    }
+}
+
+fn terms(input: &DeriveInput) -> Result<Vec<Term>> {
+    let fields = match &input.data {
+        Data::Struct(data) => &data.fields,
+        Data::Enum(data) => {
+            let message = "`derive(Query)` is for structs: for one of several terms there is `Or`";
+            return Err(Error::new(data.enum_token.span, message));
+        }
+        Data::Union(data) => return Err(Error::new(data.union_token.span, "`derive(Query)` is for structs")),
+    };
+    let Fields::Named(fields) = fields else {
+        let message = "`derive(Query)` is for structs with named fields: a tuple of terms is a query already";
+        return Err(match fields {
+            Fields::Unnamed(fields) => Error::new_spanned(fields, message),
+            _ => Error::new(input.ident.span(), message),
+        });
+    };
+    if fields.named.is_empty() {
+        return Err(Error::new(input.ident.span(), "`derive(Query)` needs a field: this query asks for nothing"));
+    }
+    let term = |field: &syn::Field| {
+        if let Some(attribute) = field.attrs.iter().find(|attribute| attribute.path().is_ident("query")) {
+            return Err(Error::new_spanned(attribute, "unknown option: the fields of a query have none"));
+        }
+        Ok(Term {
+            name: field.ident.clone().ok_or_else(|| Error::new_spanned(field, "a term needs a name"))?,
+            vis: field.vis.clone(),
+            span: field.ty.span(),
+            ty: with_static(field.ty.to_token_stream(), &input.generics),
+            docs: field.attrs.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect(),
+        })
+    };
+    fields.named.iter().map(term).collect()
+}
+
+/// The tokens with `'static` in place of the struct's lifetimes.
+fn with_static(tokens: TokenStream, generics: &Generics) -> TokenStream {
+    let mut after_quote = false;
+    let token = |token: TokenTree| {
+        let lifetime = core::mem::take(&mut after_quote);
+        match token {
+            TokenTree::Group(group) => {
+                let mut inner = Group::new(group.delimiter(), with_static(group.stream(), generics));
+                inner.set_span(group.span());
+                TokenTree::Group(inner)
+            }
+            TokenTree::Punct(punct) => {
+                after_quote = punct.as_char() == '\'' && punct.spacing() == Spacing::Joint;
+                TokenTree::Punct(punct)
+            }
+            TokenTree::Ident(ident) if lifetime && generics.lifetimes().any(|l| l.lifetime.ident == ident) => {
+                TokenTree::Ident(Ident::new("static", ident.span()))
+            }
+            other => other,
+        }
+    };
+    tokens.into_iter().map(token).collect()
+}
+
+/// Where the crate `phalanx` is: what `#[query(crate = "…")]` says, or `::phalanx`.
+fn crate_path(attributes: &[Attribute]) -> Result<TokenStream> {
+    let mut path = None;
+    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("query")) {
+        attribute.parse_nested_meta(|meta| {
+            if !meta.path.is_ident("crate") {
+                return Err(meta.error("unknown option: a query has `crate = \"path\"`"));
+            }
+            let value: LitStr = meta.value()?.parse()?;
+            match path.replace(value.parse_with(Path::parse_mod_style)?.into_token_stream()) {
+                None => Ok(()),
+                Some(_) => Err(meta.error("the path is given twice")),
+            }
+        })?;
+    }
+    Ok(path.unwrap_or_else(|| quote!(::phalanx)))
+}

@@ -1,0 +1,151 @@
+//! Queries of a shared world.
+#![allow(unsafe_code)]
+
+use super::matched::{contains, item_of};
+use super::ref_iter::{RefChunks, RefIter, Runs};
+use super::{Combinations, Filter, Plan, Query, ReadOnlyQuery, SingleError};
+use crate::error::ComponentError;
+use crate::world::World;
+use core::fmt;
+use core::marker::PhantomData;
+use phalanx_store::Entity;
+
+/// A query of a shared world: [`World::query`].
+pub struct QueryRef<'w, Q: Query, F: Filter = ()> {
+    pub(super) world: &'w World,
+    query: PhantomData<fn() -> (Q, F)>,
+}
+
+impl World {
+    /// All entities that have what `Q` asks for, which is only read.
+    #[inline]
+    pub fn query<Q: ReadOnlyQuery>(&self) -> QueryRef<'_, Q> {
+        QueryRef { world: self, query: PhantomData }
+    }
+}
+
+impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
+    /// Only those entities that pass a filter too.
+    #[inline]
+    pub fn filter<G: Filter>(self) -> QueryRef<'w, Q, (F, G)> {
+        QueryRef { world: self.world, query: PhantomData }
+    }
+
+    /// The items, table by table and row by row.
+    #[inline]
+    pub fn iter(&self) -> RefIter<'w, Q, F> {
+        RefIter { runs: self.runs(), fetch: None, row: 0, len: 0 }
+    }
+
+    /// Calls `f` with every item.
+    #[inline]
+    pub fn for_each(self, f: impl FnMut(Q::Item<'w>)) {
+        self.iter().for_each(f);
+    }
+
+    /// The items table by table, as slices of equal length.
+    #[inline]
+    pub fn chunks(&self) -> RefChunks<'w, Q, F> {
+        RefChunks { runs: self.runs() }
+    }
+
+    /// How many items there are.
+    pub fn len(&self) -> usize {
+        self.runs().rows_left()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.runs().next().is_none()
+    }
+
+    /// The item of an entity.
+    ///
+    /// # Errors
+    ///
+    /// If it is not alive, or is not among those that the query asks for.
+    pub fn get(&self, entity: Entity) -> Result<Q::Item<'w>, ComponentError> {
+        // SAFETY: the ids are this world's, and a query that writes nothing needs no more than a shared world.
+        unsafe { item_of::<Q, F>(self.world, &self.ids(), entity) }
+    }
+
+    /// Whether an entity is alive and among those that the query asks for.
+    pub fn contains(&self, entity: Entity) -> bool {
+        contains::<Q, F>(self.world, &self.ids(), entity)
+    }
+
+    /// The only item.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, or if there are several.
+    pub fn single(&self) -> Result<Q::Item<'w>, SingleError> {
+        let mut items = self.iter();
+        match (items.next(), items.next()) {
+            (Some(item), None) => Ok(item),
+            (None, _) => Err(SingleError::None { query: core::any::type_name::<Q>() }),
+            _ => Err(SingleError::Several { query: core::any::type_name::<Q>(), count: self.len() }),
+        }
+    }
+
+    /// The items of these entities, in the order of the entities, which may come more than once. An entity that is not
+    /// alive or that the query does not ask for is an error in its place; `flatten` leaves those out.
+    pub fn iter_many<I>(
+        &self,
+        entities: I,
+    ) -> impl Iterator<Item = Result<Q::Item<'w>, ComponentError>> + use<'w, Q, F, I>
+    where
+        I: IntoIterator<Item = Entity>,
+    {
+        let (world, ids) = (self.world, self.ids());
+        // SAFETY: as in `get`.
+        entities.into_iter().map(move |entity| unsafe { item_of::<Q, F>(world, &ids, entity) })
+    }
+
+    /// Every set of `N` different items, once, in the order of the query: `[a, b]`, `[a, c]`, `[b, c]`.
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Mass(i32);
+    ///
+    /// let mut world = World::new();
+    /// world.spawn_batch([Mass(1), Mass(2), Mass(3)]);
+    /// let products = world.query::<&Mass>().combinations().map(|[a, b]| a.0 * b.0);
+    /// assert!(products.eq([2, 3, 6]));
+    /// ```
+    pub fn combinations<const N: usize>(&self) -> Combinations<'w, 'w, Q, N> {
+        // SAFETY: the runs are the world's, which is shared for `'w`: nobody writes.
+        unsafe { Combinations::new(self.runs().collect()) }
+    }
+
+    /// What the query goes through, in words.
+    pub fn plan(&self) -> Plan {
+        Plan::new::<Q, F>(self.world, &self.ids())
+    }
+
+    pub(super) fn ids(&self) -> (Q::State, F::State) {
+        (Q::state(&self.world.components), F::state(&self.world.components))
+    }
+
+    fn runs(&self) -> Runs<'w, Q, F> {
+        Runs { world: self.world, ids: self.ids(), next: 0 }
+    }
+}
+
+impl<'w, Q: ReadOnlyQuery, F: Filter> IntoIterator for QueryRef<'w, Q, F> {
+    type Item = Q::Item<'w>;
+    type IntoIter = RefIter<'w, Q, F>;
+
+    #[inline]
+    fn into_iter(self) -> RefIter<'w, Q, F> {
+        self.iter()
+    }
+}
+
+impl<Q: Query, F: Filter> fmt::Debug for QueryRef<'_, Q, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "QueryRef({})", core::any::type_name::<Q>())
+    }
+}

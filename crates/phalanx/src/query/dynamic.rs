@@ -1,0 +1,437 @@
+//! Queries over components that are known only at run time, by id.
+#![allow(unsafe_code)]
+
+use crate::component::{Component, ComponentId};
+use crate::layout::Layout;
+use crate::signature::Signature;
+use crate::world::World;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+use phalanx_store::Entity;
+
+/// What a run-time query asks for, put together term by term.
+///
+/// ```
+/// use phalanx::query::DynamicQuery;
+/// use phalanx::{Component, World};
+///
+/// #[derive(Component)]
+/// struct Position(f32);
+/// #[derive(Component)]
+/// struct Velocity(f32);
+///
+/// let mut world = World::new();
+/// let e = world.spawn((Position(1.0), Velocity(2.0)));
+/// let position = world.component_id::<Position>().unwrap();
+/// let velocity = world.component_id::<Velocity>().unwrap();
+///
+/// let query = DynamicQuery::builder().write(position).read(velocity).build(&world)?;
+/// for mut table in query.tables_mut(&mut world)? {
+///     let positions = table.take_mut::<Position>()?;
+///     let velocities = table.get::<Velocity>()?;
+///     positions.iter_mut().zip(velocities).for_each(|(p, v)| p.0 += v.0);
+/// }
+/// assert_eq!(world.get::<Position>(e)?.0, 3.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct QueryBuilder {
+    terms: Vec<Term>,
+    with: Vec<ComponentId>,
+    without: Vec<ComponentId>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Term {
+    id: ComponentId,
+    writes: bool,
+    optional: bool,
+}
+
+impl QueryBuilder {
+    fn term(mut self, id: ComponentId, writes: bool, optional: bool) -> Self {
+        self.terms.push(Term { id, writes, optional });
+        self
+    }
+
+    /// Entities that have the component, which is read.
+    #[must_use]
+    pub fn read(self, id: ComponentId) -> Self {
+        self.term(id, false, false)
+    }
+
+    /// Entities that have the component, which may be written.
+    #[must_use]
+    pub fn write(self, id: ComponentId) -> Self {
+        self.term(id, true, false)
+    }
+
+    /// The component is read where it is.
+    #[must_use]
+    pub fn optional(self, id: ComponentId) -> Self {
+        self.term(id, false, true)
+    }
+
+    /// The component may be written where it is.
+    #[must_use]
+    pub fn optional_mut(self, id: ComponentId) -> Self {
+        self.term(id, true, true)
+    }
+
+    /// Entities that have the component, which is not touched.
+    #[must_use]
+    pub fn with(mut self, id: ComponentId) -> Self {
+        self.with.push(id);
+        self
+    }
+
+    /// Entities that do not have the component.
+    #[must_use]
+    pub fn without(mut self, id: ComponentId) -> Self {
+        self.without.push(id);
+        self
+    }
+
+    /// The query, for the world that the ids are of.
+    ///
+    /// # Errors
+    ///
+    /// If it would alias, or if the world has no component with one of the ids.
+    pub fn build(self, world: &World) -> Result<DynamicQuery, DynamicError> {
+        let QueryBuilder { terms, with, without } = self;
+        // Checked before a set is made of them: a set is as large as its largest id.
+        let mut ids = terms.iter().map(|term| term.id).chain(with.iter().copied()).chain(without.iter().copied());
+        // The reserved component is not for users: its lanes say whose a row is.
+        if let Some(id) = ids.find(|id| *id == ComponentId::ROW || id.index() >= world.components.len()) {
+            return Err(DynamicError::NoSuchComponent { id });
+        }
+        for (at, term) in terms.iter().enumerate() {
+            if terms[..at].iter().any(|other| other.id == term.id && (other.writes || term.writes)) {
+                return Err(DynamicError::Alias { component: world.components.info(term.id).name() });
+            }
+        }
+        let required = terms.iter().filter(|term| !term.optional).map(|term| term.id);
+        let (with, without) = (Signature::of(required.chain(with)), Signature::of(without));
+        Ok(DynamicQuery { space: world.components.space.number(), terms: terms.into(), with, without })
+    }
+}
+
+/// A query over components that are known by id. It is for one world, whose ids they are.
+#[derive(Debug)]
+pub struct DynamicQuery {
+    /// What the ids are ids of.
+    space: u64,
+    terms: Box<[Term]>,
+    with: Signature,
+    without: Signature,
+}
+
+impl DynamicQuery {
+    /// A query that asks for nothing yet, and hence for all entities.
+    pub fn builder() -> QueryBuilder {
+        QueryBuilder::default()
+    }
+
+    /// The tables that match and have rows, in the order of their creation.
+    ///
+    /// # Errors
+    ///
+    /// If it is not the world that the query was built for.
+    pub fn tables_mut<'w>(
+        &self,
+        world: &'w mut World,
+    ) -> Result<impl Iterator<Item = DynamicTable<'w>> + use<'w, '_>, DynamicError> {
+        // SAFETY: the world is borrowed exclusively.
+        unsafe { self.matching(world) }
+    }
+
+    /// The tables that match and have rows, of a query that writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// If it is not the world that the query was built for, or if the query writes; the error names what.
+    pub fn tables<'w>(
+        &self,
+        world: &'w World,
+    ) -> Result<impl Iterator<Item = DynamicTable<'w>> + use<'w, '_>, DynamicError> {
+        self.check(world)?;
+        if let Some(term) = self.terms.iter().find(|term| term.writes) {
+            return Err(DynamicError::Writes { component: world.components.info(term.id).name() });
+        }
+        // SAFETY: the query writes nothing.
+        unsafe { self.matching(world) }
+    }
+
+    /// How many rows match.
+    ///
+    /// # Errors
+    ///
+    /// If it is not the world that the query was built for.
+    pub fn len(&self, world: &World) -> Result<usize, DynamicError> {
+        self.check(world)?;
+        let matching = world.tables.iter().filter(|table| self.matches(&table.signature));
+        Ok(matching.map(|table| table.len as usize).sum())
+    }
+
+    /// Whether none does.
+    ///
+    /// # Errors
+    ///
+    /// If it is not the world that the query was built for.
+    pub fn is_empty(&self, world: &World) -> Result<bool, DynamicError> {
+        Ok(self.len(world)? == 0)
+    }
+
+    fn check(&self, world: &World) -> Result<(), DynamicError> {
+        if self.space == world.components.space.number() { Ok(()) } else { Err(DynamicError::AnotherWorld) }
+    }
+
+    fn matches(&self, signature: &Signature) -> bool {
+        signature.contains(&self.with) && !signature.intersects(&self.without)
+    }
+
+    /// # Safety
+    ///
+    /// The world is borrowed for `'w` as the query needs it.
+    unsafe fn matching<'w>(
+        &self,
+        world: &'w World,
+    ) -> Result<impl Iterator<Item = DynamicTable<'w>> + use<'w, '_>, DynamicError> {
+        self.check(world)?;
+        let numbered = world.tables.iter().zip(0..);
+        let matching = numbered.filter(|(table, _)| table.len > 0 && self.matches(&table.signature));
+        Ok(matching.map(|(table, number)| DynamicTable {
+            world,
+            number,
+            entities: table.entities(),
+            columns: self
+                .terms
+                .iter()
+                .filter(|term| table.signature.has(term.id))
+                .map(|term| DynamicColumn { term: *term, taken: false })
+                .collect(),
+            items: PhantomData,
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct DynamicColumn {
+    term: Term,
+    taken: bool,
+}
+
+/// A table that a run-time query matches.
+///
+/// Columns that the query writes are taken out, each once; those that it reads can be had any number of times.
+pub struct DynamicTable<'w> {
+    world: &'w World,
+    number: u32,
+    entities: &'w [Entity],
+    columns: Vec<DynamicColumn>,
+    items: PhantomData<&'w mut World>,
+}
+
+/// Where the values of a column begin in one of its lanes: one after another, a value to a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawLane {
+    /// The first value. Aligned and not null, also where there is no data.
+    pub ptr: NonNull<u8>,
+    /// The layout of a value.
+    pub layout: core::alloc::Layout,
+    /// How many there are.
+    pub len: usize,
+}
+
+impl<'w> DynamicTable<'w> {
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.entities.len()
+    }
+
+    /// Whether there are none, which is never so.
+    pub fn is_empty(&self) -> bool {
+        self.entities.is_empty()
+    }
+
+    /// The entities, by row.
+    pub fn entities(&self) -> &'w [Entity] {
+        self.entities
+    }
+
+    /// The components that the query names and the table has, and whether they are written, in the order of the terms.
+    pub fn components(&self) -> impl Iterator<Item = (ComponentId, bool)> + '_ {
+        self.columns.iter().map(|column| (column.term.id, column.term.writes))
+    }
+
+    /// Whether the query names the component and the table has it.
+    pub fn has(&self, id: ComponentId) -> bool {
+        self.columns.iter().any(|column| column.term.id == id)
+    }
+
+    /// The column of a component that the query reads.
+    ///
+    /// # Errors
+    ///
+    /// If the query does not name it or the table does not have it; or if the query writes it: then it is to be
+    /// [taken](DynamicTable::take_mut).
+    pub fn get<C: Component>(&self) -> Result<<C::Layout as Layout<C>>::Slice<'w>, DynamicError> {
+        let at = self.find::<C>()?;
+        if self.columns[at].term.writes {
+            return Err(DynamicError::Writes { component: core::any::type_name::<C>() });
+        }
+        // SAFETY: the table has the component, its rows are in use, and nobody writes them: not this query, and others
+        // not while the world is borrowed.
+        unsafe { Ok(C::Layout::slice(self.ptr::<C>(), self.len())) }
+    }
+
+    /// The column of a component that the query writes. It can be had once.
+    ///
+    /// # Errors
+    ///
+    /// If the query does not name it or only reads it, if the table does not have it, or if it was taken before.
+    pub fn take_mut<C: Component>(&mut self) -> Result<<C::Layout as Layout<C>>::SliceMut<'w>, DynamicError> {
+        let at = self.find::<C>()?;
+        self.mark(at)?;
+        // SAFETY: the table has the component, its rows are in use, and nobody else has them: a component that is written
+        // is named once, and its column is taken once.
+        unsafe { Ok(C::Layout::slice_mut(self.ptr::<C>(), self.len())) }
+    }
+
+    /// The lanes of a column that the query reads: one, or one for each field, or none without data.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](DynamicTable::get).
+    pub fn lanes(&self, id: ComponentId) -> Result<impl ExactSizeIterator<Item = RawLane> + use<'w>, DynamicError> {
+        let at = self.find_id(id)?;
+        match self.columns[at].term.writes {
+            true => Err(DynamicError::Writes { component: self.world.components.info(id).name() }),
+            false => Ok(self.raw(id)),
+        }
+    }
+
+    /// The lanes of a column that the query writes. It can be had once.
+    ///
+    /// # Errors
+    ///
+    /// As [`take_mut`](DynamicTable::take_mut).
+    pub fn take_lanes_mut(
+        &mut self,
+        id: ComponentId,
+    ) -> Result<impl ExactSizeIterator<Item = RawLane> + use<'w>, DynamicError> {
+        let at = self.find_id(id)?;
+        self.mark(at)?;
+        Ok(self.raw(id))
+    }
+
+    /// Marks a column as taken for writing.
+    fn mark(&mut self, at: usize) -> Result<(), DynamicError> {
+        let (column, components) = (&mut self.columns[at], &self.world.components);
+        let component = components.info(column.term.id).name();
+        match (column.term.writes, core::mem::replace(&mut column.taken, true)) {
+            (false, _) => Err(DynamicError::OnlyRead { component }),
+            (true, true) => Err(DynamicError::Taken { component }),
+            (true, false) => Ok(()),
+        }
+    }
+
+    fn find<C: Component>(&self) -> Result<usize, DynamicError> {
+        // The id of a type is found by the type, so a column is never seen as another type's.
+        let id = self.world.components.id::<C>();
+        let found = self.columns.iter().position(|column| column.term.id == id);
+        found.ok_or(DynamicError::NotNamed { component: core::any::type_name::<C>() })
+    }
+
+    fn find_id(&self, id: ComponentId) -> Result<usize, DynamicError> {
+        let found = self.columns.iter().position(|column| column.term.id == id);
+        found.ok_or_else(|| match id.index() < self.world.components.len() {
+            true => DynamicError::NotNamed { component: self.world.components.info(id).name() },
+            false => DynamicError::NoSuchComponent { id },
+        })
+    }
+
+    /// # Safety
+    ///
+    /// The table has the component.
+    unsafe fn ptr<C: Component>(&self) -> <C::Layout as Layout<C>>::Ptr {
+        let lanes = self.world.lane(self.world.components.id::<C>(), self.number);
+        // SAFETY: the table has the component, so the directory points at its lanes.
+        unsafe { C::Layout::ptr(lanes) }
+    }
+
+    /// The lanes of a component that the table has.
+    fn raw(&self, id: ComponentId) -> impl ExactSizeIterator<Item = RawLane> + use<'w> {
+        let first = self.world.lane(id, self.number);
+        let (len, layouts) = (self.len(), &self.world.components.info(id).lanes);
+        layouts.iter().enumerate().map(move |(at, &layout)| {
+            // SAFETY: the table has the component, whose lanes lie side by side; their headers do not change while the
+            // world is borrowed.
+            let ptr = unsafe { (*first.add(at)).ptr() };
+            RawLane { ptr, layout, len }
+        })
+    }
+}
+
+impl fmt::Debug for DynamicTable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DynamicTable({} rows, {} columns)", self.len(), self.columns.len())
+    }
+}
+
+/// Why a run-time query, or a column of one, is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DynamicError {
+    /// The query would alias: it writes a component and names it twice.
+    Alias {
+        /// The component.
+        component: &'static str,
+    },
+    /// The world has no component with this id.
+    NoSuchComponent {
+        /// The id.
+        id: ComponentId,
+    },
+    /// The query was built for another world.
+    AnotherWorld,
+    /// The query writes the component, and this is for reading.
+    Writes {
+        /// The component.
+        component: &'static str,
+    },
+    /// The query only reads the component.
+    OnlyRead {
+        /// The component.
+        component: &'static str,
+    },
+    /// The query does not name the component, or the table does not have it.
+    NotNamed {
+        /// The component.
+        component: &'static str,
+    },
+    /// The column was taken before.
+    Taken {
+        /// The component.
+        component: &'static str,
+    },
+}
+
+impl fmt::Display for DynamicError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DynamicError::Alias { component } => {
+                write!(f, "the query would alias: it writes {component} and names it twice")
+            }
+            DynamicError::NoSuchComponent { id } => write!(f, "the world has no {id:?}"),
+            DynamicError::AnotherWorld => f.write_str("the query was built for another world"),
+            DynamicError::Writes { component } => write!(f, "the query writes {component}"),
+            DynamicError::OnlyRead { component } => write!(f, "the query only reads {component}"),
+            DynamicError::NotNamed { component } => write!(f, "no column of {component} here"),
+            DynamicError::Taken { component } => write!(f, "the column of {component} was taken before"),
+        }
+    }
+}
+
+impl core::error::Error for DynamicError {}

@@ -1,0 +1,237 @@
+//! What a query finds in a world, and all that can be done with it.
+#![allow(unsafe_code)]
+
+use super::combine::{Combinations, Cursor};
+use super::iter::Run;
+use super::{Chunks, Filter, Iter, Plan, Query, ReadOnlyQuery};
+use crate::error::ComponentError;
+use crate::world::World;
+use core::fmt;
+use core::marker::PhantomData;
+use phalanx_store::Entity;
+
+/// What a query finds in a world: the tables that match, resolved.
+///
+/// From [`World::queries_mut`], [`QueryState::of_mut`](super::QueryState::of_mut) and
+/// [`QueryState::of`](super::QueryState::of). [`QueryMut`](super::QueryMut) does the same.
+pub struct Matched<'w, 's, Q: Query, F: Filter = ()> {
+    world: &'w World,
+    ids: &'s (Q::State, F::State),
+    runs: &'s [Run<Q::Fetch>],
+    /// What the query writes is reachable from here alone, so there can be no second one for as long.
+    items: PhantomData<&'w mut World>,
+}
+
+impl<'w, 's, Q: Query, F: Filter> Matched<'w, 's, Q, F> {
+    /// # Safety
+    ///
+    /// The ids are the world's and the runs all that match in it as it is. The world is borrowed for `'w` in such a way
+    /// that nobody else touches what the query writes, or writes what it touches; the query does not alias.
+    #[inline(always)]
+    pub(super) unsafe fn new(world: &'w World, ids: &'s (Q::State, F::State), runs: &'s [Run<Q::Fetch>]) -> Self {
+        Matched { world, ids, runs, items: PhantomData }
+    }
+
+    /// The items, with this kept for another use.
+    #[inline]
+    pub fn iter(&mut self) -> Iter<'_, '_, Q> {
+        // SAFETY: what `new` was promised, for the time of this borrow.
+        unsafe { Iter::new(self.runs) }
+    }
+
+    /// Calls `f` with every item, in a plain loop over each table.
+    #[inline]
+    pub fn for_each(self, f: impl FnMut(Q::Item<'w>)) {
+        self.into_iter().for_each(f);
+    }
+
+    /// The items table by table, as slices of equal length.
+    #[inline]
+    pub fn chunks(self) -> Chunks<'w, 's, Q> {
+        // SAFETY: what `new` was promised.
+        unsafe { Chunks::new(self.runs) }
+    }
+
+    /// How many items there are.
+    pub fn len(&self) -> usize {
+        self.runs.iter().map(|run| run.len as usize).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// Whether an entity is alive and among those that the query asks for.
+    pub fn contains(&self, entity: Entity) -> bool {
+        contains::<Q, F>(self.world, self.ids, entity)
+    }
+
+    /// The item of an entity.
+    ///
+    /// # Errors
+    ///
+    /// If it is not alive, or is not among those that the query asks for.
+    #[inline]
+    pub fn get(&mut self, entity: Entity) -> Result<Q::Item<'_>, ComponentError> {
+        // SAFETY: what `new` was promised, for the time of this borrow.
+        unsafe { item_of::<Q, F>(self.world, self.ids, entity) }
+    }
+
+    /// The only item.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, or if there are several.
+    pub fn single(self) -> Result<Q::Item<'w>, SingleError> {
+        match self.runs {
+            // SAFETY: the row is in use and the rest is what `new` was promised.
+            [run] if run.len == 1 => Ok(unsafe { Q::row(run.fetch, 0) }),
+            [] => Err(SingleError::None { query: core::any::type_name::<Q>() }),
+            _ => Err(SingleError::Several { query: core::any::type_name::<Q>(), count: self.len() }),
+        }
+    }
+
+    /// The items of these entities, in the order of the entities, which may come more than once. An entity that is not
+    /// alive or that the query does not ask for is an error in its place; `flatten` leaves those out.
+    ///
+    /// For queries that write there is [`for_each_many`](Matched::for_each_many).
+    pub fn iter_many<I>(
+        self,
+        entities: I,
+    ) -> impl Iterator<Item = Result<Q::Item<'w>, ComponentError>> + use<'w, 's, Q, F, I>
+    where
+        Q: ReadOnlyQuery,
+        I: IntoIterator<Item = Entity>,
+    {
+        let (world, ids) = (self.world, self.ids);
+        // SAFETY: what `new` was promised; items of a query that writes nothing can be had any number of times.
+        entities.into_iter().map(move |entity| unsafe { item_of::<Q, F>(world, ids, entity) })
+    }
+
+    /// Calls `f` with the item of each of these entities, in the order of the entities, which may come more than once.
+    ///
+    /// # Errors
+    ///
+    /// At the first entity that is not alive or that the query does not ask for; those before it have been visited.
+    pub fn for_each_many(
+        &mut self,
+        entities: impl IntoIterator<Item = Entity>,
+        mut f: impl FnMut(Q::Item<'_>),
+    ) -> Result<(), ComponentError> {
+        entities.into_iter().try_for_each(|entity| {
+            f(self.get(entity)?);
+            Ok(())
+        })
+    }
+
+    /// Every set of `N` different items, once, in the order of the query: `[a, b]`, `[a, c]`, `[b, c]`.
+    ///
+    /// For queries that write there is [`for_each_combination_mut`](Matched::for_each_combination_mut).
+    pub fn combinations<const N: usize>(self) -> Combinations<'w, 's, Q, N>
+    where
+        Q: ReadOnlyQuery,
+    {
+        // SAFETY: what `new` was promised.
+        unsafe { Combinations::new(self.runs.into()) }
+    }
+
+    /// Calls `f` with every set of `N` different items, once, in the order of the query.
+    pub fn for_each_combination_mut<const N: usize>(&mut self, mut f: impl FnMut([Q::Item<'_>; N])) {
+        let mut cursor = Cursor::<N>::first(self.runs);
+        while let Some(places) = cursor.next(self.runs) {
+            // SAFETY: the rows are in use and differ, so their items do not overlap; they end before the next are made,
+            // since `f` takes items of any lifetime.
+            f(places.map(|(run, row)| unsafe { Q::row(self.runs[run].fetch, row) }));
+        }
+    }
+
+    /// What the query goes through, in words.
+    pub fn plan(&self) -> Plan {
+        Plan::new::<Q, F>(self.world, self.ids)
+    }
+
+    #[cfg(feature = "parallel")]
+    pub(super) fn runs(&self) -> &'s [Run<Q::Fetch>] {
+        self.runs
+    }
+}
+
+impl<'w, 's, Q: Query, F: Filter> IntoIterator for Matched<'w, 's, Q, F> {
+    type Item = Q::Item<'w>;
+    type IntoIter = Iter<'w, 's, Q>;
+
+    #[inline]
+    fn into_iter(self) -> Iter<'w, 's, Q> {
+        // SAFETY: what `new` was promised.
+        unsafe { Iter::new(self.runs) }
+    }
+}
+
+impl<Q: Query, F: Filter> fmt::Debug for Matched<'_, '_, Q, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Matched({}, {} items)", core::any::type_name::<Q>(), self.len())
+    }
+}
+
+/// Why there is not exactly one item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SingleError {
+    /// There is none.
+    None {
+        /// The query.
+        query: &'static str,
+    },
+    /// There are more.
+    Several {
+        /// The query.
+        query: &'static str,
+        /// How many there are.
+        count: usize,
+    },
+}
+
+impl fmt::Display for SingleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SingleError::None { query } => write!(f, "no entity has what {query} asks for"),
+            SingleError::Several { query, count } => write!(f, "{count} entities have what {query} asks for"),
+        }
+    }
+}
+
+impl core::error::Error for SingleError {}
+
+/// The item of an entity.
+///
+/// # Safety
+///
+/// The ids are the world's. The world is borrowed for `'w` as the query needs it; the query does not alias.
+#[inline]
+pub(super) unsafe fn item_of<'w, Q: Query, F: Filter>(
+    world: &World,
+    (terms, filter): &(Q::State, F::State),
+    entity: Entity,
+) -> Result<Q::Item<'w>, ComponentError> {
+    let location = world.locate(entity)?;
+    let signature = &world.tables[location.table as usize].signature;
+    if !(Q::matches(terms, signature) && F::passes(filter, signature)) {
+        let mismatch = Q::mismatch(terms, signature).or_else(|| F::mismatch(filter, signature));
+        let mismatch = mismatch.unwrap_or(super::Mismatch::Missing(core::any::type_name::<Q>()));
+        return Err(mismatch.of(entity));
+    }
+    // SAFETY: the table matches, the row is in use, and the rest is the caller's promise.
+    Ok(unsafe { Q::row(Q::fetch(terms, world, location.table), location.row as usize) })
+}
+
+/// Whether an entity is alive and matches.
+pub(super) fn contains<Q: Query, F: Filter>(
+    world: &World,
+    (terms, filter): &(Q::State, F::State),
+    entity: Entity,
+) -> bool {
+    world.locate(entity).is_ok_and(|location| {
+        let signature = &world.tables[location.table as usize].signature;
+        Q::matches(terms, signature) && F::passes(filter, signature)
+    })
+}

@@ -1,0 +1,92 @@
+//! Iteration on several threads.
+#![allow(unsafe_code)]
+
+use super::iter::Run;
+use super::{Filter, Matched, Query, QueryMut, QueryState};
+use crate::world::World;
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+
+/// The runs, which worker threads make items of.
+struct Shared<'s, F>(&'s [Run<F>]);
+
+// SAFETY: a fetch is a place in a world's lanes, and `Query` promises that items can be made on any thread.
+unsafe impl<F> Send for Shared<'_, F> {}
+// SAFETY: as above.
+unsafe impl<F> Sync for Shared<'_, F> {}
+
+impl<F: Copy> Shared<'_, F> {
+    fn run(&self, at: usize) -> (F, usize) {
+        (self.0[at].fetch, self.0[at].len as usize)
+    }
+}
+
+impl<'w, Q: Query, F: Filter> Matched<'w, '_, Q, F> {
+    /// Calls `f` with every item, on the threads of rayon's pool: each item once, in any order.
+    pub fn par_for_each(self, f: impl Fn(Q::Item<'w>) + Send + Sync) {
+        let batch = (self.len() / (8 * rayon::current_num_threads())).clamp(32, 8192);
+        self.par_for_each_by(batch, f);
+    }
+
+    /// Calls `f` with every item, on the threads of rayon's pool, at most `batch` rows of a table to a task (one, if it is
+    /// zero). Small batches are for rows that take long.
+    pub fn par_for_each_by(self, batch: usize, f: impl Fn(Q::Item<'w>) + Send + Sync) {
+        let (runs, batch) = (Shared(self.runs()), batch.max(1));
+        // The number of the first batch of each run.
+        let mut batches = 0;
+        let starts: Vec<usize> = self
+            .runs()
+            .iter()
+            .map(|run| {
+                let start = batches;
+                batches += (run.len as usize).div_ceil(batch);
+                start
+            })
+            .collect();
+        (0..batches).into_par_iter().for_each(|number| {
+            let at = starts.partition_point(|start| *start <= number) - 1;
+            let (fetch, len) = runs.run(at);
+            let first = (number - starts[at]) * batch;
+            for row in first..len.min(first.saturating_add(batch)) {
+                // SAFETY: the row is in use. Batches do not overlap and each comes once, so each row does; the rest is
+                // what the runs were promised when they were matched.
+                f(unsafe { Q::row(fetch, row) });
+            }
+        });
+    }
+}
+
+impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
+    /// Calls `f` with every item, on the threads of rayon's pool: each item once, in any order.
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Number(u64);
+    ///
+    /// let mut world = World::new();
+    /// world.spawn_batch((0..1000).map(Number));
+    /// world.query_mut::<&mut Number>().par_for_each(|number| number.0 *= 2);
+    /// assert_eq!(world.query::<&Number>().iter().map(|number| number.0).sum::<u64>(), 999_000);
+    /// ```
+    pub fn par_for_each(self, f: impl Fn(Q::Item<'w>) + Send + Sync) {
+        self.matched().par_for_each(f);
+    }
+
+    /// As [`par_for_each`](QueryMut::par_for_each), at most `batch` rows of a table to a task (one, if it is zero).
+    pub fn par_for_each_by(self, batch: usize, f: impl Fn(Q::Item<'w>) + Send + Sync) {
+        self.matched().par_for_each_by(batch, f);
+    }
+}
+
+impl<Q: Query, F: Filter> QueryState<Q, F> {
+    /// Calls `f` with every item, on the threads of rayon's pool: each item once, in any order.
+    pub fn par_for_each<'w>(&mut self, world: &'w mut World, f: impl Fn(Q::Item<'w>) + Send + Sync) {
+        self.of_mut(world).par_for_each(f);
+    }
+
+    /// As [`par_for_each`](QueryState::par_for_each), at most `batch` rows of a table to a task (one, if it is zero).
+    pub fn par_for_each_by<'w>(&mut self, world: &'w mut World, batch: usize, f: impl Fn(Q::Item<'w>) + Send + Sync) {
+        self.of_mut(world).par_for_each_by(batch, f);
+    }
+}

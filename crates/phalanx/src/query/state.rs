@@ -1,0 +1,261 @@
+//! The state of a query that is held.
+#![allow(unsafe_code)]
+
+use super::iter::Run;
+use super::matched::item_of;
+use super::{Access, AliasError, Chunks, Filter, Iter, Matched, Query, ReadOnlyQuery};
+use crate::error::ComponentError;
+use crate::table::Epoch;
+use crate::world::World;
+use core::fmt;
+use phalanx_store::Entity;
+
+/// A query with what it knows of a world, to be held over many uses.
+///
+/// It finds out by itself when the world has changed, and when it is another world.
+///
+/// ```
+/// use phalanx::{Component, World, query::QueryState};
+///
+/// #[derive(Component)]
+/// struct Age(u32);
+///
+/// let mut world = World::new();
+/// let mut ages = QueryState::<&mut Age>::new();
+/// world.spawn(Age(1));
+/// ages.iter_mut(&mut world).for_each(|age| age.0 += 1);
+/// world.spawn(Age(5));
+/// assert_eq!(ages.iter_mut(&mut world).map(|age| age.0).sum::<u32>(), 7);
+/// ```
+///
+/// With a filter, and all that a query can do:
+///
+/// ```
+/// use phalanx::{Component, With, World, query::QueryState};
+///
+/// #[derive(Component)]
+/// struct Age(u32);
+/// #[derive(Component)]
+/// struct Retired;
+///
+/// let mut world = World::new();
+/// let old = world.spawn((Age(70), Retired));
+/// world.spawn(Age(30));
+/// let mut retired = QueryState::<&mut Age, With<Retired>>::new();
+/// assert_eq!(retired.of_mut(&mut world).single().unwrap().0, 70);
+/// retired.get_mut(&mut world, old).unwrap().0 += 1;
+/// assert_eq!(retired.len(&world), 1);
+/// ```
+pub struct QueryState<Q: Query, F: Filter = ()> {
+    /// The world and the epoch that the runs are of.
+    seen: Option<(u64, Option<Epoch>)>,
+    /// Tables of that world that were looked at.
+    tables_seen: usize,
+    components_seen: usize,
+    ids: Option<(Q::State, F::State)>,
+    tables: Vec<u32>,
+    runs: Vec<Run<Q::Fetch>>,
+}
+
+impl<Q: Query, F: Filter> QueryState<Q, F> {
+    /// A state that knows no world yet.
+    ///
+    /// # Panics
+    ///
+    /// If the query would alias: if it writes a component and names it twice.
+    #[track_caller]
+    pub fn new() -> Self {
+        match Self::try_new() {
+            Ok(state) => state,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// As [`new`](QueryState::new), with an error instead of a panic.
+    ///
+    /// # Errors
+    ///
+    /// If the query would alias. The error names the component.
+    pub fn try_new() -> Result<Self, AliasError> {
+        Access::try_of::<Q>()?;
+        Ok(QueryState {
+            seen: None,
+            tables_seen: 0,
+            components_seen: 0,
+            ids: None,
+            tables: Vec::new(),
+            runs: Vec::new(),
+        })
+    }
+
+    /// Brings the runs up to date with a world.
+    #[inline(always)]
+    pub(super) fn update(&mut self, world: &World) {
+        if self.seen != Some((world.id(), Some(world.epoch()))) {
+            self.update_slow(world);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn update_slow(&mut self, world: &World) {
+        self.resolve(world);
+        let Some((ids, filter)) = &self.ids else { unreachable!("ids were found just now, or before") };
+        for number in self.tables_seen..world.tables.len() {
+            let signature = &world.tables[number].signature;
+            // A filter may be anybody's, and may panic: a table that is in the list has been counted.
+            let matches = Q::matches(ids, signature) && F::passes(filter, signature);
+            self.tables_seen = number + 1;
+            if matches {
+                self.tables.push(number as u32);
+            }
+        }
+        self.runs.clear();
+        for &number in &self.tables {
+            let len = world.tables[number as usize].len;
+            if len > 0 {
+                // SAFETY: the ids are this world's, and the table matches.
+                self.runs.push(Run { fetch: unsafe { Q::fetch(ids, world, number) }, len });
+            }
+        }
+        self.seen = Some((world.id(), Some(world.epoch())));
+    }
+
+    /// Brings the ids up to date with a world: all that is needed to reach one entity.
+    #[inline]
+    pub(super) fn resolve(&mut self, world: &World) -> &(Q::State, F::State) {
+        let same_world = self.seen.is_some_and(|(id, _)| id == world.id());
+        if !same_world || self.components_seen != world.components.len() {
+            // A filter may be anybody's, and may panic: then this is a state that knows no world.
+            self.seen = None;
+            self.ids = Some((Q::state(&world.components), F::state(&world.components)));
+            // Tables that were passed over may have a component that had no id then. The runs are of no epoch.
+            (self.tables_seen, self.components_seen) = (0, world.components.len());
+            self.tables.clear();
+            self.runs.clear();
+            self.seen = Some((world.id(), None));
+        }
+        self.ids()
+    }
+
+    /// The ids that were found last.
+    #[inline(always)]
+    pub(super) fn ids(&self) -> &(Q::State, F::State) {
+        match &self.ids {
+            Some(ids) => ids,
+            None => unreachable!("a state that was brought up to date has ids"),
+        }
+    }
+
+    /// What the query finds in a world that is borrowed exclusively.
+    #[inline]
+    pub fn of_mut<'w>(&mut self, world: &'w mut World) -> Matched<'w, '_, Q, F> {
+        self.update(world);
+        // SAFETY: the runs are this world's as it is, and the world is borrowed exclusively.
+        unsafe { self.matched(world) }
+    }
+
+    /// What the query, which writes nothing, finds in a shared world.
+    #[inline]
+    pub fn of<'w>(&mut self, world: &'w World) -> Matched<'w, '_, Q, F>
+    where
+        Q: ReadOnlyQuery,
+    {
+        self.update(world);
+        // SAFETY: the runs are this world's as it is, and a query that writes nothing needs no more.
+        unsafe { self.matched(world) }
+    }
+
+    /// # Safety
+    ///
+    /// The state is up to date, and the world is borrowed for `'w` as the query needs it.
+    #[inline(always)]
+    pub(super) unsafe fn matched<'w>(&self, world: &'w World) -> Matched<'w, '_, Q, F> {
+        // SAFETY: the caller's promise.
+        unsafe { Matched::new(world, self.ids(), &self.runs) }
+    }
+
+    /// The items.
+    #[inline]
+    pub fn iter_mut<'w>(&mut self, world: &'w mut World) -> Iter<'w, '_, Q> {
+        self.of_mut(world).into_iter()
+    }
+
+    /// The items, of a query that writes nothing.
+    #[inline]
+    pub fn iter<'w>(&mut self, world: &'w World) -> Iter<'w, '_, Q>
+    where
+        Q: ReadOnlyQuery,
+    {
+        self.of(world).into_iter()
+    }
+
+    /// The items, table by table.
+    #[inline]
+    pub fn chunks_mut<'w>(&mut self, world: &'w mut World) -> Chunks<'w, '_, Q> {
+        self.of_mut(world).chunks()
+    }
+
+    /// The items of a query that writes nothing, table by table.
+    #[inline]
+    pub fn chunks<'w>(&mut self, world: &'w World) -> Chunks<'w, '_, Q>
+    where
+        Q: ReadOnlyQuery,
+    {
+        self.of(world).chunks()
+    }
+
+    /// The item of an entity. It does not matter how much of the world has changed.
+    ///
+    /// # Errors
+    ///
+    /// If it is not alive, or is not among those that the query asks for.
+    #[inline]
+    pub fn get_mut<'w>(&mut self, world: &'w mut World, entity: Entity) -> Result<Q::Item<'w>, ComponentError> {
+        // SAFETY: the ids are this world's, and the world is borrowed exclusively.
+        unsafe { item_of::<Q, F>(world, self.resolve(world), entity) }
+    }
+
+    /// The item of an entity, of a query that writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// If it is not alive, or is not among those that the query asks for.
+    #[inline]
+    pub fn get<'w>(&mut self, world: &'w World, entity: Entity) -> Result<Q::Item<'w>, ComponentError>
+    where
+        Q: ReadOnlyQuery,
+    {
+        // SAFETY: the ids are this world's, and a query that writes nothing needs no more.
+        unsafe { item_of::<Q, F>(world, self.resolve(world), entity) }
+    }
+
+    /// How many items there are.
+    pub fn len(&mut self, world: &World) -> usize {
+        self.update(world);
+        self.runs.iter().map(|run| run.len as usize).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&mut self, world: &World) -> bool {
+        self.update(world);
+        self.runs.is_empty()
+    }
+}
+
+impl<Q: Query, F: Filter> Default for QueryState<Q, F> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<Q: Query, F: Filter> fmt::Debug for QueryState<Q, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "QueryState({}, {} tables)", core::any::type_name::<Q>(), self.tables.len())
+    }
+}
+
+// SAFETY: the ids can go to another thread; the runs are pointers into a world, used only together with a borrow of it.
+unsafe impl<Q: Query, F: Filter> Send for QueryState<Q, F> {}
+// SAFETY: as above; a shared state is not used at all.
+unsafe impl<Q: Query, F: Filter> Sync for QueryState<Q, F> {}

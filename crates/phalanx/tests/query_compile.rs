@@ -1,0 +1,9 @@
+//! What must not compile about queries. Memory tools have nothing to see here, and sanitizers come with another compiler.
+//!
+//! `TRYBUILD=overwrite` writes the expected messages anew; look at what changed.
+
+#[test]
+#[cfg_attr(any(phalanx_plain_alloc, miri), ignore)]
+fn holes_in_queries_do_not_compile() {
+    trybuild::TestCases::new().compile_fail("tests/compile_fail/query_*.rs");
+}
