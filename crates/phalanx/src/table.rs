@@ -97,10 +97,16 @@ impl Table {
         self.entities.bytes() + lanes.iter().map(Lane::bytes).sum::<usize>()
     }
 
-    /// Makes room for `additional` more rows.
+    /// Whether there is room for `additional` more rows.
+    #[inline(always)]
+    pub(crate) fn has_room(&self, additional: u32) -> bool {
+        additional <= self.cap - self.len
+    }
+
+    /// Makes room for `additional` more rows. Lanes may move, even if it fails: see `World::room_in`.
     #[inline]
     pub(crate) fn try_reserve(&mut self, additional: u32) -> Result<(), AllocError> {
-        if additional <= self.cap - self.len { Ok(()) } else { self.try_grow(additional) }
+        if self.has_room(additional) { Ok(()) } else { self.try_grow(additional) }
     }
 
     #[cold]

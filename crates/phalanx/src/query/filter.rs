@@ -8,8 +8,8 @@ use core::marker::PhantomData;
 
 /// A condition on what entities have. Settled table by table, so that it costs nothing a row.
 pub trait Filter: 'static {
-    /// The ids of the components.
-    type State: Clone;
+    /// The ids of the components. The world keeps it, and goes where it wants with it.
+    type State: Clone + Send + Sync + 'static;
     /// The ids of the components, as far as the world knows them.
     fn state(components: &Components) -> Self::State;
     /// Whether entities with this signature pass.

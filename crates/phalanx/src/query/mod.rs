@@ -46,8 +46,8 @@ pub unsafe trait Query: 'static {
     type Item<'w>;
     /// What is yielded for a table.
     type Chunk<'w>;
-    /// The ids of the components.
-    type State: Clone;
+    /// The ids of the components. The world keeps it, and goes where it wants with it.
+    type State: Clone + Send + Sync + 'static;
     /// A table, resolved.
     type Fetch: Copy;
 

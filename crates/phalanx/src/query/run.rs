@@ -60,7 +60,8 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
     #[cold]
     #[inline(never)]
     fn update_slow(&mut self, world: &World) {
-        let same_world = self.seen.is_some_and(|(id, _)| id == world.id());
+        // A filter may panic; a state that was left half-way knows no world, and begins anew.
+        let same_world = self.seen.take().is_some_and(|(id, _)| id == world.id());
         if !same_world || self.components_seen != world.components.len() {
             // Tables that were passed over may have a component that had no id then.
             (self.tables_seen, self.components_seen) = (0, world.components.len());

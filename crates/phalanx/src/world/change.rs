@@ -43,7 +43,7 @@ impl World {
         // SAFETY: edges are boxed, and made only while resolving.
         let (target, left, places) = unsafe { ((*edge).target, &(*edge).left, (*edge).places.as_ptr()) };
         // A row beyond the last, in either case: for the move, or for the new values until they trade places.
-        self.tables[target as usize].try_reserve(1)?;
+        self.room_in(target, 1)?;
         if target == from.table {
             let table = &mut self.tables[target as usize];
             let tail = table.len;
@@ -62,11 +62,13 @@ impl World {
             }
             return Ok(());
         }
-        // SAFETY: the entity is there, and there is room in the target. The bundle's lanes of the new row are written
-        // before anything else happens; the old values are at the source's tail, nobody's, and end.
+        // SAFETY: the entity is there, and there is room in the target. The bundle's lanes of the new row are written while
+        // it is beyond the last: taking a soa value apart is code of its type, which may panic, and then nothing happened.
+        // The old values are at the source's tail after the move, nobody's, and end.
         unsafe {
-            let row = self.cross(entity, from, edge);
-            bundle.write(self.tables[target as usize].lanes(), places, row as usize);
+            let table = &self.tables[target as usize];
+            bundle.write(table.lanes(), places, table.len as usize);
+            self.cross(entity, from, edge);
             let source = &self.tables[from.table as usize];
             source.drop_row(source.len, left);
         }
@@ -107,7 +109,7 @@ impl World {
         if target == from.table {
             return Ok(false);
         }
-        self.tables[target as usize].try_reserve(1)?;
+        self.room_in(target, 1)?;
         // SAFETY: the entity is there, and there is room in the target, which has no lanes but those that went along; the
         // old values are at the source's tail, nobody's, and end.
         unsafe {
@@ -152,7 +154,7 @@ impl World {
         // SAFETY: edges are boxed, and made only while resolving.
         let (target, places) = unsafe { ((*edge).target, (*edge).places.as_ptr()) };
         if target != from.table {
-            self.tables[target as usize].try_reserve(1)?;
+            self.room_in(target, 1)?;
             // SAFETY: the entity is there, and there is room in the target.
             unsafe { self.cross(entity, from, edge) };
         }
@@ -215,7 +217,8 @@ impl World {
 
     /// Ends entities, in order. How many of them were alive; one that comes twice counts once.
     pub fn despawn_batch(&mut self, entities: impl IntoIterator<Item = Entity>) -> usize {
-        entities.into_iter().filter(|entity| self.despawn(*entity).is_ok()).count()
+        // Not `filter` and `count`, which trust the iterator's hint.
+        entities.into_iter().fold(0, |ended, entity| ended + usize::from(self.despawn(entity).is_ok()))
     }
 
     /// Ends all entities. Tables and what is known of components stay.

@@ -84,14 +84,30 @@ impl World {
     pub(crate) fn reserve_rows(&mut self, plan: usize, count: u32) -> Result<(), AllocError> {
         self.flush()?;
         self.reserve_entities(count)?;
-        self.tables[self.plans.get(plan).table as usize].try_reserve(count)
+        self.room_in(self.plans.get(plan).table, count)
+    }
+
+    /// Makes room for so many more rows in a table. Where lanes may have moved, the epoch tells: whoever holds pointers
+    /// into them looks again, whatever becomes of the operation.
+    #[inline(always)]
+    pub(crate) fn room_in(&mut self, table: u32, count: u32) -> Result<(), AllocError> {
+        let table = &mut self.tables[table as usize];
+        if !table.has_room(count) {
+            self.epoch += 1;
+        }
+        table.try_reserve(count)
     }
 
     /// Makes room for so many more entities, and for their locations.
     pub(crate) fn reserve_entities(&mut self, count: u32) -> Result<(), AllocError> {
         self.entities.try_reserve(count as usize)?;
         let slots = u32::try_from(self.entities.capacity()).map_err(|_| AllocError::CapacityOverflow)?;
-        self.locations.try_grow(slots)
+        let grown = self.locations.try_grow(slots);
+        if grown.is_err() {
+            // A pool with room counts as ready, and nobody would ask for the locations again.
+            self.entities.shrink_to_fit();
+        }
+        grown
     }
 
     /// Gives reserved entities a row in the table of those without components.
@@ -105,7 +121,7 @@ impl World {
     fn flush_reserved(&mut self) -> Result<(), AllocError> {
         let count = u32::try_from(self.entities.reserved_count()).map_err(|_| AllocError::CapacityOverflow)?;
         self.reserve_entities(0)?;
-        self.tables[0].try_reserve(count)?;
+        self.room_in(0, count)?;
         let (table, locations) = (&mut self.tables[0], &self.locations);
         for entity in self.entities.try_flush()? {
             // SAFETY: there is room for so many rows and locations.
@@ -131,15 +147,17 @@ impl World {
     unsafe fn commit_spawn<B: Bundle>(&mut self, plan: usize, bundle: B) -> Entity {
         let plan = self.plans.get(plan);
         let table = &mut self.tables[plan.table as usize];
-        let entity = self.entities.alloc();
         // SAFETY: there is room for the row and for the location; the plan's places are those of the bundle's components
-        // in its table.
-        unsafe {
+        // in its table. Taking a soa value apart is code of its type, which may panic: the entity is made when the row is
+        // whole, and until then the row is beyond the last.
+        let entity = unsafe {
             let row = table.len;
             bundle.write(table.lanes(), plan.places.as_ptr(), row as usize);
+            let entity = self.entities.alloc();
             table.push(entity);
             self.locations.at(entity.index()).write(Location { table: plan.table, row });
-        }
+            entity
+        };
         self.restructured();
         entity
     }
@@ -181,7 +199,9 @@ impl World {
         let bundles = bundles.into_iter();
         let mut entities = Vec::with_capacity(bundles.size_hint().0.min(1 << 16));
         let mut spawner = self.spawner::<B>();
-        spawner.reserve(bundles.size_hint().0.min(1 << 16));
+        // A wish: the hint may be a lie, and rows that come find room or an error of their own.
+        let wish = bundles.size_hint().0.min(1 << 16) as u32;
+        let _ = spawner.world.reserve_rows(spawner.plan, wish);
         bundles.for_each(|bundle| entities.push(spawner.spawn(bundle)));
         entities
     }
