@@ -6,6 +6,7 @@
 //! the beginning as in a fresh one; items must come in the model's order. A failure prints its seed and the smallest
 //! sequence that still fails; `PHALANX_SEED=n` runs that one alone, `PHALANX_CASES=n` so many.
 #![allow(unreachable_pub)] // The modules of a test binary are seen by nobody else.
+#![allow(clippy::type_complexity)] // Lists of functions are what the tests are made of.
 
 mod model {
     pub mod kinds;

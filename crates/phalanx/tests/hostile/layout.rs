@@ -96,7 +96,7 @@ fn h42_forbidden_bit_patterns_are_never_formed() {
     }
     #[derive(Component, Clone, Copy)]
     struct Strict(bool, NonZeroU64, char, &'static str);
-    let strict = |n: u64| Strict(n % 2 == 0, NonZeroU64::new(n + 1).unwrap(), 'x', "text");
+    let strict = |n: u64| Strict(n.is_multiple_of(2), NonZeroU64::new(n + 1).unwrap(), 'x', "text");
     let mut world = World::new();
     let mut rng = Rng::new(11);
     let mut made = Vec::new();
