@@ -62,7 +62,7 @@ fn run_removal(quick: bool) -> Vec<removal::Row> {
             pilot: 25_000,
             once: Duration::from_secs(1),
             longest: Duration::from_secs(60),
-            give_up: Instant::now() + Duration::from_secs(90),
+            give_up: Instant::now() + Duration::from_secs(84),
         }
     };
     let bar = progress((COUNTS.len() * Order::ALL.len()) as u64, "removing everything");
@@ -96,7 +96,7 @@ fn run_memory() -> Vec<footprint::Row> {
 
 fn run_world(quick: bool) -> simulation::Simulation {
     let most = if quick { 24 } else { 240 };
-    let effort = Effort { least: 6, most, share: Duration::from_millis(if quick { 1000 } else { 8000 }) };
+    let effort = Effort { least: 6, most, share: Duration::from_millis(if quick { 1000 } else { 5000 }) };
     let bar = progress(2 * most as u64, "a world at work");
     bar.set_message(format!("{} entities of six kinds", crate::figures::thousands(simulation::ENTITIES as u64)));
     let simulation = simulation::measure(simulation::ENTITIES, effort, || bar.inc(1));
