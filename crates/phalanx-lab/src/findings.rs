@@ -258,21 +258,27 @@ fn runs(winners: impl Iterator<Item = (f64, Layout)>) -> String {
 /// What the frames of a world show.
 pub(crate) fn simulation(simulation: &Simulation) -> Vec<String> {
     let mut out = Vec::new();
-    let frame = |layout| simulation.row(layout, FRAME).map(|row| row.time.median);
+    let frame = |layout| simulation.row(layout, FRAME).map(|row| row.time.min);
     if let (Some(structs), Some(lanes)) = (frame(World::Table), frame(World::Soa)) {
         out.push(format!(
-            "A frame of {} entities takes {} with structs in tables and {} with lanes: {} and {} frames a second.",
+            "A frame of {} entities takes {} with structs in tables and {} with lanes.",
             thousands(simulation.entities as u64),
             span(structs),
-            span(lanes),
-            significant(1e9 / structs),
-            significant(1e9 / lanes)
+            span(lanes)
+        ));
+    }
+    let median = |layout| simulation.row(layout, FRAME).map(|row| row.time.median);
+    if let (Some(structs), Some(lanes)) = (median(World::Table), median(World::Soa)) {
+        out.push(format!(
+            "On this machine, with whatever else it does, half of the frames take up to {} with structs and {} with lanes.",
+            span(structs),
+            span(lanes)
         ));
     }
     for (system, what) in [("motion", "Moving all that moves"), ("extent", "Reading one field of all positions")] {
         let rows = World::ALL.map(|layout| simulation.row(layout, system));
         if let [Some(structs), Some(lanes)] = rows {
-            let ratio = structs.time.median / lanes.time.median;
+            let ratio = structs.time.min / lanes.time.min;
             let entities = thousands(structs.entities as u64);
             out.push(format!("{what} ({entities} entities), lanes are {}.", compared(ratio, "structs")));
         }
@@ -282,8 +288,8 @@ pub(crate) fn simulation(simulation: &Simulation) -> Vec<String> {
     {
         out.push(format!(
             "Ending an entity and making another takes {}, giving or taking a component {}.",
-            span(bullets.time.median / bullets.entities.max(1) as f64),
-            span(stunned.time.median / stunned.entities.max(1) as f64)
+            span(bullets.time.min / bullets.entities.max(1) as f64),
+            span(stunned.time.min / stunned.entities.max(1) as f64)
         ));
     }
     for memory in &simulation.memory {

@@ -80,7 +80,7 @@ fn headlines(report: &Report) -> String {
         );
         headline(times(spread(row)), words);
     }
-    let frame = |layout| report.world.row(layout, FRAME).map(|row| row.time.median);
+    let frame = |layout| report.world.row(layout, FRAME).map(|row| row.time.min);
     if let (Some(structs), Some(lanes)) = (frame(simulation::Layout::Table), frame(simulation::Layout::Soa)) {
         let words =
             format!("a frame of a world with {} entities of six kinds", thousands(report.world.entities as u64));
@@ -200,13 +200,13 @@ fn world(report: &Report) -> String {
     let world = &report.world;
     let header = ["system", "touches", "entities", "table", "soa", "soa vs table", "table M/s", "soa M/s", "frames"];
     let rows = side_by_side(world).map(|[structs, lanes]| {
-        let ratio = structs.time.median / lanes.time.median;
+        let ratio = structs.time.min / lanes.time.min;
         vec![
             Cell::word(structs.system),
             Cell::word(structs.about),
             Cell::figure(thousands(structs.entities as u64)),
-            Cell::figure(span(structs.time.median)),
-            Cell::figure(span(lanes.time.median)),
+            Cell::figure(span(structs.time.min)),
+            Cell::figure(span(lanes.time.min)),
             Cell { text: times(ratio), class: if ratio >= 1.0 { "best" } else { "" } },
             Cell::figure(significant(structs.throughput())),
             Cell::figure(significant(lanes.throughput())),
@@ -218,7 +218,7 @@ fn world(report: &Report) -> String {
     section(
         "A world at work",
         &format!(
-            "{} entities: {}. The median of many frames.",
+            "{} entities: {}. The quickest of many interleaved frames.",
             thousands(world.entities as u64),
             escape(&kinds.join(", "))
         ),

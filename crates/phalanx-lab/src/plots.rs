@@ -176,7 +176,7 @@ pub(crate) fn world(simulation: &Simulation) -> String {
     let (left, right) = (180.0, WIDTH - 40.0);
     let bottom = TOP + ROW * rows.len() as f64;
     let mut svg = Svg::new(WIDTH, bottom + 30.0, "Time of each system in a frame, by layout");
-    let range = decades(rows.iter().flatten().map(|row| row.time.median));
+    let range = decades(rows.iter().flatten().map(|row| row.time.min));
     let across = LogScale::new(range, (left, right));
     for tick in powers(range) {
         svg.line("grid", (across.at(tick), TOP), (across.at(tick), bottom));
@@ -185,11 +185,11 @@ pub(crate) fn world(simulation: &Simulation) -> String {
     }
     for (index, [structs, lanes]) in rows.iter().enumerate() {
         let y = TOP + ROW * (index as f64 + 0.5);
-        let at = |row: &crate::simulation::Row| (across.at(row.time.median), y);
+        let at = |row: &crate::simulation::Row| (across.at(row.time.min), y);
         svg.text("row", (0.0, y + 4.0), Anchor::Start, structs.system);
         svg.line("stem c2", at(structs), at(lanes));
         let title = |row: &crate::simulation::Row| {
-            format!("{}: {}, {} entities", row.layout.name(), span(row.time.median), thousands(row.entities as u64))
+            format!("{}: {}, {} entities", row.layout.name(), span(row.time.min), thousands(row.entities as u64))
         };
         svg.diamond("mark c2", at(lanes), 5.5, &title(lanes));
         svg.dot("dot c0", at(structs), 6.0, &title(structs));
