@@ -22,13 +22,13 @@ static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new()
 
 #[test]
 fn a_world_does_what_the_model_does() {
-    explore(60, 120, 0);
+    explore(40, 120, 0);
 }
 
 /// Long enough for tables to grow several times.
 #[test]
 fn a_large_world_does_what_the_model_does() {
-    explore(4, 500, 1 << 32);
+    explore(3, 450, 1 << 32);
 }
 
 /// Short sequences in fresh worlds: first uses of everything.
