@@ -3,7 +3,7 @@
 use crate::removal::{COUNTS, Limits, Order};
 use crate::report::{Machine, Report, Section};
 use crate::timing::Effort;
-use crate::{findings, footprint, removal, speed};
+use crate::{findings, footprint, removal, simulation, speed};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use phalanx_store::memory::Model;
 use std::time::{Duration, Instant};
@@ -14,6 +14,7 @@ pub(crate) fn run(quick: bool) -> Report {
     let speed_rows = run_speed(quick);
     let removal_rows = run_removal(quick);
     let memory_rows = run_memory();
+    let world = run_world(quick);
     Report {
         version: env!("CARGO_PKG_VERSION"),
         machine: Machine::this(),
@@ -23,6 +24,7 @@ pub(crate) fn run(quick: bool) -> Report {
         speed: Section { findings: findings::speed(&speed_rows), rows: speed_rows },
         removal: Section { findings: findings::removal(&removal_rows), rows: removal_rows },
         memory: Section { findings: findings::memory(&memory_rows), rows: memory_rows },
+        world,
     }
 }
 
@@ -60,7 +62,7 @@ fn run_removal(quick: bool) -> Vec<removal::Row> {
             pilot: 25_000,
             once: Duration::from_secs(1),
             longest: Duration::from_secs(60),
-            give_up: Instant::now() + Duration::from_secs(98),
+            give_up: Instant::now() + Duration::from_secs(84),
         }
     };
     let bar = progress((COUNTS.len() * Order::ALL.len()) as u64, "removing everything");
@@ -90,6 +92,16 @@ fn run_memory() -> Vec<footprint::Row> {
     }
     bar.finish_and_clear();
     rows
+}
+
+fn run_world(quick: bool) -> simulation::Simulation {
+    let most = if quick { 24 } else { 240 };
+    let effort = Effort { least: 6, most, share: Duration::from_millis(if quick { 1000 } else { 5000 }) };
+    let bar = progress(2 * most as u64, "a world at work");
+    bar.set_message(format!("{} entities of six kinds", crate::figures::thousands(simulation::ENTITIES as u64)));
+    let simulation = simulation::measure(simulation::ENTITIES, effort, || bar.inc(1));
+    bar.finish_and_clear();
+    simulation
 }
 
 /// A bar on standard error; hidden when that is not a terminal.

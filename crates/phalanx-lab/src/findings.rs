@@ -1,7 +1,8 @@
 //! What the tables show, in sentences made from their figures.
 
-use crate::figures::{listed, percent, significant, span, thousands};
+use crate::figures::{bytes, listed, percent, significant, span, thousands};
 use crate::removal::{COUNTS, Order, Outcome, Way};
+use crate::simulation::{FRAME, Layout as World, Simulation};
 use crate::{footprint, removal, speed};
 use phalanx_store::memory::Layout;
 
@@ -252,6 +253,56 @@ fn runs(winners: impl Iterator<Item = (f64, Layout)>) -> String {
             format!("{}, then {}", most.join(", "), last.container())
         }
     }
+}
+
+/// What the frames of a world show.
+pub(crate) fn simulation(simulation: &Simulation) -> Vec<String> {
+    let mut out = Vec::new();
+    let frame = |layout| simulation.row(layout, FRAME).map(|row| row.time.min);
+    if let (Some(structs), Some(lanes)) = (frame(World::Table), frame(World::Soa)) {
+        out.push(format!(
+            "A frame of {} entities takes {} with structs in tables and {} with lanes.",
+            thousands(simulation.entities as u64),
+            span(structs),
+            span(lanes)
+        ));
+    }
+    let median = |layout| simulation.row(layout, FRAME).map(|row| row.time.median);
+    if let (Some(structs), Some(lanes)) = (median(World::Table), median(World::Soa)) {
+        out.push(format!(
+            "On this machine, with whatever else it does, half of the frames take up to {} with structs and {} with lanes.",
+            span(structs),
+            span(lanes)
+        ));
+    }
+    for (system, what) in [("motion", "Moving all that moves"), ("extent", "Reading one field of all positions")] {
+        let rows = World::ALL.map(|layout| simulation.row(layout, system));
+        if let [Some(structs), Some(lanes)] = rows {
+            let ratio = structs.time.min / lanes.time.min;
+            let entities = thousands(structs.entities as u64);
+            out.push(format!("{what} ({entities} entities), lanes are {}.", compared(ratio, "structs")));
+        }
+    }
+    if let (Some(bullets), Some(stunned)) =
+        (simulation.row(World::Table, "bullets"), simulation.row(World::Table, "stunning"))
+    {
+        out.push(format!(
+            "Ending an entity and making another takes {}, giving or taking a component {}.",
+            span(bullets.time.min / bullets.entities.max(1) as f64),
+            span(stunned.time.min / stunned.entities.max(1) as f64)
+        ));
+    }
+    for memory in &simulation.memory {
+        let beyond = (memory.held - memory.components.min(memory.held)) as f64 / simulation.entities.max(1) as f64;
+        out.push(format!(
+            "The world in layout {} holds {}, of which {} are components: {} bytes an entity beyond them, room to grow included.",
+            memory.layout.name(),
+            bytes(memory.held as u64),
+            bytes(memory.components as u64),
+            significant(beyond)
+        ));
+    }
+    out
 }
 
 #[cfg(test)]

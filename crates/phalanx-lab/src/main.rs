@@ -19,6 +19,7 @@ mod plots;
 mod random;
 mod removal;
 mod report;
+mod simulation;
 mod source;
 mod speed;
 mod stats;

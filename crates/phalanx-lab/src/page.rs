@@ -4,8 +4,9 @@ use crate::figures::{bytes, micros, percent, significant, span, thousands, times
 use crate::plots;
 use crate::removal::{Order, Outcome, Way};
 use crate::report::Report;
+use crate::simulation::{self, FRAME};
 use crate::svg::escape;
-use crate::text::to_swap;
+use crate::text::{side_by_side, to_swap};
 use phalanx_store::memory::Layout;
 
 const STYLE: &str = include_str!("page.css");
@@ -27,6 +28,7 @@ pub(crate) fn page(report: &Report) -> String {
     out.push_str(&speed(report));
     out.push_str(&removal(report));
     out.push_str(&memory(report));
+    out.push_str(&world(report));
     out.push_str(&format!(
         "<footer>Phalanx {}; measured in {}. The source's figures come from other languages on other machines: \
          compare directions and magnitudes.</footer>\n</main>\n</body>\n</html>\n",
@@ -77,6 +79,12 @@ fn headlines(report: &Report) -> String {
             thousands(row.entities)
         );
         headline(times(spread(row)), words);
+    }
+    let frame = |layout| report.world.row(layout, FRAME).map(|row| row.time.min);
+    if let (Some(structs), Some(lanes)) = (frame(simulation::Layout::Table), frame(simulation::Layout::Soa)) {
+        let words =
+            format!("a frame of a world with {} entities of six kinds", thousands(report.world.entities as u64));
+        headline(span(structs.min(lanes)), words);
     }
     out.push_str("</div>\n");
     out
@@ -185,6 +193,40 @@ fn memory(report: &Report) -> String {
         "Lines with dots: containers. Dashed with rings, where it differs: the model. Both axes logarithmic.",
         &report.memory.findings,
         &table(&header, 0, rows),
+    )
+}
+
+fn world(report: &Report) -> String {
+    let world = &report.world;
+    let header = ["system", "touches", "entities", "table", "soa", "soa vs table", "table M/s", "soa M/s", "frames"];
+    let rows = side_by_side(world).map(|[structs, lanes]| {
+        let ratio = structs.time.min / lanes.time.min;
+        vec![
+            Cell::word(structs.system),
+            Cell::word(structs.about),
+            Cell::figure(thousands(structs.entities as u64)),
+            Cell::figure(span(structs.time.min)),
+            Cell::figure(span(lanes.time.min)),
+            Cell { text: times(ratio), class: if ratio >= 1.0 { "best" } else { "" } },
+            Cell::figure(significant(structs.throughput())),
+            Cell::figure(significant(lanes.throughput())),
+            Cell::figure(structs.time.runs.to_string()),
+        ]
+    });
+    let kinds: Vec<String> =
+        world.kinds.iter().map(|k| format!("{} {}s", thousands(k.entities as u64), k.name)).collect();
+    section(
+        "A world at work",
+        &format!(
+            "{} entities: {}. The quickest of many interleaved frames.",
+            thousands(world.entities as u64),
+            escape(&kinds.join(", "))
+        ),
+        &plots::world(world),
+        "The time of each system in a frame, with position, velocity and acceleration as <i class=\"c0\">● structs in a \
+         table</i> or as <i class=\"c2\">◆ lanes of a field each</i>. Logarithmic.",
+        &world.findings,
+        &table(&header, 2, rows),
     )
 }
 

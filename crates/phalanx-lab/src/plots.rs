@@ -1,9 +1,11 @@
-//! The three pictures of the report.
+//! The four pictures of the report.
 
 use crate::chart::{Axis, Frame, Series, panel};
 use crate::figures::{bytes, percent, span, thousands, times};
 use crate::removal::{COUNTS, Order, Way};
+use crate::simulation::Simulation;
 use crate::svg::{Anchor, LogScale, Svg, decades};
+use crate::text::side_by_side;
 use crate::{footprint, removal, speed};
 use phalanx_store::memory::Layout;
 
@@ -162,6 +164,35 @@ pub(crate) fn memory(rows: &[footprint::Row]) -> String {
             Anchor::Middle,
             "share of entities that have a value",
         );
+    }
+    svg.finish()
+}
+
+/// The time of each system in a frame: a dot for structs in a table, a diamond for lanes.
+pub(crate) fn world(simulation: &Simulation) -> String {
+    const ROW: f64 = 38.0;
+    const TOP: f64 = 14.0;
+    let rows: Vec<_> = side_by_side(simulation).collect();
+    let (left, right) = (180.0, WIDTH - 40.0);
+    let bottom = TOP + ROW * rows.len() as f64;
+    let mut svg = Svg::new(WIDTH, bottom + 30.0, "Time of each system in a frame, by layout");
+    let range = decades(rows.iter().flatten().map(|row| row.time.min));
+    let across = LogScale::new(range, (left, right));
+    for tick in powers(range) {
+        svg.line("grid", (across.at(tick), TOP), (across.at(tick), bottom));
+        let words = span(tick).replace(".00", "").replace(".0 ", " ");
+        svg.text("tick", (across.at(tick), bottom + 20.0), Anchor::Middle, &words);
+    }
+    for (index, [structs, lanes]) in rows.iter().enumerate() {
+        let y = TOP + ROW * (index as f64 + 0.5);
+        let at = |row: &crate::simulation::Row| (across.at(row.time.min), y);
+        svg.text("row", (0.0, y + 4.0), Anchor::Start, structs.system);
+        svg.line("stem c2", at(structs), at(lanes));
+        let title = |row: &crate::simulation::Row| {
+            format!("{}: {}, {} entities", row.layout.name(), span(row.time.min), thousands(row.entities as u64))
+        };
+        svg.diamond("mark c2", at(lanes), 5.5, &title(lanes));
+        svg.dot("dot c0", at(structs), 6.0, &title(structs));
     }
     svg.finish()
 }

@@ -1,6 +1,6 @@
 //! Everything that a demo found out: what the terminal, the JSON and the page are made from.
 
-use crate::{footprint, removal, speed};
+use crate::{footprint, removal, simulation, speed};
 use serde::Serialize;
 
 /// The results of one demo.
@@ -15,6 +15,7 @@ pub(crate) struct Report {
     pub(crate) speed: Section<speed::Row>,
     pub(crate) removal: Section<removal::Row>,
     pub(crate) memory: Section<footprint::Row>,
+    pub(crate) world: simulation::Simulation,
 }
 
 impl Report {

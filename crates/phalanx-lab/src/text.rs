@@ -4,6 +4,7 @@ use crate::figures::{bytes, micros, percent, significant, span, thousands, times
 use crate::findings::deviation;
 use crate::removal::Outcome;
 use crate::report::Report;
+use crate::simulation::{self, Simulation};
 use crate::{footprint, removal, speed};
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use phalanx_store::memory::Layout;
@@ -40,6 +41,8 @@ pub(crate) fn report(report: &Report) -> String {
     section(&mut out, "A packed store against a map", speed_table(&report.speed.rows), &report.speed.findings);
     section(&mut out, "Removing everything, three ways", removal_table(&report.removal.rows), &report.removal.findings);
     section(&mut out, "Memory by layout", memory_table(&report.memory.rows), &report.memory.findings);
+    let title = format!("A world at work: {} entities of six kinds", thousands(report.world.entities as u64));
+    section(&mut out, &title, world_table(&report.world), &report.world.findings);
     out
 }
 
@@ -115,6 +118,31 @@ fn memory_table(rows: &[footprint::Row]) -> Table {
         table.add_row(cells);
     }
     table
+}
+
+fn world_table(simulation: &Simulation) -> Table {
+    let header = ["system", "touches", "entities", "table", "soa", "soa vs table", "table M/s", "soa M/s", "frames"];
+    let mut table = table(&header, 2);
+    for [structs, lanes] in side_by_side(simulation) {
+        table.add_row([
+            structs.system.to_string(),
+            structs.about.to_string(),
+            thousands(structs.entities as u64),
+            span(structs.time.min),
+            span(lanes.time.min),
+            times(structs.time.min / lanes.time.min),
+            significant(structs.throughput()),
+            significant(lanes.throughput()),
+            structs.time.runs.to_string(),
+        ]);
+    }
+    table
+}
+
+/// The rows of a system in both layouts.
+pub(crate) fn side_by_side(simulation: &Simulation) -> impl Iterator<Item = [&simulation::Row; 2]> {
+    let structs = simulation.rows.iter().filter(|row| row.layout == simulation::Layout::Table);
+    structs.filter_map(|row| Some([row, simulation.row(simulation::Layout::Soa, row.system)?]))
 }
 
 /// How long the whole took, in words.

@@ -112,18 +112,21 @@ fn the_demo_reports_everywhere() {
     assert_eq!(json["speed"]["rows"].as_array().map(Vec::len), Some(5));
     assert_eq!(json["removal"]["rows"].as_array().map(Vec::len), Some(27));
     assert_eq!(json["memory"]["rows"].as_array().map(Vec::len), Some(18));
+    assert_eq!(json["world"]["rows"].as_array().map(Vec::len), Some(20));
+    assert_eq!(json["world"]["kinds"].as_array().map(Vec::len), Some(6));
+    assert_eq!(json["world"]["memory"].as_array().map(Vec::len), Some(2));
     assert!(stderr(&output).contains("report.html"));
 
     let page = std::fs::read_to_string(&path).expect("the report is there");
     assert_self_contained(&page);
     assert_well_formed(&page);
-    for section in ["speed", "removal", "memory"] {
+    for section in ["speed", "removal", "memory", "world"] {
         for finding in json[section]["findings"].as_array().expect("sentences") {
             let sentence = finding.as_str().expect("text");
             assert!(page.contains(sentence), "the page lacks: {sentence}");
         }
     }
-    assert_eq!(page.matches("<tr>").count(), 5 + 27 + 18 + 3);
+    assert_eq!(page.matches("<tr>").count(), 5 + 27 + 18 + 10 + 4);
 }
 
 /// Nothing in the page makes a browser load anything.
@@ -133,12 +136,12 @@ fn assert_self_contained(page: &str) {
     }
 }
 
-/// The page is XML but for its first line, and has three pictures.
+/// The page is XML but for its first line, and has four pictures.
 fn assert_well_formed(page: &str) {
     let body = page.strip_prefix("<!doctype html>\n").expect("a document type");
     let tree = roxmltree::Document::parse(body).expect("well-formed markup");
     let pictures: Vec<_> = tree.descendants().filter(|node| node.has_tag_name("svg")).collect();
-    assert_eq!(pictures.len(), 3);
+    assert_eq!(pictures.len(), 4);
     for picture in pictures {
         assert!(picture.attribute("aria-label").is_some());
         for node in picture.descendants() {

@@ -181,8 +181,12 @@ unsafe impl<C: 'static> Layout<C> for Table {
     }
 }
 
-// SAFETY: the lanes are the leaves of the row's shape, in its order; a `Copy` row needs no drop.
-unsafe impl<C: SoaRow + Copy + 'static> Layout<C> for Soa {
+// SAFETY: the lanes are the leaves of the row's shape, in its order; values that are `Copy` need no drop. It is the values
+// of the lanes that must be: whoever implements `SoaRow` by hand may take a `Copy` struct apart into anything.
+unsafe impl<C: SoaRow + Copy + 'static> Layout<C> for Soa
+where
+    <C::Shape as Shape>::Values: Copy + Send + Sync + 'static,
+{
     type Ref<'a> = C;
     type Mut<'a> = soa::Mut<'a, C>;
     type Slice<'a> = soa::Lanes<'a, C>;
@@ -213,7 +217,7 @@ unsafe impl<C: SoaRow + Copy + 'static> Layout<C> for Soa {
     where
         C: 'a,
     {
-        // SAFETY: the caller's promise; a `Copy` row can be read without being moved out.
+        // SAFETY: the caller's promise; `Copy` values can be read without being moved out.
         unsafe { C::join(C::Shape::read(ptr, row)) }
     }
 

@@ -132,7 +132,7 @@ impl Table {
         self.entities.bytes() + lanes.iter().map(Lane::bytes).sum::<usize>()
     }
 
-    /// Makes room for `additional` more rows.
+    /// Makes room for `additional` more rows. Lanes may move, even if it fails.
     #[inline]
     pub(crate) fn try_reserve(&mut self, additional: u32, epoch: &mut Epoch) -> Result<(), AllocError> {
         if additional <= self.cap - self.len { Ok(()) } else { self.try_grow(additional, epoch) }

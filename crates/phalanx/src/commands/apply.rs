@@ -19,6 +19,7 @@ use super::resolve::Step;
 use super::stash::{Ending, Stash};
 use super::{CommandError, Commands, Entry};
 use crate::error::ChangeError;
+use crate::table::{copy_row, row_ptr};
 use crate::world::{Location, World};
 use phalanx_store::{AllocError, Entity};
 
@@ -231,31 +232,38 @@ impl World {
             Step::Make(plan) => {
                 let plan = self.plans.get(plan);
                 let table = &mut self.tables[plan.table as usize];
-                let entity = self.entities.alloc();
                 // SAFETY: the row, the slot and its location are reserved; the places are those of the bundle in this
-                // table.
+                // table. Taking a bundle apart may be user code, so it is written before anything is committed.
                 unsafe {
+                    (entry.verb.write)(payload, table.lanes(), plan.places.as_ptr(), table.len as usize);
+                    let entity = self.entities.alloc();
                     let row = table.push(entity);
-                    (entry.verb.write)(payload, table.lanes(), plan.places.as_ptr(), row as usize);
                     self.locations.at(entity.index()).write(Location { table: plan.table, row });
                 }
                 self.restructured();
             }
             Step::Insert(edge) => {
                 let (entity, from) = self.whereabouts(known());
-                // SAFETY: the edge is one of the entity's table, and there is room in its target. The values that stay
-                // behind are at the tail of the source, or in the row itself; the stash takes them over before anything
-                // is written there.
+                // SAFETY: the edge is one of the entity's table, and there is room for a row in its target, beyond the last,
+                // where the new values are written before anything is committed. The values that stay behind are at the
+                // tail of the source then, or in the row itself, from where the stash takes them over before the new
+                // ones take their place.
                 unsafe {
                     let (target, left, places) = ((*edge).target, &(*edge).left, (*edge).places.as_ptr());
-                    let mut row = from.row;
-                    let mut old = from.row;
-                    if target != from.table {
-                        row = self.cross(entity, from, edge);
-                        old = self.tables[from.table as usize].len;
+                    let table = &self.tables[target as usize];
+                    let tail = table.len;
+                    (entry.verb.write)(payload, table.lanes(), places, tail as usize);
+                    if target == from.table {
+                        stash.take(self, table, from.row, left);
+                        for lane in left.iter().flat_map(|column| column.first..column.first + column.lanes) {
+                            let lane = &*table.lanes().add(lane as usize);
+                            copy_row(row_ptr(lane, tail), row_ptr(lane, from.row), lane.row_size());
+                        }
+                    } else {
+                        self.cross(entity, from, edge);
+                        let source = &self.tables[from.table as usize];
+                        stash.take(self, source, source.len, left);
                     }
-                    stash.take(self, &self.tables[from.table as usize], old, left);
-                    (entry.verb.write)(payload, self.tables[target as usize].lanes(), places, row as usize);
                 }
             }
             Step::Remove(edge) => {

@@ -158,6 +158,10 @@ impl Scratch {
             self.note(world, position, target, 1)?;
             self.note(world, position, table, -1)?;
             self.put(entity, Some(target));
+        } else {
+            // The new values lie beyond the last row until they take the place of the old ones.
+            self.note(world, position, table, 1)?;
+            self.note(world, position, table, -1)?;
         }
         Ok(if insert { Step::Insert(edge) } else { Step::Remove(edge) })
     }

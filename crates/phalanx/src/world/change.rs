@@ -62,11 +62,13 @@ impl World {
             }
             return Ok(());
         }
-        // SAFETY: the entity is there, and there is room in the target. The bundle's lanes of the new row are written
-        // before anything else happens; the old values are at the source's tail, nobody's, and end.
+        // SAFETY: the entity is there, and there is room in the target. The bundle's lanes of the new row are written while
+        // it is beyond the last: taking a soa value apart is code of its type, which may panic, and then nothing happened.
+        // The old values are at the source's tail after the move, nobody's, and end.
         unsafe {
-            let row = self.cross(entity, from, edge);
-            bundle.write(self.tables[target as usize].lanes(), places, row as usize);
+            let table = &self.tables[target as usize];
+            bundle.write(table.lanes(), places, table.len as usize);
+            self.cross(entity, from, edge);
             let source = &self.tables[from.table as usize];
             source.drop_row(source.len, left);
         }
@@ -219,7 +221,8 @@ impl World {
 
     /// Ends entities, in order. How many of them were alive; one that comes twice counts once.
     pub fn despawn_batch(&mut self, entities: impl IntoIterator<Item = Entity>) -> usize {
-        entities.into_iter().filter(|entity| self.despawn(*entity).is_ok()).count()
+        // Not `filter` and `count`, which trust the iterator's hint.
+        entities.into_iter().fold(0, |ended, entity| ended + usize::from(self.despawn(entity).is_ok()))
     }
 
     /// Ends all entities. Tables and what is known of components stay.

@@ -142,15 +142,17 @@ impl World {
     unsafe fn commit_spawn<B: Bundle>(&mut self, plan: usize, bundle: B) -> Entity {
         let plan = self.plans.get(plan);
         let table = &mut self.tables[plan.table as usize];
-        let entity = self.entities.alloc();
         // SAFETY: there is room for the row and for the location; the plan's places are those of the bundle's components
-        // in its table.
-        unsafe {
+        // in its table. Taking a soa value apart is code of its type, which may panic: the entity is made when the row is
+        // whole, and until then the row is beyond the last.
+        let entity = unsafe {
             let row = table.len;
             bundle.write(table.lanes(), plan.places.as_ptr(), row as usize);
+            let entity = self.entities.alloc();
             table.push(entity);
             self.locations.at(entity.index()).write(Location { table: plan.table, row });
-        }
+            entity
+        };
         self.restructured();
         entity
     }
@@ -192,7 +194,9 @@ impl World {
         let bundles = bundles.into_iter();
         let mut entities = Vec::with_capacity(bundles.size_hint().0.min(1 << 16));
         let mut spawner = self.spawner::<B>();
-        spawner.reserve(bundles.size_hint().0.min(1 << 16));
+        // A wish: the hint may be a lie, and rows that come find room or an error of their own.
+        let wish = bundles.size_hint().0.min(1 << 16) as u32;
+        let _ = spawner.world.reserve_rows(spawner.plan, wish);
         bundles.for_each(|bundle| entities.push(spawner.spawn(bundle)));
         entities
     }

@@ -52,13 +52,14 @@ impl World {
     }
 
     /// Carries out an edge for the entity at `from`: its row goes to the target, and what stays behind lies at the
-    /// source's tail. Returns the row in the target, whose other lanes the caller writes.
+    /// source's tail. The row is the first beyond the target's last, whose other lanes the caller has written.
     ///
     /// # Safety
     ///
-    /// The entity is at `from`, the edge is one of that table to another, and there is room in the target.
+    /// The entity is at `from`, the edge is one of that table to another, there is room in the target, and the lanes of its
+    /// first row beyond the last that do not come from the source are written.
     #[inline(always)]
-    pub(crate) unsafe fn cross(&mut self, entity: Entity, from: Location, edge: *const Edge) -> u32 {
+    pub(crate) unsafe fn cross(&mut self, entity: Entity, from: Location, edge: *const Edge) {
         // SAFETY: edges are boxed and made only while resolving; tables are not added or dropped here.
         let edge = unsafe { &*edge };
         let target = &mut self.tables[edge.target as usize];
@@ -78,7 +79,6 @@ impl World {
             self.locations.at(entity.index()).write(Location { table: edge.target, row });
         }
         self.restructured();
-        row
     }
 
     pub(crate) fn edge_of(&self, plan: usize, source: u32, insert: bool) -> *const Edge {

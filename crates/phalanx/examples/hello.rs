@@ -1,0 +1,63 @@
+//! A world, a few entities, a query: `cargo run --example hello`.
+
+use phalanx::{Component, Entity, With, Without, World};
+
+#[derive(Component, Debug)]
+struct Position {
+    x: f32,
+    y: f32,
+}
+
+#[derive(Component)]
+struct Velocity {
+    x: f32,
+    y: f32,
+}
+
+#[derive(Component)]
+struct Name(&'static str);
+
+/// A tag: no data, no memory.
+#[derive(Component)]
+struct Asleep;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut world = World::new();
+
+    // An entity is a handle; what it has is up to you.
+    let ann = world.spawn((Name("Ann"), Position { x: 0.0, y: 0.0 }, Velocity { x: 1.0, y: 0.5 }));
+    let bob = world.spawn((Name("Bob"), Position { x: 9.0, y: 2.0 }, Velocity { x: -1.0, y: 0.0 }));
+    world.spawn((Name("a rock"), Position { x: 4.0, y: 4.0 }));
+
+    // Components come and go at any time.
+    world.insert(bob, Asleep)?;
+
+    // A query visits whoever has what it asks for: here, whoever moves and is awake.
+    for _ in 0..3 {
+        for (position, velocity) in world.query_mut::<(&mut Position, &Velocity)>().filter::<Without<Asleep>>() {
+            position.x += velocity.x;
+            position.y += velocity.y;
+        }
+    }
+
+    for (name, position, moves) in world.query::<(&Name, &Position, Option<&Velocity>)>().iter() {
+        println!(
+            "{} is at ({}, {}){}",
+            name.0,
+            position.x,
+            position.y,
+            if moves.is_some() { "" } else { ", and stays" }
+        );
+    }
+
+    // One entity, by its handle.
+    assert_eq!(world.get::<Position>(ann)?.x, 3.0);
+
+    // Whoever sleeps goes. The handle is dead from then on, and says so.
+    let sleepers: Vec<Entity> = world.query::<Entity>().filter::<With<Asleep>>().iter().collect();
+    for entity in sleepers {
+        world.despawn(entity)?;
+    }
+    println!("{}", world.get::<Position>(bob).unwrap_err());
+    Ok(())
+}

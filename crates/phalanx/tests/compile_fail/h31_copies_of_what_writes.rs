@@ -1,0 +1,16 @@
+//! What writes cannot be copied.
+use phalanx::query::{Chunks, Iter, QueryMut};
+use phalanx::{Component, ViewMut};
+
+#[derive(Component)]
+struct Age(u32);
+
+fn cloned<T: Clone>() {}
+
+fn main() {
+    cloned::<Iter<'static, 'static, &'static mut Age>>();
+    cloned::<Chunks<'static, 'static, &'static mut Age>>();
+    cloned::<QueryMut<'static, &'static mut Age>>();
+    cloned::<ViewMut<'static, Age>>();
+    let _ = Age(1).0;
+}

@@ -1,0 +1,210 @@
+//! Iterators, filters and row types of the user's that panic or lie.
+
+use crate::kit::{A, Name, Position, Rude, Tag, Velocity, structure};
+use phalanx::query::{Filter, QueryState};
+use phalanx::{Component, Components, Entity, Signature, World};
+use phalanx_testkit::{Dial, Liar, Lie, PanicSweep, Site, Tally, catch, for_every_panic};
+use std::cell::Cell;
+
+#[test]
+fn h21_entities_made_before_an_iterator_panics_are_there() {
+    let points = PanicSweep::new(Site::Callback).run(
+        |tally| {
+            let mut world = World::new();
+            world.spawn(A::new(tally, 100));
+            world
+        },
+        |world, tally| {
+            let bundles = (0..6).map(|key| {
+                tally.callback();
+                (A::new(tally, key), Tag)
+            });
+            world.spawn_batch(bundles);
+        },
+        |world, tally, _| {
+            world.validate().unwrap();
+            let made = world.query::<(Entity, &A)>().filter::<phalanx::With<Tag>>().iter();
+            assert!(made.map(|(_, a)| a.0.key()).eq(0..tally.made() - 1), "the rows before the panic, and no other");
+            // Usable as before.
+            let e = world.spawn((A::new(tally, 7), Tag));
+            assert_eq!(world.get::<A>(e).unwrap().0.key(), 7);
+        },
+    );
+    assert_eq!(points, 6);
+}
+
+#[test]
+fn h21_entities_despawned_before_an_iterator_panics_are_gone() {
+    PanicSweep::new(Site::Callback).run(
+        |tally| {
+            let mut world = World::new();
+            let entities = world.spawn_batch((0..6).map(|key| A::new(tally, key)));
+            (world, entities)
+        },
+        |(world, entities), tally| {
+            let count = world.despawn_batch(entities.iter().map(|e| {
+                tally.callback();
+                *e
+            }));
+            assert_eq!(count, 6);
+        },
+        |(world, entities), tally, _| {
+            world.validate().unwrap();
+            assert_eq!(world.len() as u32, tally.live());
+            let gone = entities.len() - world.len();
+            assert!(entities.iter().enumerate().all(|(at, e)| world.contains(*e) == (at >= gone)));
+        },
+    );
+}
+
+#[test]
+fn h22_lying_size_hints_do_no_harm() {
+    for lie in Lie::ALL {
+        let tally = Tally::new();
+        let mut world = World::new();
+        let entities = world.spawn_batch(Liar::new((0..20).map(|key| (A::new(&tally, key), Position(1.0))), lie));
+        world.validate().unwrap();
+        assert_eq!((entities.len(), world.len()), (20, 20), "{lie:?}");
+        assert!(world.query::<&A>().iter().map(|a| a.0.key()).eq(0..20), "{lie:?}");
+        assert_eq!(world.despawn_batch(Liar::new(entities, lie)), 20);
+        drop(world);
+        tally.assert_no_leaks();
+    }
+}
+
+#[test]
+fn h22_a_boast_that_no_memory_can_hold_is_only_a_boast() {
+    let mut world = World::new();
+    #[derive(Component)]
+    struct Huge([u8; 1 << 14]);
+    let entities = world.spawn_batch(Liar::new([0_u8].into_iter().map(|n| Huge([n; 1 << 14])), Lie::Endless));
+    assert_eq!(world.get::<Huge>(entities[0]).unwrap().0[9], 0);
+    world.validate().unwrap();
+}
+
+#[test]
+fn h59_empty_batches_and_the_same_entity_twice() {
+    let tally = Tally::new();
+    let mut world = World::new();
+    assert!(world.spawn_batch(core::iter::empty::<(A, Tag)>()).is_empty());
+    assert_eq!(world.despawn_batch([]), 0);
+    world.validate().unwrap();
+    let [a, b] = [1, 2].map(|key| world.spawn(A::new(&tally, key)));
+    assert_eq!(world.despawn_batch([a, b, a, b, a]), 2);
+    assert_eq!((world.len(), tally.live()), (0, 0));
+    assert_eq!(world.spawn_batch([(), (), ()]).len(), 3);
+    world.validate().unwrap();
+}
+
+/// A filter that panics at its n-th table.
+struct Moody;
+
+thread_local! {
+    static MOOD: Cell<u32> = const { Cell::new(0) };
+}
+
+impl Filter for Moody {
+    type State = ();
+    fn state(_: &Components) {
+        tick();
+    }
+    fn passes((): &(), _: &Signature) -> bool {
+        tick();
+        true
+    }
+}
+
+fn tick() {
+    let left = MOOD.get();
+    MOOD.set(left.saturating_sub(1));
+    assert!(left != 1, "moody");
+}
+
+#[test]
+fn h26_a_filter_that_panics_leaves_no_table_twice_in_a_held_state() {
+    let mut points = 0;
+    for k in 1.. {
+        MOOD.set(0);
+        let (mut world, mut other) = (World::new(), World::new());
+        world.spawn(Position(0.0));
+        world.spawn((Position(0.0), Velocity(0.0)));
+        world.spawn((Position(0.0), Tag));
+        other.spawn(Velocity(0.0));
+        other.spawn((Velocity(0.0), Position(1.0)));
+        for start_elsewhere in [false, true] {
+            let mut state = QueryState::<&mut Position, Moody>::new();
+            if start_elsewhere {
+                assert_eq!(state.iter_mut(&mut other).count(), 1);
+            }
+            MOOD.set(k);
+            let outcome = catch(|| state.iter_mut(&mut world).count());
+            MOOD.set(0);
+            points += u32::from(outcome.is_err());
+            let two: Vec<&mut Position> = state.iter_mut(&mut other).collect();
+            assert_eq!(two.len(), 1);
+            other.spawn(Tag);
+            assert_eq!(state.iter_mut(&mut other).count(), 1);
+            // Each row once: twice would be two exclusive references to one value.
+            let rows: Vec<&mut Position> = state.iter_mut(&mut world).collect();
+            assert_eq!(rows.len(), 3);
+            // The state that the world keeps for itself.
+            MOOD.set(k);
+            let _ = catch(|| world.query_mut::<&mut Position>().filter::<Moody>().iter().count());
+            MOOD.set(0);
+            assert_eq!(world.query_mut::<&mut Position>().filter::<Moody>().iter().count(), 3);
+        }
+        if points > 0 && k > 12 {
+            break;
+        }
+    }
+    assert!(points >= 8, "{points}");
+}
+
+#[test]
+fn h26_a_row_type_that_panics_leaves_no_half_made_row() {
+    static DIAL: Dial = Dial::off();
+    type Act = fn(&mut World, &[Entity], &Tally);
+    let acts: [(&str, Act); 8] = [
+        ("spawn", |world, _, tally| drop(world.spawn((A::new(tally, 1), Rude(&DIAL, "new"), Name("n"))))),
+        ("spawn_batch", |world, _, _| drop(world.spawn_batch((0..3).map(|_| (Name("n"), Rude(&DIAL, "new")))))),
+        ("insert, moving", |world, e, tally| {
+            world.insert(e[0], (A::new(tally, 2), Rude(&DIAL, "new"), Name("n"))).unwrap();
+        }),
+        ("insert, in place", |world, e, tally| {
+            world.insert(e[1], (A::new(tally, 3), Rude(&DIAL, "other"))).unwrap();
+        }),
+        ("replace", |world, e, _| drop(world.replace(e[1], Rude(&DIAL, "other")).unwrap())),
+        ("take", |world, e, _| drop(world.take::<(A, Rude)>(e[1]).unwrap())),
+        ("get", |world, e, _| drop(world.get::<Rude>(e[1]).unwrap())),
+        ("query", |world, _, _| drop(world.query::<&Rude>().iter().count())),
+    ];
+    for (name, act) in acts {
+        let points = for_every_panic(|k| {
+            DIAL.set(0);
+            let tally = Tally::new();
+            let mut world = World::new();
+            let e = [
+                world.spawn((Position(1.0), A::new(&tally, 8))),
+                world.spawn((A::new(&tally, 9), Rude(&DIAL, "old"), Position(2.0))),
+            ];
+            let before = structure(&world);
+            DIAL.set(k);
+            let outcome = catch(|| act(&mut world, &e, &tally));
+            let fired = DIAL.stop();
+            assert_eq!(outcome.is_err(), fired, "{name}");
+            world.validate().unwrap();
+            if fired && !["take", "spawn_batch"].contains(&name) {
+                assert_eq!(structure(&world), before, "{name}: did not happen");
+            }
+            for (e, text) in world.query_mut::<(Entity, &mut Rude)>() {
+                assert!(["old", "new", "other"].contains(text), "{name}: {e}");
+            }
+            assert!(world.query::<&Name>().iter().all(|n| n.0 == "n"));
+            assert_eq!(world.query::<&A>().iter().filter(|a| a.0.key() < 100).count(), world.query::<&A>().len());
+            drop(world);
+            tally.assert_sound();
+            fired
+        });
+        assert!(points > 0, "{name} runs code of the row type");
+    }
+}
