@@ -4,7 +4,7 @@ use crate::lines::Lines;
 use crate::tree::Span;
 use core::fmt;
 
-/// Something in a source that is not of the language.
+/// Something in a source that is not of the language. Its words are fixed, so that reporting it needs no memory.
 ///
 /// ```
 /// use phalanx_syntax::Lines;
@@ -21,15 +21,27 @@ use core::fmt;
 /// ");
 /// # Ok::<(), phalanx_syntax::Full>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
     /// Where.
     pub span: Span,
-    /// What, in a sentence without a full stop.
-    pub message: std::borrow::Cow<'static, str>,
+    /// What is wrong, or what was expected if `found` says what was found instead.
+    pub message: &'static str,
+    /// What was found instead.
+    pub found: Option<&'static str>,
 }
 
 impl SyntaxError {
+    /// An error that says what is wrong.
+    pub const fn plain(span: Span, message: &'static str) -> SyntaxError {
+        SyntaxError { span, message, found: None }
+    }
+
+    /// An error that says what was expected and what was found.
+    pub const fn expected(span: Span, expected: &'static str, found: &'static str) -> SyntaxError {
+        SyntaxError { span, message: expected, found: Some(found) }
+    }
+
     /// The error with its line of the source, underlined.
     pub fn show<'a>(&'a self, file: &'a str, source: &'a [u8], lines: &'a Lines) -> Shown<'a> {
         Shown { error: self, file, source, lines }
@@ -38,7 +50,10 @@ impl SyntaxError {
 
 impl fmt::Display for SyntaxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        match self.found {
+            Some(found) => write!(f, "expected {}, found {found}", self.message),
+            None => f.write_str(self.message),
+        }
     }
 }
 
@@ -60,7 +75,7 @@ impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Shown { error, file, source, lines } = self;
         let place = lines.place(source, error.span.start);
-        writeln!(f, "{file}:{}:{}: {}", place.line, place.column, error.message)?;
+        writeln!(f, "{file}:{}:{}: {}", place.line, place.column, error)?;
 
         let line = lines.span_of(place.line);
         let at = error.span.start.clamp(line.start, line.end);

@@ -60,6 +60,13 @@ impl Pile {
         List::new(self.0.get(mark..).unwrap_or_default())
     }
 
+    /// What lies between two marks, and what lies above the second.
+    #[inline]
+    pub fn split(&self, mark: usize, second: usize) -> (List<'_>, List<'_>) {
+        let below = self.0.get(mark..second).unwrap_or_default();
+        (List::new(below), self.above(second))
+    }
+
     /// Everything.
     #[inline]
     pub fn list(&self) -> List<'_> {

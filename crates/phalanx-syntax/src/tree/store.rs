@@ -167,6 +167,28 @@ impl<K: Kind> Tree<K> {
         made
     }
 
+    /// Makes a node of a kind whose fields are kept as those of another are: for kinds that differ in meaning alone, such
+    /// as operators.
+    ///
+    /// # Errors
+    ///
+    /// As [`alloc`](Tree::alloc).
+    ///
+    /// # Panics
+    ///
+    /// If the two kinds do not have the same fields.
+    #[inline]
+    pub fn alloc_as<'a, P: Payload<'a, Kind = K>>(&mut self, kind: K, span: Span, payload: P) -> Result<NodeId, Full> {
+        assert!(alike(kind, P::KIND), "the kinds have different fields");
+        let mark = self.extra.words.len();
+        let data = payload.encode(&mut self.extra)?;
+        let made = self.push(Row { kind, span, data });
+        if made.is_err() {
+            self.extra.words.truncate(mark);
+        }
+        made
+    }
+
     /// Makes a node that has no content yet: its kind is [`Kind::RESERVED`] until [`set`](Tree::set) gives it another.
     ///
     /// # Errors
@@ -216,9 +238,7 @@ impl<K: Kind> Tree<K> {
     /// For what a parser learns late: that a name it read was a parameter.
     pub fn retag(&mut self, id: NodeId, kind: K) -> bool {
         let Some(old) = self.get_kind(id) else { return false };
-        let alike = old.layout().fields.len() == kind.layout().fields.len()
-            && old.layout().fields.iter().zip(kind.layout().fields).all(|(a, b)| a.shape == b.shape);
-        if alike && old != K::RESERVED && kind != K::RESERVED {
+        if alike(old, kind) && old != K::RESERVED && kind != K::RESERVED {
             self.nodes.lanes_mut().kind[id.index()] = kind;
             return true;
         }
@@ -385,6 +405,13 @@ impl<K: Kind> Tree<K> {
         tree.extra.put_all(extra);
         Ok(tree)
     }
+}
+
+/// Whether nodes of two kinds have the same words.
+#[inline]
+fn alike<K: Kind>(a: K, b: K) -> bool {
+    let (a, b) = (a.layout().fields, b.layout().fields);
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.shape == b.shape)
 }
 
 /// Why columns do not make a tree.

@@ -1,0 +1,63 @@
+//! Real programs, if a directory of them is given in `PHALANX_ORI_CORPUS`: none of them is part of this repository.
+
+use phalanx_syntax::Lines;
+use phalanx_syntax::ori::{Ast, parse, print};
+use std::path::{Path, PathBuf};
+
+fn programs(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            programs(&path, found);
+        } else if path.extension().is_some_and(|ext| ext == "ori") {
+            found.push(path);
+        }
+    }
+}
+
+fn for_each_program(mut check: impl FnMut(&Path, &Ast<'_>)) {
+    let Some(dir) = std::env::var_os("PHALANX_ORI_CORPUS") else { return };
+    let mut found = Vec::new();
+    programs(Path::new(&dir), &mut found);
+    found.sort();
+    assert!(!found.is_empty(), "no programs in {}", dir.display());
+    for path in found {
+        let source = std::fs::read(&path).unwrap();
+        check(&path, &parse(&source).unwrap());
+    }
+}
+
+#[test]
+fn real_programs_parse() {
+    let (mut failed, mut all, mut bytes, mut tokens, mut nodes, mut extra) = (0, 0, 0, 0, 0, 0);
+    for_each_program(|path, ast| {
+        all += 1;
+        bytes += ast.source.len();
+        tokens += ast.tokens.len();
+        nodes += ast.tree.len();
+        extra += ast.tree.extra_len();
+        ast.tree.validate().unwrap_or_else(|fault| panic!("{}: {fault}", path.display()));
+        ast.tree.validate_spans().unwrap_or_else(|fault| panic!("{}: {fault}", path.display()));
+        if !ast.errors.is_empty() {
+            failed += 1;
+            let lines = Lines::new(ast.source);
+            for error in ast.errors.iter().take(3) {
+                print!("{}", error.show(&path.display().to_string(), ast.source, &lines));
+            }
+        }
+    });
+    println!("{all} programs, {failed} with errors; {bytes} bytes, {tokens} tokens, {nodes} nodes, {extra} extra words");
+    println!("tree bytes per source byte: {:.3}", (nodes * 17 + extra * 4) as f64 / bytes.max(1) as f64);
+}
+
+#[test]
+fn real_programs_print_and_parse_to_the_same_tree() {
+    for_each_program(|path, ast| {
+        let printed = print(ast);
+        let again = parse(printed.as_bytes()).unwrap();
+        if !ast.equals(&again) {
+            panic!("{}: the tree differs", path.display());
+        }
+        assert_eq!(print(&again), printed, "{}: not stable", path.display());
+    });
+}
