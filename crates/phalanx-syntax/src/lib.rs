@@ -31,8 +31,8 @@ pub use names::Names;
 pub use report::{Shown, SyntaxError};
 pub use tree::{
     BYTES_PER_NODE, Children, ColumnsError, Dump, Event, Fault, Field, FieldInfo, Fields, Form, Full, Kind, Layout,
-    Limits, List, Malformed, Mark, MergeError, Name, NodeId, Outline, Parents, Payload, Pile, Rebase, Shape, Span, Texts,
-    TokenId, Tree, Value, Visitor, Walk,
+    Limits, List, Malformed, Mark, MergeError, Name, NodeId, Outline, Parents, Payload, Pile, Rebase, Shape, Span,
+    Texts, TokenId, Tree, Value, Visitor, Walk,
 };
 #[doc(hidden)]
 pub use tree::{Decoder, Encoder, Extra};

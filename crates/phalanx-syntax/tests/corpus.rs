@@ -46,7 +46,9 @@ fn real_programs_parse() {
             }
         }
     });
-    println!("{all} programs, {failed} with errors; {bytes} bytes, {tokens} tokens, {nodes} nodes, {extra} extra words");
+    println!(
+        "{all} programs, {failed} with errors; {bytes} bytes, {tokens} tokens, {nodes} nodes, {extra} extra words"
+    );
     println!("tree bytes per source byte: {:.3}", (nodes * 17 + extra * 4) as f64 / bytes.max(1) as f64);
 }
 
@@ -59,5 +61,15 @@ fn real_programs_print_and_parse_to_the_same_tree() {
             panic!("{}: the tree differs", path.display());
         }
         assert_eq!(print(&again), printed, "{}: not stable", path.display());
+        let comments = |ast: &Ast<'_>| -> Vec<String> {
+            let text =
+                |span: &phalanx_syntax::Span| String::from_utf8_lossy(span.of(ast.source)).trim_end().to_string();
+            ast.tokens.comments().iter().map(text).collect()
+        };
+        assert_eq!(comments(ast), comments(&again), "{}: comments", path.display());
+        if let Some(dir) = std::env::var_os("PHALANX_ORI_PRINTED") {
+            let name = path.display().to_string().replace('/', "_");
+            std::fs::write(Path::new(&dir).join(name), printed).unwrap();
+        }
     });
 }

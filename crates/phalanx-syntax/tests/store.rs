@@ -236,8 +236,7 @@ fn every_kind_has_an_encoding_and_its_children_are_visited() {
             phalanx_syntax::Form::Range => [1, 2],
             phalanx_syntax::Form::Record => [1, 0],
         };
-        let tree =
-            Tree::<Kind>::from_columns(&bytes, &vec![Span::DUMMY; nodes], &vec![data; nodes], &extra).unwrap();
+        let tree = Tree::<Kind>::from_columns(&bytes, &vec![Span::DUMMY; nodes], &vec![data; nodes], &extra).unwrap();
         let expected: usize = layout
             .fields
             .iter()

@@ -256,7 +256,9 @@ impl Lexer<'_> {
     fn number(&mut self) -> Result<(), Full> {
         let start = self.at;
         // After a dot a number is the place in a tuple: `t.0.1` has two of them, and no fraction.
-        if self.tokens.kinds().last() == Some(&T::Dot) && self.tokens.columns.lanes().end.last() == Some(&(start as u32)) {
+        if self.tokens.kinds().last() == Some(&T::Dot)
+            && self.tokens.columns.lanes().end.last() == Some(&(start as u32))
+        {
             self.digits(10);
             return self.tokens.push(T::Int, start, self.at);
         }

@@ -8,9 +8,9 @@ pub(super) fn int(text: &[u8]) -> Option<u64> {
         _ => (10, text),
     };
     let digits = digits.iter().filter(|&&byte| byte != b'_');
-    digits.map_while(|&byte| char::from(byte).to_digit(base)).try_fold(0u64, |value, digit| {
-        value.checked_mul(u64::from(base))?.checked_add(u64::from(digit))
-    })
+    digits
+        .map_while(|&byte| char::from(byte).to_digit(base))
+        .try_fold(0u64, |value, digit| value.checked_mul(u64::from(base))?.checked_add(u64::from(digit)))
 }
 
 /// The value of a number with a fraction or an exponent. Longer ones than fit the buffer lose digits nobody can tell.

@@ -17,11 +17,11 @@ mod walk;
 
 pub use check::Fault;
 pub use compare::Texts;
+pub use dump::{Dump, Outline};
 pub use error::{Full, Malformed};
 pub use field::{Field, List, Shape};
 pub use id::{Name, NodeId, TokenId};
 pub use kind::{Decoder, Encoder, FieldInfo, Form, Kind, Layout, Payload};
-pub use dump::{Dump, Outline};
 pub use merge::{MergeError, Rebase};
 pub use pile::Pile;
 pub use span::Span;

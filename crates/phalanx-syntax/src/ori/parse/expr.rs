@@ -531,7 +531,9 @@ impl Parser<'_> {
     /// `name -> body`.
     fn lambda(&mut self) -> Made {
         let (start, mark) = (self.start(), self.pile.len());
-        let parameter = if self.kind == T::Underscore { self.leaf(node::PatWildcard {})? } else {
+        let parameter = if self.kind == T::Underscore {
+            self.leaf(node::PatWildcard {})?
+        } else {
             let name = self.name()?;
             self.make(start, node::PatIdent { name })?
         };

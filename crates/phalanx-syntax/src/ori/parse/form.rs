@@ -310,7 +310,8 @@ impl Parser<'_> {
             let from = self.start();
             let name = self.name()?;
             self.expect(T::Eq)?;
-            let value = if self.kind == T::Handler && self.peek(1) == T::LParen { self.handler()? } else { self.expr()? };
+            let value =
+                if self.kind == T::Handler && self.peek(1) == T::LParen { self.handler()? } else { self.expr()? };
             let made = self.make(from, node::Capability { name, value })?;
             self.pile.push(made)?;
             if !self.eat(T::Comma) {

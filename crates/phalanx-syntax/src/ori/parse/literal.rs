@@ -182,7 +182,9 @@ impl Parser<'_> {
             return self.missing("a name");
         }
         let mut made = self.ident()?;
-        while self.kind == T::Dot && self.peek(1).is_member() && !(self.peek(1) == T::Match && self.peek(2) == T::LParen)
+        while self.kind == T::Dot
+            && self.peek(1).is_member()
+            && !(self.peek(1) == T::Match && self.peek(2) == T::LParen)
         {
             self.bump();
             let name = self.member_name()?;

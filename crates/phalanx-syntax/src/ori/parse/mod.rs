@@ -6,9 +6,9 @@
 
 mod expr;
 mod form;
+mod function;
 mod item;
 mod literal;
-mod function;
 mod pattern;
 mod types;
 
