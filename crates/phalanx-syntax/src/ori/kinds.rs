@@ -57,8 +57,6 @@ kinds! {
         ConstName { name: Name },
         /// `#` in an index: the length.
         Length {},
-        /// `_` where an expression or a parameter stands.
-        Hole {},
 
         /// `a + b`.
         BinAdd { left: NodeId, right: NodeId },
@@ -331,8 +329,6 @@ kinds! {
         TypeConst { value: NodeId },
         /// `...Type` of a parameter.
         TypeVariadic { element: NodeId },
-        /// `_`: to be inferred.
-        TypeInfer {},
 
         /// `@name (parameters) -> Result = body`; without a body in a trait.
         Function<'t> { name: Name, parameters: List<'t>, result: Option<NodeId>, body: Option<NodeId> },

@@ -79,6 +79,9 @@ static CLASS: [u8; 256] = {
     class
 };
 
+/// How far a quote is looked for that closes a character of more than one.
+const NEAR: usize = 32;
+
 /// The offset of the first line end, or the end.
 #[inline]
 fn line_end(bytes: &[u8], from: usize) -> usize {
@@ -351,7 +354,13 @@ impl Lexer<'_> {
             self.at = end + 1;
             return self.tokens.push(T::Char, start, self.at);
         }
-        self.at = if self.byte(start + 1) == b'\'' { start + 2 } else { start + 1 };
+        // What looks like a short word between quotes is one mistake, not two.
+        let near = &self.source[start + 1..self.source.len().min(start + 1 + NEAR)];
+        let line = near.iter().position(|byte| matches!(byte, b'\'' | b'\n' | b' ' | b',' | b')'));
+        self.at = match line {
+            Some(at) if near[at] == b'\'' => start + 2 + at,
+            _ => start + 1,
+        };
         self.error(start, self.at, "a character is one between two quotes")?;
         self.tokens.push(T::Unknown, start, self.at)
     }

@@ -262,20 +262,22 @@ impl<'t> Decoder<'t> {
 ///     }
 /// }
 ///
-/// let mut tree = Tree::new();
-/// let one = tree.alloc(Span::new(0, 1), sum::Number { value: 1 })?;
-/// let two = tree.alloc(Span::new(5, 6), sum::Number { value: 2 })?;
-/// let minus = tree.alloc(Span::new(4, 6), sum::Minus { operand: two })?;
-/// let terms: Pile = [one, minus].into_iter().collect();
-/// let total = tree.alloc(Span::new(0, 6), sum::Sum { terms: terms.list() })?;
+/// fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     let mut tree = Tree::new();
+///     let one = tree.alloc(Span::new(0, 1), sum::Number { value: 1 })?;
+///     let two = tree.alloc(Span::new(5, 6), sum::Number { value: 2 })?;
+///     let minus = tree.alloc(Span::new(4, 6), sum::Minus { operand: two })?;
+///     let terms: Pile = [one, minus].into_iter().collect();
+///     let total = tree.alloc(Span::new(0, 6), sum::Sum { terms: terms.list() })?;
 ///
-/// match SumView::of(&tree, total)? {
-///     SumView::Sum(sum) => assert_eq!(sum.terms.len(), 2),
-///     other => panic!("{other:?}"),
+///     match SumView::of(&tree, total)? {
+///         SumView::Sum(sum) => assert_eq!(sum.terms.len(), 2),
+///         other => panic!("{other:?}"),
 /// }
-/// assert_eq!(tree.children(total).collect::<Vec<_>>(), [one, minus]);
-/// assert_eq!(tree.count_kind(SumKind::Number), 2);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+///     assert_eq!(tree.children(total).collect::<Vec<_>>(), [one, minus]);
+///     assert_eq!(tree.count_kind(SumKind::Number), 2);
+///     Ok(())
+/// }
 /// ```
 #[macro_export]
 macro_rules! kinds {

@@ -118,7 +118,8 @@ impl Parser<'_> {
         self.depth += 1;
         let start = self.start();
         let mut left = self.unary()?;
-        loop {
+        // A token that was no operand is no operator either: one mistake is one error.
+        while self.blamed <= self.at {
             let token = self.kind;
             let mut power = POWER[token as usize];
             if power < least || power == 0 {
@@ -142,6 +143,9 @@ impl Parser<'_> {
                 self.bump();
             }
             if power == RANGE {
+                if matches!(self.tree.kind(left), Kind::BinRange | Kind::BinRangeInc | Kind::RangeBy) {
+                    self.complain(self.span_from(start), "a range has two ends")?;
+                }
                 left = self.range(start, left, token)?;
                 continue;
             }
@@ -208,7 +212,9 @@ impl Parser<'_> {
                 }
                 T::LBracket => {
                     self.bump();
-                    let index = self.bracketed(T::RBracket)?;
+                    self.indices += 1;
+                    let index = self.bracketed(T::RBracket, Self::expr)?;
+                    self.indices -= 1;
                     self.make(start, node::Index { object: made, index })?
                 }
                 T::Question => {
@@ -246,10 +252,10 @@ impl Parser<'_> {
     }
 
     /// One expression and the bracket that closes it.
-    pub(super) fn bracketed(&mut self, close: TokenKind) -> Made {
+    pub(super) fn bracketed(&mut self, close: TokenKind, inside: fn(&mut Self) -> Made) -> Made {
         let outside = (self.no_struct, self.no_bar);
         (self.no_struct, self.no_bar) = (false, false);
-        let inner = self.body()?;
+        let inner = inside(self)?;
         (self.no_struct, self.no_bar) = outside;
         if self.kind != close {
             self.blame(close.describe())?;
@@ -280,7 +286,7 @@ impl Parser<'_> {
         let before = self.checkpoint();
         self.bump();
         let mark = self.list(T::Greater, Self::type_argument)?;
-        let sound = self.errors.len() == before.errors;
+        let sound = self.faults == before.faults;
         if !(sound && matches!(self.kind, T::Dot | T::LParen | T::LBrace)) {
             self.rollback(before);
             return Ok(None);
@@ -335,7 +341,7 @@ impl Parser<'_> {
         let before = self.checkpoint();
         self.bump();
         let mark = self.list(T::Greater, Self::type_argument)?;
-        if self.errors.len() != before.errors || self.kind != T::LParen {
+        if self.faults != before.faults || self.kind != T::LParen {
             self.rollback(before);
             return Ok(None);
         }
@@ -409,7 +415,7 @@ impl Parser<'_> {
             self.make(start, node::Ident { name })?
         } else if self.kind == T::LBracket {
             self.bump();
-            let key = self.bracketed(T::RBracket)?;
+            let key = self.bracketed(T::RBracket, Self::expr)?;
             self.make(start, node::ComputedKey { key })?
         } else {
             self.expr()?
@@ -460,7 +466,8 @@ impl Parser<'_> {
         if self.kind == T::Arrow {
             return self.lambda_after_paren(start, mark, typed);
         }
-        if typed {
+        let parameter = |id: &NodeId| matches!(self.tree.kind(*id), Kind::Param | Kind::PatWildcard);
+        if elements.iter().any(|id| parameter(&id)) {
             self.blame("`->`")?;
         }
         let span = self.span_from(start);
@@ -483,7 +490,10 @@ impl Parser<'_> {
             let annotation = self.full_type()?;
             return self.make(start, node::Param { name, annotation });
         }
-        self.body()
+        if self.kind == T::Underscore && self.peek(1) != T::Arrow {
+            return self.leaf(node::PatWildcard {});
+        }
+        self.expr()
     }
 
     fn lambda_after_paren(&mut self, start: u32, mark: usize, typed: bool) -> Made {
@@ -497,7 +507,7 @@ impl Parser<'_> {
         if typed || empty {
             let before = self.checkpoint();
             let result = self.full_type()?;
-            if self.errors.len() == before.errors && self.kind == T::Eq {
+            if self.faults == before.faults && self.kind == T::Eq {
                 self.bump();
                 let body = self.body()?;
                 let span = self.span_from(start);
@@ -516,12 +526,9 @@ impl Parser<'_> {
     /// What was read as an expression turns out to be a parameter.
     fn become_parameter(&mut self, id: NodeId) -> Result<(), Full> {
         match self.tree.kind(id) {
-            Kind::Param | Kind::Error => {}
+            Kind::Param | Kind::PatWildcard | Kind::Error => {}
             Kind::Ident => {
                 self.tree.retag(id, Kind::PatIdent);
-            }
-            Kind::Hole => {
-                self.tree.retag(id, Kind::PatWildcard);
             }
             _ => self.complain(self.tree.span(id), "a parameter of a lambda is a name")?,
         }
@@ -559,7 +566,6 @@ impl Parser<'_> {
             T::Void => self.leaf(node::Void {}),
             T::SelfValue => self.leaf(node::SelfValue {}),
             T::SelfType => self.leaf(node::SelfType {}),
-            T::Underscore => self.leaf(node::Hole {}),
             T::TemplateWhole | T::TemplateHead => self.template(),
             T::LParen => self.paren(),
             T::LBracket => self.list_literal(),
@@ -570,7 +576,7 @@ impl Parser<'_> {
                 let name = self.name()?;
                 self.make(start, node::ConstName { name })
             }
-            T::Hash if self.at > 0 && !self.starts_item() => self.leaf(node::Length {}),
+            T::Hash if self.indices > 0 => self.leaf(node::Length {}),
             _ => self.form(),
         }
     }

@@ -15,7 +15,7 @@ impl Parser<'_> {
                 let start = self.start();
                 self.bump();
                 self.expect(T::LParen)?;
-                let body = self.bracketed(T::RParen)?;
+                let body = self.bracketed(T::RParen, Self::body)?;
                 self.make(start, node::Unsafe { body })
             }
             T::With if self.peek(1) == T::LParen => self.named_form(Kind::With),
@@ -164,7 +164,7 @@ impl Parser<'_> {
         let label = self.label()?;
         let inner = if label.is_some() { self.start() } else { start };
         self.expect(T::LParen)?;
-        let body = self.bracketed(T::RParen)?;
+        let body = self.bracketed(T::RParen, Self::body)?;
         let made = self.make(inner, node::Loop { body })?;
         self.labeled(start, label, made)
     }
@@ -336,7 +336,7 @@ impl Parser<'_> {
         } else {
             self.blame("`state:`")?;
         }
-        let state = self.bracketed(T::RParen)?;
+        let state = self.bracketed(T::RParen, Self::expr)?;
         self.expect(T::LBrace)?;
         let mark = self.list(T::RBrace, Self::named_argument)?;
         let span = self.span_from(start);

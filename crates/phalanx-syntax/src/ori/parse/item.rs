@@ -224,8 +224,6 @@ impl Parser<'_> {
             return self.make(start, node::ImportConst { name });
         }
         let private = self.eat(T::ColonColon);
-        // `@name` stands for a function in some programs.
-        self.eat(T::At);
         let name = self.name()?;
         if self.kind == T::Without {
             self.bump();
@@ -328,7 +326,7 @@ impl Parser<'_> {
             let (from, fields) = (self.start(), self.pile.len());
             let name = self.name()?;
             if self.eat(T::LParen) {
-                self.list(T::RParen, Self::variant_field)?;
+                self.list(T::RParen, Self::field_def)?;
             }
             let span = self.span_from(from);
             let made = self.tree.alloc(span, node::VariantDef { name, fields: self.pile.above(fields) });
@@ -352,11 +350,6 @@ impl Parser<'_> {
         self.expect(T::Colon)?;
         let annotation = self.full_type()?;
         self.make(start, node::FieldDef { name, annotation })
-    }
-
-    /// `name: Type`, or a type alone.
-    fn variant_field(&mut self) -> Made {
-        if self.kind.is_name() && self.peek(1) == T::Colon { self.field_def() } else { self.full_type() }
     }
 
     // Traits and implementations.

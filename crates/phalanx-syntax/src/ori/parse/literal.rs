@@ -112,7 +112,7 @@ impl Parser<'_> {
         self.template_text()?;
         while !whole {
             let from = self.start();
-            let value = self.body()?;
+            let value = self.expr()?;
             let part = if self.kind == T::TemplateFormat { self.format(from, value)? } else { value };
             self.pile.push(part)?;
             let before = self.at;

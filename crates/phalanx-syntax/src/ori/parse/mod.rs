@@ -67,10 +67,14 @@ pub struct Parser<'s> {
     depth: u32,
     /// The token after the one of the last error: there is one error for each token.
     blamed: usize,
+    /// How many mistakes were noticed, noted or not: whether what was tried went well.
+    faults: u32,
     /// Whether `Name {` is no struct literal here.
     no_struct: bool,
     /// Whether `| "text"` is no operator here.
     no_bar: bool,
+    /// How many indices are open, in which `#` is the length.
+    indices: u32,
 }
 
 /// A moment of a parse that it can go back to; see [`Parser::checkpoint`].
@@ -82,6 +86,7 @@ pub struct Checkpoint {
     pile: usize,
     marks: usize,
     blamed: usize,
+    faults: u32,
 }
 
 impl<'s> Parser<'s> {
@@ -119,8 +124,10 @@ impl<'s> Parser<'s> {
             text: String::new(),
             depth: 0,
             blamed: 0,
+            faults: 0,
             no_struct: false,
             no_bar: false,
+            indices: 0,
         })
     }
 
@@ -144,6 +151,7 @@ impl<'s> Parser<'s> {
             pile: self.pile.len(),
             marks: self.marks.len(),
             blamed: self.blamed,
+            faults: self.faults,
         }
     }
 
@@ -156,6 +164,7 @@ impl<'s> Parser<'s> {
         self.pile.truncate(to.pile);
         self.marks.truncate(to.marks);
         self.blamed = to.blamed;
+        self.faults = to.faults;
     }
 
     /// Parses one expression, as far as it goes; for whoever drives the parser by hand.
@@ -255,10 +264,15 @@ impl<'s> Parser<'s> {
     /// Notes that something else was expected here; once for each token.
     #[cold]
     fn blame(&mut self, expected: &'static str) -> Result<(), Full> {
+        self.faults += 1;
         if self.blamed > self.at {
             return Ok(());
         }
         self.blamed = self.at + 1;
+        // Of a token that is none the lexer has spoken.
+        if self.kind == T::Unknown {
+            return Ok(());
+        }
         // At the end of the file the place is behind the last token, not after blank lines.
         let span = match self.kind {
             T::Eof => Span::new(self.end(), self.end()),
@@ -269,6 +283,7 @@ impl<'s> Parser<'s> {
 
     #[cold]
     fn complain(&mut self, span: Span, message: &'static str) -> Result<(), Full> {
+        self.faults += 1;
         self.note(SyntaxError::plain(span, message))
     }
 

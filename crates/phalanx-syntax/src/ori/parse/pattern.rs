@@ -26,7 +26,7 @@ impl Parser<'_> {
             self.bump();
             self.bump();
             self.bump();
-            let condition = self.bracketed(T::RParen)?;
+            let condition = self.bracketed(T::RParen, Self::expr)?;
             pattern = self.make(start, node::PatGuard { pattern, condition })?;
         }
         Ok(pattern)

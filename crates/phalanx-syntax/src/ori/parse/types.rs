@@ -49,7 +49,6 @@ impl Parser<'_> {
                 let name = self.intern(self.at)?;
                 self.leaf(node::TypePrimitive { name })
             }
-            T::Underscore => self.leaf(node::TypeInfer {}),
             T::SelfType => {
                 let base = self.leaf(node::TypeSelf {})?;
                 self.type_path(start, base)
