@@ -6,7 +6,7 @@ use super::parse::{Parsed, Parser};
 use super::token::Tokens;
 use crate::names::Names;
 use crate::report::SyntaxError;
-use crate::tree::{Full, Name, Texts, TokenId, Tree};
+use crate::tree::{Full, Name, Span, Texts, TokenId, Tree};
 
 /// A parsed source.
 #[derive(Clone, Debug)]
@@ -41,11 +41,16 @@ pub struct Ast<'s> {
 pub fn parse(source: &[u8]) -> Result<Ast<'_>, Full> {
     let (tokens, lexed) = lex(source)?;
     let Parsed { tree, names, mut errors } = Parser::new(&tokens, source)?.finish()?;
-    if !lexed.is_empty() {
-        errors.try_reserve(lexed.len()).map_err(|_| Full::Memory)?;
-        errors.extend(lexed);
-        errors.sort_unstable_by_key(|error| (error.span.start, error.span.end));
+    errors.try_reserve(lexed.len() + 1).map_err(|_| Full::Memory)?;
+    errors.extend(lexed);
+    if let Err(error) = core::str::from_utf8(source) {
+        // In literals and between tokens it was noted; in comments nobody looked.
+        let at = error.valid_up_to() as u32;
+        if !errors.iter().any(|error| error.span.contains(at)) {
+            errors.push(SyntaxError::plain(Span::new(at, at + 1), "this is not UTF-8"));
+        }
     }
+    errors.sort_unstable_by_key(|error| (error.span.start, error.span.end));
     Ok(Ast { source, tokens, tree, names, errors })
 }
 

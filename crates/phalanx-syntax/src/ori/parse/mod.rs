@@ -138,6 +138,8 @@ impl<'s> Parser<'s> {
     /// If there are more nodes than indices, or memory cannot be had.
     pub fn finish(mut self) -> Result<Parsed, Full> {
         self.module()?;
+        // What was complained about after more had been read is out of order.
+        self.errors.sort_unstable_by_key(|error| (error.span.start, error.span.end));
         Ok(Parsed { tree: self.tree, names: self.names, errors: self.errors })
     }
 
