@@ -156,7 +156,9 @@ fn counting(sources: &[Vec<u8>], targets: &mut Targets) {
     let [soa, bytes] = least(2_000, [&mut count_tree, &mut count_bytes]);
     let [cold, rows, boxes] = least(100, [&mut count_tree, &mut count_arena, &mut count_boxes]);
     println!("\ncounting one kind over {} nodes ({expected} of it)", tree.len());
-    for (name, seconds) in [("tree", soa), ("byte vector", bytes), ("tree, cold", cold), ("arena", rows), ("boxes", boxes)] {
+    for (name, seconds) in
+        [("tree", soa), ("byte vector", bytes), ("tree, cold", cold), ("arena", rows), ("boxes", boxes)]
+    {
         println!("  {name:<12} {:>9.1} µs   {:>6.2} times the tree", seconds * 1e6, seconds / soa);
     }
     let (tree_bytes, arena_bytes, boxed_bytes) = (tree.bytes(), arena.bytes(), Boxed::bytes(&boxed));
