@@ -169,6 +169,28 @@ impl Names {
     }
 }
 
+/// As a list of texts, in the order of their numbers.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Names {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter().map(|(_, text)| text))
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Names {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Names, D::Error> {
+        use serde::de::Error;
+        let texts = Vec::<String>::deserialize(deserializer)?;
+        let mut names = Names::new();
+        for text in &texts {
+            names.intern(text).map_err(D::Error::custom)?;
+        }
+        // A text that is there twice would have moved the numbers of those after it.
+        if names.len() == texts.len() { Ok(names) } else { Err(D::Error::custom("a text is there twice")) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -195,6 +195,9 @@ fn trees_go_through_serde() {
     let text = serde_json::to_string(&tree).unwrap();
     let back: Tree<Lisp> = serde_json::from_str(&text).unwrap();
     assert!(back.equals(&source, &tree, &source));
+    let names: Names = serde_json::from_str(&serde_json::to_string(&source.names).unwrap()).unwrap();
+    assert!(back.equals(&Source { text: source.text, names }, &tree, &source));
+    assert!(serde_json::from_str::<Names>(r#"["a", "b", "a"]"#).is_err());
     // A tree of another language is refused.
     assert!(serde_json::from_str::<Tree<phalanx_syntax::ori::Kind>>(&text).is_err());
 }

@@ -1,4 +1,6 @@
 //! The same trees in other layouts.
+// Boxes in vectors are the layout that is compared with.
+#![allow(clippy::vec_box)]
 
 use phalanx_syntax::ori::Kind;
 use phalanx_syntax::{NodeId, Span, Tree};

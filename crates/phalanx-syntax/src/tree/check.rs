@@ -50,10 +50,9 @@ impl<K: Kind> Tree<K> {
             if self.kind(id) == K::RESERVED {
                 return Err(Fault::Node(id, Malformed::Reserved));
             }
-            let fields = self.kind(id).layout().fields.len();
-            let read = self.fields(id).map(|(_, value)| value.map_err(|malformed| Fault::Node(id, malformed)));
-            debug_assert_eq!(read.clone().count(), fields);
-            read.map(|value| value.map(drop)).collect::<Result<(), Fault>>()?;
+            for (_, value) in self.fields(id) {
+                value.map_err(|malformed| Fault::Node(id, malformed))?;
+            }
             for child in self.children(id) {
                 if parents[child.index()].replace(id).is_some() {
                     return Err(Fault::TwoParents(child));

@@ -116,6 +116,7 @@ pub struct Encoder {
     at: usize,
 }
 
+#[allow(missing_docs, clippy::missing_errors_doc)]
 impl Encoder {
     #[inline(always)]
     pub fn begin(layout: &'static Layout, listed: usize, extra: &mut Extra) -> Result<Encoder, Full> {
@@ -174,6 +175,7 @@ pub struct Decoder<'t> {
     lists: &'t [u32],
 }
 
+#[allow(missing_docs, clippy::missing_errors_doc)]
 impl<'t> Decoder<'t> {
     #[inline]
     pub fn new(layout: &Layout, data: [u32; 2], extra: &'t [u32]) -> Result<Decoder<'t>, Malformed> {

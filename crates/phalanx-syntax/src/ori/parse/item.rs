@@ -39,11 +39,8 @@ impl Parser<'_> {
 
     /// Whether an item or the end comes next.
     fn at_item(&self) -> bool {
-        match self.kind {
-            T::Eof | T::At | T::Hash | T::Dollar | T::Let | T::Type | T::Trait | T::Impl | T::Def => true,
-            T::Extend | T::Extension | T::Use | T::Pub | T::Extern | T::Capset => true,
-            _ => false,
-        }
+        let early = matches!(self.kind, T::At | T::Hash | T::Dollar | T::Let | T::Type | T::Trait | T::Impl | T::Def);
+        early || matches!(self.kind, T::Extend | T::Extension | T::Use | T::Pub | T::Extern | T::Capset | T::Eof)
     }
 
     /// Passes over everything up to the next item, as an error node.

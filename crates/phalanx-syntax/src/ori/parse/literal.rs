@@ -108,26 +108,20 @@ impl Parser<'_> {
         let (start, mark) = (self.start(), self.pile.len());
         let outside = (self.no_struct, self.no_bar);
         (self.no_struct, self.no_bar) = (false, false);
-        let whole = self.kind == T::TemplateWhole;
+        let mut open = self.kind == T::TemplateHead;
         self.template_text()?;
-        while !whole {
+        while open {
             let from = self.start();
             let value = self.expr()?;
             let part = if self.kind == T::TemplateFormat { self.format(from, value)? } else { value };
             self.pile.push(part)?;
-            let before = self.at;
             if !matches!(self.kind, T::TemplateMiddle | T::TemplateTail) {
                 self.blame("`}`")?;
                 self.skip_in_template();
             }
-            match self.kind {
-                T::TemplateMiddle => self.template_text()?,
-                T::TemplateTail => {
-                    self.template_text()?;
-                    break;
-                }
-                _ if self.at == before || self.kind == T::Eof => break,
-                _ => break,
+            open = self.kind == T::TemplateMiddle;
+            if self.kind != T::Eof {
+                self.template_text()?;
             }
         }
         (self.no_struct, self.no_bar) = outside;

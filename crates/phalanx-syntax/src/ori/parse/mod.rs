@@ -4,6 +4,7 @@
 //! give up: an error is noted, what could not be read becomes an error node, and it goes on. Only lack of memory or of
 //! indices ends it. Every loop consumes a token or ends.
 
+mod bracket;
 mod expr;
 mod form;
 mod function;
