@@ -92,6 +92,13 @@ fn h70_a_million_nested_brackets_do_not_overflow_the_stack() {
         format!("@f (x: {}int", "() -> ".repeat(SOME)),
         format!("@f ({}", "(".repeat(SOME)),
         format!("@f ({}", "Some(".repeat(SOME)),
+        format!("$x = {}1", "() -> ".repeat(SOME)),
+        format!("$x = {}1", "(a: A<-".repeat(SOME)),
+        format!("$x = {}1", "A<-".repeat(SOME)),
+        format!("$x = {}1", "() -> A<$x + (".repeat(SOME)),
+        format!("$x = {}1", "(x: [A, max (".repeat(SOME)),
+        format!("$x = f({}1)", "A<b, ".repeat(SOME)),
+        format!("$x = f({}1)", "a.b<c, ".repeat(SOME)),
         format!("$x = match(a, {}", "b @ ".repeat(SOME)),
         format!("$x = match(a, {}1 -> 2)", "0 | ".repeat(SOME)),
     ];

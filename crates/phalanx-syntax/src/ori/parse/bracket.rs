@@ -105,7 +105,9 @@ impl Parser<'_> {
         let empty = self.pile.len() == mark;
         if typed || empty {
             let before = self.checkpoint();
+            self.trying = true;
             let result = self.full_type()?;
+            self.trying = false;
             if self.faults == before.faults && self.kind == T::Eq {
                 self.bump();
                 let body = self.body()?;

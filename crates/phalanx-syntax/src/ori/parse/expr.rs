@@ -35,10 +35,7 @@ const COALESCE: u8 = 1;
 const RANGE: u8 = 9;
 const SHIFT: u8 = 10;
 
-/// The least power of an operator in a constant among the arguments of a type, where `>` closes the list.
-pub(super) const CONSTANT: u8 = SHIFT + 1;
-
-fn binary_kind(token: TokenKind) -> Kind {
+pub(super) fn binary_kind(token: TokenKind) -> Kind {
     match token {
         T::Plus => Kind::BinAdd,
         T::Minus => Kind::BinSub,
@@ -239,11 +236,8 @@ impl Parser<'_> {
                     let made = self.tree.alloc(span, node::StructLit { base: made, fields: self.pile.above(mark) });
                     self.drop_pile(mark, made)?
                 }
-                T::Less if self.touches_last() && self.touches_next() && self.is_type_path(made) => {
-                    match self.generic_path(start, made)? {
-                        Some(path) => path,
-                        None => return Ok(made),
-                    }
+                T::Less if self.touches_last() && self.is_type_path(made) && self.opens_types() => {
+                    self.generic_path(start, made)?
                 }
                 _ => return Ok(made),
             }
@@ -280,19 +274,37 @@ impl Parser<'_> {
         }
     }
 
-    /// `Name<types>` if a call, a member or a struct literal follows; otherwise the `<` was an operator.
-    fn generic_path(&mut self, start: u32, base: NodeId) -> Result<Option<NodeId>, Full> {
-        let before = self.checkpoint();
+    /// Whether `<` opens type arguments that a call, a member or a struct literal follows, and is no operator.
+    ///
+    /// Looks ahead over what types are made of, and not far: nothing is tried and taken back, so that no source makes
+    /// the parser read it over and over.
+    fn opens_types(&self) -> bool {
+        const FAR: usize = 128;
+        let mut open = 0;
+        for ahead in 0..FAR {
+            match self.peek(ahead) {
+                T::Less => open += 1,
+                T::Greater if open == 1 => {
+                    return matches!(self.peek(ahead + 1), T::Dot | T::LParen | T::LBrace);
+                }
+                T::Greater => open -= 1,
+                T::Comma | T::Dot | T::Colon | T::Arrow | T::Plus | T::Minus | T::Star | T::Int | T::Dollar => {}
+                T::LParen | T::RParen | T::LBracket | T::RBracket | T::LBrace | T::RBrace => {}
+                T::Void | T::SelfType | T::True | T::False | T::Impl => {}
+                kind if kind.is_name() => {}
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    /// `Name<types>`.
+    fn generic_path(&mut self, start: u32, base: NodeId) -> Made {
         self.bump();
         let mark = self.list(T::Greater, Self::type_argument)?;
-        let sound = self.faults == before.faults;
-        if !(sound && matches!(self.kind, T::Dot | T::LParen | T::LBrace)) {
-            self.rollback(before);
-            return Ok(None);
-        }
         let span = self.span_from(start);
         let made = self.tree.alloc(span, node::GenericPath { base, types: self.pile.above(mark) });
-        self.drop_pile(mark, made).map(Some)
+        self.drop_pile(mark, made)
     }
 
     fn member(&mut self, start: u32, object: NodeId) -> Made {
@@ -315,12 +327,8 @@ impl Parser<'_> {
             return self.drop_pile(mark, made);
         }
         let name = self.member_name()?;
-        if self.kind == T::Less
-            && self.touches_last()
-            && self.touches_next()
-            && let Some(call) = self.generic_method(start, object, name)?
-        {
-            return Ok(call);
+        if self.kind == T::Less && self.touches_last() && self.opens_types() {
+            return self.generic_method(start, object, name);
         }
         if self.kind != T::LParen {
             return self.make(start, node::FieldAccess { object, name });
@@ -337,21 +345,18 @@ impl Parser<'_> {
         self.drop_pile(mark, made)
     }
 
-    /// `.name<types>(…)`; none if the `<` was an operator.
-    fn generic_method(&mut self, start: u32, object: NodeId, name: Name) -> Result<Option<NodeId>, Full> {
-        let before = self.checkpoint();
+    /// `.name<types>(…)`.
+    fn generic_method(&mut self, start: u32, object: NodeId, name: Name) -> Made {
         self.bump();
         let mark = self.list(T::Greater, Self::type_argument)?;
-        if self.faults != before.faults || self.kind != T::LParen {
-            self.rollback(before);
-            return Ok(None);
+        let second = self.pile.len();
+        if self.expect(T::LParen)? {
+            self.list(T::RParen, Self::argument)?;
         }
-        self.bump();
-        let second = self.list(T::RParen, Self::argument)?;
         let span = self.span_from(start);
         let (types, arguments) = self.pile.split(mark, second);
         let made = self.tree.alloc(span, node::MethodCallGeneric { object, name, types, arguments });
-        self.drop_pile(mark, made).map(Some)
+        self.drop_pile(mark, made)
     }
 
     fn call(&mut self, start: u32, callee: NodeId, mark: usize) -> Made {

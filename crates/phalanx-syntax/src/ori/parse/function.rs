@@ -130,7 +130,7 @@ impl Parser<'_> {
         if self.eat(T::Dollar) {
             let name = self.name()?;
             let annotation = if self.eat(T::Colon) { Some(self.simple_type()?) } else { None };
-            let default = if self.eat(T::Eq) { Some(self.binary(super::expr::CONSTANT)?) } else { None };
+            let default = if self.eat(T::Eq) { Some(self.constant()?) } else { None };
             return self.make(start, node::GenericConst { name, annotation, default });
         }
         if !self.kind.is_name() {

@@ -70,6 +70,8 @@ pub struct Parser<'s> {
     blamed: usize,
     /// How many mistakes were noticed, noted or not: whether what was tried went well.
     faults: u32,
+    /// Whether a type is only being tried, so that a mistake in it ends the attempt: nothing is passed over.
+    trying: bool,
     /// Whether `Name {` is no struct literal here.
     no_struct: bool,
     /// Whether `| "text"` is no operator here.
@@ -126,6 +128,7 @@ impl<'s> Parser<'s> {
             depth: 0,
             blamed: 0,
             faults: 0,
+            trying: false,
             no_struct: false,
             no_bar: false,
             indices: 0,
@@ -420,7 +423,7 @@ impl<'s> Parser<'s> {
     /// Passes over tokens up to a comma or a bracket that closes what was open before, or to where an item starts.
     fn skip(&mut self) {
         let mut open = 0u32;
-        loop {
+        while !self.trying {
             match self.kind {
                 T::Eof => return,
                 T::Comma if open == 0 => return,

@@ -1,5 +1,6 @@
 //! Types.
 
+use super::expr::binary_kind;
 use super::*;
 
 impl Parser<'_> {
@@ -102,11 +103,60 @@ impl Parser<'_> {
     pub(super) fn type_argument(&mut self) -> Made {
         let start = self.start();
         match self.kind {
-            T::Int | T::Dollar | T::Minus | T::True | T::False | T::String | T::Char => {
-                let value = self.binary(super::expr::CONSTANT)?;
+            T::Int | T::Dollar | T::Minus | T::True | T::False => {
+                let value = self.constant()?;
                 self.make(start, node::TypeConst { value })
             }
             _ => self.full_type(),
+        }
+    }
+
+    /// A constant in a type: numbers and names with `+ - * / % div` between them. No other expression stands in a type,
+    /// so that types can be tried without trying anything else.
+    pub(super) fn constant(&mut self) -> Made {
+        let start = self.start();
+        let mut sum = self.constant_product()?;
+        while matches!(self.kind, T::Plus | T::Minus) {
+            let kind = binary_kind(self.kind);
+            self.bump();
+            let right = self.constant_product()?;
+            let span = self.span_from(start);
+            sum = self.tree.alloc_as(kind, span, node::BinAdd { left: sum, right })?;
+        }
+        Ok(sum)
+    }
+
+    fn constant_product(&mut self) -> Made {
+        let start = self.start();
+        let mut product = self.constant_operand()?;
+        while matches!(self.kind, T::Star | T::Slash | T::Percent | T::Div) {
+            let kind = binary_kind(self.kind);
+            self.bump();
+            let right = self.constant_operand()?;
+            let span = self.span_from(start);
+            product = self.tree.alloc_as(kind, span, node::BinMul { left: product, right })?;
+        }
+        Ok(product)
+    }
+
+    fn constant_operand(&mut self) -> Made {
+        let start = self.start();
+        match self.kind {
+            T::Minus if self.peek(1) == T::Int => {
+                self.bump();
+                let operand = self.int()?;
+                self.make(start, node::UnaryNeg { operand })
+            }
+            T::Int => self.int(),
+            T::True => self.leaf(node::BoolTrue {}),
+            T::False => self.leaf(node::BoolFalse {}),
+            T::Dollar if self.peek(1).is_name() => {
+                self.bump();
+                let name = self.name()?;
+                self.make(start, node::ConstName { name })
+            }
+            kind if kind.is_name() => self.ident(),
+            _ => self.missing("a constant"),
         }
     }
 
@@ -117,7 +167,7 @@ impl Parser<'_> {
         if self.kind == T::Comma && self.peek(1) == T::Max {
             self.bump();
             self.bump();
-            let bound = self.expr()?;
+            let bound = self.constant()?;
             self.close(T::RBracket)?;
             return self.make(start, node::TypeListMax { element, bound });
         }
