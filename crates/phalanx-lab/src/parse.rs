@@ -15,6 +15,9 @@ use std::time::Instant;
 /// The ending of programs that are looked for in directories.
 const ENDING: &str = "ori";
 
+/// The most errors of one program that are shown.
+const SHOWN: usize = 20;
+
 pub(crate) fn run(args: &ParseArgs) -> Result<(), Failure> {
     let mut files = Vec::new();
     for path in &args.files {
@@ -145,7 +148,11 @@ fn read_one(file: &Path, args: &ParseArgs, several: bool) -> Outcome {
     };
     let figures = Figures::of(&ast, start.elapsed().as_secs_f64());
     let lines = Lines::new(&source);
-    let errors = ast.errors.iter().map(|error| error.show(&name, &source, &lines).to_string()).collect();
+    let shown = ast.errors.iter().take(SHOWN);
+    let mut errors: String = shown.map(|error| error.show(&name, &source, &lines).to_string()).collect();
+    if ast.errors.len() > SHOWN {
+        let _ = writeln!(errors, "{name}: and {} more", ast.errors.len() - SHOWN);
+    }
     let mut text = String::new();
     if several && (args.tree || args.dump) {
         let _ = writeln!(text, "// {name}");

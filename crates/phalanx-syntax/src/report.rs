@@ -79,9 +79,16 @@ impl fmt::Display for Shown<'_> {
 
         let line = lines.span_of(place.line);
         let at = error.span.start.clamp(line.start, line.end);
-        let before = String::from_utf8_lossy(Span::new(line.start, at).of(source)).into_owned();
-        let after = String::from_utf8_lossy(Span::new(at, line.end).of(source)).into_owned();
-        let under = String::from_utf8_lossy(Span::new(at, error.span.end.min(line.end)).of(source)).into_owned();
+        // A line may be a whole file; more of it than can be shown is not looked at.
+        let near = 4 * AROUND as u32;
+        let mut from = line.start.max(at.saturating_sub(near));
+        while from < at && source[from as usize] & 0xc0 == 0x80 {
+            from += 1;
+        }
+        let text = |start: u32, end: u32| {
+            String::from_utf8_lossy(Span::new(start, end.min(at.saturating_add(near))).of(source)).into_owned()
+        };
+        let (before, after, under) = (text(from, at), text(at, line.end), text(at, error.span.end.min(line.end)));
         let clean = |text: &str| -> String {
             text.chars().filter(|char| *char != '\r').map(|char| if char.is_control() { ' ' } else { char }).collect()
         };

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{check, programs, tokens_lie_in_one_node};
-use phalanx_syntax::ori::{Kind, Parser, View, lex, lex_within, node, parse};
+use phalanx_syntax::ori::{ERRORS, Kind, Parser, View, lex, lex_within, node, parse};
 use phalanx_syntax::{Fault, Full, Kind as _, Limits, Malformed, NodeId, Pile, Span, Tree};
 use phalanx_testkit::{Rng, for_every_failing_allocation};
 
@@ -242,6 +242,14 @@ fn h74_every_byte_string_ends_in_a_tree_and_errors() {
     }
     for source in programs() {
         (0..source.len()).for_each(|end| check(&source[..end]));
+    }
+    // Nothing but mistakes: errors are noted up to a number, nodes are made for all.
+    for mistake in ["@ ", "# ", "\\ ", "'a ", "pub ", "use \n", "@f (\n", "trait T {\n", ") ", "} ", "1 ", "`{a b}` "] {
+        let source = mistake.repeat(20_000);
+        let ast = parse(source.as_bytes()).unwrap();
+        ast.tree.validate().unwrap();
+        ast.tree.validate_spans().unwrap();
+        assert!((1..=2 * ERRORS).contains(&ast.errors.len()), "{mistake}: {}", ast.errors.len());
     }
     // Four gigabytes and more are refused before anything is read; here the limit is lower, and the rule the same.
     assert_eq!(lex_within(&[b'x'; 100], 100).map(drop), Err(Full::Source));

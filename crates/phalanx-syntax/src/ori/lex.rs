@@ -1,5 +1,6 @@
 //! The lexer: bytes to tokens.
 
+use super::parse::ERRORS;
 use super::token::{TokenKind, Tokens, kind_of_word};
 use crate::report::SyntaxError;
 use crate::tree::{Full, Span};
@@ -107,6 +108,9 @@ impl Lexer<'_> {
 
     #[cold]
     fn error(&mut self, start: usize, end: usize, message: &'static str) -> Result<(), Full> {
+        if self.errors.len() >= ERRORS {
+            return Ok(());
+        }
         self.errors.try_reserve(1).map_err(|_| Full::Memory)?;
         self.errors.push(SyntaxError::plain(Span::new(start as u32, end as u32), message));
         Ok(())

@@ -15,6 +15,6 @@ mod value;
 pub use ast::{Ast, parse};
 pub use kinds::{Kind, View, node};
 pub use lex::{lex, lex_within};
-pub use parse::{Checkpoint, DEPTH, Parsed, Parser};
+pub use parse::{Checkpoint, DEPTH, ERRORS, Parsed, Parser};
 pub use print::print;
 pub use token::{TokenKind, Tokens};

@@ -23,6 +23,10 @@ use TokenKind as T;
 /// How deep expressions, patterns and types may be nested. Deeper ones are an error, not a stack overflow.
 pub const DEPTH: u32 = 256;
 
+/// How many errors the lexer and the parser each note in one source. What is no program at all, such as a picture, would
+/// have millions of them; error nodes are made all the same.
+pub const ERRORS: usize = 1_000;
+
 /// A node, or the reason why there is no room for it.
 type Made = Result<NodeId, Full>;
 
@@ -294,6 +298,9 @@ impl<'s> Parser<'s> {
     }
 
     fn note(&mut self, error: SyntaxError) -> Result<(), Full> {
+        if self.errors.len() >= ERRORS {
+            return Ok(());
+        }
         self.errors.try_reserve(1).map_err(|_| Full::Memory)?;
         self.errors.push(error);
         Ok(())
