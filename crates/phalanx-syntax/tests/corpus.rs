@@ -1,7 +1,11 @@
 //! Real programs, if a directory of them is given in `PHALANX_ORI_CORPUS`: none of them is part of this repository.
 
+mod common;
+
+use common::{check, tokens_lie_in_one_node};
 use phalanx_syntax::Lines;
 use phalanx_syntax::ori::{Ast, parse, print};
+use phalanx_testkit::Rng;
 use std::path::{Path, PathBuf};
 
 fn programs(dir: &Path, found: &mut Vec<PathBuf>) {
@@ -70,6 +74,33 @@ fn real_programs_print_and_parse_to_the_same_tree() {
         if let Some(dir) = std::env::var_os("PHALANX_ORI_PRINTED") {
             let name = path.display().to_string().replace('/', "_");
             std::fs::write(Path::new(&dir).join(name), printed).unwrap();
+        }
+    });
+}
+
+/// Real programs with tokens missing, doubled and exchanged: what holds for any bytes holds for them.
+#[test]
+fn mutated_real_programs_end_in_a_sound_tree() {
+    let rounds = std::env::var("PHALANX_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1);
+    let mut rng = Rng::new(488);
+    for_each_program(|_, ast| {
+        tokens_lie_in_one_node(ast);
+        let spans: Vec<phalanx_syntax::Span> = ast.tokens.iter().map(|(_, span)| span).collect();
+        for _ in 0..rounds {
+            let mut text = ast.source.to_vec();
+            // From the end, so that the places before it stay true.
+            let mut at = spans.len() - 1;
+            while at > 0 {
+                let (span, other) = (spans[at], spans[rng.below(spans.len())]);
+                let place = span.start as usize..span.end as usize;
+                match rng.below(3) {
+                    0 => drop(text.splice(place, [b' '])),
+                    1 => drop(text.splice(place.end..place.end, other.of(ast.source).iter().copied())),
+                    _ => drop(text.splice(place, other.of(ast.source).iter().copied())),
+                }
+                at = at.saturating_sub(1 + rng.below(spans.len()));
+            }
+            check(&text);
         }
     });
 }

@@ -5,6 +5,7 @@ use phalanx_syntax::ori::{Ast, Kind, TokenKind, parse, print};
 use phalanx_syntax::{Kind as _, Lines};
 
 /// The programs of `tests/dumps`.
+#[allow(dead_code)]
 pub(crate) fn programs() -> Vec<Vec<u8>> {
     let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dumps");
     let mut paths: Vec<_> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
