@@ -1,7 +1,7 @@
 //! Lexing, parsing and counting, each target of the crate with its figure.
 //!
-//! `cargo bench -p phalanx-syntax`, with a directory of programs in `PHALANX_ORI_CORPUS` or without; then a program is put
-//! together from those of the tests. `-- --misses` also counts cache misses, under valgrind. Figures are minima over
+//! `cargo bench -p phalanx-syntax`, with a directory of programs in `PHALANX_ORI_CORPUS` or without; then a program is made
+//! up. `-- --misses` also counts cache misses, under valgrind. Figures are minima over
 //! interleaved rounds.
 #![allow(missing_docs, unreachable_pub, missing_debug_implementations)]
 

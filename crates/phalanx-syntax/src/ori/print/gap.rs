@@ -44,7 +44,7 @@ pub(super) fn between(units: &[Unit], index: usize) -> bool {
     match (a.kind, b.kind) {
         // Together they would be another token.
         (T::Question, T::Question) => true,
-        (T::Int, T::Dot) if after == Some(T::Int) => true,
+        (T::Int, T::Dot) if after == Some(T::Int) && before != Some(T::Dot) => true,
         (_, T::Comma | T::Semicolon | T::Question | T::Dot | T::RParen | T::RBracket | T::Colon) => false,
         (T::LBrace, T::RBrace) | (T::LParen | T::LBracket, _) => false,
         (_, T::RBrace) => b.role & TIGHT == 0,

@@ -11,7 +11,7 @@ use super::ast::Ast;
 use super::token::TokenKind;
 use crate::tree::Span;
 use TokenKind as T;
-use role::{LINE, MEMBERS, Roles};
+use role::{FLOW, LINE, MEMBERS, OPERATOR, Roles};
 
 /// The width that lines should not pass.
 const WIDTH: usize = 100;
@@ -125,6 +125,8 @@ struct Broken {
     close: usize,
     /// Whether lines end at commas; otherwise where members begin.
     commas: bool,
+    /// How many type arguments were open around it.
+    angles: usize,
 }
 
 impl Printer<'_> {
@@ -133,6 +135,8 @@ impl Printer<'_> {
         let mut broken: Vec<Broken> = Vec::new();
         let mut flat_until = 0;
         let mut line_due = false;
+        // How many type arguments are open in the innermost group: their commas end no lines.
+        let mut angles = 0usize;
         // The place in the source up to which everything is written.
         let mut done = 0;
         let mut written = 0;
@@ -141,7 +145,7 @@ impl Printer<'_> {
             if broken.last().is_some_and(|group| group.close == index) {
                 line_due = true;
             }
-            line_due |= unit.role & LINE != 0;
+            line_due |= unit.role & LINE != 0 || unit.kind == T::Eof;
             let closes = broken.last().is_some_and(|group| group.close == index);
             // Comments before the bracket that closes a group are still inside it.
             let inner = broken.len();
@@ -156,7 +160,12 @@ impl Printer<'_> {
                 break;
             }
             if closes {
-                broken.pop();
+                angles = broken.pop().map_or(0, |group| group.angles);
+            }
+            match unit.kind {
+                T::Less if unit.role & OPERATOR == 0 => angles += 1,
+                T::Greater if unit.role & OPERATOR == 0 => angles = angles.saturating_sub(1),
+                _ => {}
             }
             if line_due && !self.out.is_empty() {
                 let blank = !closes && !self.after_opening(index) && self.blank_between(done, unit.span.start);
@@ -169,14 +178,16 @@ impl Printer<'_> {
             done = unit.span.end;
             if unit.close > index && index >= flat_until {
                 if self.breaks(index) {
-                    broken.push(Broken { close: unit.close, commas: unit.role & MEMBERS == 0 });
+                    broken.push(Broken { close: unit.close, commas: unit.role & MEMBERS == 0, angles });
+                    angles = 0;
                     line_due = true;
                 } else {
                     flat_until = unit.close;
                 }
             }
             let in_group = broken.last().is_some_and(|group| group.commas && index < group.close);
-            line_due |= unit.kind == T::Comma && index >= flat_until && in_group;
+            let ends = unit.kind == T::Comma && unit.role & FLOW == 0 && angles == 0;
+            line_due |= ends && index >= flat_until && in_group;
         }
         if !self.out.is_empty() {
             self.out.push('\n');

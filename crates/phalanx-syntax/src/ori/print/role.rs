@@ -3,7 +3,7 @@
 use super::super::ast::Ast;
 use super::super::kinds::{Kind, node};
 use super::super::token::TokenKind;
-use crate::tree::NodeId;
+use crate::tree::{List, NodeId};
 
 /// An operator with a space on both sides.
 pub(super) const OPERATOR: u8 = 1;
@@ -17,6 +17,9 @@ pub(super) const APART: u8 = 8;
 pub(super) const LINE: u8 = 16;
 /// A brace whose members stand in lines of their own.
 pub(super) const MEMBERS: u8 = 32;
+
+/// A comma after which the line goes on.
+pub(super) const FLOW: u8 = 64;
 
 /// A role for each token.
 pub(super) struct Roles(Vec<u8>);
@@ -47,6 +50,14 @@ impl Roles {
                     roles.mark(token_at(ast, span.start), TIGHT);
                     roles.mark(token_at(ast, span.end) - 1, TIGHT);
                 }
+                Kind::WithIn => {
+                    let bindings = tree.payload::<node::WithIn>(id).map(|it| it.bindings);
+                    roles.mark_flow(ast, bindings.unwrap_or_default());
+                }
+                Kind::TypeImpl => {
+                    let constraints = tree.payload::<node::TypeImpl>(id).map(|it| it.constraints);
+                    roles.mark_flow(ast, constraints.unwrap_or_default());
+                }
                 Kind::Module => roles.mark_lines(ast, id),
                 Kind::Attributed => roles.mark_lines(ast, id),
                 Kind::TraitDef
@@ -69,6 +80,13 @@ impl Roles {
     fn mark(&mut self, token: usize, role: u8) {
         if let Some(roles) = self.0.get_mut(token) {
             *roles |= role;
+        }
+    }
+
+    /// The commas between the elements of a list that no bracket holds together.
+    fn mark_flow(&mut self, ast: &Ast<'_>, list: List<'_>) {
+        for element in list.iter().skip(1) {
+            self.mark(token_at(ast, ast.tree.span(element).start) - 1, FLOW);
         }
     }
 
