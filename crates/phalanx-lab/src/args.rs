@@ -20,6 +20,8 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Say which layout suits values of a size, at a utilisation, under an access pattern
     Advise(AdviseArgs),
+    /// Parse programs of the language Ori, and show their trees or figures
+    Parse(ParseArgs),
 }
 
 #[derive(Clone, Debug, Args)]
@@ -60,6 +62,25 @@ pub(crate) struct AdviseArgs {
     pub(crate) table: bool,
     /// Print JSON, and nothing else, on standard output
     #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ParseArgs {
+    /// Programs, directories of them (*.ori), or - for standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Print the columns: every node in the order it was made
+    #[arg(long, group = "what")]
+    pub(crate) dump: bool,
+    /// Print the tree as an outline
+    #[arg(long, group = "what")]
+    pub(crate) tree: bool,
+    /// Print bytes, tokens, nodes and time
+    #[arg(long, group = "what")]
+    pub(crate) stats: bool,
+    /// Print JSON, and nothing else, on standard output
+    #[arg(long, group = "what")]
     pub(crate) json: bool,
 }
 

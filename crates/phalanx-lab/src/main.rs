@@ -15,6 +15,7 @@ mod footprint;
 mod grid;
 mod layouts;
 mod page;
+mod parse;
 mod plots;
 mod random;
 mod removal;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Some(Command::Demo(args)) => show(&args),
         None => show(&cli.demo),
         Some(Command::Advise(args)) => advice::run(&args),
+        Some(Command::Parse(args)) => parse::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -151,3 +151,82 @@ fn assert_well_formed(page: &str) {
         }
     }
 }
+
+/// Runs the program with something on its standard input.
+fn phalanx_with(args: &[&str], input: &[u8]) -> Output {
+    use std::io::Write;
+    use std::process::Stdio;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_phalanx"));
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    child.stdin.take().expect("it has an input").write_all(input).expect("it reads");
+    child.wait_with_output().expect("it ends")
+}
+
+#[test]
+fn programs_are_parsed_from_standard_input() {
+    let source = b"@double (x: int) -> int = x * 2\n";
+    let tree = phalanx_with(&["parse", "-", "--tree"], source);
+    assert_eq!(tree.status.code(), Some(0), "{}", stderr(&tree));
+    assert!(stdout(&tree).starts_with("Module 0..32\n  items: Function 0..31 name=`double`\n"), "{}", stdout(&tree));
+    assert!(tree.stderr.is_empty());
+
+    let dump = phalanx_with(&["parse", "-", "--dump"], source);
+    assert_eq!(stdout(&dump).lines().count(), 8, "{}", stdout(&dump));
+    assert!(stdout(&dump).contains("BinMul"), "{}", stdout(&dump));
+
+    let stats = stdout(&phalanx_with(&["parse", "--stats", "-"], source));
+    for word in ["bytes", "tokens", "nodes", "bytes per node", "tree bytes per source byte", "time"] {
+        assert!(stats.contains(word), "{stats}");
+    }
+    assert_eq!(stdout(&phalanx_with(&["parse", "-"], source)), "1 program without errors\n");
+}
+
+#[test]
+fn parsed_programs_are_json() {
+    let output = phalanx_with(&["parse", "--json", "-"], b"$x = [1, 2, 3]");
+    let value: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let program = &value["programs"][0];
+    assert_eq!(program["figures"]["bytes"], 14);
+    assert_eq!(program["nodes"][0]["kind"], "Module");
+    assert_eq!(program["errors"].as_array().map(Vec::len), Some(0));
+    let list = program["nodes"].as_array().and_then(|nodes| nodes.iter().find(|node| node["kind"] == "ListMany"));
+    assert_eq!(list.map(|list| list["fields"]["elements"].clone()), Some(serde_json::json!([1, 2, 3])));
+}
+
+#[test]
+fn errors_of_programs_are_shown_with_their_lines() {
+    let output = phalanx_with(&["parse", "-"], b"$x = 1\n$y = [1 2]\n");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.is_empty());
+    assert_eq!(
+        stderr(&output),
+        "standard input:2:9: expected `,` or `]`, found an integer\n  |\n2 | $y = [1 2]\n  |         ^\n\
+         error: 1 of 1 program with errors\n"
+    );
+    for wrong in [&["parse"][..], &["parse", "--tree", "--dump", "x"]] {
+        assert_eq!(phalanx(wrong).status.code(), Some(2));
+    }
+    let missing = phalanx(&["parse", "no/such/program.ori"]);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(stderr(&missing).contains("cannot be read"), "{}", stderr(&missing));
+}
+
+#[test]
+fn directories_of_programs_are_walked_in_order() {
+    let dir = scratch("programs");
+    let inner = dir.join("inner");
+    std::fs::create_dir_all(&inner).expect("a folder");
+    for number in 0..40 {
+        std::fs::write(inner.join(format!("p{number:02}.ori")), format!("$n = {number}\n")).expect("a file");
+    }
+    std::fs::write(dir.join("wrong.ori"), "$n = \n").expect("a file");
+    std::fs::write(dir.join("other.txt"), "no program").expect("a file");
+    let output = phalanx(&["parse", "--tree", dir.to_str().expect("text")]);
+    assert_eq!(output.status.code(), Some(1));
+    let values: Vec<String> =
+        stdout(&output).lines().filter_map(|line| line.split("value=").nth(1).map(str::to_string)).collect();
+    assert_eq!(values, (0..40).map(|number| number.to_string()).collect::<Vec<_>>());
+    assert!(stderr(&output).contains("wrong.ori:1:5: expected an expression"), "{}", stderr(&output));
+    assert!(stderr(&output).ends_with("error: 1 of 41 programs with errors\n"), "{}", stderr(&output));
+}

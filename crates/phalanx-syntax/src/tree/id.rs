@@ -1,0 +1,72 @@
+//! The numbers that nodes are made of: each thing has its own type, and none of them can be mistaken for "none".
+
+use core::num::NonZeroU32;
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// Kept as its index plus one, so that the word 0 means none: `Option` of it takes 4 bytes too, and no
+        /// "some" is ever read as "none".
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(transparent)]
+        pub struct $name(NonZeroU32);
+
+        const _: () = assert!(size_of::<Option<$name>>() == 4);
+
+        impl $name {
+            /// The most there can be: every index below this has an id.
+            pub const LIMIT: u32 = u32::MAX;
+
+            /// The id of the `index`-th; none for the one index, `u32::MAX`, that no id can have.
+            #[inline]
+            pub const fn new(index: u32) -> Option<$name> {
+                match NonZeroU32::new(index.wrapping_add(1)) {
+                    Some(word) => Some($name(word)),
+                    None => None,
+                }
+            }
+
+            /// Its index, counted from 0.
+            #[inline]
+            pub const fn index(self) -> usize {
+                (self.0.get() - 1) as usize
+            }
+
+            /// The word that stands for it in a tree: never 0.
+            #[inline]
+            pub const fn word(self) -> u32 {
+                self.0.get()
+            }
+
+            /// What a word of a tree stands for; 0 is none.
+            #[inline]
+            pub const fn from_word(word: u32) -> Option<$name> {
+                match NonZeroU32::new(word) {
+                    Some(word) => Some($name(word)),
+                    None => None,
+                }
+            }
+        }
+
+        impl core::fmt::Debug for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), self.index())
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// A node of a tree.
+    NodeId;
+    /// A token of the source.
+    TokenId;
+    /// A text in a table of [`Names`](crate::Names).
+    Name;
+}
+
+impl NodeId {
+    /// The first node of a tree: by convention its root.
+    pub const ROOT: NodeId = NodeId(NonZeroU32::MIN);
+}

@@ -1,0 +1,87 @@
+//! A stack of nodes that wait for their parent.
+
+use super::{Full, List, NodeId};
+
+/// Nodes that wait for their parent: a parser's scratch stack, and the way to make a [`List`].
+///
+/// Lists nest, so a parser notes the height before the first element, pushes each, and takes what lies above the mark.
+///
+/// ```
+/// use phalanx_syntax::{NodeId, Pile};
+///
+/// let mut pile = Pile::new();
+/// pile.push(NodeId::ROOT)?;
+/// let mark = pile.len();
+/// pile.push(NodeId::new(1).unwrap())?;
+/// pile.push(NodeId::new(2).unwrap())?;
+/// assert_eq!(pile.above(mark).len(), 2);
+/// pile.truncate(mark);
+/// assert_eq!(pile.list().iter().collect::<Vec<_>>(), [NodeId::ROOT]);
+/// # Ok::<(), phalanx_syntax::Full>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Pile(Vec<u32>);
+
+impl Pile {
+    /// An empty pile.
+    pub const fn new() -> Pile {
+        Pile(Vec::new())
+    }
+
+    /// How many nodes wait.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether none waits.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Puts a node on top.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had.
+    #[inline]
+    pub fn push(&mut self, node: NodeId) -> Result<(), Full> {
+        if self.0.len() == self.0.capacity() {
+            self.0.try_reserve(1).map_err(|_| Full::Memory)?;
+        }
+        self.0.push(node.word());
+        Ok(())
+    }
+
+    /// Everything above a mark.
+    #[inline]
+    pub fn above(&self, mark: usize) -> List<'_> {
+        List::new(self.0.get(mark..).unwrap_or_default())
+    }
+
+    /// What lies between two marks, and what lies above the second.
+    #[inline]
+    pub fn split(&self, mark: usize, second: usize) -> (List<'_>, List<'_>) {
+        let below = self.0.get(mark..second).unwrap_or_default();
+        (List::new(below), self.above(second))
+    }
+
+    /// Everything.
+    #[inline]
+    pub fn list(&self) -> List<'_> {
+        List::new(&self.0)
+    }
+
+    /// Forgets everything above a mark.
+    #[inline]
+    pub fn truncate(&mut self, mark: usize) {
+        self.0.truncate(mark);
+    }
+}
+
+impl FromIterator<NodeId> for Pile {
+    fn from_iter<I: IntoIterator<Item = NodeId>>(nodes: I) -> Pile {
+        Pile(nodes.into_iter().map(NodeId::word).collect())
+    }
+}

@@ -1,0 +1,459 @@
+//! [`Tree`]: the columns.
+
+use super::kind::{Kind, Payload};
+use super::{Full, Malformed, NodeId, Span};
+use phalanx_store::Soa;
+
+/// Two words, whose meaning follows from the kind.
+pub(crate) type Words = [u32; 2];
+
+/// One node, as it is pushed. In the tree its three parts lie in three columns.
+#[derive(Clone, Copy, Debug, Soa)]
+pub(crate) struct Row<K: Copy> {
+    pub(crate) kind: K,
+    pub(crate) span: Span,
+    pub(crate) data: Words,
+}
+
+/// The bytes of one node: one of kind, eight of span, eight of data.
+pub const BYTES_PER_NODE: usize = size_of::<u8>() + size_of::<Span>() + size_of::<Words>();
+const _: () = assert!(BYTES_PER_NODE == 17);
+
+/// How large a tree may become. Indices have 32 bits; tests make them narrower.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The most nodes.
+    pub nodes: u32,
+    /// The most words in `extra`.
+    pub extra: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { nodes: NodeId::LIMIT, extra: u32::MAX }
+    }
+}
+
+/// What does not fit the two words of a node: lists, and the fields of kinds that have many.
+#[derive(Clone, Debug)]
+pub struct Extra {
+    pub(crate) words: Vec<u32>,
+    limit: u32,
+}
+
+impl Extra {
+    /// Room for `need` words; returns the place of the first.
+    #[inline]
+    pub(crate) fn make_room(&mut self, need: usize) -> Result<u32, Full> {
+        let start = self.words.len();
+        if need > self.limit as usize - start {
+            return Err(Full::Extra);
+        }
+        if need > self.words.capacity() - start {
+            self.words.try_reserve(need).map_err(|_| Full::Memory)?;
+        }
+        Ok(start as u32)
+    }
+
+    /// Appends a word for which there is room.
+    #[inline]
+    pub(crate) fn put(&mut self, word: u32) {
+        self.words.push(word);
+    }
+
+    #[inline]
+    pub(crate) fn put_all(&mut self, words: &[u32]) {
+        self.words.extend_from_slice(words);
+    }
+}
+
+/// A syntax tree: nodes of the kinds `K`, side by side in three columns.
+///
+/// A node takes [`BYTES_PER_NODE`] bytes: its kind, its [`Span`], and two words that are read as the table of kinds
+/// ([`kinds!`](crate::kinds)) says. What does not fit them is in `extra`. Nodes are made from the leaves up with
+/// [`alloc`](Tree::alloc); one that must come before its children is [reserved](Tree::reserve) and
+/// [set](Tree::set) later. By convention the root is [`NodeId::ROOT`].
+///
+/// Nothing in it is recursive: neither its walks nor its destructor care how deep it is.
+///
+/// ```
+/// use phalanx_syntax::ori::{Kind, View, node};
+/// use phalanx_syntax::{Span, Tree};
+///
+/// let mut tree = Tree::new();
+/// let left = tree.alloc(Span::new(0, 2), node::IntLit { value: 42 })?;
+/// let right = tree.alloc(Span::new(5, 6), node::IntLit { value: 3 })?;
+/// let sum = tree.alloc(Span::new(0, 6), node::BinAdd { left, right })?;
+/// assert_eq!(View::of(&tree, sum)?, View::BinAdd(node::BinAdd { left, right }));
+/// assert_eq!(tree.find_by_kind(Kind::IntLit).collect::<Vec<_>>(), [left, right]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Tree<K: Kind> {
+    pub(crate) nodes: Soa<Row<K>>,
+    pub(crate) extra: Extra,
+    limit: u32,
+}
+
+/// How much of a tree there was at some moment; see [`Tree::mark`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    nodes: usize,
+    extra: usize,
+}
+
+impl<K: Kind> Tree<K> {
+    /// An empty tree.
+    pub fn new() -> Tree<K> {
+        Tree::with_limits(Limits::default())
+    }
+
+    /// An empty tree that may not grow past these limits.
+    pub fn with_limits(limits: Limits) -> Tree<K> {
+        Tree { nodes: Soa::new(), extra: Extra { words: Vec::new(), limit: limits.extra }, limit: limits.nodes }
+    }
+
+    /// A tree with room for what a source of this many bytes is likely to need.
+    ///
+    /// The ratios were measured on 488 programs of the language of [`ori`](crate::ori), 1.8 MB: see
+    /// [`Tree::estimate`].
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had.
+    pub fn with_estimated_capacity(source: usize) -> Result<Tree<K>, Full> {
+        let mut tree = Tree::new();
+        tree.reserve_estimate(source)?;
+        Ok(tree)
+    }
+
+    /// How many nodes and words of `extra` a source of this many bytes is likely to need: somewhat more than the node for
+    /// every 10.4 bytes and the word for every 16.1 that were measured.
+    pub const fn estimate(source: usize) -> (usize, usize) {
+        (source / 8, source / 12)
+    }
+
+    pub(crate) fn reserve_estimate(&mut self, source: usize) -> Result<(), Full> {
+        let (nodes, extra) = Tree::<K>::estimate(source);
+        self.nodes.try_reserve_exact(nodes.min(self.limit as usize)).map_err(|_| Full::Memory)?;
+        self.extra.words.try_reserve_exact(extra.min(self.extra.limit as usize)).map_err(|_| Full::Memory)
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, row: Row<K>) -> Result<NodeId, Full> {
+        let len = self.nodes.len();
+        if len >= self.limit as usize {
+            return Err(Full::Nodes);
+        }
+        if len == self.nodes.capacity() {
+            self.nodes.try_reserve(1).map_err(|_| Full::Memory)?;
+        }
+        self.nodes.push(row);
+        NodeId::from_word(len as u32 + 1).ok_or(Full::Nodes)
+    }
+
+    /// Makes a node.
+    ///
+    /// # Errors
+    ///
+    /// If there are too many nodes or words, or memory cannot be had. The tree is unchanged.
+    #[inline]
+    pub fn alloc<'a, P: Payload<'a, Kind = K>>(&mut self, span: Span, payload: P) -> Result<NodeId, Full> {
+        let mark = self.extra.words.len();
+        let data = payload.encode(&mut self.extra)?;
+        let made = self.push(Row { kind: P::KIND, span, data });
+        if made.is_err() {
+            self.extra.words.truncate(mark);
+        }
+        made
+    }
+
+    /// Makes a node of a kind whose fields are kept as those of another are: for kinds that differ in meaning alone, such
+    /// as operators.
+    ///
+    /// # Errors
+    ///
+    /// As [`alloc`](Tree::alloc).
+    ///
+    /// # Panics
+    ///
+    /// If the two kinds do not have the same fields.
+    #[inline]
+    pub fn alloc_as<'a, P: Payload<'a, Kind = K>>(&mut self, kind: K, span: Span, payload: P) -> Result<NodeId, Full> {
+        assert!(alike(kind, P::KIND), "the kinds have different fields");
+        let mark = self.extra.words.len();
+        let data = payload.encode(&mut self.extra)?;
+        let made = self.push(Row { kind, span, data });
+        if made.is_err() {
+            self.extra.words.truncate(mark);
+        }
+        made
+    }
+
+    /// Makes a node that has no content yet: its kind is [`Kind::RESERVED`] until [`set`](Tree::set) gives it another.
+    ///
+    /// # Errors
+    ///
+    /// If there are too many nodes, or memory cannot be had.
+    pub fn reserve(&mut self) -> Result<NodeId, Full> {
+        self.push(Row { kind: K::RESERVED, span: Span::DUMMY, data: [0; 2] })
+    }
+
+    /// Gives a node its content, of whatever kind.
+    ///
+    /// Words of `extra` that it had before stay where they are, unused.
+    ///
+    /// # Errors
+    ///
+    /// If there are too many words or memory cannot be had, or there is no such node ([`Full::NoSuchNode`]). The tree is
+    /// unchanged.
+    pub fn set<'a, P: Payload<'a, Kind = K>>(&mut self, id: NodeId, span: Span, payload: P) -> Result<(), Full> {
+        if id.index() >= self.len() {
+            return Err(Full::NoSuchNode);
+        }
+        let data = payload.encode(&mut self.extra)?;
+        let lanes = self.nodes.lanes_mut();
+        lanes.kind[id.index()] = P::KIND;
+        lanes.span[id.index()] = span;
+        lanes.data[id.index()] = data;
+        Ok(())
+    }
+
+    /// Gives a reserved node up: removes it if it is the last one, makes it an error otherwise.
+    ///
+    /// Returns whether it was reserved; a node with content stays as it is.
+    pub fn unreserve(&mut self, id: NodeId) -> bool {
+        if self.get_kind(id) != Some(K::RESERVED) {
+            return false;
+        }
+        if id.index() + 1 == self.len() {
+            self.nodes.truncate(id.index());
+        } else {
+            self.nodes.lanes_mut().kind[id.index()] = K::ERROR;
+        }
+        true
+    }
+
+    /// Gives a node another kind whose fields are kept as they are in its own, and says whether that was possible.
+    ///
+    /// For what a parser learns late: that a name it read was a parameter.
+    pub fn retag(&mut self, id: NodeId, kind: K) -> bool {
+        let Some(old) = self.get_kind(id) else { return false };
+        if alike(old, kind) && old != K::RESERVED && kind != K::RESERVED {
+            self.nodes.lanes_mut().kind[id.index()] = kind;
+            return true;
+        }
+        false
+    }
+
+    /// Moves the ends of a node: for a parser that finds more of it later.
+    pub fn set_span(&mut self, id: NodeId, span: Span) {
+        if let Some(old) = self.nodes.lanes_mut().span.get_mut(id.index()) {
+            *old = span;
+        }
+    }
+
+    /// How much there is, to come back to with [`truncate`](Tree::truncate).
+    #[inline]
+    pub fn mark(&self) -> Mark {
+        Mark { nodes: self.len(), extra: self.extra.words.len() }
+    }
+
+    /// Forgets all nodes, and all of `extra`, made since a mark. A mark that lies ahead changes nothing.
+    ///
+    /// A node that was reserved before the mark and set after it keeps its content, which
+    /// [`validate`](Tree::validate) then finds cut off.
+    pub fn truncate(&mut self, mark: Mark) {
+        self.nodes.truncate(mark.nodes);
+        self.extra.words.truncate(mark.extra);
+    }
+
+    /// How many nodes there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there is no node.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// How many nodes there is room for.
+    pub fn capacity(&self) -> usize {
+        self.nodes.capacity()
+    }
+
+    /// How many words of `extra` are used.
+    pub fn extra_len(&self) -> usize {
+        self.extra.words.len()
+    }
+
+    /// The bytes that nodes and `extra` take, without spare capacity.
+    pub fn bytes(&self) -> usize {
+        self.len() * BYTES_PER_NODE + self.extra_len() * size_of::<u32>()
+    }
+
+    /// All nodes in the order they were made.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + ExactSizeIterator + use<K> {
+        (0..self.len() as u32).map(|index| NodeId::new(index).unwrap_or(NodeId::ROOT))
+    }
+
+    /// The kinds of all nodes: a column of bytes.
+    #[inline]
+    pub fn kinds(&self) -> &[K] {
+        self.nodes.lanes().kind
+    }
+
+    /// The spans of all nodes.
+    #[inline]
+    pub fn spans(&self) -> &[Span] {
+        self.nodes.lanes().span
+    }
+
+    /// The words of all nodes.
+    #[inline]
+    pub fn data(&self) -> &[[u32; 2]] {
+        self.nodes.lanes().data
+    }
+
+    /// The words that did not fit.
+    #[inline]
+    pub fn extra(&self) -> &[u32] {
+        &self.extra.words
+    }
+
+    /// The kind of a node.
+    ///
+    /// # Panics
+    ///
+    /// If the node is not in this tree.
+    #[inline]
+    pub fn kind(&self, id: NodeId) -> K {
+        self.kinds()[id.index()]
+    }
+
+    /// The kind of a node; none if it is not in this tree.
+    #[inline]
+    pub fn get_kind(&self, id: NodeId) -> Option<K> {
+        self.kinds().get(id.index()).copied()
+    }
+
+    /// The place of a node.
+    ///
+    /// # Panics
+    ///
+    /// If the node is not in this tree.
+    #[inline]
+    pub fn span(&self, id: NodeId) -> Span {
+        self.spans()[id.index()]
+    }
+
+    /// The content of a node whose kind is known. For one whose kind is not, the table makes a view: see
+    /// [`kinds!`](crate::kinds).
+    ///
+    /// # Errors
+    ///
+    /// If it is of another kind, reserved, not in the tree, or its words mean nothing.
+    #[inline]
+    pub fn payload<'t, P: Payload<'t, Kind = K>>(&'t self, id: NodeId) -> Result<P, Malformed> {
+        let kind = self.get_kind(id).ok_or(Malformed::NoSuchNode)?;
+        if kind != P::KIND {
+            return Err(if kind == K::RESERVED { Malformed::Reserved } else { Malformed::OtherKind });
+        }
+        P::decode(self.data()[id.index()], self.extra(), self.len())
+    }
+
+    /// How many nodes are of a kind. Reads one byte a node.
+    #[inline]
+    pub fn count_kind(&self, kind: K) -> usize {
+        // In chunks whose count fits a byte, and of whole vectors: the compiler needs nothing more to make vector code.
+        let wanted = kind.index();
+        let count = |chunk: &[K]| chunk.iter().fold(0u8, |sum, it| sum + u8::from(it.index() == wanted));
+        self.kinds().chunks(224).map(|chunk| usize::from(count(chunk))).sum()
+    }
+
+    /// The nodes of a kind in the order they were made. Reads one byte a node.
+    pub fn find_by_kind(&self, kind: K) -> impl Iterator<Item = NodeId> + '_ {
+        let found = self.kinds().iter().zip(self.ids());
+        found.filter(move |&(&it, _)| it == kind).map(|(_, id)| id)
+    }
+
+    /// A tree of columns made elsewhere, with the kinds as bytes.
+    ///
+    /// Only the columns are checked here; call [`validate`](Tree::validate) before trusting what they say. Until then
+    /// decoding gives errors where the words mean nothing, and walks end.
+    ///
+    /// # Errors
+    ///
+    /// If the columns differ in length, are too long, or a byte is no kind; or if memory cannot be had.
+    pub fn from_columns(
+        kinds: &[u8],
+        spans: &[Span],
+        data: &[[u32; 2]],
+        extra: &[u32],
+    ) -> Result<Tree<K>, ColumnsError> {
+        if kinds.len() != spans.len() || kinds.len() != data.len() {
+            return Err(ColumnsError::Lengths);
+        }
+        let mut tree = Tree::new();
+        tree.nodes.try_reserve_exact(kinds.len()).map_err(|_| Full::Memory)?;
+        for ((&kind, &span), &data) in kinds.iter().zip(spans).zip(data) {
+            let kind = K::from_index(kind).ok_or(ColumnsError::NoSuchKind(kind))?;
+            tree.push(Row { kind, span, data })?;
+        }
+        tree.extra.make_room(extra.len())?;
+        tree.extra.put_all(extra);
+        Ok(tree)
+    }
+}
+
+/// Whether nodes of two kinds have the same words.
+#[inline]
+fn alike<K: Kind>(a: K, b: K) -> bool {
+    let (a, b) = (a.layout().fields, b.layout().fields);
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.shape == b.shape)
+}
+
+/// Why columns do not make a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ColumnsError {
+    /// The columns are not equally long.
+    Lengths,
+    /// A byte is no kind of the language.
+    NoSuchKind(u8),
+    /// They are too long, or memory cannot be had.
+    Full(Full),
+}
+
+impl From<Full> for ColumnsError {
+    fn from(full: Full) -> ColumnsError {
+        ColumnsError::Full(full)
+    }
+}
+
+impl core::fmt::Display for ColumnsError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            ColumnsError::Lengths => f.write_str("the columns are not equally long"),
+            ColumnsError::NoSuchKind(byte) => write!(f, "{byte} is no kind of the language"),
+            ColumnsError::Full(full) => full.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for ColumnsError {}
+
+impl<K: Kind> Default for Tree<K> {
+    fn default() -> Tree<K> {
+        Tree::new()
+    }
+}
+
+impl<K: Kind> core::fmt::Debug for Tree<K> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Tree").field("nodes", &self.len()).field("extra", &self.extra_len()).finish()
+    }
+}
