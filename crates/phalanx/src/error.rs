@@ -29,6 +29,11 @@ pub enum ComponentError {
         /// The component.
         component: &'static str,
     },
+    /// The entity is named twice where each must be another.
+    NamedTwice {
+        /// The entity.
+        entity: Entity,
+    },
 }
 
 impl From<NoSuchEntity> for ComponentError {
@@ -42,6 +47,7 @@ impl fmt::Display for ComponentError {
         match self {
             ComponentError::NoSuchEntity(error) => error.fmt(f),
             ComponentError::MissingComponent { entity, component } => write!(f, "{entity} has no {component}"),
+            ComponentError::NamedTwice { entity } => write!(f, "{entity} is named twice"),
         }
     }
 }
@@ -74,8 +80,38 @@ pub enum ChangeError {
         /// The component.
         component: &'static str,
     },
+    /// The entity's slot is not free for it.
+    Taken {
+        /// The entity that was to be made.
+        entity: Entity,
+        /// The entity that lives in its slot; `None` if the slot is past that generation.
+        by: Option<Entity>,
+    },
+    /// Columns of different lengths were to be moved in.
+    UnequalColumns(UnequalColumns),
+    /// The component cannot be cloned.
+    NotClone {
+        /// The component.
+        component: &'static str,
+    },
     /// There is no memory for it.
     Alloc(AllocError),
+}
+
+/// Columns of different lengths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnequalColumns {
+    /// The component of the first column, with its length.
+    pub first: (&'static str, usize),
+    /// The component of the first column that is longer or shorter, with its length.
+    pub other: (&'static str, usize),
+}
+
+impl fmt::Display for UnequalColumns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ((first, many), (other, more)) = (self.first, self.other);
+        write!(f, "columns of unequal length: {many} of {first}, {more} of {other}")
+    }
 }
 
 impl fmt::Display for ChangeError {
@@ -84,6 +120,12 @@ impl fmt::Display for ChangeError {
             ChangeError::NoSuchEntity(error) => error.fmt(f),
             ChangeError::Duplicate(error) => error.fmt(f),
             ChangeError::Missing { entity, component } => write!(f, "{entity} has no {component}"),
+            ChangeError::Taken { entity, by: Some(by) } => write!(f, "{entity} cannot be made: {by} is alive"),
+            ChangeError::Taken { entity, by: None } => {
+                write!(f, "{entity} cannot be made: its slot is past that generation, or there is none")
+            }
+            ChangeError::UnequalColumns(error) => error.fmt(f),
+            ChangeError::NotClone { component } => write!(f, "{component} cannot be cloned"),
             ChangeError::Alloc(error) => error.fmt(f),
         }
     }
@@ -99,6 +141,11 @@ impl From<DuplicateComponent> for ChangeError {
         ChangeError::Duplicate(error)
     }
 }
+impl From<UnequalColumns> for ChangeError {
+    fn from(error: UnequalColumns) -> Self {
+        ChangeError::UnequalColumns(error)
+    }
+}
 impl From<AllocError> for ChangeError {
     fn from(error: AllocError) -> Self {
         ChangeError::Alloc(error)
@@ -108,4 +155,5 @@ impl From<AllocError> for ChangeError {
 impl core::error::Error for NoSuchEntity {}
 impl core::error::Error for ComponentError {}
 impl core::error::Error for DuplicateComponent {}
+impl core::error::Error for UnequalColumns {}
 impl core::error::Error for ChangeError {}

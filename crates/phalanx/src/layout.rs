@@ -98,6 +98,21 @@ pub unsafe trait Layout<C>: sealed::Sealed + Sized + 'static {
     ///
     /// The row is initialised, and counts as moved out from now on.
     unsafe fn read(ptr: Self::Ptr, row: usize) -> C;
+
+    /// Whether the one lane is an array of `C`, so that a vector's block can become it.
+    const WHOLE: bool;
+
+    /// Moves `len` values in, which count as moved out of where they were.
+    ///
+    /// # Safety
+    ///
+    /// The values are initialised; the rows are within the lanes' capacity, and nothing lives there.
+    unsafe fn write_many(ptr: Self::Ptr, row: usize, values: *const C, len: usize) {
+        for at in 0..len {
+            // SAFETY: the caller's promise.
+            unsafe { Self::write(ptr, row + at, values.add(at).read()) };
+        }
+    }
 }
 
 mod sealed {
@@ -179,6 +194,14 @@ unsafe impl<C: 'static> Layout<C> for Table {
         // SAFETY: the caller's promise.
         unsafe { ptr.add(row).read() }
     }
+
+    const WHOLE: bool = size_of::<C>() > 0;
+
+    #[inline]
+    unsafe fn write_many(ptr: NonNull<C>, row: usize, values: *const C, len: usize) {
+        // SAFETY: the caller's promise; the lane is not where the values come from.
+        unsafe { core::ptr::copy_nonoverlapping(values, ptr.add(row).as_ptr(), len) };
+    }
 }
 
 // SAFETY: the lanes are the leaves of the row's shape, in its order; a `Copy` row needs no drop.
@@ -255,4 +278,6 @@ unsafe impl<C: SoaRow + Copy + 'static> Layout<C> for Soa {
         // SAFETY: the caller's promise.
         unsafe { C::join(C::Shape::read(ptr, row)) }
     }
+
+    const WHOLE: bool = false;
 }

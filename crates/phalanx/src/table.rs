@@ -128,6 +128,13 @@ impl Table {
         Ok(())
     }
 
+    /// Counts the room anew after lanes were given other blocks: that of the lane with the least.
+    pub(crate) fn settle_capacity(&mut self) {
+        // SAFETY: the lanes exist while the table does.
+        let lanes = unsafe { self.lanes.as_ref() };
+        self.cap = lanes.iter().map(Lane::capacity).fold(self.entities.capacity(), u32::min);
+    }
+
     /// Takes the row after the last, whose lanes the caller writes before anything else happens.
     ///
     /// # Safety

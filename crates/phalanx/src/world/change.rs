@@ -40,10 +40,29 @@ impl World {
         let from = self.locate(entity)?;
         self.edge(plan, from.table, true);
         let edge = self.edge_of(plan, from.table, true);
+        // SAFETY: the entity is at `from`, and the edge is one of that table for this bundle.
+        unsafe { self.follow(entity, from, edge, bundle) }
+    }
+
+    /// Carries out an edge that brings a bundle: reserves, commits, and ends what the bundle displaces or the edge leaves
+    /// behind.
+    ///
+    /// # Safety
+    ///
+    /// The entity is at `from`, the edge is one of that table, its places are those of the bundle in its target, and the
+    /// target has no component that is neither moved nor in the bundle.
+    #[inline(always)]
+    pub(crate) unsafe fn follow<B: Bundle>(
+        &mut self,
+        entity: Entity,
+        from: Location,
+        edge: *const crate::plan::Edge,
+        bundle: B,
+    ) -> Result<(), ChangeError> {
         // SAFETY: edges are boxed, and made only while resolving.
         let (target, left, places) = unsafe { ((*edge).target, &(*edge).left, (*edge).places.as_ptr()) };
         // A row beyond the last, in either case: for the move, or for the new values until they trade places.
-        self.tables[target as usize].try_reserve(1)?;
+        self.reserve_in(target, 1)?;
         if target == from.table {
             let table = &mut self.tables[target as usize];
             let tail = table.len;
@@ -107,7 +126,7 @@ impl World {
         if target == from.table {
             return Ok(false);
         }
-        self.tables[target as usize].try_reserve(1)?;
+        self.reserve_in(target, 1)?;
         // SAFETY: the entity is there, and there is room in the target, which has no lanes but those that went along; the
         // old values are at the source's tail, nobody's, and end.
         unsafe {
@@ -152,7 +171,7 @@ impl World {
         // SAFETY: edges are boxed, and made only while resolving.
         let (target, places) = unsafe { ((*edge).target, (*edge).places.as_ptr()) };
         if target != from.table {
-            self.tables[target as usize].try_reserve(1)?;
+            self.reserve_in(target, 1)?;
             // SAFETY: the entity is there, and there is room in the target.
             unsafe { self.cross(entity, from, edge) };
         }

@@ -13,11 +13,18 @@
 #![allow(unsafe_code)]
 
 mod access;
+mod batch;
 mod change;
+mod columns;
+mod entity_ref;
+mod exchange;
+mod single;
 mod spawn;
 mod structure;
 
 pub use access::{View, ViewMut};
+pub use columns::Columns;
+pub use entity_ref::{EntityMut, EntityRef};
 pub use spawn::Spawner;
 
 use crate::component::{Component, ComponentId, Components};

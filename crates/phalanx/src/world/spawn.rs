@@ -84,7 +84,21 @@ impl World {
     pub(crate) fn reserve_rows(&mut self, plan: usize, count: u32) -> Result<(), AllocError> {
         self.flush()?;
         self.reserve_entities(count)?;
-        self.tables[self.plans.get(plan).table as usize].try_reserve(count)
+        self.reserve_in(self.plans.get(plan).table, count)
+    }
+
+    /// Makes room for so many more rows in a table. Lanes that move for it are announced, even if others cannot.
+    #[inline(always)]
+    pub(crate) fn reserve_in(&mut self, table: u32, count: u32) -> Result<(), AllocError> {
+        let place = &mut self.tables[table as usize];
+        if count <= place.cap - place.len { Ok(()) } else { self.grow_table(table, count) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow_table(&mut self, table: u32, count: u32) -> Result<(), AllocError> {
+        self.restructured();
+        self.tables[table as usize].try_reserve(count)
     }
 
     /// Makes room for so many more entities, and for their locations.
@@ -105,7 +119,7 @@ impl World {
     fn flush_reserved(&mut self) -> Result<(), AllocError> {
         let count = u32::try_from(self.entities.reserved_count()).map_err(|_| AllocError::CapacityOverflow)?;
         self.reserve_entities(0)?;
-        self.tables[0].try_reserve(count)?;
+        self.reserve_in(0, count)?;
         let (table, locations) = (&mut self.tables[0], &self.locations);
         for entity in self.entities.try_flush()? {
             // SAFETY: there is room for so many rows and locations.

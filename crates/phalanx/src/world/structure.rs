@@ -36,7 +36,7 @@ impl World {
     }
 
     /// The move from a table to another, in which the components of `bundle` stay behind.
-    fn edge_between(&self, source: u32, target: u32, bundle: &Signature, places: Box<[u16]>) -> Edge {
+    pub(super) fn edge_between(&self, source: u32, target: u32, bundle: &Signature, places: Box<[u16]>) -> Edge {
         let (from, to) = (&self.tables[source as usize], &self.tables[target as usize]);
         let left: Box<[Column]> = from.columns.iter().filter(|c| bundle.has(c.id)).copied().collect();
         let mut keep = vec![false; from.lane_count()];
