@@ -1,13 +1,23 @@
-//! `derive(Component)`: one line.
+//! `derive(Component)`: one line, and one for those that can be cloned.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::{DeriveInput, LitStr, Path, Result};
 
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
-    let (mut layout, mut at) = (None, None);
+    let (mut layout, mut at, mut clone) = (None, None, None);
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("component")) {
         attribute.parse_nested_meta(|meta| {
+            if meta.path.is_ident("clone") {
+                clone = Some(quote! {
+                    const CLONE: ::core::option::Option<fn(&Self) -> Self> =
+                        ::core::option::Option::Some(<Self as ::core::clone::Clone>::clone);
+                });
+                return Ok(());
+            }
+            if !meta.path.is_ident("layout") && !meta.path.is_ident("crate") {
+                return Err(meta.error("unknown option: a component has `layout`, `clone` and `crate`"));
+            }
             let value: LitStr = meta.value()?.parse()?;
             if meta.path.is_ident("layout") {
                 let name = match value.value().as_str() {
@@ -19,11 +29,9 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     return Err(meta.error("the layout is given twice"));
                 }
                 Ok(())
-            } else if meta.path.is_ident("crate") {
+            } else {
                 at = Some(value.parse_with(Path::parse_mod_style)?.into_token_stream());
                 Ok(())
-            } else {
-                Err(meta.error("unknown option: a component has `layout` and `crate`"))
             }
         })?;
     }
@@ -36,6 +44,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     Ok(quote! {
         impl #generics #at::Component for #name #arguments #bounds {
             type Layout = #at::layout::#layout;
+            #clone
         }
     })
 }

@@ -5,6 +5,7 @@ use crate::signature::Signature;
 use core::any::TypeId;
 use core::fmt;
 use core::hash::{BuildHasherDefault, Hash, Hasher};
+use phalanx_store::raw::Lane;
 use std::collections::HashMap;
 
 /// A type whose values entities can have.
@@ -33,6 +34,10 @@ use std::collections::HashMap;
 pub trait Component: Sized + Send + Sync + 'static {
     /// Where the values are kept.
     type Layout: Layout<Self>;
+
+    /// How a value is cloned, for those that can be: `#[component(clone)]` on a type that is `Clone`. Entities whose
+    /// components all can be cloned can be, and so can worlds. Soa components, which are `Copy`, need not say it.
+    const CLONE: Option<fn(&Self) -> Self> = None;
 }
 
 /// The number of a component in one world, in order of first use.
@@ -63,13 +68,32 @@ impl fmt::Debug for ComponentId {
 /// Drops the value at a row.
 pub(crate) type DropFn = unsafe fn(*mut u8);
 
+/// Writes a clone of the first value to where the second is to be.
+pub(crate) type CloneFn = unsafe fn(*const u8, *mut u8);
+
+/// Moves a value, given by its address, into a row of the component's lanes.
+pub(crate) type PutFn = unsafe fn(*mut Lane, usize, *const u8);
+
+/// How values are cloned.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cloning {
+    /// Lane by lane, by their bytes.
+    Bytes,
+    /// By a function, in the one lane.
+    Value(CloneFn),
+}
+
 /// What a world knows of a component.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ComponentInfo {
     pub(crate) name: &'static str,
-    pub(crate) type_id: TypeId,
+    pub(crate) type_id: Option<TypeId>,
     pub(crate) lanes: Box<[core::alloc::Layout]>,
     pub(crate) drop: Option<DropFn>,
+    pub(crate) clone: Option<Cloning>,
+    pub(crate) put: PutFn,
+    /// Whether a value has an address: it lies in one lane, or has no size.
+    pub(crate) whole: bool,
 }
 
 impl ComponentInfo {
@@ -78,9 +102,19 @@ impl ComponentInfo {
         self.name
     }
 
-    /// The type.
-    pub fn type_id(&self) -> TypeId {
+    /// The type, unless the component was registered at run time.
+    pub fn type_id(&self) -> Option<TypeId> {
         self.type_id
+    }
+
+    /// The layouts of a row of its lanes.
+    pub fn lanes(&self) -> &[core::alloc::Layout] {
+        &self.lanes
+    }
+
+    /// Whether its values can be cloned.
+    pub fn is_clone(&self) -> bool {
+        self.clone.is_some()
     }
 
     /// Whether its values carry no data.
@@ -90,7 +124,7 @@ impl ComponentInfo {
 }
 
 /// The components of a world.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Components {
     infos: Vec<ComponentInfo>,
     by_type: HashMap<TypeId, ComponentId, TypeIdHasher>,
@@ -136,16 +170,53 @@ impl Components {
         }
         let mut lanes = Vec::new();
         C::Layout::lanes(&mut |lane| lanes.push(lane));
+        self.add(ComponentInfo {
+            name: core::any::type_name::<C>(),
+            type_id: Some(TypeId::of::<C>()),
+            whole: lanes.is_empty() || C::Layout::WHOLE,
+            lanes: lanes.into(),
+            drop: C::Layout::DROP,
+            clone: crate::layout::cloning::<C>(),
+            put: crate::layout::put_value::<C>,
+        })
+    }
+
+    /// Gives a component its id.
+    pub(crate) fn add(&mut self, info: ComponentInfo) -> ComponentId {
         let id = ComponentId(self.infos.len() as u32);
-        let key = TypeId::of::<C>();
-        if lanes.is_empty() {
+        if info.lanes.is_empty() {
             self.void.insert(id);
         }
-        let drop = C::Layout::DROP;
-        self.infos.push(ComponentInfo { name: core::any::type_name::<C>(), type_id: key, lanes: lanes.into(), drop });
-        self.by_type.insert(key, id);
-        self.direct[direct_place(&key)] = (Some(key), id);
+        if let Some(key) = info.type_id {
+            self.by_type.insert(key, id);
+            self.direct[direct_place(&key)] = (Some(key), id);
+        }
+        self.infos.push(info);
         id
+    }
+
+    /// The id under which a component of another world is known here; it is given one if it has none.
+    ///
+    /// One with a type is known by it, one of run time by its name, layout and destructor.
+    pub(crate) fn adopt(&mut self, info: &ComponentInfo) -> ComponentId {
+        match info.type_id {
+            Some(key) => self.by_type.get(&key).copied(),
+            None => self.find_run_time(info),
+        }
+        .unwrap_or_else(|| self.add(info.clone()))
+    }
+
+    pub(crate) fn find_run_time(&self, info: &ComponentInfo) -> Option<ComponentId> {
+        let same = |other: &ComponentInfo| {
+            let drops = (other.drop.map(|f| f as usize), info.drop.map(|f| f as usize));
+            other.type_id.is_none() && other.name == info.name && other.lanes == info.lanes && drops.0 == drops.1
+        };
+        self.infos.iter().position(same).map(|at| ComponentId(at as u32))
+    }
+
+    /// The components and their ids, in order of registration.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (ComponentId, &ComponentInfo)> + '_ {
+        self.infos.iter().enumerate().map(|(at, info)| (ComponentId(at as u32), info))
     }
 
     /// What is known of a component.

@@ -29,6 +29,11 @@ pub enum ComponentError {
         /// The component.
         component: &'static str,
     },
+    /// The component's values lie in several lanes: they have no address.
+    NoAddress {
+        /// The component.
+        component: &'static str,
+    },
     /// The entity is named twice where each must be another.
     NamedTwice {
         /// The entity.
@@ -47,6 +52,7 @@ impl fmt::Display for ComponentError {
         match self {
             ComponentError::NoSuchEntity(error) => error.fmt(f),
             ComponentError::MissingComponent { entity, component } => write!(f, "{entity} has no {component}"),
+            ComponentError::NoAddress { component } => write!(f, "{component} lies in lanes and has no address"),
             ComponentError::NamedTwice { entity } => write!(f, "{entity} is named twice"),
         }
     }

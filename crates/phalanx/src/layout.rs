@@ -4,7 +4,7 @@
 //! component is a reference, that of a soa component the value itself, put together from its lanes.
 #![allow(unsafe_code)]
 
-use crate::component::DropFn;
+use crate::component::{Cloning, Component, DropFn};
 use core::ptr::NonNull;
 use phalanx_store::raw::Lane;
 use phalanx_store::soa::{self, Shape, SoaRow};
@@ -99,6 +99,9 @@ pub unsafe trait Layout<C>: sealed::Sealed + Sized + 'static {
     /// The row is initialised, and counts as moved out from now on.
     unsafe fn read(ptr: Self::Ptr, row: usize) -> C;
 
+    /// Whether values can be copied lane by lane.
+    const COPY: bool;
+
     /// Whether the one lane is an array of `C`, so that a vector's block can become it.
     const WHOLE: bool;
 
@@ -133,6 +136,56 @@ unsafe fn drop_value<C>(value: *mut u8) {
     // SAFETY: the caller has a value of `C` there, which it gives up.
     unsafe { value.cast::<C>().drop_in_place() };
 }
+
+/// How values of a component are cloned.
+pub(crate) fn cloning<C: Component>() -> Option<Cloning> {
+    match C::Layout::COPY {
+        true => Some(Cloning::Bytes),
+        false => C::CLONE.map(|_| Cloning::Value(clone_value::<C>)),
+    }
+}
+
+/// Clones a value.
+///
+/// # Safety
+///
+/// The first is a value of `C`, the second a place for one.
+unsafe fn clone_value<C: Component>(from: *const u8, to: *mut u8) {
+    let Some(clone) = C::CLONE else { unreachable!("named for components that can be cloned") };
+    // SAFETY: the caller's promise.
+    unsafe { to.cast::<C>().write(clone(&*from.cast::<C>())) };
+}
+
+/// Moves a value into a row of its lanes.
+///
+/// # Safety
+///
+/// There is a value of `C`, which counts as moved out; the lanes are the component's, and nothing lives at the row,
+/// which is within their capacity.
+pub(crate) unsafe fn put_value<C: Component>(lanes: *mut Lane, row: usize, value: *const u8) {
+    // SAFETY: the caller's promise.
+    unsafe { C::Layout::write(C::Layout::ptr(lanes), row, value.cast::<C>().read()) };
+}
+
+/// Moves a value of a component of run time into a row of its lane.
+///
+/// # Safety
+///
+/// As for [`put_value`]; a component without data has no lane, and nothing is moved.
+pub(crate) unsafe fn put_bytes(lanes: *mut Lane, row: usize, value: *const u8) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let size = (*lanes).row_size();
+        core::ptr::copy_nonoverlapping(value, (*lanes).ptr().as_ptr().add(row * size), size);
+    }
+}
+
+/// In the place of [`put_bytes`] for components without data.
+///
+/// # Safety
+///
+/// None is needed.
+pub(crate) unsafe fn put_nothing(_: *mut Lane, _: usize, _: *const u8) {}
 
 // SAFETY: one lane of `C`, or none where `C` has no size: then the pointer dangles, as references to such values do.
 unsafe impl<C: 'static> Layout<C> for Table {
@@ -195,6 +248,7 @@ unsafe impl<C: 'static> Layout<C> for Table {
         unsafe { ptr.add(row).read() }
     }
 
+    const COPY: bool = false;
     const WHOLE: bool = size_of::<C>() > 0;
 
     #[inline]
@@ -279,5 +333,6 @@ unsafe impl<C: SoaRow + Copy + 'static> Layout<C> for Soa {
         unsafe { C::join(C::Shape::read(ptr, row)) }
     }
 
+    const COPY: bool = true;
     const WHOLE: bool = false;
 }

@@ -18,9 +18,9 @@ pub use bundle::Bundle;
 pub use component::{Component, ComponentId, ComponentInfo, Components};
 pub use error::{ChangeError, ComponentError, DuplicateComponent, NoSuchEntity, UnequalColumns};
 #[cfg(feature = "derive")]
-pub use phalanx_derive::Component;
+pub use phalanx_derive::{Bundle, Component};
 pub use phalanx_store as store;
 pub use phalanx_store::Entity;
 pub use query::{Has, Query, With, Without};
 pub use signature::Signature;
-pub use world::{Columns, EntityMut, EntityRef, Spawner, View, ViewMut, World};
+pub use world::{BundleBuilder, Columns, ComponentDescriptor, EntityMut, EntityRef, Spawner, View, ViewMut, World};

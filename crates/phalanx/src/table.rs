@@ -112,6 +112,11 @@ impl Table {
         self.try_resize(cap)
     }
 
+    /// Gives a table without rows room for exactly so many.
+    pub(crate) fn try_reserve_exact(&mut self, rows: u32) -> Result<(), AllocError> {
+        if rows <= self.cap { Ok(()) } else { self.try_resize(rows) }
+    }
+
     /// Gives every lane room for `cap` rows, which are not fewer than those in use.
     pub(crate) fn try_resize(&mut self, cap: u32) -> Result<(), AllocError> {
         debug_assert!(cap >= self.len);
@@ -211,7 +216,7 @@ impl Table {
                     // is aligned will do: the lanes' block is not, so a dangling one is made for it.
                     unsafe {
                         match column.lanes {
-                            0 => drop(core::ptr::without_provenance_mut(ALIGNED_FOR_ALL)),
+                            0 => drop(core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get())),
                             _ => drop(row_ptr(&*self.table.lanes().add(column.first as usize), self.row)),
                         }
                     }
@@ -241,7 +246,7 @@ impl Table {
 }
 
 /// An address that is aligned for values of any type that the language allows.
-const ALIGNED_FOR_ALL: usize = 1 << 29;
+pub(crate) const ALIGNED_FOR_ALL: core::num::NonZeroUsize = core::num::NonZeroUsize::new(1 << 29).unwrap();
 
 impl Drop for Table {
     fn drop(&mut self) {

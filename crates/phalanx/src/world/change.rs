@@ -7,6 +7,7 @@ use crate::error::{ChangeError, NoSuchEntity};
 use crate::table::swap_row;
 use crate::world::spawn::raise;
 use phalanx_store::Entity;
+use phalanx_store::raw::Lane;
 
 impl World {
     /// Gives components to an entity; those that it has already are replaced, and their old values dropped.
@@ -41,23 +42,24 @@ impl World {
         self.edge(plan, from.table, true);
         let edge = self.edge_of(plan, from.table, true);
         // SAFETY: the entity is at `from`, and the edge is one of that table for this bundle.
-        unsafe { self.follow(entity, from, edge, bundle) }
+        unsafe { self.follow(entity, from, edge, |lanes, places, row| bundle.write(lanes, places, row)) }
     }
 
-    /// Carries out an edge that brings a bundle: reserves, commits, and ends what the bundle displaces or the edge leaves
+    /// Carries out an edge that brings components: reserves, commits, and ends what they displace or the edge leaves
     /// behind.
     ///
     /// # Safety
     ///
-    /// The entity is at `from`, the edge is one of that table, its places are those of the bundle in its target, and the
-    /// target has no component that is neither moved nor in the bundle.
+    /// The entity is at `from`, and the edge is one of that table. Given the lanes of its target, its places and a row
+    /// where nothing lives, `write` moves values into all components of the target that do not come along; it runs no
+    /// code of users and does not panic.
     #[inline(always)]
-    pub(crate) unsafe fn follow<B: Bundle>(
+    pub(crate) unsafe fn follow(
         &mut self,
         entity: Entity,
         from: Location,
         edge: *const crate::plan::Edge,
-        bundle: B,
+        write: impl FnOnce(*mut Lane, *const u16, usize),
     ) -> Result<(), ChangeError> {
         // SAFETY: edges are boxed, and made only while resolving.
         let (target, left, places) = unsafe { ((*edge).target, &(*edge).left, (*edge).places.as_ptr()) };
@@ -69,7 +71,7 @@ impl World {
             // SAFETY: the tail is within the capacity and nobody's; the new values are written there, trade places with
             // the old ones, and the old ones are nobody's then, and end.
             unsafe {
-                bundle.write(table.lanes(), places, tail as usize);
+                write(table.lanes(), places, tail as usize);
                 for column in left {
                     for lane in column.first..column.first + column.lanes {
                         let lane = &*table.lanes().add(lane as usize);
@@ -85,7 +87,7 @@ impl World {
         // before anything else happens; the old values are at the source's tail, nobody's, and end.
         unsafe {
             let row = self.cross(entity, from, edge);
-            bundle.write(self.tables[target as usize].lanes(), places, row as usize);
+            write(self.tables[target as usize].lanes(), places, row as usize);
             let source = &self.tables[from.table as usize];
             source.drop_row(source.len, left);
         }

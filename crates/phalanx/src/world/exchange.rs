@@ -68,7 +68,7 @@ impl World {
         }
         let edge = self.edge_of(plan, from.table, true);
         // SAFETY: the entity is at `from`, and the edge is one of that table that brings this bundle.
-        unsafe { self.follow(entity, from, edge, bundle) }
+        unsafe { self.follow(entity, from, edge, |lanes, places, row| bundle.write(lanes, places, row)) }
     }
 
     #[cold]

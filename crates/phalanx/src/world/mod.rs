@@ -14,8 +14,11 @@
 
 mod access;
 mod batch;
+mod builder;
 mod change;
+mod clone;
 mod columns;
+mod dynamic;
 mod entity_ref;
 mod exchange;
 mod single;
@@ -23,7 +26,9 @@ mod spawn;
 mod structure;
 
 pub use access::{View, ViewMut};
+pub use builder::BundleBuilder;
 pub use columns::Columns;
+pub use dynamic::ComponentDescriptor;
 pub use entity_ref::{EntityMut, EntityRef};
 pub use spawn::Spawner;
 

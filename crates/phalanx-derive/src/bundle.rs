@@ -1,0 +1,78 @@
+//! `derive(Bundle)`: each field is a bundle.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Data, DeriveInput, LitStr, Member, Path, Result};
+
+pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
+    let at = path(input)?;
+    let Data::Struct(data) = &input.data else {
+        return Err(syn::Error::new(input.ident.span(), "only structs can be bundles: each field is one"));
+    };
+    let members: Vec<Member> = data.fields.members().collect();
+    let types: Vec<_> = data.fields.iter().map(|field| &field.ty).collect();
+    let names: Vec<_> = (0..members.len()).map(|n| format_ident!("field_{n}")).collect();
+    // Errors about a field that is no bundle point at its type.
+    let each =
+        |print: &dyn Fn(&syn::Type) -> TokenStream| -> Vec<TokenStream> { types.iter().map(|ty| print(ty)).collect() };
+    let lens = each(&|ty| quote_spanned!(ty.span()=> <#ty as #at::Bundle>::LEN));
+    let ids = each(&|ty| quote_spanned!(ty.span()=> <#ty as #at::Bundle>::ids(components, ids)));
+    let known = each(&|ty| quote_spanned!(ty.span()=> <#ty as #at::Bundle>::known_ids(components, ids)));
+    let (name, (generics, arguments, bounds)) = (&input.ident, input.generics.split_for_impl());
+    let bounds = match bounds {
+        Some(bounds) => quote!(#bounds Self: Send + Sync + 'static),
+        None => quote!(where Self: Send + Sync + 'static),
+    };
+    Ok(quote! {
+        // SAFETY: each field handles its own components, at the places after those of the fields before it.
+        #[automatically_derived]
+        #[allow(unsafe_code, unused_variables, unused_mut, unused_assignments, clippy::undocumented_unsafe_blocks)]
+        unsafe impl #generics #at::Bundle for #name #arguments #bounds {
+            const LEN: usize = 0 #(+ #lens)*;
+
+            fn ids(components: &mut #at::Components, ids: &mut ::std::vec::Vec<#at::ComponentId>) {
+                #(#ids;)*
+            }
+
+            fn known_ids(components: &#at::Components, ids: &mut ::std::vec::Vec<#at::ComponentId>) {
+                #(#known;)*
+            }
+
+            #[inline(always)]
+            unsafe fn write(self, lanes: *mut #at::store::raw::Lane, mut places: *const u16, row: usize) {
+                let #name { #(#members: #names),* } = self;
+                #(unsafe {
+                    #at::Bundle::write(#names, lanes, places, row);
+                    places = places.add(#lens);
+                })*
+            }
+
+            #[inline(always)]
+            unsafe fn read(lanes: *mut #at::store::raw::Lane, mut places: *const u16, row: usize) -> Self {
+                #(let #names = unsafe {
+                    let value = <#types as #at::Bundle>::read(lanes, places, row);
+                    places = places.add(#lens);
+                    value
+                };)*
+                #name { #(#members: #names),* }
+            }
+        }
+    })
+}
+
+/// Where the crate is: what `#[bundle(crate = "…")]` says, or `::phalanx`.
+fn path(input: &DeriveInput) -> Result<TokenStream> {
+    let mut at = None;
+    for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("bundle")) {
+        attribute.parse_nested_meta(|meta| {
+            if !meta.path.is_ident("crate") {
+                return Err(meta.error("unknown option: a bundle has `crate = \"path\"`"));
+            }
+            let value: LitStr = meta.value()?.parse()?;
+            at = Some(value.parse_with(Path::parse_mod_style)?.into_token_stream());
+            Ok(())
+        })?;
+    }
+    Ok(at.unwrap_or_else(|| quote!(::phalanx)))
+}
