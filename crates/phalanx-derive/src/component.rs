@@ -1,11 +1,11 @@
-//! `derive(Component)`: one line, and one for those that can be cloned.
+//! `derive(Component)`: one line, and one for each of what values can do.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::{DeriveInput, LitStr, Path, Result};
 
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
-    let (mut layout, mut at, mut clone) = (None, None, None);
+    let (mut layout, mut at, mut clone, mut entities) = (None, None, None, None);
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("component")) {
         attribute.parse_nested_meta(|meta| {
             if meta.path.is_ident("clone") {
@@ -15,8 +15,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 });
                 return Ok(());
             }
-            if !meta.path.is_ident("layout") && !meta.path.is_ident("crate") {
-                return Err(meta.error("unknown option: a component has `layout`, `clone` and `crate`"));
+            if !["layout", "entities", "crate"].iter().any(|known| meta.path.is_ident(known)) {
+                return Err(meta.error("unknown option: a component has `layout`, `clone`, `entities` and `crate`"));
             }
             let value: LitStr = meta.value()?.parse()?;
             if meta.path.is_ident("layout") {
@@ -29,6 +29,9 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     return Err(meta.error("the layout is given twice"));
                 }
                 Ok(())
+            } else if meta.path.is_ident("entities") {
+                entities = Some(value.parse::<Path>()?);
+                Ok(())
             } else {
                 at = Some(value.parse_with(Path::parse_mod_style)?.into_token_stream());
                 Ok(())
@@ -36,6 +39,9 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         })?;
     }
     let (layout, at) = (layout.unwrap_or_else(|| quote!(Table)), at.unwrap_or_else(|| quote!(::phalanx)));
+    let entities = entities.map(|visit| {
+        quote!(const ENTITIES: ::core::option::Option<#at::VisitEntities<Self>> = ::core::option::Option::Some(#visit);)
+    });
     let (name, (generics, arguments, bounds)) = (&input.ident, input.generics.split_for_impl());
     let bounds = match bounds {
         Some(bounds) => quote!(#bounds Self: Send + Sync + 'static),
@@ -45,6 +51,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         impl #generics #at::Component for #name #arguments #bounds {
             type Layout = #at::layout::#layout;
             #clone
+            #entities
         }
     })
 }

@@ -88,6 +88,8 @@ pub fn flat(input: TokenStream) -> TokenStream {
 /// - `#[component(layout = "table")]`, the default: one lane of values in the table of the entity's signature.
 /// - `#[component(layout = "soa")]`: a lane for each field, for `Copy` structs with `derive(Soa)`.
 /// - `#[component(clone)]`: values are cloned by their `Clone` when an entity or a world is.
+/// - `#[component(entities = "path")]`: a function, `fn(&mut Self, &mut dyn FnMut(&mut Entity))`, that shows the entities in
+///   a value.
 /// - `#[component(crate = "path")]`: where the crate `phalanx` is to be found, if not at `::phalanx`.
 #[proc_macro_derive(Component, attributes(component))]
 pub fn component(input: TokenStream) -> TokenStream {

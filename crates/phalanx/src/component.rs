@@ -5,6 +5,7 @@ use crate::signature::Signature;
 use core::any::TypeId;
 use core::fmt;
 use core::hash::{BuildHasherDefault, Hash, Hasher};
+use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
 use std::collections::HashMap;
 
@@ -38,7 +39,14 @@ pub trait Component: Sized + Send + Sync + 'static {
     /// How a value is cloned, for those that can be: `#[component(clone)]` on a type that is `Clone`. Entities whose
     /// components all can be cloned can be, and so can worlds. Soa components, which are `Copy`, need not say it.
     const CLONE: Option<fn(&Self) -> Self> = None;
+
+    /// How the entities in a value are visited, for those that hold any: `#[component(entities = "path")]`. Where entities
+    /// get other numbers, as when they move to another world, those in components are changed along.
+    const ENTITIES: Option<VisitEntities<Self>> = None;
 }
+
+/// Shows each entity in a value to a function, which may change it.
+pub type VisitEntities<C> = fn(&mut C, &mut dyn FnMut(&mut Entity));
 
 /// The number of a component in one world, in order of first use.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -74,6 +82,9 @@ pub(crate) type CloneFn = unsafe fn(*const u8, *mut u8);
 /// Moves a value, given by its address, into a row of the component's lanes.
 pub(crate) type PutFn = unsafe fn(*mut Lane, usize, *const u8);
 
+/// Shows the entities in the value at a row of the component's lanes.
+pub(crate) type VisitFn = unsafe fn(*mut Lane, usize, &mut dyn FnMut(&mut Entity));
+
 /// How values are cloned.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cloning {
@@ -92,6 +103,7 @@ pub struct ComponentInfo {
     pub(crate) drop: Option<DropFn>,
     pub(crate) clone: Option<Cloning>,
     pub(crate) put: PutFn,
+    pub(crate) visit: Option<VisitFn>,
     /// Whether a value has an address: it lies in one lane, or has no size.
     pub(crate) whole: bool,
 }
@@ -178,6 +190,7 @@ impl Components {
             drop: C::Layout::DROP,
             clone: crate::layout::cloning::<C>(),
             put: crate::layout::put_value::<C>,
+            visit: C::ENTITIES.map(|_| crate::layout::visit_value::<C> as VisitFn),
         })
     }
 

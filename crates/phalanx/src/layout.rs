@@ -6,6 +6,7 @@
 
 use crate::component::{Cloning, Component, DropFn};
 use core::ptr::NonNull;
+use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
 use phalanx_store::soa::{self, Shape, SoaRow};
 
@@ -165,6 +166,28 @@ unsafe fn clone_value<C: Component>(from: *const u8, to: *mut u8) {
 pub(crate) unsafe fn put_value<C: Component>(lanes: *mut Lane, row: usize, value: *const u8) {
     // SAFETY: the caller's promise.
     unsafe { C::Layout::write(C::Layout::ptr(lanes), row, value.cast::<C>().read()) };
+}
+
+/// Shows the entities in a value.
+///
+/// # Safety
+///
+/// The lanes are the component's, the row is in use, and nobody else uses it meanwhile.
+pub(crate) unsafe fn visit_value<C: Component>(lanes: *mut Lane, row: usize, each: &mut dyn FnMut(&mut Entity)) {
+    let Some(visit) = C::ENTITIES else { return };
+    // SAFETY: the caller's promise. A value that lies in one lane, or nowhere, is changed in place; one in several lanes is
+    // `Copy`, and so can be read without being moved out.
+    unsafe {
+        if !C::Layout::COPY {
+            let lane =
+                if size_of::<C>() == 0 { NonNull::<C>::dangling().as_ptr() } else { (*lanes).ptr().as_ptr().cast() };
+            return visit(&mut *lane.add(row), each);
+        }
+        let ptr = C::Layout::ptr(lanes);
+        let mut value = C::Layout::read(ptr, row);
+        visit(&mut value, each);
+        C::Layout::write(ptr, row, value);
+    }
 }
 
 /// Moves a value of a component of run time into a row of its lane.

@@ -15,7 +15,7 @@ mod table;
 mod world;
 
 pub use bundle::Bundle;
-pub use component::{Component, ComponentId, ComponentInfo, Components};
+pub use component::{Component, ComponentId, ComponentInfo, Components, VisitEntities};
 pub use error::{ChangeError, ComponentError, DuplicateComponent, NoSuchEntity, UnequalColumns};
 #[cfg(feature = "derive")]
 pub use phalanx_derive::{Bundle, Component};
@@ -23,4 +23,7 @@ pub use phalanx_store as store;
 pub use phalanx_store::Entity;
 pub use query::{Has, Query, With, Without};
 pub use signature::Signature;
-pub use world::{BundleBuilder, Columns, ComponentDescriptor, EntityMut, EntityRef, Spawner, View, ViewMut, World};
+pub use world::{
+    BundleBuilder, ColumnMemory, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef, LaneMemory, Memory,
+    Spawner, TableMemory, View, ViewMut, World,
+};

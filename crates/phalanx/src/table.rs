@@ -90,11 +90,16 @@ impl Table {
         unsafe { self.entities.slice(self.len) }
     }
 
-    /// Bytes held from the allocator.
-    pub(crate) fn bytes(&self) -> usize {
+    /// The lanes, to be looked at.
+    pub(crate) fn lane_list(&self) -> &[Lane] {
         // SAFETY: the lanes exist while the table does, and nobody writes a lane's header through a shared table.
-        let lanes = unsafe { self.lanes.as_ref() };
-        self.entities.bytes() + lanes.iter().map(Lane::bytes).sum::<usize>()
+        unsafe { self.lanes.as_ref() }
+    }
+
+    /// The rows for which there is room beyond those in use, in the lane with the most.
+    pub(crate) fn slack(&self) -> u32 {
+        let lanes = self.lane_list().iter().filter(|lane| lane.row_size() > 0);
+        lanes.map(Lane::capacity).fold(self.entities.capacity(), u32::max) - self.len
     }
 
     /// Makes room for `additional` more rows.

@@ -52,6 +52,7 @@ fn a_clone_has_the_same_components() {
         world.validate().unwrap();
         assert!(twin != *e && world.components_of(twin).unwrap().eq(world.components_of(*e).unwrap()));
         assert_eq!(world.get::<Value>(twin).ok().map(|v| v.0.key()), world.get::<Value>(*e).ok().map(|v| v.0.key()));
+        assert_eq!(world.get::<Other>(twin).ok().map(|v| v.0.key()), world.get::<Other>(*e).ok().map(|v| v.0.key()));
         assert_eq!(world.get::<Spin>(twin).ok(), world.get::<Spin>(*e).ok());
     }
     assert_eq!((tally.live(), world.len()), (2 * live, 2 * count));

@@ -244,6 +244,7 @@ impl World {
         if let Err(error) = self.flush() {
             raise(error.into());
         }
+        let mut lens = Vec::with_capacity(self.tables.len());
         self.entities.clear();
         self.restructured();
         /// Ends the rows that the tables have given up, all of them, even if one panics.
@@ -274,7 +275,7 @@ impl World {
                 self.run();
             }
         }
-        let lens: Vec<u32> = self.tables.iter_mut().map(|t| core::mem::replace(&mut t.len, 0)).collect();
+        lens.extend(self.tables.iter_mut().map(|t| core::mem::replace(&mut t.len, 0)));
         Rows { tables: self.tables.iter(), lens: &lens, now: None }.run();
     }
 }

@@ -89,6 +89,7 @@ impl World {
             drop: descriptor.drop,
             clone: descriptor.clone.map(Cloning::Value),
             put: if empty { put_nothing } else { put_bytes },
+            visit: None,
             whole: true,
         };
         self.components.find_run_time(&info).unwrap_or_else(|| self.components.add(info))
