@@ -14,11 +14,11 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let types: Vec<_> = data.fields.iter().map(|field| &field.ty).collect();
     let names: Vec<_> = (0..members.len()).map(|n| format_ident!("field_{n}")).collect();
     // Errors about a field that is no bundle point at its type.
-    let each =
-        |print: &dyn Fn(&syn::Type) -> TokenStream| -> Vec<TokenStream> { types.iter().map(|ty| print(ty)).collect() };
-    let lens = each(&|ty| quote_spanned!(ty.span()=> <#ty as #at::Bundle>::LEN));
-    let ids = each(&|ty| quote_spanned!(ty.span()=> <#ty as #at::Bundle>::ids(components, ids)));
-    let known = each(&|ty| quote_spanned!(ty.span()=> <#ty as #at::Bundle>::known_ids(components, ids)));
+    let of = |item: &str| -> Vec<TokenStream> {
+        let item = format_ident!("{item}");
+        types.iter().map(|ty| quote_spanned!(ty.span()=> <#ty as #at::Bundle>::#item)).collect()
+    };
+    let [lens, ids, known, writes, reads] = ["LEN", "ids", "known_ids", "write", "read"].map(of);
     let (name, (generics, arguments, bounds)) = (&input.ident, input.generics.split_for_impl());
     let bounds = match bounds {
         Some(bounds) => quote!(#bounds Self: Send + Sync + 'static),
@@ -32,18 +32,18 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             const LEN: usize = 0 #(+ #lens)*;
 
             fn ids(components: &mut #at::Components, ids: &mut ::std::vec::Vec<#at::ComponentId>) {
-                #(#ids;)*
+                #(#ids(components, ids);)*
             }
 
             fn known_ids(components: &#at::Components, ids: &mut ::std::vec::Vec<#at::ComponentId>) {
-                #(#known;)*
+                #(#known(components, ids);)*
             }
 
             #[inline(always)]
             unsafe fn write(self, lanes: *mut #at::store::raw::Lane, mut places: *const u16, row: usize) {
                 let #name { #(#members: #names),* } = self;
                 #(unsafe {
-                    #at::Bundle::write(#names, lanes, places, row);
+                    #writes(#names, lanes, places, row);
                     places = places.add(#lens);
                 })*
             }
@@ -51,7 +51,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             #[inline(always)]
             unsafe fn read(lanes: *mut #at::store::raw::Lane, mut places: *const u16, row: usize) -> Self {
                 #(let #names = unsafe {
-                    let value = <#types as #at::Bundle>::read(lanes, places, row);
+                    let value = #reads(lanes, places, row);
                     places = places.add(#lens);
                     value
                 };)*

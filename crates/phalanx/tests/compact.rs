@@ -101,7 +101,8 @@ fn compacting_a_little_at_a_time_changes_nothing_else() {
         assert!(world.query::<Entity>().iter().eq(order.iter().copied()));
         assert!(held.iter_mut(&mut world).map(|(e, _)| e).eq(seen.iter().copied()));
         assert!(world.query_mut::<(Entity, &Position)>().iter().map(|(e, _)| e).eq(seen));
-        assert!(all.iter().all(|e| world.has::<Value>(*e)));
+        assert!(all.iter().all(|e| world.get::<Value>(*e).is_ok_and(|value| value.0.key() < 20)));
+        assert!(world.query_mut::<&Kind<1>>().iter().all(|kind| kind.0 == [4; 4]));
     }
     while world.compact(1) > 0 {
         world.validate().unwrap();
