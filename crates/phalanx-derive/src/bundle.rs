@@ -19,11 +19,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         types.iter().map(|ty| quote_spanned!(ty.span()=> <#ty as #at::Bundle>::#item)).collect()
     };
     let [lens, ids, known, writes, reads] = ["LEN", "ids", "known_ids", "write", "read"].map(of);
-    let (name, (generics, arguments, bounds)) = (&input.ident, input.generics.split_for_impl());
-    let bounds = match bounds {
-        Some(bounds) => quote!(#bounds Self: Send + Sync + 'static),
-        None => quote!(where Self: Send + Sync + 'static),
-    };
+    let (name, generics) = (&input.ident, crate::attributes::component_generics(&input.generics));
+    let (generics, arguments, bounds) = generics.split_for_impl();
     Ok(quote! {
         // SAFETY: each field handles its own components, at the places after those of the fields before it.
         #[automatically_derived]

@@ -42,11 +42,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let entities = entities.map(|visit| {
         quote!(const ENTITIES: ::core::option::Option<#at::VisitEntities<Self>> = ::core::option::Option::Some(#visit);)
     });
-    let (name, (generics, arguments, bounds)) = (&input.ident, input.generics.split_for_impl());
-    let bounds = match bounds {
-        Some(bounds) => quote!(#bounds Self: Send + Sync + 'static),
-        None => quote!(where Self: Send + Sync + 'static),
-    };
+    let (name, generics) = (&input.ident, crate::attributes::component_generics(&input.generics));
+    let (generics, arguments, bounds) = generics.split_for_impl();
     Ok(quote! {
         impl #generics #at::Component for #name #arguments #bounds {
             type Layout = #at::layout::#layout;

@@ -155,6 +155,17 @@ struct Monster {
     tags: (Enemy, Spin),
     other: Other,
 }
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+struct Of<T>(T)
+where
+    T: Copy;
+#[derive(Bundle)]
+struct Bounded<T>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    of: Of<T>,
+}
 #[derive(Bundle)]
 struct Pair(Position, Enemy);
 #[derive(Bundle)]
@@ -177,6 +188,8 @@ fn derived_bundles_nest() {
     assert_eq!(found.tags, (Enemy, Spin { axis: 1.0, speed: 2.0 }));
     world.insert(e, Pair(Position(4.0), Enemy)).unwrap();
     world.insert(e, Nothing {}).unwrap();
+    world.insert(e, Bounded { of: Of(3_u8) }).unwrap();
+    assert_eq!(world.take::<Bounded<u8>>(e).unwrap().of, Of(3));
     let Pair(position, _) = world.take::<Pair>(e).unwrap();
     assert_eq!(position, Position(4.0));
     world.validate().unwrap();
