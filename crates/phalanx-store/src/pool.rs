@@ -681,6 +681,17 @@ impl Iterator for Entities<'_> {
         let len = self.recycled.len() + self.fresh.len();
         (len, Some(len))
     }
+
+    /// Two plain loops.
+    #[inline]
+    fn fold<B, F: FnMut(B, Entity) -> B>(mut self, init: B, mut f: F) -> B {
+        let fresh = core::mem::replace(&mut self.fresh, 0..0);
+        let mut state = init;
+        while let Some(entity) = self.next() {
+            state = f(state, entity);
+        }
+        fresh.fold(state, |state, index| f(state, Entity::new(index, 0)))
+    }
 }
 
 impl ExactSizeIterator for Entities<'_> {}

@@ -204,13 +204,18 @@ impl World {
             table_ref.settle_capacity();
         }
         debug_assert!(table_ref.cap - first >= count);
-        for (entity, row) in made.zip(first..) {
-            // SAFETY: there is room for so many rows and locations, and the lanes of each row were written just now.
+        // SAFETY: there is room for so many rows and locations.
+        let (entities, locations) = unsafe { (table_ref.entities.at(first), self.locations.ptr()) };
+        made.fold(0, |at, entity| {
+            // SAFETY: as above; a slot that is alive is below the room of the locations.
             unsafe {
-                table_ref.push(entity);
-                self.locations.at(entity.index()).write(Location { table, row });
+                entities.add(at as usize).write(entity);
+                locations.add(entity.index() as usize).write(Location { table, row: first + at });
             }
-        }
+            at + 1
+        });
+        // The lanes of these rows were written above.
+        table_ref.len = first + count;
         Ok(&self.tables[table as usize].entities()[first as usize..])
     }
 }
