@@ -228,6 +228,9 @@ impl World {
     /// A sentence that says what does not hold. It never does for a world that was used by safe code alone.
     pub fn validate(&self) -> Result<(), &'static str> {
         self.entities.validate()?;
+        if self.entities.capacity() > self.locations.capacity() as usize {
+            return Err("room for more entities than locations");
+        }
         let mut rows = 0;
         for (number, table) in self.tables.iter().enumerate() {
             table.validate()?;

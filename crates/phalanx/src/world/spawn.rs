@@ -104,8 +104,13 @@ impl World {
     /// Makes room for so many more entities, and for their locations.
     pub(crate) fn reserve_entities(&mut self, count: u32) -> Result<(), AllocError> {
         self.entities.try_reserve(count as usize)?;
-        let slots = u32::try_from(self.entities.capacity()).map_err(|_| AllocError::CapacityOverflow)?;
-        self.locations.try_grow(slots)
+        let slots = u32::try_from(self.entities.capacity()).map_err(|_| AllocError::CapacityOverflow);
+        let grown = slots.and_then(|slots| self.locations.try_grow(slots));
+        if grown.is_err() {
+            // A slot that there is room for has room for its location: entities are made without asking again.
+            self.entities.shrink_to_fit();
+        }
+        grown
     }
 
     /// Gives reserved entities a row in the table of those without components.
