@@ -112,6 +112,45 @@ fn a_destructor_that_panics_ends_the_operation_whole() {
 }
 
 #[test]
+fn components_of_run_time_come_and_go_whole_or_not_at_all() {
+    let tally = Tally::new();
+    let setup = || {
+        let mut world = World::new();
+        // Both tables are exactly full.
+        let full = world.spawn_batch((0..64).map(|n| (Value(tally.value(n)), Position(0.0))));
+        world.spawn_batch((0..64).map(|n| Position(n as f32)));
+        let mut bundle = BundleBuilder::new();
+        bundle.add(Position(7.0)).add(Value(tally.value(99)));
+        (world, full[5], Some(bundle))
+    };
+    for_every_failing_allocation(
+        setup,
+        |(world, e, _)| world.try_remove_ids(*e, &[world.component_id::<Value>().unwrap()]),
+        |(world, e, _), outcome| {
+            world.validate().unwrap();
+            assert_eq!(world.has::<Value>(*e), outcome.is_err());
+        },
+    );
+    for_every_failing_allocation(
+        setup,
+        |(world, e, bundle)| world.try_insert_built(*e, bundle.take().unwrap()),
+        |(world, e, _), outcome| {
+            world.validate().unwrap();
+            assert_eq!(world.get::<Value>(*e).unwrap().0.key(), if outcome.is_ok() { 99 } else { 5 });
+        },
+    );
+    for_every_failing_allocation(
+        setup,
+        |(world, _, bundle)| world.try_spawn_built(bundle.take().unwrap()),
+        |(world, _, _), outcome| {
+            world.validate().unwrap();
+            assert_eq!(world.len(), if outcome.is_ok() { 129 } else { 128 });
+        },
+    );
+    tally.assert_no_leaks();
+}
+
+#[test]
 fn exact_entities_without_memory_are_not_made() {
     let tally = Tally::new();
     let far = Entity::from_bits(2 << 32 | 300).unwrap();

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::World;
+use super::batch::try_list;
 use super::spawn::raise;
 use crate::component::{Component, ComponentId, Components};
 use crate::error::{ChangeError, NoSuchEntity};
@@ -101,8 +102,10 @@ impl BundleBuilder {
         self.values.is_empty()
     }
 
-    fn ids(&self, components: &mut Components) -> Vec<ComponentId> {
-        self.values.iter().map(|value| (**value).id(components)).collect()
+    fn ids(&self, components: &mut Components) -> Result<Vec<ComponentId>, ChangeError> {
+        let mut ids = try_list(self.values.len())?;
+        ids.extend(self.values.iter().map(|value| (**value).id(components)));
+        Ok(ids)
     }
 
     /// Moves the values in.
@@ -137,7 +140,7 @@ impl World {
     ///
     /// If memory cannot be had; the components are dropped, and nothing else happens.
     pub fn try_spawn_built(&mut self, bundle: BundleBuilder) -> Result<Entity, ChangeError> {
-        let ids = bundle.ids(&mut self.components);
+        let ids = bundle.ids(&mut self.components)?;
         // SAFETY: the values of the ids are moved in, in the same order.
         unsafe { self.spawn_erased(&ids, |lanes, places, row| bundle.write(lanes, places, row)) }
     }
@@ -162,7 +165,7 @@ impl World {
     ///
     /// If the entity is not alive, or memory cannot be had; the components are dropped, and nothing else happens.
     pub fn try_insert_built(&mut self, entity: Entity, bundle: BundleBuilder) -> Result<(), ChangeError> {
-        let ids = bundle.ids(&mut self.components);
+        let ids = bundle.ids(&mut self.components)?;
         // SAFETY: the values of the ids are moved in, in the same order.
         unsafe { self.insert_erased(entity, &ids, |lanes, places, row| bundle.write(lanes, places, row)) }
     }

@@ -6,6 +6,7 @@
 //! ended by its destructor, as those of any other.
 #![allow(unsafe_code)]
 
+use super::batch::try_list;
 use super::spawn::raise;
 use super::{Location, World};
 use crate::component::{Cloning, ComponentId, ComponentInfo};
@@ -182,8 +183,9 @@ impl World {
         entity: Entity,
         values: &[(ComponentId, NonNull<u8>)],
     ) -> Result<(), ChangeError> {
-        let ids: Vec<ComponentId> = values.iter().map(|(id, _)| *id).collect();
-        let puts: Vec<_> = ids.iter().map(|id| self.components.info(*id).put).collect();
+        let (mut ids, mut puts) = (try_list(values.len())?, try_list(values.len())?);
+        ids.extend(values.iter().map(|(id, _)| *id));
+        puts.extend(ids.iter().map(|id| self.components.info(*id).put));
         let write = |lanes: *mut Lane, places: *const u16, row: usize| {
             for (at, ((_, value), put)) in values.iter().zip(&puts).enumerate() {
                 // SAFETY: the places are those of the ids, in their order; the rest is the caller's promise.
@@ -210,7 +212,7 @@ impl World {
         let from = self.locate(entity)?;
         let goal = self.tables[from.table as usize].signature.merge(&bundle);
         let target = self.table_of(&goal);
-        let edge = self.edge_between(from.table, target, &bundle, self.places(target, ids));
+        let edge = self.edge_between(from.table, target, &bundle, self.try_places(target, ids)?)?;
         // SAFETY: the entity is there, the edge leads to the table that has the ids beside what comes along.
         unsafe { self.follow(entity, from, &raw const edge, write) }
     }
@@ -227,7 +229,7 @@ impl World {
     ) -> Result<Entity, ChangeError> {
         let signature: Signature = plan::signature(ids, |id| self.components.info(id).name())?;
         let table = self.table_of(&signature);
-        let places = self.places(table, ids);
+        let places = self.try_places(table, ids)?;
         self.flush()?;
         self.reserve_entities(1)?;
         self.reserve_in(table, 1)?;
@@ -259,8 +261,9 @@ impl World {
     /// Each address is that of a value of its component, which the caller gives up if this succeeds.
     #[track_caller]
     pub unsafe fn try_spawn_by_ids(&mut self, values: &[(ComponentId, NonNull<u8>)]) -> Result<Entity, ChangeError> {
-        let ids: Vec<ComponentId> = values.iter().map(|(id, _)| *id).collect();
-        let puts: Vec<_> = ids.iter().map(|id| self.components.info(*id).put).collect();
+        let (mut ids, mut puts) = (try_list(values.len())?, try_list(values.len())?);
+        ids.extend(values.iter().map(|(id, _)| *id));
+        puts.extend(ids.iter().map(|id| self.components.info(*id).put));
         let write = |lanes: *mut Lane, places: *const u16, row: usize| {
             for (at, ((_, value), put)) in values.iter().zip(&puts).enumerate() {
                 // SAFETY: the places are those of the ids, in their order; the rest is the caller's promise.

@@ -93,6 +93,7 @@ impl World {
         let target = self.table_of(&goal);
         let places = self.places(target, &ids);
         let edge = self.edge_between(source, target, &gone.merge(&bundle), places);
+        let edge = edge.unwrap_or_else(|error| raise(error));
         let edges = &mut self.plans.get_mut(plan).inserts;
         edges.resize_with(edges.len().max(source as usize + 1), || None);
         edges[source as usize] = Some(Box::new(edge));
@@ -143,7 +144,7 @@ impl World {
             return Ok(false);
         }
         let target = self.table_of(&present.difference(&gone));
-        let edge = self.edge_between(from.table, target, &gone, Box::default());
+        let edge = self.edge_between(from.table, target, &gone, Box::default())?;
         self.reserve_in(target, 1)?;
         // SAFETY: the entity is there, and there is room in the target, which has no lanes but those that go along; the
         // old values are at the source's tail, nobody's, and end.
