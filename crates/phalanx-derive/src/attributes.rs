@@ -1,8 +1,8 @@
-//! The options of `#[soa(…)]`.
+//! The options of `#[soa(…)]`, and what the derives share.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
-use syn::{Attribute, LitStr, Path, Result};
+use syn::{Attribute, Generics, LitStr, Path, Result, parse_quote};
 
 /// Where the store is: what `#[soa(crate = "…")]` says, or `::phalanx_store`.
 pub(crate) fn store(attributes: &[Attribute]) -> Result<TokenStream> {
@@ -36,4 +36,14 @@ pub(crate) fn nested(attributes: &[Attribute]) -> Result<bool> {
         })?;
     }
     Ok(nested)
+}
+
+/// The generics of a type, with the bounds that components and bundles have.
+pub(crate) fn component_generics(generics: &Generics) -> Generics {
+    let mut generics = generics.clone();
+    generics
+        .make_where_clause()
+        .predicates
+        .push(parse_quote!(Self: ::core::marker::Send + ::core::marker::Sync + 'static));
+    generics
 }

@@ -1,13 +1,23 @@
-//! `derive(Component)`: one line.
+//! `derive(Component)`: one line, and one for each of what values can do.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::{DeriveInput, LitStr, Path, Result};
 
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
-    let (mut layout, mut at) = (None, None);
+    let (mut layout, mut at, mut clone, mut entities) = (None, None, None, None);
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("component")) {
         attribute.parse_nested_meta(|meta| {
+            if meta.path.is_ident("clone") {
+                clone = Some(quote! {
+                    const CLONE: ::core::option::Option<fn(&Self) -> Self> =
+                        ::core::option::Option::Some(<Self as ::core::clone::Clone>::clone);
+                });
+                return Ok(());
+            }
+            if !["layout", "entities", "crate"].iter().any(|known| meta.path.is_ident(known)) {
+                return Err(meta.error("unknown option: a component has `layout`, `clone`, `entities` and `crate`"));
+            }
             let value: LitStr = meta.value()?.parse()?;
             if meta.path.is_ident("layout") {
                 let name = match value.value().as_str() {
@@ -19,23 +29,26 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     return Err(meta.error("the layout is given twice"));
                 }
                 Ok(())
-            } else if meta.path.is_ident("crate") {
-                at = Some(value.parse_with(Path::parse_mod_style)?.into_token_stream());
+            } else if meta.path.is_ident("entities") {
+                entities = Some(value.parse::<Path>()?);
                 Ok(())
             } else {
-                Err(meta.error("unknown option: a component has `layout` and `crate`"))
+                at = Some(value.parse_with(Path::parse_mod_style)?.into_token_stream());
+                Ok(())
             }
         })?;
     }
     let (layout, at) = (layout.unwrap_or_else(|| quote!(Table)), at.unwrap_or_else(|| quote!(::phalanx)));
-    let (name, (generics, arguments, bounds)) = (&input.ident, input.generics.split_for_impl());
-    let bounds = match bounds {
-        Some(bounds) => quote!(#bounds Self: Send + Sync + 'static),
-        None => quote!(where Self: Send + Sync + 'static),
-    };
+    let entities = entities.map(|visit| {
+        quote!(const ENTITIES: ::core::option::Option<#at::VisitEntities<Self>> = ::core::option::Option::Some(#visit);)
+    });
+    let (name, generics) = (&input.ident, crate::attributes::component_generics(&input.generics));
+    let (generics, arguments, bounds) = generics.split_for_impl();
     Ok(quote! {
         impl #generics #at::Component for #name #arguments #bounds {
             type Layout = #at::layout::#layout;
+            #clone
+            #entities
         }
     })
 }

@@ -3,6 +3,7 @@
 //! The macros print lists of fields and nothing else: what is done with the fields is written once, in the store.
 
 mod attributes;
+mod bundle;
 mod component;
 mod flat;
 mod query;
@@ -87,6 +88,9 @@ pub fn flat(input: TokenStream) -> TokenStream {
 ///
 /// - `#[component(layout = "table")]`, the default: one lane of values in the table of the entity's signature.
 /// - `#[component(layout = "soa")]`: a lane for each field, for `Copy` structs with `derive(Soa)`.
+/// - `#[component(clone)]`: values are cloned by their `Clone` when an entity or a world is.
+/// - `#[component(entities = "path")]`: a function, `fn(&mut Self, &mut dyn FnMut(&mut Entity))`, that shows the entities in
+///   a value.
 /// - `#[component(crate = "path")]`: where the crate `phalanx` is to be found, if not at `::phalanx`.
 #[proc_macro_derive(Component, attributes(component))]
 pub fn component(input: TokenStream) -> TokenStream {
@@ -111,4 +115,26 @@ pub fn component(input: TokenStream) -> TokenStream {
 pub fn query(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     query::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Makes a struct a bundle: its fields are components or bundles, which are given to an entity together.
+///
+/// The expansion contains an `unsafe impl`, so it cannot stand under `#![forbid(unsafe_code)]`; a tuple can. Enums and
+/// unions cannot be bundles, nor can structs with a `Drop` of their own.
+///
+/// ```ignore
+/// #[derive(Bundle)]
+/// struct Ship {
+///     position: Position,
+///     hull: Hull, // a bundle of its own
+/// }
+/// ```
+///
+/// # Options
+///
+/// - `#[bundle(crate = "path")]`: where the crate `phalanx` is to be found, if not at `::phalanx`.
+#[proc_macro_derive(Bundle, attributes(bundle))]
+pub fn bundle(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    bundle::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
 }

@@ -439,7 +439,8 @@ pub(crate) fn measure(entities: usize, effort: Effort, step: impl Fn()) -> Simul
     let kinds = kinds(entities);
     let components = kinds.iter().map(|kind| kind.entities * kind.bytes).sum();
     let labs = labs.map(RefCell::into_inner);
-    let memory = labs.iter().map(|lab| Memory { layout: lab.layout, held: lab.stage.world.memory(), components });
+    let memory =
+        labs.iter().map(|lab| Memory { layout: lab.layout, held: lab.stage.world.memory().total(), components });
     let mut simulation = Simulation {
         entities,
         memory: memory.collect(),

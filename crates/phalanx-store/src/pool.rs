@@ -12,6 +12,7 @@
 //! them. `pending` counts reserved indices at and above `slots` that could not be made real without memory.
 #![allow(unsafe_code)]
 
+mod claim;
 mod rows;
 
 use crate::error::infallible;
@@ -644,6 +645,17 @@ impl Iterator for Entities<'_> {
     fn size_hint(&self) -> (usize, Option<usize>) {
         let len = self.recycled.len() + self.fresh.len();
         (len, Some(len))
+    }
+
+    /// Two plain loops.
+    #[inline]
+    fn fold<B, F: FnMut(B, Entity) -> B>(mut self, init: B, mut f: F) -> B {
+        let fresh = core::mem::replace(&mut self.fresh, 0..0);
+        let mut state = init;
+        for entity in self {
+            state = f(state, entity);
+        }
+        fresh.fold(state, |state, index| f(state, Entity::new(index, 0)))
     }
 }
 

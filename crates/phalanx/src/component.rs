@@ -6,6 +6,8 @@ use core::any::TypeId;
 use core::fmt;
 use core::hash::{BuildHasherDefault, Hash, Hasher};
 use core::sync::atomic::{AtomicU64, Ordering};
+use phalanx_store::Entity;
+use phalanx_store::raw::Lane;
 use std::collections::HashMap;
 
 /// A type whose values entities can have.
@@ -34,7 +36,18 @@ use std::collections::HashMap;
 pub trait Component: Sized + Send + Sync + 'static {
     /// Where the values are kept.
     type Layout: Layout<Self>;
+
+    /// How a value is cloned, for those that can be: `#[component(clone)]` on a type that is `Clone`. Entities whose
+    /// components all can be cloned can be, and so can worlds. Soa components, which are `Copy`, need not say it.
+    const CLONE: Option<fn(&Self) -> Self> = None;
+
+    /// How the entities in a value are visited, for those that hold any: `#[component(entities = "path")]`. Where entities
+    /// get other numbers, as when they move to another world, those in components are changed along.
+    const ENTITIES: Option<VisitEntities<Self>> = None;
 }
+
+/// Shows each entity in a value to a function, which may change it.
+pub type VisitEntities<C> = fn(&mut C, &mut dyn FnMut(&mut Entity));
 
 /// The number of a component in one world, in order of first use.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,13 +80,36 @@ impl fmt::Debug for ComponentId {
 /// Drops the value at a row.
 pub(crate) type DropFn = unsafe fn(*mut u8);
 
+/// Writes a clone of the first value to where the second is to be.
+pub(crate) type CloneFn = unsafe fn(*const u8, *mut u8);
+
+/// Moves a value, given by its address, into a row of the component's lanes.
+pub(crate) type PutFn = unsafe fn(*mut Lane, usize, *const u8);
+
+/// Shows the entities in the value at a row of the component's lanes.
+pub(crate) type VisitFn = unsafe fn(*mut Lane, usize, &mut dyn FnMut(&mut Entity));
+
+/// How values are cloned.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cloning {
+    /// Lane by lane, by their bytes.
+    Bytes,
+    /// By a function, in the one lane.
+    Value(CloneFn),
+}
+
 /// What a world knows of a component.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ComponentInfo {
     pub(crate) name: &'static str,
-    pub(crate) type_id: TypeId,
+    pub(crate) type_id: Option<TypeId>,
     pub(crate) lanes: Box<[core::alloc::Layout]>,
     pub(crate) drop: Option<DropFn>,
+    pub(crate) clone: Option<Cloning>,
+    pub(crate) put: PutFn,
+    pub(crate) visit: Option<VisitFn>,
+    /// Whether a value has an address: it lies in one lane, or has no size.
+    pub(crate) whole: bool,
 }
 
 impl ComponentInfo {
@@ -82,9 +118,19 @@ impl ComponentInfo {
         self.name
     }
 
-    /// The type.
-    pub fn type_id(&self) -> TypeId {
+    /// The type, unless the component was registered at run time.
+    pub fn type_id(&self) -> Option<TypeId> {
         self.type_id
+    }
+
+    /// The layouts of a row of its lanes.
+    pub fn lanes(&self) -> &[core::alloc::Layout] {
+        &self.lanes
+    }
+
+    /// Whether its values can be cloned.
+    pub fn is_clone(&self) -> bool {
+        self.clone.is_some()
     }
 
     /// Whether its values carry no data.
@@ -116,7 +162,7 @@ impl Clone for Space {
 }
 
 /// The components of a world.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Components {
     pub(crate) space: Space,
     infos: Vec<ComponentInfo>,
@@ -139,9 +185,16 @@ pub(crate) fn direct_place(key: &TypeId) -> usize {
 impl Components {
     pub(crate) fn new() -> Components {
         let direct = Box::new([(None, ComponentId::UNKNOWN); DIRECT]);
-        let lanes = Box::new(crate::rows::LANES);
-        let type_id = TypeId::of::<crate::rows::ExtraRow>();
-        let row = ComponentInfo { name: "row", type_id, lanes, drop: None };
+        let row = ComponentInfo {
+            name: "row",
+            type_id: None,
+            lanes: Box::new(crate::rows::LANES),
+            drop: None,
+            clone: Some(Cloning::Bytes),
+            put: crate::layout::put_nothing,
+            visit: None,
+            whole: false,
+        };
         let space = Space::new();
         Components { space, infos: vec![row], by_type: HashMap::default(), direct, void: Signature::EMPTY }
     }
@@ -167,16 +220,54 @@ impl Components {
         }
         let mut lanes = Vec::new();
         C::Layout::lanes(&mut |lane| lanes.push(lane));
+        self.add(ComponentInfo {
+            name: core::any::type_name::<C>(),
+            type_id: Some(TypeId::of::<C>()),
+            whole: lanes.is_empty() || C::Layout::WHOLE,
+            lanes: lanes.into(),
+            drop: C::Layout::DROP,
+            clone: crate::layout::cloning::<C>(),
+            put: crate::layout::put_value::<C>,
+            visit: C::ENTITIES.map(|_| crate::layout::visit_value::<C> as VisitFn),
+        })
+    }
+
+    /// Gives a component its id.
+    pub(crate) fn add(&mut self, info: ComponentInfo) -> ComponentId {
         let id = ComponentId(self.infos.len() as u32);
-        let key = TypeId::of::<C>();
-        if lanes.is_empty() {
+        if info.lanes.is_empty() {
             self.void.insert(id);
         }
-        let drop = C::Layout::DROP;
-        self.infos.push(ComponentInfo { name: core::any::type_name::<C>(), type_id: key, lanes: lanes.into(), drop });
-        self.by_type.insert(key, id);
-        self.direct[direct_place(&key)] = (Some(key), id);
+        if let Some(key) = info.type_id {
+            self.by_type.insert(key, id);
+            self.direct[direct_place(&key)] = (Some(key), id);
+        }
+        self.infos.push(info);
         id
+    }
+
+    /// The id under which a component of another world is known here; it is given one if it has none.
+    ///
+    /// One with a type is known by it, one of run time by its name, layout and destructor.
+    pub(crate) fn adopt(&mut self, info: &ComponentInfo) -> ComponentId {
+        match info.type_id {
+            Some(key) => self.by_type.get(&key).copied(),
+            None => self.find_run_time(info),
+        }
+        .unwrap_or_else(|| self.add(info.clone()))
+    }
+
+    pub(crate) fn find_run_time(&self, info: &ComponentInfo) -> Option<ComponentId> {
+        let same = |other: &ComponentInfo| {
+            let drops = (other.drop.map(|f| f as usize), info.drop.map(|f| f as usize));
+            other.type_id.is_none() && other.name == info.name && other.lanes == info.lanes && drops.0 == drops.1
+        };
+        self.infos.iter().position(same).map(|at| ComponentId(at as u32))
+    }
+
+    /// The components and their ids, in order of registration.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (ComponentId, &ComponentInfo)> + '_ {
+        self.infos.iter().enumerate().map(|(at, info)| (ComponentId(at as u32), info))
     }
 
     /// What is known of a component.

@@ -36,6 +36,16 @@ pub enum ComponentError {
         /// The component.
         component: &'static str,
     },
+    /// The component's values lie in several lanes: they have no address.
+    NoAddress {
+        /// The component.
+        component: &'static str,
+    },
+    /// The entity is named twice where each must be another.
+    NamedTwice {
+        /// The entity.
+        entity: Entity,
+    },
 }
 
 impl From<NoSuchEntity> for ComponentError {
@@ -52,6 +62,8 @@ impl fmt::Display for ComponentError {
             ComponentError::ExcludedComponent { entity, component } => {
                 write!(f, "{entity} has {component}, which the query excludes")
             }
+            ComponentError::NoAddress { component } => write!(f, "{component} lies in lanes and has no address"),
+            ComponentError::NamedTwice { entity } => write!(f, "{entity} is named twice"),
         }
     }
 }
@@ -84,8 +96,43 @@ pub enum ChangeError {
         /// The component.
         component: &'static str,
     },
+    /// The entity's slot is not free for it.
+    Taken {
+        /// The entity that was to be made.
+        entity: Entity,
+        /// The entity that lives in its slot; `None` if the slot is past that generation.
+        by: Option<Entity>,
+    },
+    /// Columns of different lengths were to be moved in.
+    UnequalColumns(UnequalColumns),
+    /// The component cannot be cloned.
+    NotClone {
+        /// The component.
+        component: &'static str,
+    },
     /// There is no memory for it.
     Alloc(AllocError),
+    /// The entity has extra rows, which cannot go where it was to go.
+    ExtraRows {
+        /// The entity.
+        entity: Entity,
+    },
+}
+
+/// Columns of different lengths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnequalColumns {
+    /// The component of the first column, with its length.
+    pub first: (&'static str, usize),
+    /// The component of the first column that is longer or shorter, with its length.
+    pub other: (&'static str, usize),
+}
+
+impl fmt::Display for UnequalColumns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ((first, many), (other, more)) = (self.first, self.other);
+        write!(f, "columns of unequal length: {many} of {first}, {more} of {other}")
+    }
 }
 
 impl fmt::Display for ChangeError {
@@ -94,6 +141,15 @@ impl fmt::Display for ChangeError {
             ChangeError::NoSuchEntity(error) => error.fmt(f),
             ChangeError::Duplicate(error) => error.fmt(f),
             ChangeError::Missing { entity, component } => write!(f, "{entity} has no {component}"),
+            ChangeError::Taken { entity, by: Some(by) } => write!(f, "{entity} cannot be made: {by} is alive"),
+            ChangeError::Taken { entity, by: None } => {
+                write!(f, "{entity} cannot be made: its slot is past that generation, or there is none")
+            }
+            ChangeError::UnequalColumns(error) => error.fmt(f),
+            ChangeError::NotClone { component } => write!(f, "{component} cannot be cloned"),
+            ChangeError::ExtraRows { entity } => {
+                write!(f, "{entity} has extra rows, which cannot move to another world")
+            }
             ChangeError::Alloc(error) => error.fmt(f),
         }
     }
@@ -109,6 +165,11 @@ impl From<DuplicateComponent> for ChangeError {
         ChangeError::Duplicate(error)
     }
 }
+impl From<UnequalColumns> for ChangeError {
+    fn from(error: UnequalColumns) -> Self {
+        ChangeError::UnequalColumns(error)
+    }
+}
 impl From<AllocError> for ChangeError {
     fn from(error: AllocError) -> Self {
         ChangeError::Alloc(error)
@@ -118,4 +179,5 @@ impl From<AllocError> for ChangeError {
 impl core::error::Error for NoSuchEntity {}
 impl core::error::Error for ComponentError {}
 impl core::error::Error for DuplicateComponent {}
+impl core::error::Error for UnequalColumns {}
 impl core::error::Error for ChangeError {}

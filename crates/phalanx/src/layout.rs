@@ -4,8 +4,9 @@
 //! component is a reference, that of a soa component the value itself, put together from its lanes.
 #![allow(unsafe_code)]
 
-use crate::component::DropFn;
+use crate::component::{Cloning, Component, DropFn};
 use core::ptr::NonNull;
+use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
 use phalanx_store::soa::{self, Shape, SoaRow};
 
@@ -98,6 +99,24 @@ pub unsafe trait Layout<C>: sealed::Sealed + Sized + 'static {
     ///
     /// The row is initialised, and counts as moved out from now on.
     unsafe fn read(ptr: Self::Ptr, row: usize) -> C;
+
+    /// Whether values can be copied lane by lane.
+    const COPY: bool;
+
+    /// Whether the one lane is an array of `C`, so that a vector's block can become it.
+    const WHOLE: bool;
+
+    /// Moves `len` values in, which count as moved out of where they were.
+    ///
+    /// # Safety
+    ///
+    /// The values are initialised; the rows are within the lanes' capacity, and nothing lives there.
+    unsafe fn write_many(ptr: Self::Ptr, row: usize, values: *const C, len: usize) {
+        for at in 0..len {
+            // SAFETY: the caller's promise.
+            unsafe { Self::write(ptr, row + at, values.add(at).read()) };
+        }
+    }
 }
 
 mod sealed {
@@ -118,6 +137,78 @@ unsafe fn drop_value<C>(value: *mut u8) {
     // SAFETY: the caller has a value of `C` there, which it gives up.
     unsafe { value.cast::<C>().drop_in_place() };
 }
+
+/// How values of a component are cloned.
+pub(crate) fn cloning<C: Component>() -> Option<Cloning> {
+    match C::Layout::COPY {
+        true => Some(Cloning::Bytes),
+        false => C::CLONE.map(|_| Cloning::Value(clone_value::<C>)),
+    }
+}
+
+/// Clones a value.
+///
+/// # Safety
+///
+/// The first is a value of `C`, the second a place for one.
+unsafe fn clone_value<C: Component>(from: *const u8, to: *mut u8) {
+    let Some(clone) = C::CLONE else { unreachable!("named for components that can be cloned") };
+    // SAFETY: the caller's promise.
+    unsafe { to.cast::<C>().write(clone(&*from.cast::<C>())) };
+}
+
+/// Moves a value into a row of its lanes.
+///
+/// # Safety
+///
+/// There is a value of `C`, which counts as moved out; the lanes are the component's, and nothing lives at the row,
+/// which is within their capacity.
+pub(crate) unsafe fn put_value<C: Component>(lanes: *mut Lane, row: usize, value: *const u8) {
+    // SAFETY: the caller's promise.
+    unsafe { C::Layout::write(C::Layout::ptr(lanes), row, value.cast::<C>().read()) };
+}
+
+/// Shows the entities in a value.
+///
+/// # Safety
+///
+/// The lanes are the component's, the row is in use, and nobody else uses it meanwhile.
+pub(crate) unsafe fn visit_value<C: Component>(lanes: *mut Lane, row: usize, each: &mut dyn FnMut(&mut Entity)) {
+    let Some(visit) = C::ENTITIES else { return };
+    // SAFETY: the caller's promise. A value that lies in one lane, or nowhere, is changed in place; one in several lanes is
+    // `Copy`, and so can be read without being moved out.
+    unsafe {
+        if !C::Layout::COPY {
+            let lane =
+                if size_of::<C>() == 0 { NonNull::<C>::dangling().as_ptr() } else { (*lanes).ptr().as_ptr().cast() };
+            return visit(&mut *lane.add(row), each);
+        }
+        let ptr = C::Layout::ptr(lanes);
+        let mut value = C::Layout::read(ptr, row);
+        visit(&mut value, each);
+        C::Layout::write(ptr, row, value);
+    }
+}
+
+/// Moves a value of a component of run time into a row of its lane.
+///
+/// # Safety
+///
+/// As for [`put_value`]; a component without data has no lane, and nothing is moved.
+pub(crate) unsafe fn put_bytes(lanes: *mut Lane, row: usize, value: *const u8) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let size = (*lanes).row_size();
+        core::ptr::copy_nonoverlapping(value, (*lanes).ptr().as_ptr().add(row * size), size);
+    }
+}
+
+/// In the place of [`put_bytes`] for components without data.
+///
+/// # Safety
+///
+/// None is needed.
+pub(crate) unsafe fn put_nothing(_: *mut Lane, _: usize, _: *const u8) {}
 
 // SAFETY: one lane of `C`, or none where `C` has no size: then the pointer dangles, as references to such values do.
 unsafe impl<C: 'static> Layout<C> for Table {
@@ -178,6 +269,15 @@ unsafe impl<C: 'static> Layout<C> for Table {
     unsafe fn read(ptr: NonNull<C>, row: usize) -> C {
         // SAFETY: the caller's promise.
         unsafe { ptr.add(row).read() }
+    }
+
+    const COPY: bool = false;
+    const WHOLE: bool = size_of::<C>() > 0;
+
+    #[inline]
+    unsafe fn write_many(ptr: NonNull<C>, row: usize, values: *const C, len: usize) {
+        // SAFETY: the caller's promise; the lane is not where the values come from.
+        unsafe { core::ptr::copy_nonoverlapping(values, ptr.add(row).as_ptr(), len) };
     }
 }
 
@@ -259,4 +359,7 @@ where
         // SAFETY: the caller's promise.
         unsafe { C::join(C::Shape::read(ptr, row)) }
     }
+
+    const COPY: bool = true;
+    const WHOLE: bool = false;
 }

@@ -19,14 +19,17 @@ mod world;
 
 pub use bundle::Bundle;
 pub use commands::{CommandError, CommandQueue, Commands, QueueError, TakenKey};
-pub use component::{Component, ComponentId, ComponentInfo, Components};
-pub use error::{ChangeError, ComponentError, DuplicateComponent, NoSuchEntity};
+pub use component::{Component, ComponentId, ComponentInfo, Components, VisitEntities};
+pub use error::{ChangeError, ComponentError, DuplicateComponent, NoSuchEntity, UnequalColumns};
 #[cfg(feature = "derive")]
-pub use phalanx_derive::{Component, Query};
+pub use phalanx_derive::{Bundle, Component, Query};
 pub use phalanx_store as store;
 pub use phalanx_store::Entity;
 pub use query::{Has, Or, Query, QueryState, With, Without};
 pub use resources::NoSuchResource;
 pub use rows::{Key, Role, Row, RowError, RowId};
 pub use signature::Signature;
-pub use world::{Spawner, View, ViewMut, World};
+pub use world::{
+    BundleBuilder, ColumnMemory, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef, LaneMemory, Memory,
+    Spawner, TableMemory, View, ViewMut, World,
+};

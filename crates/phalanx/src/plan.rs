@@ -77,6 +77,12 @@ impl Plans {
         &mut self.list[at]
     }
 
+    /// Forgets all plans and their edges: the numbers of tables that they have mean nothing any more.
+    pub(crate) fn clear(&mut self) {
+        (self.list, self.by_type) = (Vec::new(), HashMap::default());
+        self.direct.fill(u32::MAX);
+    }
+
     pub(crate) fn add(&mut self, key: TypeId, table: u32, places: Box<[u16]>, ids: Box<[ComponentId]>) -> usize {
         let at = self.list.len();
         let signature = Signature::of(ids.iter().copied());

@@ -196,6 +196,11 @@ impl RowError {
             ChangeError::Missing { component, .. } => RowError::MissingComponent { key, component },
             ChangeError::Alloc(error) => RowError::Alloc(error),
             ChangeError::NoSuchEntity(_) => RowError::NoSuchRow { key },
+            // Giving and taking components ends in none of these.
+            ChangeError::Taken { .. }
+            | ChangeError::UnequalColumns(_)
+            | ChangeError::NotClone { .. }
+            | ChangeError::ExtraRows { .. } => unreachable!("{error}"),
         }
     }
 }
@@ -231,10 +236,6 @@ impl From<AllocError> for RowError {
         RowError::Alloc(error)
     }
 }
-
-/// The type behind the reserved component. It has no values.
-#[derive(Debug)]
-pub(crate) enum ExtraRow {}
 
 /// What an extra row is to its owner: the second lane of the reserved component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -125,11 +125,16 @@ impl Table {
         Some(RowLanes { owners: owners.cast(), labels: labels.cast(), links: links.cast() })
     }
 
-    /// Bytes held from the allocator.
-    pub(crate) fn bytes(&self) -> usize {
+    /// The lanes, to be looked at.
+    pub(crate) fn lane_list(&self) -> &[Lane] {
         // SAFETY: the lanes exist while the table does, and nobody writes a lane's header through a shared table.
-        let lanes = unsafe { self.lanes.as_ref() };
-        self.entities.bytes() + lanes.iter().map(Lane::bytes).sum::<usize>()
+        unsafe { self.lanes.as_ref() }
+    }
+
+    /// The rows for which there is room beyond those in use, in the lane with the most.
+    pub(crate) fn slack(&self) -> u32 {
+        let lanes = self.lane_list().iter().filter(|lane| lane.row_size() > 0);
+        lanes.map(Lane::capacity).fold(self.entities.capacity(), u32::max) - self.len
     }
 
     /// Makes room for `additional` more rows. Lanes may move, even if it fails.
@@ -145,6 +150,11 @@ impl Table {
         let first = (4096 / self.row_bytes).clamp(4, 64) as u32;
         let cap = self.cap.saturating_mul(2).max(needed).max(first);
         self.try_resize(cap, epoch)
+    }
+
+    /// Gives a table without rows room for exactly so many.
+    pub(crate) fn try_reserve_exact(&mut self, rows: u32, epoch: &mut Epoch) -> Result<(), AllocError> {
+        if rows <= self.cap { Ok(()) } else { self.try_resize(rows, epoch) }
     }
 
     /// Gives every lane room for `cap` rows, which are not fewer than those in use.
@@ -163,6 +173,13 @@ impl Table {
         }
         self.cap = cap;
         Ok(())
+    }
+
+    /// Counts the room anew after lanes were given other blocks: that of the lane with the least.
+    pub(crate) fn settle_capacity(&mut self) {
+        // SAFETY: the lanes exist while the table does.
+        let lanes = unsafe { self.lanes.as_ref() };
+        self.cap = lanes.iter().map(Lane::capacity).fold(self.entities.capacity(), u32::min);
     }
 
     /// Takes the row after the last, whose lanes the caller writes before anything else happens.
@@ -241,7 +258,7 @@ impl Table {
                     // is aligned will do: the lanes' block is not, so a dangling one is made for it.
                     unsafe {
                         match column.lanes {
-                            0 => drop(core::ptr::without_provenance_mut(ALIGNED_FOR_ALL)),
+                            0 => drop(core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get())),
                             _ => drop(row_ptr(&*self.table.lanes().add(column.first as usize), self.row)),
                         }
                     }
@@ -271,7 +288,7 @@ impl Table {
 }
 
 /// An address that is aligned for values of any type that the language allows.
-pub(crate) const ALIGNED_FOR_ALL: usize = 1 << 29;
+pub(crate) const ALIGNED_FOR_ALL: core::num::NonZeroUsize = core::num::NonZeroUsize::new(1 << 29).unwrap();
 
 impl Drop for Table {
     fn drop(&mut self) {

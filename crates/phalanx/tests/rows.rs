@@ -440,12 +440,12 @@ fn main_rows_pay_nothing_for_extra_ones() {
     let mut world = World::new();
     let entities = world.spawn_batch((0..1024).map(Item));
     // A word and a place on the stack, a location, an entry in the entity column; and the component.
-    assert_eq!(world.memory(), 1024 * (4 + 4 + 8 + 8 + 4));
+    assert_eq!(world.memory().total(), 1024 * (4 + 4 + 8 + 8 + 4));
     let ((), usage) = measure(|| entities[..1000].iter().for_each(|e| world.despawn(*e).unwrap()));
     assert_eq!(usage.allocations, 0);
     let owner = entities[1000];
     let made: Vec<Row> = (1..=64).map(|n| world.extend(key(owner, Role(n)), Item(n)).unwrap()).collect();
-    let tables = world.memory() - 1024 * 28;
+    let tables = world.memory().total() - 1024 * 28;
     // 24 bytes a row beside the slot and the component, and 16 to 64 in the map.
     assert!((64 * 36..64 * 120).contains(&tables), "{tables}");
     let ((), usage) = measure(|| made.iter().for_each(|row| world.delete_row(*row).unwrap()));
@@ -499,4 +499,48 @@ fn a_recorded_despawn_ends_the_extra_rows_too() {
     world.validate().unwrap();
     assert!(rows.iter().all(|row| !world.contains_row(*row)) && !world.contains(e));
     assert_eq!((tally.live(), world.row_count()), (2, 2));
+}
+
+#[test]
+fn copies_compaction_and_other_worlds_know_extra_rows() {
+    let mut world = World::new();
+    let [gone, e] = [1, 2].map(|n| world.spawn((Item(n), Weight(0.0))));
+    let row = world.extend(key(e, LEFT), (Item(7), Weight(1.0))).unwrap();
+    world.extend(key(e, RIGHT), Item(8)).unwrap();
+    world.extend(key(gone, LEFT), Cursed).unwrap();
+    world.despawn(gone).unwrap();
+
+    let mut other = World::new();
+    assert_eq!(world.transfer(e, &mut other), Err(phalanx::ChangeError::ExtraRows { entity: e }));
+    assert!(world.transfer_all(&mut other).is_err() && other.is_empty());
+    other.validate().unwrap();
+    while world.compact(100) > 0 {}
+    world.validate().unwrap();
+    assert_eq!(world.get_row::<Item>(row), Ok(&Item(7)));
+    assert_eq!(world.row_count(), 3);
+    world.extend(key(e, BACK), Item(9)).unwrap();
+    world.delete_row(key(e, LEFT)).unwrap();
+    world.validate().unwrap();
+    world.despawn(e).unwrap();
+    while world.compact(100) > 0 {}
+    world.validate().unwrap();
+    assert_eq!(world.row_count(), 0);
+}
+
+#[derive(Component, Clone, Debug, PartialEq)]
+#[component(clone)]
+struct Label(String);
+
+#[test]
+fn a_cloned_world_has_the_same_rows() {
+    let mut world = World::new();
+    let e = world.spawn(Label("main".into()));
+    let row = world.extend(key(e, LEFT), Label("left".into())).unwrap();
+    let mut copy = world.clone_world();
+    copy.validate().unwrap();
+    assert_eq!(copy.get_row::<Label>(row), Ok(&Label("left".into())));
+    assert!(copy.rows(e).unwrap().eq(world.rows(e).unwrap()));
+    copy.despawn(e).unwrap();
+    copy.validate().unwrap();
+    assert!(world.contains_row(row) && !copy.contains_row(row));
 }

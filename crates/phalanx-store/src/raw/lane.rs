@@ -161,6 +161,26 @@ impl Lane {
         unsafe { self.try_resize(amortised(self.cap, needed, self.size as usize)) }
     }
 
+    /// Takes over a block with room for `cap` rows in the place of its own, which is given back. A lane that is tracked
+    /// takes none.
+    ///
+    /// # Panics
+    ///
+    /// If the rows are zero-sized, or the lane is tracked.
+    ///
+    /// # Safety
+    ///
+    /// The block was allocated by the global allocator for `cap` rows of this lane's size and alignment (for none, it
+    /// dangles, aligned), and is nobody else's. No row of this lane is in use, and no pointer into it is used afterwards.
+    pub unsafe fn adopt(&mut self, block: NonNull<u8>, cap: u32) {
+        assert!(self.size > 0 && !self.tracked, "a lane without rows of a size, or with a bitmap, adopts no block");
+        if let (true, Ok(layout)) = (self.bytes() > 0, self.layout(self.cap)) {
+            // SAFETY: with bytes there is a block, allocated with this layout, by the type's invariant.
+            unsafe { dealloc(self.ptr.as_ptr(), layout) };
+        }
+        (self.ptr, self.cap) = (block, cap);
+    }
+
     /// A number that is different after any write that was announced.
     #[inline]
     #[allow(clippy::useless_conversion)]

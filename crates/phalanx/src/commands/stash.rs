@@ -74,7 +74,7 @@ impl Stash {
             let layout = world.components.info(column.id).lanes.first().copied();
             let to = match layout {
                 // A value without a size is anywhere.
-                None => core::ptr::without_provenance_mut(ALIGNED_FOR_ALL),
+                None => core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get()),
                 Some(layout) => {
                     let Ok(offset) = self.arena.try_place(layout) else { unreachable!("reserved") };
                     // SAFETY: the place was made just now. A column that needs an end has one lane, whose rows have this

@@ -7,6 +7,7 @@ use crate::error::{ChangeError, NoSuchEntity};
 use crate::table::swap_row;
 use crate::world::spawn::raise;
 use phalanx_store::Entity;
+use phalanx_store::raw::Lane;
 
 impl World {
     /// Gives components to an entity; those that it has already are replaced, and their old values dropped.
@@ -40,6 +41,26 @@ impl World {
         let from = self.locate(entity)?;
         self.edge(plan, from.table, true);
         let edge = self.edge_of(plan, from.table, true);
+        // SAFETY: the entity is at `from`, and the edge is one of that table for this bundle.
+        unsafe { self.follow(entity, from, edge, |lanes, places, row| bundle.write(lanes, places, row)) }
+    }
+
+    /// Carries out an edge that brings components: reserves, commits, and ends what they displace or the edge leaves
+    /// behind.
+    ///
+    /// # Safety
+    ///
+    /// The entity is at `from`, and the edge is one of that table. Given the lanes of its target, its places and a row
+    /// where nothing lives, `write` moves values into all components of the target that do not come along; it runs no
+    /// code of users and does not panic.
+    #[inline(always)]
+    pub(crate) unsafe fn follow(
+        &mut self,
+        entity: Entity,
+        from: Location,
+        edge: *const crate::plan::Edge,
+        write: impl FnOnce(*mut Lane, *const u16, usize),
+    ) -> Result<(), ChangeError> {
         // SAFETY: edges are boxed, and made only while resolving.
         let (target, left, places) = unsafe { ((*edge).target, &(*edge).left, (*edge).places.as_ptr()) };
         // A row beyond the last, in either case: for the move, or for the new values until they trade places.
@@ -50,7 +71,7 @@ impl World {
             // SAFETY: the tail is within the capacity and nobody's; the new values are written there, trade places with
             // the old ones, and the old ones are nobody's then, and end.
             unsafe {
-                bundle.write(table.lanes(), places, tail as usize);
+                write(table.lanes(), places, tail as usize);
                 for column in left {
                     for lane in column.first..column.first + column.lanes {
                         let lane = &*table.lanes().add(lane as usize);
@@ -67,7 +88,7 @@ impl World {
         // The old values are at the source's tail after the move, nobody's, and end.
         unsafe {
             let table = &self.tables[target as usize];
-            bundle.write(table.lanes(), places, table.len as usize);
+            write(table.lanes(), places, table.len as usize);
             self.cross(entity, from, edge);
             let source = &self.tables[from.table as usize];
             source.drop_row(source.len, left);
@@ -230,6 +251,7 @@ impl World {
         if let Err(error) = self.flush() {
             raise(error.into());
         }
+        let mut lens = Vec::with_capacity(self.tables.len());
         self.entities.clear();
         self.rows.clear();
         self.restructured();
@@ -261,7 +283,7 @@ impl World {
                 self.run();
             }
         }
-        let lens: Vec<u32> = self.tables.iter_mut().map(|t| core::mem::replace(&mut t.len, 0)).collect();
+        lens.extend(self.tables.iter_mut().map(|t| core::mem::replace(&mut t.len, 0)));
         Rows { tables: self.tables.iter(), lens: &lens, now: None }.run();
     }
 }

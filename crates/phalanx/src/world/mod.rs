@@ -14,15 +14,32 @@
 #![allow(unsafe_code)]
 
 mod access;
+mod batch;
+mod builder;
 mod change;
+mod clone;
+mod columns;
+mod compact;
+mod dynamic;
+mod entity_ref;
+mod exchange;
+mod memory;
 mod row_ends;
 mod rows;
+mod single;
 mod spawn;
 mod structure;
+mod transfer;
 
 pub use access::{View, ViewMut};
+pub use builder::BundleBuilder;
+pub use columns::Columns;
+pub use dynamic::ComponentDescriptor;
+pub use entity_ref::{EntityMut, EntityRef};
+pub use memory::{ColumnMemory, LaneMemory, Memory, TableMemory};
 pub use spawn::Spawner;
 pub(crate) use spawn::raise;
+pub use transfer::EntityMap;
 
 use crate::component::{Component, ComponentId, Components};
 use crate::error::NoSuchEntity;
@@ -87,9 +104,8 @@ unsafe impl Sync for World {}
 impl World {
     /// A world without entities.
     pub fn new() -> World {
-        static WORLDS: AtomicU64 = AtomicU64::new(0);
         let mut world = World {
-            id: WORLDS.fetch_add(1, Ordering::Relaxed),
+            id: World::fresh_id(),
             epoch: Epoch::default(),
             entities: EntityPool::new(),
             locations: LaneOf::new(),
@@ -107,7 +123,13 @@ impl World {
         world
     }
 
-    /// A number that no other world of the process has.
+    fn fresh_id() -> u64 {
+        static WORLDS: AtomicU64 = AtomicU64::new(0);
+        WORLDS.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A number that no other world of the process has or had. It becomes another when tables get other numbers: whoever
+    /// remembers numbers of tables under it starts anew then.
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
@@ -178,6 +200,16 @@ impl World {
         let number = u32::try_from(self.tables.len()).expect("a world has fewer than 2^32 tables");
         let table = Table::new(signature.clone(), &self.components);
         self.directory.resize_with(self.directory.len().max(self.components.len()), Vec::new);
+        self.enter(&table, number);
+        self.ends.push(table.lanes_with_drop());
+        self.tables.push(table);
+        self.by_signature.insert(signature.clone(), number);
+        self.restructured();
+        number
+    }
+
+    /// Enters the columns of a table, which has a higher number than those entered before.
+    fn enter(&mut self, table: &Table, number: u32) {
         for column in &table.columns {
             let columns = &mut self.directory[column.id.index()];
             columns.resize(number as usize, core::ptr::null_mut());
@@ -189,11 +221,6 @@ impl World {
             };
             columns.push(lane);
         }
-        self.ends.push(table.lanes_with_drop());
-        self.tables.push(table);
-        self.by_signature.insert(signature.clone(), number);
-        self.restructured();
-        number
     }
 
     /// The first lane of a component in a table; null if it has none, dangling if it carries no data.
@@ -240,12 +267,6 @@ impl World {
             true => self.validate_rows(),
             false => Err("entities without a row, or rows without an entity"),
         }
-    }
-
-    /// Bytes that the world holds from the allocator for entities and components.
-    pub fn memory(&self) -> usize {
-        let tables: usize = self.tables.iter().map(Table::bytes).sum();
-        tables + self.entities.memory().total() + self.locations.bytes() + self.rows.bytes()
     }
 }
 

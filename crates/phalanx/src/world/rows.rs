@@ -383,6 +383,8 @@ impl World {
             (Ok(key), ComponentError::ExcludedComponent { component, .. }) => {
                 RowError::ExcludedComponent { key, component }
             }
+            (Ok(key), ComponentError::NoAddress { component }) => RowError::MissingComponent { key, component },
+            (Ok(_), ComponentError::NamedTwice { .. }) => RowError::Stale { row },
             (Err(error), _) => error,
             (Ok(_), ComponentError::NoSuchEntity(_)) => RowError::Stale { row },
         }

@@ -1,7 +1,11 @@
 //! Moves between tables: edges, and the move itself.
 #![allow(unsafe_code)]
 
+use super::batch::try_list;
+use super::spawn::raise;
 use super::{Location, World};
+use crate::component::ComponentId;
+use crate::error::ChangeError;
 use crate::plan::Edge;
 use crate::signature::Signature;
 use crate::table::{Column, copy_row, row_ptr};
@@ -26,7 +30,7 @@ impl World {
         let goal = if insert { present.merge(&bundle) } else { present.difference(&bundle) };
         let target = self.table_of(&goal);
         let places = self.places(if insert { target } else { source }, &ids);
-        let edge = self.edge_between(source, target, &bundle, places);
+        let edge = self.edge_between(source, target, &bundle, places).unwrap_or_else(|error| raise(error));
         let edges = match insert {
             true => &mut self.plans.get_mut(plan).inserts,
             false => &mut self.plans.get_mut(plan).removes,
@@ -36,19 +40,36 @@ impl World {
     }
 
     /// The move from a table to another, in which the components of `bundle` stay behind.
-    fn edge_between(&self, source: u32, target: u32, bundle: &Signature, places: Box<[u16]>) -> Edge {
+    pub(super) fn edge_between(
+        &self,
+        source: u32,
+        target: u32,
+        bundle: &Signature,
+        places: Box<[u16]>,
+    ) -> Result<Edge, ChangeError> {
         let (from, to) = (&self.tables[source as usize], &self.tables[target as usize]);
-        let left: Box<[Column]> = from.columns.iter().filter(|c| bundle.has(c.id)).copied().collect();
-        let mut keep = vec![false; from.lane_count()];
+        let staying = || from.columns.iter().filter(|c| bundle.has(c.id)).copied();
+        let mut left = try_list::<Column>(staying().count())?;
+        left.extend(staying());
+        let mut keep = try_list(from.lane_count())?;
+        keep.resize(from.lane_count(), false);
         for column in &left {
             keep[column.first as usize..][..column.lanes as usize].fill(true);
         }
-        let mut moved = Vec::new();
+        let mut moved = try_list(keep.iter().filter(|keep| !**keep).count())?;
         for column in from.columns.iter().filter(|c| !bundle.has(c.id)) {
             let to = to.column(column.id).expect("what is not in the bundle is in both tables");
             moved.extend((0..column.lanes).map(|lane| (column.first + lane, to.first + lane)));
         }
-        Edge { target, moved: moved.into(), keep: keep.into(), left, places }
+        Ok(Edge { target, moved: moved.into(), keep: keep.into(), left: left.into(), places })
+    }
+
+    /// The first lane of each component in a table that has them.
+    pub(super) fn try_places(&self, table: u32, ids: &[ComponentId]) -> Result<Box<[u16]>, ChangeError> {
+        let table = &self.tables[table as usize];
+        let mut places = try_list(ids.len())?;
+        places.extend(ids.iter().map(|id| table.column(*id).map_or(0, |column| column.first)));
+        Ok(places.into())
     }
 
     /// Carries out an edge for the entity at `from`: its row goes to the target, and what stays behind lies at the

@@ -59,7 +59,7 @@ fn h37_components_without_size_take_no_memory() {
     let mut other = World::new();
     world.spawn_batch((0..1000).map(|_| (Tag, Position(0.0))));
     other.spawn_batch((0..1000).map(|_| Position(0.0)));
-    assert_eq!(world.memory(), other.memory());
+    assert_eq!(world.memory().total(), other.memory().total());
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn h43_blocks_are_returned_with_their_layout() {
 #[test]
 fn h43_a_world_without_entities_holds_no_rows() {
     let (world, _) = measure(World::new);
-    assert_eq!(world.memory(), 0);
+    assert_eq!(world.memory().total(), 0);
 }
 
 const MIB: usize = 1 << 20;
@@ -167,7 +167,7 @@ fn h44_huge_components_do_not_overflow_the_stack() {
         assert_eq!(world.take::<Huge>(made[1]).unwrap().0[MIB - 1], 9);
         assert_eq!(world.get::<Huge>(made[2]).unwrap().0[MIB - 1], 2);
         world.validate().unwrap();
-        assert!(world.memory() < 16 * MIB, "few rows of large components are not given room for many");
+        assert!(world.memory().total() < 16 * MIB, "few rows of large components are not given room for many");
     }
     std::thread::Builder::new().stack_size(STACK).spawn(run).unwrap().join().unwrap();
 }

@@ -1,0 +1,261 @@
+//! The same change for all entities that pass a filter: whole tables are moved.
+//!
+//! # Invariants
+//!
+//! A table whose rows go away in a batch is never one that rows of the same batch come to: an insertion leads to tables
+//! that have all of the bundle, from tables that lack some of it; a removal leads to tables that have none of it. So what
+//! stays behind lies untouched in rows that the table has given up, until it ends.
+#![allow(unsafe_code)]
+
+use super::spawn::raise;
+use super::{Location, World};
+use crate::bundle::Bundle;
+use crate::error::ChangeError;
+use crate::plan::Edge;
+use crate::query::Filter;
+use crate::table::{Column, Table, row_ptr};
+use phalanx_store::AllocError;
+
+impl World {
+    /// Gives clones of a bundle to all entities that pass a filter; components that they have already are replaced, and
+    /// the old values dropped at the end. How many entities there were.
+    ///
+    /// All clones are made before anything changes. Rows of a table keep their order.
+    ///
+    /// ```
+    /// use phalanx::{Component, With, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Enemy;
+    /// #[derive(Component, Clone)]
+    /// struct Alerted(u32);
+    ///
+    /// let mut world = World::new();
+    /// world.spawn_batch((0..10).map(|_| Enemy));
+    /// assert_eq!(world.insert_batch::<With<Enemy>, _>(Alerted(3)), 10);
+    /// assert_eq!(world.remove_batch::<With<Enemy>, Alerted>(), 10);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the bundle names a component twice.
+    #[track_caller]
+    pub fn insert_batch<F: Filter, B: Bundle + Clone>(&mut self, bundle: B) -> usize {
+        self.try_insert_batch::<F, B>(bundle).unwrap_or_else(|error| raise(error))
+    }
+
+    /// As [`insert_batch`](World::insert_batch).
+    ///
+    /// # Errors
+    ///
+    /// If the bundle names a component twice, or memory cannot be had; the bundle is dropped, and nothing else happens.
+    pub fn try_insert_batch<F: Filter, B: Bundle + Clone>(&mut self, bundle: B) -> Result<usize, ChangeError> {
+        let plan = self.plan::<B>()?;
+        self.flush()?;
+        let (sources, count) = self.rows_that_pass::<F>()?;
+        if count == 0 {
+            return Ok(0);
+        }
+        let mut replaced = 0;
+        for &source in &sources {
+            self.edge(plan, source, true);
+            // SAFETY: made just now.
+            let target = unsafe { (*self.edge_of(plan, source, true)).target };
+            replaced += if target == source { self.tables[source as usize].len as usize } else { 0 };
+        }
+        let (mut fresh, mut old) = (try_list::<B>(count)?, try_list::<B>(replaced)?);
+        let mut left = try_list(sources.len())?;
+        self.reserve_targets(&sources, plan, true)?;
+        fresh.extend((1..count).map(|_| bundle.clone()));
+        fresh.push(bundle);
+        let mut fresh = fresh.into_iter();
+        for &source in &sources {
+            let edge = self.edge_of(plan, source, true);
+            // SAFETY: edges are boxed, and made only while resolving. There is room in the targets; the places are the
+            // bundle's in the target. Values that are read out are replaced at once, and those of rows that were moved
+            // are written.
+            unsafe {
+                let (target, places) = ((*edge).target, (*edge).places.as_ptr());
+                let rows = if target == source {
+                    0..self.tables[source as usize].len
+                } else {
+                    left.push((source, self.tables[source as usize].len, &raw const *(*edge).left));
+                    self.cross_all(source, &*edge)
+                };
+                let lanes = self.tables[target as usize].lanes();
+                for (row, value) in rows.zip(fresh.by_ref()) {
+                    if target == source {
+                        old.push(B::read(lanes, places, row as usize));
+                    }
+                    value.write(lanes, places, row as usize);
+                }
+            }
+        }
+        self.restructured();
+        // SAFETY: the tables have given up those rows, of which the columns that are left hold values.
+        let ends = unsafe { Leftovers::new(&self.tables, &left) };
+        drop(old);
+        drop(ends);
+        Ok(count)
+    }
+
+    /// Takes components from all entities that pass a filter and drops them. How many had any.
+    ///
+    /// # Panics
+    ///
+    /// If the bundle names a component twice.
+    #[track_caller]
+    pub fn remove_batch<F: Filter, B: Bundle>(&mut self) -> usize {
+        self.try_remove_batch::<F, B>().unwrap_or_else(|error| raise(error))
+    }
+
+    /// As [`remove_batch`](World::remove_batch).
+    ///
+    /// # Errors
+    ///
+    /// If the bundle names a component twice, or memory cannot be had; nothing happens then.
+    pub fn try_remove_batch<F: Filter, B: Bundle>(&mut self) -> Result<usize, ChangeError> {
+        let plan = self.plan::<B>()?;
+        self.flush()?;
+        let (mut sources, _) = self.rows_that_pass::<F>()?;
+        sources.retain(|table| self.tables[*table as usize].signature.intersects(&self.plans.get(plan).signature));
+        let mut left = try_list(sources.len())?;
+        for &source in &sources {
+            self.edge(plan, source, false);
+        }
+        self.reserve_targets(&sources, plan, false)?;
+        let mut count = 0;
+        for &source in &sources {
+            let edge = self.edge_of(plan, source, false);
+            // SAFETY: edges are boxed, and made only while resolving. There is room in the targets, which have no lanes
+            // but those that go along.
+            unsafe {
+                left.push((source, self.tables[source as usize].len, &raw const *(*edge).left));
+                count += self.cross_all(source, &*edge).len();
+            }
+        }
+        self.restructured();
+        // SAFETY: the tables have given up those rows, of which the columns that are left hold values.
+        drop(unsafe { Leftovers::new(&self.tables, &left) });
+        Ok(count)
+    }
+
+    /// The tables with rows that pass a filter, and how many rows they have.
+    fn rows_that_pass<F: Filter>(&self) -> Result<(Vec<u32>, usize), ChangeError> {
+        let filter = F::state(&self.components);
+        let passing = || {
+            let tables = self.tables.iter().zip(0..);
+            tables.filter(|(table, _)| table.len > 0 && F::passes(&filter, &table.signature))
+        };
+        let mut sources = try_list(passing().count())?;
+        sources.extend(passing().map(|(_, number)| number));
+        Ok((sources, passing().map(|(table, _)| table.len as usize).sum()))
+    }
+
+    /// Makes room for the rows of the sources in the tables that a plan's edges lead to.
+    fn reserve_targets(&mut self, sources: &[u32], plan: usize, insert: bool) -> Result<(), ChangeError> {
+        let mut needs: Vec<(u32, u32)> = try_list(sources.len())?;
+        for &source in sources {
+            // SAFETY: edges are boxed, and made while resolving.
+            let target = unsafe { (*self.edge_of(plan, source, insert)).target };
+            let rows = self.tables[source as usize].len;
+            match needs.iter_mut().find(|(table, _)| *table == target) {
+                _ if target == source => {}
+                Some((_, needed)) => {
+                    *needed = needed.checked_add(rows).ok_or(AllocError::CapacityOverflow)?;
+                }
+                None => needs.push((target, rows)),
+            }
+        }
+        for (target, rows) in needs {
+            self.reserve_table(target, rows)?;
+        }
+        Ok(())
+    }
+
+    /// Carries out an edge for all rows of a table: they go to the end of the target, in order, and what stays behind
+    /// lies where it was, in rows that the source has given up. Returns the rows in the target, whose other lanes the
+    /// caller writes.
+    ///
+    /// # Safety
+    ///
+    /// The edge is one of that table to another, and there is room in the target.
+    pub(super) unsafe fn cross_all(&mut self, source: u32, edge: &Edge) -> core::ops::Range<u32> {
+        let first = self.tables[edge.target as usize].len;
+        let to = self.tables[edge.target as usize].lanes();
+        let from = &mut self.tables[source as usize];
+        let (len, entities, lanes) = (core::mem::replace(&mut from.len, 0), from.entities.ptr(), from.lanes());
+        // SAFETY: the rows of the source were in use, and there is room for as many in the target; the lanes of a pair
+        // belong to the same component. The values that went along count as moved out of the source.
+        unsafe {
+            for &(a, b) in &edge.moved {
+                let (a, b) = (&*lanes.add(a as usize), &*to.add(b as usize));
+                core::ptr::copy_nonoverlapping(row_ptr(a, 0), row_ptr(b, first), len as usize * a.row_size());
+            }
+            for at in 0..len {
+                let entity = *entities.add(at as usize);
+                let row = self.tables[edge.target as usize].push(entity);
+                self.locations.at(entity.index()).write(Location { table: edge.target, row });
+            }
+        }
+        self.restructured();
+        first..first + len
+    }
+}
+
+/// An empty list with room.
+pub(super) fn try_list<T>(room: usize) -> Result<Vec<T>, ChangeError> {
+    let mut list = Vec::new();
+    if list.try_reserve_exact(room).is_ok() {
+        return Ok(list);
+    }
+    Err(ChangeError::Alloc(match core::alloc::Layout::array::<T>(room) {
+        Ok(layout) => AllocError::OutOfMemory { bytes: layout.size(), align: layout.align() },
+        Err(_) => AllocError::CapacityOverflow,
+    }))
+}
+
+/// Values in rows that tables have given up: the table, how many rows, the columns. Ends them, all of them, even if one
+/// panics.
+struct Leftovers<'a> {
+    tables: &'a [Table],
+    rest: core::slice::Iter<'a, (u32, u32, *const [Column])>,
+    now: Option<(&'a Table, core::ops::Range<u32>, *const [Column])>,
+}
+
+impl<'a> Leftovers<'a> {
+    /// # Safety
+    ///
+    /// The tables have given up those rows, which hold values in those columns, and the columns outlive this.
+    unsafe fn new(tables: &'a [Table], left: &'a [(u32, u32, *const [Column])]) -> Self {
+        Leftovers { tables, rest: left.iter(), now: None }
+    }
+
+    fn run(&mut self) {
+        loop {
+            if let Some((table, rows, columns)) = &mut self.now
+                && let Some(row) = rows.next()
+            {
+                // SAFETY: the values are initialised and nobody's, by the promise made to `new`.
+                unsafe { table.drop_row(row, &**columns) };
+                continue;
+            }
+            let Some((table, rows, columns)) = self.rest.next() else { return };
+            self.now = Some((&self.tables[*table as usize], 0..*rows, *columns));
+        }
+    }
+}
+
+impl Drop for Leftovers<'_> {
+    fn drop(&mut self) {
+        /// Goes on after a panic; a second aborts.
+        struct Again<'a, 'b>(&'b mut Leftovers<'a>);
+        impl Drop for Again<'_, '_> {
+            fn drop(&mut self) {
+                self.0.run();
+            }
+        }
+        let again = Again(self);
+        again.0.run();
+    }
+}

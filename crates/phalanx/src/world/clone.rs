@@ -1,0 +1,182 @@
+//! Copies of entities and of worlds.
+//!
+//! # Invariants
+//!
+//! Clones are written to rows that no table counts yet. Whoever writes them holds a [`Made`], which ends them if a clone
+//! panics; when all are there, it is forgotten and the rows are counted.
+#![allow(unsafe_code)]
+
+use super::spawn::raise;
+use super::{Location, World};
+use crate::component::{Cloning, Components};
+use crate::error::ChangeError;
+use crate::table::{ALIGNED_FOR_ALL, Column, Table, row_ptr};
+use phalanx_store::{AllocError, Entity};
+
+/// Clones that are written and not counted: all `rows` of the columns before the last, and the first rows of that one.
+struct Made<'a> {
+    table: &'a Table,
+    first: u32,
+    columns: &'a [Column],
+    done: usize,
+    rows: u32,
+    rows_done: u32,
+}
+
+impl Drop for Made<'_> {
+    fn drop(&mut self) {
+        for (at, column) in self.columns.iter().enumerate().take(self.done + 1) {
+            let rows = if at < self.done { self.rows } else { self.rows_done };
+            for row in self.first..self.first + rows {
+                // SAFETY: these clones were written, and nobody counts them.
+                unsafe { self.table.drop_row(row, core::slice::from_ref(column)) };
+            }
+        }
+    }
+}
+
+/// Writes clones of the first `rows` values from `row` on to another table of the same columns, or to another row of the
+/// same table, where nobody sees them. If a clone panics, those that were made end.
+///
+/// # Safety
+///
+/// All components of the table can be cloned. Both tables have the same components in the same lanes; the rows are in use
+/// there and within the capacity here, where nothing lives.
+unsafe fn clone_rows(components: &Components, from: &Table, row: u32, to: &Table, first: u32, rows: u32) {
+    let mut made = Made { table: to, first, columns: &to.columns, done: 0, rows, rows_done: 0 };
+    for column in &from.columns {
+        // SAFETY: the lanes are the column's, in both tables, and the rows as promised. A value without a size has no
+        // place, and any that is aligned will do.
+        unsafe {
+            match components.info(column.id).clone {
+                Some(Cloning::Value(clone)) => {
+                    for at in 0..rows {
+                        let nowhere = core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get());
+                        let (source, place) = match column.lanes {
+                            0 => (nowhere, nowhere),
+                            _ => {
+                                let lane = column.first as usize;
+                                let (a, b) = (&*from.lanes().add(lane), &*to.lanes().add(lane));
+                                (row_ptr(a, row + at), row_ptr(b, first + at))
+                            }
+                        };
+                        clone(source, place);
+                        made.rows_done = at + 1;
+                    }
+                }
+                _ => {
+                    for lane in column.first..column.first + column.lanes {
+                        let (a, b) = (&*from.lanes().add(lane as usize), &*to.lanes().add(lane as usize));
+                        let bytes = rows as usize * a.row_size();
+                        core::ptr::copy_nonoverlapping(row_ptr(a, row), row_ptr(b, first), bytes);
+                    }
+                }
+            }
+        }
+        (made.done, made.rows_done) = (made.done + 1, 0);
+    }
+    core::mem::forget(made);
+}
+
+impl World {
+    /// Makes an entity with clones of another's components.
+    ///
+    /// ```
+    /// use phalanx::{ChangeError, Component, World};
+    ///
+    /// #[derive(Component, Clone)]
+    /// #[component(clone)]
+    /// struct Name(String);
+    /// #[derive(Component)]
+    /// struct Soul;
+    ///
+    /// let mut world = World::new();
+    /// let ann = world.spawn(Name("Ann".into()));
+    /// let twin = world.clone_entity(ann)?;
+    /// assert_eq!(world.get::<Name>(twin).unwrap().0, "Ann");
+    /// world.insert(ann, Soul).unwrap();
+    /// assert!(matches!(world.clone_entity(ann), Err(ChangeError::NotClone { .. })));
+    /// # Ok::<(), ChangeError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive, has a component that cannot be cloned, or memory cannot be had; nothing happens then,
+    /// nor if a clone panics.
+    pub fn clone_entity(&mut self, entity: Entity) -> Result<Entity, ChangeError> {
+        self.flush()?;
+        let from = self.locate(entity)?;
+        self.can_clone(&self.tables[from.table as usize])?;
+        self.reserve_entities(1)?;
+        self.reserve_table(from.table, 1)?;
+        let table = &self.tables[from.table as usize];
+        let row = table.len;
+        // SAFETY: all components can be cloned, and there is room after the last row.
+        unsafe { clone_rows(&self.components, table, from.row, table, row, 1) };
+        let made = self.entities.try_alloc()?;
+        // SAFETY: there is room for the row, whose lanes were written just now, and for the location.
+        unsafe {
+            self.tables[from.table as usize].push(made);
+            self.locations.at(made.index()).write(Location { table: from.table, row });
+        }
+        self.restructured();
+        Ok(made)
+    }
+
+    fn can_clone(&self, table: &Table) -> Result<(), ChangeError> {
+        match table.signature.iter().map(|id| self.components.info(id)).find(|info| !info.is_clone()) {
+            Some(info) => Err(ChangeError::NotClone { component: info.name() }),
+            None => Ok(()),
+        }
+    }
+
+    /// A world with the same entities and clones of their components: same tables, same order, same future entities.
+    ///
+    /// # Panics
+    ///
+    /// If an entity has a component that cannot be cloned: [`try_clone`](World::try_clone) tells.
+    #[track_caller]
+    pub fn clone_world(&self) -> World {
+        self.try_clone().unwrap_or_else(|error| raise(error))
+    }
+
+    /// A world with the same entities and clones of their components: same tables, same order, same future entities.
+    /// Entities that are reserved here are reserved there.
+    ///
+    /// # Errors
+    ///
+    /// If an entity has a component that cannot be cloned, which is named, or memory cannot be had.
+    pub fn try_clone(&self) -> Result<World, ChangeError> {
+        for table in self.tables.iter().filter(|table| table.len > 0) {
+            self.can_clone(table)?;
+        }
+        let mut copy = World::new();
+        copy.components = self.components.clone();
+        for (number, table) in self.tables.iter().enumerate() {
+            copy.table_of(&table.signature);
+            copy.tables[number].try_reserve_exact(table.len, &mut copy.epoch)?;
+        }
+        copy.entities = self.entities.try_clone()?;
+        // The copied entities have no rows yet: until they do, nobody may see them.
+        let slots = u32::try_from(copy.entities.capacity()).map_err(|_| AllocError::CapacityOverflow)?;
+        copy.locations.try_grow(slots)?;
+        for (to, from) in copy.tables.iter_mut().zip(&self.tables) {
+            // SAFETY: all components can be cloned, the tables have the same signature and so the same columns, and there
+            // is room for so many rows.
+            unsafe { clone_rows(&self.components, from, 0, to, 0, from.len) };
+            for &entity in from.slots() {
+                // SAFETY: the lanes of the row were written just now.
+                unsafe { to.push(entity) };
+            }
+        }
+        for (number, table) in (0..).zip(&copy.tables) {
+            for (row, entity) in (0..).zip(table.slots()) {
+                // SAFETY: there is room for the location of every slot.
+                unsafe { copy.locations.at(entity.index()).write(Location { table: number, row }) };
+            }
+        }
+        copy.rows = self.rows.clone();
+        copy.restructured();
+        Ok(copy)
+    }
+}

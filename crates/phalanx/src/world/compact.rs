@@ -1,0 +1,104 @@
+//! Giving memory back.
+//!
+//! # Invariants
+//!
+//! Tables that go away give the tables after them other numbers. Numbers of tables are in locations, in the directory, in
+//! plans and their edges, and in the states of queries: the first are rewritten, plans are forgotten, and states start
+//! anew because the world has another id. Nothing else remembers them from one operation to the next. The order of the
+//! tables that stay does not change, nor does that of their rows.
+#![allow(unsafe_code)]
+
+use super::{Location, World};
+use std::collections::HashMap;
+
+impl World {
+    /// Gives memory back that is not needed: lanes are cut to the rows in use, tables without rows are dropped.
+    ///
+    /// `budget` is how many rows may be moved or given back; the last step may exceed it. Returns how many there were:
+    /// zero when nothing is left to be done. So a frame can be given a little of it at a time:
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Spark([f32; 4]);
+    ///
+    /// let mut world = World::new();
+    /// let sparks = world.spawn_batch((0..10_000).map(|_| Spark([0.0; 4])));
+    /// world.despawn_batch(sparks);
+    /// let before = world.memory().total();
+    /// while world.compact(1000) > 0 {}
+    /// assert!(world.memory().total() < before / 2);
+    /// ```
+    ///
+    /// The order of rows and tables stays. What remains of an entity that is gone are 16 bytes: they keep its handle dead.
+    pub fn compact(&mut self, budget: usize) -> usize {
+        let mut done = 0;
+        for table in 0..self.tables.len() {
+            if done >= budget {
+                return done;
+            }
+            let table = &mut self.tables[table];
+            let (kept, freed) = (table.len, table.slack());
+            if freed > 0 {
+                // What cannot be had smaller stays as it was.
+                let shrunk = table.try_resize(kept, &mut self.epoch);
+                done += if shrunk.is_ok() { kept as usize + freed as usize } else { 0 };
+            }
+        }
+        if done < budget {
+            done += self.drop_empty_tables();
+        }
+        if done < budget {
+            done += self.shrink_slots();
+        }
+        done
+    }
+
+    /// Gives back the room of slots that were never used.
+    fn shrink_slots(&mut self) -> usize {
+        let before = self.entities.capacity();
+        self.entities.shrink_to_fit();
+        let slots = self.entities.capacity() as u32;
+        // SAFETY: no slot above those of the pool has a location. What cannot be had smaller stays as it was.
+        let _ = unsafe { self.locations.try_resize(slots) };
+        before - slots as usize
+    }
+
+    /// Drops tables without rows, but for the first. How many rows were given another table number, and tables dropped.
+    fn drop_empty_tables(&mut self) -> usize {
+        let kept = |at: usize, len: u32| at == 0 || len > 0;
+        let dropped = self.tables.iter().enumerate().filter(|(at, table)| !kept(*at, table.len)).count();
+        if dropped == 0 {
+            return 0;
+        }
+        self.plans.clear();
+        self.queries = None;
+        self.rows.bare = None;
+        self.id = World::fresh_id();
+        self.restructured();
+        let (mut at, mut moved) = (0, 0);
+        self.tables.retain(|table| {
+            at += 1;
+            kept(at - 1, table.len)
+        });
+        self.tables.shrink_to_fit();
+        self.ends = self.tables.iter().map(|table| table.lanes_with_drop()).collect();
+        self.by_signature = HashMap::with_capacity_and_hasher(self.tables.len(), Default::default());
+        self.directory.iter_mut().for_each(|lanes| *lanes = Vec::new());
+        let tables = core::mem::take(&mut self.tables);
+        for (number, table) in (0..).zip(&tables) {
+            self.by_signature.insert(table.signature.clone(), number);
+            self.enter(table, number);
+            for (row, entity) in (0..).zip(table.slots()) {
+                // SAFETY: every entity that is alive has a location.
+                let location = unsafe { &mut *self.locations.at(entity.index()) };
+                moved += usize::from(location.table != number);
+                *location = Location { table: number, row };
+            }
+        }
+        self.tables = tables;
+        self.directory.iter_mut().for_each(Vec::shrink_to_fit);
+        moved + dropped
+    }
+}

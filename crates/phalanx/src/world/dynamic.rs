@@ -1,0 +1,279 @@
+//! Components that are known only at run time, and values by their addresses.
+//!
+//! # Invariants
+//!
+//! What a component of run time is, is said once, when it is registered; from then on its values are moved as bytes and
+//! ended by its destructor, as those of any other.
+#![allow(unsafe_code)]
+
+use super::batch::try_list;
+use super::spawn::raise;
+use super::{Location, World};
+use crate::component::{Cloning, ComponentId, ComponentInfo};
+use crate::error::{ChangeError, ComponentError, NoSuchEntity};
+use crate::layout::{put_bytes, put_nothing};
+use crate::plan;
+use crate::signature::Signature;
+use core::alloc::Layout;
+use core::ptr::NonNull;
+use phalanx_store::Entity;
+use phalanx_store::raw::Lane;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+/// What a component is that has no type in the program: [`World::register_component`].
+#[derive(Clone, Debug)]
+pub struct ComponentDescriptor {
+    /// Its name, for messages. Kept for the life of the process, each name once.
+    pub name: Cow<'static, str>,
+    /// The layout of a value. Its size is rounded up to its alignment.
+    pub layout: Layout,
+    /// What ends a value, if anything must be done.
+    pub drop: Option<unsafe fn(*mut u8)>,
+    /// What writes a clone of the first value to the place of the second, if they can be cloned.
+    pub clone: Option<unsafe fn(*const u8, *mut u8)>,
+}
+
+/// The one copy of a name.
+fn intern(name: &str) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(name) {
+        return known;
+    }
+    let name: &'static str = String::from(name).leak();
+    names.insert(name);
+    name
+}
+
+impl World {
+    /// Gives an id to a component that has no type in the program. One that is known already, with the same name, layout
+    /// and destructor, keeps its id.
+    ///
+    /// ```
+    /// use core::alloc::Layout;
+    /// use core::ptr::NonNull;
+    /// use phalanx::{ComponentDescriptor, World};
+    ///
+    /// let mut world = World::new();
+    /// let layout = Layout::new::<u64>();
+    /// let descriptor = ComponentDescriptor { name: "score".into(), layout, drop: None, clone: None };
+    /// // SAFETY: numbers can be sent and shared, and need no destructor.
+    /// let score = unsafe { world.register_component(descriptor) };
+    /// let e = world.spawn_empty();
+    /// let mut value = 5_u64;
+    /// // SAFETY: the value is what the component was registered for.
+    /// unsafe { world.insert_by_id(e, score, NonNull::from(&mut value).cast()) }.unwrap();
+    /// let found = world.get_by_id(e, score).unwrap();
+    /// // SAFETY: the value is there while the world is not changed.
+    /// assert_eq!(unsafe { found.cast::<u64>().read() }, 5);
+    /// ```
+    ///
+    /// # Safety
+    ///
+    /// Values of the component may be sent to and shared with other threads. They may be moved as bytes of the layout, and
+    /// live as long as any world. The destructor, given an aligned pointer to a value, ends it; the clone function reads
+    /// the first value and writes another to the second place. In all worlds of the process, components of run time with
+    /// the same name, layout and destructor have values of the same type.
+    ///
+    /// # Panics
+    ///
+    /// If the size, rounded up, cannot be counted.
+    pub unsafe fn register_component(&mut self, descriptor: ComponentDescriptor) -> ComponentId {
+        let layout = descriptor.layout.pad_to_align();
+        let empty = layout.size() == 0;
+        let info = ComponentInfo {
+            name: intern(&descriptor.name),
+            type_id: None,
+            lanes: if empty { Box::default() } else { Box::new([layout]) },
+            drop: descriptor.drop,
+            clone: descriptor.clone.map(Cloning::Value),
+            put: if empty { put_nothing } else { put_bytes },
+            visit: None,
+            whole: true,
+        };
+        self.components.find_run_time(&info).unwrap_or_else(|| self.components.add(info))
+    }
+
+    /// The address of a component's value. It is good until the world is changed or the value written.
+    ///
+    /// For a component without data it is an aligned address of nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive or does not have the component, or its values lie in several lanes.
+    pub fn get_by_id(&self, entity: Entity, id: ComponentId) -> Result<NonNull<u8>, ComponentError> {
+        let location = self.locate(entity)?;
+        let lane = self.lane(id, location.table);
+        if lane.is_null() {
+            let info = self.components.iter().nth(id.index());
+            let component = info.map_or("an unknown component", |(_, info)| info.name());
+            return Err(ComponentError::MissingComponent { entity, component });
+        }
+        let info = self.components.info(id);
+        match (info.whole, info.is_void()) {
+            (false, _) => Err(ComponentError::NoAddress { component: info.name() }),
+            (true, true) => Ok(NonNull::without_provenance(crate::table::ALIGNED_FOR_ALL)),
+            // SAFETY: the lane is the component's, the row is in use, and a lane's block is not at zero.
+            (true, false) => unsafe { Ok(NonNull::new_unchecked(crate::table::row_ptr(&*lane, location.row))) },
+        }
+    }
+
+    /// The address of a component's value, for writing. It is good until the world is used otherwise.
+    ///
+    /// # Errors
+    ///
+    /// As [`get_by_id`](World::get_by_id).
+    pub fn get_mut_by_id(&mut self, entity: Entity, id: ComponentId) -> Result<NonNull<u8>, ComponentError> {
+        self.get_by_id(entity, id)
+    }
+
+    /// Whether an entity is alive and has a component.
+    pub fn has_id(&self, entity: Entity, id: ComponentId) -> bool {
+        self.locate(entity).is_ok_and(|at| !self.lane(id, at.table).is_null())
+    }
+
+    /// Gives an entity a component by its id. The value is moved out of where it is; an old one is dropped.
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive; the value is not moved then.
+    ///
+    /// # Panics
+    ///
+    /// If the world has no component of that id.
+    ///
+    /// # Safety
+    ///
+    /// `value` points at a value of the component, which the caller gives up.
+    #[track_caller]
+    pub unsafe fn insert_by_id(
+        &mut self,
+        entity: Entity,
+        id: ComponentId,
+        value: NonNull<u8>,
+    ) -> Result<(), NoSuchEntity> {
+        // SAFETY: the caller's promise.
+        match unsafe { self.try_insert_by_ids(entity, &[(id, value)]) } {
+            Ok(()) => Ok(()),
+            Err(ChangeError::NoSuchEntity(error)) => Err(error),
+            Err(error) => raise(error),
+        }
+    }
+
+    /// Gives an entity components by their ids, in one move. The values are moved out of where they are; old ones are
+    /// dropped.
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive, an id comes twice, or memory cannot be had; no value is moved then, and nothing
+    /// happens.
+    ///
+    /// # Panics
+    ///
+    /// If the world has no component of one of the ids.
+    ///
+    /// # Safety
+    ///
+    /// Each address is that of a value of its component, which the caller gives up if this succeeds.
+    #[track_caller]
+    pub unsafe fn try_insert_by_ids(
+        &mut self,
+        entity: Entity,
+        values: &[(ComponentId, NonNull<u8>)],
+    ) -> Result<(), ChangeError> {
+        let (mut ids, mut puts) = (try_list(values.len())?, try_list(values.len())?);
+        ids.extend(values.iter().map(|(id, _)| *id));
+        puts.extend(ids.iter().map(|id| self.components.info(*id).put));
+        let write = |lanes: *mut Lane, places: *const u16, row: usize| {
+            for (at, ((_, value), put)) in values.iter().zip(&puts).enumerate() {
+                // SAFETY: the places are those of the ids, in their order; the rest is the caller's promise.
+                unsafe { put(lanes.add(*places.add(at) as usize), row, value.as_ptr()) };
+            }
+        };
+        // SAFETY: the values of the ids are moved in.
+        unsafe { self.insert_erased(entity, &ids, write) }
+    }
+
+    /// Gives an entity the components of these ids.
+    ///
+    /// # Safety
+    ///
+    /// As for [`follow`](World::follow): `write` moves in a value of each component.
+    pub(super) unsafe fn insert_erased(
+        &mut self,
+        entity: Entity,
+        ids: &[ComponentId],
+        write: impl FnOnce(*mut Lane, *const u16, usize),
+    ) -> Result<(), ChangeError> {
+        assert!(!ids.contains(&ComponentId::ROW), "the reserved component is not for users");
+        let bundle = plan::signature(ids, |id| self.components.info(id).name())?;
+        self.flush()?;
+        let from = self.locate(entity)?;
+        let goal = self.tables[from.table as usize].signature.merge(&bundle);
+        let target = self.table_of(&goal);
+        let edge = self.edge_between(from.table, target, &bundle, self.try_places(target, ids)?)?;
+        // SAFETY: the entity is there, the edge leads to the table that has the ids beside what comes along.
+        unsafe { self.follow(entity, from, &raw const edge, write) }
+    }
+
+    /// Makes an entity with the components of these ids.
+    ///
+    /// # Safety
+    ///
+    /// As for [`insert_erased`](World::insert_erased).
+    pub(super) unsafe fn spawn_erased(
+        &mut self,
+        ids: &[ComponentId],
+        write: impl FnOnce(*mut Lane, *const u16, usize),
+    ) -> Result<Entity, ChangeError> {
+        assert!(!ids.contains(&ComponentId::ROW), "the reserved component is not for users");
+        let signature: Signature = plan::signature(ids, |id| self.components.info(id).name())?;
+        let table = self.table_of(&signature);
+        let places = self.try_places(table, ids)?;
+        self.flush()?;
+        self.reserve_entities(1)?;
+        self.reserve_table(table, 1)?;
+        let table_ref = &mut self.tables[table as usize];
+        let row = table_ref.len;
+        // Taking a value apart may be user code: it is done before anything is committed.
+        write(table_ref.lanes(), places.as_ptr(), row as usize);
+        let entity = self.entities.alloc();
+        // SAFETY: there is room for the row and the location, and the lanes of the row were written just now.
+        unsafe {
+            table_ref.push(entity);
+            self.locations.at(entity.index()).write(Location { table, row });
+        }
+        self.restructured();
+        Ok(entity)
+    }
+
+    /// Makes an entity with components by their ids. The values are moved out of where they are.
+    ///
+    /// # Errors
+    ///
+    /// If an id comes twice, or memory cannot be had; no value is moved then, and nothing happens.
+    ///
+    /// # Panics
+    ///
+    /// If the world has no component of one of the ids.
+    ///
+    /// # Safety
+    ///
+    /// Each address is that of a value of its component, which the caller gives up if this succeeds.
+    #[track_caller]
+    pub unsafe fn try_spawn_by_ids(&mut self, values: &[(ComponentId, NonNull<u8>)]) -> Result<Entity, ChangeError> {
+        let (mut ids, mut puts) = (try_list(values.len())?, try_list(values.len())?);
+        ids.extend(values.iter().map(|(id, _)| *id));
+        puts.extend(ids.iter().map(|id| self.components.info(*id).put));
+        let write = |lanes: *mut Lane, places: *const u16, row: usize| {
+            for (at, ((_, value), put)) in values.iter().zip(&puts).enumerate() {
+                // SAFETY: the places are those of the ids, in their order; the rest is the caller's promise.
+                unsafe { put(lanes.add(*places.add(at) as usize), row, value.as_ptr()) };
+            }
+        };
+        // SAFETY: the values of the ids are moved in.
+        unsafe { self.spawn_erased(&ids, write) }
+    }
+}

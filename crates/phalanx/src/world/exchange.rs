@@ -1,0 +1,158 @@
+//! Several components out and in, in one move; and components that are known by their ids.
+#![allow(unsafe_code)]
+
+use super::World;
+use super::spawn::raise;
+use crate::bundle::Bundle;
+use crate::component::ComponentId;
+use crate::error::{ChangeError, NoSuchEntity};
+use crate::plan;
+use crate::signature::Signature;
+use core::any::TypeId;
+use core::marker::PhantomData;
+use phalanx_store::Entity;
+
+/// The key of a plan that takes `R` away and brings `I`.
+struct Exchange<R, I>(PhantomData<fn(R) -> I>);
+
+impl World {
+    /// Takes the components of `R` from an entity and gives it those of a bundle, in one move.
+    ///
+    /// Those of `R` that it does not have are no error; a component of both is replaced.
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Walking;
+    /// #[derive(Component)]
+    /// struct Sitting(u32);
+    ///
+    /// let mut world = World::new();
+    /// let e = world.spawn(Walking);
+    /// world.exchange::<Walking, _>(e, Sitting(4)).unwrap();
+    /// assert!(!world.has::<Walking>(e) && world.has::<Sitting>(e));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive; the bundle is dropped, and nothing else happens.
+    ///
+    /// # Panics
+    ///
+    /// If a bundle names a component twice.
+    #[track_caller]
+    pub fn exchange<R: Bundle, I: Bundle>(&mut self, entity: Entity, bundle: I) -> Result<(), NoSuchEntity> {
+        match self.try_exchange::<R, I>(entity, bundle) {
+            Ok(()) => Ok(()),
+            Err(ChangeError::NoSuchEntity(error)) => Err(error),
+            Err(error) => raise(error),
+        }
+    }
+
+    /// As [`exchange`](World::exchange).
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive, a bundle names a component twice, or memory cannot be had; the bundle is dropped, and
+    /// nothing else happens.
+    pub fn try_exchange<R: Bundle, I: Bundle>(&mut self, entity: Entity, bundle: I) -> Result<(), ChangeError> {
+        let plan = match self.plans.find(TypeId::of::<Exchange<R, I>>()) {
+            Some(plan) => plan,
+            None => self.make_exchange::<R, I>()?,
+        };
+        self.flush()?;
+        let from = self.locate(entity)?;
+        if !matches!(self.plans.get(plan).inserts.get(from.table as usize), Some(Some(_))) {
+            self.make_exchange_edge::<R>(plan, from.table);
+        }
+        let edge = self.edge_of(plan, from.table, true);
+        // SAFETY: the entity is at `from`, and the edge is one of that table that brings this bundle.
+        unsafe { self.follow(entity, from, edge, |lanes, places, row| bundle.write(lanes, places, row)) }
+    }
+
+    #[cold]
+    fn make_exchange<R: Bundle, I: Bundle>(&mut self) -> Result<usize, ChangeError> {
+        let (mut ids, mut gone) = (Vec::with_capacity(I::LEN), Vec::with_capacity(R::LEN));
+        R::ids(&mut self.components, &mut gone);
+        I::ids(&mut self.components, &mut ids);
+        let bundle = plan::signature(&ids, |id| self.components.info(id).name())?;
+        plan::signature(&gone, |id| self.components.info(id).name())?;
+        let table = self.table_of(&bundle);
+        let places = self.places(table, &ids);
+        Ok(self.plans.add(TypeId::of::<Exchange<R, I>>(), table, places, ids.into()))
+    }
+
+    #[cold]
+    fn make_exchange_edge<R: Bundle>(&mut self, plan: usize, source: u32) {
+        let mut gone = Vec::with_capacity(R::LEN);
+        R::known_ids(&self.components, &mut gone);
+        let gone = Signature::of(gone);
+        let (ids, bundle) = (self.plans.get(plan).ids.clone(), self.plans.get(plan).signature.clone());
+        let goal = self.tables[source as usize].signature.difference(&gone).merge(&bundle);
+        let target = self.table_of(&goal);
+        let places = self.places(target, &ids);
+        let edge = self.edge_between(source, target, &gone.merge(&bundle), places);
+        let edge = edge.unwrap_or_else(|error| raise(error));
+        let edges = &mut self.plans.get_mut(plan).inserts;
+        edges.resize_with(edges.len().max(source as usize + 1), || None);
+        edges[source as usize] = Some(Box::new(edge));
+    }
+
+    /// Takes components from an entity that are known by their ids, and drops them; those that it does not have are no
+    /// error. Whether it had any.
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Fire;
+    /// #[derive(Component)]
+    /// struct Frost;
+    ///
+    /// let mut world = World::new();
+    /// let e = world.spawn((Fire, Frost));
+    /// let curable: Vec<_> = world.component_id::<Fire>().into_iter().collect();
+    /// assert_eq!(world.remove_ids(e, &curable), Ok(true));
+    /// assert_eq!(world.remove_ids(e, &curable), Ok(false));
+    /// assert!(world.has::<Frost>(e));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive.
+    #[track_caller]
+    pub fn remove_ids(&mut self, entity: Entity, ids: &[ComponentId]) -> Result<bool, NoSuchEntity> {
+        match self.try_remove_ids(entity, ids) {
+            Ok(removed) => Ok(removed),
+            Err(ChangeError::NoSuchEntity(error)) => Err(error),
+            Err(error) => raise(error),
+        }
+    }
+
+    /// As [`remove_ids`](World::remove_ids).
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive, or memory cannot be had; nothing happens then.
+    pub fn try_remove_ids(&mut self, entity: Entity, ids: &[ComponentId]) -> Result<bool, ChangeError> {
+        self.flush()?;
+        let from = self.locate(entity)?;
+        let present = &self.tables[from.table as usize].signature;
+        let gone: Signature = ids.iter().copied().filter(|id| present.has(*id)).collect();
+        if gone.is_empty() {
+            return Ok(false);
+        }
+        let target = self.table_of(&present.difference(&gone));
+        let edge = self.edge_between(from.table, target, &gone, Box::default())?;
+        self.reserve_table(target, 1)?;
+        // SAFETY: the entity is there, and there is room in the target, which has no lanes but those that go along; the
+        // old values are at the source's tail, nobody's, and end.
+        unsafe {
+            self.cross(entity, from, &raw const edge);
+            let source = &self.tables[from.table as usize];
+            source.drop_row(source.len, &edge.left);
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,131 @@
+//! Where a world's bytes are.
+
+use super::World;
+use core::fmt;
+
+/// The bytes that a world holds from the allocator for entities and components: [`World::memory`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Who is alive: 8 bytes a slot.
+    pub entities: usize,
+    /// Where they are: 8 bytes a slot.
+    pub locations: usize,
+    /// What leads to extra rows, by name and by owner.
+    pub rows: usize,
+    /// The tables, in order of creation.
+    pub tables: Vec<TableMemory>,
+}
+
+/// The bytes of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableMemory {
+    /// How many rows are in use.
+    pub rows: usize,
+    /// How many there is room for.
+    pub capacity: usize,
+    /// Bytes of the entity column.
+    pub entities: usize,
+    /// The components, with data and without, by id.
+    pub columns: Vec<ColumnMemory>,
+}
+
+/// The bytes of a component in a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnMemory {
+    /// The component.
+    pub component: &'static str,
+    /// Its lanes: one, or one a field; none for a component without data.
+    pub lanes: Vec<LaneMemory>,
+}
+
+/// The bytes of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaneMemory {
+    /// Bytes in a row.
+    pub row: usize,
+    /// Rows there is room for.
+    pub capacity: usize,
+    /// Bytes in all.
+    pub bytes: usize,
+}
+
+impl ColumnMemory {
+    /// Bytes in all lanes.
+    pub fn total(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.bytes).sum()
+    }
+}
+
+impl TableMemory {
+    /// Bytes in all columns.
+    pub fn total(&self) -> usize {
+        self.entities + self.columns.iter().map(ColumnMemory::total).sum::<usize>()
+    }
+}
+
+impl Memory {
+    /// All bytes.
+    pub fn total(&self) -> usize {
+        self.entities + self.locations + self.rows + self.tables.iter().map(TableMemory::total).sum::<usize>()
+    }
+}
+
+impl World {
+    /// Where the bytes are that the world holds from the allocator for entities and components.
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Position([f32; 3]);
+    ///
+    /// let mut world = World::new();
+    /// world.spawn_batch((0..1000).map(|_| Position([0.0; 3])));
+    /// let memory = world.memory();
+    /// let column = &memory.tables[1].columns[0];
+    /// assert!(column.total() >= 12_000 && memory.total() >= 36_000);
+    /// println!("{memory}");
+    /// ```
+    pub fn memory(&self) -> Memory {
+        let tables = self.tables.iter().map(|table| TableMemory {
+            rows: table.len as usize,
+            capacity: table.cap as usize,
+            entities: table.entities.bytes(),
+            columns: table.columns.iter().map(|column| self.column_memory(table, column)).collect(),
+        });
+        let (entities, locations) = (self.entities.memory().total(), self.locations.bytes());
+        Memory { entities, locations, rows: self.rows.bytes(), tables: tables.collect() }
+    }
+
+    fn column_memory(&self, table: &crate::table::Table, column: &crate::table::Column) -> ColumnMemory {
+        let lanes = &table.lane_list()[column.first as usize..][..column.lanes as usize];
+        let lane = |lane: &phalanx_store::raw::Lane| LaneMemory {
+            row: lane.row_size(),
+            capacity: lane.capacity() as usize,
+            bytes: lane.bytes(),
+        };
+        ColumnMemory { component: self.components.info(column.id).name(), lanes: lanes.iter().map(lane).collect() }
+    }
+}
+
+impl fmt::Display for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:>12} bytes", self.total())?;
+        writeln!(f, "{:>12} who is alive", self.entities)?;
+        writeln!(f, "{:>12} where they are", self.locations)?;
+        for (number, table) in self.tables.iter().enumerate().filter(|(_, table)| table.total() > 0) {
+            writeln!(f, "{:>12} table {number}: {} rows, room for {}", table.total(), table.rows, table.capacity)?;
+            writeln!(f, "{:>12}   entities", table.entities)?;
+            for column in &table.columns {
+                write!(f, "{:>12}   {}", column.total(), column.component)?;
+                if column.lanes.len() > 1 {
+                    f.write_str(" (lanes")?;
+                    column.lanes.iter().try_for_each(|lane| write!(f, " {}", lane.bytes))?;
+                    f.write_str(")")?;
+                }
+                f.write_str("\n")?;
+            }
+        }
+        Ok(())
+    }
+}

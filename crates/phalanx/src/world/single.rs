@@ -1,0 +1,196 @@
+//! Operations on one entity, or a few, that stand on the plain ones.
+#![allow(unsafe_code)]
+
+use super::access::Mut;
+use super::spawn::raise;
+use super::{Location, World};
+use crate::bundle::Bundle;
+use crate::component::Component;
+use crate::error::{ChangeError, ComponentError, NoSuchEntity};
+use crate::layout::Layout;
+use phalanx_store::{AllocError, Entity};
+
+impl World {
+    /// Gives components to an entity that a closure makes, if the entity is alive.
+    ///
+    /// The closure runs before anything changes: if it panics, nothing has happened.
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Path(Vec<u32>);
+    ///
+    /// let mut world = World::new();
+    /// let e = world.spawn_empty();
+    /// world.insert_with(e, || Path((0..100).collect())).unwrap();
+    /// world.despawn(e).unwrap();
+    /// assert!(world.insert_with::<Path>(e, || unreachable!("nobody to give it to")).is_err());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive; the closure is not called then.
+    ///
+    /// # Panics
+    ///
+    /// If the bundle names a component twice.
+    #[track_caller]
+    pub fn insert_with<B: Bundle>(&mut self, entity: Entity, bundle: impl FnOnce() -> B) -> Result<(), NoSuchEntity> {
+        match self.try_insert_with(entity, bundle) {
+            Ok(()) => Ok(()),
+            Err(ChangeError::NoSuchEntity(error)) => Err(error),
+            Err(error) => raise(error),
+        }
+    }
+
+    /// As [`insert_with`](World::insert_with).
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive (the closure is not called then), the bundle names a component twice, or memory cannot
+    /// be had; nothing happens.
+    pub fn try_insert_with<B: Bundle>(
+        &mut self,
+        entity: Entity,
+        bundle: impl FnOnce() -> B,
+    ) -> Result<(), ChangeError> {
+        self.flush()?;
+        self.locate(entity)?;
+        self.try_insert(entity, bundle())
+    }
+
+    /// Changes a component in its place, and returns what the closure returns.
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Purse(u32);
+    ///
+    /// let mut world = World::new();
+    /// let e = world.spawn(Purse(3));
+    /// let before = world.patch::<Purse, _>(e, |purse| std::mem::replace(&mut purse.0, 10)).unwrap();
+    /// assert_eq!((before, world.get::<Purse>(e).unwrap().0), (3, 10));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive, or does not have the component; the closure is not called then.
+    pub fn patch<C: Component, R>(
+        &mut self,
+        entity: Entity,
+        change: impl FnOnce(Mut<'_, C>) -> R,
+    ) -> Result<R, ComponentError> {
+        Ok(change(self.get_mut::<C>(entity)?))
+    }
+
+    /// A component of several entities, for writing all at once.
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Purse(u32);
+    ///
+    /// let mut world = World::new();
+    /// let [thief, victim] = [world.spawn(Purse(0)), world.spawn(Purse(9))];
+    /// let [to, from] = world.get_many_mut::<Purse, 2>([thief, victim]).unwrap();
+    /// std::mem::swap(&mut to.0, &mut from.0);
+    /// assert_eq!(world.get::<Purse>(thief).unwrap().0, 9);
+    /// assert!(world.get_many_mut::<Purse, 2>([thief, thief]).is_err());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If an entity is not alive or does not have the component, or comes twice; the first in order is named.
+    pub fn get_many_mut<C: Component, const N: usize>(
+        &mut self,
+        entities: [Entity; N],
+    ) -> Result<[Mut<'_, C>; N], ComponentError> {
+        let id = self.components.id::<C>();
+        let mut places = [Location { table: 0, row: 0 }; N];
+        for (at, &entity) in entities.iter().enumerate() {
+            let location = self.locate(entity)?;
+            if self.lane(id, location.table).is_null() {
+                return Err(ComponentError::MissingComponent { entity, component: core::any::type_name::<C>() });
+            }
+            if entities[..at].contains(&entity) {
+                return Err(ComponentError::NamedTwice { entity });
+            }
+            places[at] = location;
+        }
+        // SAFETY: each lane is the component's and each row in use; the entities differ, so the rows do, and the world
+        // is borrowed exclusively.
+        Ok(places.map(|at| unsafe { C::Layout::get_mut(C::Layout::ptr(self.lane(id, at.table)), at.row as usize) }))
+    }
+
+    /// Makes exactly this entity, with these components: for entities whose numbers come from elsewhere.
+    ///
+    /// The entity is one of these:
+    ///
+    /// - alive and without components, as one that was [reserved](World::reserve_entity) or made by
+    ///   [`spawn_empty`](World::spawn_empty);
+    /// - of a slot that is free and has had neither this generation nor a later one, so that no handle that was ever
+    ///   valid comes back to life (slots below it that were never used become free: memory is needed for all of them).
+    ///
+    /// ```
+    /// use phalanx::{ChangeError, Component, Entity, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Name(&'static str);
+    ///
+    /// let (mut server, mut client) = (World::new(), World::new());
+    /// let ann = server.spawn(Name("Ann"));
+    /// client.spawn_at(ann, Name("Ann"))?;
+    /// assert!(matches!(client.spawn_at(ann, Name("Bob")), Err(ChangeError::Taken { .. })));
+    /// # Ok::<(), ChangeError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError::Taken`] otherwise; or if the bundle names a component twice, or memory cannot be had. The bundle is
+    /// dropped then, and nothing else happens.
+    pub fn spawn_at<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), ChangeError> {
+        let plan = self.plan::<B>()?;
+        self.flush()?;
+        if let Ok(location) = self.locate(entity) {
+            return match location.table {
+                0 => self.try_insert(entity, bundle),
+                _ => Err(ChangeError::Taken { entity, by: Some(entity) }),
+            };
+        }
+        let by = self.entities.at(entity.index());
+        if by.is_some() {
+            return Err(ChangeError::Taken { entity, by });
+        }
+        let table = self.plans.get(plan).table;
+        self.reserve_table(table, 1)?;
+        let slots = self.entities.slot_count();
+        if entity.index() as usize >= slots {
+            // Beside those that are free: new ones are needed up to this one.
+            let fresh = entity.index() as usize + 1 - slots;
+            let count = u32::try_from(fresh + slots - self.entities.len()).map_err(|_| AllocError::CapacityOverflow)?;
+            self.reserve_entities(count)?;
+        }
+        let (plan, table_ref) = (self.plans.get(plan), &mut self.tables[table as usize]);
+        let row = table_ref.len;
+        // Taking a bundle apart may be user code: it is done before anything is committed.
+        // SAFETY: there is room for the row, and the places are the bundle's in its table.
+        unsafe { bundle.write(table_ref.lanes(), plan.places.as_ptr(), row as usize) };
+        let claimed = self.entities.try_claim(entity);
+        if claimed != Ok(true) {
+            // SAFETY: the values beyond the last row are nobody's, and end.
+            unsafe { table_ref.drop_row(row, &table_ref.columns) };
+            claimed?;
+            return Err(ChangeError::Taken { entity, by: None });
+        }
+        // SAFETY: there is room for the location, and the row was written just now.
+        unsafe {
+            table_ref.push(entity);
+            self.locations.at(entity.index()).write(Location { table, row });
+        }
+        self.restructured();
+        Ok(())
+    }
+}

@@ -1,0 +1,123 @@
+//! Copies of entities and of worlds.
+
+use phalanx::{ChangeError, Component, Entity, World};
+use phalanx_testkit::{Counted, PanicSweep, Site, Tally, for_every_failing_allocation};
+
+#[global_allocator]
+static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();
+
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+#[component(clone)]
+struct Position(f32);
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+#[component(clone)]
+struct Enemy;
+#[derive(Component, Clone)]
+#[component(clone)]
+struct Value(Counted);
+#[derive(Component, Clone)]
+#[component(clone)]
+struct Other(Counted);
+#[derive(Component, Debug)]
+struct Soul;
+#[derive(phalanx::store::Soa, Component, Clone, Copy, Debug, PartialEq)]
+#[soa(crate = "phalanx::store")]
+#[component(layout = "soa")]
+struct Spin {
+    axis: f32,
+    speed: f64,
+}
+
+fn mixed(tally: &Tally) -> (World, Vec<Entity>) {
+    let mut world = World::new();
+    let mut all = Vec::new();
+    for n in 0..5 {
+        all.push(world.spawn((Value(tally.value(n)), Other(tally.value(n)), Enemy)));
+        all.push(world.spawn((Position(n as f32), Value(tally.value(n)), Spin { axis: n as f32, speed: 0.0 })));
+        all.push(world.spawn_empty());
+    }
+    world.despawn(all[4]).unwrap();
+    world.despawn(all[0]).unwrap();
+    all.retain(|e| world.contains(*e));
+    (world, all)
+}
+
+#[test]
+fn a_clone_has_the_same_components() {
+    let tally = Tally::new();
+    let (mut world, all) = mixed(&tally);
+    let (live, count) = (tally.live(), world.len());
+    for e in &all {
+        let twin = world.clone_entity(*e).unwrap();
+        world.validate().unwrap();
+        assert!(twin != *e && world.components_of(twin).unwrap().eq(world.components_of(*e).unwrap()));
+        assert_eq!(world.get::<Value>(twin).ok().map(|v| v.0.key()), world.get::<Value>(*e).ok().map(|v| v.0.key()));
+        assert_eq!(world.get::<Other>(twin).ok().map(|v| v.0.key()), world.get::<Other>(*e).ok().map(|v| v.0.key()));
+        assert_eq!(world.get::<Spin>(twin).ok(), world.get::<Spin>(*e).ok());
+    }
+    assert_eq!((tally.live(), world.len()), (2 * live, 2 * count));
+    world.insert(all[1], Soul).unwrap();
+    let error = world.clone_entity(all[1]).unwrap_err();
+    assert!(matches!(error, ChangeError::NotClone { component } if component.ends_with("Soul")));
+    assert!(world.try_clone().is_err());
+    drop(world);
+    tally.assert_no_leaks();
+}
+
+#[test]
+fn a_world_and_its_copy_have_the_same_future() {
+    let tally = Tally::new();
+    let (mut world, all) = mixed(&tally);
+    let reserved = world.reserve_entity();
+    let mut copy = world.clone_world();
+    copy.validate().unwrap();
+    assert_eq!(tally.live() % 2, 0);
+    for e in &all {
+        assert_eq!(world.get::<Spin>(*e).ok(), copy.get::<Spin>(*e).ok());
+        assert_eq!(world.get::<Value>(*e).ok().map(|v| v.0.key()), copy.get::<Value>(*e).ok().map(|v| v.0.key()));
+    }
+    assert!(world.query::<Entity>().iter().eq(copy.query::<Entity>().iter()));
+    assert_eq!(world.spawn(Enemy), copy.spawn(Enemy));
+    assert!(world.contains(reserved) && copy.contains(reserved));
+    world.clear();
+    copy.validate().unwrap();
+    assert_eq!(copy.len(), all.len() + 2);
+    drop((world, copy));
+    tally.assert_no_leaks();
+}
+
+#[test]
+fn a_clone_that_panics_leaves_nothing() {
+    PanicSweep::new(Site::Clone).run(
+        mixed,
+        |(world, all), _| drop(all.iter().map(|e| world.clone_entity(*e).unwrap()).collect::<Vec<_>>()),
+        |(world, _), _, _| world.validate().unwrap(),
+    );
+    let count = PanicSweep::new(Site::Clone).run(
+        |tally| (mixed(tally), tally.live()),
+        |((world, _), _), _| drop(world.clone_world()),
+        |((world, _), live), tally, _| {
+            world.validate().unwrap();
+            assert_eq!(tally.live(), *live);
+        },
+    );
+    assert_eq!(count, 12);
+}
+
+#[test]
+fn a_clone_without_memory_does_not_happen() {
+    let tally = Tally::new();
+    for_every_failing_allocation(
+        || {
+            let mut world = World::new();
+            let all = world.spawn_batch((0..64).map(|n| (Value(tally.value(n)), Enemy)));
+            (world, all[3])
+        },
+        |(world, e)| world.clone_entity(*e),
+        |(world, _), outcome| {
+            world.validate().unwrap();
+            assert_eq!(world.len(), if outcome.is_ok() { 65 } else { 64 });
+        },
+    );
+    tally.assert_no_leaks();
+}
