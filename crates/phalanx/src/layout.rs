@@ -1,6 +1,6 @@
 //! Where a component's values are kept, and what a reader or writer of them sees.
 //!
-//! A component names its layout ([`Component::Layout`](crate::Component::Layout)), and the layout owns the item types: a `&Position` of a table
+//! A component names its layout ([`Component::Layout`]), and the layout owns the item types: a `&Position` of a table
 //! component is a reference, that of a soa component the value itself, put together from its lanes.
 #![allow(unsafe_code)]
 
