@@ -13,7 +13,7 @@ use crate::bundle::Bundle;
 use crate::error::ChangeError;
 use crate::plan::Edge;
 use crate::query::Filter;
-use crate::table::{Column, Table, row_ptr};
+use crate::table::{Column, Table, row_ptr, swap_row};
 use phalanx_store::AllocError;
 
 impl World {
@@ -71,23 +71,29 @@ impl World {
         let mut fresh = fresh.into_iter();
         for &source in &sources {
             let edge = self.edge_of(plan, source, true);
-            // SAFETY: edges are boxed, and made only while resolving. There is room in the targets; the places are the
-            // bundle's in the target. Values that are read out are replaced at once, and those of rows that were moved
-            // are written.
+            // SAFETY: edges are boxed, and made only while resolving. There is room in the targets, and for a row beyond
+            // the last where values are replaced; the places are the bundle's in the target. Taking a value apart may be
+            // user code, so each is written beyond the last row first: of a table that is moved all of them, and then
+            // the rows follow; otherwise one after another, which trades places with the one it replaces.
             unsafe {
                 let (target, places) = ((*edge).target, (*edge).places.as_ptr());
-                let rows = if target == source {
-                    0..self.tables[source as usize].len
-                } else {
-                    left.push((source, self.tables[source as usize].len, &raw const *(*edge).left));
-                    self.cross_all(source, &*edge)
-                };
-                let lanes = self.tables[target as usize].lanes();
-                for (row, value) in rows.zip(fresh.by_ref()) {
-                    if target == source {
-                        old.push(B::read(lanes, places, row as usize));
+                let (table, rows) = (&self.tables[target as usize], self.tables[source as usize].len);
+                let (lanes, tail) = (table.lanes(), table.len);
+                if target != source {
+                    for (row, value) in (tail..tail + rows).zip(fresh.by_ref()) {
+                        value.write(lanes, places, row as usize);
                     }
-                    value.write(lanes, places, row as usize);
+                    left.push((source, rows, &raw const *(*edge).left));
+                    self.cross_all(source, &*edge);
+                    continue;
+                }
+                for (row, value) in (0..rows).zip(fresh.by_ref()) {
+                    value.write(lanes, places, tail as usize);
+                    for lane in (*edge).left.iter().flat_map(|column| column.first..column.first + column.lanes) {
+                        let lane = &*lanes.add(lane as usize);
+                        swap_row(row_ptr(lane, row), row_ptr(lane, tail), lane.row_size());
+                    }
+                    old.push(B::read(lanes, places, tail as usize));
                 }
             }
         }
@@ -159,8 +165,9 @@ impl World {
             // SAFETY: edges are boxed, and made while resolving.
             let target = unsafe { (*self.edge_of(plan, source, insert)).target };
             let rows = self.tables[source as usize].len;
+            // A value that replaces another lies beyond the last row for a moment.
+            let rows = if target == source { 1 } else { rows };
             match needs.iter_mut().find(|(table, _)| *table == target) {
-                _ if target == source => {}
                 Some((_, needed)) => {
                     *needed = needed.checked_add(rows).ok_or(AllocError::CapacityOverflow)?;
                 }
@@ -174,12 +181,12 @@ impl World {
     }
 
     /// Carries out an edge for all rows of a table: they go to the end of the target, in order, and what stays behind
-    /// lies where it was, in rows that the source has given up. Returns the rows in the target, whose other lanes the
-    /// caller writes.
+    /// lies where it was, in rows that the source has given up. Returns the rows in the target.
     ///
     /// # Safety
     ///
-    /// The edge is one of that table to another, and there is room in the target.
+    /// The edge is one of that table to another, there is room in the target, and the lanes of its rows beyond the last
+    /// that do not come from the source are written.
     pub(super) unsafe fn cross_all(&mut self, source: u32, edge: &Edge) -> core::ops::Range<u32> {
         let first = self.tables[edge.target as usize].len;
         let to = self.tables[edge.target as usize].lanes();

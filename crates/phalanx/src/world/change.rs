@@ -51,8 +51,8 @@ impl World {
     /// # Safety
     ///
     /// The entity is at `from`, and the edge is one of that table. Given the lanes of its target, its places and a row
-    /// where nothing lives, `write` moves values into all components of the target that do not come along; it runs no
-    /// code of users and does not panic.
+    /// where nothing lives, `write` moves values into all components of the target that do not come along. It may panic
+    /// (taking a soa value apart is code of its type): then nothing has happened.
     #[inline(always)]
     pub(crate) unsafe fn follow(
         &mut self,

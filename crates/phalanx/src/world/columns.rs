@@ -197,9 +197,10 @@ impl World {
             table_ref.try_reserve(count, &mut self.epoch)?;
         }
         let first = table_ref.len;
-        let made = self.entities.try_alloc_many(len)?;
+        // Taking a soa value apart may be user code: it is done before anything is committed.
         // SAFETY: there is room for so many rows from `first` on, or will be with the vectors' blocks.
         unsafe { columns.write(table_ref.lanes(), places, first as usize, adopt) };
+        let made = self.entities.alloc_many(len);
         if adopt {
             table_ref.settle_capacity();
         }

@@ -2,7 +2,7 @@
 
 use crate::kit::{A, Name, Position, Rude, Tag, Velocity, structure};
 use phalanx::query::{Filter, QueryState};
-use phalanx::{Component, Components, Entity, Signature, World};
+use phalanx::{Component, Components, Entity, Signature, With, Without, World};
 use phalanx_testkit::{Dial, Liar, Lie, PanicSweep, Site, Tally, catch, for_every_panic};
 use std::cell::Cell;
 
@@ -164,7 +164,7 @@ fn h26_a_filter_that_panics_leaves_no_table_twice_in_a_held_state() {
 fn h26_a_row_type_that_panics_leaves_no_half_made_row() {
     static DIAL: Dial = Dial::off();
     type Act = fn(&mut World, &[Entity], &Tally);
-    let acts: [(&str, Act); 8] = [
+    let acts: [(&str, Act); 14] = [
         ("spawn", |world, _, tally| drop(world.spawn((A::new(tally, 1), Rude(&DIAL, "new"), Name("n"))))),
         ("spawn_batch", |world, _, _| drop(world.spawn_batch((0..3).map(|_| (Name("n"), Rude(&DIAL, "new")))))),
         ("insert, moving", |world, e, tally| {
@@ -175,6 +175,25 @@ fn h26_a_row_type_that_panics_leaves_no_half_made_row() {
         }),
         ("replace", |world, e, _| drop(world.replace(e[1], Rude(&DIAL, "other")).unwrap())),
         ("take", |world, e, _| drop(world.take::<(A, Rude)>(e[1]).unwrap())),
+        ("exchange", |world, e, _| world.exchange::<Position, _>(e[0], (Rude(&DIAL, "new"), Name("n"))).unwrap()),
+        ("spawn_columns", |world, _, _| {
+            let columns = (vec![Name("n"), Name("n")], vec![Rude(&DIAL, "new"), Rude(&DIAL, "other")]);
+            assert_eq!(world.spawn_columns(columns).unwrap().len(), 2);
+        }),
+        ("insert_batch, moving", |world, _, _| {
+            world.insert_batch::<Without<Rude>, _>((Rude(&DIAL, "new"), Name("n")));
+        }),
+        ("insert_batch, in place", |world, _, _| {
+            world.insert_batch::<With<Rude>, _>((Position(7.0), Rude(&DIAL, "other")));
+        }),
+        ("commands", |world, e, _| {
+            let mut commands = phalanx::Commands::new();
+            commands.insert(e[1], Rude(&DIAL, "other"));
+            commands.apply(world).unwrap();
+        }),
+        ("extend", |world, e, _| {
+            world.extend(phalanx::Key::main(e[0]).with_role(phalanx::Role(1)), Rude(&DIAL, "new")).unwrap();
+        }),
         ("get", |world, e, _| drop(world.get::<Rude>(e[1]).unwrap())),
         ("query", |world, _, _| drop(world.query::<&Rude>().iter().count())),
     ];
