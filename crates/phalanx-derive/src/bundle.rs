@@ -39,6 +39,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             #[inline(always)]
             unsafe fn write(self, lanes: *mut #at::store::raw::Lane, mut places: *const u16, row: usize) {
                 let #name { #(#members: #names),* } = self;
+                // SAFETY: the caller's promise, for each field in turn: its places come after those of the fields before.
                 #(unsafe {
                     #writes(#names, lanes, places, row);
                     places = places.add(#lens);
@@ -47,6 +48,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
 
             #[inline(always)]
             unsafe fn read(lanes: *mut #at::store::raw::Lane, mut places: *const u16, row: usize) -> Self {
+                // SAFETY: the caller's promise, for each field in turn: its places come after those of the fields before.
                 #(let #names = unsafe {
                     let value = #reads(lanes, places, row);
                     places = places.add(#lens);
