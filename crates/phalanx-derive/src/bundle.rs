@@ -37,21 +37,21 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             }
 
             #[inline(always)]
-            unsafe fn write(self, lanes: *mut #at::store::raw::Lane, mut places: *const u16, row: usize) {
+            unsafe fn write(self, mut place: #at::Place) {
                 let #name { #(#members: #names),* } = self;
                 // SAFETY: the caller's promise, for each field in turn: its places come after those of the fields before.
                 #(unsafe {
-                    #writes(#names, lanes, places, row);
-                    places = places.add(#lens);
+                    #writes(#names, place);
+                    place = place.skip(#lens);
                 })*
             }
 
             #[inline(always)]
-            unsafe fn read(lanes: *mut #at::store::raw::Lane, mut places: *const u16, row: usize) -> Self {
+            unsafe fn read(mut place: #at::Place) -> Self {
                 // SAFETY: the caller's promise, for each field in turn: its places come after those of the fields before.
                 #(let #names = unsafe {
-                    let value = #reads(lanes, places, row);
-                    places = places.add(#lens);
+                    let value = #reads(place);
+                    place = place.skip(#lens);
                     value
                 };)*
                 #name { #(#members: #names),* }

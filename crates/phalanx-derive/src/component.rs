@@ -23,7 +23,12 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 let name = match value.value().as_str() {
                     "table" => quote!(Table),
                     "soa" => quote!(Soa),
-                    _ => return Err(syn::Error::new(value.span(), "unknown layout: there are `table` and `soa`")),
+                    "pool" => quote!(Pool),
+                    "linear" => quote!(Linear),
+                    _ => {
+                        let known = "unknown layout: there are `table`, `soa`, `pool` and `linear`";
+                        return Err(syn::Error::new(value.span(), known));
+                    }
                 };
                 if layout.replace(name).is_some() {
                     return Err(meta.error("the layout is given twice"));

@@ -2,8 +2,61 @@
 #![allow(unsafe_code)]
 
 use crate::component::{Component, ComponentId, Components};
-use crate::layout::Layout;
+use crate::layout::{Kind, Layout};
 use phalanx_store::raw::Lane;
+
+/// Where the values of a bundle go to, or come from: a row of a table, and a row beside it for each component that is not
+/// kept in tables.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The first lane of the table.
+    pub(crate) lanes: *mut Lane,
+    pub(crate) row: usize,
+    /// For each component in order: the number of its first lane, or its number in `sides`.
+    pub(crate) places: *const u16,
+    pub(crate) sides: *const SidePlace,
+}
+
+/// A row of a component's own lane.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SidePlace {
+    pub(crate) lane: *mut Lane,
+    pub(crate) row: usize,
+}
+
+impl Place {
+    /// The place without the first `count` components.
+    ///
+    /// # Safety
+    ///
+    /// It is one for so many components at least.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn skip(self, count: usize) -> Place {
+        // SAFETY: the caller's promise.
+        Place { places: unsafe { self.places.add(count) }, ..self }
+    }
+
+    /// The first lane and the row of the component at this number, which is kept so.
+    ///
+    /// # Safety
+    ///
+    /// The place is one for such a component at that number.
+    #[inline(always)]
+    pub(crate) unsafe fn lane(self, at: usize, kind: Kind) -> (*mut Lane, usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let number = *self.places.add(at) as usize;
+            match kind {
+                Kind::Table => (self.lanes.add(number), self.row),
+                Kind::Pool | Kind::Linear => {
+                    let side = *self.sides.add(number);
+                    (side.lane, side.row)
+                }
+            }
+        }
+    }
+}
 
 /// Components that are given to an entity together: a component, or a tuple of bundles of up to 15.
 ///
@@ -26,21 +79,19 @@ pub unsafe trait Bundle: Sized + Send + Sync + 'static {
     /// Their ids, in order, as far as they have any.
     fn known_ids(components: &Components, ids: &mut Vec<ComponentId>);
 
-    /// Moves the values into a row.
+    /// Moves the values in.
     ///
     /// # Safety
     ///
-    /// For each component, `places` has the number of its first lane among `lanes`; the row is within their capacity, and
-    /// nothing lives there.
-    unsafe fn write(self, lanes: *mut Lane, places: *const u16, row: usize);
+    /// The place is one for these components, in their order, and nothing lives there.
+    unsafe fn write(self, place: Place);
 
-    /// Moves the values out of a row.
+    /// Moves the values out.
     ///
     /// # Safety
     ///
-    /// For each component, `places` has the number of its first lane among `lanes`; the row is initialised there, and
-    /// counts as moved out from now on.
-    unsafe fn read(lanes: *mut Lane, places: *const u16, row: usize) -> Self;
+    /// The place is one for these components, in their order; values are there, and count as moved out from now on.
+    unsafe fn read(place: Place) -> Self;
 }
 
 // SAFETY: one component.
@@ -56,15 +107,21 @@ unsafe impl<C: Component> Bundle for C {
     }
 
     #[inline(always)]
-    unsafe fn write(self, lanes: *mut Lane, places: *const u16, row: usize) {
+    unsafe fn write(self, place: Place) {
         // SAFETY: the caller's promise.
-        unsafe { C::Layout::write(C::Layout::ptr(lanes.add(*places as usize)), row, self) };
+        unsafe {
+            let (lane, row) = place.lane(0, C::Layout::KIND);
+            C::Layout::write(C::Layout::ptr(lane), row, self);
+        }
     }
 
     #[inline(always)]
-    unsafe fn read(lanes: *mut Lane, places: *const u16, row: usize) -> Self {
+    unsafe fn read(place: Place) -> Self {
         // SAFETY: the caller's promise.
-        unsafe { C::Layout::read(C::Layout::ptr(lanes.add(*places as usize)), row) }
+        unsafe {
+            let (lane, row) = place.lane(0, C::Layout::KIND);
+            C::Layout::read(C::Layout::ptr(lane), row)
+        }
     }
 }
 
@@ -86,22 +143,22 @@ macro_rules! tuple_bundle {
 
             #[allow(unused_variables, unused_mut, unused_assignments, non_snake_case)]
             #[inline(always)]
-            unsafe fn write(self, lanes: *mut Lane, mut places: *const u16, row: usize) {
+            unsafe fn write(self, mut place: Place) {
                 let ($($name,)*) = self;
                 // SAFETY: the caller's promise, for each member in turn.
                 $(unsafe {
-                    $name.write(lanes, places, row);
-                    places = places.add($name::LEN);
+                    $name.write(place);
+                    place = place.skip($name::LEN);
                 })*
             }
 
             #[allow(unused_variables, unused_mut, unused_assignments, non_snake_case, clippy::unused_unit)]
             #[inline(always)]
-            unsafe fn read(lanes: *mut Lane, mut places: *const u16, row: usize) -> Self {
+            unsafe fn read(mut place: Place) -> Self {
                 // SAFETY: the caller's promise, for each member in turn.
                 $(let $name = unsafe {
-                    let value = $name::read(lanes, places, row);
-                    places = places.add($name::LEN);
+                    let value = $name::read(place);
+                    place = place.skip($name::LEN);
                     value
                 };)*
                 ($($name,)*)

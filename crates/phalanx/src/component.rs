@@ -1,6 +1,6 @@
 //! Components: what entities have.
 
-use crate::layout::Layout;
+use crate::layout::{Kind, Layout};
 use crate::signature::Signature;
 use core::any::TypeId;
 use core::fmt;
@@ -108,6 +108,7 @@ pub struct ComponentInfo {
     pub(crate) clone: Option<Cloning>,
     pub(crate) put: PutFn,
     pub(crate) visit: Option<VisitFn>,
+    pub(crate) kind: Kind,
     /// Whether a value has an address: it lies in one lane, or has no size.
     pub(crate) whole: bool,
 }
@@ -126,6 +127,11 @@ impl ComponentInfo {
     /// The layouts of a row of its lanes.
     pub fn lanes(&self) -> &[core::alloc::Layout] {
         &self.lanes
+    }
+
+    /// Where its values are kept.
+    pub fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// Whether its values can be cloned.
@@ -193,6 +199,7 @@ impl Components {
             clone: Some(Cloning::Bytes),
             put: crate::layout::put_nothing,
             visit: None,
+            kind: Kind::Table,
             whole: false,
         };
         let space = Space::new();
@@ -223,6 +230,7 @@ impl Components {
         self.add(ComponentInfo {
             name: core::any::type_name::<C>(),
             type_id: Some(TypeId::of::<C>()),
+            kind: C::Layout::KIND,
             whole: lanes.is_empty() || C::Layout::WHOLE,
             lanes: lanes.into(),
             drop: C::Layout::DROP,
@@ -260,7 +268,8 @@ impl Components {
     pub(crate) fn find_run_time(&self, info: &ComponentInfo) -> Option<ComponentId> {
         let same = |other: &ComponentInfo| {
             let drops = (other.drop.map(|f| f as usize), info.drop.map(|f| f as usize));
-            other.type_id.is_none() && other.name == info.name && other.lanes == info.lanes && drops.0 == drops.1
+            let same_place = other.lanes == info.lanes && other.kind == info.kind;
+            other.type_id.is_none() && other.name == info.name && same_place && drops.0 == drops.1
         };
         self.infos.iter().position(same).map(|at| ComponentId(at as u32))
     }

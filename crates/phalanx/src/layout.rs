@@ -10,7 +10,7 @@ use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
 use phalanx_store::soa::{self, Shape, SoaRow};
 
-/// How a component's values lie in memory. Sealed: [`Table`] and [`Soa`].
+/// How a component's values lie in memory. Sealed: [`Table`], [`Soa`], [`Pool`] and [`Linear`].
 ///
 /// # Safety
 ///
@@ -35,6 +35,8 @@ pub unsafe trait Layout<C>: sealed::Sealed + Sized + 'static {
         C: 'a;
     /// Where the values of a table begin.
     type Ptr: Copy;
+    /// Where the values are kept.
+    const KIND: Kind;
     /// How many lanes there are: none for a component without data.
     const LANES: usize;
     /// How a value is dropped, given its row in the first lane.
@@ -123,6 +125,19 @@ mod sealed {
     pub trait Sealed {}
     impl Sealed for super::Table {}
     impl Sealed for super::Soa {}
+    impl Sealed for super::Pool {}
+    impl Sealed for super::Linear {}
+}
+
+/// Where the values of a component are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// In the table of the entity's signature, of which the component is part.
+    Table,
+    /// In a sparse set of the component's own, side by side.
+    Pool,
+    /// In an array of the component's own, at the entity's index.
+    Linear,
 }
 
 /// One lane of values, in the table of the entity's signature.
@@ -132,6 +147,14 @@ pub enum Table {}
 /// One lane for each field, in the table of the entity's signature. For `Copy` structs with `derive(Soa)`.
 #[derive(Debug)]
 pub enum Soa {}
+
+/// A sparse set of the component's own: adding and removing it moves nothing else and makes no table.
+#[derive(Debug)]
+pub enum Pool {}
+
+/// An array of the component's own, with a place for every entity and a bit that says whether it has the component.
+#[derive(Debug)]
+pub enum Linear {}
 
 unsafe fn drop_value<C>(value: *mut u8) {
     // SAFETY: the caller has a value of `C` there, which it gives up.
@@ -210,76 +233,82 @@ pub(crate) unsafe fn put_bytes(lanes: *mut Lane, row: usize, value: *const u8) {
 /// None is needed.
 pub(crate) unsafe fn put_nothing(_: *mut Lane, _: usize, _: *const u8) {}
 
-// SAFETY: one lane of `C`, or none where `C` has no size: then the pointer dangles, as references to such values do.
-unsafe impl<C: 'static> Layout<C> for Table {
-    type Ref<'a> = &'a C;
-    type Mut<'a> = &'a mut C;
-    type Slice<'a> = &'a [C];
-    type SliceMut<'a> = &'a mut [C];
-    type Ptr = NonNull<C>;
-    const LANES: usize = if size_of::<C>() == 0 { 0 } else { 1 };
-    const DROP: Option<DropFn> = if core::mem::needs_drop::<C>() { Some(drop_value::<C>) } else { None };
+macro_rules! one_lane {
+    ($($layout:ident)*) => {$(
+        // SAFETY: one lane of `C`, or none where `C` has no size: then the pointer dangles, as references to such values do.
+        unsafe impl<C: 'static> Layout<C> for $layout {
+            type Ref<'a> = &'a C;
+            type Mut<'a> = &'a mut C;
+            type Slice<'a> = &'a [C];
+            type SliceMut<'a> = &'a mut [C];
+            type Ptr = NonNull<C>;
+            const KIND: Kind = Kind::$layout;
+            const LANES: usize = if size_of::<C>() == 0 { 0 } else { 1 };
+            const DROP: Option<DropFn> = if core::mem::needs_drop::<C>() { Some(drop_value::<C>) } else { None };
 
-    fn lanes(each: &mut dyn FnMut(core::alloc::Layout)) {
-        if <Self as Layout<C>>::LANES > 0 {
-            each(core::alloc::Layout::new::<C>());
+            fn lanes(each: &mut dyn FnMut(core::alloc::Layout)) {
+                if <Self as Layout<C>>::LANES > 0 {
+                    each(core::alloc::Layout::new::<C>());
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn ptr(lanes: *const Lane) -> NonNull<C> {
+                if size_of::<C>() == 0 {
+                    return NonNull::dangling();
+                }
+                // SAFETY: a lane of this component.
+                unsafe { (*lanes).ptr().cast() }
+            }
+
+            #[inline(always)]
+            unsafe fn get<'a>(ptr: NonNull<C>, row: usize) -> &'a C {
+                // SAFETY: the caller's promise.
+                unsafe { ptr.add(row).as_ref() }
+            }
+
+            #[inline(always)]
+            unsafe fn get_mut<'a>(ptr: NonNull<C>, row: usize) -> &'a mut C {
+                // SAFETY: the caller's promise.
+                unsafe { ptr.add(row).as_mut() }
+            }
+
+            #[inline(always)]
+            unsafe fn slice<'a>(ptr: NonNull<C>, len: usize) -> &'a [C] {
+                // SAFETY: the caller's promise.
+                unsafe { core::slice::from_raw_parts(ptr.as_ptr(), len) }
+            }
+
+            #[inline(always)]
+            unsafe fn slice_mut<'a>(ptr: NonNull<C>, len: usize) -> &'a mut [C] {
+                // SAFETY: the caller's promise.
+                unsafe { core::slice::from_raw_parts_mut(ptr.as_ptr(), len) }
+            }
+
+            #[inline(always)]
+            unsafe fn write(ptr: NonNull<C>, row: usize, value: C) {
+                // SAFETY: the caller's promise.
+                unsafe { ptr.add(row).write(value) };
+            }
+
+            #[inline(always)]
+            unsafe fn read(ptr: NonNull<C>, row: usize) -> C {
+                // SAFETY: the caller's promise.
+                unsafe { ptr.add(row).read() }
+            }
+
+            const COPY: bool = false;
+            const WHOLE: bool = size_of::<C>() > 0;
+
+            #[inline]
+            unsafe fn write_many(ptr: NonNull<C>, row: usize, values: *const C, len: usize) {
+                // SAFETY: the caller's promise; the lane is not where the values come from.
+                unsafe { core::ptr::copy_nonoverlapping(values, ptr.add(row).as_ptr(), len) };
+            }
         }
-    }
-
-    #[inline(always)]
-    unsafe fn ptr(lanes: *const Lane) -> NonNull<C> {
-        if size_of::<C>() == 0 {
-            return NonNull::dangling();
-        }
-        // SAFETY: a lane of this component.
-        unsafe { (*lanes).ptr().cast() }
-    }
-
-    #[inline(always)]
-    unsafe fn get<'a>(ptr: NonNull<C>, row: usize) -> &'a C {
-        // SAFETY: the caller's promise.
-        unsafe { ptr.add(row).as_ref() }
-    }
-
-    #[inline(always)]
-    unsafe fn get_mut<'a>(ptr: NonNull<C>, row: usize) -> &'a mut C {
-        // SAFETY: the caller's promise.
-        unsafe { ptr.add(row).as_mut() }
-    }
-
-    #[inline(always)]
-    unsafe fn slice<'a>(ptr: NonNull<C>, len: usize) -> &'a [C] {
-        // SAFETY: the caller's promise.
-        unsafe { core::slice::from_raw_parts(ptr.as_ptr(), len) }
-    }
-
-    #[inline(always)]
-    unsafe fn slice_mut<'a>(ptr: NonNull<C>, len: usize) -> &'a mut [C] {
-        // SAFETY: the caller's promise.
-        unsafe { core::slice::from_raw_parts_mut(ptr.as_ptr(), len) }
-    }
-
-    #[inline(always)]
-    unsafe fn write(ptr: NonNull<C>, row: usize, value: C) {
-        // SAFETY: the caller's promise.
-        unsafe { ptr.add(row).write(value) };
-    }
-
-    #[inline(always)]
-    unsafe fn read(ptr: NonNull<C>, row: usize) -> C {
-        // SAFETY: the caller's promise.
-        unsafe { ptr.add(row).read() }
-    }
-
-    const COPY: bool = false;
-    const WHOLE: bool = size_of::<C>() > 0;
-
-    #[inline]
-    unsafe fn write_many(ptr: NonNull<C>, row: usize, values: *const C, len: usize) {
-        // SAFETY: the caller's promise; the lane is not where the values come from.
-        unsafe { core::ptr::copy_nonoverlapping(values, ptr.add(row).as_ptr(), len) };
-    }
+    )*};
 }
+one_lane!(Table Pool Linear);
 
 // SAFETY: the lanes are the leaves of the row's shape, in its order; values that are `Copy` need no drop. It is the values
 // of the lanes that must be: whoever implements `SoaRow` by hand may take a `Copy` struct apart into anything.
@@ -292,6 +321,7 @@ where
     type Slice<'a> = soa::Lanes<'a, C>;
     type SliceMut<'a> = soa::LanesMut<'a, C>;
     type Ptr = <C::Shape as Shape>::Ptrs;
+    const KIND: Kind = Kind::Table;
     const LANES: usize = C::Shape::LANES;
     const DROP: Option<DropFn> = None;
 

@@ -3,8 +3,8 @@
 //! # Representation
 //!
 //! The entry of index `i` is `window[i]` for `i < window_len`, otherwise entry `i % 4096` of a page that hangs, by
-//! `i / 4096`, from a branch of 512 pages. Pages and branches exist while an entry of theirs is occupied. An entry below
-//! `window_len` is never in a page.
+//! `i / 4096`, from a branch of 512 pages. Pages and branches exist while an entry of theirs is occupied, or was prepared and
+//! not linked since. An entry below `window_len` is never in a page.
 //!
 //! The window grows to a new index while it would be no larger than a page, or at least a quarter of it would be occupied
 //! (counting all keys, so that its size is bounded by theirs); otherwise the entry goes to a page. So a dense set pays 8
@@ -74,13 +74,15 @@ pub struct Sparse<K> {
     root: Vec<Option<Box<Branch>>>,
     branches: u32,
     pages: u32,
+    /// Whether pages stay when nothing is left in them.
+    held: bool,
     keys: PhantomData<fn() -> K>,
 }
 
 impl<K: Key> Sparse<K> {
     /// An index of no keys, which allocates nothing.
     pub const fn new() -> Sparse<K> {
-        Sparse { window: LaneOf::new(), window_len: 0, root: Vec::new(), branches: 0, pages: 0, keys: PhantomData }
+        Sparse { window: LaneOf::new(), window_len: 0, root: Vec::new(), branches: 0, pages: 0, held: false, keys: PhantomData }
     }
 
     /// The entry of an index.
@@ -128,8 +130,15 @@ impl<K: Key> Sparse<K> {
         }
     }
 
-    /// Makes a place for `index`, in a set that has `live` keys without it. The place must be
-    /// [linked](Sparse::link) next.
+    /// The position that is known for an index, whatever the generation of its key: for those who know that it is alive.
+    #[inline(always)]
+    pub fn position_at(&self, index: u32) -> Option<u32> {
+        let entry = self.entry(index);
+        (!entry.is_vacant()).then_some(entry.position)
+    }
+
+    /// Makes a place for `index`, in a set that has `live` keys without it. The place is [linked](Sparse::link) later, or
+    /// not: an empty page is no harm.
     #[inline(always)]
     pub(crate) fn try_prepare(&mut self, index: u32, live: u32) -> Result<(), AllocError> {
         if index < self.window_len { Ok(()) } else { self.try_prepare_slow(index, live, u32::MAX) }
@@ -226,9 +235,14 @@ impl<K: Key> Sparse<K> {
             page[at] = VACANT;
         }
         branch.occupied[page] -= 1;
-        if branch.occupied[page] > 0 {
-            return;
+        if branch.occupied[page] == 0 && !self.held {
+            self.free_page(at_root, page);
         }
+    }
+
+    /// Gives up a page in which nothing is left, and the branch with it when it was the last.
+    fn free_page(&mut self, at_root: usize, page: usize) {
+        let Some(branch) = &mut self.root[at_root] else { return };
         branch.pages[page] = None;
         branch.count -= 1;
         self.pages -= 1;
@@ -240,6 +254,23 @@ impl<K: Key> Sparse<K> {
             }
             if self.root.is_empty() {
                 self.root = Vec::new();
+            }
+        }
+    }
+
+    /// Whether pages stay when nothing is left in them, so that places that were made ready stay while keys go. Without it
+    /// empty pages are given up at once.
+    pub fn hold_pages(&mut self, held: bool) {
+        self.held = held;
+        if held || self.pages == 0 {
+            return;
+        }
+        for at_root in (0..self.root.len()).rev() {
+            for page in 0..BRANCH {
+                let branch = self.root.get(at_root).and_then(|branch| branch.as_ref());
+                if branch.is_some_and(|b| b.pages[page].is_some() && b.occupied[page] == 0) {
+                    self.free_page(at_root, page);
+                }
             }
         }
     }
@@ -330,6 +361,68 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
         self.try_reserve(1)
     }
 
+    /// Makes room for one more row, and a place for the key of this index: [`admit`](Dense::admit) cannot fail then.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had; nothing changed but the room.
+    #[inline(always)]
+    pub fn try_ready(&mut self, index: u32) -> Result<(), AllocError> {
+        if self.len == self.marks.capacity() || self.len == self.rows.capacity() {
+            self.try_grow_by_one()?;
+        }
+        self.index.try_prepare(index, self.live())
+    }
+
+    /// Takes the position after the last for a key, and returns it. The row there is in use from now on.
+    ///
+    /// # Safety
+    ///
+    /// The key's index [has no occupant](Sparse::occupant); since it was [made ready](Dense::try_ready) no key was
+    /// released, or [pages are held](Sparse::hold_pages); there is room for a row, and it is written, now or before anything else happens.
+    #[inline(always)]
+    pub unsafe fn admit(&mut self, key: K) -> u32 {
+        self.index.link(key, self.len);
+        // SAFETY: there is room in rows and marks; the key was made known at this position; the row is the caller's.
+        unsafe { self.push(Mark(key)) }
+    }
+
+    /// The keys in use, by position: a slice of them, unless there are holes.
+    #[inline(always)]
+    pub fn keys(&self) -> Option<&[K]> {
+        // SAFETY: a mark that is no hole is its key, and the two have the same representation.
+        (self.holes == 0).then(|| unsafe { core::mem::transmute::<&[Mark<K>], &[K]>(self.marks()) })
+    }
+
+    /// The key at a position in use; `None` for a hole.
+    #[inline(always)]
+    pub fn key_at(&self, position: u32) -> Option<K> {
+        let mark = *self.marks().get(position as usize)?;
+        (!<Sparse<K> as DenseIndex>::is_hole(mark)).then_some(mark.0)
+    }
+
+    /// Retires the row at `position` to the tail and moves the rows after it down by one, so that their order stays. The
+    /// row lies at the position after the last then, owned by nobody until the next row is pushed. Returns that position.
+    ///
+    /// # Safety
+    ///
+    /// The position is in use, and there are no holes.
+    pub unsafe fn retire_shift(&mut self, position: u32) -> u32 {
+        debug_assert_eq!(self.holes, 0);
+        let last = self.len - 1;
+        // SAFETY: both positions are in use and, there being no holes, alive.
+        unsafe {
+            self.index.release(*self.marks.at(position));
+            self.rows.rotate(position, self.len);
+            core::ptr::copy(self.marks.at(position + 1), self.marks.at(position), (last - position) as usize);
+            self.len = last;
+            for at in position..last {
+                self.index.relocate(*self.marks.at(at), at);
+            }
+        }
+        last
+    }
+
     /// Hands the row at a position over to another key of the same index, and ends the key that had it.
     ///
     /// # Safety
@@ -416,7 +509,7 @@ unsafe impl<K: Key> DenseIndex for Sparse<K> {
             let mut count = 0;
             for (p, page) in branch.pages.iter().enumerate() {
                 let used = page.iter().flat_map(|page| page.iter()).filter(|e| !e.is_vacant()).count();
-                if used != branch.occupied[p] as usize || (used == 0) != page.is_none() {
+                if used != branch.occupied[p] as usize || (used > 0 && page.is_none()) {
                     return Err("a page whose occupied entries are miscounted");
                 }
                 let first = ((b * BRANCH + p) * PAGE) as u32;

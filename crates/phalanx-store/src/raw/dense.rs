@@ -156,6 +156,11 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         &mut self.rows
     }
 
+    /// Bytes that the marks hold from the allocator.
+    pub fn mark_bytes(&self) -> usize {
+        self.marks.bytes()
+    }
+
     /// The index.
     #[inline(always)]
     pub fn index(&self) -> &X {

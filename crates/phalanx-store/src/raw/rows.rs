@@ -71,6 +71,18 @@ pub unsafe trait Rows {
     /// `gap < len`, and `len` is not above the capacity.
     unsafe fn close(&mut self, gap: u32, len: u32);
 
+    /// Moves the rows `first + 1..len` down by one, and the row `first` to `len - 1`.
+    ///
+    /// # Safety
+    ///
+    /// `first < len`, and `len` is not above the capacity.
+    unsafe fn rotate(&mut self, first: u32, len: u32) {
+        for at in first + 1..len {
+            // SAFETY: both rows are below the capacity, and they differ.
+            unsafe { self.swap(at - 1, at) };
+        }
+    }
+
     /// Drops the rows in `range`, all of them, even if one panics (then the panic goes on; a second aborts).
     ///
     /// # Safety

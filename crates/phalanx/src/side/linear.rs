@@ -1,0 +1,198 @@
+//! A component at the slots of its entities.
+//!
+//! # Representation
+//!
+//! The value of slot `s` is in row `s`; bit `s` says whether there is one. The lanes have room for one row more than there
+//! are slots: the *spare* one, where a value lies for a moment that takes the place of another.
+#![allow(unsafe_code)]
+
+use super::Values;
+use crate::component::ComponentInfo;
+use crate::error::ChangeError;
+use phalanx_store::raw::{LaneOf, Rows};
+use phalanx_store::{AllocError, Entity};
+
+/// The values of a component, each at its slot.
+#[derive(Debug)]
+pub(crate) struct Linear {
+    values: Values,
+    bits: LaneOf<u64>,
+    /// Slots for which there are a row and a bit: a multiple of 64.
+    slots: u32,
+    len: u32,
+    /// How many of its slots are extra rows.
+    pub(crate) rows: u32,
+}
+
+impl Linear {
+    pub(crate) fn try_new(info: &ComponentInfo) -> Result<Linear, ChangeError> {
+        Ok(Linear { values: Values::try_new(info)?, bits: LaneOf::new(), slots: 0, len: 0, rows: 0 })
+    }
+
+    #[inline(always)]
+    pub(crate) fn values(&self) -> &Values {
+        &self.values
+    }
+
+    /// The words that say which slots have a value.
+    #[inline(always)]
+    pub(crate) fn words(&self) -> &[u64] {
+        // SAFETY: a word for each 64 slots is initialised.
+        unsafe { self.bits.slice(self.slots / 64) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn has(&self, slot: u32) -> bool {
+        // SAFETY: the word is one of those that are initialised.
+        slot < self.slots && unsafe { *self.bits.at(slot / 64) } & 1 << (slot % 64) != 0
+    }
+
+    /// Where the next value of a slot is to be written.
+    #[inline(always)]
+    pub(crate) fn spare(&self, slot: u32) -> u32 {
+        if self.has(slot) { self.slots } else { slot }
+    }
+
+    /// Makes room for the value of a slot, and for one more.
+    #[inline(always)]
+    pub(crate) fn try_ready(&mut self, slot: u32) -> Result<(), AllocError> {
+        if slot < self.slots { Ok(()) } else { self.try_cover(slot) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn try_cover(&mut self, slot: u32) -> Result<(), AllocError> {
+        let needed = slot.checked_add(2).ok_or(AllocError::CapacityOverflow)?;
+        self.values.countable(needed)?;
+        let room = match self.values.lanes().is_empty() {
+            // Without data only the bits grow: by themselves, and by half at least.
+            true => needed.max(self.slots + self.slots / 2),
+            false => {
+                self.values.try_grow(needed)?;
+                self.values.capacity()
+            }
+        };
+        // At least this slot's word, which the spare row comes after.
+        let words = ((room - 1) / 64).max(slot / 64 + 1);
+        if self.values.capacity() <= words * 64 {
+            self.values.try_grow(words * 64 + 1)?;
+        }
+        self.bits.try_grow(words)?;
+        for at in self.slots / 64..words {
+            // SAFETY: there is room for so many words.
+            unsafe { self.bits.at(at).write(0) };
+        }
+        self.slots = words * 64;
+        Ok(())
+    }
+
+    /// Counts the value that was written at [`spare`](Linear::spare) as the slot's. A value that it had lies in the spare
+    /// row then, nobody's: that row is returned.
+    ///
+    /// # Safety
+    ///
+    /// The slot was [made ready](Linear::try_ready), and the value is written.
+    #[inline(always)]
+    pub(crate) unsafe fn put(&mut self, slot: Entity) -> Option<u32> {
+        let (index, bit) = (slot.index(), 1 << (slot.index() % 64));
+        // SAFETY: the word is one of those that are initialised; the spare row differs from the slot's.
+        unsafe {
+            let word = self.bits.at(index / 64);
+            if *word & bit != 0 {
+                self.values.swap(index, self.slots);
+                return Some(self.slots);
+            }
+            *word |= bit;
+        }
+        self.len += 1;
+        self.rows += u32::from(slot.is_row());
+        None
+    }
+
+    /// Takes the value of a slot. It lies in the row that is returned, nobody's, until the slot gets another.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, slot: Entity) -> Option<u32> {
+        let index = slot.index();
+        if !self.has(index) {
+            return None;
+        }
+        // SAFETY: the word is one of those that are initialised.
+        unsafe { *self.bits.at(index / 64) &= !(1 << (index % 64)) };
+        self.len -= 1;
+        self.rows -= u32::from(slot.is_row());
+        Some(index)
+    }
+
+    /// How many values there are.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// The slots that have a value, ascending.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + Clone + '_ {
+        self.words().iter().enumerate().filter(|(_, word)| **word != 0).flat_map(|(at, word)| {
+            let mut word = *word;
+            core::iter::from_fn(move || {
+                let bit = word.trailing_zeros();
+                (word != 0).then(|| {
+                    word &= word - 1;
+                    at as u32 * 64 + bit
+                })
+            })
+        })
+    }
+
+    /// Gives back the room of slots after the last that has a value.
+    pub(crate) fn try_shrink(&mut self) -> Result<(), AllocError> {
+        let words = self.words().iter().rposition(|word| *word != 0).map_or(0, |at| at as u32 + 1);
+        self.slots = words * 64;
+        let rows = if words == 0 { 0 } else { self.slots + 1 };
+        // SAFETY: no slot at or above them has a value, and the spare row is empty.
+        unsafe {
+            self.bits.try_resize(words)?;
+            self.values.try_resize(rows)
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.values.bytes() + self.bits.bytes()
+    }
+
+    /// Checks the store by itself.
+    pub(crate) fn validate(&self) -> Result<(), &'static str> {
+        if !self.slots.is_multiple_of(64) || self.slots / 64 > self.bits.capacity() {
+            return Err("a linear store with fewer bits than slots");
+        }
+        if self.slots > 0 && self.values.capacity() <= self.slots {
+            return Err("a linear store without a spare row");
+        }
+        if self.words().iter().map(|word| word.count_ones()).sum::<u32>() != self.len {
+            return Err("values of a linear store miscounted");
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Linear {
+    fn drop(&mut self) {
+        if !self.values.needs_drop() {
+            return;
+        }
+        /// Ends the rest after a panic; a second aborts.
+        struct Rest<'a, I: Iterator<Item = u32>>(&'a Values, I);
+        impl<I: Iterator<Item = u32>> Drop for Rest<'_, I> {
+            fn drop(&mut self) {
+                for row in self.1.by_ref() {
+                    // SAFETY: the slot has a value, which ends once: the store is not used again.
+                    unsafe { self.0.end(row) };
+                }
+            }
+        }
+        let mut rest = Rest(&self.values, self.iter());
+        while let Some(row) = rest.1.next() {
+            // SAFETY: as above.
+            unsafe { self.values.end(row) };
+        }
+    }
+}

@@ -1,0 +1,456 @@
+//! Components that are not kept in tables: each in a store of its own, found by slot.
+//!
+//! # Representation
+//!
+//! A *side* is such a component, numbered in order of registration. Pools have a bit in the *mask* of each slot, so that
+//! ending an entity visits the pools that hold it and no others; linear stores, which have a bit already, have none there.
+//! `masks` has `stride` words for each of the first `covered` slots; the rest has no pool component.
+//!
+//! # The phases
+//!
+//! A change of one slot is [reserved](Sides::try_reserve) first: after that the place of each new value is known, and it is
+//! written there, beyond what counts. [`commit`](Sides::commit) then makes it count. Values that were displaced or taken
+//! lie in rows that nobody owns, listed in `retired`, until they are ended.
+#![allow(unsafe_code)]
+
+mod linear;
+mod pool;
+mod values;
+
+pub(crate) use linear::Linear;
+pub(crate) use pool::Pool;
+pub use pool::Removal;
+pub(crate) use values::Values;
+
+use crate::bundle::SidePlace;
+use crate::component::{ComponentId, ComponentInfo};
+use crate::error::ChangeError;
+use crate::layout::Kind;
+use crate::world::{no_room, try_box};
+use phalanx_store::raw::LaneOf;
+use phalanx_store::{AllocError, Entity};
+
+/// Where the values of a side are.
+#[derive(Debug)]
+pub(crate) enum Store {
+    Pool(Pool),
+    Linear(Linear),
+}
+
+/// A component with a store of its own.
+#[derive(Debug)]
+pub(crate) struct Side {
+    pub(crate) id: ComponentId,
+    pub(crate) store: Store,
+    /// The bit of a pool in the masks.
+    pub(crate) bit: Option<u32>,
+}
+
+impl Side {
+    #[inline(always)]
+    pub(crate) fn values(&self) -> &Values {
+        match &self.store {
+            Store::Pool(pool) => pool.values(),
+            Store::Linear(linear) => linear.values(),
+        }
+    }
+
+    /// The row of a slot's value.
+    #[inline(always)]
+    pub(crate) fn row(&self, slot: u32) -> Option<u32> {
+        match &self.store {
+            Store::Pool(pool) => pool.position(slot),
+            Store::Linear(linear) => linear.has(slot).then_some(slot),
+        }
+    }
+
+    /// How many values there are.
+    pub(crate) fn len(&self) -> u32 {
+        match &self.store {
+            Store::Pool(pool) => pool.len(),
+            Store::Linear(linear) => linear.len(),
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        match &self.store {
+            Store::Pool(pool) => pool.bytes(),
+            Store::Linear(linear) => linear.bytes(),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn try_ready(&mut self, slot: u32) -> Result<(), AllocError> {
+        match &mut self.store {
+            Store::Pool(pool) => pool.try_ready(slot),
+            Store::Linear(linear) => linear.try_ready(slot),
+        }
+    }
+
+    /// Where the next value of a slot is to be written.
+    #[inline(always)]
+    pub(crate) fn spare(&self, slot: u32) -> SidePlace {
+        let row = match &self.store {
+            Store::Pool(pool) => pool.dense.positions(),
+            Store::Linear(linear) => linear.spare(slot),
+        };
+        SidePlace { lane: self.values().lane(), row: row as usize }
+    }
+}
+
+/// A value that nobody owns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Retired {
+    pub(crate) side: u32,
+    pub(crate) row: u32,
+}
+
+const NO_SIDE: u32 = u32::MAX;
+
+/// All sides of a world.
+#[derive(Debug)]
+pub(crate) struct Sides {
+    /// In boxes: whoever holds one over a loop finds it where it was.
+    list: Vec<Box<Side>>,
+    /// By component: its side, or none.
+    by_component: Vec<u32>,
+    /// By bit in the masks: the pool's side.
+    by_bit: Vec<u32>,
+    masks: LaneOf<u64>,
+    covered: u32,
+    stride: u32,
+    /// Where the values of the change that is reserved are to be written.
+    places: Vec<SidePlace>,
+    /// What the change that was committed has displaced or taken, in its order.
+    pub(crate) retired: Vec<Retired>,
+}
+
+impl Sides {
+    pub(crate) const fn new() -> Sides {
+        Sides {
+            list: Vec::new(),
+            by_component: Vec::new(),
+            by_bit: Vec::new(),
+            masks: LaneOf::new(),
+            covered: 0,
+            stride: 1,
+            places: Vec::new(),
+            retired: Vec::new(),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The side of a component, if it is one.
+    #[inline(always)]
+    pub(crate) fn number(&self, id: ComponentId) -> Option<u32> {
+        self.by_component.get(id.index()).copied().filter(|side| *side != NO_SIDE)
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, side: u32) -> &Side {
+        &self.list[side as usize]
+    }
+
+    #[inline(always)]
+    pub(crate) fn get_mut(&mut self, side: u32) -> &mut Side {
+        &mut self.list[side as usize]
+    }
+
+    /// The side of a component.
+    #[inline(always)]
+    pub(crate) fn of(&self, id: ComponentId) -> Option<&Side> {
+        self.number(id).map(|side| self.get(side))
+    }
+
+    /// All sides, in order of registration.
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Side> + Clone {
+        self.list.iter().map(|side| &**side)
+    }
+
+    /// Gives a component that is not kept in tables its side.
+    pub(crate) fn try_register(&mut self, id: ComponentId, info: &ComponentInfo) -> Result<u32, ChangeError> {
+        if let Some(side) = self.number(id) {
+            return Ok(side);
+        }
+        let store = match info.kind {
+            Kind::Table => unreachable!("components of tables have no side"),
+            Kind::Pool => Store::Pool(Pool::try_new(info)?),
+            Kind::Linear => Store::Linear(Linear::try_new(info)?),
+        };
+        let is_pool = info.kind == Kind::Pool;
+        let more = (id.index() + 1).saturating_sub(self.by_component.len());
+        self.by_component.try_reserve(more).map_err(|_| no_room::<u32>(more))?;
+        self.list.try_reserve(1).map_err(|_| no_room::<Box<Side>>(1))?;
+        self.by_bit.try_reserve(1).map_err(|_| no_room::<u32>(1))?;
+        // Room for all of them at once: ending an entity takes what it has without asking for memory.
+        let sides = self.list.len() + 1;
+        self.retired.try_reserve(sides).map_err(|_| no_room::<Retired>(sides))?;
+        self.places.try_reserve(sides).map_err(|_| no_room::<SidePlace>(sides))?;
+        let side = try_box(Side { id, store, bit: is_pool.then_some(self.by_bit.len() as u32) })?;
+        if is_pool && self.by_bit.len() as u32 >= self.stride * 64 {
+            self.try_widen()?;
+        }
+        let number = self.list.len() as u32;
+        if is_pool {
+            self.by_bit.push(number);
+        }
+        self.by_component.resize(self.by_component.len().max(id.index() + 1), NO_SIDE);
+        self.by_component[id.index()] = number;
+        self.list.push(side);
+        Ok(number)
+    }
+
+    /// Doubles the words of a mask.
+    fn try_widen(&mut self) -> Result<(), AllocError> {
+        let stride = self.stride * 2;
+        let mut masks = LaneOf::<u64>::new();
+        masks.try_grow(self.covered.checked_mul(stride).ok_or(AllocError::CapacityOverflow)?)?;
+        for slot in 0..self.covered {
+            for word in 0..stride {
+                // SAFETY: the new lane has room for so many words, and the old ones are initialised.
+                unsafe { masks.at(slot * stride + word).write(if word < self.stride { self.word(slot, word) } else { 0 }) };
+            }
+        }
+        (self.masks, self.stride) = (masks, stride);
+        Ok(())
+    }
+
+    /// A word of a slot's mask.
+    #[inline(always)]
+    fn word(&self, slot: u32, word: u32) -> u64 {
+        // SAFETY: covered slots have their words, which are initialised.
+        if slot < self.covered { unsafe { *self.masks.at(slot * self.stride + word) } } else { 0 }
+    }
+
+    /// The mask of a slot.
+    #[inline(always)]
+    pub(crate) fn mask(&self, slot: u32) -> &[u64] {
+        if slot >= self.covered {
+            return &[];
+        }
+        // SAFETY: covered slots have their words, which are initialised.
+        unsafe { core::slice::from_raw_parts(self.masks.at(slot * self.stride), self.stride as usize) }
+    }
+
+    #[inline(always)]
+    fn try_cover(&mut self, slot: u32) -> Result<(), AllocError> {
+        if slot < self.covered { Ok(()) } else { self.try_cover_slow(slot) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn try_cover_slow(&mut self, slot: u32) -> Result<(), AllocError> {
+        let words = (slot + 1).checked_mul(self.stride).ok_or(AllocError::CapacityOverflow)?;
+        self.masks.try_grow(words)?;
+        let covered = self.masks.capacity() / self.stride;
+        for at in self.covered * self.stride..covered * self.stride {
+            // SAFETY: there is room for so many words.
+            unsafe { self.masks.at(at).write(0) };
+        }
+        self.covered = covered;
+        Ok(())
+    }
+
+    /// Says whether a slot, which is covered, is in a pool.
+    #[inline(always)]
+    fn mark(&mut self, slot: u32, bit: u32, present: bool) {
+        debug_assert!(slot < self.covered);
+        // SAFETY: covered slots have their words.
+        let word = unsafe { &mut *self.masks.at(slot * self.stride + bit / 64) };
+        *word = *word & !(1 << (bit % 64)) | u64::from(present) << (bit % 64);
+    }
+
+    /// Makes room for new values of a slot in the sides `puts`, and finds out where they are to be written; and room for
+    /// noting what the change displaces or takes.
+    ///
+    /// Nothing has changed if it fails.
+    #[inline]
+    pub(crate) fn try_reserve(&mut self, slot: u32, puts: &[u32], takes: &[u32]) -> Result<(), AllocError> {
+        let count = puts.len() + takes.len();
+        self.retired.try_reserve(count).map_err(|_| no_room::<Retired>(count))?;
+        self.places.clear();
+        self.places.try_reserve(puts.len()).map_err(|_| no_room::<SidePlace>(puts.len()))?;
+        for &number in puts {
+            self.try_cover(slot)?;
+            let side = &mut self.list[number as usize];
+            side.try_ready(slot)?;
+            self.places.push(side.spare(slot));
+        }
+        Ok(())
+    }
+
+    /// Where the values of the change that is reserved are to be written, in the order of its sides.
+    #[inline(always)]
+    pub(crate) fn places(&self) -> *const SidePlace {
+        self.places.as_ptr()
+    }
+
+    /// Where the values lie that were taken, in their order.
+    pub(crate) fn places_of_retired(&mut self) -> *const SidePlace {
+        self.places.clear();
+        for at in 0..self.retired.len() {
+            let Retired { side, row } = self.retired[at];
+            // There is room: no more were taken than there are sides.
+            self.places.push(SidePlace { lane: self.get(side).values().lane(), row: row as usize });
+        }
+        self.places.as_ptr()
+    }
+
+    /// Carries out a change of one slot: takes its values in `takes`, those that it has, and makes those that were written
+    /// for `puts` count. What is displaced or taken is listed in `retired`.
+    ///
+    /// # Safety
+    ///
+    /// The change was [reserved](Sides::try_reserve), and the values are written. No side is named twice. Retired values are
+    /// ended before the next change.
+    #[inline]
+    pub(crate) unsafe fn commit(&mut self, slot: Entity, puts: &[u32], takes: &[u32]) {
+        for &number in takes {
+            self.take(slot, number);
+        }
+        for &number in puts {
+            let side = &mut self.list[number as usize];
+            let (bit, row) = match &mut side.store {
+                // SAFETY: the caller's promise.
+                Store::Pool(pool) => (side.bit, unsafe { pool.put(slot) }),
+                // SAFETY: the caller's promise.
+                Store::Linear(linear) => (None, unsafe { linear.put(slot) }),
+            };
+            if let Some(row) = row {
+                self.retired.push(Retired { side: number, row });
+            } else if let Some(bit) = bit {
+                self.mark(slot.index(), bit, true);
+            }
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, slot: Entity, number: u32) {
+        let side = &mut self.list[number as usize];
+        let (bit, row) = match &mut side.store {
+            Store::Pool(pool) => (side.bit, pool.take(slot)),
+            Store::Linear(linear) => (None, linear.take(slot)),
+        };
+        let Some(row) = row else { return };
+        if let Some(bit) = bit {
+            self.mark(slot.index(), bit, false);
+        }
+        self.retired.push(Retired { side: number, row });
+    }
+
+    /// Makes room for noting what so many slots have.
+    pub(crate) fn try_reserve_ends(&mut self, slots: usize) -> Result<(), AllocError> {
+        let count = slots.checked_mul(self.list.len()).ok_or(AllocError::CapacityOverflow)?;
+        self.retired.try_reserve(count).map_err(|_| no_room::<Retired>(count))
+    }
+
+    /// Takes all that a slot has. It is listed in `retired`, where there is room for one slot's at least.
+    #[inline]
+    pub(crate) fn take_all(&mut self, slot: Entity) {
+        for at in 0..self.list.len() {
+            let is_linear = self.list[at].bit.is_none();
+            if is_linear {
+                self.take(slot, at as u32);
+            }
+        }
+        for word in 0..self.stride {
+            let mut bits = self.word(slot.index(), word);
+            while bits != 0 {
+                let bit = word * 64 + bits.trailing_zeros();
+                bits &= bits - 1;
+                self.take(slot, self.pool_of_bit(bit));
+            }
+        }
+    }
+
+    /// The side of the pool with this bit.
+    #[inline(always)]
+    pub(crate) fn pool_of_bit(&self, bit: u32) -> u32 {
+        self.by_bit[bit as usize]
+    }
+
+    /// The sides that a slot has a value in, by number.
+    pub(crate) fn sides_of(&self, slot: u32) -> impl Iterator<Item = &Side> {
+        self.iter().filter(move |side| side.row(slot).is_some())
+    }
+
+    /// Ends the retired values from a place in the list on, all of them, even if one panics.
+    pub(crate) fn end_retired(&mut self) {
+        if self.retired.is_empty() {
+            return;
+        }
+        struct Rest<'a> {
+            sides: &'a mut Sides,
+            next: usize,
+        }
+        impl Rest<'_> {
+            fn run(&mut self) {
+                while let Some(&Retired { side, row }) = self.sides.retired.get(self.next) {
+                    self.next += 1;
+                    // SAFETY: the value is nobody's, and ends once.
+                    unsafe { self.sides.get(side).values().end(row) };
+                }
+                self.sides.retired.clear();
+            }
+        }
+        impl Drop for Rest<'_> {
+            fn drop(&mut self) {
+                self.run();
+            }
+        }
+        Rest { sides: self, next: 0 }.run();
+    }
+
+    /// Checks every side, and that the masks say what the pools hold. `is_alive` says whether a slot is.
+    pub(crate) fn validate(&self, is_alive: impl Fn(Entity) -> bool) -> Result<(), &'static str> {
+        if !self.retired.is_empty() {
+            return Err("values that were taken and not ended");
+        }
+        let mut marked = 0;
+        for (number, side) in (0..).zip(self.iter()) {
+            if self.number(side.id) != Some(number) {
+                return Err("a side that its component does not lead to");
+            }
+            match &side.store {
+                Store::Linear(linear) => {
+                    linear.validate()?;
+                }
+                Store::Pool(pool) => {
+                    pool.validate()?;
+                    let Some(bit) = side.bit.filter(|bit| self.by_bit.get(*bit as usize) == Some(&number)) else {
+                        return Err("a pool without a bit of its own");
+                    };
+                    for entity in (0..pool.dense.positions()).filter_map(|at| pool.dense.key_at(at)) {
+                        marked += 1;
+                        if !is_alive(entity) {
+                            return Err("a pool that holds an entity that is not alive");
+                        }
+                        if self.word(entity.index(), bit / 64) & 1 << (bit % 64) == 0 {
+                            return Err("a mask that lacks a pool");
+                        }
+                    }
+                }
+            }
+        }
+        let bits: u32 = (0..self.covered * self.stride)
+            // SAFETY: covered slots have their words, which are initialised.
+            .map(|at| unsafe { *self.masks.at(at) }.count_ones())
+            .sum();
+        if bits != marked { Err("a mask with a pool that lacks its slot") } else { Ok(()) }
+    }
+
+    /// Bytes held from the allocator beside those of the stores.
+    pub(crate) fn overhead(&self) -> usize {
+        self.masks.bytes()
+            + self.list.capacity() * size_of::<Box<Side>>()
+            + self.list.len() * size_of::<Side>()
+            + self.by_component.capacity() * size_of::<u32>()
+            + self.by_bit.capacity() * size_of::<u32>()
+            + self.places.capacity() * size_of::<SidePlace>()
+            + self.retired.capacity() * size_of::<Retired>()
+    }
+}

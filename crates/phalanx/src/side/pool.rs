@@ -1,0 +1,134 @@
+//! A component in a sparse set of its own.
+#![allow(unsafe_code)]
+
+use super::Values;
+use crate::component::ComponentInfo;
+use crate::error::ChangeError;
+use phalanx_store::index::Sparse;
+use phalanx_store::raw::{Dense, DenseIndex, Rows};
+use phalanx_store::{AllocError, Entity};
+
+/// What becomes of the place of a value that is removed from a pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Removal {
+    /// The last value takes it: at once, in constant time, and the order of the others changes.
+    #[default]
+    Swap,
+    /// All later values move down by one: the order stays, and the time grows with their number.
+    Ordered,
+    /// It stays empty until the pool is compacted: the order stays, and iteration skips the hole.
+    Deferred,
+}
+
+/// The values of a component side by side, found by slot.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    pub(crate) dense: Dense<Sparse<Entity>, Values>,
+    pub(crate) removal: Removal,
+    /// How many of its slots are extra rows.
+    pub(crate) rows: u32,
+}
+
+impl Pool {
+    pub(crate) fn try_new(info: &ComponentInfo) -> Result<Pool, ChangeError> {
+        let dense = Dense::new(Sparse::new(), Values::try_new(info)?);
+        Ok(Pool { dense, removal: Removal::Swap, rows: 0 })
+    }
+
+    #[inline(always)]
+    pub(crate) fn values(&self) -> &Values {
+        self.dense.rows()
+    }
+
+    /// The position of a slot's value.
+    #[inline(always)]
+    pub(crate) fn position(&self, slot: u32) -> Option<u32> {
+        self.dense.index().position_at(slot)
+    }
+
+    /// Makes room for the value of a slot, beyond the last, whether it has one or not.
+    #[inline(always)]
+    pub(crate) fn try_ready(&mut self, slot: u32) -> Result<(), AllocError> {
+        self.dense.try_ready(slot)
+    }
+
+    /// Counts the value that was written beyond the last as the slot's. A value that it had lies there instead then,
+    /// nobody's: its position is returned.
+    ///
+    /// # Safety
+    ///
+    /// The slot was [made ready](Pool::try_ready), and the value is written.
+    #[inline(always)]
+    pub(crate) unsafe fn put(&mut self, slot: Entity) -> Option<u32> {
+        // SAFETY: the caller's promise; the two rows differ.
+        unsafe {
+            match self.position(slot.index()) {
+                None => {
+                    self.dense.admit(slot);
+                    self.rows += u32::from(slot.is_row());
+                    None
+                }
+                Some(position) => {
+                    let tail = self.dense.positions();
+                    self.dense.rows_mut().swap(position, tail);
+                    Some(tail)
+                }
+            }
+        }
+    }
+
+    /// Takes the value of a slot. It lies at the position that is returned, nobody's, until the next one is put.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, slot: Entity) -> Option<u32> {
+        let position = self.position(slot.index())?;
+        self.rows -= u32::from(slot.is_row());
+        // SAFETY: the position is in use and no hole; where removal is not deferred there are no holes.
+        Some(unsafe {
+            match self.removal {
+                Removal::Swap => self.dense.retire_swap(position),
+                Removal::Ordered => self.dense.retire_shift(position),
+                Removal::Deferred => {
+                    self.dense.punch(position);
+                    position
+                }
+            }
+        })
+    }
+
+    /// Forgets all keys. The values `0..n` are nobody's, for the `n` that is returned.
+    pub(crate) fn release_all(&mut self) -> u32 {
+        self.rows = 0;
+        self.dense.release_all()
+    }
+
+    /// How many values there are.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> u32 {
+        self.dense.live()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.dense.index().bytes() + self.values().bytes() + self.dense.mark_bytes()
+    }
+
+    /// Checks the pool by itself.
+    pub(crate) fn validate(&self) -> Result<(), &'static str> {
+        self.dense.validate()?;
+        let rows = (0..self.dense.positions()).filter_map(|at| self.dense.key_at(at)).filter(|e| e.is_row());
+        if rows.count() != self.rows as usize {
+            return Err("extra rows of a pool miscounted");
+        }
+        if self.removal != Removal::Deferred && self.dense.holes() > 0 {
+            return Err("holes in a pool whose removals leave none");
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let count = self.release_all();
+        // SAFETY: the pool has given up these values; each ends once.
+        unsafe { self.dense.rows_mut().drop_rows(0..count) };
+    }
+}

@@ -1,0 +1,159 @@
+//! The values of one component, as rows of bytes: what a pool keeps beside its keys, and a linear store at its slots.
+#![allow(unsafe_code)]
+
+use crate::component::{ComponentInfo, DropFn};
+use crate::error::ChangeError;
+use crate::table::{ALIGNED_FOR_ALL, copy_row, row_ptr, swap_row};
+use crate::world::try_list;
+use core::mem::MaybeUninit;
+use core::ops::Range;
+use phalanx_store::AllocError;
+use phalanx_store::raw::{Lane, Rows};
+
+/// The lanes of a component: none if it has no data.
+#[derive(Debug)]
+pub(crate) struct Values {
+    /// In a block that does not move.
+    lanes: Box<[Lane]>,
+    drop: Option<DropFn>,
+}
+
+impl Values {
+    pub(crate) fn try_new(info: &ComponentInfo) -> Result<Values, ChangeError> {
+        let mut lanes = try_list(info.lanes.len())?;
+        lanes.extend(info.lanes.iter().map(|row| Lane::new(*row)));
+        Ok(Values { lanes: lanes.into_boxed_slice(), drop: info.drop })
+    }
+
+    /// The first lane; without data, an address of none.
+    #[inline(always)]
+    pub(crate) fn lane(&self) -> *mut Lane {
+        self.lanes.as_ptr().cast_mut()
+    }
+
+    /// The lanes, to be looked at.
+    pub(crate) fn lanes(&self) -> &[Lane] {
+        &self.lanes
+    }
+
+    /// The address of a value: of its row in the first lane, or any that is aligned if it has no data.
+    ///
+    /// # Safety
+    ///
+    /// The row is within the capacity.
+    #[inline(always)]
+    pub(crate) unsafe fn at(&self, row: u32) -> *mut u8 {
+        match self.lanes.first() {
+            // SAFETY: the caller's promise.
+            Some(lane) => unsafe { row_ptr(lane, row) },
+            None => core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get()),
+        }
+    }
+
+    /// Whether values need an end.
+    #[inline(always)]
+    pub(crate) fn needs_drop(&self) -> bool {
+        self.drop.is_some()
+    }
+
+    pub(crate) fn drop_fn(&self) -> Option<DropFn> {
+        self.drop
+    }
+
+    /// Ends a value.
+    ///
+    /// # Safety
+    ///
+    /// It is there, and nobody else's.
+    #[inline]
+    pub(crate) unsafe fn end(&self, row: u32) {
+        if let Some(drop) = self.drop {
+            // SAFETY: the caller's promise.
+            unsafe { drop(self.at(row)) };
+        }
+    }
+}
+
+// SAFETY: the lanes' memory is as large as their capacities say, and every method treats all of them alike.
+unsafe impl Rows for Values {
+    #[inline(always)]
+    fn capacity(&self) -> u32 {
+        match &*self.lanes {
+            [lane] => lane.capacity(),
+            lanes => lanes.iter().map(Lane::capacity).min().unwrap_or(u32::MAX),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.lanes.iter().map(Lane::bytes).sum()
+    }
+
+    fn countable(&self, needed: u32) -> Result<(), AllocError> {
+        self.lanes.iter().try_for_each(|lane| lane.countable(needed))
+    }
+
+    fn try_grow(&mut self, needed: u32) -> Result<(), AllocError> {
+        self.lanes.iter_mut().try_for_each(|lane| lane.try_grow(needed))
+    }
+
+    unsafe fn try_resize(&mut self, cap: u32) -> Result<(), AllocError> {
+        // SAFETY: the caller's promise.
+        self.lanes.iter_mut().try_for_each(|lane| unsafe { lane.try_resize(cap) })
+    }
+
+    #[inline(always)]
+    unsafe fn swap(&mut self, a: u32, b: u32) {
+        for lane in &self.lanes {
+            // SAFETY: both rows are within the capacity, and they differ.
+            unsafe { swap_row(row_ptr(lane, a), row_ptr(lane, b), lane.row_size()) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn shift(&mut self, from: u32, to: u32) {
+        for lane in &self.lanes {
+            // SAFETY: both rows are within the capacity, and they differ.
+            unsafe { copy_row(row_ptr(lane, from), row_ptr(lane, to), lane.row_size()) };
+        }
+    }
+
+    unsafe fn close(&mut self, gap: u32, len: u32) {
+        for lane in &self.lanes {
+            let bytes = (len - gap - 1) as usize * lane.row_size();
+            // SAFETY: the rows are within the capacity; they may overlap, and `copy` allows it.
+            unsafe { core::ptr::copy(row_ptr(lane, gap + 1), row_ptr(lane, gap), bytes) };
+        }
+    }
+
+    unsafe fn rotate(&mut self, first: u32, len: u32) {
+        for lane in &self.lanes {
+            let size = lane.row_size();
+            // SAFETY: the rows are within the capacity, and bytes that may be uninitialised can be moved as such.
+            unsafe {
+                let bytes = row_ptr(lane, first).cast::<MaybeUninit<u8>>();
+                core::slice::from_raw_parts_mut(bytes, (len - first) as usize * size).rotate_left(size);
+            }
+        }
+    }
+
+    unsafe fn drop_rows(&mut self, rows: Range<u32>) {
+        if !self.needs_drop() {
+            return;
+        }
+        /// Ends the rest after a panic; a second aborts.
+        struct Rest<'a>(&'a Values, Range<u32>);
+        impl Drop for Rest<'_> {
+            fn drop(&mut self) {
+                for row in self.1.by_ref() {
+                    // SAFETY: the caller's promise; each ends once.
+                    unsafe { self.0.end(row) };
+                }
+            }
+        }
+        let mut rest = Rest(self, rows);
+        while let Some(row) = rest.1.next() {
+            // SAFETY: as above.
+            unsafe { self.end(row) };
+        }
+    }
+}
