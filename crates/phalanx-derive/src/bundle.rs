@@ -28,8 +28,12 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         unsafe impl #generics #at::Bundle for #name #arguments #bounds {
             const LEN: usize = 0 #(+ #lens)*;
 
-            fn ids(components: &mut #at::Components, ids: &mut ::std::vec::Vec<#at::ComponentId>) {
-                #(#ids(components, ids);)*
+            fn ids(
+                components: &mut #at::Components,
+                ids: &mut ::std::vec::Vec<#at::ComponentId>,
+            ) -> ::core::result::Result<(), #at::store::AllocError> {
+                #(#ids(components, ids)?;)*
+                ::core::result::Result::Ok(())
             }
 
             fn known_ids(components: &#at::Components, ids: &mut ::std::vec::Vec<#at::ComponentId>) {

@@ -3,6 +3,7 @@
 
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout};
+use phalanx_store::AllocError;
 use phalanx_store::raw::Lane;
 
 /// Where the values of a bundle go to, or come from: a row of a table, and a row beside it for each component that is not
@@ -62,7 +63,7 @@ impl Place {
 ///
 /// # Safety
 ///
-/// [`ids`](Bundle::ids) pushes exactly `LEN` ids, and [`write`](Bundle::write) and [`read`](Bundle::read) handle exactly
+/// [`ids`](Bundle::ids), unless it fails, pushes exactly `LEN` ids, and [`write`](Bundle::write) and [`read`](Bundle::read) handle exactly
 /// those components, in the same order.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a bundle",
@@ -73,8 +74,12 @@ pub unsafe trait Bundle: Sized + Send + Sync + 'static {
     /// How many components there are.
     const LEN: usize;
 
-    /// Their ids, in order, given to those that have none.
-    fn ids(components: &mut Components, ids: &mut Vec<ComponentId>);
+    /// Pushes their ids, in order, given to those that have none. The list has room for `LEN` more.
+    ///
+    /// # Errors
+    ///
+    /// If memory for what is known of a component cannot be had. Those before it keep their ids.
+    fn ids(components: &mut Components, ids: &mut Vec<ComponentId>) -> Result<(), AllocError>;
 
     /// Their ids, in order, as far as they have any.
     fn known_ids(components: &Components, ids: &mut Vec<ComponentId>);
@@ -98,8 +103,9 @@ pub unsafe trait Bundle: Sized + Send + Sync + 'static {
 unsafe impl<C: Component> Bundle for C {
     const LEN: usize = 1;
 
-    fn ids(components: &mut Components, ids: &mut Vec<ComponentId>) {
-        ids.push(components.register::<C>());
+    fn ids(components: &mut Components, ids: &mut Vec<ComponentId>) -> Result<(), AllocError> {
+        ids.push(components.register::<C>()?);
+        Ok(())
     }
 
     fn known_ids(components: &Components, ids: &mut Vec<ComponentId>) {
@@ -132,8 +138,9 @@ macro_rules! tuple_bundle {
             const LEN: usize = 0 $(+ $name::LEN)*;
 
             #[allow(unused_variables)]
-            fn ids(components: &mut Components, ids: &mut Vec<ComponentId>) {
-                $($name::ids(components, ids);)*
+            fn ids(components: &mut Components, ids: &mut Vec<ComponentId>) -> Result<(), AllocError> {
+                $($name::ids(components, ids)?;)*
+                Ok(())
             }
 
             #[allow(unused_variables)]

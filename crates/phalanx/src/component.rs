@@ -1,13 +1,14 @@
 //! Components: what entities have.
 
 use crate::layout::{Kind, Layout};
+use crate::room::{try_box, try_copy, try_list, try_map_copy, try_map_room, try_room};
 use crate::signature::Signature;
 use core::any::TypeId;
 use core::fmt;
 use core::hash::{BuildHasherDefault, Hash, Hasher};
 use core::sync::atomic::{AtomicU64, Ordering};
-use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
+use phalanx_store::{AllocError, Entity};
 use std::collections::HashMap;
 
 /// A type whose values entities can have.
@@ -114,6 +115,11 @@ pub struct ComponentInfo {
 }
 
 impl ComponentInfo {
+    fn try_clone(&self) -> Result<ComponentInfo, AllocError> {
+        let ComponentInfo { name, type_id, ref lanes, drop, clone, put, visit, whole } = *self;
+        Ok(ComponentInfo { name, type_id, lanes: try_copy(lanes)?.into(), drop, clone, put, visit, whole })
+    }
+
     /// The name of the type.
     pub fn name(&self) -> &'static str {
         self.name
@@ -189,12 +195,12 @@ pub(crate) fn direct_place(key: &TypeId) -> usize {
 }
 
 impl Components {
-    pub(crate) fn new() -> Components {
-        let direct = Box::new([(None, ComponentId::UNKNOWN); DIRECT]);
+    pub(crate) fn try_new() -> Result<Components, AllocError> {
+        let direct = try_box([(None, ComponentId::UNKNOWN); DIRECT])?;
         let row = ComponentInfo {
             name: "row",
             type_id: None,
-            lanes: Box::new(crate::rows::LANES),
+            lanes: try_copy(&crate::rows::LANES)?.into(),
             drop: None,
             clone: Some(Cloning::Bytes),
             put: crate::layout::put_nothing,
@@ -202,8 +208,24 @@ impl Components {
             kind: Kind::Table,
             whole: false,
         };
-        let space = Space::new();
-        Components { space, infos: vec![row], by_type: HashMap::default(), direct, void: Signature::EMPTY }
+        let mut infos = try_list(1)?;
+        infos.push(row);
+        Ok(Components { space: Space::new(), infos, by_type: HashMap::default(), direct, void: Signature::EMPTY })
+    }
+
+    /// The same components under the same ids, from where they go their own way.
+    pub(crate) fn try_clone(&self) -> Result<Components, AllocError> {
+        let mut infos = try_list(self.infos.len())?;
+        for info in &self.infos {
+            infos.push(info.try_clone()?);
+        }
+        Ok(Components {
+            space: self.space.clone(),
+            infos,
+            by_type: try_map_copy(&self.by_type)?,
+            direct: try_box(*self.direct)?,
+            void: self.void.try_clone()?,
+        })
     }
 
     /// The id of a type, [`UNKNOWN`](ComponentId::UNKNOWN) if it was never used.
@@ -220,12 +242,12 @@ impl Components {
     }
 
     /// The id of a type, which is given one if it has none.
-    pub(crate) fn register<C: Component>(&mut self) -> ComponentId {
+    pub(crate) fn register<C: Component>(&mut self) -> Result<ComponentId, AllocError> {
         let id = self.id::<C>();
         if id != ComponentId::UNKNOWN {
-            return id;
+            return Ok(id);
         }
-        let mut lanes = Vec::new();
+        let mut lanes = try_list(C::Layout::LANES)?;
         C::Layout::lanes(&mut |lane| lanes.push(lane));
         self.add(ComponentInfo {
             name: core::any::type_name::<C>(),
@@ -240,29 +262,34 @@ impl Components {
         })
     }
 
-    /// Gives a component its id.
-    pub(crate) fn add(&mut self, info: ComponentInfo) -> ComponentId {
+    /// Gives a component its id. All of it, or nothing happens.
+    pub(crate) fn add(&mut self, info: ComponentInfo) -> Result<ComponentId, AllocError> {
         let id = ComponentId(self.infos.len() as u32);
+        try_room(&mut self.infos, 1)?;
+        try_map_room(&mut self.by_type, usize::from(info.type_id.is_some()))?;
         if info.lanes.is_empty() {
-            self.void.insert(id);
+            self.void.try_insert(id)?;
         }
         if let Some(key) = info.type_id {
             self.by_type.insert(key, id);
             self.direct[direct_place(&key)] = (Some(key), id);
         }
         self.infos.push(info);
-        id
+        Ok(id)
     }
 
     /// The id under which a component of another world is known here; it is given one if it has none.
     ///
     /// One with a type is known by it, one of run time by its name, layout and destructor.
-    pub(crate) fn adopt(&mut self, info: &ComponentInfo) -> ComponentId {
-        match info.type_id {
+    pub(crate) fn adopt(&mut self, info: &ComponentInfo) -> Result<ComponentId, AllocError> {
+        let known = match info.type_id {
             Some(key) => self.by_type.get(&key).copied(),
             None => self.find_run_time(info),
+        };
+        match known {
+            Some(id) => Ok(id),
+            None => self.add(info.try_clone()?),
         }
-        .unwrap_or_else(|| self.add(info.clone()))
     }
 
     pub(crate) fn find_run_time(&self, info: &ComponentInfo) -> Option<ComponentId> {

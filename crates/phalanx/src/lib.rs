@@ -12,6 +12,7 @@ pub mod layout;
 mod plan;
 pub mod query;
 mod resources;
+mod room;
 mod rows;
 mod signature;
 mod table;

@@ -1,9 +1,11 @@
 //! What a bundle means to a world: its table, its places in it, and where it leads from every other table.
 
 use crate::component::{ComponentId, TypeIdHasher, direct_place};
-use crate::error::DuplicateComponent;
+use crate::error::{ChangeError, DuplicateComponent};
+use crate::room::{try_box, try_map_room, try_room, try_room_at};
 use crate::signature::Signature;
 use core::any::TypeId;
+use phalanx_store::AllocError;
 use std::collections::HashMap;
 
 /// The plan of one bundle type in one world.
@@ -47,8 +49,8 @@ pub(crate) struct Plans {
 }
 
 impl Plans {
-    pub(crate) fn new() -> Plans {
-        Plans { list: Vec::new(), by_type: HashMap::default(), direct: Box::new([u32::MAX; 64]) }
+    pub(crate) fn try_new() -> Result<Plans, AllocError> {
+        Ok(Plans { list: Vec::new(), by_type: HashMap::default(), direct: try_box([u32::MAX; 64])? })
     }
 
     /// The number of a bundle's plan, if it has one.
@@ -73,8 +75,15 @@ impl Plans {
         &self.list[at]
     }
 
-    pub(crate) fn get_mut(&mut self, at: usize) -> &mut Plan {
-        &mut self.list[at]
+    /// Notes where a plan's components lead from a table: with them, or without them.
+    pub(crate) fn add_edge(&mut self, at: usize, source: u32, insert: bool, edge: Edge) -> Result<(), AllocError> {
+        let plan = &mut self.list[at];
+        let edges = if insert { &mut plan.inserts } else { &mut plan.removes };
+        try_room_at(edges, source as usize)?;
+        let edge = try_box(edge)?;
+        edges.resize_with(edges.len().max(source as usize + 1), || None);
+        edges[source as usize] = Some(edge);
+        Ok(())
     }
 
     /// Forgets all plans and their edges: the numbers of tables that they have mean nothing any more.
@@ -83,13 +92,21 @@ impl Plans {
         self.direct.fill(u32::MAX);
     }
 
-    pub(crate) fn add(&mut self, key: TypeId, table: u32, places: Box<[u16]>, ids: Box<[ComponentId]>) -> usize {
+    /// Adds the plan of a bundle with these components, whose first lanes in its table are `places`.
+    pub(crate) fn add(
+        &mut self,
+        key: TypeId,
+        (table, places): (u32, Box<[u16]>),
+        ids: Box<[ComponentId]>,
+        signature: Signature,
+    ) -> Result<usize, AllocError> {
         let at = self.list.len();
-        let signature = Signature::of(ids.iter().copied());
+        try_room(&mut self.list, 1)?;
+        try_map_room(&mut self.by_type, 1)?;
         self.list.push(Plan { key, table, places, ids, signature, inserts: Vec::new(), removes: Vec::new() });
         self.by_type.insert(key, at as u32);
         self.direct[direct_place(&key)] = at as u32;
-        at
+        Ok(at)
     }
 }
 
@@ -97,13 +114,13 @@ impl Plans {
 pub(crate) fn signature(
     ids: &[ComponentId],
     name: impl Fn(ComponentId) -> &'static str,
-) -> Result<Signature, DuplicateComponent> {
+) -> Result<Signature, ChangeError> {
     let mut signature = Signature::EMPTY;
     for &id in ids {
         if signature.has(id) {
-            return Err(DuplicateComponent { component: name(id) });
+            return Err(DuplicateComponent { component: name(id) }.into());
         }
-        signature.insert(id);
+        signature.try_insert(id)?;
     }
     Ok(signature)
 }

@@ -14,6 +14,7 @@
 
 use crate::component::ComponentId;
 use crate::error::{ChangeError, DuplicateComponent, NoSuchEntity};
+use crate::room::{try_copy, try_map_copy, try_map_room, try_room_at};
 use crate::world::World;
 use core::fmt;
 use core::hash::{BuildHasherDefault, Hasher};
@@ -286,7 +287,7 @@ pub(crate) struct RowLanes {
 pub(crate) type Name = (u32, Label);
 
 /// Finds the extra rows of a world.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Rows {
     pub(crate) by_name: HashMap<Name, u32, BuildHasherDefault<Mixer>>,
     pub(crate) first: HashMap<u32, u32, BuildHasherDefault<Mixer>>,
@@ -296,6 +297,12 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
+    /// A copy that finds the same.
+    pub(crate) fn try_clone(&self) -> Result<Rows, AllocError> {
+        let (by_name, first) = (try_map_copy(&self.by_name)?, try_map_copy(&self.first)?);
+        Ok(Rows { by_name, first, owners: try_copy(&self.owners)?, bare: self.bare })
+    }
+
     /// Whether the entity at this index has extra rows.
     #[inline(always)]
     pub(crate) fn owns(&self, index: u32) -> bool {
@@ -304,12 +311,9 @@ impl Rows {
 
     /// Makes room for one more row of an entity among so many slots.
     pub(crate) fn try_reserve(&mut self, slots: usize) -> Result<(), AllocError> {
-        let words = slots / 64 + 1;
-        let names = (self.by_name.len() + 1) * size_of::<(Name, u32)>();
-        let firsts = (self.first.len() + 1) * size_of::<(u32, u32)>();
-        self.by_name.try_reserve(1).map_err(|_| refused(names))?;
-        self.first.try_reserve(1).map_err(|_| refused(firsts))?;
-        self.owners.try_reserve(words.saturating_sub(self.owners.len())).map_err(|_| refused(words * 8))
+        try_map_room(&mut self.by_name, 1)?;
+        try_map_room(&mut self.first, 1)?;
+        try_room_at(&mut self.owners, slots / 64)
     }
 
     /// Notes which is the first extra row of an entity that had none. There is room for it.
@@ -340,11 +344,6 @@ impl Rows {
         let names = self.by_name.capacity() * size_of::<(Name, u32)>();
         names + self.first.capacity() * size_of::<(u32, u32)>() + self.owners.capacity() * 8
     }
-}
-
-/// The error of a map or list that could not grow; the standard library does not say by how much.
-fn refused(bytes: usize) -> AllocError {
-    AllocError::OutOfMemory { bytes, align: 8 }
 }
 
 /// Hashes small numbers, the same way in every process.

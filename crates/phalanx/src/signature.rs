@@ -1,8 +1,10 @@
 //! [`Signature`]: which components a table's rows have.
 
 use crate::ComponentId;
+use crate::room::{had, try_copy, try_list, try_room_at};
 use core::fmt;
 use core::hash::{Hash, Hasher};
+use phalanx_store::AllocError;
 
 /// Words that a signature has without a block of its own: 256 components.
 const INLINE: usize = 4;
@@ -36,9 +38,19 @@ impl Signature {
 
     /// The set of these components.
     pub fn of(ids: impl IntoIterator<Item = ComponentId>) -> Signature {
+        had(Signature::try_of(ids))
+    }
+
+    /// The set of these components.
+    pub(crate) fn try_of(ids: impl IntoIterator<Item = ComponentId>) -> Result<Signature, AllocError> {
         let mut set = Signature::EMPTY;
-        ids.into_iter().for_each(|id| set.insert(id));
-        set
+        ids.into_iter().try_for_each(|id| set.try_insert(id))?;
+        Ok(set)
+    }
+
+    /// A copy.
+    pub(crate) fn try_clone(&self) -> Result<Signature, AllocError> {
+        Ok(Signature { inline: self.inline, more: try_copy(&self.more)? })
     }
 
     fn word(&self, at: usize) -> u64 {
@@ -54,16 +66,23 @@ impl Signature {
 
     /// Adds a component.
     pub fn insert(&mut self, id: ComponentId) {
+        had(self.try_insert(id));
+    }
+
+    /// Adds a component, or nothing happens.
+    pub(crate) fn try_insert(&mut self, id: ComponentId) -> Result<(), AllocError> {
         let (at, bit) = (id.index() / 64, 1 << (id.index() % 64));
         match at.checked_sub(INLINE) {
             None => self.inline[at] |= bit,
             Some(at) => {
                 if self.more.len() <= at {
+                    try_room_at(&mut self.more, at)?;
                     self.more.resize(at + 1, 0);
                 }
                 self.more[at] |= bit;
             }
         }
+        Ok(())
     }
 
     /// Takes a component away.
@@ -117,32 +136,41 @@ impl Signature {
         set
     }
 
-    fn combine(&self, other: &Signature, f: impl Fn(u64, u64) -> u64) -> Signature {
+    fn combine(&self, other: &Signature, f: impl Fn(u64, u64) -> u64) -> Result<Signature, AllocError> {
         let mut set = Signature::EMPTY;
         for at in 0..INLINE {
             set.inline[at] = f(self.inline[at], other.inline[at]);
         }
         let more = self.more.len().max(other.more.len());
-        set.more = (INLINE..INLINE + more).map(|at| f(self.word(at), other.word(at))).collect();
+        set.more = try_list(more)?;
+        set.more.extend((INLINE..INLINE + more).map(|at| f(self.word(at), other.word(at))));
         set.trim();
-        set
+        Ok(set)
     }
 
     /// What is in one of the sets.
     #[must_use]
     pub fn merge(&self, other: &Signature) -> Signature {
+        had(self.try_merge(other))
+    }
+
+    pub(crate) fn try_merge(&self, other: &Signature) -> Result<Signature, AllocError> {
         self.combine(other, |a, b| a | b)
     }
 
     /// What is in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Signature) -> Signature {
-        self.combine(other, |a, b| a & b)
+        had(self.combine(other, |a, b| a & b))
     }
 
     /// What is in this set and not in the other.
     #[must_use]
     pub fn difference(&self, other: &Signature) -> Signature {
+        had(self.try_difference(other))
+    }
+
+    pub(crate) fn try_difference(&self, other: &Signature) -> Result<Signature, AllocError> {
         self.combine(other, |a, b| a & !b)
     }
 

@@ -14,6 +14,7 @@
 #![allow(unsafe_code)]
 
 use crate::component::{ComponentId, Components, DropFn};
+use crate::room::try_list;
 use crate::rows::RowLanes;
 use crate::signature::Signature;
 use core::fmt;
@@ -65,15 +66,19 @@ unsafe impl Send for Table {}
 unsafe impl Sync for Table {}
 
 impl Table {
-    pub(crate) fn new(signature: Signature, components: &Components) -> Table {
-        let (mut lanes, mut columns) = (Vec::new(), Vec::new());
+    pub(crate) fn try_new(signature: Signature, components: &Components) -> Result<Table, AllocError> {
+        let lane_count = signature.iter().map(|id| components.info(id).lanes.len()).sum();
+        if lane_count > usize::from(u16::MAX) {
+            return Err(AllocError::CapacityOverflow);
+        }
+        let (mut lanes, mut columns) = (try_list(lane_count)?, try_list(signature.len())?);
         for id in signature.iter() {
             let info = components.info(id);
-            let first = u16::try_from(lanes.len()).expect("a table has fewer than 65,536 lanes");
+            let first = lanes.len() as u16;
             lanes.extend(info.lanes.iter().map(|row| Lane::new(*row)));
             columns.push(Column { id, first, lanes: info.lanes.len() as u16, drop: info.drop });
         }
-        Table {
+        Ok(Table {
             signature,
             entities: LaneOf::new(),
             row_bytes: lanes.iter().map(Lane::row_size).sum::<usize>() + size_of::<Entity>(),
@@ -82,7 +87,7 @@ impl Table {
             columns: columns.into(),
             len: 0,
             cap: 0,
-        }
+        })
     }
 
     /// The first lane.
@@ -225,12 +230,13 @@ impl Table {
     }
 
     /// The lanes whose values need an end: what [`close`](Table::close) keeps when a row ends as a whole.
-    pub(crate) fn lanes_with_drop(&self) -> Box<[bool]> {
-        let mut keep = vec![false; self.lane_count()];
+    pub(crate) fn lanes_with_drop(&self) -> Result<Box<[bool]>, AllocError> {
+        let mut keep = try_list(self.lane_count())?;
+        keep.resize(self.lane_count(), false);
         for column in self.columns.iter().filter(|c| c.drop.is_some()) {
             keep[column.first as usize..][..column.lanes as usize].fill(true);
         }
-        keep.into()
+        Ok(keep.into())
     }
 
     /// Ends the values of a row in these columns; all of them, even if one panics (then the panic goes on; a second
@@ -296,7 +302,7 @@ impl Drop for Table {
         struct Free(NonNull<[Lane]>);
         impl Drop for Free {
             fn drop(&mut self) {
-                // SAFETY: made by `Box::leak` in `new`, and freed once.
+                // SAFETY: made by `Box::leak` in `try_new`, and freed once.
                 drop(unsafe { Box::from_raw(self.0.as_ptr()) });
             }
         }

@@ -249,7 +249,7 @@ impl Commands {
     ///
     /// If memory cannot be had; nothing changed.
     pub fn try_reserve(&mut self, commands: usize, bytes: usize) -> Result<(), AllocError> {
-        resolve::try_room(&mut self.entries, commands)?;
+        crate::room::try_room(&mut self.entries, commands)?;
         let bytes = self.arena.len().checked_add(bytes).ok_or(AllocError::CapacityOverflow)?;
         self.arena.try_reserve(bytes, self.arena.align().max(align_of::<u128>()))
     }
@@ -290,7 +290,7 @@ impl Commands {
     /// The verb's payload is a `P`, or the verb has none and `P` is `()`.
     fn record<P: 'static>(&mut self, verb: &'static Verb, entity: Option<Entity>, payload: P) {
         debug_assert_eq!(verb.layout, core::alloc::Layout::new::<P>());
-        let placed = resolve::try_room(&mut self.entries, 1).and_then(|()| self.arena.try_place(verb.layout));
+        let placed = crate::room::try_room(&mut self.entries, 1).and_then(|()| self.arena.try_place(verb.layout));
         let offset = placed.unwrap_or_else(|error| raise(error));
         // SAFETY: the place was made for this layout, and nothing lives there.
         unsafe { self.arena.at(offset, verb.layout).cast::<P>().write(payload) };

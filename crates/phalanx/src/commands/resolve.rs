@@ -12,9 +12,9 @@ use super::{CommandError, Entry};
 use crate::component::TypeIdHasher;
 use crate::error::{ChangeError, NoSuchEntity};
 use crate::plan::Edge;
+use crate::room::{try_map_room, try_room};
 use crate::table::Column;
 use crate::world::World;
-use core::alloc::Layout;
 use phalanx_store::{AllocError, Entity};
 use std::collections::HashMap;
 
@@ -75,18 +75,6 @@ unsafe impl Send for Scratch {}
 // SAFETY: as above; behind a shared reference nothing is reached.
 unsafe impl Sync for Scratch {}
 
-/// Makes room for so many more in a list.
-pub(super) fn try_room<T>(list: &mut Vec<T>, additional: usize) -> Result<(), AllocError> {
-    list.try_reserve(additional).map_err(|_| no_room::<T>(additional))
-}
-
-fn no_room<T>(count: usize) -> AllocError {
-    match Layout::array::<T>(count) {
-        Ok(layout) => AllocError::OutOfMemory { bytes: layout.size(), align: layout.align() },
-        Err(_) => AllocError::CapacityOverflow,
-    }
-}
-
 impl Scratch {
     pub(super) fn bytes(&self) -> usize {
         self.steps.capacity() * size_of::<Step>()
@@ -113,7 +101,7 @@ impl Scratch {
         self.at_home = at_home;
         self.stash.begin();
         try_room(&mut self.steps, count)?;
-        self.overlay.try_reserve(count).map_err(|_| no_room::<(u32, Whereabouts)>(count))
+        try_map_room(&mut self.overlay, count)
     }
 
     /// Phase 1, for one command.
@@ -146,7 +134,7 @@ impl Scratch {
         }
         let table = self.find(world, entity)?;
         let insert = kind != Kind::Remove;
-        world.edge(plan, table, insert);
+        world.edge(plan, table, insert)?;
         let edge = world.edge_of(plan, table, insert);
         // SAFETY: edges are boxed, and stay until a world forgets its plans.
         let (target, left) = unsafe { ((*edge).target, &(*edge).left) };

@@ -38,7 +38,7 @@ impl Stash {
 
     /// Makes room for what was counted.
     pub(super) fn try_reserve(&mut self) -> Result<(), AllocError> {
-        super::resolve::try_room(&mut self.values, self.count)?;
+        crate::room::try_room(&mut self.values, self.count)?;
         self.arena.try_reserve(self.bytes, self.align)
     }
 

@@ -8,7 +8,6 @@
 
 use super::Values;
 use crate::component::ComponentInfo;
-use crate::error::ChangeError;
 use phalanx_store::raw::{LaneOf, Rows};
 use phalanx_store::{AllocError, Entity};
 
@@ -25,7 +24,7 @@ pub(crate) struct Linear {
 }
 
 impl Linear {
-    pub(crate) fn try_new(info: &ComponentInfo) -> Result<Linear, ChangeError> {
+    pub(crate) fn try_new(info: &ComponentInfo) -> Result<Linear, AllocError> {
         Ok(Linear { values: Values::try_new(info)?, bits: LaneOf::new(), slots: 0, len: 0, rows: 0 })
     }
 

@@ -24,9 +24,8 @@ pub(crate) use values::Values;
 
 use crate::bundle::SidePlace;
 use crate::component::{ComponentId, ComponentInfo};
-use crate::error::ChangeError;
 use crate::layout::Kind;
-use crate::world::{no_room, try_box};
+use crate::room::{try_box, try_room, try_room_at};
 use phalanx_store::raw::LaneOf;
 use phalanx_store::{AllocError, Entity};
 
@@ -172,7 +171,7 @@ impl Sides {
     }
 
     /// Gives a component that is not kept in tables its side.
-    pub(crate) fn try_register(&mut self, id: ComponentId, info: &ComponentInfo) -> Result<u32, ChangeError> {
+    pub(crate) fn try_register(&mut self, id: ComponentId, info: &ComponentInfo) -> Result<u32, AllocError> {
         if let Some(side) = self.number(id) {
             return Ok(side);
         }
@@ -183,13 +182,13 @@ impl Sides {
         };
         let is_pool = info.kind == Kind::Pool;
         let more = (id.index() + 1).saturating_sub(self.by_component.len());
-        self.by_component.try_reserve(more).map_err(|_| no_room::<u32>(more))?;
-        self.list.try_reserve(1).map_err(|_| no_room::<Box<Side>>(1))?;
-        self.by_bit.try_reserve(1).map_err(|_| no_room::<u32>(1))?;
+        try_room(&mut self.by_component, more)?;
+        try_room(&mut self.list, 1)?;
+        try_room(&mut self.by_bit, 1)?;
         // Room for all of them at once: ending an entity takes what it has without asking for memory.
         let sides = self.list.len() + 1;
-        self.retired.try_reserve(sides).map_err(|_| no_room::<Retired>(sides))?;
-        self.places.try_reserve(sides).map_err(|_| no_room::<SidePlace>(sides))?;
+        try_room(&mut self.retired, sides)?;
+        try_room(&mut self.places, sides)?;
         let side = try_box(Side { id, store, bit: is_pool.then_some(self.by_bit.len() as u32) })?;
         if is_pool && self.by_bit.len() as u32 >= self.stride * 64 {
             self.try_widen()?;
@@ -271,9 +270,9 @@ impl Sides {
     #[inline]
     pub(crate) fn try_reserve(&mut self, slot: u32, puts: &[u32], takes: &[u32]) -> Result<(), AllocError> {
         let count = puts.len() + takes.len();
-        self.retired.try_reserve(count).map_err(|_| no_room::<Retired>(count))?;
+        try_room(&mut self.retired, count)?;
         self.places.clear();
-        self.places.try_reserve(puts.len()).map_err(|_| no_room::<SidePlace>(puts.len()))?;
+        try_room(&mut self.places, puts.len()))?;
         for &number in puts {
             self.try_cover(slot)?;
             let side = &mut self.list[number as usize];
@@ -345,7 +344,7 @@ impl Sides {
     /// Makes room for noting what so many slots have.
     pub(crate) fn try_reserve_ends(&mut self, slots: usize) -> Result<(), AllocError> {
         let count = slots.checked_mul(self.list.len()).ok_or(AllocError::CapacityOverflow)?;
-        self.retired.try_reserve(count).map_err(|_| no_room::<Retired>(count))
+        try_room(&mut self.retired, count)
     }
 
     /// Takes all that a slot has. It is listed in `retired`, where there is room for one slot's at least.

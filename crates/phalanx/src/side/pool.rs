@@ -3,7 +3,6 @@
 
 use super::Values;
 use crate::component::ComponentInfo;
-use crate::error::ChangeError;
 use phalanx_store::index::Sparse;
 use phalanx_store::raw::{Dense, DenseIndex, Rows};
 use phalanx_store::{AllocError, Entity};
@@ -30,7 +29,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    pub(crate) fn try_new(info: &ComponentInfo) -> Result<Pool, ChangeError> {
+    pub(crate) fn try_new(info: &ComponentInfo) -> Result<Pool, AllocError> {
         let dense = Dense::new(Sparse::new(), Values::try_new(info)?);
         Ok(Pool { dense, removal: Removal::Swap, rows: 0 })
     }

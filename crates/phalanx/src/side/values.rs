@@ -2,9 +2,8 @@
 #![allow(unsafe_code)]
 
 use crate::component::{ComponentInfo, DropFn};
-use crate::error::ChangeError;
 use crate::table::{ALIGNED_FOR_ALL, copy_row, row_ptr, swap_row};
-use crate::world::try_list;
+use crate::room::try_list;
 use core::mem::MaybeUninit;
 use core::ops::Range;
 use phalanx_store::AllocError;
@@ -19,7 +18,7 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    pub(crate) fn try_new(info: &ComponentInfo) -> Result<Values, ChangeError> {
+    pub(crate) fn try_new(info: &ComponentInfo) -> Result<Values, AllocError> {
         let mut lanes = try_list(info.lanes.len())?;
         lanes.extend(info.lanes.iter().map(|row| Lane::new(*row)));
         Ok(Values { lanes: lanes.into_boxed_slice(), drop: info.drop })

@@ -13,6 +13,7 @@ use crate::bundle::Bundle;
 use crate::error::ChangeError;
 use crate::plan::Edge;
 use crate::query::Filter;
+use crate::room::try_list;
 use crate::table::{Column, Table, row_ptr, swap_row};
 use phalanx_store::AllocError;
 
@@ -58,7 +59,7 @@ impl World {
         }
         let mut replaced = 0;
         for &source in &sources {
-            self.edge(plan, source, true);
+            self.edge(plan, source, true)?;
             // SAFETY: made just now.
             let target = unsafe { (*self.edge_of(plan, source, true)).target };
             replaced += if target == source { self.tables[source as usize].len as usize } else { 0 };
@@ -127,7 +128,7 @@ impl World {
         sources.retain(|table| self.tables[*table as usize].signature.intersects(&self.plans.get(plan).signature));
         let mut left = try_list(sources.len())?;
         for &source in &sources {
-            self.edge(plan, source, false);
+            self.edge(plan, source, false)?;
         }
         self.reserve_targets(&sources, plan, false)?;
         let mut count = 0;
@@ -208,18 +209,6 @@ impl World {
         self.restructured();
         first..first + len
     }
-}
-
-/// An empty list with room.
-pub(super) fn try_list<T>(room: usize) -> Result<Vec<T>, ChangeError> {
-    let mut list = Vec::new();
-    if list.try_reserve_exact(room).is_ok() {
-        return Ok(list);
-    }
-    Err(ChangeError::Alloc(match core::alloc::Layout::array::<T>(room) {
-        Ok(layout) => AllocError::OutOfMemory { bytes: layout.size(), align: layout.align() },
-        Err(_) => AllocError::CapacityOverflow,
-    }))
 }
 
 /// Values in rows that tables have given up: the table, how many rows, the columns. Ends them, all of them, even if one

@@ -2,15 +2,15 @@
 #![allow(unsafe_code)]
 
 use super::World;
-use super::batch::try_list;
 use super::spawn::raise;
 use crate::component::{Component, ComponentId, Components};
 use crate::error::{ChangeError, NoSuchEntity};
 use crate::layout::Layout;
+use crate::room::try_list;
 use core::any::TypeId;
 use core::fmt;
-use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
+use phalanx_store::{AllocError, Entity};
 
 /// Components of which only the run shows which they are.
 ///
@@ -42,7 +42,7 @@ pub struct BundleBuilder {
 trait Value: Send + Sync {
     fn key(&self) -> TypeId;
     fn name(&self) -> &'static str;
-    fn id(&self, components: &mut Components) -> ComponentId;
+    fn id(&self, components: &mut Components) -> Result<ComponentId, AllocError>;
 
     /// Moves the value into a row.
     ///
@@ -61,7 +61,7 @@ impl<C: Component> Value for C {
         core::any::type_name::<C>()
     }
 
-    fn id(&self, components: &mut Components) -> ComponentId {
+    fn id(&self, components: &mut Components) -> Result<ComponentId, AllocError> {
         components.register::<C>()
     }
 
@@ -102,9 +102,11 @@ impl BundleBuilder {
         self.values.is_empty()
     }
 
-    fn ids(&self, components: &mut Components) -> Result<Vec<ComponentId>, ChangeError> {
+    fn ids(&self, components: &mut Components) -> Result<Vec<ComponentId>, AllocError> {
         let mut ids = try_list(self.values.len())?;
-        ids.extend(self.values.iter().map(|value| (**value).id(components)));
+        for value in &self.values {
+            ids.push((**value).id(components)?);
+        }
         Ok(ids)
     }
 

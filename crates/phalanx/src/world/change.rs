@@ -4,6 +4,7 @@
 use super::{Location, World};
 use crate::bundle::Bundle;
 use crate::error::{ChangeError, NoSuchEntity};
+use crate::room::try_list;
 use crate::table::swap_row;
 use crate::world::spawn::raise;
 use phalanx_store::Entity;
@@ -39,7 +40,7 @@ impl World {
         let plan = self.plan::<B>()?;
         self.flush()?;
         let from = self.locate(entity)?;
-        self.edge(plan, from.table, true);
+        self.edge(plan, from.table, true)?;
         let edge = self.edge_of(plan, from.table, true);
         // SAFETY: the entity is at `from`, and the edge is one of that table for this bundle.
         unsafe { self.follow(entity, from, edge, |lanes, places, row| bundle.write(lanes, places, row)) }
@@ -123,7 +124,7 @@ impl World {
         let plan = self.plan::<B>()?;
         self.flush()?;
         let from = self.locate(entity)?;
-        self.edge(plan, from.table, false);
+        self.edge(plan, from.table, false)?;
         let edge = self.edge_of(plan, from.table, false);
         // SAFETY: edges are boxed, and made only while resolving.
         let (target, left) = unsafe { ((*edge).target, &(*edge).left) };
@@ -170,7 +171,7 @@ impl World {
         if let Some(id) = missing {
             return Err(ChangeError::Missing { entity, component: self.components.info(*id).name() });
         }
-        self.edge(plan, from.table, false);
+        self.edge(plan, from.table, false)?;
         let edge = self.edge_of(plan, from.table, false);
         // SAFETY: edges are boxed, and made only while resolving.
         let (target, places) = unsafe { ((*edge).target, (*edge).places.as_ptr()) };
@@ -217,13 +218,27 @@ impl World {
     /// If it is not alive.
     #[inline]
     pub fn despawn(&mut self, entity: Entity) -> Result<(), NoSuchEntity> {
-        if let Err(error) = self.flush() {
-            raise(error.into());
+        match self.try_despawn(entity) {
+            Ok(()) => Ok(()),
+            Err(ChangeError::NoSuchEntity(error)) => Err(error),
+            Err(error) => raise(error),
         }
+    }
+
+    /// As [`despawn`](World::despawn).
+    ///
+    /// Memory is needed for rows of entities that were [reserved](World::reserve_entity), and for the ends of extra rows;
+    /// otherwise none is.
+    ///
+    /// # Errors
+    ///
+    /// If it is not alive, or memory cannot be had; nothing happens then.
+    #[inline]
+    pub fn try_despawn(&mut self, entity: Entity) -> Result<(), ChangeError> {
+        self.flush()?;
         let Location { table, row } = self.locate(entity)?;
         if self.rows.owns(entity.index()) {
-            self.despawn_with_rows(entity);
-            return Ok(());
+            return Ok(self.despawn_with_rows(entity)?);
         }
         self.entities.release(entity);
         let table_ref = &mut self.tables[table as usize];
@@ -248,10 +263,17 @@ impl World {
 
     /// Ends all entities. Tables and what is known of components stay.
     pub fn clear(&mut self) {
-        if let Err(error) = self.flush() {
-            raise(error.into());
-        }
-        let mut lens = Vec::with_capacity(self.tables.len());
+        self.try_clear().unwrap_or_else(|error| raise(error));
+    }
+
+    /// As [`clear`](World::clear).
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had; nothing happens then.
+    pub fn try_clear(&mut self) -> Result<(), ChangeError> {
+        self.flush()?;
+        let mut lens = try_list(self.tables.len())?;
         self.entities.clear();
         self.rows.clear();
         self.restructured();
@@ -285,5 +307,6 @@ impl World {
         }
         lens.extend(self.tables.iter_mut().map(|t| core::mem::replace(&mut t.len, 0)));
         Rows { tables: self.tables.iter(), lens: &lens, now: None }.run();
+        Ok(())
     }
 }

@@ -150,12 +150,12 @@ impl World {
         for table in self.tables.iter().filter(|table| table.len > 0) {
             self.can_clone(table)?;
         }
-        let mut copy = World::new();
-        copy.components = self.components.clone();
+        let mut copy = World::try_with(self.components.try_clone()?)?;
         for (number, table) in self.tables.iter().enumerate() {
-            copy.table_of(&table.signature);
+            copy.table_of(&table.signature)?;
             copy.tables[number].try_reserve_exact(table.len, &mut copy.epoch)?;
         }
+        copy.rows = self.rows.try_clone()?;
         copy.entities = self.entities.try_clone()?;
         // The copied entities have no rows yet: until they do, nobody may see them.
         let slots = u32::try_from(copy.entities.capacity()).map_err(|_| AllocError::CapacityOverflow)?;
@@ -175,7 +175,6 @@ impl World {
                 unsafe { copy.locations.at(entity.index()).write(Location { table: number, row }) };
             }
         }
-        copy.rows = self.rows.clone();
         copy.restructured();
         Ok(copy)
     }

@@ -9,6 +9,7 @@
 #![allow(unsafe_code)]
 
 use super::{Location, World};
+use crate::room::had;
 use std::collections::HashMap;
 
 impl World {
@@ -83,7 +84,7 @@ impl World {
             kept(at - 1, table.len)
         });
         self.tables.shrink_to_fit();
-        self.ends = self.tables.iter().map(|table| table.lanes_with_drop()).collect();
+        self.ends = self.tables.iter().map(|table| had(table.lanes_with_drop())).collect();
         self.by_signature = HashMap::with_capacity_and_hasher(self.tables.len(), Default::default());
         self.directory.iter_mut().for_each(|lanes| *lanes = Vec::new());
         let tables = core::mem::take(&mut self.tables);

@@ -6,14 +6,13 @@
 //! ended by its destructor, as those of any other.
 #![allow(unsafe_code)]
 
-use super::batch::try_list;
 use super::spawn::raise;
 use super::{Location, World};
 use crate::component::{Cloning, ComponentId, ComponentInfo};
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
 use crate::layout::{put_bytes, put_nothing};
 use crate::plan;
-use crate::signature::Signature;
+use crate::room::{had, try_list};
 use core::alloc::Layout;
 use core::ptr::NonNull;
 use phalanx_store::Entity;
@@ -93,7 +92,7 @@ impl World {
             visit: None,
             whole: true,
         };
-        self.components.find_run_time(&info).unwrap_or_else(|| self.components.add(info))
+        self.components.find_run_time(&info).unwrap_or_else(|| had(self.components.add(info)))
     }
 
     /// The address of a component's value. It is good until the world is changed or the value written.
@@ -211,9 +210,9 @@ impl World {
         let bundle = plan::signature(ids, |id| self.components.info(id).name())?;
         self.flush()?;
         let from = self.locate(entity)?;
-        let goal = self.tables[from.table as usize].signature.merge(&bundle);
-        let target = self.table_of(&goal);
-        let edge = self.edge_between(from.table, target, &bundle, self.try_places(target, ids)?)?;
+        let goal = self.tables[from.table as usize].signature.try_merge(&bundle)?;
+        let target = self.table_of(&goal)?;
+        let edge = self.edge_between(from.table, target, &bundle, self.places(target, ids)?)?;
         // SAFETY: the entity is there, the edge leads to the table that has the ids beside what comes along.
         unsafe { self.follow(entity, from, &raw const edge, write) }
     }
@@ -229,9 +228,9 @@ impl World {
         write: impl FnOnce(*mut Lane, *const u16, usize),
     ) -> Result<Entity, ChangeError> {
         assert!(!ids.contains(&ComponentId::ROW), "the reserved component is not for users");
-        let signature: Signature = plan::signature(ids, |id| self.components.info(id).name())?;
-        let table = self.table_of(&signature);
-        let places = self.try_places(table, ids)?;
+        let signature = plan::signature(ids, |id| self.components.info(id).name())?;
+        let table = self.table_of(&signature)?;
+        let places = self.places(table, ids)?;
         self.flush()?;
         self.reserve_entities(1)?;
         self.reserve_table(table, 1)?;

@@ -7,10 +7,11 @@ use crate::bundle::Bundle;
 use crate::component::ComponentId;
 use crate::error::{ChangeError, NoSuchEntity};
 use crate::plan;
+use crate::room::try_list;
 use crate::signature::Signature;
 use core::any::TypeId;
 use core::marker::PhantomData;
-use phalanx_store::Entity;
+use phalanx_store::{AllocError, Entity};
 
 /// The key of a plan that takes `R` away and brings `I`.
 struct Exchange<R, I>(PhantomData<fn(R) -> I>);
@@ -64,7 +65,7 @@ impl World {
         self.flush()?;
         let from = self.locate(entity)?;
         if !matches!(self.plans.get(plan).inserts.get(from.table as usize), Some(Some(_))) {
-            self.make_exchange_edge::<R>(plan, from.table);
+            self.make_exchange_edge::<R>(plan, from.table)?;
         }
         let edge = self.edge_of(plan, from.table, true);
         // SAFETY: the entity is at `from`, and the edge is one of that table that brings this bundle.
@@ -73,30 +74,25 @@ impl World {
 
     #[cold]
     fn make_exchange<R: Bundle, I: Bundle>(&mut self) -> Result<usize, ChangeError> {
-        let (mut ids, mut gone) = (Vec::with_capacity(I::LEN), Vec::with_capacity(R::LEN));
-        R::ids(&mut self.components, &mut gone);
-        I::ids(&mut self.components, &mut ids);
-        let bundle = plan::signature(&ids, |id| self.components.info(id).name())?;
+        let (mut ids, mut gone) = (try_list(I::LEN)?, try_list(R::LEN)?);
+        R::ids(&mut self.components, &mut gone)?;
+        I::ids(&mut self.components, &mut ids)?;
         plan::signature(&gone, |id| self.components.info(id).name())?;
-        let table = self.table_of(&bundle);
-        let places = self.places(table, &ids);
-        Ok(self.plans.add(TypeId::of::<Exchange<R, I>>(), table, places, ids.into()))
+        self.plan_of(TypeId::of::<Exchange<R, I>>(), ids)
     }
 
     #[cold]
-    fn make_exchange_edge<R: Bundle>(&mut self, plan: usize, source: u32) {
-        let mut gone = Vec::with_capacity(R::LEN);
+    fn make_exchange_edge<R: Bundle>(&mut self, plan: usize, source: u32) -> Result<(), AllocError> {
+        let mut gone = try_list(R::LEN)?;
         R::known_ids(&self.components, &mut gone);
-        let gone = Signature::of(gone);
-        let (ids, bundle) = (self.plans.get(plan).ids.clone(), self.plans.get(plan).signature.clone());
-        let goal = self.tables[source as usize].signature.difference(&gone).merge(&bundle);
-        let target = self.table_of(&goal);
-        let places = self.places(target, &ids);
-        let edge = self.edge_between(source, target, &gone.merge(&bundle), places);
-        let edge = edge.unwrap_or_else(|error| raise(error));
-        let edges = &mut self.plans.get_mut(plan).inserts;
-        edges.resize_with(edges.len().max(source as usize + 1), || None);
-        edges[source as usize] = Some(Box::new(edge));
+        let gone = Signature::try_of(gone)?;
+        let (present, bundle) = (&self.tables[source as usize].signature, &self.plans.get(plan).signature);
+        let goal = present.try_difference(&gone)?.try_merge(bundle)?;
+        let left = gone.try_merge(bundle)?;
+        let target = self.table_of(&goal)?;
+        let places = self.places(target, &self.plans.get(plan).ids)?;
+        let edge = self.edge_between(source, target, &left, places)?;
+        self.plans.add_edge(plan, source, true, edge)
     }
 
     /// Takes components from an entity that are known by their ids, and drops them; those that it does not have are no
@@ -139,11 +135,12 @@ impl World {
         self.flush()?;
         let from = self.locate(entity)?;
         let present = &self.tables[from.table as usize].signature;
-        let gone: Signature = ids.iter().copied().filter(|id| present.has(*id)).collect();
+        let gone = Signature::try_of(ids.iter().copied().filter(|id| present.has(*id)))?;
         if gone.is_empty() {
             return Ok(false);
         }
-        let target = self.table_of(&present.difference(&gone));
+        let goal = present.try_difference(&gone)?;
+        let target = self.table_of(&goal)?;
         let edge = self.edge_between(from.table, target, &gone, Box::default())?;
         self.reserve_table(target, 1)?;
         // SAFETY: the entity is there, and there is room in the target, which has no lanes but those that go along; the

@@ -45,13 +45,14 @@ use crate::component::{Component, ComponentId, Components};
 use crate::error::NoSuchEntity;
 use crate::plan::Plans;
 use crate::query::cache::QueryCache;
+use crate::room::{had, try_map_room, try_room, try_room_at};
 use crate::rows::Rows;
 use crate::signature::Signature;
 use crate::table::{Epoch, Table};
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use phalanx_store::raw::{Lane, LaneOf};
-use phalanx_store::{Entity, EntityPool};
+use phalanx_store::{AllocError, Entity, EntityPool};
 use std::collections::HashMap;
 
 /// Where an entity's row is.
@@ -104,23 +105,28 @@ unsafe impl Sync for World {}
 impl World {
     /// A world without entities.
     pub fn new() -> World {
+        had(Components::try_new().and_then(World::try_with))
+    }
+
+    /// A world without entities that knows these components.
+    fn try_with(components: Components) -> Result<World, AllocError> {
         let mut world = World {
             id: World::fresh_id(),
             epoch: Epoch::default(),
             entities: EntityPool::new(),
             locations: LaneOf::new(),
-            components: Components::new(),
+            components,
             tables: Vec::new(),
             by_signature: HashMap::default(),
             directory: Vec::new(),
-            plans: Plans::new(),
+            plans: Plans::try_new()?,
             ends: Vec::new(),
             rows: Rows::default(),
             queries: None,
             resources: Default::default(),
         };
-        world.table_of(&Signature::EMPTY);
-        world
+        world.table_of(&Signature::EMPTY)?;
+        Ok(world)
     }
 
     fn fresh_id() -> u64 {
@@ -179,7 +185,7 @@ impl World {
 
     /// The id of a component, which is given one if it has none: for [keys](crate::Key).
     pub fn register<C: Component>(&mut self) -> ComponentId {
-        self.components.register::<C>()
+        had(self.components.register::<C>())
     }
 
     /// Where an entity is.
@@ -192,20 +198,31 @@ impl World {
         }
     }
 
-    /// The table of a signature, which is made if there is none.
-    pub(crate) fn table_of(&mut self, signature: &Signature) -> u32 {
+    /// The table of a signature, which is made if there is none: all of it, or nothing happens.
+    pub(crate) fn table_of(&mut self, signature: &Signature) -> Result<u32, AllocError> {
         if let Some(&table) = self.by_signature.get(signature) {
-            return table;
+            return Ok(table);
         }
-        let number = u32::try_from(self.tables.len()).expect("a world has fewer than 2^32 tables");
-        let table = Table::new(signature.clone(), &self.components);
-        self.directory.resize_with(self.directory.len().max(self.components.len()), Vec::new);
+        let number = u32::try_from(self.tables.len()).map_err(|_| AllocError::CapacityOverflow)?;
+        let table = Table::try_new(signature.try_clone()?, &self.components)?;
+        let (ends, key) = (table.lanes_with_drop()?, signature.try_clone()?);
+        let known = self.components.len();
+        if self.directory.len() < known {
+            try_room_at(&mut self.directory, known - 1)?;
+            self.directory.resize_with(known, Vec::new);
+        }
+        for column in &table.columns {
+            try_room_at(&mut self.directory[column.id.index()], number as usize)?;
+        }
+        try_room(&mut self.ends, 1)?;
+        try_room(&mut self.tables, 1)?;
+        try_map_room(&mut self.by_signature, 1)?;
         self.enter(&table, number);
-        self.ends.push(table.lanes_with_drop());
+        self.ends.push(ends);
         self.tables.push(table);
-        self.by_signature.insert(signature.clone(), number);
+        self.by_signature.insert(key, number);
         self.restructured();
-        number
+        Ok(number)
     }
 
     /// Enters the columns of a table, which has a higher number than those entered before.

@@ -1,24 +1,23 @@
 //! The ends of rows: one alone, or all of an entity. And the check of what finds them.
 #![allow(unsafe_code)]
 
-use super::spawn::raise;
 use super::{Location, World};
 use crate::component::ComponentId;
+use crate::room::try_list;
 use crate::rows::{NONE, Row, RowError, RowId};
 use crate::signature::Signature;
 use crate::table::Table;
-use phalanx_store::Entity;
+use phalanx_store::{AllocError, Entity};
 
 impl World {
     /// Ends one extra row, named by its key or its handle, and drops its components. Its entity and the other rows stay.
     ///
     /// # Errors
     ///
-    /// If the row is not there, or is the main row of its entity, which ends with [`despawn`](World::despawn).
+    /// If the row is not there, or is the main row of its entity, which ends with [`despawn`](World::despawn); or memory
+    /// for entities that were reserved cannot be had. Nothing happens then.
     pub fn delete_row(&mut self, row: impl RowId) -> Result<(), RowError> {
-        if let Err(error) = self.flush() {
-            raise(error.into());
-        }
+        self.flush()?;
         let Row(slot) = row.find(self)?;
         if !slot.is_row() {
             return Err(RowError::MainRow { entity: slot });
@@ -107,8 +106,8 @@ impl World {
     /// before the first value is dropped; the values are dropped in that order too.
     #[cold]
     #[inline(never)]
-    pub(super) fn despawn_with_rows(&mut self, entity: Entity) {
-        let mut retired = Vec::with_capacity(self.rows(entity).map_or(0, Iterator::count));
+    pub(super) fn despawn_with_rows(&mut self, entity: Entity) -> Result<(), AllocError> {
+        let mut retired = try_list(self.rows(entity).map_or(0, Iterator::count))?;
         // SAFETY: the entity is alive, and there is room for all of its rows.
         unsafe {
             while let Some(tail) = self.retire_first_row(entity.index()) {
@@ -137,6 +136,7 @@ impl World {
             }
         }
         Ends { tables: &self.tables, rows: retired.iter() }.run();
+        Ok(())
     }
 
     /// Checks that extra rows are found by name and from their owners, and nothing else is.

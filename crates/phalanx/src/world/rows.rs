@@ -142,14 +142,15 @@ impl World {
         let plan = match self.plan::<B>() {
             Ok(plan) => plan,
             Err(ChangeError::Duplicate(error)) => return Err(RowError::Duplicate(error)),
-            Err(error) => unreachable!("a plan fails for a component named twice only: {error}"),
+            Err(ChangeError::Alloc(error)) => return Err(RowError::Alloc(error)),
+            Err(error) => unreachable!("a plan fails for a component named twice, or without memory: {error}"),
         };
         let bare = match self.rows.bare {
             Some(bare) => bare,
-            None => self.table_of(&Signature::of([ComponentId::ROW])),
+            None => self.table_of(&Signature::of([ComponentId::ROW]))?,
         };
         self.rows.bare = Some(bare);
-        self.edge(plan, bare, true);
+        self.edge(plan, bare, true)?;
         // SAFETY: edges are boxed, and made only while resolving.
         let edge = unsafe { &*self.edge_of(plan, bare, true) };
         Ok(Resolved { table: edge.target, places: edge.places.as_ptr() })

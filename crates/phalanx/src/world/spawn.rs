@@ -6,6 +6,7 @@ use crate::bundle::Bundle;
 use crate::component::ComponentId;
 use crate::error::ChangeError;
 use crate::plan;
+use crate::room::try_list;
 use core::any::TypeId;
 use phalanx_store::{AllocError, Entity};
 
@@ -22,18 +23,17 @@ impl World {
     #[cold]
     #[inline(never)]
     fn make_plan<B: Bundle>(&mut self) -> Result<usize, ChangeError> {
-        let mut ids = Vec::with_capacity(B::LEN);
-        B::ids(&mut self.components, &mut ids);
-        let signature = plan::signature(&ids, |id| self.components.info(id).name())?;
-        let table = self.table_of(&signature);
-        let places = self.places(table, &ids);
-        Ok(self.plans.add(TypeId::of::<B>(), table, places, ids.into()))
+        let mut ids = try_list(B::LEN)?;
+        B::ids(&mut self.components, &mut ids)?;
+        self.plan_of(TypeId::of::<B>(), ids)
     }
 
-    /// The first lane of each component in a table that has them.
-    pub(crate) fn places(&self, table: u32, ids: &[ComponentId]) -> Box<[u16]> {
-        let table = &self.tables[table as usize];
-        ids.iter().map(|id| table.column(*id).map_or(0, |column| column.first)).collect()
+    /// Makes the plan of a bundle with these components.
+    pub(super) fn plan_of(&mut self, key: TypeId, ids: Vec<ComponentId>) -> Result<usize, ChangeError> {
+        let signature = plan::signature(&ids, |id| self.components.info(id).name())?;
+        let table = self.table_of(&signature)?;
+        let places = self.places(table, &ids)?;
+        Ok(self.plans.add(key, (table, places), ids.into(), signature)?)
     }
 
     /// Makes an entity with these components.

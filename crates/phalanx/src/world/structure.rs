@@ -1,42 +1,36 @@
 //! Moves between tables: edges, and the move itself.
 #![allow(unsafe_code)]
 
-use super::batch::try_list;
-use super::spawn::raise;
 use super::{Location, World};
 use crate::component::ComponentId;
-use crate::error::ChangeError;
 use crate::plan::Edge;
+use crate::room::try_list;
 use crate::signature::Signature;
 use crate::table::{Column, copy_row, row_ptr};
-use phalanx_store::Entity;
+use phalanx_store::{AllocError, Entity};
 
 impl World {
     /// Makes sure that a plan knows where its components lead from a table: with them, or without them.
     #[inline(always)]
-    pub(crate) fn edge(&mut self, plan: usize, source: u32, insert: bool) {
+    pub(crate) fn edge(&mut self, plan: usize, source: u32, insert: bool) -> Result<(), AllocError> {
         let plan_ref = self.plans.get(plan);
         let edges = if insert { &plan_ref.inserts } else { &plan_ref.removes };
-        if !matches!(edges.get(source as usize), Some(Some(_))) {
-            self.make_edge(plan, source, insert);
+        match edges.get(source as usize) {
+            Some(Some(_)) => Ok(()),
+            _ => self.make_edge(plan, source, insert),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn make_edge(&mut self, plan: usize, source: u32, insert: bool) {
-        let (ids, bundle) = (self.plans.get(plan).ids.clone(), self.plans.get(plan).signature.clone());
-        let present = self.tables[source as usize].signature.clone();
-        let goal = if insert { present.merge(&bundle) } else { present.difference(&bundle) };
-        let target = self.table_of(&goal);
-        let places = self.places(if insert { target } else { source }, &ids);
-        let edge = self.edge_between(source, target, &bundle, places).unwrap_or_else(|error| raise(error));
-        let edges = match insert {
-            true => &mut self.plans.get_mut(plan).inserts,
-            false => &mut self.plans.get_mut(plan).removes,
-        };
-        edges.resize_with(edges.len().max(source as usize + 1), || None);
-        edges[source as usize] = Some(Box::new(edge));
+    fn make_edge(&mut self, plan: usize, source: u32, insert: bool) -> Result<(), AllocError> {
+        let (present, bundle) = (&self.tables[source as usize].signature, &self.plans.get(plan).signature);
+        let goal = if insert { present.try_merge(bundle)? } else { present.try_difference(bundle)? };
+        let target = self.table_of(&goal)?;
+        let plan_ref = self.plans.get(plan);
+        let places = self.places(if insert { target } else { source }, &plan_ref.ids)?;
+        let edge = self.edge_between(source, target, &plan_ref.signature, places)?;
+        self.plans.add_edge(plan, source, insert, edge)
     }
 
     /// The move from a table to another, in which the components of `bundle` stay behind.
@@ -46,7 +40,7 @@ impl World {
         target: u32,
         bundle: &Signature,
         places: Box<[u16]>,
-    ) -> Result<Edge, ChangeError> {
+    ) -> Result<Edge, AllocError> {
         let (from, to) = (&self.tables[source as usize], &self.tables[target as usize]);
         let staying = || from.columns.iter().filter(|c| bundle.has(c.id)).copied();
         let mut left = try_list::<Column>(staying().count())?;
@@ -65,7 +59,7 @@ impl World {
     }
 
     /// The first lane of each component in a table that has them.
-    pub(super) fn try_places(&self, table: u32, ids: &[ComponentId]) -> Result<Box<[u16]>, ChangeError> {
+    pub(super) fn places(&self, table: u32, ids: &[ComponentId]) -> Result<Box<[u16]>, AllocError> {
         let table = &self.tables[table as usize];
         let mut places = try_list(ids.len())?;
         places.extend(ids.iter().map(|id| table.column(*id).map_or(0, |column| column.first)));

@@ -1,10 +1,10 @@
 //! Entities that move to another world.
 #![allow(unsafe_code)]
 
-use super::batch::try_list;
 use super::{Location, World};
 use crate::component::ComponentId;
 use crate::error::ChangeError;
+use crate::room::try_list;
 use crate::signature::Signature;
 use crate::table::row_ptr;
 use core::ops::Range;
@@ -174,8 +174,10 @@ impl World {
     fn passage(&self, source: u32, other: &mut World) -> Result<Passage, ChangeError> {
         let from = &self.tables[source as usize];
         let (mut ids, mut lanes) = (try_list::<ComponentId>(from.columns.len())?, try_list(from.lane_count())?);
-        ids.extend(from.columns.iter().map(|column| other.components.adopt(self.components.info(column.id))));
-        let target = other.table_of(&Signature::of(ids.iter().copied()));
+        for column in &from.columns {
+            ids.push(other.components.adopt(self.components.info(column.id))?);
+        }
+        let target = other.table_of(&Signature::try_of(ids.iter().copied())?)?;
         for (column, id) in from.columns.iter().zip(ids) {
             let to = other.tables[target as usize].column(id).map_or(0, |column| column.first);
             lanes.extend((0..column.lanes).map(|lane| (column.first + lane, to + lane)));
