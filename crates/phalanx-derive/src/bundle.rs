@@ -18,7 +18,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         let item = format_ident!("{item}");
         types.iter().map(|ty| quote_spanned!(ty.span()=> <#ty as #at::Bundle>::#item)).collect()
     };
-    let [lens, ids, known, writes, reads] = ["LEN", "ids", "known_ids", "write", "read"].map(of);
+    let [lens, sides, ids, known, writes, reads] = ["LEN", "SIDES", "ids", "known_ids", "write", "read"].map(of);
     let (name, generics) = (&input.ident, crate::attributes::component_generics(&input.generics));
     let (generics, arguments, bounds) = generics.split_for_impl();
     Ok(quote! {
@@ -27,6 +27,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         #[allow(unsafe_code, unused_variables, unused_mut, unused_assignments, clippy::undocumented_unsafe_blocks)]
         unsafe impl #generics #at::Bundle for #name #arguments #bounds {
             const LEN: usize = 0 #(+ #lens)*;
+            const SIDES: usize = 0 #(+ #sides)*;
 
             fn ids(
                 components: &mut #at::Components,

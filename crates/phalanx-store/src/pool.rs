@@ -467,6 +467,12 @@ impl EntityPool {
         self.stack().last().copied()
     }
 
+    /// The index of the entity that is made next, if none is reserved.
+    #[inline(always)]
+    pub fn next_index(&self) -> u32 {
+        self.next_free().unwrap_or(self.slots)
+    }
+
     /// What a slot is; `None` if it was never used. For looking at, not for hot paths: finding a free slot's successor
     /// searches the stack.
     pub fn slot_state(&self, index: u32) -> Option<SlotState> {

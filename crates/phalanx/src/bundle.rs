@@ -74,6 +74,9 @@ pub unsafe trait Bundle: Sized + Send + Sync + 'static {
     /// How many components there are.
     const LEN: usize;
 
+    /// How many of them are not kept in tables.
+    const SIDES: usize;
+
     /// Pushes their ids, in order, given to those that have none. The list has room for `LEN` more.
     ///
     /// # Errors
@@ -102,6 +105,7 @@ pub unsafe trait Bundle: Sized + Send + Sync + 'static {
 // SAFETY: one component.
 unsafe impl<C: Component> Bundle for C {
     const LEN: usize = 1;
+    const SIDES: usize = !matches!(C::Layout::KIND, Kind::Table) as usize;
 
     fn ids(components: &mut Components, ids: &mut Vec<ComponentId>) -> Result<(), AllocError> {
         ids.push(components.register::<C>()?);
@@ -136,6 +140,7 @@ macro_rules! tuple_bundle {
         // SAFETY: each member handles its own components, at the places after those of the members before it.
         unsafe impl<$($name: Bundle),*> Bundle for ($($name,)*) {
             const LEN: usize = 0 $(+ $name::LEN)*;
+            const SIDES: usize = 0 $(+ $name::SIDES)*;
 
             #[allow(unused_variables)]
             fn ids(components: &mut Components, ids: &mut Vec<ComponentId>) -> Result<(), AllocError> {

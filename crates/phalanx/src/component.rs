@@ -116,8 +116,8 @@ pub struct ComponentInfo {
 
 impl ComponentInfo {
     fn try_clone(&self) -> Result<ComponentInfo, AllocError> {
-        let ComponentInfo { name, type_id, ref lanes, drop, clone, put, visit, whole } = *self;
-        Ok(ComponentInfo { name, type_id, lanes: try_copy(lanes)?.into(), drop, clone, put, visit, whole })
+        let ComponentInfo { name, type_id, ref lanes, drop, clone, put, visit, kind, whole } = *self;
+        Ok(ComponentInfo { name, type_id, lanes: try_copy(lanes)?.into(), drop, clone, put, visit, kind, whole })
     }
 
     /// The name of the type.

@@ -14,11 +14,12 @@ pub mod query;
 mod resources;
 mod room;
 mod rows;
+mod side;
 mod signature;
 mod table;
 mod world;
 
-pub use bundle::Bundle;
+pub use bundle::{Bundle, Place};
 pub use commands::{CommandError, CommandQueue, Commands, QueueError, TakenKey};
 pub use component::{Component, ComponentId, ComponentInfo, Components, VisitEntities};
 pub use error::{ChangeError, ComponentError, DuplicateComponent, NoSuchEntity, UnequalColumns};
@@ -29,6 +30,7 @@ pub use phalanx_store::Entity;
 pub use query::{Has, Or, Query, QueryState, With, Without};
 pub use resources::NoSuchResource;
 pub use rows::{Key, Role, Row, RowError, RowId};
+pub use side::Removal;
 pub use signature::Signature;
 pub use world::{
     BundleBuilder, ColumnMemory, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef, LaneMemory, Memory,

@@ -1,7 +1,8 @@
 //! What a bundle means to a world: its table, its places in it, and where it leads from every other table.
 
-use crate::component::{ComponentId, TypeIdHasher, direct_place};
+use crate::component::{ComponentId, Components, TypeIdHasher, direct_place};
 use crate::error::{ChangeError, DuplicateComponent};
+use crate::layout::Kind;
 use crate::room::{try_box, try_map_room, try_room, try_room_at};
 use crate::signature::Signature;
 use core::any::TypeId;
@@ -14,9 +15,13 @@ pub(crate) struct Plan {
     key: TypeId,
     /// The table of entities that have these components and no others.
     pub(crate) table: u32,
-    /// The first lane of each component in that table, in the order of the bundle.
+    /// The first lane of each component in that table, in the order of the bundle; for one that is not kept in tables, its
+    /// number in `sides`.
     pub(crate) places: Box<[u16]>,
     pub(crate) ids: Box<[ComponentId]>,
+    /// The sides of the components that are not kept in tables, in the order of the bundle.
+    pub(crate) sides: Box<[u32]>,
+    /// The components that are kept in tables.
     pub(crate) signature: Signature,
     /// Where an entity goes that gets these components, by its present table; `None` until it happens.
     pub(crate) inserts: Vec<Option<Box<Edge>>>,
@@ -35,8 +40,12 @@ pub(crate) struct Edge {
     /// The columns of the source whose values stay behind.
     pub(crate) left: Box<[crate::table::Column]>,
     /// The first lane of each component of the bundle, in its order: in the target for an insertion, in the source for a
-    /// removal.
+    /// removal; for one that is not kept in tables, its number in `puts` or `takes`.
     pub(crate) places: Box<[u16]>,
+    /// The sides that get a value.
+    pub(crate) puts: Box<[u32]>,
+    /// The sides that lose theirs.
+    pub(crate) takes: Box<[u32]>,
 }
 
 /// The plans of a world.
@@ -98,29 +107,31 @@ impl Plans {
         key: TypeId,
         (table, places): (u32, Box<[u16]>),
         ids: Box<[ComponentId]>,
-        signature: Signature,
+        (signature, sides): (Signature, Box<[u32]>),
     ) -> Result<usize, AllocError> {
         let at = self.list.len();
         try_room(&mut self.list, 1)?;
         try_map_room(&mut self.by_type, 1)?;
-        self.list.push(Plan { key, table, places, ids, signature, inserts: Vec::new(), removes: Vec::new() });
+        let (inserts, removes) = (Vec::new(), Vec::new());
+        self.list.push(Plan { key, table, places, ids, sides, signature, inserts, removes });
         self.by_type.insert(key, at as u32);
         self.direct[direct_place(&key)] = at as u32;
         Ok(at)
     }
 }
 
-/// The signature of a bundle's components, unless one of them comes twice.
-pub(crate) fn signature(
-    ids: &[ComponentId],
-    name: impl Fn(ComponentId) -> &'static str,
-) -> Result<Signature, ChangeError> {
-    let mut signature = Signature::EMPTY;
+/// The signature of those of a bundle's components that are kept in tables, unless one of all comes twice.
+pub(crate) fn signature(ids: &[ComponentId], components: &Components) -> Result<Signature, ChangeError> {
+    let (mut all, mut signature) = (Signature::EMPTY, Signature::EMPTY);
     for &id in ids {
-        if signature.has(id) {
-            return Err(DuplicateComponent { component: name(id) }.into());
+        let info = components.info(id);
+        if all.has(id) {
+            return Err(DuplicateComponent { component: info.name() }.into());
         }
-        signature.try_insert(id)?;
+        all.try_insert(id)?;
+        if info.kind() == Kind::Table {
+            signature.try_insert(id)?;
+        }
     }
     Ok(signature)
 }

@@ -82,7 +82,15 @@ pub struct Sparse<K> {
 impl<K: Key> Sparse<K> {
     /// An index of no keys, which allocates nothing.
     pub const fn new() -> Sparse<K> {
-        Sparse { window: LaneOf::new(), window_len: 0, root: Vec::new(), branches: 0, pages: 0, held: false, keys: PhantomData }
+        Sparse {
+            window: LaneOf::new(),
+            window_len: 0,
+            root: Vec::new(),
+            branches: 0,
+            pages: 0,
+            held: false,
+            keys: PhantomData,
+        }
     }
 
     /// The entry of an index.

@@ -18,6 +18,7 @@ use super::buffer::Kind;
 use super::resolve::Step;
 use super::stash::{Ending, Stash};
 use super::{CommandError, Commands, Entry};
+use crate::bundle::Place;
 use crate::error::ChangeError;
 use crate::table::{copy_row, row_ptr};
 use crate::world::{Location, World};
@@ -235,7 +236,8 @@ impl World {
                 // SAFETY: the row, the slot and its location are reserved; the places are those of the bundle in this
                 // table. Taking a bundle apart may be user code, so it is written before anything is committed.
                 unsafe {
-                    (entry.verb.write)(payload, table.lanes(), plan.places.as_ptr(), table.len as usize);
+                    let (lanes, row, places) = (table.lanes(), table.len as usize, plan.places.as_ptr());
+                    (entry.verb.write)(payload, Place { lanes, row, places, sides: self.sides.places() });
                     let entity = self.entities.alloc();
                     let row = table.push(entity);
                     self.locations.at(entity.index()).write(Location { table: plan.table, row });
@@ -252,7 +254,7 @@ impl World {
                     let (target, left, places) = ((*edge).target, &(*edge).left, (*edge).places.as_ptr());
                     let table = &self.tables[target as usize];
                     let tail = table.len;
-                    (entry.verb.write)(payload, table.lanes(), places, tail as usize);
+                    (entry.verb.write)(payload, self.place(target, places, tail));
                     if target == from.table {
                         stash.take(self, table, from.row, left);
                         for lane in left.iter().flat_map(|column| column.first..column.first + column.lanes) {

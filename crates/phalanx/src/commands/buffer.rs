@@ -11,7 +11,7 @@
 //! An arena does not know what lives in it and drops nothing. Who places a payload ends it, or moves it out, once.
 #![allow(unsafe_code)]
 
-use crate::bundle::Bundle;
+use crate::bundle::{Bundle, Place};
 use crate::component::DropFn;
 use crate::error::ChangeError;
 use crate::world::World;
@@ -19,7 +19,6 @@ use core::alloc::Layout;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 use phalanx_store::AllocError;
-use phalanx_store::raw::Lane;
 use std::alloc::{alloc, dealloc, realloc};
 
 /// A block that grows, for values of any type.
@@ -171,8 +170,8 @@ pub(super) struct Verb {
     pub(super) layout: Layout,
     /// The number of the bundle's plan.
     pub(super) plan: fn(&mut World) -> Result<usize, ChangeError>,
-    /// Moves the payload, a bundle, into a row.
-    pub(super) write: unsafe fn(*mut u8, *mut Lane, *const u16, usize),
+    /// Moves the payload, a bundle, to its place.
+    pub(super) write: unsafe fn(*mut u8, Place),
     /// Moves the payload, a closure, out, and calls it.
     pub(super) call: unsafe fn(*mut u8, &mut World),
     /// Ends the payload.
@@ -183,16 +182,16 @@ pub(super) struct Verb {
 fn no_plan(_: &mut World) -> Result<usize, ChangeError> {
     unreachable!("a command without a bundle has no plan")
 }
-unsafe fn no_write(_: *mut u8, _: *mut Lane, _: *const u16, _: usize) {
+unsafe fn no_write(_: *mut u8, _: Place) {
     unreachable!("a command without a bundle writes nothing")
 }
 unsafe fn no_call(_: *mut u8, _: &mut World) {
     unreachable!("a command that is no closure is not called")
 }
 
-unsafe fn write<B: Bundle>(payload: *mut u8, lanes: *mut Lane, places: *const u16, row: usize) {
+unsafe fn write<B: Bundle>(payload: *mut u8, place: Place) {
     // SAFETY: the caller has a bundle there, which moves out; the rest is its promise to `Bundle::write`.
-    unsafe { payload.cast::<B>().read().write(lanes, places, row) };
+    unsafe { payload.cast::<B>().read().write(place) };
 }
 
 unsafe fn call<F: FnOnce(&mut World)>(payload: *mut u8, world: &mut World) {

@@ -19,13 +19,16 @@ pub(crate) struct Linear {
     /// Slots for which there are a row and a bit: a multiple of 64.
     slots: u32,
     len: u32,
+    /// The values of the slots that have a bit are nobody's: they were released, and the bits are all that is left to tell
+    /// which they are.
+    released: bool,
     /// How many of its slots are extra rows.
     pub(crate) rows: u32,
 }
 
 impl Linear {
     pub(crate) fn try_new(info: &ComponentInfo) -> Result<Linear, AllocError> {
-        Ok(Linear { values: Values::try_new(info)?, bits: LaneOf::new(), slots: 0, len: 0, rows: 0 })
+        Ok(Linear { values: Values::try_new(info)?, bits: LaneOf::new(), slots: 0, len: 0, released: false, rows: 0 })
     }
 
     #[inline(always)]
@@ -122,6 +125,51 @@ impl Linear {
         Some(index)
     }
 
+    /// Gives up all values, which are nobody's until [`end_released`](Linear::end_released).
+    pub(crate) fn release_all(&mut self) -> u32 {
+        self.released = true;
+        (self.len, self.rows) = (0, 0);
+        0
+    }
+
+    /// Ends the values that were released, all of them, even if one panics.
+    pub(crate) fn end_released(&mut self) {
+        /// Forgets the bits, at last.
+        struct Forget<'a>(&'a mut Linear);
+        impl Drop for Forget<'_> {
+            fn drop(&mut self) {
+                for at in 0..self.0.slots / 64 {
+                    // SAFETY: a word for each 64 slots is there.
+                    unsafe { self.0.bits.at(at).write(0) };
+                }
+                self.0.released = false;
+            }
+        }
+        let store = Forget(self);
+        store.0.end_all();
+    }
+
+    /// Ends the values of all slots that have a bit, even if one panics; a second panic aborts.
+    fn end_all(&self) {
+        if !self.values.needs_drop() {
+            return;
+        }
+        struct Rest<'a, I: Iterator<Item = u32>>(&'a Values, I);
+        impl<I: Iterator<Item = u32>> Drop for Rest<'_, I> {
+            fn drop(&mut self) {
+                for row in self.1.by_ref() {
+                    // SAFETY: the value is there and nobody else's, and ends once: the bits are forgotten next.
+                    unsafe { self.0.end(row) };
+                }
+            }
+        }
+        let mut rest = Rest(&self.values, self.iter());
+        while let Some(row) = rest.1.next() {
+            // SAFETY: as above.
+            unsafe { self.values.end(row) };
+        }
+    }
+
     /// How many values there are.
     #[inline(always)]
     pub(crate) fn len(&self) -> u32 {
@@ -166,6 +214,9 @@ impl Linear {
         if self.slots > 0 && self.values.capacity() <= self.slots {
             return Err("a linear store without a spare row");
         }
+        if self.released {
+            return Err("a linear store with values that were released and not ended");
+        }
         if self.words().iter().map(|word| word.count_ones()).sum::<u32>() != self.len {
             return Err("values of a linear store miscounted");
         }
@@ -175,23 +226,6 @@ impl Linear {
 
 impl Drop for Linear {
     fn drop(&mut self) {
-        if !self.values.needs_drop() {
-            return;
-        }
-        /// Ends the rest after a panic; a second aborts.
-        struct Rest<'a, I: Iterator<Item = u32>>(&'a Values, I);
-        impl<I: Iterator<Item = u32>> Drop for Rest<'_, I> {
-            fn drop(&mut self) {
-                for row in self.1.by_ref() {
-                    // SAFETY: the slot has a value, which ends once: the store is not used again.
-                    unsafe { self.0.end(row) };
-                }
-            }
-        }
-        let mut rest = Rest(&self.values, self.iter());
-        while let Some(row) = rest.1.next() {
-            // SAFETY: as above.
-            unsafe { self.values.end(row) };
-        }
+        self.end_all();
     }
 }

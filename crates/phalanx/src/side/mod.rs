@@ -26,7 +26,7 @@ use crate::bundle::SidePlace;
 use crate::component::{ComponentId, ComponentInfo};
 use crate::layout::Kind;
 use crate::room::{try_box, try_room, try_room_at};
-use phalanx_store::raw::LaneOf;
+use phalanx_store::raw::{LaneOf, Rows};
 use phalanx_store::{AllocError, Entity};
 
 /// Where the values of a side are.
@@ -94,6 +94,49 @@ impl Side {
             Store::Linear(linear) => linear.spare(slot),
         };
         SidePlace { lane: self.values().lane(), row: row as usize }
+    }
+}
+
+/// Ends the retired values of the sides when it goes out of scope.
+pub(crate) struct Ends<'a>(&'a mut Sides);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.end_retired();
+    }
+}
+
+/// Ends the values of sides that were emptied, all of them, even if one panics. `retired` says how many rows of each pool.
+pub(crate) struct Cleared<'a> {
+    sides: &'a mut Sides,
+    next: usize,
+}
+
+impl Cleared<'_> {
+    fn run(&mut self) {
+        while let Some(&Retired { side, row: rows }) = self.sides.retired.get(self.next) {
+            self.next += 1;
+            match &mut self.sides.list[side as usize].store {
+                // SAFETY: the pool has given up these values; each ends once.
+                Store::Pool(pool) => unsafe { pool.dense.rows_mut().drop_rows(0..rows) },
+                Store::Linear(linear) => linear.end_released(),
+            }
+        }
+        self.sides.retired.clear();
+    }
+}
+
+impl Drop for Cleared<'_> {
+    fn drop(&mut self) {
+        /// Goes on after a panic; a second aborts.
+        struct Again<'a, 'b>(&'b mut Cleared<'a>);
+        impl Drop for Again<'_, '_> {
+            fn drop(&mut self) {
+                self.0.run();
+            }
+        }
+        let again = Again(self);
+        again.0.run();
     }
 }
 
@@ -181,8 +224,7 @@ impl Sides {
             Kind::Linear => Store::Linear(Linear::try_new(info)?),
         };
         let is_pool = info.kind == Kind::Pool;
-        let more = (id.index() + 1).saturating_sub(self.by_component.len());
-        try_room(&mut self.by_component, more)?;
+        try_room_at(&mut self.by_component, id.index())?;
         try_room(&mut self.list, 1)?;
         try_room(&mut self.by_bit, 1)?;
         // Room for all of them at once: ending an entity takes what it has without asking for memory.
@@ -211,7 +253,9 @@ impl Sides {
         for slot in 0..self.covered {
             for word in 0..stride {
                 // SAFETY: the new lane has room for so many words, and the old ones are initialised.
-                unsafe { masks.at(slot * stride + word).write(if word < self.stride { self.word(slot, word) } else { 0 }) };
+                unsafe {
+                    masks.at(slot * stride + word).write(if word < self.stride { self.word(slot, word) } else { 0 })
+                };
             }
         }
         (self.masks, self.stride) = (masks, stride);
@@ -272,7 +316,7 @@ impl Sides {
         let count = puts.len() + takes.len();
         try_room(&mut self.retired, count)?;
         self.places.clear();
-        try_room(&mut self.places, puts.len()))?;
+        try_room(&mut self.places, puts.len())?;
         for &number in puts {
             self.try_cover(slot)?;
             let side = &mut self.list[number as usize];
@@ -402,6 +446,29 @@ impl Sides {
             }
         }
         Rest { sides: self, next: 0 }.run();
+    }
+
+    /// Ends the retired values when it goes out of scope, also by a panic.
+    pub(crate) fn ends(&mut self) -> Ends<'_> {
+        Ends(self)
+    }
+
+    /// Takes everything from everybody. What is to be ended is in what is returned.
+    pub(crate) fn clear(&mut self) -> Cleared<'_> {
+        for at in 0..self.covered * self.stride {
+            // SAFETY: covered slots have their words.
+            unsafe { self.masks.at(at).write(0) };
+        }
+        // There is room for as many as there are sides.
+        debug_assert!(self.retired.is_empty());
+        for number in 0..self.list.len() as u32 {
+            let row = match &mut self.list[number as usize].store {
+                Store::Pool(pool) => pool.release_all(),
+                Store::Linear(linear) => linear.release_all(),
+            };
+            self.retired.push(Retired { side: number, row });
+        }
+        Cleared { sides: self, next: 0 }
     }
 
     /// Checks every side, and that the masks say what the pools hold. `is_alive` says whether a slot is.

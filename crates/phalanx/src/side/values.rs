@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 use crate::component::{ComponentInfo, DropFn};
-use crate::table::{ALIGNED_FOR_ALL, copy_row, row_ptr, swap_row};
 use crate::room::try_list;
+use crate::table::{ALIGNED_FOR_ALL, copy_row, row_ptr, swap_row};
 use core::mem::MaybeUninit;
 use core::ops::Range;
 use phalanx_store::AllocError;

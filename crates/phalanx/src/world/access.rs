@@ -3,8 +3,9 @@
 
 use super::World;
 use crate::component::Component;
-use crate::error::ComponentError;
-use crate::layout::Layout;
+use crate::error::{ComponentError, NoSuchEntity};
+use crate::layout::{Kind, Layout};
+use crate::side::{Side, Store};
 use core::marker::PhantomData;
 use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
@@ -32,7 +33,7 @@ impl World {
     /// If the entity is not alive, or does not have the component.
     #[inline]
     pub fn get_mut<C: Component>(&mut self, entity: Entity) -> Result<Mut<'_, C>, ComponentError> {
-        let (lane, row) = find::<C>(self, self.lanes_of(self.components.id::<C>()), entity)?;
+        let (lane, row) = self.find::<C>(entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the world is borrowed exclusively.
         Ok(unsafe { C::Layout::get_mut(C::Layout::ptr(lane), row) })
     }
@@ -40,7 +41,23 @@ impl World {
     /// Whether an entity is alive and has a component.
     #[inline]
     pub fn has<C: Component>(&self, entity: Entity) -> bool {
-        find::<C>(self, self.lanes_of(self.components.id::<C>()), entity).is_ok()
+        self.find::<C>(entity).is_ok()
+    }
+
+    /// The lane and the row of an entity's component.
+    #[inline(always)]
+    pub(crate) fn find<C: Component>(&self, entity: Entity) -> Result<(*const Lane, usize), ComponentError> {
+        self.source::<C>().find::<C>(self, entity)
+    }
+
+    /// Where the values of a component are.
+    #[inline(always)]
+    fn source<C: Component>(&self) -> Source<'_> {
+        let id = self.components.id::<C>();
+        match C::Layout::KIND {
+            Kind::Table => Source { lanes: self.lanes_of(id), side: None },
+            Kind::Pool | Kind::Linear => Source { lanes: &[], side: self.sides.of(id) },
+        }
     }
 
     /// Random access to one component, resolved once: for loops over entities.
@@ -59,13 +76,13 @@ impl World {
     /// ```
     #[inline]
     pub fn view<C: Component>(&self) -> View<'_, C> {
-        View { world: self, lanes: self.lanes_of(self.components.id::<C>()), component: PhantomData }
+        View { world: self, source: self.source::<C>(), component: PhantomData }
     }
 
     /// Random access to one component, for writing.
     #[inline]
     pub fn view_mut<C: Component>(&mut self) -> ViewMut<'_, C> {
-        ViewMut { id: self.components.id::<C>(), world: self, component: PhantomData }
+        ViewMut { world: self, component: PhantomData }
     }
 
     /// The names of an entity's components.
@@ -78,28 +95,47 @@ impl World {
         entity: Entity,
     ) -> Result<impl Iterator<Item = &'static str> + '_, crate::error::NoSuchEntity> {
         let table = &self.tables[self.locate(entity)?.table as usize];
-        Ok(table.signature.iter().map(|id| self.components.info(id).name()))
+        let sides = self.sides.sides_of(entity.index()).map(|side| side.id);
+        Ok(table.signature.iter().chain(sides).map(|id| self.components.info(id).name()))
     }
 }
 
-/// The lane and the row of an entity's component.
-#[inline(always)]
-fn find<C: Component>(
-    world: &World,
-    lanes: &[*mut Lane],
-    entity: Entity,
-) -> Result<(*const Lane, usize), ComponentError> {
-    let location = world.locate(entity)?;
-    match lanes.get(location.table as usize) {
-        Some(lane) if !lane.is_null() => Ok((*lane, location.row as usize)),
-        _ => Err(ComponentError::MissingComponent { entity, component: core::any::type_name::<C>() }),
+/// Where the values of a component are: its lanes by table, or its side.
+#[derive(Clone, Copy)]
+struct Source<'w> {
+    lanes: &'w [*mut Lane],
+    side: Option<&'w Side>,
+}
+
+impl Source<'_> {
+    /// The lane and the row of an entity's component.
+    #[inline(always)]
+    fn find<C: Component>(&self, world: &World, entity: Entity) -> Result<(*const Lane, usize), ComponentError> {
+        let missing = || ComponentError::MissingComponent { entity, component: core::any::type_name::<C>() };
+        if C::Layout::KIND == Kind::Table {
+            let location = world.locate(entity)?;
+            return match self.lanes.get(location.table as usize) {
+                Some(lane) if !lane.is_null() => Ok((*lane, location.row as usize)),
+                _ => Err(missing()),
+            };
+        }
+        if !world.contains(entity) {
+            return Err(NoSuchEntity { entity }.into());
+        }
+        let side = self.side.ok_or_else(missing)?;
+        let row = match (&side.store, C::Layout::KIND) {
+            (Store::Pool(pool), Kind::Pool) => pool.position(entity.index()),
+            (Store::Linear(linear), Kind::Linear) => linear.has(entity.index()).then_some(entity.index()),
+            _ => unreachable!("a component has the store of its layout"),
+        };
+        Ok((side.values().lane(), row.ok_or_else(missing)? as usize))
     }
 }
 
 /// Random access to one component: [`World::view`].
 pub struct View<'w, C> {
     world: &'w World,
-    lanes: &'w [*mut Lane],
+    source: Source<'w>,
     component: PhantomData<fn() -> C>,
 }
 
@@ -111,7 +147,7 @@ impl<'w, C: Component> View<'w, C> {
     /// If the entity is not alive, or does not have the component.
     #[inline]
     pub fn get(&self, entity: Entity) -> Result<Ref<'w, C>, ComponentError> {
-        let (lane, row) = find::<C>(self.world, self.lanes, entity)?;
+        let (lane, row) = self.source.find::<C>(self.world, entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the world is borrowed.
         Ok(unsafe { C::Layout::get(C::Layout::ptr(lane), row) })
     }
@@ -119,7 +155,7 @@ impl<'w, C: Component> View<'w, C> {
     /// Whether an entity has the component.
     #[inline]
     pub fn has(&self, entity: Entity) -> bool {
-        find::<C>(self.world, self.lanes, entity).is_ok()
+        self.source.find::<C>(self.world, entity).is_ok()
     }
 }
 
@@ -139,7 +175,6 @@ impl<C> core::fmt::Debug for View<'_, C> {
 /// Random access to one component, for writing: [`World::view_mut`].
 pub struct ViewMut<'w, C> {
     world: &'w mut World,
-    id: crate::ComponentId,
     component: PhantomData<fn() -> C>,
 }
 
@@ -151,7 +186,7 @@ impl<C: Component> ViewMut<'_, C> {
     /// If the entity is not alive, or does not have the component.
     #[inline]
     pub fn get(&self, entity: Entity) -> Result<Ref<'_, C>, ComponentError> {
-        let (lane, row) = find::<C>(self.world, self.world.lanes_of(self.id), entity)?;
+        let (lane, row) = self.world.find::<C>(entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the view is borrowed.
         Ok(unsafe { C::Layout::get(C::Layout::ptr(lane), row) })
     }
@@ -163,7 +198,7 @@ impl<C: Component> ViewMut<'_, C> {
     /// If the entity is not alive, or does not have the component.
     #[inline]
     pub fn get_mut(&mut self, entity: Entity) -> Result<Mut<'_, C>, ComponentError> {
-        let (lane, row) = find::<C>(self.world, self.world.lanes_of(self.id), entity)?;
+        let (lane, row) = self.world.find::<C>(entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the world is borrowed exclusively.
         Ok(unsafe { C::Layout::get_mut(C::Layout::ptr(lane), row) })
     }

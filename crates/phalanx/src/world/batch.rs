@@ -82,19 +82,19 @@ impl World {
                 let (lanes, tail) = (table.lanes(), table.len);
                 if target != source {
                     for (row, value) in (tail..tail + rows).zip(fresh.by_ref()) {
-                        value.write(lanes, places, row as usize);
+                        value.write(self.place(target, places, row));
                     }
                     left.push((source, rows, &raw const *(*edge).left));
                     self.cross_all(source, &*edge);
                     continue;
                 }
                 for (row, value) in (0..rows).zip(fresh.by_ref()) {
-                    value.write(lanes, places, tail as usize);
+                    value.write(self.place(target, places, tail));
                     for lane in (*edge).left.iter().flat_map(|column| column.first..column.first + column.lanes) {
                         let lane = &*lanes.add(lane as usize);
                         swap_row(row_ptr(lane, row), row_ptr(lane, tail), lane.row_size());
                     }
-                    old.push(B::read(lanes, places, tail as usize));
+                    old.push(B::read(self.place(target, places, tail)));
                 }
             }
         }

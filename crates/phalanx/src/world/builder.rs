@@ -3,13 +3,12 @@
 
 use super::World;
 use super::spawn::raise;
+use crate::bundle::{Bundle, Place};
 use crate::component::{Component, ComponentId, Components};
 use crate::error::{ChangeError, NoSuchEntity};
-use crate::layout::Layout;
 use crate::room::try_list;
 use core::any::TypeId;
 use core::fmt;
-use phalanx_store::raw::Lane;
 use phalanx_store::{AllocError, Entity};
 
 /// Components of which only the run shows which they are.
@@ -44,12 +43,12 @@ trait Value: Send + Sync {
     fn name(&self) -> &'static str;
     fn id(&self, components: &mut Components) -> Result<ComponentId, AllocError>;
 
-    /// Moves the value into a row.
+    /// Moves the value in.
     ///
     /// # Safety
     ///
-    /// The lanes are the component's, and nothing lives at the row, which is within their capacity.
-    unsafe fn write(self: Box<Self>, lanes: *mut Lane, row: usize);
+    /// The place is one for the component, and nothing lives there.
+    unsafe fn write(self: Box<Self>, place: Place);
 }
 
 impl<C: Component> Value for C {
@@ -65,9 +64,9 @@ impl<C: Component> Value for C {
         components.register::<C>()
     }
 
-    unsafe fn write(self: Box<Self>, lanes: *mut Lane, row: usize) {
+    unsafe fn write(self: Box<Self>, place: Place) {
         // SAFETY: the caller's promise.
-        unsafe { C::Layout::write(C::Layout::ptr(lanes), row, *self) };
+        unsafe { Bundle::write(*self, place) };
     }
 }
 
@@ -114,11 +113,11 @@ impl BundleBuilder {
     ///
     /// # Safety
     ///
-    /// `places` has the number of the first lane of each component, in order, and nothing lives at the row.
-    unsafe fn write(self, lanes: *mut Lane, places: *const u16, row: usize) {
+    /// The place is one for the components, in order, and nothing lives there.
+    unsafe fn write(self, place: Place) {
         for (at, value) in self.values.into_iter().enumerate() {
             // SAFETY: the caller's promise.
-            unsafe { value.write(lanes.add(*places.add(at) as usize), row) };
+            unsafe { value.write(place.skip(at)) };
         }
     }
 }
@@ -144,7 +143,7 @@ impl World {
     pub fn try_spawn_built(&mut self, bundle: BundleBuilder) -> Result<Entity, ChangeError> {
         let ids = bundle.ids(&mut self.components)?;
         // SAFETY: the values of the ids are moved in, in the same order.
-        unsafe { self.spawn_erased(&ids, |lanes, places, row| bundle.write(lanes, places, row)) }
+        unsafe { self.spawn_erased(&ids, |place| bundle.write(place)) }
     }
 
     /// Gives an entity the components of a builder; those that it has already are replaced.
@@ -169,6 +168,6 @@ impl World {
     pub fn try_insert_built(&mut self, entity: Entity, bundle: BundleBuilder) -> Result<(), ChangeError> {
         let ids = bundle.ids(&mut self.components)?;
         // SAFETY: the values of the ids are moved in, in the same order.
-        unsafe { self.insert_erased(entity, &ids, |lanes, places, row| bundle.write(lanes, places, row)) }
+        unsafe { self.insert_erased(entity, &ids, |place| bundle.write(place)) }
     }
 }

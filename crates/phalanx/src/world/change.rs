@@ -2,13 +2,12 @@
 #![allow(unsafe_code)]
 
 use super::{Location, World};
-use crate::bundle::Bundle;
+use crate::bundle::{Bundle, Place};
 use crate::error::{ChangeError, NoSuchEntity};
 use crate::room::try_list;
 use crate::table::swap_row;
 use crate::world::spawn::raise;
 use phalanx_store::Entity;
-use phalanx_store::raw::Lane;
 
 impl World {
     /// Gives components to an entity; those that it has already are replaced, and their old values dropped.
@@ -43,7 +42,7 @@ impl World {
         self.edge(plan, from.table, true)?;
         let edge = self.edge_of(plan, from.table, true);
         // SAFETY: the entity is at `from`, and the edge is one of that table for this bundle.
-        unsafe { self.follow(entity, from, edge, |lanes, places, row| bundle.write(lanes, places, row)) }
+        unsafe { self.follow(entity, from, edge, |place| bundle.write(place)) }
     }
 
     /// Carries out an edge that brings components: reserves, commits, and ends what they displace or the edge leaves
@@ -51,28 +50,39 @@ impl World {
     ///
     /// # Safety
     ///
-    /// The entity is at `from`, and the edge is one of that table. Given the lanes of its target, its places and a row
-    /// where nothing lives, `write` moves values into all components of the target that do not come along. It may panic
-    /// (taking a soa value apart is code of its type): then nothing has happened.
+    /// The entity is at `from`, and the edge is one of that table. Given a place of its target where nothing lives, `write`
+    /// moves values into all components of the target that do not come along, and into all sides that get one. It may
+    /// panic (taking a soa value apart is code of its type): then nothing has happened.
     #[inline(always)]
     pub(crate) unsafe fn follow(
         &mut self,
         entity: Entity,
         from: Location,
         edge: *const crate::plan::Edge,
-        write: impl FnOnce(*mut Lane, *const u16, usize),
+        write: impl FnOnce(Place),
     ) -> Result<(), ChangeError> {
         // SAFETY: edges are boxed, and made only while resolving.
         let (target, left, places) = unsafe { ((*edge).target, &(*edge).left, (*edge).places.as_ptr()) };
+        // SAFETY: as above.
+        let (puts, takes) = unsafe { (&(*edge).puts, &(*edge).takes) };
         // A row beyond the last, in either case: for the move, or for the new values until they trade places.
-        self.reserve_table(target, 1)?;
+        if target != from.table || !left.is_empty() {
+            self.reserve_table(target, 1)?;
+        }
+        let has_sides = !(puts.is_empty() && takes.is_empty());
+        if has_sides {
+            // Values may move, even if one of several stores cannot grow.
+            self.restructured();
+            self.sides.try_reserve(entity.index(), puts, takes)?;
+        }
+        let place = self.place(target, places, self.tables[target as usize].len);
         if target == from.table {
-            let table = &mut self.tables[target as usize];
-            let tail = table.len;
             // SAFETY: the tail is within the capacity and nobody's; the new values are written there, trade places with
-            // the old ones, and the old ones are nobody's then, and end.
+            // the old ones, and the old ones are nobody's then, and end. The same goes for the sides.
             unsafe {
-                write(table.lanes(), places, tail as usize);
+                write(place);
+                let table = &self.tables[target as usize];
+                let tail = table.len;
                 for column in left {
                     for lane in column.first..column.first + column.lanes {
                         let lane = &*table.lanes().add(lane as usize);
@@ -80,7 +90,12 @@ impl World {
                         swap_row(a, b, lane.row_size());
                     }
                 }
-                table.drop_row(tail, left);
+                if has_sides {
+                    self.sides.commit(entity, puts, takes);
+                    self.restructured();
+                }
+                let _ends = self.sides.ends();
+                self.tables[target as usize].drop_row(tail, left);
             }
             return Ok(());
         }
@@ -88,9 +103,12 @@ impl World {
         // it is beyond the last: taking a soa value apart is code of its type, which may panic, and then nothing happened.
         // The old values are at the source's tail after the move, nobody's, and end.
         unsafe {
-            let table = &self.tables[target as usize];
-            write(table.lanes(), places, table.len as usize);
+            write(place);
             self.cross(entity, from, edge);
+            if has_sides {
+                self.sides.commit(entity, puts, takes);
+            }
+            let _ends = self.sides.ends();
             let source = &self.tables[from.table as usize];
             source.drop_row(source.len, left);
         }
@@ -127,19 +145,41 @@ impl World {
         self.edge(plan, from.table, false)?;
         let edge = self.edge_of(plan, from.table, false);
         // SAFETY: edges are boxed, and made only while resolving.
-        let (target, left) = unsafe { ((*edge).target, &(*edge).left) };
-        if target == from.table {
-            return Ok(false);
+        unsafe { self.follow_away(entity, from, edge) }
+    }
+
+    /// Carries out an edge that only takes components, and ends them. Whether there were any.
+    ///
+    /// # Safety
+    ///
+    /// The entity is at `from`, and the edge is one of that table, which brings nothing.
+    pub(crate) unsafe fn follow_away(
+        &mut self,
+        entity: Entity,
+        from: Location,
+        edge: *const crate::plan::Edge,
+    ) -> Result<bool, ChangeError> {
+        // SAFETY: edges are boxed, or the caller's, and made only while resolving.
+        let (target, left, takes) = unsafe { ((*edge).target, &(*edge).left, &(*edge).takes) };
+        self.sides.try_reserve(entity.index(), &[], takes)?;
+        if target != from.table {
+            self.reserve_table(target, 1)?;
+            // SAFETY: the entity is there, and there is room in the target, which has no lanes but those that went along.
+            unsafe { self.cross(entity, from, edge) };
         }
-        self.reserve_table(target, 1)?;
-        // SAFETY: the entity is there, and there is room in the target, which has no lanes but those that went along; the
-        // old values are at the source's tail, nobody's, and end.
-        unsafe {
-            self.cross(entity, from, edge);
+        // SAFETY: reserved above, and nothing is put.
+        unsafe { self.sides.commit(entity, &[], takes) };
+        let taken = target != from.table || !self.sides.retired.is_empty();
+        if taken {
+            self.restructured();
+        }
+        let _ends = self.sides.ends();
+        if target != from.table {
             let source = &self.tables[from.table as usize];
-            source.drop_row(source.len, left);
+            // SAFETY: the old values are at the source's tail, nobody's, and end.
+            unsafe { source.drop_row(source.len, left) };
         }
-        Ok(true)
+        Ok(taken)
     }
 
     /// Takes components from an entity and returns them: all of the bundle, or nothing happens.
@@ -167,22 +207,34 @@ impl World {
         self.flush()?;
         let from = self.locate(entity)?;
         let table = &self.tables[from.table as usize];
-        let missing = self.plans.get(plan).ids.iter().find(|id| !table.signature.has(**id));
+        let missing = self.plans.get(plan).ids.iter().find(|id| match self.sides.of(**id) {
+            None => !table.signature.has(**id),
+            Some(side) => side.row(entity.index()).is_none(),
+        });
         if let Some(id) = missing {
             return Err(ChangeError::Missing { entity, component: self.components.info(*id).name() });
         }
         self.edge(plan, from.table, false)?;
         let edge = self.edge_of(plan, from.table, false);
         // SAFETY: edges are boxed, and made only while resolving.
-        let (target, places) = unsafe { ((*edge).target, (*edge).places.as_ptr()) };
+        let (target, places, takes) = unsafe { ((*edge).target, (*edge).places.as_ptr(), &(*edge).takes) };
+        self.sides.try_reserve(entity.index(), &[], takes)?;
         if target != from.table {
             self.reserve_table(target, 1)?;
             // SAFETY: the entity is there, and there is room in the target.
             unsafe { self.cross(entity, from, edge) };
         }
+        if B::SIDES > 0 {
+            // SAFETY: reserved above, and nothing is put.
+            unsafe { self.sides.commit(entity, &[], takes) };
+            self.restructured();
+        }
+        let sides = self.sides.places_of_retired();
+        self.sides.retired.clear();
         let source = &self.tables[from.table as usize];
-        // SAFETY: the values are at the source's tail, nobody's, and are moved out. (An empty bundle has none.)
-        Ok(unsafe { B::read(source.lanes(), places, source.len as usize) })
+        // SAFETY: the values are at the source's tail and where those of the sides were retired to, nobody's, and are
+        // moved out. (An empty bundle has none.)
+        Ok(unsafe { B::read(Place { lanes: source.lanes(), places, row: source.len as usize, sides }) })
     }
 
     /// Puts another value in the place of a component's, and returns the old one.
@@ -195,18 +247,13 @@ impl World {
         entity: Entity,
         value: C,
     ) -> Result<C, crate::error::ComponentError> {
-        let location = self.locate(entity)?;
-        let lane = self.lane(self.components.id::<C>(), location.table);
-        if lane.is_null() {
-            let component = core::any::type_name::<C>();
-            return Err(crate::error::ComponentError::MissingComponent { entity, component });
-        }
+        let (lane, row) = self.find::<C>(entity)?;
         use crate::layout::Layout;
         // SAFETY: the lane is the component's and the row is in use: the old value is moved out, the new one moved in.
         unsafe {
             let ptr = C::Layout::ptr(lane);
-            let old = C::Layout::read(ptr, location.row as usize);
-            C::Layout::write(ptr, location.row as usize, value);
+            let old = C::Layout::read(ptr, row);
+            C::Layout::write(ptr, row, value);
             Ok(old)
         }
     }
@@ -241,6 +288,9 @@ impl World {
             return Ok(self.despawn_with_rows(entity)?);
         }
         self.entities.release(entity);
+        if !self.sides.is_empty() {
+            self.sides.take_all(entity);
+        }
         let table_ref = &mut self.tables[table as usize];
         // SAFETY: the row is in use, and the flags are those of its lanes. What needs an end lies at the tail then,
         // nobody's, and ends.
@@ -249,6 +299,7 @@ impl World {
                 self.locations.at(moved.index()).write(Location { table, row });
             }
             self.restructured();
+            let _ends = self.sides.ends();
             let table_ref = &self.tables[table as usize];
             table_ref.drop_row(table_ref.len, &table_ref.columns);
         }
@@ -306,6 +357,7 @@ impl World {
             }
         }
         lens.extend(self.tables.iter_mut().map(|t| core::mem::replace(&mut t.len, 0)));
+        let _cleared = self.sides.clear();
         Rows { tables: self.tables.iter(), lens: &lens, now: None }.run();
         Ok(())
     }

@@ -8,15 +8,15 @@
 
 use super::spawn::raise;
 use super::{Location, World};
+use crate::bundle::Place;
 use crate::component::{Cloning, ComponentId, ComponentInfo};
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
-use crate::layout::{put_bytes, put_nothing};
+use crate::layout::{Kind, put_bytes, put_nothing};
 use crate::plan;
 use crate::room::{had, try_list};
 use core::alloc::Layout;
 use core::ptr::NonNull;
 use phalanx_store::Entity;
-use phalanx_store::raw::Lane;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -28,6 +28,8 @@ pub struct ComponentDescriptor {
     pub name: Cow<'static, str>,
     /// The layout of a value. Its size is rounded up to its alignment.
     pub layout: Layout,
+    /// Where the values are kept.
+    pub kind: Kind,
     /// What ends a value, if anything must be done.
     pub drop: Option<unsafe fn(*mut u8)>,
     /// What writes a clone of the first value to the place of the second, if they can be cloned.
@@ -90,6 +92,7 @@ impl World {
             clone: descriptor.clone.map(Cloning::Value),
             put: if empty { put_nothing } else { put_bytes },
             visit: None,
+            kind: descriptor.kind,
             whole: true,
         };
         self.components.find_run_time(&info).unwrap_or_else(|| had(self.components.add(info)))
@@ -104,7 +107,13 @@ impl World {
     /// If the entity is not alive or does not have the component, or its values lie in several lanes.
     pub fn get_by_id(&self, entity: Entity, id: ComponentId) -> Result<NonNull<u8>, ComponentError> {
         let location = self.locate(entity)?;
-        let lane = self.lane(id, location.table);
+        let (lane, row) = match self.sides.of(id) {
+            None => (self.lane(id, location.table), location.row),
+            Some(side) => match side.row(entity.index()) {
+                None => (core::ptr::null_mut(), 0),
+                Some(row) => (side.values().lane(), row),
+            },
+        };
         if lane.is_null() {
             let info = self.components.iter().nth(id.index());
             let component = info.map_or("an unknown component", |(_, info)| info.name());
@@ -115,7 +124,7 @@ impl World {
             (false, _) => Err(ComponentError::NoAddress { component: info.name() }),
             (true, true) => Ok(NonNull::without_provenance(crate::table::ALIGNED_FOR_ALL)),
             // SAFETY: the lane is the component's, the row is in use, and a lane's block is not at zero.
-            (true, false) => unsafe { Ok(NonNull::new_unchecked(crate::table::row_ptr(&*lane, location.row))) },
+            (true, false) => unsafe { Ok(NonNull::new_unchecked(crate::table::row_ptr(&*lane, row))) },
         }
     }
 
@@ -130,7 +139,10 @@ impl World {
 
     /// Whether an entity is alive and has a component.
     pub fn has_id(&self, entity: Entity, id: ComponentId) -> bool {
-        self.locate(entity).is_ok_and(|at| !self.lane(id, at.table).is_null())
+        self.locate(entity).is_ok_and(|at| match self.sides.of(id) {
+            None => !self.lane(id, at.table).is_null(),
+            Some(side) => side.row(entity.index()).is_some(),
+        })
     }
 
     /// Gives an entity a component by its id. The value is moved out of where it is; an old one is dropped.
@@ -184,11 +196,14 @@ impl World {
     ) -> Result<(), ChangeError> {
         let (mut ids, mut puts) = (try_list(values.len())?, try_list(values.len())?);
         ids.extend(values.iter().map(|(id, _)| *id));
-        puts.extend(ids.iter().map(|id| self.components.info(*id).put));
-        let write = |lanes: *mut Lane, places: *const u16, row: usize| {
-            for (at, ((_, value), put)) in values.iter().zip(&puts).enumerate() {
+        puts.extend(ids.iter().map(|id| (self.components.info(*id).put, self.components.info(*id).kind())));
+        let write = |place: Place| {
+            for (at, ((_, value), (put, kind))) in values.iter().zip(&puts).enumerate() {
                 // SAFETY: the places are those of the ids, in their order; the rest is the caller's promise.
-                unsafe { put(lanes.add(*places.add(at) as usize), row, value.as_ptr()) };
+                unsafe {
+                    let (lane, row) = place.lane(at, *kind);
+                    put(lane, row, value.as_ptr());
+                }
             }
         };
         // SAFETY: the values of the ids are moved in.
@@ -204,15 +219,17 @@ impl World {
         &mut self,
         entity: Entity,
         ids: &[ComponentId],
-        write: impl FnOnce(*mut Lane, *const u16, usize),
+        write: impl FnOnce(Place),
     ) -> Result<(), ChangeError> {
         assert!(!ids.contains(&ComponentId::ROW), "the reserved component is not for users");
-        let bundle = plan::signature(ids, |id| self.components.info(id).name())?;
+        let bundle = plan::signature(ids, &self.components)?;
+        let puts = self.sides(ids)?;
         self.flush()?;
         let from = self.locate(entity)?;
         let goal = self.tables[from.table as usize].signature.try_merge(&bundle)?;
         let target = self.table_of(&goal)?;
-        let edge = self.edge_between(from.table, target, &bundle, self.places(target, ids)?)?;
+        let mut edge = self.edge_between(from.table, target, &bundle, self.places(target, ids)?)?;
+        edge.puts = puts;
         // SAFETY: the entity is there, the edge leads to the table that has the ids beside what comes along.
         unsafe { self.follow(entity, from, &raw const edge, write) }
     }
@@ -225,24 +242,29 @@ impl World {
     pub(super) unsafe fn spawn_erased(
         &mut self,
         ids: &[ComponentId],
-        write: impl FnOnce(*mut Lane, *const u16, usize),
+        write: impl FnOnce(Place),
     ) -> Result<Entity, ChangeError> {
         assert!(!ids.contains(&ComponentId::ROW), "the reserved component is not for users");
-        let signature = plan::signature(ids, |id| self.components.info(id).name())?;
+        let signature = plan::signature(ids, &self.components)?;
         let table = self.table_of(&signature)?;
         let places = self.places(table, ids)?;
+        let sides = self.sides(ids)?;
         self.flush()?;
         self.reserve_entities(1)?;
         self.reserve_table(table, 1)?;
-        let table_ref = &mut self.tables[table as usize];
-        let row = table_ref.len;
+        // Values may move, even if one of several stores cannot grow.
+        self.restructured();
+        self.sides.try_reserve(self.entities.next_index(), &sides, &[])?;
+        let row = self.tables[table as usize].len;
         // Taking a value apart may be user code: it is done before anything is committed.
-        write(table_ref.lanes(), places.as_ptr(), row as usize);
+        write(self.place(table, places.as_ptr(), row));
         let entity = self.entities.alloc();
-        // SAFETY: there is room for the row and the location, and the lanes of the row were written just now.
+        // SAFETY: there is room for the row and the location, and the lanes of the row were written just now, and so were
+        // the values of the sides.
         unsafe {
-            table_ref.push(entity);
+            self.tables[table as usize].push(entity);
             self.locations.at(entity.index()).write(Location { table, row });
+            self.sides.commit(entity, &sides, &[]);
         }
         self.restructured();
         Ok(entity)
@@ -265,11 +287,14 @@ impl World {
     pub unsafe fn try_spawn_by_ids(&mut self, values: &[(ComponentId, NonNull<u8>)]) -> Result<Entity, ChangeError> {
         let (mut ids, mut puts) = (try_list(values.len())?, try_list(values.len())?);
         ids.extend(values.iter().map(|(id, _)| *id));
-        puts.extend(ids.iter().map(|id| self.components.info(*id).put));
-        let write = |lanes: *mut Lane, places: *const u16, row: usize| {
-            for (at, ((_, value), put)) in values.iter().zip(&puts).enumerate() {
+        puts.extend(ids.iter().map(|id| (self.components.info(*id).put, self.components.info(*id).kind())));
+        let write = |place: Place| {
+            for (at, ((_, value), (put, kind))) in values.iter().zip(&puts).enumerate() {
                 // SAFETY: the places are those of the ids, in their order; the rest is the caller's promise.
-                unsafe { put(lanes.add(*places.add(at) as usize), row, value.as_ptr()) };
+                unsafe {
+                    let (lane, row) = place.lane(at, *kind);
+                    put(lane, row, value.as_ptr());
+                }
             }
         };
         // SAFETY: the values of the ids are moved in.

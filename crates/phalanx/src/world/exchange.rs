@@ -7,7 +7,7 @@ use crate::bundle::Bundle;
 use crate::component::ComponentId;
 use crate::error::{ChangeError, NoSuchEntity};
 use crate::plan;
-use crate::room::try_list;
+use crate::room::{try_copy, try_list};
 use crate::signature::Signature;
 use core::any::TypeId;
 use core::marker::PhantomData;
@@ -69,7 +69,7 @@ impl World {
         }
         let edge = self.edge_of(plan, from.table, true);
         // SAFETY: the entity is at `from`, and the edge is one of that table that brings this bundle.
-        unsafe { self.follow(entity, from, edge, |lanes, places, row| bundle.write(lanes, places, row)) }
+        unsafe { self.follow(entity, from, edge, |place| bundle.write(place)) }
     }
 
     #[cold]
@@ -77,7 +77,8 @@ impl World {
         let (mut ids, mut gone) = (try_list(I::LEN)?, try_list(R::LEN)?);
         R::ids(&mut self.components, &mut gone)?;
         I::ids(&mut self.components, &mut ids)?;
-        plan::signature(&gone, |id| self.components.info(id).name())?;
+        plan::signature(&gone, &self.components)?;
+        self.sides(&gone)?;
         self.plan_of(TypeId::of::<Exchange<R, I>>(), ids)
     }
 
@@ -85,13 +86,20 @@ impl World {
     fn make_exchange_edge<R: Bundle>(&mut self, plan: usize, source: u32) -> Result<(), AllocError> {
         let mut gone = try_list(R::LEN)?;
         R::known_ids(&self.components, &mut gone);
+        let plan_sides = &self.plans.get(plan).sides;
+        // A component that comes and goes is replaced.
+        let taken = || gone.iter().filter_map(|id| self.sides.number(*id)).filter(|side| !plan_sides.contains(side));
+        let mut takes = try_list(taken().count())?;
+        takes.extend(taken());
+        let puts = try_copy(plan_sides)?;
         let gone = Signature::try_of(gone)?;
         let (present, bundle) = (&self.tables[source as usize].signature, &self.plans.get(plan).signature);
         let goal = present.try_difference(&gone)?.try_merge(bundle)?;
         let left = gone.try_merge(bundle)?;
         let target = self.table_of(&goal)?;
         let places = self.places(target, &self.plans.get(plan).ids)?;
-        let edge = self.edge_between(source, target, &left, places)?;
+        let mut edge = self.edge_between(source, target, &left, places)?;
+        (edge.puts, edge.takes) = (puts.into(), takes.into());
         self.plans.add_edge(plan, source, true, edge)
     }
 
@@ -136,20 +144,17 @@ impl World {
         let from = self.locate(entity)?;
         let present = &self.tables[from.table as usize].signature;
         let gone = Signature::try_of(ids.iter().copied().filter(|id| present.has(*id)))?;
-        if gone.is_empty() {
-            return Ok(false);
+        let mut takes = try_list(ids.len())?;
+        for side in ids.iter().filter_map(|id| self.sides.number(*id)) {
+            if !takes.contains(&side) {
+                takes.push(side);
+            }
         }
         let goal = present.try_difference(&gone)?;
         let target = self.table_of(&goal)?;
-        let edge = self.edge_between(from.table, target, &gone, Box::default())?;
-        self.reserve_table(target, 1)?;
-        // SAFETY: the entity is there, and there is room in the target, which has no lanes but those that go along; the
-        // old values are at the source's tail, nobody's, and end.
-        unsafe {
-            self.cross(entity, from, &raw const edge);
-            let source = &self.tables[from.table as usize];
-            source.drop_row(source.len, &edge.left);
-        }
-        Ok(true)
+        let mut edge = self.edge_between(from.table, target, &gone, Box::default())?;
+        edge.takes = takes.into();
+        // SAFETY: the entity is there, and the edge brings nothing.
+        unsafe { self.follow_away(entity, from, &raw const edge) }
     }
 }

@@ -47,6 +47,7 @@ use crate::plan::Plans;
 use crate::query::cache::QueryCache;
 use crate::room::{had, try_map_room, try_room, try_room_at};
 use crate::rows::Rows;
+use crate::side::{Sides, Store};
 use crate::signature::Signature;
 use crate::table::{Epoch, Table};
 use core::fmt;
@@ -90,6 +91,8 @@ pub struct World {
     by_signature: HashMap<Signature, u32, crate::component::TypeIdHasher>,
     directory: Vec<Vec<*mut Lane>>,
     pub(crate) plans: Plans,
+    /// The components that are not kept in tables.
+    pub(crate) sides: Sides,
     /// By table: the lanes whose values need an end.
     pub(crate) ends: Vec<Box<[bool]>>,
     pub(crate) rows: Rows,
@@ -120,6 +123,7 @@ impl World {
             by_signature: HashMap::default(),
             directory: Vec::new(),
             plans: Plans::try_new()?,
+            sides: Sides::new(),
             ends: Vec::new(),
             rows: Rows::default(),
             queries: None,
@@ -281,9 +285,42 @@ impl World {
             }
         }
         match rows == self.row_count() {
-            true => self.validate_rows(),
+            true => self.validate_sides().and_then(|()| self.validate_rows()),
             false => Err("entities without a row, or rows without an entity"),
         }
+    }
+}
+
+impl World {
+    /// Checks the components that are not kept in tables.
+    fn validate_sides(&self) -> Result<(), &'static str> {
+        self.sides.validate(|slot| self.contains(slot))?;
+        for linear in self.sides.iter().filter_map(|side| match &side.store {
+            Store::Linear(linear) => Some(linear),
+            Store::Pool(_) => None,
+        }) {
+            let rows = linear.iter().map(|slot| self.slot(slot)).collect::<Option<Vec<_>>>();
+            let rows = rows.ok_or("a value of a linear store whose entity is not alive")?;
+            if rows.iter().filter(|slot| slot.is_row()).count() != linear.rows as usize {
+                return Err("extra rows of a linear store miscounted");
+            }
+        }
+        Ok(())
+    }
+
+    /// The entity or extra row that is alive at an index.
+    #[inline]
+    pub(crate) fn slot(&self, index: u32) -> Option<Entity> {
+        if let Some(entity) = self.entities.at(index) {
+            return Some(entity);
+        }
+        if index as usize >= self.entities.slot_count() {
+            return None;
+        }
+        // SAFETY: every slot below the count has a location, of now or of the last that was there.
+        let at = unsafe { *self.locations.at(index) };
+        let slot = *self.tables.get(at.table as usize)?.slots().get(at.row as usize)?;
+        (slot.index() == index).then_some(slot)
     }
 }
 

@@ -173,7 +173,7 @@ impl World {
     unsafe fn write_row<B: Bundle>(&mut self, to: &Resolved, bundle: B) {
         let table = &self.tables[to.table as usize];
         // SAFETY: there is room for the row, and the places are those of the bundle's components in this table.
-        unsafe { bundle.write(table.lanes(), to.places, table.len as usize) };
+        unsafe { bundle.write(self.place(to.table, to.places, table.len)) };
     }
 
     /// Makes an extra row of the one beyond the last of a table, whose components are written.

@@ -108,21 +108,17 @@ impl World {
         &mut self,
         entities: [Entity; N],
     ) -> Result<[Mut<'_, C>; N], ComponentError> {
-        let id = self.components.id::<C>();
-        let mut places = [Location { table: 0, row: 0 }; N];
+        let mut places = [(core::ptr::null(), 0); N];
         for (at, &entity) in entities.iter().enumerate() {
-            let location = self.locate(entity)?;
-            if self.lane(id, location.table).is_null() {
-                return Err(ComponentError::MissingComponent { entity, component: core::any::type_name::<C>() });
-            }
+            let place = self.find::<C>(entity)?;
             if entities[..at].contains(&entity) {
                 return Err(ComponentError::NamedTwice { entity });
             }
-            places[at] = location;
+            places[at] = place;
         }
         // SAFETY: each lane is the component's and each row in use; the entities differ, so the rows do, and the world
         // is borrowed exclusively.
-        Ok(places.map(|at| unsafe { C::Layout::get_mut(C::Layout::ptr(self.lane(id, at.table)), at.row as usize) }))
+        Ok(places.map(|(lane, row)| unsafe { C::Layout::get_mut(C::Layout::ptr(lane), row) }))
     }
 
     /// Makes exactly this entity, with these components: for entities whose numbers come from elsewhere.
@@ -155,8 +151,9 @@ impl World {
         let plan = self.plan::<B>()?;
         self.flush()?;
         if let Ok(location) = self.locate(entity) {
+            let has_none = self.sides.sides_of(entity.index()).next().is_none();
             return match location.table {
-                0 => self.try_insert(entity, bundle),
+                0 if has_none => self.try_insert(entity, bundle),
                 _ => Err(ChangeError::Taken { entity, by: Some(entity) }),
             };
         }
@@ -173,22 +170,27 @@ impl World {
             let count = u32::try_from(fresh + slots - self.entities.len()).map_err(|_| AllocError::CapacityOverflow)?;
             self.reserve_entities(count)?;
         }
-        let (plan, table_ref) = (self.plans.get(plan), &mut self.tables[table as usize]);
-        let row = table_ref.len;
+        // Values may move, even if one of several stores cannot grow.
+        self.restructured();
+        let plan = self.plans.get(plan);
+        self.sides.try_reserve(entity.index(), &plan.sides, &[])?;
+        let row = self.tables[table as usize].len;
+        let place = self.place(table, plan.places.as_ptr(), row);
         // Taking a bundle apart may be user code: it is done before anything is committed.
-        // SAFETY: there is room for the row, and the places are the bundle's in its table.
-        unsafe { bundle.write(table_ref.lanes(), plan.places.as_ptr(), row as usize) };
+        // SAFETY: there is room for the row and beside it, and the places are the bundle's in its table.
+        unsafe { bundle.write(place) };
         let claimed = self.entities.try_claim(entity);
         if claimed != Ok(true) {
-            // SAFETY: the values beyond the last row are nobody's, and end.
-            unsafe { table_ref.drop_row(row, &table_ref.columns) };
+            // SAFETY: the values beyond what counts are nobody's, and end.
+            drop(unsafe { B::read(place) });
             claimed?;
             return Err(ChangeError::Taken { entity, by: None });
         }
-        // SAFETY: there is room for the location, and the row was written just now.
+        // SAFETY: there is room for the location, and the row was written just now, and so were the values of the sides.
         unsafe {
-            table_ref.push(entity);
+            self.tables[table as usize].push(entity);
             self.locations.at(entity.index()).write(Location { table, row });
+            self.sides.commit(entity, &plan.sides, &[]);
         }
         self.restructured();
         Ok(())

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::{Location, World};
-use crate::bundle::Bundle;
+use crate::bundle::{Bundle, Place};
 use crate::component::ComponentId;
 use crate::error::ChangeError;
 use crate::plan;
@@ -30,10 +30,11 @@ impl World {
 
     /// Makes the plan of a bundle with these components.
     pub(super) fn plan_of(&mut self, key: TypeId, ids: Vec<ComponentId>) -> Result<usize, ChangeError> {
-        let signature = plan::signature(&ids, |id| self.components.info(id).name())?;
+        let signature = plan::signature(&ids, &self.components)?;
         let table = self.table_of(&signature)?;
         let places = self.places(table, &ids)?;
-        Ok(self.plans.add(key, (table, places), ids.into(), signature)?)
+        let sides = self.sides(&ids)?;
+        Ok(self.plans.add(key, (table, places), ids.into(), (signature, sides))?)
     }
 
     /// Makes an entity with these components.
@@ -75,7 +76,18 @@ impl World {
         if table.len == table.cap || !self.entities.is_ready() {
             self.reserve_rows(plan, 1)?;
         }
+        if B::SIDES > 0 {
+            self.reserve_spawn_sides(plan)?;
+        }
         Ok(plan)
+    }
+
+    /// Makes room for the components of the next entity that are not kept in tables.
+    #[inline]
+    fn reserve_spawn_sides(&mut self, plan: usize) -> Result<(), AllocError> {
+        // Values may move, even if one of several stores cannot grow.
+        self.restructured();
+        self.sides.try_reserve(self.entities.next_index(), &self.plans.get(plan).sides, &[])
     }
 
     /// Makes room for so many entities, in a plan's table too.
@@ -137,20 +149,25 @@ impl World {
 
     /// # Safety
     ///
-    /// There is room for one more entity and one more row of the plan's table, and nothing is reserved by others.
+    /// There is room for one more entity, one more row of the plan's table and a value of each of its sides, and nothing is
+    /// reserved by others.
     #[inline(always)]
     unsafe fn commit_spawn<B: Bundle>(&mut self, plan: usize, bundle: B) -> Entity {
         let plan = self.plans.get(plan);
-        let table = &mut self.tables[plan.table as usize];
+        let (number, sides) = (plan.table, self.sides.places());
+        let table = &mut self.tables[number as usize];
         // SAFETY: there is room for the row and for the location; the plan's places are those of the bundle's components
         // in its table. Taking a soa value apart is code of its type, which may panic: the entity is made when the row is
         // whole, and until then the row is beyond the last.
         let entity = unsafe {
             let row = table.len;
-            bundle.write(table.lanes(), plan.places.as_ptr(), row as usize);
+            bundle.write(Place { lanes: table.lanes(), places: plan.places.as_ptr(), row: row as usize, sides });
             let entity = self.entities.alloc();
             table.push(entity);
-            self.locations.at(entity.index()).write(Location { table: plan.table, row });
+            self.locations.at(entity.index()).write(Location { table: number, row });
+            if B::SIDES > 0 {
+                self.sides.commit(entity, &plan.sides, &[]);
+            }
             entity
         };
         self.restructured();
@@ -217,6 +234,11 @@ impl<B: Bundle> Spawner<'_, B> {
         let table = &self.world.tables[self.world.plans.get(self.plan).table as usize];
         if (table.len == table.cap || !self.world.entities.is_ready())
             && let Err(error) = self.world.reserve_rows(self.plan, 1)
+        {
+            raise(error.into());
+        }
+        if B::SIDES > 0
+            && let Err(error) = self.world.reserve_spawn_sides(self.plan)
         {
             raise(error.into());
         }

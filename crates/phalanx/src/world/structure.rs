@@ -2,9 +2,11 @@
 #![allow(unsafe_code)]
 
 use super::{Location, World};
+use crate::bundle::Place;
 use crate::component::ComponentId;
+use crate::layout::Kind;
 use crate::plan::Edge;
-use crate::room::try_list;
+use crate::room::{try_copy, try_list};
 use crate::signature::Signature;
 use crate::table::{Column, copy_row, row_ptr};
 use phalanx_store::{AllocError, Entity};
@@ -29,7 +31,8 @@ impl World {
         let target = self.table_of(&goal)?;
         let plan_ref = self.plans.get(plan);
         let places = self.places(if insert { target } else { source }, &plan_ref.ids)?;
-        let edge = self.edge_between(source, target, &plan_ref.signature, places)?;
+        let mut edge = self.edge_between(source, target, &plan_ref.signature, places)?;
+        *(if insert { &mut edge.puts } else { &mut edge.takes }) = try_copy(&plan_ref.sides)?.into();
         self.plans.add_edge(plan, source, insert, edge)
     }
 
@@ -55,15 +58,41 @@ impl World {
             let to = to.column(column.id).expect("what is not in the bundle is in both tables");
             moved.extend((0..column.lanes).map(|lane| (column.first + lane, to.first + lane)));
         }
-        Ok(Edge { target, moved: moved.into(), keep: keep.into(), left: left.into(), places })
+        let (puts, takes) = (Box::default(), Box::default());
+        Ok(Edge { target, moved: moved.into(), keep: keep.into(), left: left.into(), places, puts, takes })
     }
 
-    /// The first lane of each component in a table that has them.
+    /// The first lane of each component in a table that has them; for one that is not kept in tables, how many such come
+    /// before it.
     pub(super) fn places(&self, table: u32, ids: &[ComponentId]) -> Result<Box<[u16]>, AllocError> {
         let table = &self.tables[table as usize];
-        let mut places = try_list(ids.len())?;
-        places.extend(ids.iter().map(|id| table.column(*id).map_or(0, |column| column.first)));
+        let (mut places, mut sides) = (try_list(ids.len())?, 0);
+        places.extend(ids.iter().map(|id| match self.components.info(*id).kind() {
+            Kind::Table => table.column(*id).map_or(0, |column| column.first),
+            Kind::Pool | Kind::Linear => {
+                sides += 1;
+                sides - 1
+            }
+        }));
         Ok(places.into())
+    }
+
+    /// The sides of those components that are not kept in tables, in their order; made if there are none.
+    pub(super) fn sides(&mut self, ids: &[ComponentId]) -> Result<Box<[u32]>, AllocError> {
+        let components = &self.components;
+        let on_side = |id: &&ComponentId| components.info(**id).kind() != Kind::Table;
+        let mut sides = try_list(ids.iter().filter(on_side).count())?;
+        for id in ids.iter().filter(on_side) {
+            sides.push(self.sides.try_register(*id, components.info(*id))?);
+        }
+        Ok(sides.into())
+    }
+
+    /// A row of a table as the place of a bundle, beside the places of the change of sides that was reserved last.
+    #[inline(always)]
+    pub(crate) fn place(&self, table: u32, places: *const u16, row: u32) -> Place {
+        let lanes = self.tables[table as usize].lanes();
+        Place { lanes, places, row: row as usize, sides: self.sides.places() }
     }
 
     /// Carries out an edge for the entity at `from`: its row goes to the target, and what stays behind lies at the
