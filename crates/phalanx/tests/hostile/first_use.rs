@@ -223,11 +223,33 @@ fn build(kit: &mut Kit, tally: &Tally, _: bool) {
     kit.builder.add(B::new(tally, 7)).add(Velocity(3.0)).add(Tag).add(SPIN);
 }
 
-/// A world that knows `known` components of run time, and one entity.
-fn setup(tally: &Tally, known: usize, prepare: fn(&mut Kit, &Tally, bool)) -> Kit {
+/// A component that is only there to be known.
+struct Filler<const N: usize>;
+impl<const N: usize> Component for Filler<N> {
+    type Layout = phalanx::layout::Table;
+}
+
+/// How much a world knows beforehand: components of run time, and types with tables and plans. What is full, and grows at
+/// the next first use, depends on that.
+#[derive(Clone, Copy)]
+struct Known {
+    components: usize,
+    types: usize,
+}
+
+/// A world with one entity.
+fn setup(tally: &Tally, known: Known, prepare: fn(&mut Kit, &Tally, bool)) -> Kit {
     let mut world = World::new();
+    let fillers: [fn(&mut World); 4] = [
+        |world| drop(world.spawn(Filler::<0>)),
+        |world| drop(world.spawn(Filler::<1>)),
+        |world| drop(world.spawn(Filler::<2>)),
+        |world| drop(world.spawn(Filler::<3>)),
+    ];
+    fillers[..known.types].iter().for_each(|filler| filler(&mut world));
+    world.clear();
     let mut ids = Vec::new();
-    for n in 0..known {
+    for n in 0..known.components {
         let name = format!("first use {n}").into();
         let layout = Layout::new::<Position>();
         // SAFETY: a `Position` can be sent and shared, and needs no end.
@@ -286,7 +308,7 @@ fn everything(kit: &mut Kit) -> String {
     text
 }
 
-fn sweep(known: usize, sweep: AllocationSweep) {
+fn sweep(known: Known, sweep: AllocationSweep) {
     for &(name, prepare, act) in ACTS {
         let tally = Tally::new();
         let mut kit = setup(&tally, known, prepare);
@@ -318,16 +340,16 @@ fn sweep(known: usize, sweep: AllocationSweep) {
 
 #[test]
 fn h60_first_uses_without_memory_are_errors() {
-    sweep(2, AllocationSweep::new());
+    (0..=4).for_each(|types| sweep(Known { components: 2, types }, AllocationSweep::new()));
 }
 
 #[test]
 fn h60_first_uses_in_exhausted_memory_are_errors() {
-    sweep(2, AllocationSweep::new().persistent());
+    (0..=4).for_each(|types| sweep(Known { components: 2, types }, AllocationSweep::new().persistent()));
 }
 
 #[test]
 fn h60_first_uses_of_many_components_without_memory_are_errors() {
     // Beyond 256 components a signature has a block of its own.
-    sweep(300, AllocationSweep::new());
+    sweep(Known { components: 300, types: 0 }, AllocationSweep::new());
 }
