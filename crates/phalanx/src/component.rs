@@ -326,6 +326,23 @@ impl Components {
         self.by_type.is_empty()
     }
 
+    /// Checks that ids lead to what is known of components, and types to ids.
+    pub(crate) fn validate(&self) -> Result<(), &'static str> {
+        let typed = self.infos.iter().filter(|info| info.type_id.is_some()).count();
+        let direct = self.direct.iter().filter_map(|(key, id)| Some((key.as_ref()?, id)));
+        let leads = |(key, id): (&TypeId, &ComponentId)| {
+            self.infos.get(id.index()).is_some_and(|info| info.type_id == Some(*key))
+        };
+        if typed != self.by_type.len() || !self.by_type.iter().chain(direct).all(leads) {
+            return Err("a type that leads to no component, or to another's");
+        }
+        let void = self.iter().filter(|(_, info)| info.is_void()).map(|(id, _)| id);
+        match self.void.iter().eq(void) {
+            true => Ok(()),
+            false => Err("a component without data that has some, or the other way round"),
+        }
+    }
+
     /// Those that carry no data.
     pub fn void(&self) -> &Signature {
         &self.void

@@ -280,7 +280,7 @@ impl World {
     /// # Errors
     ///
     /// If it is not alive, or memory cannot be had; nothing happens then.
-    #[inline]
+    #[inline(always)]
     pub fn try_despawn(&mut self, entity: Entity) -> Result<(), ChangeError> {
         self.flush()?;
         let Location { table, row } = self.locate(entity)?;
@@ -307,6 +307,8 @@ impl World {
     }
 
     /// Ends entities, in order. How many of them were alive; one that comes twice counts once.
+    ///
+    /// Where a lack of memory is to be an error, [`try_despawn`](World::try_despawn) ends them one by one.
     pub fn despawn_batch(&mut self, entities: impl IntoIterator<Item = Entity>) -> usize {
         // Not `filter` and `count`, which trust the iterator's hint.
         entities.into_iter().fold(0, |ended, entity| ended + usize::from(self.despawn(entity).is_ok()))

@@ -10,7 +10,9 @@
 //! # The five phases
 //!
 //! Every operation first resolves (ids, plans, tables, edges: caches, which nobody sees), then reserves, then commits
-//! (copies and integer stores; no user code, no allocation, no panic), and at last runs destructors.
+//! (copies and integer stores; no user code, no allocation, no panic), and at last runs destructors. Resolving fails as
+//! reserving does, if memory cannot be had: each component, plan, table and edge is made whole or not at all, and those
+//! that were made before one that could not be stay known.
 #![allow(unsafe_code)]
 
 mod access;
@@ -182,7 +184,7 @@ impl World {
         &self.components
     }
 
-    /// The id of a component, if an entity of this world ever had it.
+    /// The id of a component, if this world knows it: an entity had it, or was to have it, or it was registered.
     pub fn component_id<C: Component>(&self) -> Option<ComponentId> {
         Some(self.components.id::<C>()).filter(|id| *id != ComponentId::UNKNOWN)
     }
@@ -263,8 +265,14 @@ impl World {
     /// A sentence that says what does not hold. It never does for a world that was used by safe code alone.
     pub fn validate(&self) -> Result<(), &'static str> {
         self.entities.validate()?;
+        self.components.validate()?;
         if (self.locations.capacity() as usize) < self.entities.capacity() {
             return Err("room for more entities than locations");
+        }
+        let tables = self.tables.len();
+        let entered = self.directory.iter().map(Vec::len).max().unwrap_or(0);
+        if self.ends.len() != tables || self.by_signature.len() != tables || entered > tables {
+            return Err("a table that is half known");
         }
         let mut rows = 0;
         for (number, table) in self.tables.iter().enumerate() {

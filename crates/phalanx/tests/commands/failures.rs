@@ -5,41 +5,6 @@ use phalanx::{ChangeError, Commands, Entity, World};
 use phalanx_testkit::{AllocationSweep, Dial, PanicSweep, Site, Tally, catch, for_every_panic};
 use std::sync::Arc;
 
-/// A world in which every table and edge that the tests use is known: what is left to allocate is reserved.
-fn warm() -> World {
-    let mut world = World::new();
-    let tally = Tally::new();
-    let e = world.spawn_empty();
-    for at in 0..4 {
-        let start = |world: &mut World| match at {
-            0 => {}
-            1 => world.insert(e, Small(0)).unwrap(),
-            2 => world.insert(e, Value(tally.value(0))).unwrap(),
-            _ => world.insert(e, (Small(0), Value(tally.value(0)))).unwrap(),
-        };
-        let clear = |world: &mut World| world.remove::<(Small, Value, Wide)>(e).unwrap();
-        start(&mut world);
-        world.insert(e, Small(1)).unwrap();
-        clear(&mut world);
-        start(&mut world);
-        world.insert(e, Value(tally.value(0))).unwrap();
-        clear(&mut world);
-        start(&mut world);
-        world.insert(e, (Wide([0; 5]), Value(tally.value(0)))).unwrap();
-        world.insert(e, Value(tally.value(0))).unwrap();
-        world.remove::<Value>(e).unwrap();
-        clear(&mut world);
-        start(&mut world);
-        world.remove::<Value>(e).unwrap();
-        clear(&mut world);
-        start(&mut world);
-        world.insert(e, (Small(1), Value(tally.value(0)))).unwrap();
-        clear(&mut world);
-    }
-    world.despawn(e).unwrap();
-    world
-}
-
 #[test]
 fn a_failing_allocation_leaves_the_world_alone() {
     without_memory(AllocationSweep::new());
@@ -54,7 +19,7 @@ fn without_memory(sweep: AllocationSweep) {
     let points = sweep.run(
         || {
             let tally = Tally::new();
-            let mut world = warm();
+            let mut world = World::new();
             let e = world.spawn((Small(1), Value(tally.value(1))));
             let f = world.spawn(Small(2));
             let mut commands = Commands::new();
@@ -100,7 +65,7 @@ fn what_finds_no_memory_is_skipped_by_the_lossy_form() {
     AllocationSweep::new().allow_swallowed().run(
         || {
             let tally = Tally::new();
-            let mut world = warm();
+            let mut world = World::new();
             let entities: Vec<Entity> = (0..64).map(|_| world.spawn(Small(0))).collect();
             let mut commands = Commands::new();
             for e in &entities {

@@ -12,6 +12,7 @@ mod allocation;
 mod callbacks;
 mod compile;
 mod drops;
+mod first_use;
 mod handles;
 mod kit;
 mod layout;
