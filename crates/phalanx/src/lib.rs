@@ -33,6 +33,6 @@ pub use rows::{Key, Role, Row, RowError, RowId};
 pub use side::Removal;
 pub use signature::Signature;
 pub use world::{
-    BundleBuilder, ColumnMemory, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef, LaneMemory, Memory,
+    BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef, LaneMemory, Memory,
     Spawner, TableMemory, View, ViewMut, World,
 };

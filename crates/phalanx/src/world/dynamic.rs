@@ -59,7 +59,7 @@ impl World {
     ///
     /// let mut world = World::new();
     /// let layout = Layout::new::<u64>();
-    /// let descriptor = ComponentDescriptor { name: "score".into(), layout, drop: None, clone: None };
+    /// let descriptor = ComponentDescriptor { name: "score".into(), layout, kind: phalanx::Kind::Table, drop: None, clone: None };
     /// // SAFETY: numbers can be sent and shared, and need no destructor.
     /// let score = unsafe { world.register_component(descriptor) };
     /// let e = world.spawn_empty();
