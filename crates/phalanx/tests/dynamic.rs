@@ -3,6 +3,7 @@
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
+use phalanx::layout::Kind;
 use phalanx::{Bundle, BundleBuilder, ChangeError, Component, ComponentDescriptor, ComponentError, ComponentId, World};
 use phalanx_testkit::{Counted, Tally, for_every_failing_allocation};
 
@@ -26,7 +27,13 @@ struct Spin {
 }
 
 fn number(world: &mut World, name: String) -> ComponentId {
-    let descriptor = ComponentDescriptor { name: name.into(), layout: Layout::new::<u32>(), drop: None, clone: None };
+    let descriptor = ComponentDescriptor {
+        name: name.into(),
+        layout: Layout::new::<u32>(),
+        kind: Kind::Table,
+        drop: None,
+        clone: None,
+    };
     // SAFETY: numbers can be sent and shared, and need no destructor.
     unsafe { world.register_component(descriptor) }
 }
@@ -37,7 +44,8 @@ fn counted(world: &mut World) -> ComponentId {
         unsafe { value.cast::<Counted>().drop_in_place() };
     }
     let layout = Layout::new::<Counted>();
-    let descriptor = ComponentDescriptor { name: "counted".into(), layout, drop: Some(end), clone: None };
+    let descriptor =
+        ComponentDescriptor { name: "counted".into(), layout, kind: Kind::Table, drop: Some(end), clone: None };
     // SAFETY: the values are `Send` and `Sync`, and that is their destructor.
     unsafe { world.register_component(descriptor) }
 }

@@ -97,6 +97,7 @@ fn components_of_run_time_are_known_by_what_they_are() {
     let (mut here, mut there) = (World::new(), World::new());
     let descriptor = |name: &'static str| ComponentDescriptor {
         name: name.into(),
+        kind: phalanx::layout::Kind::Table,
         layout: Layout::new::<u64>(),
         drop: None,
         clone: None,

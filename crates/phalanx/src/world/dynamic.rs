@@ -55,11 +55,12 @@ impl World {
     /// ```
     /// use core::alloc::Layout;
     /// use core::ptr::NonNull;
+    /// use phalanx::layout::Kind;
     /// use phalanx::{ComponentDescriptor, World};
     ///
     /// let mut world = World::new();
     /// let layout = Layout::new::<u64>();
-    /// let descriptor = ComponentDescriptor { name: "score".into(), layout, kind: phalanx::Kind::Table, drop: None, clone: None };
+    /// let descriptor = ComponentDescriptor { name: "score".into(), layout, kind: Kind::Table, drop: None, clone: None };
     /// // SAFETY: numbers can be sent and shared, and need no destructor.
     /// let score = unsafe { world.register_component(descriptor) };
     /// let e = world.spawn_empty();

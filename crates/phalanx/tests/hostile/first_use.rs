@@ -253,7 +253,15 @@ fn setup(tally: &Tally, known: Known, prepare: fn(&mut Kit, &Tally, bool)) -> Ki
         let name = format!("first use {n}").into();
         let layout = Layout::new::<Position>();
         // SAFETY: a `Position` can be sent and shared, and needs no end.
-        let id = unsafe { world.register_component(ComponentDescriptor { name, layout, drop: None, clone: None }) };
+        let id = unsafe {
+            world.register_component(ComponentDescriptor {
+                name,
+                layout,
+                kind: phalanx::layout::Kind::Table,
+                drop: None,
+                clone: None,
+            })
+        };
         ids.push(id);
     }
     ids.reverse();
