@@ -33,6 +33,7 @@ pub use rows::{Key, Role, Row, RowError, RowId};
 pub use side::Removal;
 pub use signature::Signature;
 pub use world::{
-    BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef, LaneMemory, Memory,
+    BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef, LaneMemory,
+    Memory, SideMemory,
     Spawner, TableMemory, View, ViewMut, World,
 };
