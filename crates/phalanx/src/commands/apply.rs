@@ -19,6 +19,7 @@ use super::resolve::Step;
 use super::stash::{Ending, Stash};
 use super::{CommandError, Commands, Entry};
 use crate::error::ChangeError;
+use crate::rows::Key;
 use crate::table::{copy_row, row_ptr};
 use crate::world::{Location, World};
 use phalanx_store::{AllocError, Entity};
@@ -49,8 +50,8 @@ impl Commands {
     /// # Errors
     ///
     /// The first command that could not be carried out: its entity is not alive by then (or was reserved by
-    /// [`spawn`](Commands::spawn) in another world), its bundle names a component
-    /// twice, or memory cannot be had. Nothing of its segment happened, segments before it stand, and no command after it
+    /// [`spawn`](Commands::spawn) in another world), has no row under its key by then, or has one that was to be made
+    /// ([`ChangeError::Row`]); its bundle names a component twice; or memory cannot be had. Nothing of its segment happened, segments before it stand, and no command after it
     /// is carried out; all payloads end.
     ///
     /// # Panics
@@ -150,7 +151,8 @@ impl Commands {
         scratch.begin(end - first, at_home).map_err(at(first))?;
         world.flush().map_err(at(first))?;
         for (position, entry) in (first..end).zip(&entries[first..end]) {
-            let step = match scratch.resolve(world, entry, position) {
+            let key = Commands::key(arena, entry);
+            let step = match scratch.resolve(world, entry, key, position) {
                 Ok(step) => step,
                 Err(error) if report.is_none() || matches!(error, ChangeError::Alloc(_)) => {
                     return Err(CommandError { position, error });
@@ -163,16 +165,18 @@ impl Commands {
             scratch.steps.push(step);
         }
         scratch.reserve(world, first)?;
+        let mut ending = Ending::of(&mut scratch.stash);
         for (entry, step) in entries[first..end].iter().zip(&scratch.steps) {
-            // SAFETY: the entry owns its payload, and does not once the step is carried out. The segment is resolved and
-            // reserved, and its steps are carried out in order.
+            // Taking a bundle apart may be user code: if it panics, what was displaced ends, and so does the rest.
+            *done += 1;
+            let key = Commands::key(arena, entry);
+            // SAFETY: the entry owned its payload, and does not from here on. The segment is resolved and reserved, and its
+            // steps are carried out in order.
             unsafe {
                 let payload = arena.at(entry.offset, entry.verb.layout);
-                world.carry_out(entry, *step, payload, &mut scratch.stash, at_home);
+                world.carry_out(entry, key, *step, payload, ending.stash(), at_home);
             }
         }
-        *done = end;
-        let mut ending = Ending::of(&mut scratch.stash);
         if let Some(report) = report {
             for (at, step) in scratch.steps.iter().enumerate() {
                 if let Step::Skip(error) = *step {
@@ -217,7 +221,15 @@ impl World {
     ///
     /// The step was resolved for this entry, all steps before it were carried out, and what they need is reserved. The
     /// payload is initialised and counts as moved out.
-    unsafe fn carry_out(&mut self, entry: &Entry, step: Step, payload: *mut u8, stash: &mut Stash, at_home: bool) {
+    unsafe fn carry_out(
+        &mut self,
+        entry: &Entry,
+        key: Option<Key>,
+        step: Step,
+        payload: *mut u8,
+        stash: &mut Stash,
+        at_home: bool,
+    ) {
         let entity = entry.entity;
         let known = || entity.expect("only a spawn has no entity");
         match step {
@@ -242,8 +254,27 @@ impl World {
                 }
                 self.restructured();
             }
+            Step::Extend(edge, label) => {
+                // SAFETY: the row, the slot, its location and its name are reserved, and the places are those of the bundle
+                // in the edge's target, a table of extra rows. The owner is alive and has no row with this label.
+                unsafe {
+                    let (target, places) = ((*edge).target, (*edge).places.as_ptr());
+                    let table = &self.tables[target as usize];
+                    (entry.verb.write)(payload, table.lanes(), places, table.len as usize);
+                    self.commit_row(known(), label, target);
+                }
+            }
+            Step::Delete => {
+                let (slot, _) = self.whereabouts(known(), key);
+                // SAFETY: it is an extra row, and there; what needs an end is at the tail, and goes to the stash.
+                unsafe {
+                    let tail = self.retire_row(slot);
+                    let table = &self.tables[tail.table as usize];
+                    stash.take(self, table, tail.row, &table.columns);
+                }
+            }
             Step::Insert(edge) => {
-                let (entity, from) = self.whereabouts(known());
+                let (entity, from) = self.whereabouts(known(), key);
                 // SAFETY: the edge is one of the entity's table, and there is room for a row in its target, beyond the last,
                 // where the new values are written before anything is committed. The values that stay behind are at the
                 // tail of the source then, or in the row itself, from where the stash takes them over before the new
@@ -267,7 +298,7 @@ impl World {
                 }
             }
             Step::Remove(edge) => {
-                let (entity, from) = self.whereabouts(known());
+                let (entity, from) = self.whereabouts(known(), key);
                 // SAFETY: as above; the target has no lanes but those that went along.
                 unsafe {
                     self.cross(entity, from, edge);
@@ -276,7 +307,7 @@ impl World {
                 }
             }
             Step::Despawn => {
-                let (entity, from) = self.whereabouts(known());
+                let (entity, from) = self.whereabouts(known(), None);
                 // SAFETY: the entity is there, and so are its extra rows; what needs an end is at the tail each time, and
                 // goes to the stash, where there is room for it.
                 unsafe {
@@ -292,9 +323,10 @@ impl World {
         }
     }
 
-    /// Where an entity is that was found alive while resolving.
-    fn whereabouts(&self, entity: Entity) -> (Entity, Location) {
-        (entity, self.locate(entity).expect("found alive while resolving"))
+    /// The slot of an entity's row, the main one if no key names another, and where it is. It was found while resolving.
+    fn whereabouts(&self, entity: Entity, key: Option<Key>) -> (Entity, Location) {
+        let slot = key.map_or(entity, |key| self.row(key).expect("found while resolving").0);
+        (slot, self.locate(slot).expect("found alive while resolving"))
     }
 
     /// Ends an entity. What needs an end in its row comes to lie at the table's tail, nobody's.

@@ -7,12 +7,14 @@
 #![allow(unsafe_code)]
 
 use super::buffer::Kind;
+use super::row_overlay::RowOverlay;
 use super::stash::Stash;
 use super::{CommandError, Entry};
 use crate::component::TypeIdHasher;
 use crate::error::{ChangeError, NoSuchEntity};
 use crate::plan::Edge;
 use crate::room::{try_map_room, try_room};
+use crate::rows::{Key, Label, Name, RowError};
 use crate::table::Column;
 use crate::world::World;
 use phalanx_store::{AllocError, Entity};
@@ -25,6 +27,10 @@ pub(super) enum Step {
     Skip(ChangeError),
     /// Makes an entity by a plan.
     Make(usize),
+    /// Makes an extra row in the target of an edge.
+    Extend(*const Edge, Label),
+    /// Ends an extra row.
+    Delete,
     /// Gives components.
     Insert(*const Edge),
     /// Takes components.
@@ -32,6 +38,13 @@ pub(super) enum Step {
     /// There is nothing to take.
     Nothing,
     Despawn,
+}
+
+/// What a row is known by while it has no place.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Main(Entity),
+    Extra(Name),
 }
 
 /// Where an entity would be.
@@ -60,10 +73,15 @@ pub(super) struct Scratch {
     /// By slot. Emptied when commands begin to be applied; segments may be many, and are told apart by number.
     overlay: HashMap<u32, Whereabouts, TypeIdHasher>,
     segment: u32,
+    rows: RowOverlay,
+    /// The tables of an entity's extra rows, while it is looked at.
+    extra: Vec<u32>,
     needs: Vec<Need>,
-    /// Entities to be made, and the first command that makes one.
+    /// Entities and extra rows to be made, and the first command that makes one.
     slots: u32,
     slots_position: usize,
+    /// Extra rows among them.
+    names: usize,
     /// Whether the world is the one in which the buffer has reserved entities.
     at_home: bool,
     pub(super) stash: Stash,
@@ -79,6 +97,8 @@ impl Scratch {
     pub(super) fn bytes(&self) -> usize {
         self.steps.capacity() * size_of::<Step>()
             + self.overlay.capacity() * size_of::<(u32, Whereabouts)>()
+            + self.rows.bytes()
+            + self.extra.capacity() * size_of::<u32>()
             + self.needs.capacity() * size_of::<Need>()
             + self.stash.held()
     }
@@ -86,6 +106,7 @@ impl Scratch {
     /// Forgets the last application.
     pub(super) fn start(&mut self) {
         self.overlay.clear();
+        self.rows.start();
         self.segment = 0;
     }
 
@@ -97,43 +118,105 @@ impl Scratch {
         self.segment += 1;
         self.steps.clear();
         self.needs.clear();
-        self.slots = 0;
+        self.rows.begin(self.segment);
+        (self.slots, self.names) = (0, 0);
         self.at_home = at_home;
         self.stash.begin();
         try_room(&mut self.steps, count)?;
         try_map_room(&mut self.overlay, count)
     }
 
-    /// Phase 1, for one command.
-    pub(super) fn resolve(&mut self, world: &mut World, entry: &Entry, position: usize) -> Result<Step, ChangeError> {
+    /// Phase 1, for one command. The key is that of the row that it is about, if it is about one.
+    pub(super) fn resolve(
+        &mut self,
+        world: &mut World,
+        entry: &Entry,
+        key: Option<Key>,
+        position: usize,
+    ) -> Result<Step, ChangeError> {
         let kind = entry.verb.kind;
+        if let Some(key) = key {
+            return self.resolve_row(world, entry, key, position);
+        }
         if kind == Kind::Despawn {
             let entity = entry.entity.expect("a despawn names its entity");
             let table = self.find(world, entity)?;
-            self.displace(world, &world.tables[table as usize].columns)?;
-            // Its extra rows end with it.
-            for row in world.rows(entity).into_iter().flatten().skip(1) {
-                let table = world.locate(row.1.0)?.table;
+            // Its extra rows end with it, before its main row: the stash gets their values in this order.
+            self.list_extra_rows(world, entity.index())?;
+            self.extra.push(table);
+            for at in 0..self.extra.len() {
+                let table = self.extra[at];
                 self.displace(world, &world.tables[table as usize].columns)?;
+                self.note(world, position, table, -1)?;
             }
-            self.note(world, position, table, -1)?;
             self.put(entity, None);
             return Ok(Step::Despawn);
         }
         let plan = (entry.verb.plan)(world)?;
         let Some(entity) = entry.entity else {
             self.note(world, position, world.plans.get(plan).table, 1)?;
-            if self.slots == 0 {
-                self.slots_position = position;
-            }
-            self.slots = self.slots.checked_add(1).ok_or(AllocError::CapacityOverflow)?;
+            self.need_slot(position)?;
             return Ok(Step::Make(plan));
         };
         if kind == Kind::Spawn && !self.at_home {
             return Err(NoSuchEntity { entity }.into());
         }
         let table = self.find(world, entity)?;
-        let insert = kind != Kind::Remove;
+        self.change(world, Place::Main(entity), table, plan, kind != Kind::Remove, position)
+    }
+
+    /// Phase 1, for a command about a row.
+    fn resolve_row(
+        &mut self,
+        world: &mut World,
+        entry: &Entry,
+        key: Key,
+        position: usize,
+    ) -> Result<Step, ChangeError> {
+        match entry.verb.kind {
+            Kind::Extend => {
+                let plan = (entry.verb.plan)(world)?;
+                let edge = world.row_edge(plan)?;
+                // SAFETY: edges are boxed, and stay until a world forgets its plans.
+                let target = unsafe { (*edge).target };
+                self.find(world, key.entity)?;
+                let free = |label: &Label| self.find_name(world, (key.entity.index(), *label)).is_none();
+                let Some(label) = world.label(key.component, key.role)?.filter(free) else {
+                    return Err(RowError::Exists { key }.into());
+                };
+                self.rows.make((key.entity.index(), label), target)?;
+                self.note(world, position, target, 1)?;
+                self.need_slot(position)?;
+                self.names += 1;
+                Ok(Step::Extend(edge, label))
+            }
+            Kind::DeleteRow => match self.find_row(world, key)? {
+                (Place::Main(entity), _) => Err(RowError::MainRow { entity }.into()),
+                (Place::Extra(name), table) => {
+                    self.displace(world, &world.tables[table as usize].columns)?;
+                    self.note(world, position, table, -1)?;
+                    self.rows.put(name, None)?;
+                    Ok(Step::Delete)
+                }
+            },
+            kind => {
+                let (place, table) = self.find_row(world, key)?;
+                let plan = (entry.verb.plan)(world)?;
+                self.change(world, place, table, plan, kind == Kind::Update, position)
+            }
+        }
+    }
+
+    /// What becomes of a row in a table that gets a plan's components, or loses them.
+    fn change(
+        &mut self,
+        world: &mut World,
+        place: Place,
+        table: u32,
+        plan: usize,
+        insert: bool,
+        position: usize,
+    ) -> Result<Step, ChangeError> {
         world.edge(plan, table, insert)?;
         let edge = world.edge_of(plan, table, insert);
         // SAFETY: edges are boxed, and stay until a world forgets its plans.
@@ -145,7 +228,10 @@ impl Scratch {
         if target != table {
             self.note(world, position, target, 1)?;
             self.note(world, position, table, -1)?;
-            self.put(entity, Some(target));
+            match place {
+                Place::Main(entity) => self.put(entity, Some(target)),
+                Place::Extra(name) => self.rows.put(name, Some(target))?,
+            }
         } else {
             // The new values lie beyond the last row until they take the place of the old ones.
             self.note(world, position, table, 1)?;
@@ -154,14 +240,62 @@ impl Scratch {
         Ok(if insert { Step::Insert(edge) } else { Step::Remove(edge) })
     }
 
+    /// Notes that a slot is taken.
+    fn need_slot(&mut self, position: usize) -> Result<(), AllocError> {
+        if self.slots == 0 {
+            self.slots_position = position;
+        }
+        self.slots = self.slots.checked_add(1).ok_or(AllocError::CapacityOverflow)?;
+        Ok(())
+    }
+
+    /// The row under a key, and the table in which it would be.
+    fn find_row(&self, world: &World, key: Key) -> Result<(Place, u32), ChangeError> {
+        let main = self.find(world, key.entity)?;
+        if key.is_main() {
+            return Ok((Place::Main(key.entity), main));
+        }
+        let name = world.label(key.component, key.role).ok().flatten().map(|label| (key.entity.index(), label));
+        let found = name.and_then(|name| Some((Place::Extra(name), self.find_name(world, name)?)));
+        found.ok_or(RowError::NoSuchRow { key }.into())
+    }
+
+    /// The table in which an extra row would be, if there is one under the name by then.
+    fn find_name(&self, world: &World, name: Name) -> Option<u32> {
+        match self.rows.get(name) {
+            Some(state) => state.table,
+            None => world.table_of_name(name),
+        }
+    }
+
+    /// Lists the tables of the extra rows that an entity would have, in the order of their making, with room for one more.
+    fn list_extra_rows(&mut self, world: &World, owner: u32) -> Result<(), AllocError> {
+        let Scratch { rows, extra, .. } = self;
+        extra.clear();
+        // A row that ended is not there, nor is one whose name is another's by then, which comes below.
+        let kept = world.extra_rows(owner).filter_map(|(_, label)| match rows.get((owner, label)) {
+            Some(state) => state.table.filter(|_| !state.is_made),
+            None => world.table_of_name((owner, label)),
+        });
+        for table in kept.chain(rows.made_for(owner)) {
+            try_room(extra, 1)?;
+            extra.push(table);
+        }
+        try_room(extra, 1)
+    }
+
     /// Notes that a command is skipped: its payload ends, and with it the entity that it would have made.
     pub(super) fn forsake(&mut self, world: &World, entry: &Entry, position: usize) -> Result<(), AllocError> {
         if let (Kind::Spawn, Some(entity)) = (entry.verb.kind, entry.entity)
             && self.at_home
             && self.find(world, entity) == Ok(0)
         {
-            self.note(world, position, 0, -1)?;
-            self.put(entity, None);
+            // With extra rows of others' making it stays, as it does with components.
+            self.list_extra_rows(world, entity.index())?;
+            if self.extra.is_empty() {
+                self.note(world, position, 0, -1)?;
+                self.put(entity, None);
+            }
         }
         self.stash.expect(None)
     }
@@ -208,6 +342,10 @@ impl Scratch {
         let at = |position| move |error: AllocError| CommandError { position, error: error.into() };
         if self.slots > 0 {
             world.reserve_entities(self.slots).map_err(at(self.slots_position))?;
+        }
+        if self.names > 0 {
+            let slots = world.entities.capacity();
+            world.rows.try_reserve(self.names, self.names, slots).map_err(at(self.slots_position))?;
         }
         for (table, need) in (0..).zip(&self.needs).filter(|(_, need)| need.most > 0) {
             let rows = u32::try_from(need.most).map_err(|_| AllocError::CapacityOverflow);

@@ -76,6 +76,8 @@ impl Stash {
                 // A value without a size is anywhere.
                 None => core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get()),
                 Some(layout) => {
+                    let end = place_after(self.arena.len(), layout).map_or(usize::MAX, |(_, end)| end);
+                    debug_assert!(end <= self.arena.bytes() && layout.align() <= self.arena.align());
                     let Ok(offset) = self.arena.try_place(layout) else { unreachable!("reserved") };
                     // SAFETY: the place was made just now. A column that needs an end has one lane, whose rows have this
                     // layout; the row is initialised.
@@ -101,6 +103,11 @@ pub(super) struct Ending<'a> {
 impl<'a> Ending<'a> {
     pub(super) fn of(stash: &'a mut Stash) -> Ending<'a> {
         Ending { stash, next: 0 }
+    }
+
+    /// What is to be ended, to be added to.
+    pub(super) fn stash(&mut self) -> &mut Stash {
+        self.stash
     }
 
     pub(super) fn run(&mut self) {

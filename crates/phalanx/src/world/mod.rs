@@ -26,6 +26,7 @@ mod dynamic;
 mod entity_ref;
 mod exchange;
 mod memory;
+mod row_changes;
 mod row_ends;
 mod rows;
 mod single;

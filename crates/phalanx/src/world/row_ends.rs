@@ -24,9 +24,7 @@ impl World {
         }
         // SAFETY: the row is there, and an extra one. What needs an end lies at the tail of its table, and ends.
         unsafe {
-            self.unlink(slot.index());
-            let tail = self.retire(slot);
-            self.restructured();
+            let tail = self.retire_row(slot);
             let table = &self.tables[tail.table as usize];
             table.drop_row(tail.row, &table.columns);
         }
@@ -38,7 +36,7 @@ impl World {
     /// # Safety
     ///
     /// The slot is an extra row.
-    unsafe fn unlink(&mut self, slot: u32) {
+    pub(super) unsafe fn unlink(&mut self, slot: u32) {
         // SAFETY: the slot, and what the maps and links name, are extra rows; and all are of the same owner.
         unsafe {
             let (_, owner, label, link) = self.extra_row(slot);
@@ -73,6 +71,7 @@ impl World {
     /// The slot is alive.
     unsafe fn retire(&mut self, slot: Entity) -> Location {
         self.entities.release(slot);
+        self.restructured();
         // SAFETY: a slot that was alive has a location, where its row is in use; the flags are those of the table's lanes.
         unsafe {
             let Location { table, row } = *self.locations.at(slot.index());
@@ -81,6 +80,19 @@ impl World {
                 self.locations.at(moved.index()).write(Location { table, row });
             }
             Location { table, row: self.tables[table as usize].len }
+        }
+    }
+
+    /// Takes an extra row out of what finds it, and retires it.
+    ///
+    /// # Safety
+    ///
+    /// It is one, and there. Whoever calls ends the values before a row is pushed to their table.
+    pub(crate) unsafe fn retire_row(&mut self, slot: Entity) -> Location {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.unlink(slot.index());
+            self.retire(slot)
         }
     }
 
@@ -97,8 +109,7 @@ impl World {
         // SAFETY: the first row of an entity is an extra row, which is alive.
         unsafe {
             let (row, ..) = self.extra_row(self.rows.first[&owner]);
-            self.unlink(row.0.index());
-            Some(self.retire(row.0))
+            Some(self.retire_row(row.0))
         }
     }
 
@@ -115,7 +126,6 @@ impl World {
             }
             retired.push(self.retire(entity));
         }
-        self.restructured();
         /// Ends the values of retired rows, all of them, even if one panics.
         struct Ends<'a> {
             tables: &'a [Table],
