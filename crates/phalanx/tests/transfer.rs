@@ -264,6 +264,29 @@ fn rows_that_find_no_memory_stay_with_their_entity() {
         |(here, there, _), outcome| check(here, there, if outcome.is_ok() { 5 } else { 0 }),
     );
     assert!(one > 8 && all > 8, "{one} {all}");
+    // Nothing is known beforehand of components, there.
+    let cold = || {
+        let mut here = World::new();
+        let e = here.spawn(Enemy);
+        extend(&mut here, &tally, e, e);
+        (here, World::new(), e)
+    };
+    let check = |here: &World, there: &World, moved: bool| {
+        here.validate().unwrap();
+        there.validate().unwrap();
+        assert_eq!((here.row_count(), there.row_count()), if moved { (0, 6) } else { (6, 0) });
+    };
+    let one = for_every_failing_allocation(
+        cold,
+        |(here, there, e)| here.transfer(*e, there),
+        |(here, there, _), outcome| check(here, there, outcome.is_ok()),
+    );
+    let all = for_every_failing_allocation(
+        cold,
+        |(here, there, _)| here.transfer_all(there),
+        |(here, there, _), outcome| check(here, there, outcome.is_ok()),
+    );
+    assert!(one > 30 && all > 30, "{one} {all}");
     tally.assert_no_leaks();
 }
 

@@ -57,7 +57,8 @@ impl Commands {
     /// # Panics
     ///
     /// If a closure or the destructor of a displaced value does. The segments before a closure that panics stand, and a
-    /// segment whose displaced value panics stands, too. The commands after it are dropped.
+    /// segment whose displaced value panics stands, too. The commands after it are dropped. If a soa component's type panics
+    /// while a value of it is taken apart, the commands before that one stand, and the others are dropped.
     pub fn apply(&mut self, world: &mut World) -> Result<(), CommandError> {
         let run = Run::new(self, world);
         while run.commands.done < run.commands.entries.len() {

@@ -270,6 +270,38 @@ fn destructors_that_panic_end_each_value_of_rows_once() {
 }
 
 #[test]
+fn recorded_rows_without_memory_in_a_world_that_knows_nothing() {
+    for sweep in [AllocationSweep::new(), AllocationSweep::new().persistent()] {
+        let points = sweep.run(
+            || {
+                let (tally, mut world, mut commands) = (Tally::new(), World::new(), Commands::new());
+                let [e, f] = [world.spawn_empty(), world.spawn_empty()];
+                commands.extend(key(e, 1), (Small(1), Value(tally.value(1))));
+                commands.update(key(e, 1), (Flag, Value(tally.value(2))));
+                commands.extend(key(f, 1), Value(tally.value(3)));
+                commands.remove_row_components::<Value>(key(f, 1));
+                commands.delete_row(key(e, 1));
+                commands.extend(key(e, 2), Other(tally.value(4)));
+                (Some((world, commands)), e, tally)
+            },
+            |(state, ..)| {
+                let (world, commands) = state.as_mut().unwrap();
+                commands.apply(world)
+            },
+            |(state, e, tally), outcome| {
+                let (world, commands) = state.take().unwrap();
+                world.validate().unwrap();
+                assert_eq!(world.contains_key(key(*e, 2)), outcome.is_ok());
+                assert_eq!(world.row_count(), if outcome.is_ok() { 4 } else { 2 });
+                drop((world, commands));
+                tally.assert_no_leaks();
+            },
+        );
+        assert!(points > 20, "{points}");
+    }
+}
+
+#[test]
 fn a_failing_allocation_leaves_rows_alone() {
     for sweep in [AllocationSweep::new(), AllocationSweep::new().persistent()] {
         let points = sweep.run(
