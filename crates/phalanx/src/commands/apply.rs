@@ -223,14 +223,7 @@ impl World {
     ///
     /// The step was resolved for this entry, all steps before it were carried out, and what they need is reserved. The
     /// payload is initialised and counts as moved out.
-    unsafe fn carry_out(
-        &mut self,
-        entry: &Entry,
-        key: Option<Key>,
-        step: Step,
-        payload: *mut u8,
-        stash: &mut Stash,
-    ) {
+    unsafe fn carry_out(&mut self, entry: &Entry, key: Option<Key>, step: Step, payload: *mut u8, stash: &mut Stash) {
         let entity = entry.entity;
         let known = || entity.expect("only a spawn has no entity");
         match step {

@@ -75,7 +75,10 @@ impl Stash {
 
     /// Counts the values that a slot has in these sides.
     pub(crate) fn expect_present(&mut self, sides: &Sides, slot: u32, list: &[u32]) -> Result<(), AllocError> {
-        list.iter().map(|side| sides.get(*side)).filter(|side| side.row(slot).is_some()).try_for_each(|side| self.expect_of(side))
+        list.iter()
+            .map(|side| sides.get(*side))
+            .filter(|side| side.row(slot).is_some())
+            .try_for_each(|side| self.expect_of(side))
     }
 
     /// Counts all values that a slot has beside tables.

@@ -288,7 +288,10 @@ impl World {
     /// The slot and the table of the extra row under a name, if there is one.
     pub(crate) fn row_of_name(&self, name: Name) -> Option<(Entity, u32)> {
         // SAFETY: names lead to extra rows, which have a location.
-        self.rows.by_name.get(&name).map(|slot| unsafe { (self.extra_row(*slot).0.0, (*self.locations.at(*slot)).table) })
+        self.rows
+            .by_name
+            .get(&name)
+            .map(|slot| unsafe { (self.extra_row(*slot).0.0, (*self.locations.at(*slot)).table) })
     }
 
     /// The key of a row.
