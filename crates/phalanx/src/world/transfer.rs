@@ -288,9 +288,9 @@ impl World {
 
     /// Changes the entities in values that have arrived beside the tables.
     fn rename_beside(&mut self, map: &EntityMap, beside: &Arrivals) {
-        for (side, row) in beside.iter() {
+        for (side, slot) in beside.iter() {
             let side = self.sides.get(side);
-            let Some(visit) = self.components.info(side.id).visit else { continue };
+            let (Some(visit), Some(row)) = (self.components.info(side.id).visit, side.row(slot)) else { continue };
             let mut change = |entity: &mut Entity| *entity = map.get(*entity).unwrap_or(*entity);
             // SAFETY: the lane is the component's, the row is in use, and the world is borrowed exclusively.
             unsafe { visit(side.values().lane(), row as usize, &mut change) };
