@@ -153,7 +153,7 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
 
     /// The items, with the query kept for another use.
     #[inline]
-    pub fn iter(&mut self) -> Iter<'_, '_, Q> {
+    pub fn iter(&mut self) -> Iter<'_, '_, Q, F> {
         self.again().into_iter()
     }
 
@@ -312,10 +312,10 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
 
 impl<'w, Q: Query, F: Filter> IntoIterator for QueryMut<'w, Q, F> {
     type Item = Q::Item<'w>;
-    type IntoIter = Iter<'w, 'w, Q>;
+    type IntoIter = Iter<'w, 'w, Q, F>;
 
     #[inline]
-    fn into_iter(self) -> Iter<'w, 'w, Q> {
+    fn into_iter(self) -> Iter<'w, 'w, Q, F> {
         self.matched().into_iter()
     }
 }
