@@ -145,23 +145,15 @@ impl<C: Component> Reach<C> {
     /// As for [`find`](Reach::find).
     #[inline(always)]
     pub(super) unsafe fn warm(&self, spot: Spot) {
-        // SAFETY: as in `find`; the headers of lanes can be read while the world is borrowed.
+        // In a pool the index must be read to know where a value is: that is the wait already.
+        // SAFETY: the lanes are the world's, and their headers can be read while it is borrowed.
         unsafe {
-            let (lane, row) = match C::Layout::KIND {
-                Kind::Table => match self.lanes.as_ref().get(spot.location.table as usize) {
-                    Some(lane) if !lane.is_null() => (lane.cast_const(), spot.location.row),
-                    _ => return,
-                },
-                // Rows of the store that is walked come one after another.
-                Kind::Pool if !self.walked => match self.pool.as_ref().and_then(|p| Some((p, p.position(spot.index)?)))
-                {
-                    Some((pool, position)) => (pool.values().lane().cast_const(), position),
-                    None => return,
-                },
-                _ => return,
-            };
-            for lane in (0..C::Layout::LANES).map(|at| &*lane.add(at)) {
-                prefetch(lane.ptr().as_ptr().wrapping_add(row as usize * lane.row_size()));
+            if let Some(&lane) = self.lanes.as_ref().get(spot.location.table as usize)
+                && !lane.is_null()
+            {
+                for lane in (0..C::Layout::LANES).map(|at| &*lane.add(at)) {
+                    prefetch(lane.ptr().as_ptr().wrapping_add(spot.location.row as usize * lane.row_size()));
+                }
             }
         }
     }

@@ -298,12 +298,10 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
             Source::Pool { pool, next } if let Some(keys) = pool.dense.keys() => {
                 let keys = keys.get(*next as usize..).unwrap_or(&[]);
                 let first = *next;
-                let far = keys.len() < world.entities.slot_count() / 4;
+                let far = Q::LOCATED && is_far(keys, world.entities.slot_count());
                 for (at, &key) in keys.iter().enumerate() {
                     if far {
-                        if Q::LOCATED
-                            && let Some(key) = keys.get(at + 32)
-                        {
+                        if let Some(key) = keys.get(at + 32) {
                             // SAFETY: the slot is in use.
                             prefetch(unsafe { world.locations.at(key.index()) });
                         }
@@ -372,6 +370,14 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
     pub(super) fn view(&self) -> Q::View {
         self.view
     }
+}
+
+/// Whether following these slots jumps through so much memory that it pays to ask for it ahead: in a world that does not fit
+/// into the nearer caches, if they are few of all, or in no order.
+fn is_far(keys: &[Entity], slots: usize) -> bool {
+    let steps = keys.windows(2).take(16);
+    let jumps = steps.clone().filter(|pair| pair[0].index().abs_diff(pair[1].index()) > 16).count();
+    slots > 1 << 15 && (keys.len() < slots / 4 || jumps * 2 > steps.len())
 }
 
 /// The slots of a word that all stores have; none after the last.
