@@ -1,11 +1,17 @@
 //! Queries over components of every layout, mixed: against a model that knows the order, and what else a user relies on.
 
-use phalanx::query::{Driver, Extra, Filtered, Main, ReadOnlyQuery, SingleError};
-use phalanx::query::{Filter, QueryState};
-use phalanx::{Component, ComponentError, Entity, Has, Key, Or, Query, With, Without, World};
+use phalanx::layout::Kind;
+use phalanx::query::{
+    Aligned, Candidate, Driver, DynamicError, DynamicQuery, Extra, Filter, Filtered, Main, QueryState, ReadOnlyQuery,
+    SingleError,
+};
+use phalanx::{
+    Component, ComponentError, ComponentId, Components, Entity, Has, Key, Or, Query, Signature, With, Without, World,
+};
 use phalanx_testkit::Rng;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
 struct T(u32);
@@ -351,10 +357,239 @@ fn queries_over_all_layouts_find_what_the_model_finds_in_the_order_of_the_driver
             assert_eq!(found, order.iter().map(|e| (*e, p(has(e)).unwrap(), t(has(e)))).collect::<Vec<_>>());
             let found: Vec<_> =
                 deep.iter(&world).map(|item| (item.both.entity, item.rest.0, item.rest.1.copied())).collect();
+            run_time(&world, &naive, &mut rng);
             let without = order.iter().filter(|e| has(e)[RPOOL].is_none());
             assert_eq!(found, without.map(|e| (*e, has(e)[ZPOOL].is_some(), l(has(e)))).collect::<Vec<_>>());
         }
     }
+}
+
+/// A query by ids that is made of dice, against the model.
+fn run_time(world: &World, naive: &Naive, rng: &mut Rng) {
+    let ids = [
+        world.component_id::<T>(),
+        world.component_id::<U>(),
+        world.component_id::<S>(),
+        world.component_id::<P>(),
+        world.component_id::<R>(),
+        world.component_id::<Z>(),
+        world.component_id::<L>(),
+        world.component_id::<M>(),
+    ];
+    let (mut builder, mut required, mut excluded, mut named) =
+        (DynamicQuery::builder(), Vec::new(), Vec::new(), Vec::new());
+    for (kind, id) in ids.into_iter().enumerate() {
+        let Some(id) = id else { continue };
+        match rng.below(8) {
+            0 | 1 => {
+                builder = builder.read(id);
+                required.push(kind);
+                named.push((kind, id));
+            }
+            2 => {
+                builder = builder.optional(id);
+                named.push((kind, id));
+            }
+            3 if rng.chance(1, 2) => {
+                builder = builder.without(id);
+                excluded.push(kind);
+            }
+            _ => {}
+        }
+    }
+    let query = builder.build(world).unwrap();
+    let beside: Vec<usize> = required.iter().copied().filter(|kind| *kind >= POOL).collect();
+    let in_table = |h: &Has8| {
+        let of_tables =
+            |kinds: &[usize], wanted: bool| kinds.iter().all(|kind| *kind >= POOL || h[*kind].is_some() == wanted);
+        of_tables(&required, true) && of_tables(&excluded, false)
+    };
+    let passes = |h: &Has8| required.iter().all(|k| h[*k].is_some()) && excluded.iter().all(|k| h[*k].is_none());
+    let (_, order) = naive.order(world, &beside, in_table);
+    let expected: Vec<Entity> = order.into_iter().filter(|e| passes(&naive.all[e])).collect();
+    let rows: Vec<_> = query.rows(world).unwrap().collect();
+    assert!(rows.iter().map(|row| row.entity()).eq(expected.iter().copied()));
+    assert_eq!((query.len(world), query.is_empty(world)), (Ok(rows.len()), Ok(rows.is_empty())));
+    for row in rows {
+        let has = &naive.all[&row.entity()];
+        assert!(row.components().map(|(id, _)| id).eq(named.iter().filter(|n| has[n.0].is_some()).map(|n| n.1)));
+        if named.iter().any(|(kind, _)| *kind == POOL) {
+            assert_eq!(row.get::<P>().ok().copied(), p(has));
+        }
+        if named.iter().any(|(kind, _)| *kind == SOA) {
+            assert_eq!(row.get::<S>().ok(), s(has));
+        }
+        if named.iter().any(|(kind, _)| *kind == MLINEAR) {
+            assert_eq!(row.get::<M>().ok().copied(), m(has));
+        }
+    }
+    for (e, has) in &naive.all {
+        assert_eq!(query.get(world, *e).is_ok(), passes(has));
+    }
+    let any_beside = named.iter().any(|(kind, _)| *kind >= POOL) || excluded.iter().any(|kind| *kind >= POOL);
+    assert_eq!(query.tables(world).is_err(), any_beside);
+}
+
+#[test]
+fn run_time_queries_write_each_value_once() {
+    let mut world = World::new();
+    let e = world.spawn((T(1), P(2), L(3)));
+    world.spawn((T(1), L(3)));
+    let [t, p, l] =
+        [world.component_id::<T>(), world.component_id::<P>(), world.component_id::<L>()].map(Option::unwrap);
+    let query = DynamicQuery::builder().write(p).optional_mut(l).read(t).build(&world).unwrap();
+    for mut row in query.rows_mut(&mut world).unwrap() {
+        row.take_mut::<P>().unwrap().0 += row.get::<T>().unwrap().0;
+        assert!(matches!(row.take_mut::<P>(), Err(DynamicError::Taken { component }) if component.ends_with("P")));
+        assert!(matches!(row.get::<P>(), Err(DynamicError::Writes { .. })));
+        assert!(matches!(row.take_mut::<T>(), Err(DynamicError::OnlyRead { .. })));
+        assert!(matches!(row.get::<R>(), Err(DynamicError::NotNamed { .. })));
+        let lane = row.take_lanes_mut(l).unwrap().next().unwrap();
+        assert_eq!((lane.len, lane.layout.size()), (1, 4));
+    }
+    assert_eq!(world.get::<P>(e).unwrap().0, 3);
+    query.get_mut(&mut world, e).unwrap().take_mut::<L>().unwrap().0 = 9;
+    assert_eq!(world.get::<L>(e).unwrap().0, 9);
+    assert!(matches!(query.rows(&world).map(|_| ()), Err(DynamicError::Writes { .. })));
+    assert!(matches!(query.tables_mut(&mut world).map(|_| ()), Err(DynamicError::NotInTables { .. })));
+    let f = world.spawn(T(1));
+    let error = query.get_mut(&mut world, f).unwrap_err();
+    assert!(matches!(error, DynamicError::Entity(ComponentError::MissingComponent { entity, component })
+        if entity == f && component.ends_with("P")));
+}
+
+fn message(f: impl FnOnce()) -> String {
+    let panic = catch_unwind(AssertUnwindSafe(f)).expect_err("refused");
+    panic.downcast_ref::<String>().cloned().unwrap_or_default()
+}
+
+/// Every way to run a query that aliases over a pool must refuse it, naming `P`.
+fn refused_everywhere<Q: Query>() {
+    let mut world = World::new();
+    let e = world.spawn((P(1), T(1)));
+    let mut check = |f: &mut dyn FnMut(&mut World)| {
+        let message = message(|| f(&mut world));
+        assert!(message.contains("would alias: it writes query_sides::P "), "{message:?}");
+    };
+    check(&mut |w| for _ in w.query_mut::<Q>() {});
+    check(&mut |w| w.query_mut::<Q>().filter::<With<L>>().for_each(drop));
+    check(&mut |w| drop(w.query_mut::<Q>().get(e).is_ok()));
+    check(&mut |w| drop(w.query_mut::<Q>().get_row(Key::main(e)).is_ok()));
+    check(&mut |w| drop(w.query_mut::<Q>().single().is_ok()));
+    check(&mut |w| assert!(w.query_mut::<Q>().contains(e)));
+    check(&mut |w| assert_eq!(w.query_mut::<Q>().len(), 1));
+    check(&mut |w| w.query_mut::<Q>().for_each_combination_mut(|[_, _]| ()));
+    check(&mut |w| w.query_mut::<Q>().for_each_many([e], |_| ()).unwrap_or_default());
+    check(&mut |w| drop(w.query_mut::<Q>().plan()));
+    check(&mut |_| drop(QueryState::<Q, Without<P>>::new()));
+    check(&mut |w| drop(w.queries_mut::<(&T, Q)>().0.len()));
+    world.validate().unwrap();
+}
+
+#[test]
+fn h27_queries_that_alias_in_a_pool_are_refused_on_every_entry_point() {
+    refused_everywhere::<(&mut P, &P)>();
+    refused_everywhere::<(&T, Option<&P>, &mut P)>();
+    refused_everywhere::<Or<(&L, &mut P, &P)>>();
+    refused_everywhere::<(Filtered<&mut P, With<L>>, Filtered<&mut P, Without<L>>)>();
+    refused_everywhere::<(Both<'static>, &mut P)>();
+}
+
+#[test]
+fn h30_queries_at_once_are_disjoint_in_pools_too() {
+    let mut world = World::new();
+    world.spawn((P(1), L(2), T(3)));
+    for message in [
+        message(|| drop(world.queries_mut::<(&mut P, &P)>().0.len())),
+        message(|| drop(world.queries_mut::<((&T, &P), (&L, &mut P))>().0.len())),
+    ] {
+        assert!(message.contains("would alias: it writes query_sides::P "), "{message}");
+    }
+    let (ps, mut ls, mut ts) = world.queries_mut::<(&mut P, (&L, Has<P>), (&T, Has<P>))>();
+    for p in ps {
+        p.0 += ls.iter().map(|(l, _)| l.0).sum::<u32>() + ts.iter().map(|(t, _)| t.0).sum::<u32>();
+    }
+    assert_eq!(world.query::<&P>().single().unwrap().0, 6);
+}
+
+/// A filter that says anything: about what it needs, about what is settled, about each row.
+struct Liar<const REQUIRES: usize, const SETTLED: bool>;
+
+thread_local! {
+    static LIES: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+}
+
+impl<const REQUIRES: usize, const SETTLED: bool> Filter for Liar<REQUIRES, SETTLED> {
+    type State = (ComponentId, Kind);
+    const SIDES: bool = true;
+    fn state(_: &Components) -> Self::State {
+        (ComponentId::from_index(REQUIRES as u32), if REQUIRES % 2 == 0 { Kind::Pool } else { Kind::Linear })
+    }
+    fn passes(_: &Self::State, _: &Signature) -> bool {
+        true
+    }
+    fn passes_row(_: &Self::State, row: &Candidate<'_>) -> bool {
+        LIES.set(LIES.get() + 1);
+        let has = row.has(ComponentId::from_index(LIES.get() % 12));
+        assert!(LIES.get() % 97 != 0, "tired");
+        has || LIES.get() % 3 != 0
+    }
+    fn settled(_: &Self::State, _: &Aligned<'_>) -> bool {
+        SETTLED
+    }
+    fn required(state: &Self::State, each: &mut dyn FnMut(ComponentId, Kind)) {
+        each(state.0, state.1);
+        each(ComponentId::from_index(state.0.index() as u32 + 1), Kind::Linear);
+    }
+}
+
+fn lied_to<F: Filter>() {
+    let mut world = World::new();
+    let all: Vec<_> = (0..70).map(|n| world.spawn((T(n), P(n), L(n), M(n.into())))).collect();
+    for (n, &e) in all.iter().enumerate() {
+        match n % 4 {
+            0 => drop(world.remove::<P>(e).unwrap()),
+            1 => drop(world.remove::<(L, T)>(e).unwrap()),
+            2 => drop(world.insert(e, R(n.to_string())).unwrap()),
+            _ => {}
+        }
+    }
+    let mut held = QueryState::<(Entity, &'static mut P, Option<&'static mut L>, &'static M), F>::new();
+    for _ in 0..20 {
+        let mut seen = Vec::new();
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            held.iter_mut(&mut world).for_each(|(e, p, l, m)| {
+                seen.push(e);
+                p.0 = m.0 as u32;
+                if let Some(l) = l {
+                    l.0 = m.0 as u32;
+                }
+            });
+        }));
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            world.query_mut::<Filtered<&mut R, F>>().for_each_combination_mut(|[a, b]| std::mem::swap(a, b));
+            world.query::<(Filtered<&P, F>, &M)>().combinations().for_each(|[a, b]| assert_ne!(a.1, b.1));
+            world.query_mut::<(&mut L, &M)>().filter::<F>().for_each(|(l, m)| l.0 = m.0 as u32);
+        }));
+        assert!(seen.iter().all(|e| world.has::<P>(*e)));
+        seen.sort();
+        seen.dedup();
+        world.validate().unwrap();
+        assert!(world.query::<(&P, &M)>().iter().all(|(p, m)| u64::from(p.0) == m.0));
+        assert!(world.query::<(&L, &M)>().iter().all(|(l, m)| u64::from(l.0) == m.0));
+    }
+}
+
+#[test]
+fn h26_filters_that_lie_about_stores_reach_nothing_that_is_not_asked_for() {
+    lied_to::<Liar<0, true>>();
+    lied_to::<Liar<1, false>>();
+    lied_to::<Liar<2, false>>();
+    lied_to::<Liar<2, true>>();
+    lied_to::<Liar<3, true>>();
+    lied_to::<Liar<4, true>>();
+    lied_to::<Liar<5, true>>();
+    lied_to::<Liar<9, false>>();
 }
 
 #[test]
@@ -438,7 +673,7 @@ fn among_equals_the_first_that_is_named_leads() {
 }
 
 #[test]
-fn held_states_follow_pools_and_worlds() {
+fn h56_held_states_follow_pools_that_move_and_worlds() {
     let (mut world, mut other, mut empty) = (World::new(), World::new(), World::new());
     let mut state = QueryState::<(Entity, &'static mut P, &'static T)>::new();
     assert_eq!(state.len(&empty), 0);

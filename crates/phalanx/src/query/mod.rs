@@ -42,6 +42,33 @@
 //!
 //! Filters say what else an entity must have or lack: [`With`], [`Without`], tuples of them (all), [`Or`] (one of them).
 //!
+//! # Pools and linear stores
+//!
+//! Terms and filters name components of any layout, mixed freely. Where a query is over tables alone, everything is settled
+//! table by table; otherwise the shortest source is followed, and each of its rows is asked for the rest:
+//!
+//! ```
+//! use phalanx::{Component, World};
+//!
+//! #[derive(Component)]
+//! struct Health(i32);
+//! #[derive(Component)]
+//! #[component(layout = "pool")]
+//! struct Burning(i32);
+//!
+//! let mut world = World::new();
+//! world.spawn_batch((0..100).map(|_| Health(10)));
+//! let e = world.spawn((Health(10), Burning(3)));
+//! let mut query = world.query_mut::<(&mut Health, &Burning)>();
+//! assert!(query.plan().to_string().contains("walks the pool of"));
+//! query.for_each(|(health, burning)| health.0 -= burning.0);
+//! assert_eq!(world.get::<Health>(e).unwrap().0, 7);
+//! ```
+//!
+//! A query over one pool and nothing else is a plain loop over its values, and so is one over linear stores; `Entity` may be
+//! asked for with a pool. How many items such a query has is not known before it was walked, so `len` walks, and an
+//! iterator knows a bound only.
+//!
 //! # Doors
 //!
 //! | | needs | keeps its plan |
@@ -61,8 +88,12 @@
 //! 1. It is a function of the operations on the world so far; never of addresses, type ids, hash seeds, threads or time.
 //! 2. Tables are visited in the order in which they came to be, the rows of a table in their present order: new rows come
 //!    last, and the last row takes the place of one that goes. Nothing else moves a row.
-//! 3. All doors visit in the same order, and so do chunks.
-//! 4. Parallel iteration visits each row once, in any order.
+//! 3. A query that names a component that is not kept in tables follows its *driver*: the shortest of the pools and linear
+//!    stores of components that every item has (terms `&C`, `&mut C`, and the filter [`With`]), and of the tables that
+//!    match, counted together. Among equals the first one named, in terms and then in filters; tables come last. A pool is
+//!    visited in its order, a linear store by ascending index, tables by rule 2. [`Plan`] says which it is.
+//! 4. All doors visit in the same order, and so do chunks.
+//! 5. Parallel iteration visits each row once, in any order.
 #![allow(unsafe_code)]
 
 mod access;

@@ -157,7 +157,8 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
         self.again().into_iter()
     }
 
-    /// Calls `f` with every item, in a plain loop over each table.
+    /// Calls `f` with every item, in a plain loop over each table, or over a pool or linear stores if they are all that is
+    /// asked for.
     #[inline]
     pub fn for_each(self, f: impl FnMut(Q::Item<'w>)) {
         self.into_iter().for_each(f);
@@ -181,6 +182,21 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
     ///     }
     /// }
     /// ```
+    ///
+    /// Components that are not kept in tables have no chunks. A query that names one, in a term or a filter, does not
+    /// build:
+    ///
+    /// ```compile_fail,E0080
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// #[component(layout = "pool")]
+    /// struct Burning(f32);
+    ///
+    /// World::new().query_mut::<&mut Burning>().chunks();
+    /// ```
+    ///
+    /// `for_each` runs as fast where one pool is all that is asked for, and the values of a pool can be had as a slice.
     #[inline]
     pub fn chunks(self) -> Chunks<'w, 'w, Q> {
         self.matched().chunks()
