@@ -159,6 +159,9 @@ impl World {
 
     /// The tables with rows that pass a filter, and how many rows they have.
     fn rows_that_pass<F: Filter>(&self) -> Result<(Vec<u32>, usize), ChangeError> {
+        const {
+            assert!(!F::SIDES, "whole tables are moved, and this filter names a component that is not kept in tables");
+        }
         let filter = F::state(&self.components);
         let passing = || {
             let tables = self.tables.iter().zip(0..);
