@@ -99,6 +99,7 @@ const ACTS: &[Act] = &[
         let bundle = (P(tally.value(1)), L(tally.value(2)), Wide(3));
         change(kit.world.try_insert_batch::<With<T>, _>(bundle))
     }),
+    ("insert_batch by pool", |kit, tally| change(kit.world.try_insert_batch::<With<P>, _>((T(tally.value(2)), Tag)))),
     ("insert_batch into all", |kit, tally| {
         change(kit.world.try_insert_batch::<(), _>((P(tally.value(1)), T(tally.value(2)))))
     }),
