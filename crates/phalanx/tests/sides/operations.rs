@@ -207,7 +207,7 @@ fn batches_go_by_filters_over_components_of_all_layouts() {
         let expected = if n % 3 == 0 && n % 5 != 0 { Some(1000) } else { (n % 2 == 0).then_some(n) };
         assert_eq!(row.1[0], expected, "{n}");
     }
-    assert_eq!(world.remove_batch::<Or<(With<P>, With<L>)>, (T, L)>(), 24);
+    assert_eq!(world.remove_batch::<Or<(With<P>, With<L>)>, (T, L)>(), 28);
     assert_eq!((world.validate(), count(&world)), (Ok(()), [16, 20, 0]));
     // What a filter asks for is taken away itself.
     assert_eq!(world.remove_batch::<With<P>, P>(), 20);
