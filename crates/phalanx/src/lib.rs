@@ -8,6 +8,7 @@ mod bundle;
 mod commands;
 mod component;
 mod error;
+pub mod group;
 pub mod layout;
 mod plan;
 pub mod query;
@@ -30,7 +31,8 @@ pub use phalanx_store::Entity;
 pub use query::{Has, Or, Query, QueryState, With, Without};
 pub use resources::NoSuchResource;
 pub use rows::{Key, Role, Row, RowError, RowId};
-pub use side::Removal;
+pub use group::Group;
+pub use side::{PoolMut, Removal};
 pub use signature::Signature;
 pub use world::{
     BundleBuilder, ColumnMemory, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef, LaneMemory, Memory,
