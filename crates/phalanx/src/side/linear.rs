@@ -68,7 +68,7 @@ impl Linear {
         self.values.countable(needed)?;
         let room = match self.values.lanes().is_empty() {
             // Without data only the bits grow: by themselves, and by half at least.
-            true => needed.max(self.slots + self.slots / 2),
+            true => needed.max(self.slots.saturating_add(self.slots / 2)),
             false => {
                 self.values.try_grow(needed)?;
                 self.values.capacity()
@@ -76,15 +76,16 @@ impl Linear {
         };
         // At least this slot's word, which the spare row comes after.
         let words = ((room - 1) / 64).max(slot / 64 + 1);
-        if self.values.capacity() <= words * 64 {
-            self.values.try_grow(words * 64 + 1)?;
+        let slots = words.checked_mul(64).filter(|slots| *slots < u32::MAX).ok_or(AllocError::CapacityOverflow)?;
+        if self.values.capacity() <= slots {
+            self.values.try_grow(slots + 1)?;
         }
         self.bits.try_grow(words)?;
         for at in self.slots / 64..words {
             // SAFETY: there is room for so many words.
             unsafe { self.bits.at(at).write(0) };
         }
-        self.slots = words * 64;
+        self.slots = slots;
         Ok(())
     }
 
