@@ -24,6 +24,7 @@ pub use bundle::{Bundle, Place};
 pub use commands::{CommandError, CommandQueue, Commands, QueueError, TakenKey};
 pub use component::{Component, ComponentId, ComponentInfo, Components, VisitEntities};
 pub use error::{ChangeError, ComponentError, DuplicateComponent, NoSuchEntity, UnequalColumns};
+pub use group::Group;
 #[cfg(feature = "derive")]
 pub use phalanx_derive::{Bundle, Component, Query};
 pub use phalanx_store as store;
@@ -31,10 +32,9 @@ pub use phalanx_store::Entity;
 pub use query::{Has, Or, Query, QueryState, With, Without};
 pub use resources::NoSuchResource;
 pub use rows::{Key, Role, Row, RowError, RowId};
-pub use group::Group;
 pub use side::{PoolMut, Removal};
 pub use signature::Signature;
 pub use world::{
-    BundleBuilder, ColumnMemory, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef, LaneMemory, Memory,
-    Spawner, TableMemory, View, ViewMut, World,
+    BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef,
+    LaneMemory, Memory, Spawner, TableMemory, View, ViewMut, World,
 };

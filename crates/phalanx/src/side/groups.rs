@@ -150,6 +150,13 @@ impl Groups {
         }
     }
 
+    /// Gives up the pages of lists in which nothing is left.
+    pub(super) fn release_pages(&mut self) {
+        for group in self.list.iter_mut().flatten() {
+            group.list.hold_pages(false);
+        }
+    }
+
     pub(super) fn bytes(&self) -> usize {
         let groups = self.iter().map(|(_, group)| size_of::<Group>() + group.bytes());
         self.list.capacity() * size_of::<Option<Box<Group>>>() + groups.sum::<usize>()
@@ -182,7 +189,8 @@ impl Sides {
     pub(crate) fn owner(&self, side: u32) -> Option<&Group> {
         let owns = |at: &&u32| {
             let group = self.groups.get(**at);
-            group.what.owned.contains(&side) && !group.outer.is_some_and(|at| self.groups.get(at).what.owned.contains(&side))
+            group.what.owned.contains(&side)
+                && !group.outer.is_some_and(|at| self.groups.get(at).what.owned.contains(&side))
         };
         self.get(side).required_by.iter().find(owns).map(|at| self.groups.get(*at))
     }
@@ -246,6 +254,36 @@ impl Sides {
         Ok(())
     }
 
+    /// Makes room in the lists of groups for all slots that may enter them by changes of many: each a side and a slot. Pages
+    /// of the lists stay until they are [given up](Groups::release_pages).
+    pub(super) fn try_ready_lists(&mut self, puts: &[(u32, u32)], takes: &[(u32, u32)]) -> Result<(), AllocError> {
+        let mut counts: Vec<u32> = crate::room::try_list(self.groups.list.len())?;
+        counts.resize(self.groups.list.len(), 0);
+        for is_first in [true, false] {
+            let required = puts.iter().map(|(side, slot)| (&self.list[*side as usize].required_by, *slot));
+            let excluded = takes.iter().map(|(side, slot)| (&self.list[*side as usize].excluded_by, *slot));
+            for (groups, slot) in required.chain(excluded) {
+                for at in groups {
+                    let (group, count) = (self.groups.get_mut(*at), &mut counts[*at as usize]);
+                    if !is_first && !group.owns() {
+                        group.list.try_prepare(slot, *count)?;
+                    }
+                    *count = count.checked_add(1).ok_or(AllocError::CapacityOverflow)?;
+                }
+            }
+            if is_first {
+                for (group, count) in self.groups.list.iter_mut().zip(&mut counts) {
+                    let count = core::mem::take(count);
+                    if let Some(group) = group.as_mut().filter(|group| count > 0 && !group.owns()) {
+                        group.list.try_reserve(count)?;
+                        group.list.hold_pages(true);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// A slot leaves the groups that require a side.
     #[inline(never)]
     pub(super) fn leave_requiring(&mut self, slot: Entity, side: u32) {
@@ -285,7 +323,8 @@ impl Sides {
     ///
     /// # Safety
     ///
-    /// The groups were [made ready](Sides::try_ready_groups) for this change, and nothing left them since but this slot.
+    /// The groups were [made ready](Sides::try_ready_groups) for this change, and nothing left them since but this slot; or
+    /// they were for [all changes](Sides::try_ready_lists) of which this is one.
     #[inline(never)]
     pub(super) unsafe fn enter_groups(&mut self, slot: Entity, puts: &[u32], takes: &[u32]) {
         for &side in puts {
@@ -333,7 +372,9 @@ impl Sides {
         for number in 0..group.what.owned.len() {
             let side = self.groups.get(at).what.owned[number];
             let pool = self.pool_mut(side);
-            let Some(position) = pool.position(slot) else { unreachable!("whoever enters or leaves has what is owned") };
+            let Some(position) = pool.position(slot) else {
+                unreachable!("whoever enters or leaves has what is owned")
+            };
             // SAFETY: both positions are in use: there are more slots than members before the one enters, and no fewer than
             // there were members before the other left. Pools that are owned have no holes.
             unsafe { pool.dense.swap(position, len) };
@@ -364,7 +405,9 @@ impl Sides {
                 }
             }
             let link = |other: Option<u32>, back: fn(&Group) -> Option<u32>| {
-                other.is_none_or(|other| self.groups.list[other as usize].as_deref().is_some_and(|g| back(g) == Some(at)))
+                other.is_none_or(|other| {
+                    self.groups.list[other as usize].as_deref().is_some_and(|g| back(g) == Some(at))
+                })
             };
             if !link(group.outer, |g| g.inner) || !link(group.inner, |g| g.outer) {
                 return Err("a family that is not a chain");

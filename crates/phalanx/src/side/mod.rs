@@ -15,6 +15,7 @@
 //! Every value that comes or goes passes `commit`, `take_all` or `clear`: there groups are kept, see `groups`.
 #![allow(unsafe_code)]
 
+mod bulk;
 mod family;
 mod groups;
 mod linear;
@@ -22,6 +23,7 @@ mod pool;
 mod values;
 mod view;
 
+pub(crate) use bulk::Puts;
 use groups::Groups;
 pub(crate) use groups::{Draft, Group as GroupData, GroupId};
 pub(crate) use linear::Linear;
@@ -459,10 +461,10 @@ impl Sides {
         }
         impl Rest<'_> {
             fn run(&mut self) {
-                while let Some(&Retired { side, row }) = self.sides.retired.get(self.next) {
+                while self.next < self.sides.retired.len() {
                     self.next += 1;
                     // SAFETY: the value is nobody's, and ends once.
-                    unsafe { self.sides.get(side).values().end(row) };
+                    unsafe { self.sides.end_one(self.next - 1) };
                 }
                 self.sides.retired.clear();
             }
@@ -473,6 +475,17 @@ impl Sides {
             }
         }
         Rest { sides: self, next: 0 }.run();
+    }
+
+    /// Ends the retired value at a place in the list.
+    ///
+    /// # Safety
+    ///
+    /// It is there, and is not ended again.
+    pub(crate) unsafe fn end_one(&self, at: usize) {
+        let Retired { side, row } = self.retired[at];
+        // SAFETY: the value is nobody's, and the caller's promise.
+        unsafe { self.get(side).values().end(row) };
     }
 
     /// Ends the retired values when it goes out of scope, also by a panic.

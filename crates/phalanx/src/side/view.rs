@@ -140,9 +140,10 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
 
     /// The entities that have the component, in the order of the values. That of an extra row is its owner.
     pub fn entities(&self) -> impl DoubleEndedIterator<Item = Entity> + '_ {
-        let slots = self.pool().into_iter().flat_map(|pool| {
-            (0..pool.dense.positions()).filter_map(|position| pool.dense.key_at(position))
-        });
+        let slots = self
+            .pool()
+            .into_iter()
+            .flat_map(|pool| (0..pool.dense.positions()).filter_map(|position| pool.dense.key_at(position)));
         // SAFETY: the slots in a pool are alive.
         slots.map(|slot| unsafe { self.world.owner_of(slot) })
     }
