@@ -242,6 +242,7 @@ impl Sides {
     }
 
     /// Makes room in the lists of groups that a slot may enter by a change.
+    #[inline(never)]
     pub(super) fn try_ready_groups(&mut self, slot: u32, puts: &[u32], takes: &[u32]) -> Result<(), AllocError> {
         let required = puts.iter().flat_map(|side| &self.list[*side as usize].required_by);
         let excluded = takes.iter().flat_map(|side| &self.list[*side as usize].excluded_by);
@@ -301,6 +302,7 @@ impl Sides {
     }
 
     /// A slot leaves a group, if it is a member, and before that the groups within.
+    #[inline]
     fn leave(&mut self, at: u32, slot: u32) {
         let group = self.groups.get(at);
         if !self.is_member(group, slot) {
@@ -346,6 +348,7 @@ impl Sides {
     /// # Safety
     ///
     /// As for [`enter_groups`](Sides::enter_groups).
+    #[inline]
     unsafe fn enter(&mut self, at: u32, slot: Entity) {
         let group = self.groups.get(at);
         if !self.belongs(group, slot.index()) || self.is_member(group, slot.index()) {
@@ -366,18 +369,15 @@ impl Sides {
     }
 
     /// Exchanges a slot with the one at a group's length, in all pools that it owns.
+    #[inline]
     pub(super) fn exchange(&mut self, at: u32, slot: u32) {
         let group = self.groups.get(at);
-        let len = group.len;
-        for number in 0..group.what.owned.len() {
-            let side = self.groups.get(at).what.owned[number];
-            let pool = self.pool_mut(side);
-            let Some(position) = pool.position(slot) else {
-                unreachable!("whoever enters or leaves has what is owned")
-            };
+        for &side in &group.what.owned {
+            let Store::Pool(pool) = &mut self.list[side as usize].store else { unreachable!("groups own pools only") };
+            let Some(position) = pool.position(slot) else { unreachable!("whoever enters or leaves has what is owned") };
             // SAFETY: both positions are in use: there are more slots than members before the one enters, and no fewer than
             // there were members before the other left. Pools that are owned have no holes.
-            unsafe { pool.dense.swap(position, len) };
+            unsafe { pool.dense.swap(position, group.len) };
         }
     }
 

@@ -334,13 +334,15 @@ impl Sides {
         try_room(&mut self.retired, count)?;
         self.places.clear();
         try_room(&mut self.places, puts.len())?;
+        let mut enters = takes.iter().any(|number| !self.list[*number as usize].excluded_by.is_empty());
         for &number in puts {
             self.try_cover(slot)?;
             let side = &mut self.list[number as usize];
+            enters |= !side.required_by.is_empty();
             side.try_ready(slot)?;
             self.places.push(side.spare(slot));
         }
-        if self.groups.is_empty() { Ok(()) } else { self.try_ready_groups(slot, puts, takes) }
+        if enters { self.try_ready_groups(slot, puts, takes) } else { Ok(()) }
     }
 
     /// Where the values of the change that is reserved are to be written, in the order of its sides.
@@ -369,7 +371,9 @@ impl Sides {
     /// ended before the next change.
     #[inline]
     pub(crate) unsafe fn commit(&mut self, slot: Entity, puts: &[u32], takes: &[u32]) {
+        let mut enters = false;
         for &number in takes {
+            enters |= !self.list[number as usize].excluded_by.is_empty();
             self.take(slot, number);
         }
         for &number in puts {
@@ -377,6 +381,7 @@ impl Sides {
                 self.leave_excluding(slot, number);
             }
             let side = &mut self.list[number as usize];
+            enters |= !side.required_by.is_empty();
             let (bit, row) = match &mut side.store {
                 // SAFETY: the caller's promise.
                 Store::Pool(pool) => (side.bit, unsafe { pool.put(slot) }),
@@ -389,7 +394,7 @@ impl Sides {
                 self.mark(slot.index(), bit, true);
             }
         }
-        if !self.groups.is_empty() {
+        if enters {
             // SAFETY: reserved with the rest of the change.
             unsafe { self.enter_groups(slot, puts, takes) };
         }
