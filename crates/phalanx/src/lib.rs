@@ -31,6 +31,6 @@ pub use resources::NoSuchResource;
 pub use rows::{Key, Role, Row, RowError, RowId};
 pub use signature::Signature;
 pub use world::{
-    BundleBuilder, ColumnMemory, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef, LaneMemory, Memory,
-    Spawner, TableMemory, View, ViewMut, World,
+    AccessMut, BundleBuilder, ColumnMemory, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef, LaneMemory,
+    Memory, Spawner, TableMemory, View, ViewMut, World,
 };

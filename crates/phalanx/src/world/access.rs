@@ -1,13 +1,13 @@
 //! Reading and writing components of one entity.
 #![allow(unsafe_code)]
 
-use super::World;
+use super::{Location, World};
 use crate::component::Component;
 use crate::error::ComponentError;
 use crate::layout::Layout;
 use core::marker::PhantomData;
-use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
+use phalanx_store::{Entity, Places};
 
 /// What a reader of `C` sees.
 pub(crate) type Ref<'a, C> = <<C as Component>::Layout as Layout<C>>::Ref<'a>;
@@ -22,7 +22,9 @@ impl World {
     /// If the entity is not alive, or does not have the component.
     #[inline]
     pub fn get<C: Component>(&self, entity: Entity) -> Result<Ref<'_, C>, ComponentError> {
-        self.view::<C>().get(entity)
+        let (lane, row) = self.find::<C>(entity)?;
+        // SAFETY: the lane is the component's, the row is in use, and the world is borrowed.
+        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane), row) })
     }
 
     /// A component of an entity, for writing.
@@ -32,7 +34,7 @@ impl World {
     /// If the entity is not alive, or does not have the component.
     #[inline]
     pub fn get_mut<C: Component>(&mut self, entity: Entity) -> Result<Mut<'_, C>, ComponentError> {
-        let (lane, row) = find::<C>(self, self.lanes_of(self.components.id::<C>()), entity)?;
+        let (lane, row) = self.find::<C>(entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the world is borrowed exclusively.
         Ok(unsafe { C::Layout::get_mut(C::Layout::ptr(lane), row) })
     }
@@ -40,7 +42,13 @@ impl World {
     /// Whether an entity is alive and has a component.
     #[inline]
     pub fn has<C: Component>(&self, entity: Entity) -> bool {
-        find::<C>(self, self.lanes_of(self.components.id::<C>()), entity).is_ok()
+        self.find::<C>(entity).is_ok()
+    }
+
+    /// The lane and the row of an entity's component.
+    #[inline(always)]
+    pub(super) fn find<C: Component>(&self, entity: Entity) -> Result<(*const Lane, usize), ComponentError> {
+        find::<C>(self, self.entities.places(), self.lanes_of(self.components.id::<C>()), entity)
     }
 
     /// Random access to one component, resolved once: for loops over entities.
@@ -59,13 +67,14 @@ impl World {
     /// ```
     #[inline]
     pub fn view<C: Component>(&self) -> View<'_, C> {
-        View { world: self, lanes: self.lanes_of(self.components.id::<C>()), component: PhantomData }
+        let lanes = self.lanes_of(self.components.id::<C>());
+        View { world: self, places: self.entities.places(), lanes, component: PhantomData }
     }
 
     /// Random access to one component, for writing.
     #[inline]
     pub fn view_mut<C: Component>(&mut self) -> ViewMut<'_, C> {
-        ViewMut { id: self.components.id::<C>(), world: self, component: PhantomData }
+        ViewMut { world: self, component: PhantomData }
     }
 
     /// The names of an entity's components.
@@ -82,23 +91,38 @@ impl World {
     }
 }
 
-/// The lane and the row of an entity's component.
+/// The lane and the row of an entity's component. The places are the world's as it is.
 #[inline(always)]
 fn find<C: Component>(
     world: &World,
+    places: Places<Location>,
     lanes: &[*mut Lane],
     entity: Entity,
 ) -> Result<(*const Lane, usize), ComponentError> {
-    let location = world.locate(entity)?;
-    match lanes.get(location.table as usize) {
-        Some(lane) if !lane.is_null() => Ok((*lane, location.row as usize)),
-        _ => Err(ComponentError::MissingComponent { entity, component: core::any::type_name::<C>() }),
+    // SAFETY: the world has been borrowed since; a location is written for every entity that is alive.
+    if let Some(location) = unsafe { places.find(entity) }
+        && let Some(lane) = lanes.get(location.table as usize)
+        && !lane.is_null()
+    {
+        return Ok((*lane, location.row as usize));
+    }
+    Err(absent(world, entity, core::any::type_name::<C>()))
+}
+
+/// Why an entity's component is not found.
+#[cold]
+#[inline(never)]
+fn absent(world: &World, entity: Entity, component: &'static str) -> ComponentError {
+    match world.locate(entity) {
+        Ok(_) => ComponentError::MissingComponent { entity, component },
+        Err(error) => error.into(),
     }
 }
 
 /// Random access to one component: [`World::view`].
 pub struct View<'w, C> {
     world: &'w World,
+    places: Places<Location>,
     lanes: &'w [*mut Lane],
     component: PhantomData<fn() -> C>,
 }
@@ -111,7 +135,7 @@ impl<'w, C: Component> View<'w, C> {
     /// If the entity is not alive, or does not have the component.
     #[inline]
     pub fn get(&self, entity: Entity) -> Result<Ref<'w, C>, ComponentError> {
-        let (lane, row) = find::<C>(self.world, self.lanes, entity)?;
+        let (lane, row) = find::<C>(self.world, self.places, self.lanes, entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the world is borrowed.
         Ok(unsafe { C::Layout::get(C::Layout::ptr(lane), row) })
     }
@@ -119,9 +143,14 @@ impl<'w, C: Component> View<'w, C> {
     /// Whether an entity has the component.
     #[inline]
     pub fn has(&self, entity: Entity) -> bool {
-        find::<C>(self.world, self.lanes, entity).is_ok()
+        find::<C>(self.world, self.places, self.lanes, entity).is_ok()
     }
 }
+
+// SAFETY: it reads what the shared world holds, and nothing else.
+unsafe impl<C> Send for View<'_, C> {}
+// SAFETY: as above.
+unsafe impl<C> Sync for View<'_, C> {}
 
 impl<C> Clone for View<'_, C> {
     fn clone(&self) -> Self {
@@ -139,7 +168,6 @@ impl<C> core::fmt::Debug for View<'_, C> {
 /// Random access to one component, for writing: [`World::view_mut`].
 pub struct ViewMut<'w, C> {
     world: &'w mut World,
-    id: crate::ComponentId,
     component: PhantomData<fn() -> C>,
 }
 
@@ -151,7 +179,7 @@ impl<C: Component> ViewMut<'_, C> {
     /// If the entity is not alive, or does not have the component.
     #[inline]
     pub fn get(&self, entity: Entity) -> Result<Ref<'_, C>, ComponentError> {
-        let (lane, row) = find::<C>(self.world, self.world.lanes_of(self.id), entity)?;
+        let (lane, row) = self.world.find::<C>(entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the view is borrowed.
         Ok(unsafe { C::Layout::get(C::Layout::ptr(lane), row) })
     }
@@ -163,7 +191,7 @@ impl<C: Component> ViewMut<'_, C> {
     /// If the entity is not alive, or does not have the component.
     #[inline]
     pub fn get_mut(&mut self, entity: Entity) -> Result<Mut<'_, C>, ComponentError> {
-        let (lane, row) = find::<C>(self.world, self.world.lanes_of(self.id), entity)?;
+        let (lane, row) = self.world.find::<C>(entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the world is borrowed exclusively.
         Ok(unsafe { C::Layout::get_mut(C::Layout::ptr(lane), row) })
     }

@@ -3,6 +3,7 @@
 
 use super::{Location, World};
 use crate::bundle::Bundle;
+use crate::component::ComponentId;
 use crate::error::{ChangeError, NoSuchEntity};
 use crate::room::try_list;
 use crate::table::swap_row;
@@ -173,6 +174,22 @@ impl World {
         }
         self.edge(plan, from.table, false)?;
         let edge = self.edge_of(plan, from.table, false);
+        // SAFETY: the entity is there, and the edge is one of that table that takes the bundle, all of which it has.
+        unsafe { self.take_along(entity, from, edge) }
+    }
+
+    /// Carries out an edge that takes a bundle, and returns it.
+    ///
+    /// # Safety
+    ///
+    /// The entity is at `from`, and the edge is one of that table, whose places are the bundle's there.
+    #[inline(always)]
+    pub(super) unsafe fn take_along<B: Bundle>(
+        &mut self,
+        entity: Entity,
+        from: Location,
+        edge: *const crate::plan::Edge,
+    ) -> Result<B, ChangeError> {
         // SAFETY: edges are boxed, and made only while resolving.
         let (target, places) = unsafe { ((*edge).target, (*edge).places.as_ptr()) };
         if target != from.table {
@@ -195,19 +212,29 @@ impl World {
         entity: Entity,
         value: C,
     ) -> Result<C, crate::error::ComponentError> {
-        let location = self.locate(entity)?;
-        let lane = self.lane(self.components.id::<C>(), location.table);
-        if lane.is_null() {
+        let (location, id) = (self.locate(entity)?, self.components.id::<C>());
+        if self.lane(id, location.table).is_null() {
             let component = core::any::type_name::<C>();
             return Err(crate::error::ComponentError::MissingComponent { entity, component });
         }
+        // SAFETY: the table has the component, and the row is in use.
+        Ok(unsafe { self.replace_at(id, location, value) })
+    }
+
+    /// Puts another value in the place of a component's, and returns the old one.
+    ///
+    /// # Safety
+    ///
+    /// The id is the component's, the table has it, and the row is in use.
+    #[inline(always)]
+    pub(super) unsafe fn replace_at<C: crate::Component>(&mut self, id: ComponentId, at: Location, value: C) -> C {
         use crate::layout::Layout;
         // SAFETY: the lane is the component's and the row is in use: the old value is moved out, the new one moved in.
         unsafe {
-            let ptr = C::Layout::ptr(lane);
-            let old = C::Layout::read(ptr, location.row as usize);
-            C::Layout::write(ptr, location.row as usize, value);
-            Ok(old)
+            let ptr = C::Layout::ptr(self.lane(id, at.table));
+            let old = C::Layout::read(ptr, at.row as usize);
+            C::Layout::write(ptr, at.row as usize, value);
+            old
         }
     }
 
@@ -246,7 +273,7 @@ impl World {
         // nobody's, and ends.
         unsafe {
             if let Some(moved) = table_ref.close(row, &self.ends[table as usize]) {
-                self.locations.at(moved.index()).write(Location { table, row });
+                self.entities.places().at(moved.index()).write(Location { table, row });
             }
             self.restructured();
             let table_ref = &self.tables[table as usize];

@@ -242,7 +242,7 @@ impl World {
         // SAFETY: there is room for the row and the location, and the lanes of the row were written just now.
         unsafe {
             table_ref.push(entity);
-            self.locations.at(entity.index()).write(Location { table, row });
+            self.entities.places().at(entity.index()).write(Location { table, row });
         }
         self.restructured();
         Ok(entity)

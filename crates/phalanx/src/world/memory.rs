@@ -1,6 +1,6 @@
 //! Where a world's bytes are.
 
-use super::World;
+use super::{Location, World};
 use core::fmt;
 
 /// The bytes that a world holds from the allocator for entities and components: [`World::memory`].
@@ -93,7 +93,10 @@ impl World {
             entities: table.entities.bytes(),
             columns: table.columns.iter().map(|column| self.column_memory(table, column)).collect(),
         });
-        let (entities, locations) = (self.entities.memory().total(), self.locations.bytes());
+        // A slot's word and its location lie side by side.
+        let slots = self.entities.memory();
+        let locations = slots.keys / size_of::<(u32, Location)>() * size_of::<Location>();
+        let entities = slots.total() - locations;
         Memory { entities, locations, rows: self.rows.bytes(), tables: tables.collect() }
     }
 

@@ -2,8 +2,8 @@
 //!
 //! # Representation
 //!
-//! `entities` says who is alive; `locations[index]` says where, for every entity that is alive; there is room for a location
-//! for every entity that the pool has room for. Table 0 is that of
+//! `entities` says who is alive, and carries where, for every entity that is alive, beside the generation of its slot: both
+//! are one load. Table 0 is that of
 //! entities without components. `directory[component][table]` points at the component's first lane in that table (at
 //! nothing in particular for a component without data), or is null.
 //!
@@ -16,6 +16,7 @@
 #![allow(unsafe_code)]
 
 mod access;
+mod accessor;
 mod batch;
 mod builder;
 mod change;
@@ -35,6 +36,7 @@ mod structure;
 mod transfer;
 
 pub use access::{View, ViewMut};
+pub use accessor::AccessMut;
 pub use builder::BundleBuilder;
 pub use columns::Columns;
 pub use dynamic::ComponentDescriptor;
@@ -54,7 +56,7 @@ use crate::signature::Signature;
 use crate::table::{Epoch, Table};
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
-use phalanx_store::raw::{Lane, LaneOf};
+use phalanx_store::raw::Lane;
 use phalanx_store::{AllocError, Entity, EntityPool};
 use std::collections::HashMap;
 
@@ -86,8 +88,7 @@ pub(crate) struct Location {
 pub struct World {
     id: u64,
     pub(crate) epoch: Epoch,
-    pub(crate) entities: EntityPool,
-    pub(crate) locations: LaneOf<Location>,
+    pub(crate) entities: EntityPool<Location>,
     pub(crate) components: Components,
     pub(crate) tables: Vec<Table>,
     by_signature: HashMap<Signature, u32, crate::component::TypeIdHasher>,
@@ -116,8 +117,7 @@ impl World {
         let mut world = World {
             id: World::fresh_id(),
             epoch: Epoch::default(),
-            entities: EntityPool::new(),
-            locations: LaneOf::new(),
+            entities: EntityPool::carrying(),
             components,
             tables: Vec::new(),
             by_signature: HashMap::default(),
@@ -194,11 +194,17 @@ impl World {
     /// Where an entity is.
     #[inline(always)]
     pub(crate) fn locate(&self, entity: Entity) -> Result<Location, NoSuchEntity> {
-        match self.entities.contains(entity) {
-            // SAFETY: a location is written for every entity that is alive.
-            true => Ok(unsafe { *self.locations.at(entity.index()) }),
-            false => Err(NoSuchEntity { entity }),
+        match self.near(entity) {
+            Some(location) => Ok(location),
+            None => Err(NoSuchEntity { entity }),
         }
+    }
+
+    /// Where an entity is, if it is alive.
+    #[inline(always)]
+    pub(crate) fn near(&self, entity: Entity) -> Option<Location> {
+        // SAFETY: a location is written for every entity that is alive.
+        unsafe { self.entities.places().find(entity) }
     }
 
     /// The table of a signature, which is made if there is none: all of it, or nothing happens.
@@ -263,9 +269,6 @@ impl World {
     pub fn validate(&self) -> Result<(), &'static str> {
         self.entities.validate()?;
         self.components.validate()?;
-        if (self.locations.capacity() as usize) < self.entities.capacity() {
-            return Err("room for more entities than locations");
-        }
         let tables = self.tables.len();
         let entered = self.directory.iter().map(Vec::len).max().unwrap_or(0);
         if self.ends.len() != tables || self.by_signature.len() != tables || entered > tables {

@@ -66,7 +66,7 @@ impl World {
             self.write_row(&resolved, bundle);
             let entity = self.entities.alloc();
             let row = self.tables[0].push(entity);
-            self.locations.at(entity.index()).write(Location { table: 0, row });
+            self.entities.places().at(entity.index()).write(Location { table: 0, row });
             self.commit_row(entity, label, resolved.table);
             Ok(Key { entity, component, role })
         }
@@ -200,7 +200,7 @@ impl World {
             lanes.owners.add(row as usize).write(owner);
             lanes.labels.add(row as usize).write(label);
             lanes.links.add(row as usize).write(Link { prev: index, next: NONE });
-            self.locations.at(index).write(Location { table: number, row });
+            self.entities.places().at(slot.index()).write(Location { table: number, row });
         }
         self.rows.by_name.insert((owner_index, label), index);
         match self.rows.first.get(&owner_index) {
@@ -225,7 +225,7 @@ impl World {
     unsafe fn row_at(&self, slot: u32) -> (&Table, RowLanes, usize) {
         // SAFETY: an extra row has a location, in a table of extra rows.
         unsafe {
-            let location = *self.locations.at(slot);
+            let location = *self.entities.places().at(slot);
             let table = &self.tables[location.table as usize];
             (table, table.row_lanes().unwrap_unchecked(), location.row as usize)
         }
@@ -281,7 +281,7 @@ impl World {
     /// The table of the extra row under a name, if there is one.
     pub(crate) fn table_of_name(&self, name: Name) -> Option<u32> {
         // SAFETY: names lead to extra rows, which have a location.
-        self.rows.by_name.get(&name).map(|slot| unsafe { (*self.locations.at(*slot)).table })
+        self.rows.by_name.get(&name).map(|slot| unsafe { (*self.entities.places().at(*slot)).table })
     }
 
     /// The key of a row.

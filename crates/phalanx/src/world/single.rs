@@ -188,7 +188,7 @@ impl World {
         // SAFETY: there is room for the location, and the row was written just now.
         unsafe {
             table_ref.push(entity);
-            self.locations.at(entity.index()).write(Location { table, row });
+            self.entities.places().at(entity.index()).write(Location { table, row });
         }
         self.restructured();
         Ok(())
