@@ -2,7 +2,8 @@
 //!
 //! # Representation
 //!
-//! `words[0..slots]` are initialised: the generation of a slot, with the dead bit while nobody lives there.
+//! `words[0..slots]` are initialised: the generation of a slot, with the dead bit while nobody lives there. What a layer above
+//! keeps beside a word is its own affair, and may be uninitialised.
 //! `free[0..free_len]` is the stack of slots to be used again; it has as much room as there are slots, so that releasing
 //! cannot fail. A dead slot that is not on the stack is retired. A live slot with the row bit is no entity: `live` counts
 //! the slots without it, `rows` those with it.

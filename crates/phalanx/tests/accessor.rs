@@ -50,7 +50,6 @@ fn agrees<C: Component>(value: impl Fn(u32) -> C, key: impl Fn(&World, Entity) -
         for step in 0..25 {
             let (entity, number) = (entities[rng.below(entities.len())], round * 25 + step);
             if rng.below(9) == 0 && plain.contains(entity) && round % 4 == 3 {
-                drop(access);
                 world.despawn(entity).unwrap();
                 plain.despawn(entity).unwrap();
                 access = world.access_mut::<C>();
