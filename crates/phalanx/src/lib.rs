@@ -35,6 +35,6 @@ pub use rows::{Key, Role, Row, RowError, RowId};
 pub use side::{PoolMut, Removal};
 pub use signature::Signature;
 pub use world::{
-    BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef,
-    LaneMemory, Memory, SideMemory, Spawner, TableMemory, View, ViewMut, World,
+    AccessMut, BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, EntityMap, EntityMut,
+    EntityRef, LaneMemory, Memory, SideMemory, Spawner, TableMemory, View, ViewMut, World,
 };

@@ -251,7 +251,7 @@ impl World {
                     (entry.verb.write)(payload, Place { lanes, row, places, sides: self.sides.places() });
                     let entity = self.entities.alloc();
                     let row = table.push(entity);
-                    self.locations.at(entity.index()).write(Location { table: plan.table, row });
+                    self.entities.places().at(entity.index()).write(Location { table: plan.table, row });
                     self.sides.commit(entity, &plan.sides, &[]);
                 }
                 self.restructured();
@@ -326,7 +326,7 @@ impl World {
         // SAFETY: the row is in use, and the flags are those of its lanes.
         unsafe {
             if let Some(moved) = self.tables[at.table as usize].close(at.row, &self.ends[at.table as usize]) {
-                self.locations.at(moved.index()).write(at);
+                self.entities.places().at(moved.index()).write(at);
             }
         }
         self.restructured();

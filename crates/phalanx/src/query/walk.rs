@@ -204,7 +204,7 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
     #[inline(always)]
     fn located(world: &World, index: u32) -> Location {
         // SAFETY: the row is there, so it has a location.
-        if Q::LOCATED { unsafe { *world.locations.at(index) } } else { Spot::NOWHERE }
+        if Q::LOCATED { unsafe { *world.entities.places().at(index) } } else { Spot::NOWHERE }
     }
 
     #[inline(always)]
@@ -303,7 +303,7 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
                     if far {
                         if let Some(key) = keys.get(at + 32) {
                             // SAFETY: the slot is in use.
-                            prefetch(unsafe { world.locations.at(key.index()) });
+                            prefetch(unsafe { world.entities.places().at(key.index()) });
                         }
                         if let Some(&key) = keys.get(at + 16) {
                             // SAFETY: what `new` was promised.

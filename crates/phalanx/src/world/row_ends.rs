@@ -80,10 +80,10 @@ impl World {
         self.restructured();
         // SAFETY: a slot that was alive has a location, where its row is in use; the flags are those of the table's lanes.
         unsafe {
-            let Location { table, row } = *self.locations.at(slot.index());
+            let Location { table, row } = *self.entities.places().at(slot.index());
             let closed = &mut self.tables[table as usize];
             if let Some(moved) = closed.close(row, &self.ends[table as usize]) {
-                self.locations.at(moved.index()).write(Location { table, row });
+                self.entities.places().at(moved.index()).write(Location { table, row });
             }
             Location { table, row: self.tables[table as usize].len }
         }
@@ -225,7 +225,7 @@ impl World {
                 }
                 // SAFETY: every slot below the count has a location once it was used; that it is an extra row in use is
                 // tested before the lanes are read.
-                let at = unsafe { *self.locations.at(slot) };
+                let at = unsafe { *self.entities.places().at(slot) };
                 let table = self.tables.get(at.table as usize);
                 let is_there = table.is_some_and(|t| {
                     t.signature.has(ComponentId::ROW)
