@@ -21,6 +21,7 @@
 #![allow(unsafe_code)]
 
 use super::{Removal, Sides, Store};
+use crate::room::{try_box, try_copy, try_list};
 use phalanx_store::index::Sparse;
 use phalanx_store::raw::{Dense, DenseIndex, LaneOf};
 use phalanx_store::{AllocError, Entity};
@@ -95,6 +96,27 @@ impl Group {
         !self.what.owned.is_empty()
     }
 
+    /// The same group, with the same members.
+    fn try_clone(&self) -> Result<Group, AllocError> {
+        let Draft { name, owned, required, excluded } = &self.what;
+        let (owned, required) = (try_copy(owned)?, try_copy(required)?);
+        let what = Draft { name, owned, required, excluded: try_copy(excluded)? };
+        // SAFETY: the rows have no size: there is room for them, and they are written.
+        let list = unsafe { self.list.try_clone_over(LaneOf::new())? };
+        Ok(Group {
+            serial: self.serial,
+            what,
+            pools: try_copy(&self.pools)?.into(),
+            no_pools: try_copy(&self.no_pools)?.into(),
+            linear: try_copy(&self.linear)?.into(),
+            no_linear: try_copy(&self.no_linear)?.into(),
+            outer: self.outer,
+            inner: self.inner,
+            len: self.len,
+            list,
+        })
+    }
+
     fn bytes(&self) -> usize {
         let Draft { owned, required, excluded, .. } = &self.what;
         (owned.capacity() + required.capacity() + excluded.capacity() + self.linear.len() + self.no_linear.len()) * 4
@@ -150,6 +172,29 @@ impl Groups {
         }
     }
 
+    /// The same groups, with the same numbers.
+    pub(super) fn try_clone(&self) -> Result<Groups, AllocError> {
+        let mut list = try_list(self.list.len())?;
+        for group in &self.list {
+            list.push(match group {
+                Some(group) => Some(try_box(group.try_clone()?)?),
+                None => None,
+            });
+        }
+        Ok(Groups { list, live: self.live, made: self.made })
+    }
+
+    /// Gives back the room of lists that they do not need. How many slots lie in those that did.
+    pub(super) fn shrink(&mut self) -> usize {
+        let mut done = 0;
+        for group in self.list.iter_mut().flatten().filter(|group| group.list.is_loose()) {
+            let before = group.bytes();
+            group.list.shrink_to_fit();
+            done += if group.bytes() < before { group.list.live() as usize + 1 } else { 0 };
+        }
+        done
+    }
+
     /// Gives up the pages of lists in which nothing is left.
     pub(super) fn release_pages(&mut self) {
         for group in self.list.iter_mut().flatten() {
@@ -203,7 +248,7 @@ impl Sides {
     }
 
     pub(super) fn pool_mut(&mut self, side: u32) -> &mut super::Pool {
-        match &mut self.get_mut(side).store {
+        match &mut self.list[side as usize].store {
             Store::Pool(pool) => pool,
             Store::Linear(_) => unreachable!("groups own pools only"),
         }
@@ -212,11 +257,11 @@ impl Sides {
     /// Sides as a mask of the pools among them, and a list of the others.
     fn try_split(&self, sides: &[u32]) -> Result<(Box<[u64]>, Box<[u32]>), AllocError> {
         let bits = || sides.iter().filter_map(|side| self.get(*side).bit);
-        let mut mask = crate::room::try_list(bits().max().map_or(0, |bit| bit as usize / 64 + 1))?;
+        let mut mask = try_list(bits().max().map_or(0, |bit| bit as usize / 64 + 1))?;
         mask.resize(mask.capacity(), 0);
         bits().for_each(|bit| mask[bit as usize / 64] |= 1 << (bit % 64));
         let linear = || sides.iter().copied().filter(|side| self.get(*side).bit.is_none());
-        let mut others = crate::room::try_list(linear().count())?;
+        let mut others = try_list(linear().count())?;
         others.extend(linear());
         Ok((mask.into(), others.into()))
     }
@@ -258,7 +303,7 @@ impl Sides {
     /// Makes room in the lists of groups for all slots that may enter them by changes of many: each a side and a slot. Pages
     /// of the lists stay until they are [given up](Groups::release_pages).
     pub(super) fn try_ready_lists(&mut self, puts: &[(u32, u32)], takes: &[(u32, u32)]) -> Result<(), AllocError> {
-        let mut counts: Vec<u32> = crate::room::try_list(self.groups.list.len())?;
+        let mut counts: Vec<u32> = try_list(self.groups.list.len())?;
         counts.resize(self.groups.list.len(), 0);
         for is_first in [true, false] {
             let required = puts.iter().map(|(side, slot)| (&self.list[*side as usize].required_by, *slot));
@@ -374,7 +419,9 @@ impl Sides {
         let group = self.groups.get(at);
         for &side in &group.what.owned {
             let Store::Pool(pool) = &mut self.list[side as usize].store else { unreachable!("groups own pools only") };
-            let Some(position) = pool.position(slot) else { unreachable!("whoever enters or leaves has what is owned") };
+            let Some(position) = pool.position(slot) else {
+                unreachable!("whoever enters or leaves has what is owned")
+            };
             // SAFETY: both positions are in use: there are more slots than members before the one enters, and no fewer than
             // there were members before the other left. Pools that are owned have no holes.
             unsafe { pool.dense.swap(position, group.len) };
