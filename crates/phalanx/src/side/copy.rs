@@ -138,6 +138,8 @@ impl Sides {
             let before = side.bytes();
             match &mut side.store {
                 Store::Pool(pool) => {
+                    // An operation that panicked may have left empty pages.
+                    pool.dense.hold_pages(false);
                     let moves = u32::try_from(budget - done).unwrap_or(u32::MAX);
                     done += pool.dense.compact(moves) as usize;
                     if pool.dense.holes() == 0 && pool.dense.is_loose() {
@@ -167,7 +169,7 @@ impl Sides {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "derive"))]
 mod tests {
     use super::super::{Removal, Store};
     use crate::Component;

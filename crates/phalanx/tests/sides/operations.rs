@@ -219,6 +219,47 @@ fn batches_go_by_filters_over_components_of_all_layouts() {
 }
 
 #[test]
+fn a_filter_that_changes_its_mind_moves_whole_rows() {
+    use phalanx::query::Filter;
+    use phalanx::{Components, Signature};
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+    static SEED: AtomicU64 = AtomicU64::new(1);
+    struct Moody;
+    impl Filter for Moody {
+        type State = ();
+        fn state(_: &Components) {}
+        fn passes((): &(), _: &Signature) -> bool {
+            let seed = SEED.load(Relaxed);
+            SEED.store(seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407), Relaxed);
+            seed >> 40 & 1 == 0
+        }
+    }
+    let tally = Tally::new();
+    for _ in 0..50 {
+        let mut world = World::new();
+        for n in 0..6 {
+            let e = world.spawn(Wide(n));
+            for _ in 0..2 {
+                let _ = world.insert_batch::<phalanx::With<T>, _>(L(tally.value(9)));
+            }
+            if n % 2 == 0 {
+                world.insert(e, T(tally.value(n))).unwrap();
+            }
+        }
+        for _ in 0..5 {
+            world.insert_batch::<Moody, _>(T(tally.value(1)));
+            world.validate().unwrap();
+            world.insert_batch::<Moody, _>((T(tally.value(2)), P(tally.value(3))));
+            world.validate().unwrap();
+            world.remove_batch::<Moody, T>();
+            world.validate().unwrap();
+        }
+    }
+    tally.assert_no_leaks();
+}
+
+#[test]
 fn columns_of_all_layouts_are_moved_in() {
     let tally = Tally::new();
     let mut world = World::new();
