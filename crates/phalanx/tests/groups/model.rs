@@ -146,7 +146,8 @@ impl Scene {
             let members = self.rows.iter().filter(|(_, has)| belongs(has));
             let mut expected: Vec<_> = members.map(|((e, _), has)| (*e, (spec.item)(has).unwrap())).collect();
             let mut seen = group.seen(&self.world);
-            (expected.sort(), seen.sort());
+            expected.sort();
+            seen.sort();
             assert_eq!(seen, expected, "group {number} after {what}");
             for ((e, role), has) in &self.rows {
                 assert!(
@@ -236,7 +237,7 @@ impl Scene {
             }
             (8, _) if !self.groups.is_empty() => {
                 let (_, group) = &self.groups[rng.below(self.groups.len())];
-                group.sort(&mut self.world, n % 2 == 0);
+                group.sort(&mut self.world, n.is_multiple_of(2));
                 "sort"
             }
             (9, _) => {
@@ -367,7 +368,7 @@ impl Scene {
                 );
                 "clone_entity"
             }
-            (34, Some(_)) if n % 5 == 0 => {
+            (34, Some(_)) if n.is_multiple_of(5) => {
                 // Groups are the same in a copy, and found by making them.
                 self.world = self.world.clone_world();
                 for (at, group) in &mut self.groups {
@@ -375,7 +376,7 @@ impl Scene {
                 }
                 "clone_world"
             }
-            (35, Some(_)) if n % 5 == 0 => {
+            (35, Some(_)) if n.is_multiple_of(5) => {
                 // The groups there get all members, and those here lose them.
                 let mut there = World::new();
                 let groups =

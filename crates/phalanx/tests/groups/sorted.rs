@@ -63,7 +63,7 @@ fn pools_are_sorted_by_value_by_index_and_like_others() {
     let (mut world, entities) = scrambled(30);
     world.spawn(C(200));
     world.spawn(C(100));
-    entities.iter().step_by(3).for_each(|e| drop(world.remove::<A>(*e).unwrap()));
+    entities.iter().step_by(3).for_each(|e| assert!(world.remove::<A>(*e).unwrap()));
     let mut pool = world.pool_mut::<A>();
     pool.sort_by(|x, y| y.0.cmp(&x.0)).unwrap();
     assert!(pool.values().is_sorted_by(|x, y| x.0 > y.0) && pool.len() == 20);
@@ -153,7 +153,7 @@ fn holes_are_closed_before_sorting_and_values_without_size_are_sorted_along() {
     world.set_removal::<A>(Removal::Deferred).unwrap();
     world.set_removal::<D>(Removal::Deferred).unwrap();
     entities.iter().for_each(|e| world.insert(*e, D).unwrap());
-    entities.iter().step_by(3).for_each(|e| drop(world.remove::<(A, D)>(*e).unwrap()));
+    entities.iter().step_by(3).for_each(|e| assert!(world.remove::<(A, D)>(*e).unwrap()));
     assert_eq!((world.pool_mut::<A>().holes(), world.pool_mut::<A>().len()), (7, 13));
     world.pool_mut::<A>().sort_by_key(|a| a.0).unwrap();
     world.pool_mut::<D>().sort_like::<A>().unwrap();
