@@ -117,6 +117,7 @@ impl Sides {
 
     /// Gives up all values, which were moved out.
     pub(crate) fn forget_all(&mut self) {
+        self.groups.release_all();
         for at in 0..self.covered * self.stride {
             // SAFETY: covered slots have their words.
             unsafe { self.masks.at(at).write(0) };
@@ -127,7 +128,6 @@ impl Sides {
                 Store::Linear(linear) => linear.forget_all(),
             }
         }
-        self.groups.release_all();
     }
 }
 

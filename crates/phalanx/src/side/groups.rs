@@ -188,15 +188,7 @@ impl Groups {
         }
     }
 
-    /// Nobody is a member of anything any more.
-    pub(super) fn release_all(&mut self) {
-        for group in self.list.iter_mut().flatten() {
-            group.len = 0;
-            group.list.release_all();
-        }
-    }
-
-    /// The same groups, with the same numbers.
+    /// The same groups, for a copy of their sides.
     pub(super) fn try_clone(&self) -> Result<Groups, AllocError> {
         let mut list = try_list(self.list.len())?;
         for group in &self.list {
@@ -206,6 +198,14 @@ impl Groups {
             });
         }
         Ok(Groups { list, live: self.live, made: self.made })
+    }
+
+    /// Nobody is a member of anything any more.
+    pub(super) fn release_all(&mut self) {
+        for group in self.list.iter_mut().flatten() {
+            group.len = 0;
+            group.list.release_all();
+        }
     }
 
     /// Gives back the room of lists that they do not need. How many slots lie in those that did.
