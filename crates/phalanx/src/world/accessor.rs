@@ -4,7 +4,7 @@
 use super::World;
 use super::access::{Mut, Ref};
 use super::spawn::raise;
-use crate::component::{Component, ComponentId};
+use crate::component::Component;
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
 use crate::layout::Layout;
 use crate::plan::Edge;
@@ -48,8 +48,7 @@ impl World {
     /// If memory cannot be had for what the component means to this world.
     pub fn try_access_mut<C: Component>(&mut self) -> Result<AccessMut<'_, C>, ChangeError> {
         let plan = self.plan::<C>()?;
-        let id = self.components.id::<C>();
-        Ok(AccessMut { world: self, plan, id, given: Way::NONE, taken: Way::NONE, component: PhantomData })
+        Ok(AccessMut { world: self, plan, given: Way::NONE, taken: Way::NONE, component: PhantomData })
     }
 }
 
@@ -80,7 +79,6 @@ impl Way {
 pub struct AccessMut<'w, C> {
     world: &'w mut World,
     plan: usize,
-    id: ComponentId,
     given: Way,
     taken: Way,
     component: PhantomData<fn(C) -> C>,

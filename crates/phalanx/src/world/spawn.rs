@@ -8,7 +8,6 @@ use crate::error::ChangeError;
 use crate::plan;
 use crate::room::try_list;
 use core::any::TypeId;
-use phalanx_store::raw::Lane;
 use phalanx_store::{AllocError, Entity};
 
 impl World {
