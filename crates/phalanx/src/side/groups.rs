@@ -374,7 +374,9 @@ impl Sides {
         let group = self.groups.get(at);
         for &side in &group.what.owned {
             let Store::Pool(pool) = &mut self.list[side as usize].store else { unreachable!("groups own pools only") };
-            let Some(position) = pool.position(slot) else { unreachable!("whoever enters or leaves has what is owned") };
+            let Some(position) = pool.position(slot) else {
+                unreachable!("whoever enters or leaves has what is owned")
+            };
             // SAFETY: both positions are in use: there are more slots than members before the one enters, and no fewer than
             // there were members before the other left. Pools that are owned have no holes.
             unsafe { pool.dense.swap(position, group.len) };
