@@ -36,5 +36,5 @@ pub use side::{PoolMut, PoolRef, Removal};
 pub use signature::Signature;
 pub use world::{
     BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef,
-    LaneMemory, Memory, Spawner, TableMemory, View, ViewMut, World,
+    LaneMemory, Memory, SideMemory, Spawner, TableMemory, View, ViewMut, World,
 };

@@ -180,6 +180,11 @@ pub struct Candidate<'w> {
 }
 
 impl<'w> Candidate<'w> {
+    /// The row of a slot, which is alive.
+    pub(crate) fn of(world: &'w World, slot: u32) -> Candidate<'w> {
+        Candidate { world, slot, known: None }
+    }
+
     /// The components of the row that are kept in tables.
     pub fn signature(&self) -> &'w Signature {
         // SAFETY: the row is there, so it has a location.

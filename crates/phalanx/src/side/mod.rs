@@ -15,7 +15,9 @@
 //! Every value that comes or goes passes `commit`, `take_all` or `clear`: there groups are kept, see `groups`.
 #![allow(unsafe_code)]
 
+mod arrive;
 mod bulk;
+mod copy;
 mod family;
 mod groups;
 mod linear;
@@ -24,7 +26,9 @@ mod pool_ref;
 mod values;
 mod view;
 
+pub(crate) use arrive::Arrivals;
 pub(crate) use bulk::Puts;
+use copy::clone_value;
 use groups::Groups;
 pub(crate) use groups::{Draft, Group as GroupData, GroupId};
 pub(crate) use linear::Linear;
@@ -38,7 +42,7 @@ use crate::bundle::SidePlace;
 use crate::component::{ComponentId, ComponentInfo};
 use crate::layout::Kind;
 use crate::room::{try_box, try_room, try_room_at};
-use phalanx_store::raw::{LaneOf, Rows};
+use phalanx_store::raw::{DenseIndex, LaneOf, Rows};
 use phalanx_store::{AllocError, Entity};
 
 /// Where the values of a side are.
@@ -88,9 +92,31 @@ impl Side {
     }
 
     pub(crate) fn bytes(&self) -> usize {
+        let (keys, index) = self.overhead();
+        self.values().bytes() + keys + index
+    }
+
+    /// The bytes of the keys, or of the bits, and those of the index.
+    pub(crate) fn overhead(&self) -> (usize, usize) {
         match &self.store {
-            Store::Pool(pool) => pool.bytes(),
-            Store::Linear(linear) => linear.bytes(),
+            Store::Pool(pool) => (pool.dense.mark_bytes(), pool.dense.index().bytes()),
+            Store::Linear(linear) => (linear.bit_bytes(), 0),
+        }
+    }
+
+    /// What it is to a reader.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self.store {
+            Store::Pool(_) => "pool",
+            Store::Linear(_) => "linear store",
+        }
+    }
+
+    /// How many values there is room for.
+    pub(crate) fn capacity(&self) -> u32 {
+        match &self.store {
+            Store::Pool(pool) => pool.dense.capacity(),
+            Store::Linear(linear) => linear.slots(),
         }
     }
 
@@ -169,6 +195,7 @@ const NO_SIDE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(crate) struct Sides {
     /// In boxes: whoever holds one over a loop finds it where it was.
+    #[allow(clippy::vec_box)]
     list: Vec<Box<Side>>,
     /// By component: its side, or none.
     by_component: Vec<u32>,
@@ -213,11 +240,6 @@ impl Sides {
     #[inline(always)]
     pub(crate) fn get(&self, side: u32) -> &Side {
         &self.list[side as usize]
-    }
-
-    #[inline(always)]
-    pub(crate) fn get_mut(&mut self, side: u32) -> &mut Side {
-        &mut self.list[side as usize]
     }
 
     /// The side of a component.

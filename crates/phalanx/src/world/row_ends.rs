@@ -25,9 +25,7 @@ impl World {
         }
         // SAFETY: the row is there, and an extra one. What needs an end lies at the tail of its table, and ends.
         unsafe {
-            self.unlink(slot.index());
-            let tail = self.retire(slot);
-            self.restructured();
+            let tail = self.retire_row(slot);
             let _ends = self.sides.ends();
             let table = &self.tables[tail.table as usize];
             table.drop_row(tail.row, &table.columns);
@@ -40,7 +38,7 @@ impl World {
     /// # Safety
     ///
     /// The slot is an extra row.
-    unsafe fn unlink(&mut self, slot: u32) {
+    pub(super) unsafe fn unlink(&mut self, slot: u32) {
         // SAFETY: the slot, and what the maps and links name, are extra rows; and all are of the same owner.
         unsafe {
             let (_, owner, label, link) = self.extra_row(slot);
@@ -79,6 +77,7 @@ impl World {
         if !self.sides.is_empty() {
             self.sides.take_all(slot);
         }
+        self.restructured();
         // SAFETY: a slot that was alive has a location, where its row is in use; the flags are those of the table's lanes.
         unsafe {
             let Location { table, row } = *self.locations.at(slot.index());
@@ -87,6 +86,19 @@ impl World {
                 self.locations.at(moved.index()).write(Location { table, row });
             }
             Location { table, row: self.tables[table as usize].len }
+        }
+    }
+
+    /// Takes an extra row out of what finds it, and retires it.
+    ///
+    /// # Safety
+    ///
+    /// It is one, and there. Whoever calls ends the values before a row is pushed to their table.
+    pub(crate) unsafe fn retire_row(&mut self, slot: Entity) -> Location {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.unlink(slot.index());
+            self.retire(slot)
         }
     }
 
@@ -103,8 +115,7 @@ impl World {
         // SAFETY: the first row of an entity is an extra row, which is alive.
         unsafe {
             let (row, ..) = self.extra_row(self.rows.first[&owner]);
-            self.unlink(row.0.index());
-            Some(self.retire(row.0))
+            Some(self.retire_row(row.0))
         }
     }
 
@@ -123,7 +134,6 @@ impl World {
             }
             retired.push((self.retire(entity), self.sides.retired.len()));
         }
-        self.restructured();
         /// Ends the values of retired rows, all of them, even if one panics: of each row those of its table, then those beside
         /// it, which are retired up to the number that is noted with it.
         struct Ends<'a> {
