@@ -32,7 +32,7 @@ pub use phalanx_store::Entity;
 pub use query::{Has, Or, Query, QueryState, With, Without};
 pub use resources::NoSuchResource;
 pub use rows::{Key, Role, Row, RowError, RowId};
-pub use side::{PoolMut, Removal};
+pub use side::{PoolMut, PoolRef, Removal};
 pub use signature::Signature;
 pub use world::{
     AccessMut, BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, EntityMap, EntityMut,
