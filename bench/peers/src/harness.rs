@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 /// The label of the row written by hand for one workload alone.
 pub const LIMIT: &str = "limit";
+/// A store written by hand, shown beside the limit.
+pub const HAND_PACKED: &str = "hand-packed";
 
 /// One call of a row.
 pub struct Sample {
@@ -131,7 +133,8 @@ pub struct Effort {
     pub budget: Duration,
     /// In each of which all states are made anew.
     pub passes: usize,
-    pub most_rounds: usize,
+    /// How many rounds there are at least and at most in a pass, beside the first and the last.
+    pub rounds: (usize, usize),
 }
 
 pub struct Row {
@@ -144,51 +147,102 @@ pub struct Row {
 /// Runs a workload: its rows, and the labels of those whose digest is not the first one's.
 ///
 /// Each pass makes all states anew and in another order: where the allocator happens to put a column is worth ten
-/// percent and more, and should not stick to one library.
+/// percent and more, and should not stick to one library. Its first round warms up and is not counted; results are
+/// compared in the first and in the last.
 pub fn run(workload: &Workload, effort: Effort) -> (Vec<Row>, Vec<String>) {
-    let mut samples: Vec<(String, Vec<f64>)> = Vec::new();
-    let mut disagree = Vec::new();
+    let mut sampled = Sampled::default();
     let passes = if workload.unit == Unit::Bytes { 1 } else { effort.passes };
     for pass in 0..passes {
         let libraries = workload.build.len();
         let order = (0..libraries).map(|k| (k + pass * libraries / passes) % libraries);
         let mut cases: Vec<Case> = order.flat_map(|k| (workload.build[k])()).collect();
-        let places: Vec<usize> = cases
-            .iter()
-            .map(|case| {
-                samples.iter().position(|(label, _)| *label == case.label).unwrap_or_else(|| {
-                    samples.push((case.label.clone(), Vec::new()));
-                    samples.len() - 1
-                })
-            })
-            .collect();
-        check(&mut cases, &mut disagree);
-        // A round without digests, to learn how many there is time for.
-        let start = Instant::now();
-        cases.iter_mut().for_each(|case| drop((case.run)(false)));
-        let round = start.elapsed().as_secs_f64().max(1e-6);
-        let rounds = (effort.budget.as_secs_f64() / passes as f64 / round) as usize;
-        let rounds = if workload.unit == Unit::Bytes { 1 } else { rounds.clamp(3, effort.most_rounds) };
-        for round in 0..rounds {
+        sampled.compare(&cases.iter_mut().map(|case| (case.run)(true)).collect::<Vec<_>>(), &cases);
+        let mut round = |first: usize, check: bool| {
+            let mut samples: Vec<Sample> = Vec::new();
             for k in 0..cases.len() {
-                let at = (round + k) % cases.len();
-                samples[places[at]].1.push((cases[at].run)(false).amount / workload.ops);
+                let at = (first + k) % cases.len();
+                samples.push((cases[at].run)(check));
+                sampled.add(&cases[at].label, samples[k].amount / workload.ops);
             }
-        }
-        check(&mut cases, &mut disagree);
+            if check {
+                sampled.compare(&samples, &cases);
+            }
+        };
+        let start = Instant::now();
+        round(0, false);
+        let (least, most) = effort.rounds;
+        let share = effort.budget.as_secs_f64() / passes as f64;
+        let rounds = (share / start.elapsed().as_secs_f64().max(1e-6)) as usize;
+        let rounds = if workload.unit == Unit::Bytes { 0 } else { rounds.clamp(least, most) };
+        (1..=rounds).for_each(|first| round(first, false));
+        round(0, true);
     }
-    let rows = samples.into_iter().map(|(label, mut samples)| {
-        samples.sort_by(f64::total_cmp);
-        Row { label, min: samples[0], median: samples[samples.len() / 2], samples: samples.len() }
-    });
-    (rows.collect(), disagree)
+    sampled.finish()
 }
 
-fn check(cases: &mut [Case], disagree: &mut Vec<String>) {
-    let digests: Vec<u64> = cases.iter_mut().map(|case| (case.run)(true).digest).collect();
-    for (case, digest) in cases.iter().zip(&digests) {
-        if *digest != digests[0] && !disagree.contains(&case.label) {
-            disagree.push(case.label.clone());
+/// What was sampled so far, by label.
+#[derive(Default)]
+struct Sampled {
+    rows: Vec<(String, Vec<f64>)>,
+    disagree: Vec<String>,
+}
+
+impl Sampled {
+    fn add(&mut self, label: &str, amount: f64) {
+        match self.rows.iter_mut().find(|row| row.0 == label) {
+            Some(row) => row.1.push(amount),
+            None => self.rows.push((label.to_owned(), vec![amount])),
         }
+    }
+
+    /// Notes whose digest is not the first one's.
+    fn compare(&mut self, samples: &[Sample], cases: &[Case]) {
+        for (case, sample) in cases.iter().zip(samples) {
+            if sample.digest != samples[0].digest && !self.disagree.contains(&case.label) {
+                self.disagree.push(case.label.clone());
+            }
+        }
+    }
+
+    fn finish(self) -> (Vec<Row>, Vec<String>) {
+        let rows = self.rows.into_iter().map(|(label, mut samples)| {
+            samples.sort_by(f64::total_cmp);
+            Row { label, min: samples[0], median: samples[samples.len() / 2], samples: samples.len() }
+        });
+        (rows.collect(), self.disagree)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workload(build: Vec<Build>) -> Workload {
+        Workload { name: "w", about: "", ops: 2.0, op: "op", band: BAND, unit: Unit::Nanoseconds, build }
+    }
+
+    const EFFORT: Effort = Effort { budget: Duration::ZERO, passes: 3, rounds: (4, 4) };
+
+    #[test]
+    fn every_row_is_sampled_equally_often() {
+        let row = |label: &'static str, amount: f64| -> Build {
+            Box::new(move || vec![Case::new(label, move |_| Sample { amount, digest: 7 })])
+        };
+        let (rows, disagree) = run(&workload(vec![row("a", 10.0), row("b", 20.0)]), EFFORT);
+        assert!(disagree.is_empty());
+        assert_eq!(rows.iter().map(|row| (row.min, row.samples)).collect::<Vec<_>>(), [(5.0, 18), (10.0, 18)]);
+    }
+
+    #[test]
+    fn a_row_with_another_result_is_named() {
+        let library = |name: &'static str, step: u64| -> Build {
+            Box::new(move || {
+                let mut ways = Ways::held(name, || 0u64, 3, |sum| *sum);
+                ways.add("by hand", move |sum| *sum += step);
+                ways.cases
+            })
+        };
+        let (_, disagree) = run(&workload(vec![library("a", 1), library("b", 1), library("c", 2)]), EFFORT);
+        assert_eq!(disagree, ["c by hand"]);
     }
 }
