@@ -1,13 +1,14 @@
 //! What was measured, and on what.
 
-/// The version of a package that is measured.
+/// The version of a package that is measured. Where others depend on other versions of it, the lockfile lists ours among
+/// our dependencies.
 pub fn version(package: &str) -> &'static str {
-    let lock = include_str!("../Cargo.lock");
-    let mut lines = lock.lines();
-    let name = format!("name = \"{package}\"");
-    let found = lines.by_ref().any(|line| line == name);
-    let line = if found { lines.next() } else { None };
-    line.and_then(|line| line.strip_prefix("version = \"")?.strip_suffix('"')).unwrap_or("unknown")
+    let packages = || include_str!("../Cargo.lock").split("[[package]]");
+    let after = |text: &'static str, start: &str| text.split_once(start)?.1.split('"').next();
+    let ours = packages().find(|block| block.contains("\nname = \"phalanx-peers\"\n"));
+    let listed = ours.and_then(|block| after(block, &format!("\"{package} ")));
+    let named = || packages().find(|block| block.contains(&format!("\nname = \"{package}\"\n")));
+    listed.or_else(|| after(named()?, "\nversion = \"")).unwrap_or("unknown")
 }
 
 /// The packages that have rows.
@@ -53,6 +54,7 @@ mod tests {
         for package in PACKAGES {
             assert!(version(package).starts_with(|c: char| c.is_ascii_digit()), "{package}");
         }
+        assert_eq!(version("phalanx"), env!("CARGO_PKG_VERSION"));
         assert_eq!(version("no-such-package"), "unknown");
     }
 }
