@@ -2,21 +2,22 @@
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering::Relaxed};
+use std::cell::Cell;
 
-/// The system's allocator, which counts when it is told to. Otherwise it costs one load.
+/// The system's allocator, which counts what this thread does when it is told to. Otherwise it costs one load.
 struct Counting;
 
-static ON: AtomicBool = AtomicBool::new(false);
-static BYTES: AtomicIsize = AtomicIsize::new(0);
+thread_local! {
+    static HELD: Cell<Option<isize>> = const { Cell::new(None) };
+}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
 #[inline]
 fn count(bytes: isize) {
-    if ON.load(Relaxed) {
-        BYTES.fetch_add(bytes, Relaxed);
+    if let Some(held) = HELD.get() {
+        HELD.set(Some(held + bytes));
     }
 }
 
@@ -55,13 +56,11 @@ unsafe impl GlobalAlloc for Counting {
 /// alone would say more about where its library happens to start than about what an entry costs.
 pub const SIZES: [usize; 8] = [100_000, 109_051, 118_921, 129_684, 141_421, 154_221, 168_179, 183_401];
 
-/// What `make` returns, and the bytes that were allocated meanwhile and not freed.
+/// What `make` returns, and the bytes that were allocated meanwhile and not freed, by this thread.
 pub fn held<T>(make: impl FnOnce() -> T) -> (isize, T) {
-    BYTES.store(0, Relaxed);
-    ON.store(true, Relaxed);
+    HELD.set(Some(0));
     let made = make();
-    ON.store(false, Relaxed);
-    (BYTES.load(Relaxed), made)
+    (HELD.take().unwrap_or(0), made)
 }
 
 /// The bytes that something holds for an entry, averaged over [`SIZES`]; and what `digest` makes of the largest.

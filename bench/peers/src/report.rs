@@ -11,7 +11,7 @@ pub struct Report {
     pub unit: Unit,
     /// The limit first, then the quickest.
     pub rows: Vec<Row>,
-    /// The labels of rows whose digest is not the first one's.
+    /// The labels of rows whose digest is not that of most.
     pub disagree: Vec<String>,
 }
 

@@ -81,7 +81,7 @@ pub trait Ecs: Sized + 'static {
     }
     /// The same in bulk.
     fn insert_bulk(_ways: &mut Ways<Self>) {}
-    /// `position += velocity`, as fast as the library can.
+    /// `position += velocity` by internal iteration, and over slices.
     fn integrate(ways: &mut Ways<Self>);
     /// The same by a `for` loop over items.
     fn integrate_for(_ways: &mut Ways<Self>) {}

@@ -66,7 +66,7 @@ pub fn all() -> Vec<Workload> {
         w("ecs_iter_1m", "the same with 1M", M1, "entity", WIDE_BAND, worlds!(iterate, M1, 1)),
         w(
             "ecs_for_10k",
-            "the same with 10k, by a `for` loop over items",
+            "the same with 10k by a `for` loop over items; `ecs_iter_10k` has loops over chunks and slices",
             K10 * ITER_REPS,
             "entity",
             BAND,

@@ -165,11 +165,6 @@ macro_rules! world {
                         $layout::step(p, v);
                     }
                 });
-                ways.add("chunks for", |w| {
-                    for chunk in w.world.query_mut::<(&mut $layout::Position, &$layout::Velocity)>().chunks() {
-                        $layout::step_chunk(chunk);
-                    }
-                });
             }
 
             fn join(ways: &mut Ways<Self>) {
