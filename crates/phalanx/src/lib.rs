@@ -15,6 +15,7 @@ mod resources;
 mod room;
 mod rows;
 mod side;
+pub mod signal;
 mod signature;
 mod table;
 mod world;
@@ -31,6 +32,9 @@ pub use query::{Has, Or, Query, QueryState, With, Without};
 pub use resources::NoSuchResource;
 pub use rows::{Key, Role, Row, RowError, RowId};
 pub use side::Removal;
+pub use signal::{
+    Added, Collector, CollectorBuilder, Despawned, ListenerId, Removed, RetiredRow, Set, Spawned,
+};
 pub use signature::Signature;
 pub use world::{
     BundleBuilder, ColumnMemory, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef, LaneMemory, Memory,

@@ -4,7 +4,8 @@
 use super::{Location, World};
 use crate::bundle::{Bundle, Place};
 use crate::error::{ChangeError, NoSuchEntity};
-use crate::room::try_list;
+use crate::room::{had, try_list};
+use crate::signal::{Notified, Spot};
 use crate::table::swap_row;
 use crate::world::spawn::raise;
 use phalanx_store::Entity;
@@ -75,7 +76,13 @@ impl World {
             self.restructured();
             self.sides.try_reserve(entity.index(), puts, takes)?;
         }
+        let active = self.signals.is_active();
+        if active {
+            // SAFETY: as above.
+            self.reserve_edge_notes(unsafe { &*edge })?;
+        }
         let place = self.place(target, places, self.tables[target as usize].len);
+        let mut notified = Notified::NOBODY;
         if target == from.table {
             // SAFETY: the tail is within the capacity and nobody's; the new values are written there, trade places with
             // the old ones, and the old ones are nobody's then, and end. The same goes for the sides.
@@ -94,8 +101,15 @@ impl World {
                     self.sides.commit(entity, puts, takes);
                     self.restructured();
                 }
+                if active {
+                    self.note_edge(entity, from.table, &*edge);
+                    notified = self.notify();
+                }
                 let _ends = self.sides.ends();
                 self.tables[target as usize].drop_row(tail, left);
+            }
+            if active {
+                self.complete(notified);
             }
             return Ok(());
         }
@@ -108,9 +122,16 @@ impl World {
             if has_sides {
                 self.sides.commit(entity, puts, takes);
             }
+            if active {
+                self.note_edge(entity, from.table, &*edge);
+                notified = self.notify();
+            }
             let _ends = self.sides.ends();
             let source = &self.tables[from.table as usize];
             source.drop_row(source.len, left);
+        }
+        if active {
+            self.complete(notified);
         }
         Ok(())
     }
@@ -162,6 +183,11 @@ impl World {
         // SAFETY: edges are boxed, or the caller's, and made only while resolving.
         let (target, left, takes) = unsafe { ((*edge).target, &(*edge).left, &(*edge).takes) };
         self.sides.try_reserve(entity.index(), &[], takes)?;
+        let active = self.signals.is_active();
+        if active {
+            // SAFETY: as above.
+            self.reserve_edge_notes(unsafe { &*edge })?;
+        }
         if target != from.table {
             self.reserve_table(target, 1)?;
             // SAFETY: the entity is there, and there is room in the target, which has no lanes but those that went along.
@@ -173,11 +199,22 @@ impl World {
         if taken {
             self.restructured();
         }
-        let _ends = self.sides.ends();
-        if target != from.table {
-            let source = &self.tables[from.table as usize];
-            // SAFETY: the old values are at the source's tail, nobody's, and end.
-            unsafe { source.drop_row(source.len, left) };
+        let mut notified = Notified::NOBODY;
+        if active {
+            // SAFETY: as above.
+            self.note_edge(entity, from.table, unsafe { &*edge });
+            notified = self.notify();
+        }
+        {
+            let _ends = self.sides.ends();
+            if target != from.table {
+                let source = &self.tables[from.table as usize];
+                // SAFETY: the old values are at the source's tail, nobody's, and end.
+                unsafe { source.drop_row(source.len, left) };
+            }
+        }
+        if active {
+            self.complete(notified);
         }
         Ok(taken)
     }
@@ -219,6 +256,11 @@ impl World {
         // SAFETY: edges are boxed, and made only while resolving.
         let (target, places, takes) = unsafe { ((*edge).target, (*edge).places.as_ptr(), &(*edge).takes) };
         self.sides.try_reserve(entity.index(), &[], takes)?;
+        let active = self.signals.is_active();
+        if active {
+            // SAFETY: as above.
+            self.reserve_edge_notes(unsafe { &*edge })?;
+        }
         if target != from.table {
             self.reserve_table(target, 1)?;
             // SAFETY: the entity is there, and there is room in the target.
@@ -229,12 +271,22 @@ impl World {
             unsafe { self.sides.commit(entity, &[], takes) };
             self.restructured();
         }
+        let mut notified = Notified::NOBODY;
+        if active {
+            // SAFETY: as above.
+            self.note_edge(entity, from.table, unsafe { &*edge });
+            notified = self.notify();
+        }
         let sides = self.sides.places_of_retired();
         self.sides.retired.clear();
         let source = &self.tables[from.table as usize];
         // SAFETY: the values are at the source's tail and where those of the sides were retired to, nobody's, and are
         // moved out. (An empty bundle has none.)
-        Ok(unsafe { B::read(Place { lanes: source.lanes(), places, row: source.len as usize, sides }) })
+        let taken = unsafe { B::read(Place { lanes: source.lanes(), places, row: source.len as usize, sides }) };
+        if active {
+            self.complete(notified);
+        }
+        Ok(taken)
     }
 
     /// Puts another value in the place of a component's, and returns the old one.
@@ -247,13 +299,20 @@ impl World {
         entity: Entity,
         value: C,
     ) -> Result<C, crate::error::ComponentError> {
-        let (lane, row) = self.find::<C>(entity)?;
         use crate::layout::Layout;
+        if self.signals.is_active() {
+            had(self.reserve_notes(1));
+        }
+        let (lane, row) = self.find::<C>(entity)?;
         // SAFETY: the lane is the component's and the row is in use: the old value is moved out, the new one moved in.
         unsafe {
             let ptr = C::Layout::ptr(lane);
             let old = C::Layout::read(ptr, row);
             C::Layout::write(ptr, row, value);
+            if self.signals.is_active() {
+                self.note_set(entity, self.components.id::<C>(), Spot::Value((&raw const old).cast()));
+                self.announce();
+            }
             Ok(old)
         }
     }
@@ -284,7 +343,7 @@ impl World {
     pub fn try_despawn(&mut self, entity: Entity) -> Result<(), ChangeError> {
         self.flush()?;
         let Location { table, row } = self.locate(entity)?;
-        if self.rows.owns(entity.index()) {
+        if self.rows.owns(entity.index()) || self.signals.is_active() {
             return Ok(self.despawn_with_rows(entity)?);
         }
         self.entities.release(entity);

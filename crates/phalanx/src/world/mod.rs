@@ -33,6 +33,7 @@ mod spawn;
 mod structure;
 mod transfer;
 
+pub(crate) use access::Ref;
 pub use access::{View, ViewMut};
 pub use builder::BundleBuilder;
 pub use columns::Columns;
@@ -100,6 +101,7 @@ pub struct World {
     pub(crate) rows: Rows,
     pub(crate) queries: Option<Box<QueryCache>>,
     pub(crate) resources: crate::resources::Resources,
+    pub(crate) signals: crate::signal::Signals,
 }
 
 // SAFETY: the directory points at lanes that the tables of this world own, and components are `Send` and `Sync`.
@@ -130,6 +132,7 @@ impl World {
             rows: Rows::default(),
             queries: None,
             resources: Default::default(),
+            signals: Default::default(),
         };
         world.table_of(&Signature::EMPTY)?;
         Ok(world)

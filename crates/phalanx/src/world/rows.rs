@@ -243,7 +243,7 @@ impl World {
     /// # Safety
     ///
     /// The slot is an extra row.
-    pub(super) unsafe fn extra_row(&self, slot: u32) -> (Row, Entity, Label, Link) {
+    pub(crate) unsafe fn extra_row(&self, slot: u32) -> (Row, Entity, Label, Link) {
         // SAFETY: the row is in use.
         unsafe {
             let (table, lanes, row) = self.row_at(slot);

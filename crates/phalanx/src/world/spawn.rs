@@ -79,6 +79,9 @@ impl World {
         if B::SIDES > 0 {
             self.reserve_spawn_sides(plan)?;
         }
+        if self.signals.is_active() {
+            self.reserve_notes(self.notes_of(self.plans.get(plan).table))?;
+        }
         Ok(plan)
     }
 
@@ -171,6 +174,10 @@ impl World {
             entity
         };
         self.restructured();
+        if self.signals.is_active() {
+            self.note_arrival(entity);
+            self.announce();
+        }
         entity
     }
 
@@ -241,6 +248,10 @@ impl<B: Bundle> Spawner<'_, B> {
             && let Err(error) = self.world.reserve_spawn_sides(self.plan)
         {
             raise(error.into());
+        }
+        if self.world.signals.is_active() {
+            let notes = self.world.notes_of(self.world.plans.get(self.plan).table);
+            crate::room::had(self.world.reserve_notes(notes));
         }
         // SAFETY: there is room, for the row and for the entity.
         unsafe { self.world.commit_spawn(self.plan, bundle) }

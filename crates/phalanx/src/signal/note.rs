@@ -1,0 +1,274 @@
+//! What is noted of a change, to be told: phase 3.
+//!
+//! # What must stay true
+//!
+//! A note that names a place is told before anything else happens to the world: a displaced value stays where it was retired to until
+//! the operation ends it, and listeners cannot change anything. Notes that wait longer, those of entities that were
+//! reserved, name none.
+#![allow(unsafe_code)]
+
+use super::{Event, State};
+use crate::component::{Component, ComponentId};
+use crate::layout::Layout;
+use crate::plan::Edge;
+use crate::room::try_room;
+use crate::rows::{Key, Label};
+use crate::world::{Location, Ref, World};
+use phalanx_store::raw::Lane;
+use phalanx_store::{AllocError, Entity};
+
+/// Where a value is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Spot {
+    /// Not known, or nowhere.
+    None,
+    /// In a row of the component's lanes.
+    Lanes(*const Lane, u32),
+    /// In a block: a row of each of its lanes, one after another.
+    Block(*const u8),
+    /// As a value of its type.
+    Value(*const u8),
+}
+
+impl Spot {
+    /// The value.
+    ///
+    /// # Safety
+    ///
+    /// There is a value of `C`, which is neither written nor ended while the item lives.
+    pub(crate) unsafe fn get<'a, C: Component>(self) -> Option<Ref<'a, C>> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Spot::None => None,
+                Spot::Lanes(lane, row) => Some(C::Layout::get(C::Layout::ptr(lane), row as usize)),
+                Spot::Block(block) => Some(C::Layout::get(C::Layout::ptr_in(block), 0)),
+                Spot::Value(value) => Some(C::Layout::show(&*value.cast::<C>())),
+            }
+        }
+    }
+}
+
+/// A signal that is to be told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Note {
+    pub(crate) event: Event,
+    pub(crate) id: ComponentId,
+    /// The row.
+    pub(crate) slot: Entity,
+    /// Whose row it is.
+    pub(crate) entity: Entity,
+    /// What an extra row is to its entity.
+    pub(crate) label: Option<Label>,
+    pub(crate) old: Spot,
+    /// Where the value is that came, if it is not where the world has it.
+    pub(crate) new: Spot,
+    /// Of the end of an entity: how many notes before it say what it had.
+    pub(crate) before: u32,
+}
+
+// SAFETY: the places are looked at only while the world that they are in is being changed; in between they are leftovers
+// that nobody follows.
+unsafe impl Send for Note {}
+// SAFETY: as above; behind a shared reference nothing is reached.
+unsafe impl Sync for Note {}
+
+impl Note {
+    pub(crate) fn key(&self) -> Key {
+        self.label.map_or(Key::main(self.entity), |label| label.key(self.entity))
+    }
+
+    /// The order of the signals of one entity.
+    fn rank(&self) -> (u8, ComponentId) {
+        let rank = match self.event {
+            Event::Spawned => 0,
+            Event::Added | Event::Set => 1,
+            Event::Removed => 2,
+            Event::Despawned => 3,
+        };
+        (rank, self.id)
+    }
+}
+
+/// The name of a row: whose it is, and what it is to that entity.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowName {
+    pub(crate) slot: Entity,
+    pub(crate) owner: Entity,
+    pub(crate) label: Option<Label>,
+}
+
+impl RowName {
+    pub(crate) fn main(entity: Entity) -> RowName {
+        RowName { slot: entity, owner: entity, label: None }
+    }
+}
+
+impl World {
+    /// Phase 2: makes room for the notes of a change of so many components in all.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn reserve_notes(&mut self, notes: usize) -> Result<(), AllocError> {
+        let Some(state) = &mut self.signals.state else { return Ok(()) };
+        try_room(&mut state.journal, notes)?;
+        state.collectors.try_reserve(notes)
+    }
+
+    /// Phase 2, for an edge.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn reserve_edge_notes(&mut self, edge: &Edge) -> Result<(), AllocError> {
+        let columns = self.tables[edge.target as usize].columns.len() + edge.left.len();
+        self.reserve_notes(columns + edge.puts.len() + edge.takes.len())
+    }
+
+    /// The most notes that one slot in a table leads to, when it comes or goes.
+    pub(crate) fn notes_of(&self, table: u32) -> usize {
+        self.tables[table as usize].columns.len() + self.sides.iter().len() + 1
+    }
+
+    /// The name of a row that is there.
+    pub(crate) fn row_name(&self, slot: Entity) -> RowName {
+        if !slot.is_row() {
+            return RowName::main(slot);
+        }
+        // SAFETY: a slot that is marked so, and is alive, is an extra row.
+        let (_, owner, label, _) = unsafe { self.extra_row(slot.index()) };
+        RowName { slot, owner, label: Some(label) }
+    }
+
+    /// Notes what an edge has changed for a slot: it was in table `from`, and what stayed behind lies at that table's tail, and where
+    /// the last change of sides has retired it.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_edge(&mut self, slot: Entity, from: u32, edge: &Edge) {
+        let name = self.row_name(slot);
+        let start = self.noted();
+        let (source, target) = (&self.tables[from as usize], &self.tables[edge.target as usize]);
+        let Some(state) = &mut self.signals.state else { return };
+        let (mut notes, tail) = (Notes { state, name }, source.len);
+        for column in &edge.left {
+            let event = if target.signature.has(column.id) { Event::Set } else { Event::Removed };
+            let old = Spot::Lanes(source.lanes().wrapping_add(column.first as usize), tail);
+            notes.push(event, column.id, old);
+        }
+        for column in target.columns.iter().filter(|column| !source.signature.has(column.id)) {
+            notes.push(Event::Added, column.id, Spot::None);
+        }
+        for retired in &self.sides.retired {
+            let side = self.sides.get(retired.side);
+            let event = if edge.puts.contains(&retired.side) { Event::Set } else { Event::Removed };
+            notes.push(event, side.id, Spot::Lanes(side.values().lane(), retired.row));
+        }
+        for put in &edge.puts {
+            if !self.sides.retired.iter().any(|retired| retired.side == *put) {
+                notes.push(Event::Added, self.sides.get(*put).id, Spot::None);
+            }
+        }
+        self.noted_since(start);
+    }
+
+    /// Notes that a slot has come, with all that it has.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_arrival(&mut self, slot: Entity) {
+        let name = self.row_name(slot);
+        let start = self.noted();
+        let Ok(at) = self.locate(slot) else { return };
+        let Some(state) = &mut self.signals.state else { return };
+        let mut notes = Notes { state, name };
+        if name.label.is_none() && notes.state.spawns {
+            notes.push_always(Event::Spawned, ComponentId::ROW, Spot::None);
+        }
+        for column in &self.tables[at.table as usize].columns {
+            notes.push(Event::Added, column.id, Spot::None);
+        }
+        for side in self.sides.sides_of(slot.index()) {
+            notes.push(Event::Added, side.id, Spot::None);
+        }
+        self.noted_since(start);
+    }
+
+    /// Notes that a slot has ended. What its row had in its table lies at `at`; what it had beside was retired from place
+    /// `retired` of the list on.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_end(&mut self, name: RowName, at: Location, retired: usize) {
+        let start = self.noted();
+        let Some(state) = &mut self.signals.state else { return };
+        let mut notes = Notes { state, name };
+        // What an entity had is shown when its end is told.
+        let all = name.label.is_none() && notes.state.ends;
+        let table = &self.tables[at.table as usize];
+        for column in table.columns.iter().filter(|column| column.id != ComponentId::ROW) {
+            if all || notes.state.watches(column.id) {
+                let old = Spot::Lanes(table.lanes().wrapping_add(column.first as usize), at.row);
+                notes.push_always(Event::Removed, column.id, old);
+            }
+        }
+        for retired in &self.sides.retired[retired..] {
+            let side = self.sides.get(retired.side);
+            if all || notes.state.watches(side.id) {
+                notes.push_always(Event::Removed, side.id, Spot::Lanes(side.values().lane(), retired.row));
+            }
+        }
+        if all {
+            let before = notes.state.journal.len() - start;
+            notes.push_always(Event::Despawned, ComponentId::ROW, Spot::None);
+            notes.state.journal[start + before].before = before as u32;
+        }
+        self.noted_since(start);
+    }
+
+    /// Notes that a component was replaced in its place, or changed there.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_set(&mut self, slot: Entity, id: ComponentId, old: Spot) {
+        let name = self.row_name(slot);
+        let start = self.noted();
+        let Some(state) = &mut self.signals.state else { return };
+        let mut notes = Notes { state, name };
+        notes.push(Event::Set, id, old);
+        self.noted_since(start);
+    }
+
+    /// How much was noted.
+    fn noted(&self) -> usize {
+        self.signals.state.as_ref().map_or(0, |state| state.journal.len())
+    }
+
+    /// Puts what was noted of one slot in order, and has it collected.
+    fn noted_since(&mut self, start: usize) {
+        let Some(mut state) = self.signals.state.take() else { return };
+        state.journal[start..].sort_unstable_by_key(Note::rank);
+        if !state.collectors.is_empty() {
+            for at in start..state.journal.len() {
+                let note = state.journal[at];
+                state.collectors.record(&note, |id| self.has_id(note.slot, id));
+            }
+        }
+        self.signals.state = Some(state);
+    }
+}
+
+/// Writes notes of one row. There is room for them.
+struct Notes<'a> {
+    state: &'a mut State,
+    name: RowName,
+}
+
+impl Notes<'_> {
+    /// Notes a change of a component, if anybody wants to know.
+    fn push(&mut self, event: Event, id: ComponentId, old: Spot) {
+        if self.state.watches(id) {
+            self.push_always(event, id, old);
+        }
+    }
+
+    fn push_always(&mut self, event: Event, id: ComponentId, old: Spot) {
+        let journal = &mut self.state.journal;
+        debug_assert!(journal.len() < journal.capacity(), "room for notes is made before");
+        let RowName { slot, owner, label } = self.name;
+        journal.push(Note { event, id, slot, entity: owner, label, old, new: Spot::None, before: 0 });
+    }
+}
