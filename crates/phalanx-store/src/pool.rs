@@ -473,6 +473,32 @@ impl EntityPool {
         self.next_free().unwrap_or(self.slots)
     }
 
+    /// The index of the entity that is made after `count` others, if none is reserved and none ends before.
+    ///
+    /// ```
+    /// use phalanx_store::EntityPool;
+    ///
+    /// let mut pool = EntityPool::new();
+    /// let [a, _, c] = [pool.alloc(), pool.alloc(), pool.alloc()];
+    /// pool.release_many([a, c]);
+    /// let expected: Vec<u32> = (0..4).map(|n| pool.nth_index(n)).collect();
+    /// assert_eq!(expected, [2, 0, 3, 4]);
+    /// assert!(pool.alloc_many(4).map(|e| e.index()).eq(expected));
+    /// ```
+    #[inline]
+    pub fn nth_index(&self, count: u32) -> u32 {
+        match self.free_len.checked_sub(count) {
+            Some(left @ 1..) => self.stack()[left as usize - 1],
+            _ => self.slots + (count - self.free_len),
+        }
+    }
+
+    /// Whether the slot of an entity or row is used again after its end: it has generations left.
+    #[inline]
+    pub fn recycles(entity: Entity) -> bool {
+        generation::released(entity.generation() & !ROW) != RETIRED
+    }
+
     /// What a slot is; `None` if it was never used. For looking at, not for hot paths: finding a free slot's successor
     /// searches the stack.
     pub fn slot_state(&self, index: u32) -> Option<SlotState> {

@@ -37,6 +37,6 @@ pub use signal::{
 };
 pub use signature::Signature;
 pub use world::{
-    BundleBuilder, ColumnMemory, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef, LaneMemory, Memory,
+    BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef, LaneMemory, Memory,
     Spawner, TableMemory, View, ViewMut, World,
 };

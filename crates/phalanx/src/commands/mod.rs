@@ -10,7 +10,8 @@
 mod apply;
 mod buffer;
 mod resolve;
-mod stash;
+mod slots;
+pub(crate) mod stash;
 mod threads;
 
 pub use threads::{CommandQueue, QueueError, TakenKey};

@@ -7,13 +7,14 @@
 #![allow(unsafe_code)]
 
 use super::buffer::Kind;
+use super::slots::Slots;
 use super::stash::Stash;
 use super::{CommandError, Entry};
 use crate::component::TypeIdHasher;
 use crate::error::{ChangeError, NoSuchEntity};
 use crate::plan::Edge;
 use crate::room::{try_map_room, try_room};
-use crate::table::Column;
+use crate::side::Puts;
 use crate::world::World;
 use phalanx_store::{AllocError, Entity};
 use std::collections::HashMap;
@@ -21,8 +22,8 @@ use std::collections::HashMap;
 /// What a command will do.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
-    /// It cannot be carried out.
-    Skip(ChangeError),
+    /// It cannot be carried out. Whether the entity ends that it would have made.
+    Skip(ChangeError, bool),
     /// Makes an entity by a plan.
     Make(usize),
     /// Gives components.
@@ -42,6 +43,8 @@ struct Whereabouts {
     generation: u32,
     /// `None` when it would have ended.
     table: Option<u32>,
+    /// Whether it was given components that are not kept in tables.
+    has_sides: bool,
 }
 
 /// How many rows a table would have beyond those it has.
@@ -61,6 +64,9 @@ pub(super) struct Scratch {
     overlay: HashMap<u32, Whereabouts, TypeIdHasher>,
     segment: u32,
     needs: Vec<Need>,
+    /// The values that come to lie beside tables.
+    puts: Puts,
+    places: Slots,
     /// Entities to be made, and the first command that makes one.
     slots: u32,
     slots_position: usize,
@@ -80,6 +86,8 @@ impl Scratch {
         self.steps.capacity() * size_of::<Step>()
             + self.overlay.capacity() * size_of::<(u32, Whereabouts)>()
             + self.needs.capacity() * size_of::<Need>()
+            + self.puts.bytes()
+            + self.places.bytes()
             + self.stash.held()
     }
 
@@ -97,6 +105,8 @@ impl Scratch {
         self.segment += 1;
         self.steps.clear();
         self.needs.clear();
+        self.puts.clear();
+        self.places.begin();
         self.slots = 0;
         self.at_home = at_home;
         self.stash.begin();
@@ -110,14 +120,14 @@ impl Scratch {
         if kind == Kind::Despawn {
             let entity = entry.entity.expect("a despawn names its entity");
             let table = self.find(world, entity)?;
-            self.displace(world, &world.tables[table as usize].columns)?;
-            // Its extra rows end with it.
+            // Its extra rows end with it, before its main row.
             for row in world.rows(entity).into_iter().flatten().skip(1) {
                 let table = world.locate(row.1.0)?.table;
-                self.displace(world, &world.tables[table as usize].columns)?;
+                self.end(world, row.1.0, table)?;
             }
+            self.end(world, entity, table)?;
             self.note(world, position, table, -1)?;
-            self.put(entity, None);
+            self.put(entity, None, false);
             return Ok(Step::Despawn);
         }
         let plan = (entry.verb.plan)(world)?;
@@ -127,6 +137,7 @@ impl Scratch {
                 self.slots_position = position;
             }
             self.slots = self.slots.checked_add(1).ok_or(AllocError::CapacityOverflow)?;
+            self.make(world, &world.plans.get(plan).sides)?;
             return Ok(Step::Make(plan));
         };
         if kind == Kind::Spawn && !self.at_home {
@@ -137,15 +148,18 @@ impl Scratch {
         world.edge(plan, table, insert)?;
         let edge = world.edge_of(plan, table, insert);
         // SAFETY: edges are boxed, and stay until a world forgets its plans.
-        let (target, left) = unsafe { ((*edge).target, &(*edge).left) };
-        if target == table && !insert {
+        let edge_ref = unsafe { &*edge };
+        let target = edge_ref.target;
+        if target == table && !insert && edge_ref.takes.is_empty() {
             return Ok(Step::Nothing);
         }
-        self.displace(world, left)?;
+        world.expect_step(entity.index(), edge_ref, &mut self.puts, &mut self.stash)?;
+        if target != table || !edge_ref.puts.is_empty() {
+            self.put(entity, Some(target), !edge_ref.puts.is_empty());
+        }
         if target != table {
             self.note(world, position, target, 1)?;
             self.note(world, position, table, -1)?;
-            self.put(entity, Some(target));
         } else {
             // The new values lie beyond the last row until they take the place of the old ones.
             self.note(world, position, table, 1)?;
@@ -154,30 +168,53 @@ impl Scratch {
         Ok(if insert { Step::Insert(edge) } else { Step::Remove(edge) })
     }
 
-    /// Notes that a command is skipped: its payload ends, and with it the entity that it would have made.
-    pub(super) fn forsake(&mut self, world: &World, entry: &Entry, position: usize) -> Result<(), AllocError> {
-        if let (Kind::Spawn, Some(entity)) = (entry.verb.kind, entry.entity)
-            && self.at_home
-            && self.find(world, entity) == Ok(0)
-        {
+    /// Notes that a command is skipped: its payload ends, and with it the entity that it would have made, unless others have
+    /// given that something. Whether it does.
+    pub(super) fn forsake(&mut self, world: &World, entry: &Entry, position: usize) -> Result<bool, AllocError> {
+        self.stash.expect(None)?;
+        let (Kind::Spawn, Some(entity), true) = (entry.verb.kind, entry.entity, self.at_home) else { return Ok(false) };
+        let has_sides = self.overlaid(entity).is_some_and(|found| found.has_sides);
+        let is_bare = self.find(world, entity) == Ok(0) && !has_sides && !world.has_more(entity);
+        if is_bare {
+            self.places.try_free(entity)?;
             self.note(world, position, 0, -1)?;
-            self.put(entity, None);
+            self.put(entity, None, false);
         }
-        self.stash.expect(None)
+        Ok(is_bare)
+    }
+
+    /// Notes that an entity or an extra row ends in a table.
+    fn end(&mut self, world: &World, slot: Entity, table: u32) -> Result<(), AllocError> {
+        self.stash.expect_row(world, &world.tables[table as usize].columns)?;
+        self.stash.expect_all(&world.sides, slot.index())?;
+        self.places.try_free(slot)
+    }
+
+    /// Notes that a slot is taken, with values in these sides.
+    fn make(&mut self, world: &World, sides: &[u32]) -> Result<(), AllocError> {
+        let slot = self.places.take(&world.entities);
+        self.stash.expect_puts(&world.sides, sides)?;
+        self.puts.try_add(sides, slot)
     }
 
     /// The table in which an entity would be.
     fn find(&self, world: &World, entity: Entity) -> Result<u32, NoSuchEntity> {
-        match self.overlay.get(&entity.index()).filter(|found| found.segment == self.segment) {
+        match self.overlaid(entity) {
             None => world.locate(entity).map(|location| location.table),
             Some(found) if found.generation == entity.generation() => found.table.ok_or(NoSuchEntity { entity }),
             Some(_) => Err(NoSuchEntity { entity }),
         }
     }
 
-    /// Says where an entity would be from here on. There is room for it.
-    fn put(&mut self, entity: Entity, table: Option<u32>) {
-        let found = Whereabouts { segment: self.segment, generation: entity.generation(), table };
+    /// What the segment says of an entity's slot.
+    fn overlaid(&self, entity: Entity) -> Option<&Whereabouts> {
+        self.overlay.get(&entity.index()).filter(|found| found.segment == self.segment)
+    }
+
+    /// Says where an entity would be from here on, and whether it is given components beside tables. There is room for it.
+    fn put(&mut self, entity: Entity, table: Option<u32>, gets_sides: bool) {
+        let has_sides = gets_sides || self.overlaid(entity).is_some_and(|found| found.has_sides);
+        let found = Whereabouts { segment: self.segment, generation: entity.generation(), table, has_sides };
         self.overlay.insert(entity.index(), found);
     }
 
@@ -196,13 +233,6 @@ impl Scratch {
         Ok(())
     }
 
-    fn displace(&mut self, world: &World, columns: &[Column]) -> Result<(), AllocError> {
-        columns
-            .iter()
-            .filter(|column| column.drop.is_some())
-            .try_for_each(|column| self.stash.expect(world.components.info(column.id).lanes.first().copied()))
-    }
-
     /// Phase 2.
     pub(super) fn reserve(&mut self, world: &mut World, first: usize) -> Result<(), CommandError> {
         let at = |position| move |error: AllocError| CommandError { position, error: error.into() };
@@ -213,6 +243,9 @@ impl Scratch {
             let rows = u32::try_from(need.most).map_err(|_| AllocError::CapacityOverflow);
             rows.and_then(|rows| world.reserve_table(table, rows)).map_err(at(need.position))?;
         }
+        // Values may move, even if one of several stores cannot grow.
+        world.restructured();
+        world.sides.try_reserve_all(&self.puts).map_err(at(first))?;
         self.stash.try_reserve().map_err(at(first))
     }
 }

@@ -13,10 +13,12 @@
 //! lie in rows that nobody owns, listed in `retired`, until they are ended.
 #![allow(unsafe_code)]
 
+mod bulk;
 mod linear;
 mod pool;
 mod values;
 
+pub(crate) use bulk::Puts;
 pub(crate) use linear::Linear;
 pub(crate) use pool::Pool;
 pub use pool::Removal;
@@ -432,10 +434,10 @@ impl Sides {
         }
         impl Rest<'_> {
             fn run(&mut self) {
-                while let Some(&Retired { side, row }) = self.sides.retired.get(self.next) {
+                while self.next < self.sides.retired.len() {
                     self.next += 1;
                     // SAFETY: the value is nobody's, and ends once.
-                    unsafe { self.sides.get(side).values().end(row) };
+                    unsafe { self.sides.end_one(self.next - 1) };
                 }
                 self.sides.retired.clear();
             }
@@ -446,6 +448,17 @@ impl Sides {
             }
         }
         Rest { sides: self, next: 0 }.run();
+    }
+
+    /// Ends the retired value at a place in the list.
+    ///
+    /// # Safety
+    ///
+    /// It is there, and is not ended again.
+    pub(crate) unsafe fn end_one(&self, at: usize) {
+        let Retired { side, row } = self.retired[at];
+        // SAFETY: the value is nobody's, and the caller's promise.
+        unsafe { self.get(side).values().end(row) };
     }
 
     /// Ends the retired values when it goes out of scope, also by a panic.

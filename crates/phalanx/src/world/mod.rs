@@ -30,13 +30,14 @@ mod row_ends;
 mod rows;
 mod single;
 mod spawn;
+mod steps;
 mod structure;
 mod transfer;
 
 pub(crate) use access::Ref;
 pub use access::{View, ViewMut};
 pub use builder::BundleBuilder;
-pub use columns::Columns;
+pub use columns::{ColumnPlaces, Columns};
 pub use dynamic::ComponentDescriptor;
 pub use entity_ref::{EntityMut, EntityRef};
 pub use memory::{ColumnMemory, LaneMemory, Memory, TableMemory};

@@ -12,10 +12,11 @@ use crate::signature::Signature;
 use crate::table::Table;
 use phalanx_store::Entity;
 
-/// A bundle resolved for an extra row: its table, and the bundle's places in it.
+/// A bundle resolved for an extra row: its table, the bundle's places in it, and its sides.
 struct Resolved {
     table: u32,
     places: *const u16,
+    sides: *const [u32],
 }
 
 impl World {
@@ -60,13 +61,15 @@ impl World {
         self.reserve_entities(2)?;
         self.reserve_row(0)?;
         self.reserve_row(resolved.table)?;
-        // SAFETY: there is room for the entity's location, its main row and its extra one.
+        // SAFETY: there is room for the entity's location, its main row and its extra one, whose slot is the one after that
+        // of the entity.
         unsafe {
+            self.sides.try_reserve(self.entities.nth_index(1), &*resolved.sides, &[])?;
             self.write_row(&resolved, bundle);
             let entity = self.entities.alloc();
             let row = self.tables[0].push(entity);
             self.locations.at(entity.index()).write(Location { table: 0, row });
-            self.commit_row(entity, label, resolved.table);
+            self.commit_row(entity, label, resolved.table, &*resolved.sides);
             Ok(Key { entity, component, role })
         }
     }
@@ -122,8 +125,9 @@ impl World {
         self.reserve_row(resolved.table)?;
         // SAFETY: there is room for the row and for its location, and the entity has none under this label.
         unsafe {
+            self.sides.try_reserve(self.entities.next_index(), &*resolved.sides, &[])?;
             self.write_row(&resolved, bundle);
-            Ok(self.commit_row(key.entity, label, resolved.table))
+            Ok(self.commit_row(key.entity, label, resolved.table, &*resolved.sides))
         }
     }
 
@@ -153,7 +157,7 @@ impl World {
         self.edge(plan, bare, true)?;
         // SAFETY: edges are boxed, and made only while resolving.
         let edge = unsafe { &*self.edge_of(plan, bare, true) };
-        Ok(Resolved { table: edge.target, places: edge.places.as_ptr() })
+        Ok(Resolved { table: edge.target, places: edge.places.as_ptr(), sides: &raw const *edge.puts })
     }
 
     /// Makes room for a row in a table, and for finding an extra one.
@@ -169,7 +173,8 @@ impl World {
     ///
     /// # Safety
     ///
-    /// There is room for the row; the bundle is the one that was resolved, and no edge was made since.
+    /// There is room for the row, and its sides are the change that was reserved last; the bundle is the one that was
+    /// resolved, and no edge was made since.
     unsafe fn write_row<B: Bundle>(&mut self, to: &Resolved, bundle: B) {
         let table = &self.tables[to.table as usize];
         // SAFETY: there is room for the row, and the places are those of the bundle's components in this table.
@@ -181,8 +186,9 @@ impl World {
     /// # Safety
     ///
     /// There is room for one more slot and its location, and by [`reserve_row`](World::reserve_row); the table is one of
-    /// extra rows, with the components that were written; the entity is alive and has no row with this label.
-    unsafe fn commit_row(&mut self, owner: Entity, label: Label, number: u32) -> Row {
+    /// extra rows, with the components that were written; the sides are reserved for the slot that is next, and written;
+    /// the entity is alive and has no row with this label.
+    unsafe fn commit_row(&mut self, owner: Entity, label: Label, number: u32, sides: &[u32]) -> Row {
         // SAFETY: what names a slot stays in tables and in `Row`, which shows it to nobody.
         let slot = unsafe { self.entities.alloc_row() };
         let (index, owner_index) = (slot.index(), owner.index());
@@ -195,6 +201,7 @@ impl World {
             lanes.labels.add(row as usize).write(label);
             lanes.links.add(row as usize).write(Link { prev: index, next: NONE });
             self.locations.at(index).write(Location { table: number, row });
+            self.sides.commit(slot, sides, &[]);
         }
         self.rows.by_name.insert((owner_index, label), index);
         match self.rows.first.get(&owner_index) {
