@@ -78,17 +78,19 @@ mod note;
 
 pub use collect::{Collector, CollectorBuilder};
 pub(crate) use emit::Notified;
-pub(crate) use note::{Note, Spot};
+pub(crate) use note::{Note, RowName, Spot};
 
 use crate::commands::{CommandError, Commands};
 use crate::component::{Component, ComponentId};
 use crate::room::{had, try_room, try_room_at};
-use crate::rows::Key;
+use crate::rows::{Key, Mixer};
 use crate::world::{Ref, World};
 use collect::Collectors;
 use core::fmt;
+use core::hash::BuildHasherDefault;
 use core::sync::atomic::{AtomicU64, Ordering};
 use phalanx_store::{AllocError, Entity};
+use std::collections::HashMap;
 
 /// A component came to a row: [`World::on_add`].
 pub struct Added<'a, C: Component> {
@@ -267,6 +269,8 @@ struct State {
     ends: bool,
     /// What is to be told, in order.
     journal: Vec<Note>,
+    /// Used to find the values that came and went in one operation.
+    links: HashMap<(u32, u32, u32), Spot, BuildHasherDefault<Mixer>>,
     /// What the listeners of the present signals record.
     fresh: Commands,
     /// What listeners have recorded and is to be carried out.
@@ -295,6 +299,18 @@ impl Signals {
     #[inline(always)]
     pub(crate) fn leave(&mut self) {
         self.depth -= 1;
+    }
+
+    /// Operations begin whose signals are told as one.
+    #[inline(always)]
+    pub(crate) fn hold(&mut self) {
+        self.held += 1;
+    }
+
+    /// They are complete.
+    #[inline(always)]
+    pub(crate) fn let_go(&mut self) {
+        self.held -= 1;
     }
 
     /// The world has another number: what listeners have recorded is still of it.

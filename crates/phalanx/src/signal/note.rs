@@ -7,12 +7,15 @@
 //! reserved, name none.
 #![allow(unsafe_code)]
 
-use super::{Event, State};
+use super::{Event, Signals, State};
 use crate::component::{Component, ComponentId};
 use crate::layout::Layout;
 use crate::plan::Edge;
-use crate::room::try_room;
+use crate::room::{try_map_room, try_room};
 use crate::rows::{Key, Label};
+use crate::side::{Retired, Sides};
+use crate::signature::Signature;
+use crate::table::{Column, Table};
 use crate::world::{Location, Ref, World};
 use phalanx_store::raw::Lane;
 use phalanx_store::{AllocError, Entity};
@@ -29,6 +32,12 @@ pub(crate) enum Spot {
     /// As a value of its type.
     Value(*const u8),
 }
+
+// SAFETY: places are looked at only while the world that they are in is being changed; in between they are leftovers that
+// nobody follows.
+unsafe impl Send for Spot {}
+// SAFETY: as above; behind a shared reference nothing is reached.
+unsafe impl Sync for Spot {}
 
 impl Spot {
     /// The value.
@@ -67,11 +76,6 @@ pub(crate) struct Note {
     pub(crate) before: u32,
 }
 
-// SAFETY: the places are looked at only while the world that they are in is being changed; in between they are leftovers
-// that nobody follows.
-unsafe impl Send for Note {}
-// SAFETY: as above; behind a shared reference nothing is reached.
-unsafe impl Sync for Note {}
 
 impl Note {
     pub(crate) fn key(&self) -> Key {
@@ -137,35 +141,30 @@ impl World {
         RowName { slot, owner, label: Some(label) }
     }
 
-    /// Notes what an edge has changed for a slot: it was in table `from`, and what stayed behind lies at that table's tail, and where
-    /// the last change of sides has retired it.
+    /// Notes what an edge has changed for a slot: it was in table `from`, and what stayed behind lies at that table's tail,
+    /// and where the last change of sides has retired it.
     #[cold]
     #[inline(never)]
     pub(crate) fn note_edge(&mut self, slot: Entity, from: u32, edge: &Edge) {
-        let name = self.row_name(slot);
-        let start = self.noted();
-        let (source, target) = (&self.tables[from as usize], &self.tables[edge.target as usize]);
+        let (name, start) = (self.row_name(slot), self.noted());
         let Some(state) = &mut self.signals.state else { return };
-        let (mut notes, tail) = (Notes { state, name }, source.len);
-        for column in &edge.left {
-            let event = if target.signature.has(column.id) { Event::Set } else { Event::Removed };
-            let old = Spot::Lanes(source.lanes().wrapping_add(column.first as usize), tail);
-            notes.push(event, column.id, old);
-        }
-        for column in target.columns.iter().filter(|column| !source.signature.has(column.id)) {
-            notes.push(Event::Added, column.id, Spot::None);
-        }
-        for retired in &self.sides.retired {
-            let side = self.sides.get(retired.side);
-            let event = if edge.puts.contains(&retired.side) { Event::Set } else { Event::Removed };
-            notes.push(event, side.id, Spot::Lanes(side.values().lane(), retired.row));
-        }
-        for put in &edge.puts {
-            if !self.sides.retired.iter().any(|retired| retired.side == *put) {
-                notes.push(Event::Added, self.sides.get(*put).id, Spot::None);
-            }
-        }
-        self.noted_since(start);
+        let source = &self.tables[from as usize];
+        let left = edge.left.iter().map(|column| (column.id, source.spot(column, source.len)));
+        let displaced = left.chain(self.sides.retired.iter().map(|retired| self.sides.spot(retired)));
+        let parts = (&source.signature, &self.tables[edge.target as usize], &self.sides);
+        Notes { state, name }.edge(parts, edge, displaced);
+        self.noted_since(start, false);
+    }
+
+    /// As [`note_edge`](World::note_edge), where what was displaced lies elsewhere.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_step(&mut self, slot: Entity, from: u32, edge: &Edge, displaced: &[(ComponentId, Spot)]) {
+        let (name, start) = (self.row_name(slot), self.noted());
+        let Some(state) = &mut self.signals.state else { return };
+        let parts = (&self.tables[from as usize].signature, &self.tables[edge.target as usize], &self.sides);
+        Notes { state, name }.edge(parts, edge, displaced.iter().copied());
+        self.noted_since(start, false);
     }
 
     /// Notes that a slot has come, with all that it has.
@@ -186,7 +185,7 @@ impl World {
         for side in self.sides.sides_of(slot.index()) {
             notes.push(Event::Added, side.id, Spot::None);
         }
-        self.noted_since(start);
+        self.noted_since(start, false);
     }
 
     /// Notes that a slot has ended. What its row had in its table lies at `at`; what it had beside was retired from place
@@ -196,28 +195,21 @@ impl World {
     pub(crate) fn note_end(&mut self, name: RowName, at: Location, retired: usize) {
         let start = self.noted();
         let Some(state) = &mut self.signals.state else { return };
-        let mut notes = Notes { state, name };
-        // What an entity had is shown when its end is told.
-        let all = name.label.is_none() && notes.state.ends;
         let table = &self.tables[at.table as usize];
-        for column in table.columns.iter().filter(|column| column.id != ComponentId::ROW) {
-            if all || notes.state.watches(column.id) {
-                let old = Spot::Lanes(table.lanes().wrapping_add(column.first as usize), at.row);
-                notes.push_always(Event::Removed, column.id, old);
-            }
-        }
-        for retired in &self.sides.retired[retired..] {
-            let side = self.sides.get(retired.side);
-            if all || notes.state.watches(side.id) {
-                notes.push_always(Event::Removed, side.id, Spot::Lanes(side.values().lane(), retired.row));
-            }
-        }
-        if all {
-            let before = notes.state.journal.len() - start;
-            notes.push_always(Event::Despawned, ComponentId::ROW, Spot::None);
-            notes.state.journal[start + before].before = before as u32;
-        }
-        self.noted_since(start);
+        let columns = table.columns.iter().map(|column| (column.id, table.spot(column, at.row)));
+        let displaced = columns.chain(self.sides.retired[retired..].iter().map(|retired| self.sides.spot(retired)));
+        Notes { state, name }.end(displaced);
+        self.noted_since(start, true);
+    }
+
+    /// As [`note_end`](World::note_end), where what the slot had lies elsewhere.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_end_step(&mut self, name: RowName, displaced: &[(ComponentId, Spot)]) {
+        let start = self.noted();
+        let Some(state) = &mut self.signals.state else { return };
+        Notes { state, name }.end(displaced.iter().copied());
+        self.noted_since(start, true);
     }
 
     /// Notes that a component was replaced in its place, or changed there.
@@ -229,25 +221,83 @@ impl World {
         let Some(state) = &mut self.signals.state else { return };
         let mut notes = Notes { state, name };
         notes.push(Event::Set, id, old);
-        self.noted_since(start);
+        self.noted_since(start, false);
     }
 
     /// How much was noted.
-    fn noted(&self) -> usize {
+    pub(crate) fn noted(&self) -> usize {
         self.signals.state.as_ref().map_or(0, |state| state.journal.len())
     }
 
-    /// Puts what was noted of one slot in order, and has it collected.
-    fn noted_since(&mut self, start: usize) {
+    /// Puts what was noted of one slot in order, and has it collected. A slot that ended has nothing any more.
+    fn noted_since(&mut self, start: usize, ended: bool) {
         let Some(mut state) = self.signals.state.take() else { return };
         state.journal[start..].sort_unstable_by_key(Note::rank);
         if !state.collectors.is_empty() {
             for at in start..state.journal.len() {
                 let note = state.journal[at];
-                state.collectors.record(&note, |id| self.has_id(note.slot, id));
+                state.collectors.record(&note, |id| !ended && self.has_id(note.slot, id));
             }
         }
         self.signals.state = Some(state);
+    }
+
+    /// For an operation of several steps, which may have changed the same row more than once: a value that came with one of
+    /// them is where the next has put it. There is room for it.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn link_notes(&mut self, start: usize) {
+        let Some(state) = &mut self.signals.state else { return };
+        state.links.clear();
+        for note in state.journal[start..].iter_mut().rev() {
+            let row = (note.slot.index(), note.slot.generation(), note.id.index() as u32);
+            if let (Event::Added | Event::Set, Some(spot)) = (note.event, state.links.get(&row)) {
+                note.new = *spot;
+            }
+            match note.event {
+                Event::Set | Event::Removed => {
+                    state.links.insert(row, note.old);
+                }
+                // What was there before it is another story.
+                Event::Added => {
+                    state.links.remove(&row);
+                }
+                Event::Spawned | Event::Despawned => {}
+            }
+        }
+        state.links.clear();
+    }
+
+    /// Phase 2, for [`link_notes`](World::link_notes).
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn reserve_linked_notes(&mut self, notes: usize) -> Result<(), AllocError> {
+        self.reserve_notes(notes)?;
+        let Some(state) = &mut self.signals.state else { return Ok(()) };
+        try_map_room(&mut state.links, notes)
+    }
+}
+
+impl Table {
+    /// Where a column's value of a row is.
+    fn spot(&self, column: &Column, row: u32) -> Spot {
+        Spot::Lanes(self.lanes().wrapping_add(column.first as usize), row)
+    }
+}
+
+impl Sides {
+    /// The component of a retired value, and where that is.
+    fn spot(&self, retired: &Retired) -> (ComponentId, Spot) {
+        let side = self.get(retired.side);
+        (side.id, Spot::Lanes(side.values().lane(), retired.row))
+    }
+}
+
+impl Signals {
+    /// Whether values of a component that are displaced are kept to be shown.
+    pub(crate) fn keeps(&self, id: ComponentId) -> bool {
+        let keeps = |state: &State| id != ComponentId::ROW && (state.ends || state.watches(id));
+        self.state.as_ref().is_some_and(|state| keeps(state))
     }
 }
 
@@ -262,6 +312,43 @@ impl Notes<'_> {
     fn push(&mut self, event: Event, id: ComponentId, old: Spot) {
         if self.state.watches(id) {
             self.push_always(event, id, old);
+        }
+    }
+
+    /// What an edge has changed. `displaced` are the components that lost a value, and where that is.
+    fn edge(
+        &mut self,
+        (source, target, sides): (&Signature, &Table, &Sides),
+        edge: &Edge,
+        displaced: impl Iterator<Item = (ComponentId, Spot)> + Clone,
+    ) {
+        let put = |id: ComponentId| sides.number(id).is_some_and(|side| edge.puts.contains(&side));
+        for (id, old) in displaced.clone() {
+            let event = if target.signature.has(id) || put(id) { Event::Set } else { Event::Removed };
+            self.push(event, id, old);
+        }
+        for column in target.columns.iter().filter(|column| !source.has(column.id)) {
+            self.push(Event::Added, column.id, Spot::None);
+        }
+        for id in edge.puts.iter().map(|side| sides.get(*side).id) {
+            if !displaced.clone().any(|(other, _)| other == id) {
+                self.push(Event::Added, id, Spot::None);
+            }
+        }
+    }
+
+    /// What a row had that ended. If that is an entity's main row, its end shows all of it.
+    fn end(&mut self, displaced: impl Iterator<Item = (ComponentId, Spot)>) {
+        let (all, start) = (self.name.label.is_none() && self.state.ends, self.state.journal.len());
+        for (id, old) in displaced.filter(|(id, _)| *id != ComponentId::ROW) {
+            if all || self.state.watches(id) {
+                self.push_always(Event::Removed, id, old);
+            }
+        }
+        if all {
+            let before = self.state.journal.len() - start;
+            self.push_always(Event::Despawned, ComponentId::ROW, Spot::None);
+            self.state.journal[start + before].before = before as u32;
         }
     }
 
