@@ -37,6 +37,7 @@ pub use signal::{
 };
 pub use signature::Signature;
 pub use world::{
-    BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef, LaneMemory, Memory,
+    BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef, LaneMemory,
+    Memory, SideMemory,
     Spawner, TableMemory, View, ViewMut, World,
 };

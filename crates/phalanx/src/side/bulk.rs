@@ -1,4 +1,5 @@
 //! Changes of many slots in one operation: all that they need is had before the first of them.
+#![allow(unsafe_code)]
 
 use super::{Retired, Side, Sides, Store};
 use crate::room::{try_list, try_room};
@@ -24,6 +25,10 @@ impl Puts {
         self.list.capacity() * size_of::<(u32, u32)>()
     }
 
+    pub(super) fn list(&self) -> &[(u32, u32)] {
+        &self.list
+    }
+
     /// Notes a value of each of these sides.
     pub(crate) fn try_add(&mut self, sides: &[u32], slot: u32) -> Result<(), AllocError> {
         try_room(&mut self.list, sides.len())?;
@@ -46,7 +51,9 @@ impl Sides {
         for &(side, slot) in &puts.list {
             let count = &mut counts[side as usize];
             *count = count.checked_add(1).ok_or(AllocError::CapacityOverflow)?;
-            self.try_cover(slot)?;
+            if self.list[side as usize].bit.is_some() {
+                self.try_cover(slot)?;
+            }
         }
         for (side, count) in self.list.iter_mut().zip(&mut counts) {
             if let (Store::Pool(pool), 1..) = (&mut side.store, *count) {
@@ -90,5 +97,33 @@ impl Sides {
             each(&self.list[side as usize], row);
         }
         self.retired.clear();
+    }
+
+    /// Gives up all values, which were moved out.
+    pub(crate) fn forget_all(&mut self) {
+        for at in 0..self.covered * self.stride {
+            // SAFETY: covered slots have their words.
+            unsafe { self.masks.at(at).write(0) };
+        }
+        for side in &mut self.list {
+            match &mut side.store {
+                Store::Pool(pool) => drop(pool.release_all()),
+                Store::Linear(linear) => linear.forget_all(),
+            }
+        }
+    }
+}
+
+impl Side {
+    /// The slots that have a value and the rows in which it lies, in the order of the store.
+    pub(crate) fn slots_and_rows(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let (pool, linear) = match &self.store {
+            Store::Pool(pool) => (Some(pool), None),
+            Store::Linear(linear) => (None, Some(linear)),
+        };
+        let in_pool = pool.into_iter().flat_map(|pool| {
+            (0..pool.dense.positions()).filter_map(|at| Some((pool.dense.key_at(at)?.index(), at)))
+        });
+        in_pool.chain(linear.into_iter().flat_map(|linear| linear.iter().map(|slot| (slot, slot))))
     }
 }

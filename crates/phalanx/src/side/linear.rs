@@ -31,6 +31,11 @@ impl Linear {
         Ok(Linear { values: Values::try_new(info)?, bits: LaneOf::new(), slots: 0, len: 0, released: false, rows: 0 })
     }
 
+    /// A store of so many values at their slots, and so many of them of extra rows.
+    pub(super) fn of(values: Values, bits: LaneOf<u64>, slots: u32, (len, rows): (u32, u32)) -> Linear {
+        Linear { values, bits, slots, len, released: false, rows }
+    }
+
     #[inline(always)]
     pub(crate) fn values(&self) -> &Values {
         &self.values
@@ -133,17 +138,27 @@ impl Linear {
         0
     }
 
+    /// Gives up all values, which were moved out.
+    pub(super) fn forget_all(&mut self) {
+        self.release_all();
+        self.forget_bits();
+    }
+
+    fn forget_bits(&mut self) {
+        for at in 0..self.slots / 64 {
+            // SAFETY: a word for each 64 slots is there.
+            unsafe { self.bits.at(at).write(0) };
+        }
+        self.released = false;
+    }
+
     /// Ends the values that were released, all of them, even if one panics.
     pub(crate) fn end_released(&mut self) {
         /// Forgets the bits, at last.
         struct Forget<'a>(&'a mut Linear);
         impl Drop for Forget<'_> {
             fn drop(&mut self) {
-                for at in 0..self.0.slots / 64 {
-                    // SAFETY: a word for each 64 slots is there.
-                    unsafe { self.0.bits.at(at).write(0) };
-                }
-                self.0.released = false;
+                self.0.forget_bits();
             }
         }
         let store = Forget(self);
@@ -203,8 +218,14 @@ impl Linear {
         }
     }
 
-    pub(crate) fn bytes(&self) -> usize {
-        self.values.bytes() + self.bits.bytes()
+    /// Bytes of the words that say which slots have a value.
+    pub(super) fn bit_bytes(&self) -> usize {
+        self.bits.bytes()
+    }
+
+    /// Slots for which there is room.
+    pub(super) fn slots(&self) -> u32 {
+        self.slots
     }
 
     /// Checks the store by itself.

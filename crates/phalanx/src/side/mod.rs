@@ -13,12 +13,16 @@
 //! lie in rows that nobody owns, listed in `retired`, until they are ended.
 #![allow(unsafe_code)]
 
+mod arrive;
 mod bulk;
+mod copy;
 mod linear;
 mod pool;
 mod values;
 
+pub(crate) use arrive::Arrivals;
 pub(crate) use bulk::Puts;
+use copy::clone_value;
 pub(crate) use linear::Linear;
 pub(crate) use pool::Pool;
 pub use pool::Removal;
@@ -28,7 +32,7 @@ use crate::bundle::SidePlace;
 use crate::component::{ComponentId, ComponentInfo};
 use crate::layout::Kind;
 use crate::room::{try_box, try_room, try_room_at};
-use phalanx_store::raw::{LaneOf, Rows};
+use phalanx_store::raw::{DenseIndex, LaneOf, Rows};
 use phalanx_store::{AllocError, Entity};
 
 /// Where the values of a side are.
@@ -74,9 +78,31 @@ impl Side {
     }
 
     pub(crate) fn bytes(&self) -> usize {
+        let (keys, index) = self.overhead();
+        self.values().bytes() + keys + index
+    }
+
+    /// The bytes of the keys, or of the bits, and those of the index.
+    pub(crate) fn overhead(&self) -> (usize, usize) {
         match &self.store {
-            Store::Pool(pool) => pool.bytes(),
-            Store::Linear(linear) => linear.bytes(),
+            Store::Pool(pool) => (pool.dense.mark_bytes(), pool.dense.index().bytes()),
+            Store::Linear(linear) => (linear.bit_bytes(), 0),
+        }
+    }
+
+    /// What it is to a reader.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self.store {
+            Store::Pool(_) => "pool",
+            Store::Linear(_) => "linear store",
+        }
+    }
+
+    /// How many values there is room for.
+    pub(crate) fn capacity(&self) -> u32 {
+        match &self.store {
+            Store::Pool(pool) => pool.dense.capacity(),
+            Store::Linear(linear) => linear.slots(),
         }
     }
 

@@ -10,6 +10,7 @@ use super::spawn::raise;
 use super::{Location, World};
 use crate::component::{Cloning, Components};
 use crate::error::ChangeError;
+use crate::side::Arrivals;
 use crate::table::{ALIGNED_FOR_ALL, Column, Table, row_ptr};
 use phalanx_store::{AllocError, Entity};
 
@@ -109,15 +110,28 @@ impl World {
         self.can_clone(&self.tables[from.table as usize])?;
         self.reserve_entities(1)?;
         self.reserve_table(from.table, 1)?;
+        let mut beside = Arrivals::default();
+        beside.try_add_clones(&self.sides, &self.components, entity.index(), self.entities.next_index())?;
+        // Values may move, even if one of several stores cannot grow.
+        self.restructured();
+        beside.try_reserve(&mut self.sides)?;
         let table = &self.tables[from.table as usize];
         let row = table.len;
-        // SAFETY: all components can be cloned, and there is room after the last row.
-        unsafe { clone_rows(&self.components, table, from.row, table, row, 1) };
-        let made = self.entities.try_alloc()?;
-        // SAFETY: there is room for the row, whose lanes were written just now, and for the location.
+        // SAFETY: all components can be cloned, and there is room after the last row, and beside the table.
+        unsafe {
+            clone_rows(&self.components, table, from.row, table, row, 1);
+            let columns = &table.columns;
+            let written = Made { table, first: row, columns, done: columns.len(), rows: 1, rows_done: 0 };
+            beside.clone_in(&mut self.sides, &self.components);
+            core::mem::forget(written);
+        }
+        let made = self.entities.alloc();
+        // SAFETY: there is room for the row, whose lanes were written just now, and for the location; and so it is beside the
+        // table.
         unsafe {
             self.tables[from.table as usize].push(made);
             self.locations.at(made.index()).write(Location { table: from.table, row });
+            beside.commit(&mut self.sides, |_| Some(made));
         }
         self.restructured();
         Ok(made)
@@ -150,12 +164,16 @@ impl World {
         for table in self.tables.iter().filter(|table| table.len > 0) {
             self.can_clone(table)?;
         }
+        if let Some(component) = self.sides.not_clone(&self.components) {
+            return Err(ChangeError::NotClone { component });
+        }
         let mut copy = World::try_with(self.components.try_clone()?)?;
         for (number, table) in self.tables.iter().enumerate() {
             copy.table_of(&table.signature)?;
             copy.tables[number].try_reserve_exact(table.len, &mut copy.epoch)?;
         }
         copy.rows = self.rows.try_clone()?;
+        copy.sides = self.sides.try_clone(&self.components)?;
         copy.entities = self.entities.try_clone()?;
         // The copied entities have no rows yet: until they do, nobody may see them.
         let slots = u32::try_from(copy.entities.capacity()).map_err(|_| AllocError::CapacityOverflow)?;

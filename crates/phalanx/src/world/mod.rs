@@ -40,7 +40,7 @@ pub use builder::BundleBuilder;
 pub use columns::{ColumnPlaces, Columns};
 pub use dynamic::ComponentDescriptor;
 pub use entity_ref::{EntityMut, EntityRef};
-pub use memory::{ColumnMemory, LaneMemory, Memory, TableMemory};
+pub use memory::{ColumnMemory, LaneMemory, Memory, SideMemory, TableMemory};
 pub use spawn::Spawner;
 pub(crate) use spawn::raise;
 pub use transfer::EntityMap;
@@ -348,6 +348,10 @@ impl fmt::Debug for World {
         for table in self.tables.iter().filter(|t| t.len > 0) {
             let names: Vec<&str> = table.signature.iter().map(|id| self.components.info(id).name()).collect();
             list.entry(&format_args!("{} × {}", table.len, names.join(" + ")));
+        }
+        for side in self.sides.iter().filter(|side| side.len() > 0) {
+            let info = self.components.info(side.id);
+            list.entry(&format_args!("{} × {} in a {}", side.len(), info.name(), side.kind()));
         }
         list.finish()
     }

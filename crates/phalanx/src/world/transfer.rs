@@ -5,6 +5,7 @@ use super::{Location, World};
 use crate::component::ComponentId;
 use crate::error::ChangeError;
 use crate::room::try_list;
+use crate::side::Arrivals;
 use crate::signature::Signature;
 use crate::table::row_ptr;
 use core::ops::Range;
@@ -86,8 +87,22 @@ impl World {
         other.flush()?;
         other.reserve_entities(1)?;
         other.reserve_table(passage.target, 1)?;
-        let new = other.entities.try_alloc()?;
+        let mut beside = Arrivals::default();
+        for (number, side) in (0..).zip(self.sides.iter()) {
+            if let Some(row) = side.row(entity.index()) {
+                beside.try_add(self.side_in(number, other)?, other.entities.next_index(), (number, row))?;
+            }
+        }
+        other.restructured();
+        beside.try_reserve(&mut other.sides)?;
+        let new = other.entities.alloc();
+        // SAFETY: room was made there, and the values count as moved out here.
+        unsafe { beside.move_in(&self.sides, &other.sides) };
         self.entities.release(entity);
+        if !beside.is_empty() {
+            self.sides.take_all(entity);
+            self.sides.retired.clear();
+        }
         let source = &mut self.tables[from.table as usize];
         let target = &mut other.tables[passage.target as usize];
         // SAFETY: the row is in use here, and there is room for one there; the lanes of a pair belong to the same
@@ -102,12 +117,15 @@ impl World {
                 self.locations.at(moved.index()).write(from);
             }
             other.locations.at(new.index()).write(Location { table: passage.target, row });
+            beside.commit(&mut other.sides, |_| Some(new));
             row
         };
         self.restructured();
         other.restructured();
         pairs.push((entity, new));
-        other.rename(&EntityMap { pairs }, passage.target, row..row + 1);
+        let map = EntityMap { pairs };
+        other.rename(&map, passage.target, row..row + 1);
+        other.rename_beside(&map, &beside);
         Ok(new)
     }
 
@@ -137,8 +155,12 @@ impl World {
             // Different tables here are different tables there.
             other.reserve_table(passage.target, self.tables[passage.source as usize].len)?;
         }
-        let mut made = other.entities.try_alloc_many(count as usize)?;
-        self.entities.try_clear()?;
+        let beside = self.arrivals_of_all(&passages, other)?;
+        let mut made = other.entities.alloc_many(count as usize);
+        // SAFETY: room was made there, and the values count as moved out here.
+        unsafe { beside.move_in(&self.sides, &other.sides) };
+        self.sides.forget_all();
+        self.entities.clear();
         for Passage { source, target, lanes } in &passages {
             let source = &mut self.tables[*source as usize];
             let place = &mut other.tables[*target as usize];
@@ -160,6 +182,8 @@ impl World {
             source.len = 0;
             arrived.push((*target, first..first + rows));
         }
+        // SAFETY: the values were moved in above, and their slots are there.
+        unsafe { beside.commit(&mut other.sides, |index| other.entities.at(index)) };
         self.restructured();
         other.restructured();
         pairs.sort_unstable_by_key(|(old, _)| old.index());
@@ -167,7 +191,51 @@ impl World {
         for (table, rows) in arrived {
             other.rename(&map, table, rows);
         }
+        other.rename_beside(&map, &beside);
         Ok(map)
+    }
+
+    /// The number that a side has in another world, where it is made if there is none.
+    fn side_in(&self, side: u32, other: &mut World) -> Result<u32, ChangeError> {
+        let id = other.components.adopt(self.components.info(self.sides.get(side).id))?;
+        Ok(other.sides.try_register(id, other.components.info(id))?)
+    }
+
+    /// Makes room in another world for all values that are not kept in tables, if rows go through these passages in order.
+    /// They go in the order of their pools, or of their slots.
+    fn arrivals_of_all(&self, passages: &[Passage], other: &mut World) -> Result<Arrivals, ChangeError> {
+        let mut beside = Arrivals::default();
+        if self.sides.iter().all(|side| side.len() == 0) {
+            return Ok(beside);
+        }
+        let mut new_slots: Vec<u32> = try_list(self.entities.slot_count())?;
+        new_slots.resize(self.entities.slot_count(), 0);
+        let moved = passages.iter().flat_map(|passage| self.tables[passage.source as usize].slots());
+        for (count, old) in (0..).zip(moved) {
+            new_slots[old.index() as usize] = other.entities.nth_index(count);
+        }
+        for number in 0..self.sides.iter().len() as u32 {
+            if self.sides.get(number).len() > 0 {
+                let to = self.side_in(number, other)?;
+                for (slot, row) in self.sides.get(number).slots_and_rows() {
+                    beside.try_add(to, new_slots[slot as usize], (number, row))?;
+                }
+            }
+        }
+        other.restructured();
+        beside.try_reserve(&mut other.sides)?;
+        Ok(beside)
+    }
+
+    /// Changes the entities in values that have arrived beside the tables.
+    fn rename_beside(&mut self, map: &EntityMap, beside: &Arrivals) {
+        for (side, row) in beside.iter() {
+            let side = self.sides.get(side);
+            let Some(visit) = self.components.info(side.id).visit else { continue };
+            let mut change = |entity: &mut Entity| *entity = map.get(*entity).unwrap_or(*entity);
+            // SAFETY: the lane is the component's, the row is in use, and the world is borrowed exclusively.
+            unsafe { visit(side.values().lane(), row as usize, &mut change) };
+        }
     }
 
     /// The way from a table to that of the same components in another world, which is made if there is none.
