@@ -23,6 +23,7 @@ use super::stash::{Ending, Stash};
 use super::{CommandError, Commands, Entry};
 use crate::bundle::Place;
 use crate::error::ChangeError;
+use crate::signal::RowName;
 use crate::world::{Location, World};
 use phalanx_store::{AllocError, Entity};
 
@@ -61,6 +62,14 @@ impl Commands {
     /// If a closure or the destructor of a displaced value does. The segments before a closure that panics stand, and a
     /// segment whose displaced value panics stands, too. The commands after it are dropped.
     pub fn apply(&mut self, world: &mut World) -> Result<(), CommandError> {
+        let outcome = self.apply_all(world);
+        if world.signals.is_active() {
+            world.announce();
+        }
+        outcome
+    }
+
+    fn apply_all(&mut self, world: &mut World) -> Result<(), CommandError> {
         let run = Run::new(self, world);
         while run.commands.done < run.commands.entries.len() {
             let end = run.commands.segment_end();
@@ -107,6 +116,10 @@ impl Commands {
             }
             run.commands.call(run.world);
         }
+        drop(run);
+        if world.signals.is_active() {
+            world.announce();
+        }
     }
 
     /// The end of the segment that is next.
@@ -128,7 +141,8 @@ impl Commands {
     fn skip(&mut self, world: &mut World) {
         let entry = self.entries[self.done];
         self.done += 1;
-        if self.home == Some(world.id()) {
+        // Without memory to note it, the entity stays, without components.
+        if self.home == Some(world.id()) && (!world.signals.is_active() || world.reserve_notes(1).is_ok()) {
             world.end_promise(&entry);
         }
         // SAFETY: the entry owned its payload, which ends here.
@@ -163,6 +177,7 @@ impl Commands {
             scratch.steps.push(step);
         }
         scratch.reserve(world, first)?;
+        let noted = world.noted();
         for (entry, step) in entries[first..end].iter().zip(&scratch.steps) {
             // SAFETY: the entry owns its payload, and does not once the step is carried out. The segment is resolved and
             // reserved, and its steps are carried out in order.
@@ -173,6 +188,10 @@ impl Commands {
         }
         *done = end;
         let mut ending = Ending::of(&mut scratch.stash);
+        if world.signals.is_active() {
+            world.link_notes(noted);
+            world.tell();
+        }
         if let Some(report) = report {
             for (at, step) in scratch.steps.iter().enumerate() {
                 if let Step::Skip(error, _) = *step {
@@ -194,15 +213,19 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(commands: &'a mut Commands, world: &'a mut World) -> Run<'a> {
         commands.scratch.start();
+        world.signals.enter();
         Run { commands, world }
     }
 }
 
 impl Drop for Run<'_> {
     fn drop(&mut self) {
+        self.world.signals.leave();
         let Commands { entries, done, reserved, home, .. } = &mut *self.commands;
         // Without memory to flush them, entities stay reserved, and are alive later, without components.
-        if *home == Some(self.world.id()) && self.world.flush().is_ok() {
+        let notes = entries.len() + reserved.len();
+        let is_noted = |world: &mut World| !world.signals.is_active() || world.reserve_notes(notes).is_ok();
+        if *home == Some(self.world.id()) && self.world.flush().is_ok() && is_noted(self.world) {
             entries[*done..].iter().for_each(|entry| self.world.end_promise(entry));
             reserved.iter().rev().for_each(|entity| self.world.end_empty(*entity));
         }
@@ -230,6 +253,7 @@ impl World {
                     if ends {
                         let (entity, at) = self.whereabouts(known());
                         self.end_row(entity, at);
+                        self.note_carried_end(RowName::main(entity), stash);
                     }
                     stash.take_payload(entry.verb.drop, payload);
                 }
@@ -248,8 +272,11 @@ impl World {
                     let row = table.push(entity);
                     self.locations.at(entity.index()).write(Location { table: plan.table, row });
                     self.sides.commit(entity, &plan.sides, &[]);
+                    self.restructured();
+                    if self.signals.is_active() {
+                        self.note_arrival(entity);
+                    }
                 }
-                self.restructured();
             }
             Step::Insert(edge) => {
                 let (entity, from) = self.whereabouts(known());
@@ -266,15 +293,17 @@ impl World {
                 // SAFETY: the entity is there, and so are its extra rows; what needs an end is at the tail each time, and
                 // goes to the stash, where there is room for it.
                 unsafe {
-                    while let Some(tail) = self.retire_first_row(entity.index()) {
+                    while let Some((name, tail)) = self.retire_first_row(entity.index()) {
                         let table = &self.tables[tail.table as usize];
                         stash.take(self, table, tail.row, &table.columns);
-                        stash.take_retired(&mut self.sides);
+                        stash.take_retired(&mut self.sides, &self.signals);
+                        self.note_carried_end(name, stash);
                     }
                     self.end_row(entity, from);
                     let table = &self.tables[from.table as usize];
                     stash.take(self, table, table.len, &table.columns);
-                    stash.take_retired(&mut self.sides);
+                    stash.take_retired(&mut self.sides, &self.signals);
+                    self.note_carried_end(RowName::main(entity), stash);
                 }
             }
         }
@@ -297,11 +326,7 @@ impl World {
             self.sides.take_all(entity);
         }
         // SAFETY: the row is in use, and the flags are those of its lanes.
-        unsafe {
-            if let Some(moved) = self.tables[at.table as usize].close(at.row, &self.ends[at.table as usize]) {
-                self.locations.at(moved.index()).write(at);
-            }
-        }
+        unsafe { self.close_row(at) };
         self.restructured();
     }
 
@@ -325,6 +350,9 @@ impl World {
         {
             // SAFETY: it is there, a row of table 0 has no values, and the entity has none elsewhere.
             unsafe { self.end_row(entity, at) };
+            if self.signals.is_active() {
+                self.note_end_step(RowName::main(entity), &[]);
+            }
         }
     }
 }

@@ -67,6 +67,8 @@ pub(super) struct Scratch {
     /// The values that come to lie beside tables.
     puts: Puts,
     places: Slots,
+    /// The most that is noted for listeners and collectors.
+    notes: usize,
     /// Entities to be made, and the first command that makes one.
     slots: u32,
     slots_position: usize,
@@ -108,6 +110,7 @@ impl Scratch {
         self.puts.clear();
         self.places.begin();
         self.slots = 0;
+        self.notes = 0;
         self.at_home = at_home;
         self.stash.begin();
         try_room(&mut self.steps, count)?;
@@ -137,6 +140,7 @@ impl Scratch {
                 self.slots_position = position;
             }
             self.slots = self.slots.checked_add(1).ok_or(AllocError::CapacityOverflow)?;
+            self.notes += world.notes_of(world.plans.get(plan).table);
             self.make(world, &world.plans.get(plan).sides)?;
             return Ok(Step::Make(plan));
         };
@@ -154,6 +158,7 @@ impl Scratch {
             return Ok(Step::Nothing);
         }
         world.expect_step(entity.index(), edge_ref, &mut self.puts, &mut self.stash)?;
+        self.notes += world.edge_notes(edge_ref);
         if target != table || !edge_ref.puts.is_empty() {
             self.put(entity, Some(target), !edge_ref.puts.is_empty());
         }
@@ -176,6 +181,7 @@ impl Scratch {
         let has_sides = self.overlaid(entity).is_some_and(|found| found.has_sides);
         let is_bare = self.find(world, entity) == Ok(0) && !has_sides && !world.has_more(entity);
         if is_bare {
+            self.notes += 1;
             self.places.try_free(entity)?;
             self.note(world, position, 0, -1)?;
             self.put(entity, None, false);
@@ -186,14 +192,15 @@ impl Scratch {
     /// Notes that an entity or an extra row ends in a table.
     fn end(&mut self, world: &World, slot: Entity, table: u32) -> Result<(), AllocError> {
         self.stash.expect_row(world, &world.tables[table as usize].columns)?;
-        self.stash.expect_all(&world.sides, slot.index())?;
+        self.stash.expect_all(world, slot.index())?;
+        self.notes += world.notes_of(table) + 1;
         self.places.try_free(slot)
     }
 
     /// Notes that a slot is taken, with values in these sides.
     fn make(&mut self, world: &World, sides: &[u32]) -> Result<(), AllocError> {
         let slot = self.places.take(&world.entities);
-        self.stash.expect_puts(&world.sides, sides)?;
+        self.stash.expect_puts(world, sides)?;
         self.puts.try_add(sides, slot)
     }
 
@@ -246,6 +253,9 @@ impl Scratch {
         // Values may move, even if one of several stores cannot grow.
         world.restructured();
         world.sides.try_reserve_all(&self.puts).map_err(at(first))?;
-        self.stash.try_reserve().map_err(at(first))
+        if world.signals.is_active() {
+            world.reserve_linked_notes(self.notes).map_err(at(first))?;
+        }
+        self.stash.try_reserve(world.signals.is_active()).map_err(at(first))
     }
 }

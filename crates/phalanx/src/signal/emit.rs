@@ -67,12 +67,22 @@ impl World {
         self.settle();
     }
 
+    /// A slot has come, which was the whole operation. There is room for its notes.
+    #[inline(always)]
+    pub(crate) fn arrived(&mut self, slot: phalanx_store::Entity) {
+        if self.signals.is_active() {
+            self.note_arrival(slot);
+            self.announce();
+        }
+    }
+
     /// As [`notify`](World::notify); panics go on at once.
     pub(crate) fn tell(&mut self) {
         if self.signals.held > 0 {
             return;
         }
         let Some(state) = &mut self.signals.state else { return };
+        state.close();
         if state.journal.is_empty() {
             return;
         }

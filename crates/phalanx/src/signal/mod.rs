@@ -269,6 +269,8 @@ struct State {
     ends: bool,
     /// What is to be told, in order.
     journal: Vec<Note>,
+    /// An operation of several steps is noting. If it still is when another begins, it has panicked, and what its notes name is gone.
+    open: bool,
     /// Used to find the values that came and went in one operation.
     links: HashMap<(u32, u32, u32), Spot, BuildHasherDefault<Mixer>>,
     /// What the listeners of the present signals record.

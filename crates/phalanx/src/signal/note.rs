@@ -114,6 +114,7 @@ impl World {
     #[inline(never)]
     pub(crate) fn reserve_notes(&mut self, notes: usize) -> Result<(), AllocError> {
         let Some(state) = &mut self.signals.state else { return Ok(()) };
+        state.close();
         try_room(&mut state.journal, notes)?;
         state.collectors.try_reserve(notes)
     }
@@ -122,8 +123,12 @@ impl World {
     #[cold]
     #[inline(never)]
     pub(crate) fn reserve_edge_notes(&mut self, edge: &Edge) -> Result<(), AllocError> {
-        let columns = self.tables[edge.target as usize].columns.len() + edge.left.len();
-        self.reserve_notes(columns + edge.puts.len() + edge.takes.len())
+        self.reserve_notes(self.edge_notes(edge))
+    }
+
+    /// The most notes that one slot leads to that follows an edge.
+    pub(crate) fn edge_notes(&self, edge: &Edge) -> usize {
+        self.tables[edge.target as usize].columns.len() + edge.left.len() + edge.puts.len() + edge.takes.len()
     }
 
     /// The most notes that one slot in a table leads to, when it comes or goes.
@@ -248,6 +253,7 @@ impl World {
     #[inline(never)]
     pub(crate) fn link_notes(&mut self, start: usize) {
         let Some(state) = &mut self.signals.state else { return };
+        state.open = false;
         state.links.clear();
         for note in state.journal[start..].iter_mut().rev() {
             let row = (note.slot.index(), note.slot.generation(), note.id.index() as u32);
@@ -274,7 +280,18 @@ impl World {
     pub(crate) fn reserve_linked_notes(&mut self, notes: usize) -> Result<(), AllocError> {
         self.reserve_notes(notes)?;
         let Some(state) = &mut self.signals.state else { return Ok(()) };
-        try_map_room(&mut state.links, notes)
+        try_map_room(&mut state.links, notes)?;
+        state.open = true;
+        Ok(())
+    }
+}
+
+impl State {
+    /// Forgets what an operation has noted that panicked half-way.
+    pub(super) fn close(&mut self) {
+        if core::mem::take(&mut self.open) {
+            self.journal.clear();
+        }
     }
 }
 

@@ -344,7 +344,7 @@ impl World {
         self.flush()?;
         let Location { table, row } = self.locate(entity)?;
         if self.rows.owns(entity.index()) || self.signals.is_active() {
-            return Ok(self.despawn_with_rows(entity)?);
+            return Ok(self.end_entities(&[entity], false).map(|_| ())?);
         }
         self.entities.release(entity);
         if !self.sides.is_empty() {
@@ -369,6 +369,12 @@ impl World {
     ///
     /// Where a lack of memory is to be an error, [`try_despawn`](World::try_despawn) ends them one by one.
     pub fn despawn_batch(&mut self, entities: impl IntoIterator<Item = Entity>) -> usize {
+        if self.signals.is_active() {
+            // All are told as one: so the iterator has said who they are before the first ends.
+            let mut list = Vec::new();
+            entities.into_iter().for_each(|entity| list.push(entity));
+            return had(self.flush().and_then(|()| self.end_entities(&list, false)));
+        }
         // Not `filter` and `count`, which trust the iterator's hint.
         entities.into_iter().fold(0, |ended, entity| ended + usize::from(self.despawn(entity).is_ok()))
     }
@@ -385,6 +391,11 @@ impl World {
     /// If memory cannot be had; nothing happens then.
     pub fn try_clear(&mut self) -> Result<(), ChangeError> {
         self.flush()?;
+        if self.signals.is_active() {
+            let mut entities = try_list(self.len())?;
+            entities.extend(self.iter());
+            return Ok(self.end_entities(&entities, true).map(|_| ())?);
+        }
         let mut lens = try_list(self.tables.len())?;
         self.entities.clear();
         self.rows.clear();

@@ -218,6 +218,10 @@ impl World {
         let count = u32::try_from(len).map_err(|_| AllocError::CapacityOverflow)?;
         self.flush()?;
         self.reserve_entities(count)?;
+        if self.signals.is_active() {
+            let notes = self.notes_of(self.plans.get(plan).table).checked_mul(len).ok_or(AllocError::CapacityOverflow)?;
+            self.reserve_notes(notes)?;
+        }
         let mut slots = Vec::new();
         let sides = &raw const *self.plans.get(plan).sides;
         if C::Bundle::SIDES > 0 {
@@ -271,6 +275,9 @@ impl World {
                 unsafe { self.sides.commit(entity, &*sides, &[]) };
             }
             self.sides.release_pages();
+        }
+        if self.signals.is_active() {
+            return self.columns_arrived(table, first, count);
         }
         Ok(&self.tables[table as usize].entities()[first as usize..])
     }

@@ -132,6 +132,10 @@ impl World {
         let count = u32::try_from(self.entities.reserved_count()).map_err(|_| AllocError::CapacityOverflow)?;
         self.reserve_entities(0)?;
         self.reserve_table(0, count)?;
+        if self.signals.is_active() {
+            self.reserve_notes(count as usize)?;
+        }
+        let first = self.tables[0].len;
         let (table, locations) = (&mut self.tables[0], &self.locations);
         for entity in self.entities.try_flush()? {
             // SAFETY: there is room for so many rows and locations.
@@ -141,6 +145,12 @@ impl World {
             }
         }
         self.restructured();
+        if self.signals.is_active() {
+            // Told by the operation that they come before.
+            for row in first..self.tables[0].len {
+                self.note_arrival(self.tables[0].slots()[row as usize]);
+            }
+        }
         Ok(())
     }
 
@@ -174,10 +184,7 @@ impl World {
             entity
         };
         self.restructured();
-        if self.signals.is_active() {
-            self.note_arrival(entity);
-            self.announce();
-        }
+        self.arrived(entity);
         entity
     }
 
@@ -217,7 +224,19 @@ impl World {
     pub fn spawn_batch<B: Bundle>(&mut self, bundles: impl IntoIterator<Item = B>) -> Vec<Entity> {
         let bundles = bundles.into_iter();
         let mut entities = Vec::with_capacity(bundles.size_hint().0.min(1 << 16));
-        let mut spawner = self.spawner::<B>();
+        /// Tells the signals of the entities that were made, also if the iterator panics.
+        struct Held<'w>(&'w mut World);
+        impl Drop for Held<'_> {
+            fn drop(&mut self) {
+                self.0.signals.let_go();
+                if self.0.signals.is_active() {
+                    self.0.announce();
+                }
+            }
+        }
+        self.signals.hold();
+        let held = Held(self);
+        let mut spawner = held.0.spawner::<B>();
         // A wish: the hint may be a lie, and rows that come find room or an error of their own.
         let wish = bundles.size_hint().0.min(1 << 16) as u32;
         let _ = spawner.world.reserve_rows(spawner.plan, wish);
