@@ -25,6 +25,7 @@ struct Telling<'a> {
 
 impl Drop for Telling<'_> {
     fn drop(&mut self) {
+        self.world.signals.telling = false;
         let Some(state) = &mut self.world.signals.state else { return };
         self.journal.clear();
         state.lists = core::mem::take(&mut self.lists);
@@ -88,12 +89,13 @@ impl World {
         }
         let (lists, journal) = (core::mem::take(&mut state.lists), core::mem::take(&mut state.journal));
         let fresh = core::mem::take(&mut state.fresh);
+        self.signals.telling = true;
         let mut telling = Telling { world: self, lists, journal, fresh };
         let Telling { world, lists, journal, fresh } = &mut telling;
         for (at, note) in journal.iter().enumerate() {
             let Some(list) = lists.of(note.event, note.id).filter(|list| !list.is_empty()) else { continue };
             let new = match (note.event, note.new) {
-                (Event::Added | Event::Set, Spot::None) => world.spot(note),
+                (Event::Added | Event::Set, Spot::None) => world.spot(note.slot, note.id).unwrap_or(Spot::None),
                 (_, new) => new,
             };
             for listener in list.iter_mut() {
@@ -102,17 +104,6 @@ impl World {
         }
         if let Some(state) = &mut telling.world.signals.state {
             state.commands.append(&mut telling.fresh);
-        }
-    }
-
-    /// Where the value is that a note tells of, in the world.
-    fn spot(&self, note: &Note) -> Spot {
-        match self.sides.of(note.id) {
-            Some(side) => side.row(note.slot.index()).map_or(Spot::None, |row| Spot::Lanes(side.values().lane(), row)),
-            None => self.locate(note.slot).map_or(Spot::None, |at| {
-                let lane = self.lane(note.id, at.table);
-                if lane.is_null() { Spot::None } else { Spot::Lanes(lane, at.row) }
-            }),
         }
     }
 

@@ -254,6 +254,10 @@ pub(crate) struct Signals {
     depth: u32,
     /// How many of them tell their signals as one.
     held: u32,
+    /// Whether listeners are being called: displaced values have not ended.
+    pub(crate) telling: bool,
+    /// The entities that were made of columns, which listeners' commands may have changed since.
+    pub(crate) made: Vec<Entity>,
     state: Option<Box<State>>,
 }
 
@@ -324,9 +328,10 @@ impl Signals {
 
     /// Bytes held from the allocator, without what listeners hold themselves.
     pub(crate) fn bytes(&self) -> usize {
-        let Some(state) = &self.state else { return 0 };
+        let made = self.made.capacity() * size_of::<Entity>();
+        let Some(state) = &self.state else { return made };
         let lists = state.lists.by_component.iter().flatten().chain([&state.lists.spawned, &state.lists.despawned]);
-        size_of::<State>()
+        made + size_of::<State>()
             + lists.map(|list| list.capacity() * size_of::<Listener>()).sum::<usize>()
             + state.lists.by_component.capacity() * size_of::<[Vec<Listener>; 3]>()
             + state.watched.capacity()

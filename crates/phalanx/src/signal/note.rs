@@ -217,6 +217,36 @@ impl World {
         self.noted_since(start, true);
     }
 
+    /// Notes that an entity has moved to another world, where it is `new`, with all that it had.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_departure(&mut self, entity: Entity, other: &World, new: Entity) {
+        let start = self.noted();
+        let Some(state) = &mut self.signals.state else { return };
+        // SAFETY: the entity was alive until now, and its location still says where it was.
+        let table = unsafe { *self.locations.at(entity.index()) }.table;
+        let columns = self.tables[table as usize].columns.iter().map(|column| column.id);
+        let had = columns.chain(self.sides.iter().map(|side| side.id));
+        let displaced = had.filter_map(|id| {
+            let there = other.components.known(self.components.info(id))?;
+            other.spot(new, there).map(|spot| (id, spot))
+        });
+        Notes { state, name: RowName::main(entity) }.end(displaced);
+        self.noted_since(start, true);
+    }
+
+    /// Where the value of a slot's component is.
+    pub(super) fn spot(&self, slot: Entity, id: ComponentId) -> Option<Spot> {
+        match self.sides.of(id) {
+            Some(side) => side.row(slot.index()).map(|row| Spot::Lanes(side.values().lane(), row)),
+            None => {
+                let at = self.locate(slot).ok()?;
+                let lane = self.lane(id, at.table);
+                (!lane.is_null()).then_some(Spot::Lanes(lane, at.row))
+            }
+        }
+    }
+
     /// Notes that a component was replaced in its place, or changed there.
     #[cold]
     #[inline(never)]

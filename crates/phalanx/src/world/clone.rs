@@ -110,6 +110,9 @@ impl World {
         self.can_clone(&self.tables[from.table as usize])?;
         self.reserve_entities(1)?;
         self.reserve_table(from.table, 1)?;
+        if self.signals.is_active() {
+            self.reserve_notes(self.notes_of(from.table))?;
+        }
         let mut beside = Arrivals::default();
         beside.try_add_clones(&self.sides, &self.components, entity.index(), self.entities.next_index())?;
         // Values may move, even if one of several stores cannot grow.
@@ -134,6 +137,7 @@ impl World {
             beside.commit(&mut self.sides, |_| Some(made));
         }
         self.restructured();
+        self.arrived(made);
         Ok(made)
     }
 
@@ -155,7 +159,7 @@ impl World {
     }
 
     /// A world with the same entities and clones of their components: same tables, same order, same future entities.
-    /// Entities that are reserved here are reserved there.
+    /// Entities that are reserved here are reserved there. Listeners and collectors are not cloned.
     ///
     /// # Errors
     ///

@@ -306,7 +306,7 @@ impl World {
 impl World {
     /// Checks the components that are not kept in tables.
     fn validate_sides(&self) -> Result<(), &'static str> {
-        self.sides.validate(|slot| self.contains(slot))?;
+        self.sides.validate(|slot| self.contains(slot), self.signals.telling)?;
         for linear in self.sides.iter().filter_map(|side| match &side.store {
             Store::Linear(linear) => Some(linear),
             Store::Pool(_) => None,

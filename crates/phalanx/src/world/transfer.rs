@@ -6,6 +6,7 @@ use crate::component::ComponentId;
 use crate::error::ChangeError;
 use crate::room::try_list;
 use crate::side::Arrivals;
+use crate::signal::Notified;
 use crate::signature::Signature;
 use crate::table::row_ptr;
 use core::ops::Range;
@@ -59,6 +60,8 @@ impl World {
     /// Entities in its components ([`Component::ENTITIES`](crate::Component::ENTITIES)) that name itself are changed
     /// along; others mean nothing in the other world.
     ///
+    /// To listeners it is removed and despawned here, then spawned and added there.
+    ///
     /// ```
     /// use phalanx::{Component, World};
     ///
@@ -95,6 +98,9 @@ impl World {
         }
         other.restructured();
         beside.try_reserve(&mut other.sides)?;
+        self.reserve_linked_notes(self.notes_of(from.table))?;
+        other.reserve_linked_notes(other.notes_of(passage.target))?;
+        let noted = (self.noted(), other.noted());
         let new = other.entities.alloc();
         // SAFETY: room was made there, and the values count as moved out here.
         unsafe { beside.move_in(&self.sides, &other.sides) };
@@ -124,8 +130,10 @@ impl World {
         other.restructured();
         pairs.push((entity, new));
         let map = EntityMap { pairs };
+        self.note_moves(&map, other);
         other.rename(&map, passage.target, row..row + 1);
         other.rename_beside(&map, &beside);
+        self.announce_moves(other, noted);
         Ok(new)
     }
 
@@ -156,6 +164,15 @@ impl World {
             other.reserve_table(passage.target, self.tables[passage.source as usize].len)?;
         }
         let beside = self.arrivals_of_all(&passages, other)?;
+        let (mut left, mut came) = (0, 0);
+        for passage in &passages {
+            let rows = self.tables[passage.source as usize].len as usize;
+            left += rows * self.notes_of(passage.source);
+            came += rows * other.notes_of(passage.target);
+        }
+        self.reserve_linked_notes(left)?;
+        other.reserve_linked_notes(came)?;
+        let noted = (self.noted(), other.noted());
         let mut made = other.entities.alloc_many(count as usize);
         // SAFETY: room was made there, and the values count as moved out here.
         unsafe { beside.move_in(&self.sides, &other.sides) };
@@ -188,11 +205,44 @@ impl World {
         other.restructured();
         pairs.sort_unstable_by_key(|(old, _)| old.index());
         let map = EntityMap { pairs };
+        self.note_moves(&map, other);
         for (table, rows) in arrived {
             other.rename(&map, table, rows);
         }
         other.rename_beside(&map, &beside);
+        self.announce_moves(other, noted);
         Ok(map)
+    }
+
+    /// Notes, in both worlds, that entities have moved. What each had here is shown where it lies there.
+    fn note_moves(&mut self, map: &EntityMap, other: &mut World) {
+        for (old, new) in map.iter() {
+            if self.signals.is_active() {
+                self.note_departure(old, other, new);
+            }
+            if other.signals.is_active() {
+                other.note_arrival(new);
+            }
+        }
+    }
+
+    /// Tells the listeners of both worlds of the moves that were noted from these places on: first those that they leave.
+    fn announce_moves(&mut self, other: &mut World, noted: (usize, usize)) {
+        self.link_notes(noted.0);
+        other.link_notes(noted.1);
+        let mut told = (Notified::NOBODY, Notified::NOBODY);
+        if self.signals.is_active() {
+            told.0 = self.notify();
+        }
+        if other.signals.is_active() {
+            told.1 = other.notify();
+        }
+        if self.signals.is_active() {
+            self.complete(told.0);
+        }
+        if other.signals.is_active() {
+            other.complete(told.1);
+        }
     }
 
     /// The number that a side has in another world, where it is made if there is none.
