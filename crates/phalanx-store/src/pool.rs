@@ -493,10 +493,16 @@ impl EntityPool {
         }
     }
 
-    /// Whether the slot of an entity or row is used again after its end: it has generations left.
-    #[inline]
-    pub fn recycles(entity: Entity) -> bool {
-        generation::released(entity.generation() & !ROW) != RETIRED
+    /// The entity that is made after `count` others, if none is reserved and none ends before.
+    pub fn nth_entity(&self, count: u32) -> Entity {
+        let index = self.nth_index(count);
+        Entity::new(index, self.words().get(index as usize).map_or(0, |word| generation::generation(*word)))
+    }
+
+    /// The entity that will have the slot of an entity or row after it; `None` if the slot is retired then.
+    pub fn successor(entity: Entity) -> Option<Entity> {
+        let word = generation::released(entity.generation() & !ROW);
+        (word != RETIRED).then(|| Entity::new(entity.index(), generation::generation(word)))
     }
 
     /// What a slot is; `None` if it was never used. For looking at, not for hot paths: finding a free slot's successor

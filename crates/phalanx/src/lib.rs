@@ -37,7 +37,6 @@ pub use signal::{
 };
 pub use signature::Signature;
 pub use world::{
-    BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef, LaneMemory,
-    Memory, SideMemory,
-    Spawner, TableMemory, View, ViewMut, World,
+    BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef,
+    LaneMemory, Memory, SideMemory, Spawner, TableMemory, View, ViewMut, World,
 };

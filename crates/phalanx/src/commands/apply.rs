@@ -12,8 +12,8 @@
 //! - The stash has room for every value that the steps displace before the first is carried out; it does not move while it
 //!   holds values. Values beside tables go there right after the step that displaces them: the next may write where they
 //!   lie.
-//! - The slots of new entities are known while resolving, so that places beside tables are made ready for them; pages of
-//!   pools stay until all commands have been applied.
+//! - The slots of new entities and rows are known while resolving, so that places beside tables are made ready for them;
+//!   pages of pools stay until all commands have been applied.
 //! - The payloads of skipped commands end with the stash, where they lie in the arena.
 #![allow(unsafe_code)]
 
@@ -23,6 +23,7 @@ use super::stash::{Ending, Stash};
 use super::{CommandError, Commands, Entry};
 use crate::bundle::Place;
 use crate::error::ChangeError;
+use crate::rows::Key;
 use crate::signal::RowName;
 use crate::world::{Location, World};
 use phalanx_store::{AllocError, Entity};
@@ -53,14 +54,15 @@ impl Commands {
     /// # Errors
     ///
     /// The first command that could not be carried out: its entity is not alive by then (or was reserved by
-    /// [`spawn`](Commands::spawn) in another world), its bundle names a component
-    /// twice, or memory cannot be had. Nothing of its segment happened, segments before it stand, and no command after it
+    /// [`spawn`](Commands::spawn) in another world), has no row under its key by then, or has one that was to be made
+    /// ([`ChangeError::Row`]); its bundle names a component twice; or memory cannot be had. Nothing of its segment happened, segments before it stand, and no command after it
     /// is carried out; all payloads end.
     ///
     /// # Panics
     ///
     /// If a closure or the destructor of a displaced value does. The segments before a closure that panics stand, and a
-    /// segment whose displaced value panics stands, too. The commands after it are dropped.
+    /// segment whose displaced value panics stands, too. The commands after it are dropped. If a soa component's type panics
+    /// while a value of it is taken apart, the commands before that one stand, and the others are dropped.
     pub fn apply(&mut self, world: &mut World) -> Result<(), CommandError> {
         let outcome = self.apply_all(world);
         if world.signals.is_active() {
@@ -167,7 +169,8 @@ impl Commands {
         scratch.begin(end - first, at_home).map_err(at(first))?;
         world.flush().map_err(at(first))?;
         for (position, entry) in (first..end).zip(&entries[first..end]) {
-            let step = match scratch.resolve(world, entry, position) {
+            let key = Commands::key(arena, entry);
+            let step = match scratch.resolve(world, entry, key, position) {
                 Ok(step) => step,
                 Err(error) if report.is_none() || matches!(error, ChangeError::Alloc(_)) => {
                     return Err(CommandError { position, error });
@@ -178,16 +181,18 @@ impl Commands {
         }
         scratch.reserve(world, first)?;
         let noted = world.noted();
+        let mut ending = Ending::of(&mut scratch.stash);
         for (entry, step) in entries[first..end].iter().zip(&scratch.steps) {
-            // SAFETY: the entry owns its payload, and does not once the step is carried out. The segment is resolved and
-            // reserved, and its steps are carried out in order.
+            // Taking a bundle apart may be user code: if it panics, what was displaced ends, and so does the rest.
+            *done += 1;
+            let key = Commands::key(arena, entry);
+            // SAFETY: the entry owned its payload, and does not from here on. The segment is resolved and reserved, and its
+            // steps are carried out in order.
             unsafe {
                 let payload = arena.at(entry.offset, entry.verb.layout);
-                world.carry_out(entry, *step, payload, &mut scratch.stash);
+                world.carry_out(entry, key, *step, payload, ending.stash());
             }
         }
-        *done = end;
-        let mut ending = Ending::of(&mut scratch.stash);
         if world.signals.is_active() {
             world.link_notes(noted);
             world.tell();
@@ -241,7 +246,7 @@ impl World {
     ///
     /// The step was resolved for this entry, all steps before it were carried out, and what they need is reserved. The
     /// payload is initialised and counts as moved out.
-    unsafe fn carry_out(&mut self, entry: &Entry, step: Step, payload: *mut u8, stash: &mut Stash) {
+    unsafe fn carry_out(&mut self, entry: &Entry, key: Option<Key>, step: Step, payload: *mut u8, stash: &mut Stash) {
         let entity = entry.entity;
         let known = || entity.expect("only a spawn has no entity");
         match step {
@@ -251,7 +256,7 @@ impl World {
                 // entity that ends was found alive and without anything.
                 unsafe {
                     if ends {
-                        let (entity, at) = self.whereabouts(known());
+                        let (entity, at) = self.whereabouts(known(), None);
                         self.end_row(entity, at);
                         self.note_carried_end(RowName::main(entity), stash);
                     }
@@ -278,18 +283,44 @@ impl World {
                     }
                 }
             }
+            Step::Extend(edge, label) => {
+                // SAFETY: the row, the slot, its location, its name and its values beside tables are reserved, and the places
+                // are those of the bundle in the edge's target, a table of extra rows. The owner is alive and has no row with
+                // this label.
+                unsafe {
+                    let (target, places, sides) = ((*edge).target, (*edge).places.as_ptr(), &*(*edge).puts);
+                    self.sides.find_places(self.entities.next_index(), sides);
+                    (entry.verb.write)(payload, self.place(target, places, self.tables[target as usize].len));
+                    let row = self.commit_row(known(), label, target, sides);
+                    if self.signals.is_active() {
+                        self.note_arrival(row.0);
+                    }
+                }
+            }
+            Step::Delete => {
+                let (slot, _) = self.whereabouts(known(), key);
+                let name = self.row_name(slot);
+                // SAFETY: it is an extra row, and there; what needs an end is at the tail, and goes to the stash.
+                unsafe {
+                    let tail = self.retire_row(slot);
+                    let table = &self.tables[tail.table as usize];
+                    stash.take(self, table, tail.row, &table.columns);
+                    stash.take_retired(&mut self.sides, &self.signals);
+                    self.note_carried_end(name, stash);
+                }
+            }
             Step::Insert(edge) => {
-                let (entity, from) = self.whereabouts(known());
-                // SAFETY: the edge is one of the entity's table, what it needs is reserved, and the payload is its bundle.
-                unsafe { self.bring(entity, from, edge, |place| (entry.verb.write)(payload, place), stash) };
+                let (slot, from) = self.whereabouts(known(), key);
+                // SAFETY: the edge is one of the slot's table, what it needs is reserved, and the payload is its bundle.
+                unsafe { self.bring(slot, from, edge, |place| (entry.verb.write)(payload, place), stash) };
             }
             Step::Remove(edge) => {
-                let (entity, from) = self.whereabouts(known());
+                let (slot, from) = self.whereabouts(known(), key);
                 // SAFETY: as above.
-                unsafe { self.take_away(entity, from, edge, stash) };
+                unsafe { self.take_away(slot, from, edge, stash) };
             }
             Step::Despawn => {
-                let (entity, from) = self.whereabouts(known());
+                let (entity, from) = self.whereabouts(known(), None);
                 // SAFETY: the entity is there, and so are its extra rows; what needs an end is at the tail each time, and
                 // goes to the stash, where there is room for it.
                 unsafe {
@@ -309,9 +340,10 @@ impl World {
         }
     }
 
-    /// Where an entity is that was found alive while resolving.
-    fn whereabouts(&self, entity: Entity) -> (Entity, Location) {
-        (entity, self.locate(entity).expect("found alive while resolving"))
+    /// The slot of an entity's row, the main one if no key names another, and where it is. It was found while resolving.
+    fn whereabouts(&self, entity: Entity, key: Option<Key>) -> (Entity, Location) {
+        let slot = key.map_or(entity, |key| self.row(key).expect("found while resolving").0);
+        (slot, self.locate(slot).expect("found alive while resolving"))
     }
 
     /// Ends an entity. What needs an end in its row comes to lie at the table's tail, nobody's, and what it has beside tables
@@ -337,16 +369,16 @@ impl World {
         }
     }
 
-    /// Whether an entity that is in the table of those without components has something all the same: extra rows, or
-    /// components that are not kept in tables.
-    pub(super) fn has_more(&self, entity: Entity) -> bool {
-        self.rows.owns(entity.index()) || self.sides.sides_of(entity.index()).next().is_some()
+    /// Whether an entity has components that are not kept in tables.
+    pub(super) fn has_sides(&self, entity: Entity) -> bool {
+        self.sides.sides_of(entity.index()).next().is_some()
     }
 
     /// Ends an entity that has no components; otherwise nothing happens.
     fn end_empty(&mut self, entity: Entity) {
         if let Ok(at @ Location { table: 0, .. }) = self.locate(entity)
-            && !self.has_more(entity)
+            && !self.rows.owns(entity.index())
+            && !self.has_sides(entity)
         {
             // SAFETY: it is there, a row of table 0 has no values, and the entity has none elsewhere.
             unsafe { self.end_row(entity, at) };

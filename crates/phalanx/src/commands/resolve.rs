@@ -7,6 +7,7 @@
 #![allow(unsafe_code)]
 
 use super::buffer::Kind;
+use super::row_overlay::RowOverlay;
 use super::slots::Slots;
 use super::stash::Stash;
 use super::{CommandError, Entry};
@@ -14,6 +15,7 @@ use crate::component::TypeIdHasher;
 use crate::error::{ChangeError, NoSuchEntity};
 use crate::plan::Edge;
 use crate::room::{try_map_room, try_room};
+use crate::rows::{Key, Label, Name, RowError};
 use crate::side::Puts;
 use crate::world::World;
 use phalanx_store::{AllocError, Entity};
@@ -26,6 +28,10 @@ pub(super) enum Step {
     Skip(ChangeError, bool),
     /// Makes an entity by a plan.
     Make(usize),
+    /// Makes an extra row in the target of an edge.
+    Extend(*const Edge, Label),
+    /// Ends an extra row.
+    Delete,
     /// Gives components.
     Insert(*const Edge),
     /// Takes components.
@@ -33,6 +39,13 @@ pub(super) enum Step {
     /// There is nothing to take.
     Nothing,
     Despawn,
+}
+
+/// What a row is known by while it has no place.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Main(Entity),
+    Extra(Name, Entity),
 }
 
 /// Where an entity would be.
@@ -63,15 +76,21 @@ pub(super) struct Scratch {
     /// By slot. Emptied when commands begin to be applied; segments may be many, and are told apart by number.
     overlay: HashMap<u32, Whereabouts, TypeIdHasher>,
     segment: u32,
+    rows: RowOverlay,
+    /// The slots and tables of an entity's extra rows, while it is looked at.
+    extra: Vec<(Entity, u32)>,
     needs: Vec<Need>,
     /// The values that come to lie beside tables.
     puts: Puts,
-    places: Slots,
     /// The most that is noted for listeners and collectors.
     notes: usize,
-    /// Entities to be made, and the first command that makes one.
+    /// What slots are free.
+    free: Slots,
+    /// Entities and extra rows to be made, and the first command that makes one.
     slots: u32,
     slots_position: usize,
+    /// Extra rows among them.
+    names: usize,
     /// Whether the world is the one in which the buffer has reserved entities.
     at_home: bool,
     pub(super) stash: Stash,
@@ -87,15 +106,18 @@ impl Scratch {
     pub(super) fn bytes(&self) -> usize {
         self.steps.capacity() * size_of::<Step>()
             + self.overlay.capacity() * size_of::<(u32, Whereabouts)>()
+            + self.rows.bytes()
+            + self.extra.capacity() * size_of::<(Entity, u32)>()
             + self.needs.capacity() * size_of::<Need>()
             + self.puts.bytes()
-            + self.places.bytes()
+            + self.free.bytes()
             + self.stash.held()
     }
 
     /// Forgets the last application.
     pub(super) fn start(&mut self) {
         self.overlay.clear();
+        self.rows.start();
         self.segment = 0;
     }
 
@@ -107,61 +129,131 @@ impl Scratch {
         self.segment += 1;
         self.steps.clear();
         self.needs.clear();
+        self.rows.begin(self.segment);
         self.puts.clear();
-        self.places.begin();
-        self.slots = 0;
-        self.notes = 0;
+        self.free.begin();
+        (self.slots, self.names, self.notes) = (0, 0, 0);
         self.at_home = at_home;
         self.stash.begin();
         try_room(&mut self.steps, count)?;
         try_map_room(&mut self.overlay, count)
     }
 
-    /// Phase 1, for one command.
-    pub(super) fn resolve(&mut self, world: &mut World, entry: &Entry, position: usize) -> Result<Step, ChangeError> {
+    /// Phase 1, for one command. The key is that of the row that it is about, if it is about one.
+    pub(super) fn resolve(
+        &mut self,
+        world: &mut World,
+        entry: &Entry,
+        key: Option<Key>,
+        position: usize,
+    ) -> Result<Step, ChangeError> {
         let kind = entry.verb.kind;
+        if let Some(key) = key {
+            return self.resolve_row(world, entry, key, position);
+        }
         if kind == Kind::Despawn {
             let entity = entry.entity.expect("a despawn names its entity");
             let table = self.find(world, entity)?;
             // Its extra rows end with it, before its main row.
-            for row in world.rows(entity).into_iter().flatten().skip(1) {
-                let table = world.locate(row.1.0)?.table;
-                self.end(world, row.1.0, table)?;
+            self.list_extra_rows(world, entity.index())?;
+            self.extra.push((entity, table));
+            for at in 0..self.extra.len() {
+                let (slot, table) = self.extra[at];
+                self.end(world, slot, table, position)?;
             }
-            self.end(world, entity, table)?;
-            self.note(world, position, table, -1)?;
             self.put(entity, None, false);
             return Ok(Step::Despawn);
         }
         let plan = (entry.verb.plan)(world)?;
         let Some(entity) = entry.entity else {
             self.note(world, position, world.plans.get(plan).table, 1)?;
-            if self.slots == 0 {
-                self.slots_position = position;
-            }
-            self.slots = self.slots.checked_add(1).ok_or(AllocError::CapacityOverflow)?;
             self.notes += world.notes_of(world.plans.get(plan).table);
-            self.make(world, &world.plans.get(plan).sides)?;
+            self.take_slot(world, &world.plans.get(plan).sides, position)?;
             return Ok(Step::Make(plan));
         };
         if kind == Kind::Spawn && !self.at_home {
             return Err(NoSuchEntity { entity }.into());
         }
         let table = self.find(world, entity)?;
-        let insert = kind != Kind::Remove;
+        self.change(world, Place::Main(entity), table, plan, kind != Kind::Remove, position)
+    }
+
+    /// Phase 1, for a command about a row.
+    fn resolve_row(
+        &mut self,
+        world: &mut World,
+        entry: &Entry,
+        key: Key,
+        position: usize,
+    ) -> Result<Step, ChangeError> {
+        match entry.verb.kind {
+            Kind::Extend => {
+                let plan = (entry.verb.plan)(world)?;
+                let edge = world.row_edge(plan)?;
+                // SAFETY: edges are boxed, and stay until a world forgets its plans.
+                let (target, puts) = unsafe { ((*edge).target, &(*edge).puts) };
+                self.find(world, key.entity)?;
+                let free = |label: &Label| self.find_name(world, (key.entity.index(), *label)).is_none();
+                let Some(label) = world.label(key.component, key.role)?.filter(free) else {
+                    return Err(RowError::Exists { key }.into());
+                };
+                let slot = self.take_slot(world, puts, position)?;
+                self.rows.make((key.entity.index(), label), slot, target)?;
+                self.note(world, position, target, 1)?;
+                self.names += 1;
+                self.notes += world.notes_of(target);
+                Ok(Step::Extend(edge, label))
+            }
+            Kind::DeleteRow => match self.find_row(world, key)? {
+                (Place::Main(entity), _) => Err(RowError::MainRow { entity }.into()),
+                (Place::Extra(name, slot), table) => {
+                    self.end(world, slot, table, position)?;
+                    self.rows.put(name, slot, None)?;
+                    Ok(Step::Delete)
+                }
+            },
+            kind => {
+                let (place, table) = self.find_row(world, key)?;
+                let plan = (entry.verb.plan)(world)?;
+                self.change(world, place, table, plan, kind == Kind::Update, position)
+            }
+        }
+    }
+
+    /// What becomes of a row in a table that gets a plan's components, or loses them.
+    fn change(
+        &mut self,
+        world: &mut World,
+        place: Place,
+        table: u32,
+        plan: usize,
+        insert: bool,
+        position: usize,
+    ) -> Result<Step, ChangeError> {
         world.edge(plan, table, insert)?;
         let edge = world.edge_of(plan, table, insert);
         // SAFETY: edges are boxed, and stay until a world forgets its plans.
-        let edge_ref = unsafe { &*edge };
-        let target = edge_ref.target;
-        if target == table && !insert && edge_ref.takes.is_empty() {
+        let followed = unsafe { &*edge };
+        let (target, gets_sides) = (followed.target, !followed.puts.is_empty());
+        if target == table && !insert && followed.takes.is_empty() {
             return Ok(Step::Nothing);
         }
-        world.expect_step(entity.index(), edge_ref, &mut self.puts, &mut self.stash)?;
-        self.notes += world.edge_notes(edge_ref);
-        if target != table || !edge_ref.puts.is_empty() {
-            self.put(entity, Some(target), !edge_ref.puts.is_empty());
-        }
+        let slot = match place {
+            Place::Main(entity) => {
+                if target != table || gets_sides {
+                    self.put(entity, Some(target), gets_sides);
+                }
+                entity
+            }
+            Place::Extra(name, slot) => {
+                if target != table {
+                    self.rows.put(name, slot, Some(target))?;
+                }
+                slot
+            }
+        };
+        world.expect_step(slot.index(), followed, &mut self.puts, &mut self.stash)?;
+        self.notes += world.edge_notes(followed);
         if target != table {
             self.note(world, position, target, 1)?;
             self.note(world, position, table, -1)?;
@@ -173,35 +265,81 @@ impl Scratch {
         Ok(if insert { Step::Insert(edge) } else { Step::Remove(edge) })
     }
 
+    /// Notes that a slot is taken, with values in these sides. Which it is.
+    fn take_slot(&mut self, world: &World, sides: &[u32], position: usize) -> Result<Entity, AllocError> {
+        if self.slots == 0 {
+            self.slots_position = position;
+        }
+        self.slots = self.slots.checked_add(1).ok_or(AllocError::CapacityOverflow)?;
+        let slot = self.free.take(&world.entities);
+        self.stash.expect_puts(world, sides)?;
+        self.puts.try_add(sides, slot.index())?;
+        Ok(slot)
+    }
+
+    /// Notes that an entity or an extra row ends in a table.
+    fn end(&mut self, world: &World, slot: Entity, table: u32, position: usize) -> Result<(), AllocError> {
+        self.stash.expect_row(world, &world.tables[table as usize].columns)?;
+        self.stash.expect_all(world, slot.index())?;
+        self.notes += world.notes_of(table);
+        self.note(world, position, table, -1)?;
+        self.free.try_free(slot)
+    }
+
+    /// The row under a key, and the table in which it would be.
+    fn find_row(&self, world: &World, key: Key) -> Result<(Place, u32), ChangeError> {
+        let main = self.find(world, key.entity)?;
+        if key.is_main() {
+            return Ok((Place::Main(key.entity), main));
+        }
+        let name = world.label(key.component, key.role).ok().flatten().map(|label| (key.entity.index(), label));
+        let found = name.and_then(|name| {
+            let (slot, table) = self.find_name(world, name)?;
+            Some((Place::Extra(name, slot), table))
+        });
+        found.ok_or(RowError::NoSuchRow { key }.into())
+    }
+
+    /// The slot and the table in which an extra row would be, if there is one under the name by then.
+    fn find_name(&self, world: &World, name: Name) -> Option<(Entity, u32)> {
+        match self.rows.get(name) {
+            Some(state) => state.table.map(|table| (state.slot, table)),
+            None => world.row_of_name(name),
+        }
+    }
+
+    /// Lists the slots and tables of the extra rows that an entity would have, in the order of their making, with room for one more.
+    fn list_extra_rows(&mut self, world: &World, owner: u32) -> Result<(), AllocError> {
+        let Scratch { rows, extra, .. } = self;
+        extra.clear();
+        // A row that ended is not there, nor is one whose name is another's by then, which comes below.
+        let kept = world.extra_rows(owner).filter_map(|(_, label)| match rows.get((owner, label)) {
+            Some(state) => state.table.filter(|_| !state.is_made).map(|table| (state.slot, table)),
+            None => world.row_of_name((owner, label)),
+        });
+        for row in kept.chain(rows.made_for(owner)) {
+            try_room(extra, 1)?;
+            extra.push(row);
+        }
+        try_room(extra, 1)
+    }
+
     /// Notes that a command is skipped: its payload ends, and with it the entity that it would have made, unless others have
     /// given that something. Whether it does.
     pub(super) fn forsake(&mut self, world: &World, entry: &Entry, position: usize) -> Result<bool, AllocError> {
         self.stash.expect(None)?;
         let (Kind::Spawn, Some(entity), true) = (entry.verb.kind, entry.entity, self.at_home) else { return Ok(false) };
-        let has_sides = self.overlaid(entity).is_some_and(|found| found.has_sides);
-        let is_bare = self.find(world, entity) == Ok(0) && !has_sides && !world.has_more(entity);
+        if self.find(world, entity) != Ok(0) {
+            return Ok(false);
+        }
+        self.list_extra_rows(world, entity.index())?;
+        let has_sides = self.overlaid(entity).is_some_and(|found| found.has_sides) || world.has_sides(entity);
+        let is_bare = self.extra.is_empty() && !has_sides;
         if is_bare {
-            self.notes += 1;
-            self.places.try_free(entity)?;
-            self.note(world, position, 0, -1)?;
+            self.end(world, entity, 0, position)?;
             self.put(entity, None, false);
         }
         Ok(is_bare)
-    }
-
-    /// Notes that an entity or an extra row ends in a table.
-    fn end(&mut self, world: &World, slot: Entity, table: u32) -> Result<(), AllocError> {
-        self.stash.expect_row(world, &world.tables[table as usize].columns)?;
-        self.stash.expect_all(world, slot.index())?;
-        self.notes += world.notes_of(table) + 1;
-        self.places.try_free(slot)
-    }
-
-    /// Notes that a slot is taken, with values in these sides.
-    fn make(&mut self, world: &World, sides: &[u32]) -> Result<(), AllocError> {
-        let slot = self.places.take(&world.entities);
-        self.stash.expect_puts(world, sides)?;
-        self.puts.try_add(sides, slot)
     }
 
     /// The table in which an entity would be.
@@ -245,6 +383,10 @@ impl Scratch {
         let at = |position| move |error: AllocError| CommandError { position, error: error.into() };
         if self.slots > 0 {
             world.reserve_entities(self.slots).map_err(at(self.slots_position))?;
+        }
+        if self.names > 0 {
+            let slots = world.entities.capacity();
+            world.rows.try_reserve(self.names, self.names, slots).map_err(at(self.slots_position))?;
         }
         for (table, need) in (0..).zip(&self.needs).filter(|(_, need)| need.most > 0) {
             let rows = u32::try_from(need.most).map_err(|_| AllocError::CapacityOverflow);

@@ -1,4 +1,4 @@
-//! Which slots the entities of a segment will have: found out before any is made.
+//! Which slots the entities and rows of a segment will have: found out before any is made.
 
 use crate::room::try_room;
 use phalanx_store::{AllocError, Entity, EntityPool};
@@ -7,15 +7,15 @@ use phalanx_store::{AllocError, Entity, EntityPool};
 /// ones.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
-    /// Freed in the segment and not taken since, the next one last.
-    freed: Vec<u32>,
+    /// What will live in the slots that were freed in the segment and not taken since, the next one last.
+    freed: Vec<Entity>,
     /// How many the segment takes from the pool as it is.
     taken: u32,
 }
 
 impl Slots {
     pub(super) fn bytes(&self) -> usize {
-        self.freed.capacity() * size_of::<u32>()
+        self.freed.capacity() * size_of::<Entity>()
     }
 
     /// Begins a segment.
@@ -27,17 +27,15 @@ impl Slots {
     /// Notes the end of an entity or row.
     pub(super) fn try_free(&mut self, slot: Entity) -> Result<(), AllocError> {
         try_room(&mut self.freed, 1)?;
-        if EntityPool::recycles(slot) {
-            self.freed.push(slot.index());
-        }
+        self.freed.extend(EntityPool::successor(slot));
         Ok(())
     }
 
-    /// The slot of the entity that is made next, in a pool in which nothing is reserved.
-    pub(super) fn take(&mut self, pool: &EntityPool) -> u32 {
+    /// The entity that is made next, or in whose slot a row is, in a pool in which nothing is reserved.
+    pub(super) fn take(&mut self, pool: &EntityPool) -> Entity {
         self.freed.pop().unwrap_or_else(|| {
             self.taken += 1;
-            pool.nth_index(self.taken - 1)
+            pool.nth_entity(self.taken - 1)
         })
     }
 }

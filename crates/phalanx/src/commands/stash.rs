@@ -7,7 +7,7 @@
 //! skipped commands, where they were recorded, until an [`Ending`] takes it.
 #![allow(unsafe_code)]
 
-use super::buffer::Arena;
+use super::buffer::{Arena, place_after};
 use crate::component::{ComponentId, DropFn};
 use crate::side::{Side, Sides};
 use crate::signal::{Signals, Spot};
@@ -184,6 +184,8 @@ impl Stash {
             // A value without a size is anywhere.
             None => core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get()),
             Some(layout) => {
+                let end = place_after(self.arena.len(), layout).map_or(usize::MAX, |(_, end)| end);
+                debug_assert!(end <= self.arena.bytes() && layout.align() <= self.arena.align());
                 let Ok(offset) = self.arena.try_place(layout) else { unreachable!("reserved") };
                 // SAFETY: the place was made just now, and the value has this layout.
                 unsafe {
@@ -222,6 +224,11 @@ pub(crate) struct Ending<'a> {
 impl<'a> Ending<'a> {
     pub(crate) fn of(stash: &'a mut Stash) -> Ending<'a> {
         Ending { stash, next: 0 }
+    }
+
+    /// What is to be ended, to be added to.
+    pub(crate) fn stash(&mut self) -> &mut Stash {
+        self.stash
     }
 
     pub(crate) fn run(&mut self) {

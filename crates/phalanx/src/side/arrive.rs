@@ -116,8 +116,7 @@ impl Arrivals {
     ///
     /// Room was made, and the values are still where they were.
     pub(crate) unsafe fn move_in(&self, from: &Sides, to: &Sides) {
-        for (&(side, _), (&row, &(old_side, old_row))) in
-            self.puts.list().iter().zip(self.rows.iter().zip(&self.from))
+        for (&(side, _), (&row, &(old_side, old_row))) in self.puts.list().iter().zip(self.rows.iter().zip(&self.from))
         {
             // SAFETY: the caller's promise; the component is the same, so one value's bytes are copied.
             unsafe { clone_value(from.get(old_side).values(), old_row, to.get(side).values(), row, Cloning::Bytes) };

@@ -121,9 +121,9 @@ impl Side {
             Store::Pool(pool) => (Some(pool), None),
             Store::Linear(linear) => (None, Some(linear)),
         };
-        let in_pool = pool.into_iter().flat_map(|pool| {
-            (0..pool.dense.positions()).filter_map(|at| Some((pool.dense.key_at(at)?.index(), at)))
-        });
+        let in_pool = pool
+            .into_iter()
+            .flat_map(|pool| (0..pool.dense.positions()).filter_map(|at| Some((pool.dense.key_at(at)?.index(), at))));
         in_pool.chain(linear.into_iter().flat_map(|linear| linear.iter().map(|slot| (slot, slot))))
     }
 }

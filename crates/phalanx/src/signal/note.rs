@@ -12,7 +12,7 @@ use crate::component::{Component, ComponentId};
 use crate::layout::Layout;
 use crate::plan::Edge;
 use crate::room::{try_map_room, try_room};
-use crate::rows::{Key, Label};
+use crate::rows::{Key, Label, NONE, Row};
 use crate::side::{Retired, Sides};
 use crate::signature::Signature;
 use crate::table::{Column, Table};
@@ -217,22 +217,40 @@ impl World {
         self.noted_since(start, true);
     }
 
+    /// Notes that an entity has come, and its extra rows, with all that they have.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_arrivals(&mut self, entity: Entity) {
+        self.note_arrival(entity);
+        let mut next = self.rows.first.get(&entity.index()).copied().unwrap_or(NONE);
+        while next != NONE {
+            // SAFETY: the first row of an entity, and what links lead to, are extra rows.
+            let (Row(slot), _, _, link) = unsafe { self.extra_row(next) };
+            self.note_arrival(slot);
+            next = link.next;
+        }
+    }
+
     /// Notes that an entity has moved to another world, where it is `new`, with all that it had.
     #[cold]
     #[inline(never)]
     pub(crate) fn note_departure(&mut self, entity: Entity, other: &World, new: Entity) {
-        let start = self.noted();
-        let Some(state) = &mut self.signals.state else { return };
-        // SAFETY: the entity was alive until now, and its location still says where it was.
-        let table = unsafe { *self.locations.at(entity.index()) }.table;
-        let columns = self.tables[table as usize].columns.iter().map(|column| column.id);
-        let had = columns.chain(self.sides.iter().map(|side| side.id));
-        let displaced = had.filter_map(|id| {
-            let there = other.components.known(self.components.info(id))?;
-            other.spot(new, there).map(|spot| (id, spot))
-        });
-        Notes { state, name: RowName::main(entity) }.end(displaced);
-        self.noted_since(start, true);
+        let rows = other.extra_rows(new.index()).map(|(Row(slot), label)| (slot, Some(label)));
+        for (slot, label) in rows.chain([(new, None)]) {
+            let start = self.noted();
+            let Some(state) = &mut self.signals.state else { return };
+            let here = |id: ComponentId| self.components.known(other.components.info(id));
+            let label = label.and_then(|label| {
+                let key = label.key(new);
+                Label::of(key.component.and_then(here), key.role)
+            });
+            let Ok(at) = other.locate(slot) else { continue };
+            let columns = other.tables[at.table as usize].columns.iter().map(|column| column.id);
+            let has = columns.chain(other.sides.sides_of(slot.index()).map(|side| side.id));
+            let displaced = has.filter_map(|id| Some((here(id)?, other.spot(slot, id)?)));
+            Notes { state, name: RowName { slot, owner: entity, label } }.end(displaced);
+            self.noted_since(start, true);
+        }
     }
 
     /// Where the value of a slot's component is.

@@ -10,6 +10,8 @@ use super::spawn::raise;
 use super::{Location, World};
 use crate::component::{Cloning, Components};
 use crate::error::ChangeError;
+use crate::room::try_list;
+use crate::rows::{Label, Row};
 use crate::side::Arrivals;
 use crate::table::{ALIGNED_FOR_ALL, Column, Table, row_ptr};
 use phalanx_store::{AllocError, Entity};
@@ -80,7 +82,8 @@ unsafe fn clone_rows(components: &Components, from: &Table, row: u32, to: &Table
 }
 
 impl World {
-    /// Makes an entity with clones of another's components.
+    /// Makes an entity with clones of another's components, those of its [extra rows](crate::Key) too, in rows under the
+    /// same components and roles.
     ///
     /// ```
     /// use phalanx::{ChangeError, Component, World};
@@ -108,37 +111,119 @@ impl World {
         self.flush()?;
         let from = self.locate(entity)?;
         self.can_clone(&self.tables[from.table as usize])?;
+        if self.rows.owns(entity.index()) || self.sides.sides_of(entity.index()).next().is_some() {
+            return self.clone_whole(entity, from);
+        }
         self.reserve_entities(1)?;
         self.reserve_table(from.table, 1)?;
         if self.signals.is_active() {
             self.reserve_notes(self.notes_of(from.table))?;
         }
-        let mut beside = Arrivals::default();
-        beside.try_add_clones(&self.sides, &self.components, entity.index(), self.entities.next_index())?;
-        // Values may move, even if one of several stores cannot grow.
-        self.restructured();
-        beside.try_reserve(&mut self.sides)?;
         let table = &self.tables[from.table as usize];
-        let row = table.len;
-        // SAFETY: all components can be cloned, and there is room after the last row, and beside the table.
+        // SAFETY: all components can be cloned, and there is room after the last row, whose lanes are written then, and
+        // for the location.
         unsafe {
-            clone_rows(&self.components, table, from.row, table, row, 1);
-            let columns = &table.columns;
-            let written = Made { table, first: row, columns, done: columns.len(), rows: 1, rows_done: 0 };
-            beside.clone_in(&mut self.sides, &self.components);
-            core::mem::forget(written);
+            clone_rows(&self.components, table, from.row, table, table.len, 1);
+            let twin = self.count_clone(from.table);
+            self.arrived(twin);
+            Ok(twin)
         }
+    }
+
+    /// Makes an entity of the row beyond the last of a table.
+    ///
+    /// # Safety
+    ///
+    /// There is room for the row, whose lanes are written, for a slot and for its location.
+    unsafe fn count_clone(&mut self, table: u32) -> Entity {
         let made = self.entities.alloc();
-        // SAFETY: there is room for the row, whose lanes were written just now, and for the location; and so it is beside the
-        // table.
+        // SAFETY: the caller's promise.
         unsafe {
-            self.tables[from.table as usize].push(made);
-            self.locations.at(made.index()).write(Location { table: from.table, row });
-            beside.commit(&mut self.sides, |_| Some(made));
+            let row = self.tables[table as usize].push(made);
+            self.locations.at(made.index()).write(Location { table, row });
         }
         self.restructured();
-        self.arrived(made);
-        Ok(made)
+        made
+    }
+
+    /// As [`clone_entity`](World::clone_entity), of an entity with extra rows or components beside tables, whose main row can be cloned. All clones are
+    /// made, beyond the last rows of their tables, before any is counted.
+    fn clone_whole(&mut self, entity: Entity, from: Location) -> Result<Entity, ChangeError> {
+        /// Ends the clones that are made, unless it is forgotten.
+        struct Clones<'a> {
+            tables: &'a [Table],
+            made: &'a mut Vec<Location>,
+        }
+        impl Drop for Clones<'_> {
+            fn drop(&mut self) {
+                for Location { table, row } in self.made.drain(..) {
+                    let table = &self.tables[table as usize];
+                    // SAFETY: the clones were written, and nobody counts them.
+                    unsafe { table.drop_row(row, &table.columns) };
+                }
+            }
+        }
+        let count = self.extra_rows(entity.index()).count();
+        let (mut originals, mut labels) = (try_list::<Location>(count + 1)?, try_list::<Label>(count)?);
+        let (mut made, mut needs) = (try_list::<Location>(count + 1)?, try_list::<(u32, u32)>(count + 1)?);
+        let mut beside = Arrivals::default();
+        beside.try_add_clones(&self.sides, &self.components, entity.index(), self.entities.nth_index(0))?;
+        originals.push(from);
+        for (Row(slot), label) in self.extra_rows(entity.index()) {
+            let at = self.locate(slot)?;
+            self.can_clone(&self.tables[at.table as usize])?;
+            // The main row's slot comes first.
+            let new = self.entities.nth_index(originals.len() as u32);
+            beside.try_add_clones(&self.sides, &self.components, slot.index(), new)?;
+            originals.push(at);
+            labels.push(label);
+        }
+        self.reserve_entities(u32::try_from(count + 1).map_err(|_| AllocError::CapacityOverflow)?)?;
+        for Location { table, .. } in &originals {
+            match needs.iter_mut().find(|(needed, _)| needed == table) {
+                Some((_, rows)) => *rows += 1,
+                None => needs.push((*table, 1)),
+            }
+        }
+        for (table, rows) in &mut needs {
+            // From here on, how many of them are written.
+            self.reserve_table(*table, core::mem::take(rows))?;
+        }
+        self.rows.try_reserve(count, 1, self.entities.capacity())?;
+        // Values may move, even if one of several stores cannot grow.
+        self.epoch.advance();
+        beside.try_reserve(&mut self.sides)?;
+        if self.signals.is_active() {
+            let notes = originals.iter().map(|original| self.notes_of(original.table)).sum();
+            self.reserve_notes(notes)?;
+        }
+        let clones = Clones { tables: &self.tables, made: &mut made };
+        for original in &originals {
+            let table = &self.tables[original.table as usize];
+            let Some((_, written)) = needs.iter_mut().find(|(needed, _)| *needed == original.table) else { continue };
+            let row = table.len + *written;
+            // SAFETY: all components can be cloned, and there is room for so many rows after the last.
+            unsafe { clone_rows(&self.components, table, original.row, table, row, 1) };
+            *written += 1;
+            clones.made.push(Location { table: original.table, row });
+        }
+        // SAFETY: room was made for them, and all can be cloned.
+        unsafe { beside.clone_in(&mut self.sides, &self.components) };
+        core::mem::forget(clones);
+        // SAFETY: there is room for the rows and their locations, for their slots and names; the next row of each table is
+        // the next clone, whose lanes are written.
+        unsafe {
+            let twin = self.count_clone(from.table);
+            for (label, Location { table, .. }) in labels.into_iter().zip(&originals[1..]) {
+                self.commit_row(twin, label, *table, &[]);
+            }
+            self.receive(&beside);
+            if self.signals.is_active() {
+                self.note_arrivals(twin);
+                self.announce();
+            }
+            Ok(twin)
+        }
     }
 
     fn can_clone(&self, table: &Table) -> Result<(), ChangeError> {

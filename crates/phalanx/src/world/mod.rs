@@ -26,6 +26,7 @@ mod dynamic;
 mod entity_ref;
 mod exchange;
 mod memory;
+mod row_changes;
 mod row_ends;
 mod rows;
 mod single;
@@ -323,15 +324,26 @@ impl World {
     /// The entity or extra row that is alive at an index.
     #[inline]
     pub(crate) fn slot(&self, index: u32) -> Option<Entity> {
-        if let Some(entity) = self.entities.at(index) {
+        World::slot_at(&self.entities, &self.locations, &self.tables, index)
+    }
+
+    /// As [`slot`](World::slot), from the parts of a world that tell.
+    #[inline]
+    pub(crate) fn slot_at(
+        entities: &EntityPool,
+        locations: &LaneOf<Location>,
+        tables: &[Table],
+        index: u32,
+    ) -> Option<Entity> {
+        if let Some(entity) = entities.at(index) {
             return Some(entity);
         }
-        if index as usize >= self.entities.slot_count() {
+        if index as usize >= entities.slot_count() {
             return None;
         }
         // SAFETY: every slot below the count has a location, of now or of the last that was there.
-        let at = unsafe { *self.locations.at(index) };
-        let slot = *self.tables.get(at.table as usize)?.slots().get(at.row as usize)?;
+        let at = unsafe { *locations.at(index) };
+        let slot = *tables.get(at.table as usize)?.slots().get(at.row as usize)?;
         (slot.index() == index).then_some(slot)
     }
 }

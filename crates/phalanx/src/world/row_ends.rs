@@ -30,11 +30,7 @@ impl World {
         }
         let name = self.row_name(slot);
         // SAFETY: the row is there, and an extra one.
-        let tail = unsafe {
-            self.unlink(slot.index());
-            self.retire(slot)
-        };
-        self.restructured();
+        let tail = unsafe { self.retire_row(slot) };
         let mut notified = Notified::NOBODY;
         if active {
             self.note_end(name, tail, 0);
@@ -57,7 +53,7 @@ impl World {
     /// # Safety
     ///
     /// The slot is an extra row.
-    unsafe fn unlink(&mut self, slot: u32) {
+    pub(super) unsafe fn unlink(&mut self, slot: u32) {
         // SAFETY: the slot, and what the maps and links name, are extra rows; and all are of the same owner.
         unsafe {
             let (_, owner, label, link) = self.extra_row(slot);
@@ -96,6 +92,7 @@ impl World {
         if !self.sides.is_empty() {
             self.sides.take_all(slot);
         }
+        self.restructured();
         // SAFETY: a slot that was alive has a location, where its row is in use.
         unsafe {
             let at = *self.locations.at(slot.index());
@@ -124,6 +121,19 @@ impl World {
         }
     }
 
+    /// Takes an extra row out of what finds it, and retires it.
+    ///
+    /// # Safety
+    ///
+    /// It is one, and there. Whoever calls ends the values before a row is pushed to their table.
+    pub(crate) unsafe fn retire_row(&mut self, slot: Entity) -> Location {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.unlink(slot.index());
+            self.retire(slot)
+        }
+    }
+
     /// Takes the first extra row of the entity at an index out of what finds it, and retires it: what ends an entity calls
     /// this until there is none, and retires the main row last.
     ///
@@ -138,8 +148,7 @@ impl World {
         unsafe {
             let (row, ..) = self.extra_row(self.rows.first[&owner]);
             let name = self.row_name(row.0);
-            self.unlink(row.0.index());
-            Some((name, self.retire(row.0)))
+            Some((name, self.retire_row(row.0)))
         }
     }
 
@@ -187,7 +196,6 @@ impl World {
         if all {
             self.entities.clear();
         }
-        self.restructured();
         let notified = if active { self.notify() } else { Notified::NOBODY };
         self.end_rows(&retired);
         if active {

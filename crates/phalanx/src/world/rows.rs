@@ -7,10 +7,11 @@ use super::{Location, World};
 use crate::bundle::Bundle;
 use crate::component::{Component, ComponentId};
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
-use crate::rows::{Key, Label, Link, NONE, Role, Row, RowError, RowId, RowLanes};
+use crate::plan::Edge;
+use crate::rows::{Key, Label, Link, NONE, Name, Role, Row, RowError, RowId, RowLanes};
 use crate::signature::Signature;
 use crate::table::Table;
-use phalanx_store::Entity;
+use phalanx_store::{AllocError, Entity};
 
 /// A bundle resolved for an extra row: its table, the bundle's places in it, and its sides.
 struct Resolved {
@@ -138,7 +139,7 @@ impl World {
     }
 
     /// The label of a component and a role; `None` for that of the main row.
-    fn label(&self, component: Option<ComponentId>, role: Role) -> Result<Option<Label>, RowError> {
+    pub(crate) fn label(&self, component: Option<ComponentId>, role: Role) -> Result<Option<Label>, RowError> {
         if let Some(component) = component
             && (component == ComponentId::ROW || component.index() >= self.components.len())
         {
@@ -155,15 +156,20 @@ impl World {
             Err(ChangeError::Alloc(error)) => return Err(RowError::Alloc(error)),
             Err(error) => unreachable!("a plan fails for a component named twice, or without memory: {error}"),
         };
+        // SAFETY: edges are boxed, and made only while resolving.
+        let edge = unsafe { &*self.row_edge(plan)? };
+        Ok(Resolved { table: edge.target, places: edge.places.as_ptr(), sides: &raw const *edge.puts })
+    }
+
+    /// The edge that a plan's components lead along from the table of extra rows without any.
+    pub(crate) fn row_edge(&mut self, plan: usize) -> Result<*const Edge, AllocError> {
         let bare = match self.rows.bare {
             Some(bare) => bare,
             None => self.table_of(&Signature::of([ComponentId::ROW]))?,
         };
         self.rows.bare = Some(bare);
         self.edge(plan, bare, true)?;
-        // SAFETY: edges are boxed, and made only while resolving.
-        let edge = unsafe { &*self.edge_of(plan, bare, true) };
-        Ok(Resolved { table: edge.target, places: edge.places.as_ptr(), sides: &raw const *edge.puts })
+        Ok(self.edge_of(plan, bare, true))
     }
 
     /// Makes room for a row in a table, and for finding an extra one.
@@ -174,7 +180,7 @@ impl World {
         if self.signals.is_active() {
             self.reserve_notes(self.notes_of(0) + self.notes_of(table))?;
         }
-        Ok(self.rows.try_reserve(self.entities.capacity())?)
+        Ok(self.rows.try_reserve(1, 1, self.entities.capacity())?)
     }
 
     /// Moves a bundle into the row beyond the last of its table. Taking a soa value apart is code of its type, which may
@@ -197,12 +203,12 @@ impl World {
     /// There is room for one more slot and its location, and by [`reserve_row`](World::reserve_row); the table is one of
     /// extra rows, with the components that were written; the sides are reserved for the slot that is next, and written;
     /// the entity is alive and has no row with this label.
-    unsafe fn commit_row(&mut self, owner: Entity, label: Label, number: u32, sides: &[u32]) -> Row {
+    pub(crate) unsafe fn commit_row(&mut self, owner: Entity, label: Label, number: u32, sides: &[u32]) -> Row {
         // SAFETY: what names a slot stays in tables and in `Row`, which shows it to nobody.
         let slot = unsafe { self.entities.alloc_row() };
         let (index, owner_index) = (slot.index(), owner.index());
         let table = &mut self.tables[number as usize];
-        // SAFETY: there is room for the row and for the location; the reserved component is all that was not written yet.
+        // SAFETY: there is room for the row and for the location. The reserved component is written here, whatever was there.
         unsafe {
             let lanes = table.row_lanes().unwrap_unchecked();
             let row = table.push(slot);
@@ -288,6 +294,15 @@ impl World {
         }
     }
 
+    /// The slot and the table of the extra row under a name, if there is one.
+    pub(crate) fn row_of_name(&self, name: Name) -> Option<(Entity, u32)> {
+        // SAFETY: names lead to extra rows, which have a location.
+        self.rows
+            .by_name
+            .get(&name)
+            .map(|slot| unsafe { (self.extra_row(*slot).0.0, (*self.locations.at(*slot)).table) })
+    }
+
     /// The key of a row.
     ///
     /// # Errors
@@ -330,19 +345,24 @@ impl World {
         if !self.contains(entity) {
             return Err(NoSuchEntity { entity });
         }
-        let mut next = match self.rows.owns(entity.index()) {
-            true => self.rows.first[&entity.index()],
+        let extra = self.extra_rows(entity.index()).map(move |(row, label)| (label.key(entity), row));
+        Ok(core::iter::once((Key::main(entity), Row(entity))).chain(extra))
+    }
+
+    /// The extra rows of the entity at an index, in the order of their making.
+    pub(crate) fn extra_rows(&self, owner: u32) -> impl Iterator<Item = (Row, Label)> + Clone + '_ {
+        let mut next = match self.rows.owns(owner) {
+            true => self.rows.first[&owner],
             false => NONE,
         };
-        let extra = core::iter::from_fn(move || {
+        core::iter::from_fn(move || {
             (next != NONE).then(|| {
                 // SAFETY: the first row of an entity, and what links lead to, are extra rows.
-                let (row, owner, label, link) = unsafe { self.extra_row(next) };
+                let (row, _, label, link) = unsafe { self.extra_row(next) };
                 next = link.next;
-                (label.key(owner), row)
+                (row, label)
             })
-        });
-        Ok(core::iter::once((Key::main(entity), Row(entity))).chain(extra))
+        })
     }
 
     /// A component of the row under a key.
@@ -468,7 +488,7 @@ impl World {
     }
 
     /// A row and its key, before it is changed.
-    fn named(&mut self, row: impl RowId) -> Result<(Row, Key), RowError> {
+    pub(super) fn named(&mut self, row: impl RowId) -> Result<(Row, Key), RowError> {
         self.flush()?;
         let row = row.find(self)?;
         Ok((row, self.key_of(row)?))
@@ -477,7 +497,7 @@ impl World {
 
 /// What the plain forms make of a result: out of memory, and a component named twice, do not return.
 #[track_caller]
-fn plain<T>(result: Result<T, RowError>) -> Result<T, RowError> {
+pub(super) fn plain<T>(result: Result<T, RowError>) -> Result<T, RowError> {
     match result {
         Err(RowError::Alloc(error)) => raise(error.into()),
         Err(RowError::Duplicate(error)) => raise(error.into()),

@@ -6,7 +6,7 @@ use super::{Location, World};
 use crate::bundle::Place;
 use crate::commands::stash::Stash;
 use crate::plan::Edge;
-use crate::side::Puts;
+use crate::side::{Arrivals, Puts};
 use crate::signal::RowName;
 use crate::table::{copy_row, row_ptr};
 use phalanx_store::{AllocError, Entity};
@@ -25,6 +25,17 @@ impl World {
         stash.expect_present(self, slot, &edge.puts)?;
         stash.expect_puts(self, &edge.puts)?;
         puts.try_add(&edge.puts, slot)
+    }
+
+    /// Counts values that were written for slots which are there since.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Arrivals::commit`].
+    pub(crate) unsafe fn receive(&mut self, values: &Arrivals) {
+        let World { sides, entities, locations, tables, .. } = self;
+        // SAFETY: the caller's promise.
+        unsafe { values.commit(sides, |index| World::slot_at(entities, locations, tables, index)) };
     }
 
     /// Carries out an edge that brings components.
