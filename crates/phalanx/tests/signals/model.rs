@@ -70,6 +70,22 @@ impl Model {
         true
     }
 
+    /// An entity comes with rows such as these.
+    fn arrive(&mut self, entity: Entity, rows: &[(Key, Row)]) {
+        self.spawn(entity);
+        for (key, row) in rows {
+            let key = Key { entity, ..*key };
+            if !key.is_main() {
+                self.extend(key);
+            }
+            row.iter().for_each(|(part, n)| self.insert(key, &[*part], *n));
+        }
+    }
+
+    fn has(&self, key: Key) -> bool {
+        self.entities.get(&key.entity).is_some_and(|rows| rows.iter().any(|row| row.0 == key))
+    }
+
     fn keys(&self) -> Vec<Key> {
         self.entities.values().flatten().map(|row| row.0).collect()
     }
@@ -166,12 +182,10 @@ impl Test {
                 self.model.insert(key, X::LIST, n);
             }),
             7 => {
-                let (Some(e), true) = (self.pick(), true) else { return };
+                let Some(e) = self.pick() else { return };
                 let twin = self.world.clone_entity(e).unwrap();
-                self.model.spawn(twin);
-                for (part, n) in self.model.row(Key::main(e)).clone() {
-                    self.model.insert(Key::main(twin), &[part], n);
-                }
+                let rows = self.model.entities[&e].clone();
+                self.model.arrive(twin, &rows);
             }
             _ => {
                 let Some(e) = self.pick() else { return };
@@ -305,21 +319,24 @@ impl Test {
         let mut commands = Commands::new();
         enum Step {
             Make(&'static [usize], u32),
-            Insert(Entity, &'static [usize], u32),
-            Remove(Entity, &'static [usize]),
+            Insert(Key, &'static [usize], u32),
+            Remove(Key, &'static [usize]),
             Despawn(Entity),
+            Extend(Key, &'static [usize], u32),
+            Delete(Key),
         }
         let mut steps = Vec::new();
         let mut known: Vec<Entity> = (0..3).filter_map(|_| self.pick()).collect();
         let mut reserved = Vec::new();
         for n in self.n..self.n + 12 {
             let e = known.get(self.rng.below(known.len().max(1))).copied();
-            match (self.rng.below(8), e) {
+            let extra = e.map(|e| Key::main(e).with_role(Role(self.rng.below(3) as u32 + 1)));
+            match (self.rng.below(12), e) {
                 (0, _) => with_bundle!(self.rng, X => {
                     let e = commands.spawn(&self.world, X::of(n));
                     known.push(e);
                     reserved.push(e);
-                    steps.push(Step::Insert(e, X::LIST, n));
+                    steps.push(Step::Insert(Key::main(e), X::LIST, n));
                 }),
                 (1, _) => with_bundle!(self.rng, X => {
                     commands.spawn_later(X::of(n));
@@ -327,12 +344,28 @@ impl Test {
                 }),
                 (2..5, Some(e)) => with_bundle!(self.rng, X => {
                     commands.insert(e, X::of(n));
-                    steps.push(Step::Insert(e, X::LIST, n));
+                    steps.push(Step::Insert(Key::main(e), X::LIST, n));
                 }),
                 (5 | 6, Some(e)) => with_bundle!(self.rng, X => {
                     commands.remove::<X>(e);
-                    steps.push(Step::Remove(e, X::LIST));
+                    steps.push(Step::Remove(Key::main(e), X::LIST));
                 }),
+                (7, _) if extra.is_some() => with_bundle!(self.rng, X => {
+                    commands.extend(extra.unwrap(), X::of(n));
+                    steps.push(Step::Extend(extra.unwrap(), X::LIST, n));
+                }),
+                (8, _) if extra.is_some() => with_bundle!(self.rng, X => {
+                    commands.update(extra.unwrap(), X::of(n));
+                    steps.push(Step::Insert(extra.unwrap(), X::LIST, n));
+                }),
+                (9, _) if extra.is_some() => with_bundle!(self.rng, X => {
+                    commands.remove_row_components::<X>(extra.unwrap());
+                    steps.push(Step::Remove(extra.unwrap(), X::LIST));
+                }),
+                (10, _) if extra.is_some() => {
+                    commands.delete_row(extra.unwrap());
+                    steps.push(Step::Delete(extra.unwrap()));
+                }
                 (_, Some(e)) => {
                     commands.despawn(e);
                     steps.push(Step::Despawn(e));
@@ -349,10 +382,13 @@ impl Test {
                     let Told::Spawned(e) = self.log.lock().unwrap()[at] else { panic!("an entity is spawned first") };
                     self.made(e, parts, n);
                 }
-                Step::Insert(e, parts, n) if self.model.entities.contains_key(&e) => {
-                    self.model.insert(Key::main(e), parts, n);
+                Step::Insert(key, parts, n) if self.model.has(key) => self.model.insert(key, parts, n),
+                Step::Remove(key, parts) if self.model.has(key) => self.model.remove(key, parts),
+                Step::Extend(key, parts, n) if self.model.has(Key::main(key.entity)) && !self.model.has(key) => {
+                    self.model.extend(key);
+                    self.model.insert(key, parts, n);
                 }
-                Step::Remove(e, parts) if self.model.entities.contains_key(&e) => self.model.remove(Key::main(e), parts),
+                Step::Delete(key) if self.model.has(key) => self.model.end_row(key),
                 Step::Despawn(e) => {
                     self.model.despawn(e);
                 }
@@ -363,22 +399,19 @@ impl Test {
 
     /// Moves an entity to another world and back.
     fn transfer(&mut self) {
-        let Some(e) = self.pick().filter(|e| self.model.entities[e].len() == 1) else { return };
+        let Some(e) = self.pick() else { return };
         let mut other = World::new();
         let log = Log::default();
         record(&mut other, &log);
-        let row = self.model.row(Key::main(e)).clone();
+        let rows = self.model.entities[&e].clone();
         self.model.despawn(e);
         let there = self.world.transfer(e, &mut other).unwrap();
         let mut far = Model::default();
-        far.spawn(there);
-        row.iter().for_each(|(part, n)| far.insert(Key::main(there), &[*part], *n));
+        far.arrive(there, &rows);
         let map = other.transfer_all(&mut self.world).unwrap();
         far.despawn(there);
         assert_eq!(*log.lock().unwrap(), far.expected);
-        let back = map.get(there).unwrap();
-        self.model.spawn(back);
-        row.iter().for_each(|(part, n)| self.model.insert(Key::main(back), &[*part], *n));
+        self.model.arrive(map.get(there).unwrap(), &rows);
     }
 
     fn step(&mut self) {
@@ -400,7 +433,7 @@ impl Test {
 
 #[test]
 fn every_change_tells_what_the_model_says() {
-    for seed in 0..if cfg!(miri) { 1 } else { 60 } {
+    for seed in 0..if cfg!(miri) { 1 } else { 30 } {
         let log = Log::default();
         let mut world = World::new();
         record(&mut world, &log);
