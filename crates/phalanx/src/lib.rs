@@ -32,9 +32,7 @@ pub use query::{Has, Or, Query, QueryState, With, Without};
 pub use resources::NoSuchResource;
 pub use rows::{Key, Role, Row, RowError, RowId};
 pub use side::Removal;
-pub use signal::{
-    Added, Collector, CollectorBuilder, Despawned, ListenerId, Removed, RetiredRow, Set, Spawned,
-};
+pub use signal::{Added, Collector, CollectorBuilder, Despawned, ListenerId, Removed, RetiredRow, Set, Spawned};
 pub use signature::Signature;
 pub use world::{
     BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef,

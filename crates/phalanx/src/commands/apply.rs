@@ -180,7 +180,7 @@ impl Commands {
             scratch.steps.push(step);
         }
         scratch.reserve(world, first)?;
-        let noted = world.noted();
+        world.begin_notes();
         let mut ending = Ending::of(&mut scratch.stash);
         for (entry, step) in entries[first..end].iter().zip(&scratch.steps) {
             // Taking a bundle apart may be user code: if it panics, what was displaced ends, and so does the rest.
@@ -194,7 +194,7 @@ impl Commands {
             }
         }
         if world.signals.is_active() {
-            world.link_notes(noted);
+            world.link_notes();
             world.tell();
         }
         if let Some(report) = report {

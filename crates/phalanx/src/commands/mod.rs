@@ -271,6 +271,11 @@ impl Commands {
         self.home = self.home.or(world);
     }
 
+    /// Whether nothing is recorded or put aside.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.is_empty() && self.reserved.is_empty()
+    }
+
     /// The world in which entities were reserved has another number.
     pub(crate) fn move_home(&mut self, old: u64, new: u64) {
         if self.home == Some(old) {

@@ -31,12 +31,11 @@ impl Drop for Telling<'_> {
         state.lists = core::mem::take(&mut self.lists);
         state.journal = core::mem::take(&mut self.journal);
         // Of commands that are still there, a listener has panicked: they are dropped.
-        state.fresh = core::mem::take(&mut self.fresh);
-        if !state.fresh.is_empty() {
-            let mut dropped = core::mem::take(&mut state.fresh);
-            dropped.clear();
-            state.fresh = dropped;
+        let mut fresh = core::mem::take(&mut self.fresh);
+        if !fresh.is_blank() {
+            fresh.clear();
         }
+        state.fresh = fresh;
     }
 }
 
@@ -103,7 +102,10 @@ impl World {
             }
         }
         if let Some(state) = &mut telling.world.signals.state {
-            state.commands.append(&mut telling.fresh);
+            match state.commands.is_blank() {
+                true => core::mem::swap(&mut state.commands, &mut telling.fresh),
+                false => state.commands.append(&mut telling.fresh),
+            }
         }
     }
 
@@ -112,7 +114,7 @@ impl World {
     pub(crate) fn settle(&mut self) {
         while self.signals.depth == 0 && self.signals.held == 0 {
             let Some(state) = &mut self.signals.state else { return };
-            if state.commands.is_empty() {
+            if state.commands.is_blank() {
                 return self.rest();
             }
             let commands = core::mem::take(&mut state.commands);
@@ -143,7 +145,7 @@ impl Drop for Settling<'_> {
             state.errors = core::mem::take(&mut self.errors);
             state.lost += self.lost;
             // For the next time: the block of the payloads stays.
-            if state.commands.is_empty() && self.commands.is_empty() {
+            if state.commands.is_blank() && self.commands.is_blank() {
                 state.commands = core::mem::take(&mut self.commands);
             }
         }

@@ -70,126 +70,27 @@
 //! # Which world
 //!
 //! Listeners and collectors belong to one world, and stay when it is compacted. A clone of the world has none.
-#![allow(unsafe_code)]
-
 mod collect;
 mod emit;
+mod event;
+mod listen;
 mod note;
 
 pub use collect::{Collector, CollectorBuilder};
 pub(crate) use emit::Notified;
+pub use event::{Added, Despawned, Removed, RetiredRow, Set, Spawned};
 pub(crate) use note::{Note, RowName, Spot};
 
 use crate::commands::{CommandError, Commands};
-use crate::component::{Component, ComponentId};
-use crate::room::{had, try_room, try_room_at};
-use crate::rows::{Key, Mixer};
-use crate::world::{Ref, World};
+use crate::component::ComponentId;
+use crate::room::try_room_at;
+use crate::rows::Mixer;
+use crate::world::World;
 use collect::Collectors;
 use core::fmt;
 use core::hash::BuildHasherDefault;
-use core::sync::atomic::{AtomicU64, Ordering};
 use phalanx_store::{AllocError, Entity};
 use std::collections::HashMap;
-
-/// A component came to a row: [`World::on_add`].
-pub struct Added<'a, C: Component> {
-    /// Whose row it is.
-    pub entity: Entity,
-    pub(crate) key: Key,
-    /// The value.
-    pub value: Ref<'a, C>,
-}
-
-/// A component was replaced, or changed by [`World::patch`]: [`World::on_set`].
-pub struct Set<'a, C: Component> {
-    /// Whose row it is.
-    pub entity: Entity,
-    pub(crate) key: Key,
-    /// What it was; none if it was changed in its place, by [`World::patch`].
-    pub old: Option<Ref<'a, C>>,
-    /// What it is.
-    pub new: Ref<'a, C>,
-}
-
-/// A row lost a component: [`World::on_remove`].
-pub struct Removed<'a, C: Component> {
-    /// Whose row it is.
-    pub entity: Entity,
-    pub(crate) key: Key,
-    /// What it was.
-    pub value: Ref<'a, C>,
-}
-
-/// An entity was made: [`World::on_spawn`].
-#[derive(Clone, Copy, Debug)]
-pub struct Spawned {
-    /// The entity.
-    pub entity: Entity,
-}
-
-/// An entity has ended: [`World::on_despawn`].
-#[derive(Clone, Copy, Debug)]
-pub struct Despawned<'a> {
-    /// The entity, which is not alive any more.
-    pub entity: Entity,
-    /// What its main row had.
-    pub row: RetiredRow<'a>,
-}
-
-macro_rules! keyed {
-    ($($name:ident)*) => {$(
-        impl<C: Component> $name<'_, C> {
-            /// The key of the row: that of the main row, or of an extra one.
-            pub fn key(&self) -> Key {
-                self.key
-            }
-        }
-
-        impl<C: Component> fmt::Debug for $name<'_, C> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{}({}, {})", stringify!($name), self.key, core::any::type_name::<C>())
-            }
-        }
-    )*};
-}
-keyed!(Added Set Removed);
-
-/// The components that an entity had when it ended.
-#[derive(Clone, Copy)]
-pub struct RetiredRow<'a> {
-    /// A note for each component of the row.
-    notes: &'a [Note],
-    world: &'a World,
-}
-
-impl<'a> RetiredRow<'a> {
-    /// A component that the entity had.
-    pub fn get<C: Component>(&self) -> Option<Ref<'a, C>> {
-        let id = self.world.components.id::<C>();
-        let note = self.notes.iter().find(|note| note.id == id)?;
-        // SAFETY: the note is one of this component, and what it names does not end while signals are told.
-        unsafe { note.old.get::<C>() }
-    }
-
-    /// Whether the entity had a component.
-    pub fn has<C: Component>(&self) -> bool {
-        let id = self.world.components.id::<C>();
-        self.notes.iter().any(|note| note.id == id)
-    }
-
-    /// The names of the components, by id.
-    pub fn components(&self) -> impl Iterator<Item = &'static str> + 'a {
-        let components = &self.world.components;
-        self.notes.iter().map(|note| components.info(note.id).name())
-    }
-}
-
-impl fmt::Debug for RetiredRow<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.components()).finish()
-    }
-}
 
 /// The number of a listener: for [`World::disconnect`]. No other listener of the process has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -273,8 +174,9 @@ struct State {
     ends: bool,
     /// What is to be told, in order.
     journal: Vec<Note>,
-    /// An operation of several steps is noting. If it still is when another begins, it has panicked, and what its notes name is gone.
-    open: bool,
+    /// From where on an operation of several steps is noting. If it still is when another begins, it has panicked, and
+    /// what its notes name is gone.
+    open: Option<usize>,
     /// Used to find the values that came and went in one operation.
     links: HashMap<(u32, u32, u32), Spot, BuildHasherDefault<Mixer>>,
     /// What the listeners of the present signals record.
@@ -382,7 +284,7 @@ impl State {
         let lists = self.lists.by_component.iter().flatten().chain([&self.lists.spawned, &self.lists.despawned]);
         lists.map(Vec::len).sum::<usize>() == 0
             && self.collectors.is_empty()
-            && self.commands.is_empty()
+            && self.commands.is_blank()
             && self.errors.is_empty()
     }
 }
@@ -398,201 +300,3 @@ const _: () = {
     const fn sent_and_shared<T: Send + Sync>() {}
     sent_and_shared::<Signals>();
 };
-
-impl World {
-    /// Calls a function whenever a row gets a component that it did not have. See [the contract](crate::signal).
-    ///
-    /// ```
-    /// use phalanx::{Component, World};
-    /// use std::sync::{Arc, Mutex};
-    ///
-    /// #[derive(Component)]
-    /// struct Name(&'static str);
-    ///
-    /// let mut world = World::new();
-    /// let names = Arc::new(Mutex::new(Vec::new()));
-    /// let seen = names.clone();
-    /// let listener = world.on_add::<Name>(move |added, _, _| seen.lock().unwrap().push(added.value.0));
-    /// world.spawn(Name("Ann"));
-    /// assert!(world.disconnect(listener));
-    /// world.spawn(Name("Bob"));
-    /// assert_eq!(*names.lock().unwrap(), ["Ann"]);
-    /// ```
-    pub fn on_add<C: Component>(
-        &mut self,
-        mut listener: impl FnMut(Added<'_, C>, &World, &mut Commands) + Send + Sync + 'static,
-    ) -> ListenerId {
-        self.connect::<C>(Event::Added, move |told, world, commands| {
-            let (entity, key) = (told.note.entity, told.note.key());
-            // SAFETY: the note is one of this component; the value stays while signals are told.
-            if let Some(value) = unsafe { told.new.get::<C>() } {
-                listener(Added { entity, key, value }, world, commands);
-            }
-        })
-    }
-
-    /// Calls a function whenever a component is replaced by an insertion or by [`replace`](World::replace), or was changed
-    /// by [`patch`](World::patch). See [the contract](crate::signal).
-    pub fn on_set<C: Component>(
-        &mut self,
-        mut listener: impl FnMut(Set<'_, C>, &World, &mut Commands) + Send + Sync + 'static,
-    ) -> ListenerId {
-        self.connect::<C>(Event::Set, move |told, world, commands| {
-            let (entity, key) = (told.note.entity, told.note.key());
-            // SAFETY: the note is one of this component; both values stay while signals are told.
-            if let (old, Some(new)) = unsafe { (told.note.old.get::<C>(), told.new.get::<C>()) } {
-                listener(Set { entity, key, old, new }, world, commands);
-            }
-        })
-    }
-
-    /// Calls a function whenever a row loses a component, also by its end. See [the contract](crate::signal).
-    ///
-    /// ```
-    /// use phalanx::{Component, World};
-    /// use std::sync::Arc;
-    /// use std::sync::atomic::{AtomicU32, Ordering};
-    ///
-    /// #[derive(Component)]
-    /// struct Weight(u32);
-    ///
-    /// let mut world = World::new();
-    /// let gone = Arc::new(AtomicU32::new(0));
-    /// let sum = gone.clone();
-    /// world.on_remove::<Weight>(move |removed, world, _| {
-    ///     assert!(!world.has::<Weight>(removed.entity));
-    ///     sum.fetch_add(removed.value.0, Ordering::Relaxed);
-    /// });
-    /// let [a, b] = [world.spawn(Weight(2)), world.spawn(Weight(3))];
-    /// world.remove::<Weight>(a).unwrap();
-    /// world.despawn(b).unwrap();
-    /// assert_eq!(gone.load(Ordering::Relaxed), 5);
-    /// ```
-    pub fn on_remove<C: Component>(
-        &mut self,
-        mut listener: impl FnMut(Removed<'_, C>, &World, &mut Commands) + Send + Sync + 'static,
-    ) -> ListenerId {
-        self.connect::<C>(Event::Removed, move |told, world, commands| {
-            let (entity, key) = (told.note.entity, told.note.key());
-            // SAFETY: the note is one of this component; the value ends when signals have been told.
-            if let Some(value) = unsafe { told.note.old.get::<C>() } {
-                listener(Removed { entity, key, value }, world, commands);
-            }
-        })
-    }
-
-    /// Calls a function whenever an entity is made, before it is told of its components. See [the contract](crate::signal).
-    pub fn on_spawn(
-        &mut self,
-        mut listener: impl FnMut(Spawned, &World, &mut Commands) + Send + Sync + 'static,
-    ) -> ListenerId {
-        self.connect_to(Event::Spawned, ComponentId::ROW, move |told, world, commands| {
-            listener(Spawned { entity: told.note.entity }, world, commands);
-        })
-    }
-
-    /// Calls a function whenever an entity has ended, with what it had. See [the contract](crate::signal).
-    ///
-    /// ```
-    /// use phalanx::{Component, World};
-    ///
-    /// #[derive(Component)]
-    /// struct Name(&'static str);
-    ///
-    /// let mut world = World::new();
-    /// world.on_despawn(|ended, world, _| {
-    ///     assert!(!world.contains(ended.entity));
-    ///     assert_eq!(ended.row.get::<Name>().unwrap().0, "Ann");
-    /// });
-    /// let ann = world.spawn(Name("Ann"));
-    /// world.despawn(ann).unwrap();
-    /// ```
-    pub fn on_despawn(
-        &mut self,
-        mut listener: impl FnMut(Despawned<'_>, &World, &mut Commands) + Send + Sync + 'static,
-    ) -> ListenerId {
-        self.connect_to(Event::Despawned, ComponentId::ROW, move |told, world, commands| {
-            let row = RetiredRow { notes: told.row, world };
-            listener(Despawned { entity: told.note.entity, row }, world, commands);
-        })
-    }
-
-    fn connect<C: Component>(
-        &mut self,
-        event: Event,
-        call: impl FnMut(Told<'_>, &World, &mut Commands) + Send + Sync + 'static,
-    ) -> ListenerId {
-        let id = self.register::<C>();
-        self.connect_to(event, id, call)
-    }
-
-    fn connect_to(
-        &mut self,
-        event: Event,
-        component: ComponentId,
-        call: impl FnMut(Told<'_>, &World, &mut Commands) + Send + Sync + 'static,
-    ) -> ListenerId {
-        static LISTENERS: AtomicU64 = AtomicU64::new(0);
-        let id = ListenerId(LISTENERS.fetch_add(1, Ordering::Relaxed));
-        let call: Call = Box::new(call);
-        let state = self.signals.state();
-        had(state.try_cover(component));
-        had(try_room(&mut state.errors, KEPT_ERRORS));
-        if let Some(list) = state.lists.of(event, component) {
-            list.push(Listener { id, call });
-        }
-        state.look();
-        id
-    }
-
-    /// Forgets a listener, which is dropped. Whether there was one of that number.
-    pub fn disconnect(&mut self, listener: ListenerId) -> bool {
-        let Some(state) = &mut self.signals.state else { return false };
-        let mut found = None;
-        for list in state.lists.all() {
-            if let Some(at) = list.iter().position(|known| known.id == listener) {
-                found = Some(list.remove(at));
-                break;
-            }
-        }
-        state.look();
-        self.rest();
-        // Dropped when the world is whole: it may be user code.
-        found.is_some()
-    }
-
-    /// Forgets all about signals if nobody listens or collects.
-    fn rest(&mut self) {
-        let idle = self.signals.state.as_ref().is_some_and(|state| state.is_idle());
-        if idle && self.signals.depth == 0 && self.signals.held == 0 {
-            self.signals.state = None;
-        }
-    }
-
-    /// The errors of commands that listeners recorded and that could not be carried out, since they were last taken: the
-    /// first 64, and how many came after them.
-    ///
-    /// The position of an error is that among the commands that were carried out together.
-    ///
-    /// ```
-    /// use phalanx::{ChangeError, Component, World};
-    ///
-    /// #[derive(Component)]
-    /// struct Fuse;
-    ///
-    /// let mut world = World::new();
-    /// world.on_add::<Fuse>(|added, _, commands| commands.despawn(added.entity));
-    /// world.on_add::<Fuse>(|added, _, commands| commands.despawn(added.entity));
-    /// let bomb = world.spawn(Fuse);
-    /// let (errors, more) = world.take_signal_errors();
-    /// assert!(matches!(errors[0].error, ChangeError::NoSuchEntity(e) if e.entity == bomb));
-    /// assert_eq!((errors.len(), more), (1, 0));
-    /// ```
-    pub fn take_signal_errors(&mut self) -> (Vec<CommandError>, usize) {
-        let Some(state) = &mut self.signals.state else { return (Vec::new(), 0) };
-        let errors = (state.errors.clone(), core::mem::take(&mut state.lost));
-        state.errors.clear();
-        self.rest();
-        errors
-    }
-}

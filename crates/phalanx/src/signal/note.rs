@@ -76,7 +76,6 @@ pub(crate) struct Note {
     pub(crate) before: u32,
 }
 
-
 impl Note {
     pub(crate) fn key(&self) -> Key {
         self.label.map_or(Key::main(self.entity), |label| label.key(self.entity))
@@ -278,7 +277,7 @@ impl World {
     }
 
     /// How much was noted.
-    pub(crate) fn noted(&self) -> usize {
+    fn noted(&self) -> usize {
         self.signals.state.as_ref().map_or(0, |state| state.journal.len())
     }
 
@@ -299,9 +298,9 @@ impl World {
     /// them is where the next has put it. There is room for it.
     #[cold]
     #[inline(never)]
-    pub(crate) fn link_notes(&mut self, start: usize) {
+    pub(crate) fn link_notes(&mut self) {
         let Some(state) = &mut self.signals.state else { return };
-        state.open = false;
+        let Some(start) = state.open.take() else { return };
         state.links.clear();
         for note in state.journal[start..].iter_mut().rev() {
             let row = (note.slot.index(), note.slot.generation(), note.id.index() as u32);
@@ -328,17 +327,22 @@ impl World {
     pub(crate) fn reserve_linked_notes(&mut self, notes: usize) -> Result<(), AllocError> {
         self.reserve_notes(notes)?;
         let Some(state) = &mut self.signals.state else { return Ok(()) };
-        try_map_room(&mut state.links, notes)?;
-        state.open = true;
-        Ok(())
+        try_map_room(&mut state.links, notes)
+    }
+
+    /// Begins the notes of an operation of several steps, which [`link_notes`](World::link_notes) ends.
+    pub(crate) fn begin_notes(&mut self) {
+        if let Some(state) = &mut self.signals.state {
+            state.open = Some(state.journal.len());
+        }
     }
 }
 
 impl State {
     /// Forgets what an operation has noted that panicked half-way.
     pub(super) fn close(&mut self) {
-        if core::mem::take(&mut self.open) {
-            self.journal.clear();
+        if let Some(start) = self.open.take() {
+            self.journal.truncate(start);
         }
     }
 }

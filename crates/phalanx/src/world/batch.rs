@@ -193,7 +193,7 @@ impl World {
         fresh.extend((1..slots.len()).map(|_| bundle.clone()));
         fresh.push(bundle);
         self.reserve_each(plan, &slots, true, &mut stash)?;
-        let noted = self.noted();
+        self.begin_notes();
         for (&slot, value) in slots.iter().zip(fresh) {
             let from = self.locate(slot)?;
             let edge = self.edge_of(plan, from.table, true);
@@ -201,7 +201,7 @@ impl World {
             unsafe { self.bring(slot, from, edge, |place| value.write(place), &mut stash) };
         }
         self.sides.release_pages();
-        self.end_steps(&mut stash, noted);
+        self.end_steps(&mut stash);
         Ok(slots.len())
     }
 
@@ -209,7 +209,7 @@ impl World {
     fn remove_each(&mut self, plan: usize, slots: Vec<Entity>) -> Result<usize, ChangeError> {
         let (mut stash, mut count) = (Stash::default(), 0);
         self.reserve_each(plan, &slots, false, &mut stash)?;
-        let noted = self.noted();
+        self.begin_notes();
         for slot in slots {
             let from = self.locate(slot)?;
             let edge = self.edge_of(plan, from.table, false);
@@ -220,16 +220,16 @@ impl World {
                 self.take_away(slot, from, edge, &mut stash);
             }
         }
-        self.end_steps(&mut stash, noted);
+        self.end_steps(&mut stash);
         Ok(count)
     }
 
-    /// Tells what the steps have changed that were noted from a place on, and ends what they displaced.
-    fn end_steps(&mut self, stash: &mut Stash, noted: usize) {
+    /// Tells what the steps have changed, and ends what they displaced.
+    fn end_steps(&mut self, stash: &mut Stash) {
         let mut ending = Ending::of(stash);
         let active = self.signals.is_active();
         if active {
-            self.link_notes(noted);
+            self.link_notes();
             self.tell();
         }
         ending.run();

@@ -333,8 +333,8 @@ impl World {
 
     /// As [`despawn`](World::despawn).
     ///
-    /// Memory is needed for rows of entities that were [reserved](World::reserve_entity), and for the ends of extra rows;
-    /// otherwise none is.
+    /// Memory is needed for rows of entities that were [reserved](World::reserve_entity), for the ends of extra rows, and
+    /// for what [listeners and collectors](crate::signal) are told; otherwise none is.
     ///
     /// # Errors
     ///
@@ -367,7 +367,8 @@ impl World {
 
     /// Ends entities, in order. How many of them were alive; one that comes twice counts once.
     ///
-    /// Where a lack of memory is to be an error, [`try_despawn`](World::try_despawn) ends them one by one.
+    /// Where a lack of memory is to be an error, [`try_despawn`](World::try_despawn) ends them one by one. While there are
+    /// [listeners or collectors](crate::signal) the iterator is walked to its end before the first of them ends.
     pub fn despawn_batch(&mut self, entities: impl IntoIterator<Item = Entity>) -> usize {
         if self.signals.is_active() {
             // All are told as one: so the iterator has said who they are before the first ends.

@@ -219,7 +219,8 @@ impl World {
         self.flush()?;
         self.reserve_entities(count)?;
         if self.signals.is_active() {
-            let notes = self.notes_of(self.plans.get(plan).table).checked_mul(len).ok_or(AllocError::CapacityOverflow)?;
+            let notes =
+                self.notes_of(self.plans.get(plan).table).checked_mul(len).ok_or(AllocError::CapacityOverflow)?;
             self.reserve_notes(notes)?;
             self.signals.made.clear();
             try_room(&mut self.signals.made, len)?;

@@ -10,7 +10,8 @@
 //! # The five phases
 //!
 //! Every operation first resolves (ids, plans, tables, edges: caches, which nobody sees), then reserves, then commits
-//! (copies and integer stores; no user code, no allocation, no panic), and at last runs destructors. Resolving fails as
+//! (copies and integer stores; no user code, no allocation, no panic), then tells [listeners](crate::signal) what has
+//! changed, if there are any, and at last runs destructors. Resolving fails as
 //! reserving does, if memory cannot be had: each component, plan, table and edge is made whole or not at all, and those
 //! that were made before one that could not be stay known.
 #![allow(unsafe_code)]

@@ -150,7 +150,7 @@ impl World {
         other.restructured();
         beside.try_reserve(&mut other.sides)?;
         let notes = passages.iter().map(|passage| (passage.rows, passage.source, passage.target));
-        let noted = self.reserve_moves(notes, other)?;
+        self.reserve_moves(notes, other)?;
         let new = other.entities.alloc();
         // SAFETY: room was made there, and the values count as moved out here.
         unsafe { beside.move_in(&self.sides, &other.sides) };
@@ -192,7 +192,7 @@ impl World {
         self.note_moves(&map, other);
         other.rename_beside(&map, &beside);
         arrived.into_iter().for_each(|(table, row)| other.rename(&map, table, row..row + 1));
-        self.announce_moves(other, noted);
+        self.announce_moves(other);
         Ok(new)
     }
 
@@ -228,7 +228,7 @@ impl World {
         self.reserve_arrival(&passages, count + extra, self.rows.first.len(), other)?;
         let beside = self.arrivals_of_all(&passages, other)?;
         let notes = passages.iter().map(|passage| (passage.rows, passage.source, passage.target));
-        let noted = self.reserve_moves(notes, other)?;
+        self.reserve_moves(notes, other)?;
         // SAFETY: room was made there, and the values count as moved out here.
         unsafe { beside.move_in(&self.sides, &other.sides) };
         self.sides.forget_all();
@@ -262,16 +262,16 @@ impl World {
             other.rename(&map, table, rows);
         }
         other.rename_beside(&map, &beside);
-        self.announce_moves(other, noted);
+        self.announce_moves(other);
         Ok(map)
     }
 
-    /// Makes room for noting that rows move, so many from a table here to one there. Where noting begins, in both worlds.
+    /// Makes room for noting that rows move, so many from a table here to one there, and begins to note.
     fn reserve_moves(
         &mut self,
         moves: impl Iterator<Item = (u32, u32, u32)>,
         other: &mut World,
-    ) -> Result<(usize, usize), AllocError> {
+    ) -> Result<(), AllocError> {
         let (mut left, mut came) = (0, 0);
         for (rows, source, target) in moves {
             left += rows as usize * self.notes_of(source);
@@ -279,7 +279,9 @@ impl World {
         }
         self.reserve_linked_notes(left)?;
         other.reserve_linked_notes(came)?;
-        Ok((self.noted(), other.noted()))
+        self.begin_notes();
+        other.begin_notes();
+        Ok(())
     }
 
     /// Notes, in both worlds, that entities have moved. What each had here is shown where it lies there.
@@ -294,11 +296,10 @@ impl World {
         }
     }
 
-    /// Tells the listeners of both worlds of the moves that were noted from these places on: first those of the world that
-    /// entities have left.
-    fn announce_moves(&mut self, other: &mut World, noted: (usize, usize)) {
-        self.link_notes(noted.0);
-        other.link_notes(noted.1);
+    /// Tells the listeners of both worlds of the moves that were noted: first those of the world that entities have left.
+    fn announce_moves(&mut self, other: &mut World) {
+        self.link_notes();
+        other.link_notes();
         let mut told = (Notified::NOBODY, Notified::NOBODY);
         if self.signals.is_active() {
             told.0 = self.notify();

@@ -109,9 +109,7 @@ const ACTS: &[Act] = &[
     ("clone_entity without rows", |kit, _| change(kit.world.clone_entity(kit.all[1]))),
     ("try_clone", |kit, _| change(kit.world.try_clone().map(|copy| kit.copy = Some(copy)))),
     ("transfer", |kit, _| change(kit.world.transfer(kit.all[0], &mut kit.other))),
-    ("transfer to a new world", |kit, _| {
-        change(kit.world.transfer(kit.all[8], &mut kit.empty))
-    }),
+    ("transfer to a new world", |kit, _| change(kit.world.transfer(kit.all[8], &mut kit.empty))),
     ("transfer_all", |kit, _| change(kit.world.transfer_all(&mut kit.other))),
     ("clear", |kit, _| change(kit.world.try_clear())),
 ];

@@ -103,12 +103,30 @@ struct Test {
 macro_rules! with_bundle {
     ($rng:expr, $name:ident => $body:expr) => {
         match $rng.below(6) {
-            0 => { type $name = A; $body }
-            1 => { type $name = B; $body }
-            2 => { type $name = C; $body }
-            3 => { type $name = D; $body }
-            4 => { type $name = E; $body }
-            _ => { type $name = F; $body }
+            0 => {
+                type $name = A;
+                $body
+            }
+            1 => {
+                type $name = B;
+                $body
+            }
+            2 => {
+                type $name = C;
+                $body
+            }
+            3 => {
+                type $name = D;
+                $body
+            }
+            4 => {
+                type $name = E;
+                $body
+            }
+            _ => {
+                type $name = F;
+                $body
+            }
         }
     };
 }
@@ -156,7 +174,11 @@ impl Test {
                 }
             }),
             2 => {
-                let columns = ((n..n + 4).map(Pooled::of).collect(), (n..n + 4).map(Plain::of).collect(), (n..n + 4).map(Lined::of).collect());
+                let columns = (
+                    (n..n + 4).map(Pooled::of).collect(),
+                    (n..n + 4).map(Plain::of).collect(),
+                    (n..n + 4).map(Lined::of).collect(),
+                );
                 let made = self.world.spawn_columns::<(Vec<Pooled>, Vec<Plain>, Vec<Lined>)>(columns).unwrap().to_vec();
                 made.into_iter().zip(n..).for_each(|(e, n)| self.made(e, B::LIST, n));
             }
@@ -224,7 +246,11 @@ impl Test {
                     self.model.row(main).insert(Pooled::NUMBER, n);
                     self.model.expected.push(Told::Set(main, Pooled::NUMBER, None, n));
                 }
-                if self.world.patch::<Split, _>(e, |split| (*split.a, *split.b, *split.c) = (n as u8, n, u64::from(n))).is_ok() {
+                if self
+                    .world
+                    .patch::<Split, _>(e, |split| (*split.a, *split.b, *split.c) = (n as u8, n, u64::from(n)))
+                    .is_ok()
+                {
                     self.model.row(main).insert(Split::NUMBER, n);
                     self.model.expected.push(Told::Set(main, Split::NUMBER, None, n));
                 }

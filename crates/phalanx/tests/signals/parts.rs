@@ -203,4 +203,3 @@ bundles! {
     E [Owned Split Pooled Void]
     F [LinedBox Owned]
 }
-
