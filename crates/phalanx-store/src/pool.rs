@@ -500,6 +500,16 @@ impl EntityPool {
     }
 
     /// The entity that will have the slot of an entity or row after it; `None` if the slot is retired then.
+    ///
+    /// ```
+    /// use phalanx_store::EntityPool;
+    ///
+    /// let mut pool = EntityPool::new();
+    /// let first = pool.alloc();
+    /// pool.release(first);
+    /// assert_eq!(pool.nth_entity(0), EntityPool::successor(first).unwrap());
+    /// assert_eq!(pool.alloc(), EntityPool::successor(first).unwrap());
+    /// ```
     pub fn successor(entity: Entity) -> Option<Entity> {
         let word = generation::released(entity.generation() & !ROW);
         (word != RETIRED).then(|| Entity::new(entity.index(), generation::generation(word)))

@@ -301,13 +301,13 @@ impl<K: Key> Sparse<K> {
         self.place(key.index()).word = key.generation();
     }
 
-    /// Whether a new index of these `live` keys may be smaller: the window ends in a vacant entry or has spare room, or
-    /// there are pages.
+    /// Whether a new index of these `live` keys may be smaller: the window ends in a vacant entry, has spare room, or is larger
+    /// than it would have grown for them. Never of an index that was built anew.
     fn is_loose(&self, live: u32) -> bool {
         let last = self.window_len.checked_sub(1).map(|last| self.entry(last));
         self.window.capacity() > self.window_len
             || last.is_some_and(Entry::is_vacant)
-            || self.pages as usize * PAGE > live as usize
+            || self.window_len > PAGE as u32 && (u64::from(live) + 1) * 4 < u64::from(self.window_len)
     }
 
     /// The smallest index of the same content, built anew.

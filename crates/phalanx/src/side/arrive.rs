@@ -140,8 +140,8 @@ impl Arrivals {
         sides.release_pages();
     }
 
-    /// The side and the row of each.
+    /// The side and the slot of each.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        self.puts.list().iter().map(|(side, _)| *side).zip(self.rows.iter().copied())
+        self.puts.list().iter().copied()
     }
 }

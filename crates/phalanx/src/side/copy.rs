@@ -161,3 +161,49 @@ impl Sides {
         done
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Removal, Store};
+    use crate::Component;
+    use crate::world::World;
+
+    #[derive(Component, Clone)]
+    #[component(layout = "pool", clone)]
+    struct Name(String);
+
+    fn keys(world: &World) -> Vec<Option<u32>> {
+        let Store::Pool(pool) = &world.sides.get(0).store else { unreachable!() };
+        (0..pool.dense.positions()).map(|at| pool.dense.key_at(at).map(|key| key.index())).collect()
+    }
+
+    #[test]
+    fn a_copy_has_the_same_holes_and_closes_them_in_order() {
+        let mut world = World::new();
+        let all: Vec<_> = (0..8).map(|n| world.spawn(Name(n.to_string()))).collect();
+        let Store::Pool(pool) = &mut world.sides.list[0].store else { unreachable!() };
+        pool.removal = Removal::Deferred;
+        for at in [1, 4, 5] {
+            world.despawn(all[at]).unwrap();
+        }
+        let mut copy = world.clone_world();
+        assert_eq!(keys(&copy), [Some(0), None, Some(2), Some(3), None, None, Some(6), Some(7)]);
+        for world in [&mut world, &mut copy] {
+            world.spawn(Name("late".into()));
+            world.remove::<Name>(all[7]).unwrap();
+            world.validate().unwrap();
+            assert_eq!(keys(world)[6..], [Some(6), None, Some(5)]);
+            while world.compact(1) > 0 {
+                world.validate().unwrap();
+            }
+            assert_eq!(keys(world), [0, 2, 3, 6, 5].map(Some));
+            assert_eq!(world.get::<Name>(all[6]).unwrap().0, "6");
+        }
+        let mut there = World::new();
+        world.despawn(all[3]).unwrap();
+        copy.transfer_all(&mut there).unwrap();
+        world.transfer_all(&mut there).unwrap();
+        there.validate().unwrap();
+        assert_eq!(keys(&there).len(), 9);
+    }
+}

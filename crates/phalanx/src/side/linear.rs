@@ -180,7 +180,7 @@ impl Linear {
             }
         }
         let mut rest = Rest(&self.values, self.iter());
-        while let Some(row) = rest.1.next() {
+        for row in rest.1.by_ref() {
             // SAFETY: as above.
             unsafe { self.values.end(row) };
         }

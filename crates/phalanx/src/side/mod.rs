@@ -181,6 +181,7 @@ const NO_SIDE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(crate) struct Sides {
     /// In boxes: whoever holds one over a loop finds it where it was.
+    #[allow(clippy::vec_box)]
     list: Vec<Box<Side>>,
     /// By component: its side, or none.
     by_component: Vec<u32>,
@@ -223,11 +224,6 @@ impl Sides {
     #[inline(always)]
     pub(crate) fn get(&self, side: u32) -> &Side {
         &self.list[side as usize]
-    }
-
-    #[inline(always)]
-    pub(crate) fn get_mut(&mut self, side: u32) -> &mut Side {
-        &mut self.list[side as usize]
     }
 
     /// The side of a component.

@@ -157,7 +157,7 @@ unsafe impl Rows for Values {
             }
         }
         let mut rest = Rest(self, rows);
-        while let Some(row) = rest.1.next() {
+        for row in rest.1.by_ref() {
             // SAFETY: as above.
             unsafe { self.end(row) };
         }

@@ -6,7 +6,8 @@
 //! that have all of the bundle, from tables that lack some of it; a removal leads to tables that have none of it. So what
 //! stays behind lies untouched in rows that the table has given up, until it ends.
 //!
-//! A bundle with components that are not kept in tables is given or taken slot by slot, as a segment of commands would be.
+//! A bundle with components that are not kept in tables is given or taken slot by slot, as a segment of commands would be;
+//! and so is any bundle if the filter looks at such components.
 #![allow(unsafe_code)]
 
 use super::spawn::raise;
@@ -15,8 +16,8 @@ use crate::bundle::Bundle;
 use crate::commands::stash::{Ending, Stash};
 use crate::error::ChangeError;
 use crate::plan::Edge;
-use crate::query::Filter;
-use crate::room::try_list;
+use crate::query::{Candidate, Filter};
+use crate::room::{try_list, try_room};
 use crate::side::Puts;
 use crate::table::{Column, Table, row_ptr, swap_row};
 use phalanx_store::{AllocError, Entity};
@@ -57,7 +58,7 @@ impl World {
     pub fn try_insert_batch<F: Filter, B: Bundle + Clone>(&mut self, bundle: B) -> Result<usize, ChangeError> {
         let plan = self.plan::<B>()?;
         self.flush()?;
-        if B::SIDES > 0 || self.signals.is_active() {
+        if B::SIDES > 0 || F::SIDES || self.signals.is_active() {
             return self.insert_each(plan, self.slots_that_pass::<F>()?, bundle);
         }
         let (sources, count) = self.rows_that_pass::<F>()?;
@@ -131,7 +132,7 @@ impl World {
     pub fn try_remove_batch<F: Filter, B: Bundle>(&mut self) -> Result<usize, ChangeError> {
         let plan = self.plan::<B>()?;
         self.flush()?;
-        if B::SIDES > 0 || self.signals.is_active() {
+        if B::SIDES > 0 || F::SIDES || self.signals.is_active() {
             return self.remove_each(plan, self.slots_that_pass::<F>()?);
         }
         let (mut sources, _) = self.rows_that_pass::<F>()?;
@@ -157,7 +158,7 @@ impl World {
         Ok(count)
     }
 
-    /// The tables with rows that pass a filter, and how many rows they have.
+    /// The tables with rows that pass a filter, or may if it looks at each, and how many rows they have.
     fn rows_that_pass<F: Filter>(&self) -> Result<(Vec<u32>, usize), ChangeError> {
         let filter = F::state(&self.components);
         let passing = || {
@@ -165,15 +166,24 @@ impl World {
             tables.filter(|(table, _)| table.len > 0 && F::passes(&filter, &table.signature))
         };
         let mut sources = try_list(passing().count())?;
-        sources.extend(passing().map(|(_, number)| number));
-        Ok((sources, passing().map(|(table, _)| table.len as usize).sum()))
+        // A filter may answer otherwise the next time: what is in the list counts.
+        for (_, number) in passing() {
+            try_room(&mut sources, 1)?;
+            sources.push(number);
+        }
+        let count = sources.iter().map(|table| self.tables[*table as usize].len as usize).sum();
+        Ok((sources, count))
     }
 
     /// The slots that pass a filter, in the order of their tables and rows.
     fn slots_that_pass<F: Filter>(&self) -> Result<Vec<Entity>, ChangeError> {
-        let (sources, count) = self.rows_that_pass::<F>()?;
+        let (filter, (sources, count)) = (F::state(&self.components), self.rows_that_pass::<F>()?);
         let mut slots = try_list(count)?;
-        slots.extend(sources.iter().flat_map(|table| self.tables[*table as usize].slots()));
+        for slot in sources.iter().flat_map(|table| self.tables[*table as usize].slots()) {
+            if !F::SIDES || F::passes_row(&filter, &Candidate::of(self, slot.index())) {
+                slots.push(*slot);
+            }
+        }
         Ok(slots)
     }
 

@@ -178,6 +178,47 @@ fn batches_give_and_take_components_of_all_layouts() {
 }
 
 #[test]
+fn batches_go_by_filters_over_components_of_all_layouts() {
+    use phalanx::{Or, With, Without};
+    let tally = Tally::new();
+    let mut world = World::new();
+    for n in 0..60 {
+        let e = world.spawn(Wide(n));
+        if n % 2 == 0 {
+            world.insert(e, T(tally.value(n))).unwrap();
+        }
+        if n % 3 == 0 {
+            world.insert(e, P(tally.value(n))).unwrap();
+        }
+        if n % 5 == 0 {
+            world.insert(e, L(tally.value(n))).unwrap();
+        }
+    }
+    let count = |world: &World| {
+        let rows = look(world, 0);
+        [0, 1, 2].map(|at| rows.iter().filter(|row| row.1[at].is_some()).count())
+    };
+    assert_eq!(count(&world), [30, 20, 12]);
+    // Into and out of tables, by what is kept elsewhere.
+    assert_eq!(world.insert_batch::<(With<P>, Without<L>), _>(T(tally.value(1000))), 16);
+    assert_eq!((world.validate(), count(&world)), (Ok(()), [38, 20, 12]));
+    for row in look(&world, 0) {
+        let n = row.1[3].unwrap();
+        let expected = if n % 3 == 0 && n % 5 != 0 { Some(1000) } else { (n % 2 == 0).then_some(n) };
+        assert_eq!(row.1[0], expected, "{n}");
+    }
+    assert_eq!(world.remove_batch::<Or<(With<P>, With<L>)>, (T, L)>(), 28);
+    assert_eq!((world.validate(), count(&world)), (Ok(()), [16, 20, 0]));
+    // What a filter asks for is taken away itself.
+    assert_eq!(world.remove_batch::<With<P>, P>(), 20);
+    assert_eq!(world.remove_batch::<With<P>, P>(), 0);
+    assert_eq!(world.insert_batch::<Without<P>, _>((P(tally.value(5)), L(tally.value(6)))), 60);
+    assert_eq!((world.validate(), count(&world)), (Ok(()), [16, 60, 60]));
+    drop(world);
+    tally.assert_no_leaks();
+}
+
+#[test]
 fn columns_of_all_layouts_are_moved_in() {
     let tally = Tally::new();
     let mut world = World::new();
