@@ -224,7 +224,7 @@ impl Test {
     fn change(&mut self) {
         let (Some(e), Some(key)) = (self.pick(), self.pick_key()) else { return };
         let (n, main) = (self.n, Key::main(e));
-        match self.rng.below(12) {
+        match self.rng.below(14) {
             0 => with_bundle!(self.rng, X => {
                 self.world.insert(e, X::of(n)).unwrap();
                 self.model.insert(main, X::LIST, n);
@@ -291,6 +291,22 @@ impl Test {
                     self.model.remove(key, X::LIST);
                 }
             }),
+            11 => with_bundle!(self.rng, X => with_bundle!(self.rng, Y => {
+                self.world.exchange_row::<X, Y>(key, Y::of(n)).unwrap();
+                self.model.insert(key, Y::LIST, n);
+                let gone: Vec<_> = X::LIST.iter().copied().filter(|part| !Y::LIST.contains(part)).collect();
+                self.model.remove(key, &gone);
+            })),
+            12 => {
+                if self.world.patch_row::<Lined, _>(key, |lined| lined.0 = n as u16).is_ok() {
+                    let n = kept(Lined::NUMBER, n);
+                    self.model.row(key).insert(Lined::NUMBER, n);
+                    self.model.expected.push(Told::Set(key, Lined::NUMBER, None, n));
+                }
+                if self.world.replace_row(key, PooledBox::of(n)).is_ok() {
+                    self.model.insert(key, &[PooledBox::NUMBER], n);
+                }
+            }
             _ => with_bundle!(self.rng, X => {
                 self.world.remove_row_components::<X>(key).unwrap();
                 self.model.remove(key, X::LIST);
