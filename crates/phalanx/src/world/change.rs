@@ -3,12 +3,15 @@
 
 use super::{Location, World};
 use crate::bundle::{Bundle, Place};
+use crate::component::Component;
 use crate::error::{ChangeError, NoSuchEntity};
+use crate::layout::Layout;
 use crate::room::{had, try_list};
 use crate::signal::{Notified, Spot};
 use crate::table::swap_row;
 use crate::world::spawn::raise;
 use phalanx_store::Entity;
+use phalanx_store::raw::Lane;
 
 impl World {
     /// Gives components to an entity; those that it has already are replaced, and their old values dropped.
@@ -76,13 +79,11 @@ impl World {
             self.restructured();
             self.sides.try_reserve(entity.index(), puts, takes)?;
         }
-        let active = self.signals.is_active();
-        if active {
+        if self.signals.is_active() {
             // SAFETY: as above.
             self.reserve_edge_notes(unsafe { &*edge })?;
         }
         let place = self.place(target, places, self.tables[target as usize].len);
-        let mut notified = Notified::NOBODY;
         if target == from.table {
             // SAFETY: the tail is within the capacity and nobody's; the new values are written there, trade places with
             // the old ones, and the old ones are nobody's then, and end. The same goes for the sides.
@@ -101,15 +102,12 @@ impl World {
                     self.sides.commit(entity, puts, takes);
                     self.restructured();
                 }
-                if active {
-                    self.note_edge(entity, from.table, &*edge);
-                    notified = self.notify();
+                if self.signals.is_active() {
+                    self.end_noted(entity, from, &*edge);
+                    return Ok(());
                 }
                 let _ends = self.sides.ends();
                 self.tables[target as usize].drop_row(tail, left);
-            }
-            if active {
-                self.complete(notified);
             }
             return Ok(());
         }
@@ -122,18 +120,35 @@ impl World {
             if has_sides {
                 self.sides.commit(entity, puts, takes);
             }
-            if active {
-                self.note_edge(entity, from.table, &*edge);
-                notified = self.notify();
+            if self.signals.is_active() {
+                self.end_noted(entity, from, &*edge);
+                return Ok(());
             }
             let _ends = self.sides.ends();
             let source = &self.tables[from.table as usize];
             source.drop_row(source.len, left);
         }
-        if active {
-            self.complete(notified);
-        }
         Ok(())
+    }
+
+    /// Ends an operation that was an edge followed by one slot: tells listeners of it, and ends what stayed behind.
+    ///
+    /// # Safety
+    ///
+    /// The edge was followed just now. What it left behind lies at the tail of the table at `from`, and where the sides have
+    /// retired it; room for the notes was made.
+    #[cold]
+    #[inline(never)]
+    unsafe fn end_noted(&mut self, slot: Entity, from: Location, edge: &crate::plan::Edge) {
+        self.note_edge(slot, from.table, edge);
+        let notified = self.notify();
+        {
+            let _ends = self.sides.ends();
+            let source = &self.tables[from.table as usize];
+            // SAFETY: the caller's promise; each value ends once.
+            unsafe { source.drop_row(source.len, &edge.left) };
+        }
+        self.complete(notified);
     }
 
     /// Takes components from an entity and drops them; those that it does not have are no error. Whether it had any.
@@ -183,8 +198,7 @@ impl World {
         // SAFETY: edges are boxed, or the caller's, and made only while resolving.
         let (target, left, takes) = unsafe { ((*edge).target, &(*edge).left, &(*edge).takes) };
         self.sides.try_reserve(entity.index(), &[], takes)?;
-        let active = self.signals.is_active();
-        if active {
+        if self.signals.is_active() {
             // SAFETY: as above.
             self.reserve_edge_notes(unsafe { &*edge })?;
         }
@@ -199,22 +213,16 @@ impl World {
         if taken {
             self.restructured();
         }
-        let mut notified = Notified::NOBODY;
-        if active {
-            // SAFETY: as above.
-            self.note_edge(entity, from.table, unsafe { &*edge });
-            notified = self.notify();
+        if self.signals.is_active() {
+            // SAFETY: followed just now; without a move nothing was left behind in the table.
+            unsafe { self.end_noted(entity, from, &*edge) };
+            return Ok(taken);
         }
-        {
-            let _ends = self.sides.ends();
-            if target != from.table {
-                let source = &self.tables[from.table as usize];
-                // SAFETY: the old values are at the source's tail, nobody's, and end.
-                unsafe { source.drop_row(source.len, left) };
-            }
-        }
-        if active {
-            self.complete(notified);
+        let _ends = self.sides.ends();
+        if target != from.table {
+            let source = &self.tables[from.table as usize];
+            // SAFETY: the old values are at the source's tail, nobody's, and end.
+            unsafe { source.drop_row(source.len, left) };
         }
         Ok(taken)
     }
@@ -294,27 +302,26 @@ impl World {
     /// # Errors
     ///
     /// If the entity is not alive or does not have the component; the value is dropped then.
-    pub fn replace<C: crate::Component>(
-        &mut self,
-        entity: Entity,
-        value: C,
-    ) -> Result<C, crate::error::ComponentError> {
-        use crate::layout::Layout;
-        if self.signals.is_active() {
-            had(self.reserve_notes(1));
-        }
+    pub fn replace<C: Component>(&mut self, entity: Entity, value: C) -> Result<C, crate::error::ComponentError> {
         let (lane, row) = self.find::<C>(entity)?;
-        // SAFETY: the lane is the component's and the row is in use: the old value is moved out, the new one moved in.
-        unsafe {
-            let ptr = C::Layout::ptr(lane);
-            let old = C::Layout::read(ptr, row);
-            C::Layout::write(ptr, row, value);
-            if self.signals.is_active() {
-                self.note_set(entity, self.components.id::<C>(), Spot::Value((&raw const old).cast()));
-                self.announce();
-            }
-            Ok(old)
+        if self.signals.is_active() {
+            return Ok(self.replace_noted(entity, value));
         }
+        // SAFETY: the lane is the component's and the row is in use.
+        Ok(unsafe { exchange_value(lane, row, value) })
+    }
+
+    /// As [`replace`](World::replace), of a component that is there; and tells listeners.
+    #[cold]
+    #[inline(never)]
+    fn replace_noted<C: Component>(&mut self, entity: Entity, value: C) -> C {
+        had(self.reserve_notes(1));
+        let Ok((lane, row)) = self.find::<C>(entity) else { unreachable!("found before") };
+        // SAFETY: as above.
+        let old = unsafe { exchange_value(lane, row, value) };
+        self.note_set(entity, self.components.id::<C>(), Spot::Value((&raw const old).cast()));
+        self.announce();
+        old
     }
 
     /// Ends an entity and drops its components.
@@ -433,5 +440,21 @@ impl World {
         let _cleared = self.sides.clear();
         Rows { tables: self.tables.iter(), lens: &lens, now: None }.run();
         Ok(())
+    }
+}
+
+/// Puts a value in the place of another, which is returned.
+///
+/// # Safety
+///
+/// The lane is the component's, the row is in use, and nobody else uses it meanwhile.
+#[inline(always)]
+unsafe fn exchange_value<C: Component>(lane: *const Lane, row: usize, value: C) -> C {
+    // SAFETY: the caller's promise: the old value is moved out, the new one moved in.
+    unsafe {
+        let ptr = C::Layout::ptr(lane);
+        let old = C::Layout::read(ptr, row);
+        C::Layout::write(ptr, row, value);
+        old
     }
 }

@@ -84,11 +84,12 @@ impl World {
         entity: Entity,
         change: impl FnOnce(Mut<'_, C>) -> R,
     ) -> Result<R, ComponentError> {
-        if self.signals.is_active() {
+        let active = self.signals.is_active();
+        if active {
             had(self.reserve_notes(1));
         }
         let outcome = change(self.get_mut::<C>(entity)?);
-        if self.signals.is_active() {
+        if active {
             self.note_set(entity, self.components.id::<C>(), Spot::None);
             self.announce();
         }
