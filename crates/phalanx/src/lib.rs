@@ -8,6 +8,7 @@ mod bundle;
 mod commands;
 mod component;
 mod error;
+pub mod group;
 pub mod layout;
 mod plan;
 pub mod query;
@@ -24,6 +25,7 @@ pub use bundle::{Bundle, Place};
 pub use commands::{CommandError, CommandQueue, Commands, QueueError, TakenKey};
 pub use component::{Component, ComponentId, ComponentInfo, Components, VisitEntities};
 pub use error::{ChangeError, ComponentError, DuplicateComponent, NoSuchEntity, UnequalColumns};
+pub use group::Group;
 #[cfg(feature = "derive")]
 pub use phalanx_derive::{Bundle, Component, Query};
 pub use phalanx_store as store;
@@ -31,7 +33,7 @@ pub use phalanx_store::Entity;
 pub use query::{Has, Or, Query, QueryState, With, Without};
 pub use resources::NoSuchResource;
 pub use rows::{Key, Role, Row, RowError, RowId};
-pub use side::Removal;
+pub use side::{PoolMut, Removal};
 pub use signal::{Added, Collector, CollectorBuilder, Despawned, ListenerId, Removed, RetiredRow, Set, Spawned};
 pub use signature::Signature;
 pub use world::{

@@ -120,8 +120,10 @@ impl Sides {
                 Store::Pool(pool) => Store::Pool(pool.try_clone(values, cloning)?),
                 Store::Linear(linear) => Store::Linear(linear.try_clone(values, cloning)?),
             };
-            copy.list.push(try_box(Side { id: side.id, store, bit: side.bit })?);
+            let (required_by, excluded_by) = (try_copy(&side.required_by)?, try_copy(&side.excluded_by)?);
+            copy.list.push(try_box(Side { id: side.id, store, bit: side.bit, required_by, excluded_by })?);
         }
+        copy.groups = self.groups.try_clone()?;
         Ok(copy)
     }
 
@@ -136,6 +138,8 @@ impl Sides {
             let before = side.bytes();
             match &mut side.store {
                 Store::Pool(pool) => {
+                    // An operation that panicked may have left empty pages.
+                    pool.dense.hold_pages(false);
                     let moves = u32::try_from(budget - done).unwrap_or(u32::MAX);
                     done += pool.dense.compact(moves) as usize;
                     if pool.dense.holes() == 0 && pool.dense.is_loose() {
@@ -162,7 +166,7 @@ impl Sides {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "derive"))]
 mod tests {
     use super::super::{Removal, Store};
     use crate::Component;

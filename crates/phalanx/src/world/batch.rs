@@ -230,6 +230,7 @@ impl World {
                 self.take_away(slot, from, edge, &mut stash);
             }
         }
+        self.sides.release_pages();
         self.end_steps(&mut stash);
         Ok(count)
     }
