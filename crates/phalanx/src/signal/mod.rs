@@ -21,38 +21,40 @@
 //!
 //! # When
 //!
-//! An operation is one call that changes the world, such as [`World::spawn`], [`World::insert_batch`] or
-//! [`World::clear`], or one segment of [commands](crate::Commands). Listeners are called when all of it has been carried
-//! out, and before the values end that it has displaced: they see the world as it is after the operation, and what was
-//! displaced by reference. An operation that returns an error calls nobody.
+//! An operation is one call that changes the world, such as [`World::spawn`], [`World::spawn_batch`] or [`World::clear`], or
+//! one segment of [commands](crate::Commands). Listeners are called when all of it has been carried out, and before the
+//! values end that it has displaced: they see the world as it is after the operation, and what was displaced by reference.
+//! An operation that returns an error calls nobody.
 //!
 //! # In what order
 //!
-//! 1. Entity by entity, in the order of the operation: the order of the rows, of the list that was given, of the commands. [`World::clear`]
-//!    and [`World::transfer_all`] go by index; changes of all entities that pass a filter by table and row.
-//! 2. For one entity `spawned`, then `added` and `set` by ascending [component id](crate::ComponentId), then `removed` by
-//!    ascending id, then `despawned`. Extra rows of an entity that ends come before its main row, in the order of their making.
+//! 1. Entity by entity, in the order of the operation: that of the bundles, of the list that was given, of the commands;
+//!    [`World::clear`] and [`World::transfer_all`] go by index, and changes of all that pass a filter by table and row.
+//! 2. For one row `spawned`, then `added` and `set` by ascending [component id](crate::ComponentId), then `removed` by
+//!    ascending id, then `despawned`. Extra rows of an entity that comes follow its main row, those of one that ends come
+//!    before it, in the order of their making.
 //! 3. For one signal the listeners, in the order in which they were connected.
 //!
-//! An entity that was [reserved](World::reserve_entity) is spawned by the next operation: its signal comes before the others
-//! of that one.
+//! An entity that was [reserved](World::reserve_entity) is spawned by the next operation, before all else that this one tells.
+//! So are those of [`Commands::spawn`](crate::Commands::spawn).
 //!
 //! # What is a change
 //!
 //! - `added`: a component came to a row that did not have it: spawned with it, given it, cloned, moved in from another world.
-//! - `set`: a component was replaced by an insertion, by [`replace`](World::replace), or changed by [`patch`](World::patch).
+//! - `set`: a component was replaced by an insertion or by [`replace`](World::replace), or changed by [`patch`](World::patch).
 //! - `removed`: a row lost a component: by removal, by its own end, or by a move to another world.
-//! - `spawned` and `despawned`: entities only, not extra rows.
+//! - `spawned` and `despawned`: for entities only, not for extra rows.
 //!
 //! Writing through `&mut` access, by [`get_mut`](World::get_mut) or by a query, is no signal. Neither is the end of the
-//! world itself.
+//! world itself. Commands of one segment are told one by one, each with the value that it brought, also if a later one has
+//! replaced it; the world that listeners see is the one after all of them.
 //!
 //! # Changes by listeners
 //!
 //! A listener has the world shared, so that nothing changes while signals are told. What it wants to change it records.
-//! Recorded commands are carried out in the order of recording when the outermost operation is complete and what it displaced has ended;
-//! the outermost one is the whole of an [`apply`](crate::Commands::apply). They may call listeners again, whose commands come after all that are recorded by
-//! then. Nothing ends two listeners that answer each other for ever.
+//! Recorded commands are carried out in the order of recording, when the outermost operation is complete and what it displaced
+//! has ended; for [`apply`](crate::Commands::apply) that is when all of its segments are. They may call listeners again, whose
+//! commands come after all that are recorded by then. Nothing ends two listeners that answer each other for ever.
 //!
 //! A recorded command that cannot be carried out is skipped, and its error kept: [`World::take_signal_errors`].
 //!
@@ -62,14 +64,15 @@
 //!
 //! # Panics
 //!
-//! If a listener panics, the operation stands. The remaining signals of the operation are not told, and what its listeners have
-//! recorded is dropped; entities that they have reserved stay, without components. What the operation displaced ends, then
-//! the panic goes on. Collectors have recorded everything. If a displaced value panics when it ends, the commands of the listeners wait for the
-//! end of the next operation.
+//! If a listener panics, the operation stands. The remaining signals of the operation are not told, and what its listeners
+//! have recorded is dropped; entities that they have reserved stay, without components. What the operation displaced ends,
+//! then the panic goes on. Collectors have recorded everything. If a displaced value panics when it ends, what listeners have
+//! recorded waits for the end of the next operation.
 //!
 //! # Which world
 //!
 //! Listeners and collectors belong to one world, and stay when it is compacted. A clone of the world has none.
+
 mod collect;
 mod emit;
 mod event;

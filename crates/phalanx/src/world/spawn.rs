@@ -215,7 +215,8 @@ impl World {
 
     /// Makes an entity of each bundle, and returns them.
     ///
-    /// If the iterator panics, the entities that it has yielded bundles for are there.
+    /// If the iterator panics, the entities that it has yielded bundles for are there. [Listeners](crate::signal) are told of
+    /// all of them at the end, also then.
     ///
     /// # Panics
     ///

@@ -202,3 +202,17 @@ fn reserved_entities_are_spawned_before_the_operation_that_makes_them_alive() {
     let spawned: Vec<Told> = reserved.into_iter().chain([e]).map(Told::Spawned).collect();
     assert_eq!(log.lock().unwrap()[..3], spawned);
 }
+
+#[test]
+fn an_operation_that_fails_keeps_the_signals_of_reserved_entities_for_the_next() {
+    let (mut world, log) = (World::new(), Log::default());
+    record(&mut world, &log);
+    let gone = world.spawn_empty();
+    world.despawn(gone).unwrap();
+    log.lock().unwrap().clear();
+    let reserved = world.reserve_entity();
+    assert!(world.insert(gone, Plain(0)).is_err() && world.contains(reserved));
+    assert_eq!(*log.lock().unwrap(), []);
+    let e = world.spawn_empty();
+    assert_eq!(*log.lock().unwrap(), [Told::Spawned(reserved), Told::Spawned(e)]);
+}

@@ -1,7 +1,8 @@
 //! Every way to change a world, at random, against a model that says what is told.
 
 use crate::parts::*;
-use phalanx::{BundleBuilder, Commands, Entity, Key, Role, With, World};
+use phalanx::group::Owned as OwnedPools;
+use phalanx::{BundleBuilder, Commands, Entity, Key, Role, With, Without, World};
 use phalanx_testkit::Rng;
 use std::collections::BTreeMap;
 
@@ -479,6 +480,10 @@ fn every_change_tells_what_the_model_says() {
         let log = Log::default();
         let mut world = World::new();
         record(&mut world, &log);
+        if seed % 2 == 1 {
+            // Groups exchange values of pools when one comes or goes.
+            world.make_group::<(OwnedPools<(Pooled, PooledBox)>, Without<PooledVoid>)>().unwrap();
+        }
         let mut test = Test { world, log, model: Model::default(), rng: Rng::new(seed), n: 0 };
         for _ in 0..if cfg!(miri) { 60 } else { 250 } {
             test.step();
