@@ -76,7 +76,7 @@ pub use entity::{Entity, Handle, Key};
 pub use error::AllocError;
 #[cfg(feature = "derive")]
 pub use phalanx_derive::{Flat, Soa};
-pub use pool::{Entities, EntityPool, SlotState};
+pub use pool::{Entities, EntityPool, Places, SlotState};
 pub use soa::{Flat, Soa};
 pub use store::{
     DenseStore, DisjointError, Entry, Keyed, KeyedStore, LinearStore, Minted, MintingStore, OccupiedEntry, PackedStore,

@@ -275,7 +275,7 @@ impl World {
                     (entry.verb.write)(payload, Place { lanes, row, places, sides: self.sides.places() });
                     let entity = self.entities.alloc();
                     let row = table.push(entity);
-                    self.locations.at(entity.index()).write(Location { table: plan.table, row });
+                    self.entities.places().at(entity.index()).write(Location { table: plan.table, row });
                     self.sides.commit(entity, &plan.sides, &[]);
                     self.restructured();
                     if self.signals.is_active() {

@@ -22,6 +22,7 @@ mod family;
 mod groups;
 mod linear;
 mod pool;
+mod pool_ref;
 mod values;
 mod view;
 
@@ -33,6 +34,7 @@ pub(crate) use groups::{Draft, Group as GroupData, GroupId};
 pub(crate) use linear::Linear;
 pub(crate) use pool::Pool;
 pub use pool::Removal;
+pub use pool_ref::PoolRef;
 pub(crate) use values::Values;
 pub use view::PoolMut;
 
@@ -238,11 +240,6 @@ impl Sides {
     #[inline(always)]
     pub(crate) fn get(&self, side: u32) -> &Side {
         &self.list[side as usize]
-    }
-
-    #[inline(always)]
-    pub(crate) fn get_mut(&mut self, side: u32) -> &mut Side {
-        &mut self.list[side as usize]
     }
 
     /// The side of a component.

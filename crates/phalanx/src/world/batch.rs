@@ -338,7 +338,7 @@ impl World {
             for at in 0..len {
                 let entity = *entities.add(at as usize);
                 let row = self.tables[edge.target as usize].push(entity);
-                self.locations.at(entity.index()).write(Location { table: edge.target, row });
+                self.entities.places().at(entity.index()).write(Location { table: edge.target, row });
             }
         }
         self.restructured();

@@ -261,6 +261,22 @@ impl World {
         }
         self.edge(plan, from.table, false)?;
         let edge = self.edge_of(plan, from.table, false);
+        // SAFETY: the entity is there, and the edge is one of that table that takes the bundle, all of which it has.
+        unsafe { self.take_along(entity, from, edge) }
+    }
+
+    /// Carries out an edge that takes a bundle, and returns it.
+    ///
+    /// # Safety
+    ///
+    /// The entity is at `from`, and the edge is one of that table, whose places are the bundle's there.
+    #[inline(always)]
+    pub(super) unsafe fn take_along<B: Bundle>(
+        &mut self,
+        entity: Entity,
+        from: Location,
+        edge: *const crate::plan::Edge,
+    ) -> Result<B, ChangeError> {
         // SAFETY: edges are boxed, and made only while resolving.
         let (target, places, takes) = unsafe { ((*edge).target, (*edge).places.as_ptr(), &(*edge).takes) };
         self.sides.try_reserve(entity.index(), &[], takes)?;
@@ -362,7 +378,7 @@ impl World {
         // nobody's, and ends.
         unsafe {
             if let Some(moved) = table_ref.close(row, &self.ends[table as usize]) {
-                self.locations.at(moved.index()).write(Location { table, row });
+                self.entities.places().at(moved.index()).write(Location { table, row });
             }
             self.restructured();
             let _ends = self.sides.ends();

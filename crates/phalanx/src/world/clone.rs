@@ -140,7 +140,7 @@ impl World {
         // SAFETY: the caller's promise.
         unsafe {
             let row = self.tables[table as usize].push(made);
-            self.locations.at(made.index()).write(Location { table, row });
+            self.entities.places().at(made.index()).write(Location { table, row });
         }
         self.restructured();
         made
@@ -265,8 +265,6 @@ impl World {
         copy.sides = self.sides.try_clone(&self.components)?;
         copy.entities = self.entities.try_clone()?;
         // The copied entities have no rows yet: until they do, nobody may see them.
-        let slots = u32::try_from(copy.entities.capacity()).map_err(|_| AllocError::CapacityOverflow)?;
-        copy.locations.try_grow(slots)?;
         for (to, from) in copy.tables.iter_mut().zip(&self.tables) {
             // SAFETY: all components can be cloned, the tables have the same signature and so the same columns, and there
             // is room for so many rows.
@@ -279,7 +277,7 @@ impl World {
         for (number, table) in (0..).zip(&copy.tables) {
             for (row, entity) in (0..).zip(table.slots()) {
                 // SAFETY: there is room for the location of every slot.
-                unsafe { copy.locations.at(entity.index()).write(Location { table: number, row }) };
+                unsafe { copy.entities.places().at(entity.index()).write(Location { table: number, row }) };
             }
         }
         copy.restructured();

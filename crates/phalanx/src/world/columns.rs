@@ -254,18 +254,19 @@ impl World {
         // SAFETY: there is room for so many rows from `first` on, or will be with the vectors' blocks; and beside the table, in
         // pools from the first row beyond the last on, and in linear stores at the slots.
         unsafe { columns.write(to) };
+        let places = self.entities.places();
         let made = self.entities.alloc_many(len);
         if adopt {
             table_ref.settle_capacity();
         }
         debug_assert!(table_ref.cap - first >= count);
         // SAFETY: there is room for so many rows and locations.
-        let (entities, locations) = unsafe { (table_ref.entities.at(first), self.locations.ptr()) };
+        let entities = unsafe { table_ref.entities.at(first) };
         made.fold(0, |at, entity| {
             // SAFETY: as above; a slot that is alive is below the room of the locations.
             unsafe {
                 entities.add(at as usize).write(entity);
-                locations.add(entity.index() as usize).write(Location { table, row: first + at });
+                places.at(entity.index()).write(Location { table, row: first + at });
             }
             at + 1
         });

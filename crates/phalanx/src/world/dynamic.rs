@@ -267,7 +267,7 @@ impl World {
         // the values of the sides.
         unsafe {
             self.tables[table as usize].push(entity);
-            self.locations.at(entity.index()).write(Location { table, row });
+            self.entities.places().at(entity.index()).write(Location { table, row });
             self.sides.commit(entity, &sides, &[]);
         }
         self.restructured();

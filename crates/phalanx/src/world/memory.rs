@@ -1,6 +1,6 @@
 //! Where a world's bytes are.
 
-use super::World;
+use super::{Location, World};
 use crate::layout::Kind;
 use core::fmt;
 use phalanx_store::raw::Rows;
@@ -129,7 +129,10 @@ impl World {
             entities: table.entities.bytes(),
             columns: table.columns.iter().map(|column| self.column_memory(table, column)).collect(),
         });
-        let (entities, locations) = (self.entities.memory().total(), self.locations.bytes());
+        // A slot's word and its location lie side by side.
+        let slots = self.entities.memory();
+        let locations = slots.keys / size_of::<(u32, Location)>() * size_of::<Location>();
+        let entities = slots.total() - locations;
         let sides = self.sides.iter().map(|side| {
             let (keys, index) = side.overhead();
             SideMemory {

@@ -95,7 +95,7 @@ impl World {
         self.restructured();
         // SAFETY: a slot that was alive has a location, where its row is in use.
         unsafe {
-            let at = *self.locations.at(slot.index());
+            let at = *self.entities.places().at(slot.index());
             self.close_row(at);
             Location { row: self.tables[at.table as usize].len, ..at }
         }
@@ -116,7 +116,7 @@ impl World {
                 true => table.close_whole(at.row),
             };
             if let Some(moved) = moved {
-                self.locations.at(moved.index()).write(at);
+                self.entities.places().at(moved.index()).write(at);
             }
         }
     }
@@ -163,7 +163,7 @@ impl World {
         for (_, row) in entities.iter().flat_map(|entity| self.rows(*entity)).flatten() {
             count += 1;
             // SAFETY: a row that is alive has a location.
-            notes += self.notes_of(unsafe { *self.locations.at(row.0.index()) }.table);
+            notes += self.notes_of(unsafe { *self.entities.places().at(row.0.index()) }.table);
         }
         let mut retired = try_list(count)?;
         self.sides.try_reserve_ends(count)?;
@@ -297,7 +297,7 @@ impl World {
                 }
                 // SAFETY: every slot below the count has a location once it was used; that it is an extra row in use is
                 // tested before the lanes are read.
-                let at = unsafe { *self.locations.at(slot) };
+                let at = unsafe { *self.entities.places().at(slot) };
                 let table = self.tables.get(at.table as usize);
                 let is_there = table.is_some_and(|t| {
                     t.signature.has(ComponentId::ROW)

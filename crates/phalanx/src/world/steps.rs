@@ -34,9 +34,9 @@ impl World {
     ///
     /// As for [`Arrivals::commit`].
     pub(crate) unsafe fn receive(&mut self, values: &Arrivals) {
-        let World { sides, entities, locations, tables, .. } = self;
+        let World { sides, entities, tables, .. } = self;
         // SAFETY: the caller's promise.
-        unsafe { values.commit(sides, |index| World::slot_at(entities, locations, tables, index)) };
+        unsafe { values.commit(sides, |index| World::slot_at(entities, tables, index)) };
     }
 
     /// Carries out an edge that brings components.

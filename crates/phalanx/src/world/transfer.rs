@@ -159,17 +159,17 @@ impl World {
             // SAFETY: the row is in use here, and room for it was made there, for its slot and its name too. All of its values
             // count as moved out. A row with a label is an extra one, whose components were copied before it is made one there.
             unsafe {
-                let from = *self.locations.at(slot.index());
+                let from = *self.entities.places().at(slot.index());
                 passage.copy(self, from.row, other, 1);
                 let row = match label {
                     Some(label) => {
                         self.unlink(slot.index());
                         let Row(made) = other.commit_row(new, label, passage.target, &[]);
-                        other.locations.at(made.index()).read().row
+                        other.entities.places().at(made.index()).read().row
                     }
                     None => {
                         let row = other.tables[passage.target as usize].push(new);
-                        other.locations.at(new.index()).write(Location { table: passage.target, row });
+                        other.entities.places().at(new.index()).write(Location { table: passage.target, row });
                         row
                     }
                 };
@@ -179,7 +179,7 @@ impl World {
                 self.sides.retired.clear();
                 let source = &mut self.tables[from.table as usize];
                 if let Some(moved) = source.close(from.row, &none[..source.lane_count()]) {
-                    self.locations.at(moved.index()).write(from);
+                    self.entities.places().at(moved.index()).write(from);
                 }
             }
         }
@@ -244,7 +244,7 @@ impl World {
                     let pool = &mut other.entities;
                     let new = if is_extra { pool.alloc_row() } else { pool.alloc() };
                     let row = target.push(new);
-                    other.locations.at(new.index()).write(Location { table: passage.target, row });
+                    other.entities.places().at(new.index()).write(Location { table: passage.target, row });
                     if is_extra { &mut slots } else { &mut pairs }.push((old, new));
                 }
                 arrived.push((passage.target, first..target.len));

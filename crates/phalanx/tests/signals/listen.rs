@@ -216,3 +216,21 @@ fn an_operation_that_fails_keeps_the_signals_of_reserved_entities_for_the_next()
     let e = world.spawn_empty();
     assert_eq!(*log.lock().unwrap(), [Told::Spawned(reserved), Told::Spawned(e)]);
 }
+
+#[test]
+fn h53_listeners_that_compact_the_world_do_not_mislead_who_holds_it() {
+    let mut world = World::new();
+    let old = world.spawn((Void, Owned(Box::new(1))));
+    world.despawn(old).unwrap();
+    world.on_add::<Plain>(|_, _, commands| commands.add(|world| while world.compact(usize::MAX) > 0 {}));
+    world.on_remove::<Plain>(|_, _, commands| commands.add(|world| while world.compact(usize::MAX) > 0 {}));
+    let mut spawner = world.spawner::<(Plain, Void)>();
+    let made: Vec<_> = (0..4).map(|n| spawner.spawn((Plain(n), Void))).collect();
+    let mut plains = world.access_mut::<Plain>();
+    for e in &made {
+        assert!(plains.remove(*e).unwrap().is_some());
+        assert!(plains.insert(*e, Plain(7)).unwrap().is_none());
+    }
+    world.validate().unwrap();
+    assert!(made.iter().all(|e| world.get::<Plain>(*e).unwrap().0 == 7 && world.has::<Void>(*e)));
+}

@@ -234,6 +234,16 @@ impl Test {
                 self.world.insert_with(e, || X::of(n)).unwrap();
                 self.model.insert(main, X::LIST, n);
             }),
+            2 if self.rng.below(2) == 0 => {
+                let mut access = self.world.access_mut::<Pooled>();
+                if access.remove(e).unwrap().is_some() {
+                    self.model.remove(main, &[Pooled::NUMBER]);
+                }
+                for n in [n, n + 1] {
+                    access.insert(e, Pooled::of(n)).unwrap();
+                    self.model.insert(main, &[Pooled::NUMBER], n);
+                }
+            }
             2 => {
                 let part = self.rng.below(PARTS);
                 let old = replace(&mut self.world, e, part, n);
