@@ -299,7 +299,7 @@ fn h54_what_an_operation_noted_that_panicked_is_not_told_later() {
         sum.fetch_add(key + set.new.0.key(), std::sync::atomic::Ordering::Relaxed);
     });
     let set = world.collector().set::<A>().build();
-    let mut commands = Commands::new();
+    let mut commands = phalanx::Commands::new();
     commands.insert(a, A::new(&tally, 10));
     commands.insert(b, (A::new(&tally, 20), Rude(&DIAL, "taken apart")));
     DIAL.set(1);
