@@ -10,7 +10,8 @@
 //! # The five phases
 //!
 //! Every operation first resolves (ids, plans, tables, edges: caches, which nobody sees), then reserves, then commits
-//! (copies and integer stores; no user code, no allocation, no panic), and at last runs destructors. Resolving fails as
+//! (copies and integer stores; no user code, no allocation, no panic), then tells [listeners](crate::signal) what has
+//! changed, if there are any, and at last runs destructors. Resolving fails as
 //! reserving does, if memory cannot be had: each component, plan, table and edge is made whole or not at all, and those
 //! that were made before one that could not be stay known.
 #![allow(unsafe_code)]
@@ -36,6 +37,7 @@ mod steps;
 mod structure;
 mod transfer;
 
+pub(crate) use access::Ref;
 pub use access::{View, ViewMut};
 pub use accessor::AccessMut;
 pub use builder::BundleBuilder;
@@ -103,6 +105,7 @@ pub struct World {
     pub(crate) rows: Rows,
     pub(crate) queries: Option<Box<QueryCache>>,
     pub(crate) resources: crate::resources::Resources,
+    pub(crate) signals: crate::signal::Signals,
 }
 
 // SAFETY: the directory points at lanes that the tables of this world own, and components are `Send` and `Sync`.
@@ -132,6 +135,7 @@ impl World {
             rows: Rows::default(),
             queries: None,
             resources: Default::default(),
+            signals: Default::default(),
         };
         world.table_of(&Signature::EMPTY)?;
         Ok(world)
@@ -307,7 +311,7 @@ impl World {
 impl World {
     /// Checks the components that are not kept in tables.
     fn validate_sides(&self) -> Result<(), &'static str> {
-        self.sides.validate(|slot| self.contains(slot))?;
+        self.sides.validate(|slot| self.contains(slot), self.signals.telling)?;
         for linear in self.sides.iter().filter_map(|side| match &side.store {
             Store::Linear(linear) => Some(linear),
             Store::Pool(_) => None,
