@@ -440,6 +440,12 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
         Ok(Dense { index, marks, rows, len: self.len, holes: self.holes, gap: self.gap.clone(), low: self.low })
     }
 
+    /// Whether [`try_ready`](Dense::try_ready) would find everything there.
+    #[inline(always)]
+    pub fn is_ready(&self, index: u32) -> bool {
+        self.len < self.marks.capacity() && self.len < self.rows.capacity() && index < self.index.window_len
+    }
+
     /// Takes the position after the last for a key, and returns it. The row there is in use from now on.
     ///
     /// # Safety

@@ -54,6 +54,12 @@ impl Linear {
         slot < self.slots && unsafe { *self.bits.at(slot / 64) } & 1 << (slot % 64) != 0
     }
 
+    /// The slots for which there is room.
+    #[inline(always)]
+    pub(crate) fn covered(&self) -> u32 {
+        self.slots
+    }
+
     /// Where the next value of a slot is to be written.
     #[inline(always)]
     pub(crate) fn spare(&self, slot: u32) -> u32 {

@@ -15,6 +15,7 @@
 //! Every value that comes or goes passes `commit`, `take_all` or `clear`: there groups are kept, see `groups`.
 #![allow(unsafe_code)]
 
+mod alone;
 mod arrive;
 mod bulk;
 mod copy;
@@ -26,6 +27,7 @@ mod pool_ref;
 mod values;
 mod view;
 
+pub(crate) use alone::Put;
 pub(crate) use arrive::Arrivals;
 pub(crate) use bulk::Puts;
 use copy::clone_value;
