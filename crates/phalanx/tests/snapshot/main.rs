@@ -1,0 +1,14 @@
+//! Worlds as bytes, and back.
+#![cfg(feature = "snapshot")]
+
+mod codecs;
+mod forge;
+mod hostile;
+mod kit;
+mod merge;
+mod parts;
+mod readable;
+mod round;
+
+#[global_allocator]
+static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();
