@@ -89,6 +89,10 @@ pub fn flat(input: TokenStream) -> TokenStream {
 ///
 /// - `#[component(layout = "table")]`, the default: one lane of values in the table of the entity's signature.
 /// - `#[component(layout = "soa")]`: a lane for each field, for `Copy` structs with `derive(Soa)`.
+/// - `#[component(layout = "pool")]`: a sparse set of the component's own, for what comes and goes often: adding and
+///   removing it moves nothing else.
+/// - `#[component(layout = "linear")]`: an array of the component's own, with a place for every entity, for what nearly all
+///   have or what is read at random.
 /// - `#[component(clone)]`: values are cloned by their `Clone` when an entity or a world is.
 /// - `#[component(entities = "path")]`: a function, `fn(&mut Self, &mut dyn FnMut(&mut Entity))`, that shows the entities in
 ///   a value.

@@ -72,6 +72,9 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 type Chunk<#w> = #chunk #borrowed_arguments;
                 type State = __QueryState #arguments;
                 type Fetch = __QueryFetch #arguments;
+                type View = __QueryView #arguments;
+                const SIDES: bool = <#nested as #at::Query>::SIDES;
+                const LOCATED: bool = <#nested as #at::Query>::LOCATED;
 
                 fn state(components: &#at::Components) -> Self::State {
                     __QueryState(<#nested as #at::Query>::state(components))
@@ -85,11 +88,62 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     <#nested as #at::Query>::matches(&state.0, signature)
                 }
 
+                fn required(
+                    state: &Self::State,
+                    each: &mut dyn ::core::ops::FnMut(#at::ComponentId, #at::layout::Kind),
+                ) {
+                    <#nested as #at::Query>::required(&state.0, each);
+                }
+
+                fn excluded(state: &Self::State, each: &mut dyn ::core::ops::FnMut(#at::ComponentId)) {
+                    <#nested as #at::Query>::excluded(&state.0, each);
+                }
+
                 fn mismatch(
                     state: &Self::State,
-                    signature: &#at::Signature,
+                    row: &#at::query::Candidate<'_>,
                 ) -> ::core::option::Option<#at::query::Mismatch> {
-                    <#nested as #at::Query>::mismatch(&state.0, signature)
+                    <#nested as #at::Query>::mismatch(&state.0, row)
+                }
+
+                fn aligned(
+                    state: &Self::State,
+                    stores: &#at::query::Aligned<'_>,
+                ) -> ::core::option::Option<Self::Fetch> {
+                    <#nested as #at::Query>::aligned(&state.0, stores).map(__QueryFetch)
+                }
+
+                #[inline(always)]
+                unsafe fn view(
+                    state: &Self::State,
+                    world: &#at::World,
+                    walked: ::core::option::Option<#at::ComponentId>,
+                ) -> Self::View {
+                    // SAFETY: the caller's promise.
+                    __QueryView(unsafe { <#nested as #at::Query>::view(&state.0, world, walked) })
+                }
+
+                #[inline(always)]
+                unsafe fn holds(state: &Self::State, view: Self::View, spot: #at::query::Spot) -> bool {
+                    // SAFETY: the caller's promise.
+                    unsafe { <#nested as #at::Query>::holds(&state.0, view.0, spot) }
+                }
+
+                #[inline(always)]
+                unsafe fn at<#w>(
+                    state: &Self::State,
+                    view: Self::View,
+                    spot: #at::query::Spot,
+                ) -> ::core::option::Option<Self::Item<#w>> {
+                    // SAFETY: the caller's promise.
+                    let #pattern = unsafe { <#nested as #at::Query>::at(&state.0, view.0, spot) }?;
+                    ::core::option::Option::Some(#item { #(#names: #bindings),* })
+                }
+
+                #[inline(always)]
+                unsafe fn warm(view: Self::View, spot: #at::query::Spot) {
+                    // SAFETY: the caller's promise.
+                    unsafe { <#nested as #at::Query>::warm(view.0, spot) };
                 }
 
                 #[inline]
@@ -126,7 +180,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// The state and the fetch: those of the terms, wrapped, so that a public query can have terms that are not.
+/// The state, the fetch and the view: those of the terms, wrapped, so that a public query can have terms that are not.
 fn hidden(nested: &TokenStream, generics: &Generics, bounds: &Option<TokenStream>, at: &TokenStream) -> TokenStream {
     let (impl_generics, arguments, _) = generics.split_for_impl();
     let list = &generics.params;
@@ -150,12 +204,16 @@ fn hidden(nested: &TokenStream, generics: &Generics, bounds: &Option<TokenStream
             }
         }
     };
-    let [state, fetch] = ["State", "Fetch"].map(|kind| Ident::new(kind, Span::call_site()));
+    let [state, fetch, view] = ["State", "Fetch", "View"].map(|kind| Ident::new(kind, Span::call_site()));
     let state = wrapped(format_ident!("__QueryState"), state, quote!(Self(::core::clone::Clone::clone(&self.0))));
     let fetch = wrapped(format_ident!("__QueryFetch"), fetch, quote!(*self));
+    let view = wrapped(format_ident!("__QueryView"), view, quote!(*self));
     quote! {
         #state
         #fetch
+        #view
+        #[automatically_derived]
+        impl #impl_generics ::core::marker::Copy for __QueryView #arguments #bounds {}
         #[automatically_derived]
         impl #impl_generics ::core::marker::Copy for __QueryFetch #arguments #bounds {}
     }

@@ -473,6 +473,48 @@ impl EntityPool {
         self.next_free().unwrap_or(self.slots)
     }
 
+    /// The index of the entity that is made after `count` others, if none is reserved and none ends before.
+    ///
+    /// ```
+    /// use phalanx_store::EntityPool;
+    ///
+    /// let mut pool = EntityPool::new();
+    /// let [a, _, c] = [pool.alloc(), pool.alloc(), pool.alloc()];
+    /// pool.release_many([a, c]);
+    /// let expected: Vec<u32> = (0..4).map(|n| pool.nth_index(n)).collect();
+    /// assert_eq!(expected, [2, 0, 3, 4]);
+    /// assert!(pool.alloc_many(4).map(|e| e.index()).eq(expected));
+    /// ```
+    #[inline]
+    pub fn nth_index(&self, count: u32) -> u32 {
+        match self.free_len.checked_sub(count) {
+            Some(left @ 1..) => self.stack()[left as usize - 1],
+            _ => self.slots + (count - self.free_len),
+        }
+    }
+
+    /// The entity that is made after `count` others, if none is reserved and none ends before.
+    pub fn nth_entity(&self, count: u32) -> Entity {
+        let index = self.nth_index(count);
+        Entity::new(index, self.words().get(index as usize).map_or(0, |word| generation::generation(*word)))
+    }
+
+    /// The entity that will have the slot of an entity or row after it; `None` if the slot is retired then.
+    ///
+    /// ```
+    /// use phalanx_store::EntityPool;
+    ///
+    /// let mut pool = EntityPool::new();
+    /// let first = pool.alloc();
+    /// pool.release(first);
+    /// assert_eq!(pool.nth_entity(0), EntityPool::successor(first).unwrap());
+    /// assert_eq!(pool.alloc(), EntityPool::successor(first).unwrap());
+    /// ```
+    pub fn successor(entity: Entity) -> Option<Entity> {
+        let word = generation::released(entity.generation() & !ROW);
+        (word != RETIRED).then(|| Entity::new(entity.index(), generation::generation(word)))
+    }
+
     /// What a slot is; `None` if it was never used. For looking at, not for hot paths: finding a free slot's successor
     /// searches the stack.
     pub fn slot_state(&self, index: u32) -> Option<SlotState> {

@@ -1,5 +1,6 @@
 //! What can go wrong, by name.
 
+use crate::rows::RowError;
 use core::fmt;
 use phalanx_store::{AllocError, Entity};
 
@@ -112,11 +113,9 @@ pub enum ChangeError {
     },
     /// There is no memory for it.
     Alloc(AllocError),
-    /// The entity has extra rows, which cannot go where it was to go.
-    ExtraRows {
-        /// The entity.
-        entity: Entity,
-    },
+    /// It could not be done with a row: one that is not there, is there already, or is the main one. What is wrong with
+    /// the entity, the bundle or the memory is told by the variants above, of rows too.
+    Row(RowError),
 }
 
 /// Columns of different lengths.
@@ -147,10 +146,8 @@ impl fmt::Display for ChangeError {
             }
             ChangeError::UnequalColumns(error) => error.fmt(f),
             ChangeError::NotClone { component } => write!(f, "{component} cannot be cloned"),
-            ChangeError::ExtraRows { entity } => {
-                write!(f, "{entity} has extra rows, which cannot move to another world")
-            }
             ChangeError::Alloc(error) => error.fmt(f),
+            ChangeError::Row(error) => error.fmt(f),
         }
     }
 }
@@ -173,6 +170,16 @@ impl From<UnequalColumns> for ChangeError {
 impl From<AllocError> for ChangeError {
     fn from(error: AllocError) -> Self {
         ChangeError::Alloc(error)
+    }
+}
+impl From<RowError> for ChangeError {
+    fn from(error: RowError) -> Self {
+        match error {
+            RowError::NoSuchEntity(error) => ChangeError::NoSuchEntity(error),
+            RowError::Duplicate(error) => ChangeError::Duplicate(error),
+            RowError::Alloc(error) => ChangeError::Alloc(error),
+            error => ChangeError::Row(error),
+        }
     }
 }
 

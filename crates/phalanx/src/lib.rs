@@ -37,6 +37,6 @@ pub use rows::{Key, Role, Row, RowError, RowId};
 pub use side::Removal;
 pub use signature::Signature;
 pub use world::{
-    BundleBuilder, ColumnMemory, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef, LaneMemory, Memory,
-    Spawner, TableMemory, View, ViewMut, World,
+    BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef,
+    LaneMemory, Memory, SideMemory, Spawner, TableMemory, View, ViewMut, World,
 };

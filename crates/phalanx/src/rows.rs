@@ -197,11 +197,11 @@ impl RowError {
             ChangeError::Missing { component, .. } => RowError::MissingComponent { key, component },
             ChangeError::Alloc(error) => RowError::Alloc(error),
             ChangeError::NoSuchEntity(_) => RowError::NoSuchRow { key },
+            ChangeError::Row(error) => error,
             // Giving and taking components ends in none of these.
-            ChangeError::Taken { .. }
-            | ChangeError::UnequalColumns(_)
-            | ChangeError::NotClone { .. }
-            | ChangeError::ExtraRows { .. } => unreachable!("{error}"),
+            ChangeError::Taken { .. } | ChangeError::UnequalColumns(_) | ChangeError::NotClone { .. } => {
+                unreachable!("{error}")
+            }
         }
     }
 }
@@ -253,11 +253,20 @@ impl Label {
         (label != Label { component: 0, role: 0 }).then_some(label)
     }
 
+    /// The component, if the label has one.
+    pub(crate) fn component(self) -> Option<ComponentId> {
+        Some(ComponentId::from_index(self.component)).filter(|id| *id != ComponentId::ROW)
+    }
+
+    /// The label with the id that its component has in another world.
+    pub(crate) fn with_component(self, id: ComponentId) -> Label {
+        Label { component: id.index() as u32, ..self }
+    }
+
     /// The key of an entity's row with this label.
     #[inline]
     pub(crate) fn key(self, entity: Entity) -> Key {
-        let component = Some(ComponentId::from_index(self.component)).filter(|id| *id != ComponentId::ROW);
-        Key { entity, component, role: Role(self.role) }
+        Key { entity, component: self.component(), role: Role(self.role) }
     }
 }
 
@@ -309,10 +318,11 @@ impl Rows {
         self.owners.get(index as usize / 64).is_some_and(|word| word & 1 << (index % 64) != 0)
     }
 
-    /// Makes room for one more row of an entity among so many slots.
-    pub(crate) fn try_reserve(&mut self, slots: usize) -> Result<(), AllocError> {
-        try_map_room(&mut self.by_name, 1)?;
-        try_map_room(&mut self.first, 1)?;
+    /// Makes room for so many more rows of at most so many entities among so many slots. Rows that end in between take
+    /// none of it away.
+    pub(crate) fn try_reserve(&mut self, more: usize, owners: usize, slots: usize) -> Result<(), AllocError> {
+        try_map_room(&mut self.by_name, more)?;
+        try_map_room(&mut self.first, owners)?;
         try_room_at(&mut self.owners, slots / 64)
     }
 

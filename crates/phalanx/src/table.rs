@@ -15,7 +15,7 @@
 
 use crate::component::{ComponentId, Components, DropFn};
 use crate::room::try_list;
-use crate::rows::RowLanes;
+use crate::rows::{Label, RowLanes};
 use crate::signature::Signature;
 use core::fmt;
 use core::ptr::NonNull;
@@ -128,6 +128,15 @@ impl Table {
         // SAFETY: the component has the lowest id, so its lanes are the first three.
         let [owners, labels, links] = [0, 1, 2].map(|lane| unsafe { (*self.lanes().add(lane)).ptr().as_ptr() });
         Some(RowLanes { owners: owners.cast(), labels: labels.cast(), links: links.cast() })
+    }
+
+    /// The labels, by row; none in a table of main rows.
+    pub(crate) fn labels(&self) -> &[Label] {
+        match self.row_lanes() {
+            None => &[],
+            // SAFETY: the rows in use are initialised.
+            Some(lanes) => unsafe { core::slice::from_raw_parts(lanes.labels, self.len as usize) },
+        }
     }
 
     /// The lanes, to be looked at.

@@ -1,6 +1,6 @@
 //! Copies of entities and of worlds.
 
-use phalanx::{ChangeError, Component, Entity, World};
+use phalanx::{ChangeError, Component, Entity, Key, Role, World};
 use phalanx_testkit::{Counted, PanicSweep, Site, Tally, for_every_failing_allocation};
 
 #[global_allocator]
@@ -83,6 +83,88 @@ fn a_world_and_its_copy_have_the_same_future() {
     copy.validate().unwrap();
     assert_eq!(copy.len(), all.len() + 2);
     drop((world, copy));
+    tally.assert_no_leaks();
+}
+
+/// An entity with rows: two in one table, one in another, one without components; and another's between them.
+fn with_rows(tally: &Tally) -> (World, Entity) {
+    let mut world = World::new();
+    let about = world.register::<Position>();
+    let [by, e] = [0, 1].map(|n| world.spawn((Value(tally.value(n)), Enemy)));
+    for n in 1..=2 {
+        world.extend(key(e, n), (Value(tally.value(10 + n)), Other(tally.value(20 + n)))).unwrap();
+        world.extend(key(by, n), (Value(tally.value(30 + n)), Other(tally.value(40 + n)))).unwrap();
+    }
+    world.extend(key(e, 1).with_component(about), (Value(tally.value(13)), Position(1.0))).unwrap();
+    world.extend(key(e, 4), ()).unwrap();
+    world.delete_row(key(e, 1)).unwrap();
+    world.extend(key(e, 1), (Value(tally.value(14)), Other(tally.value(24)))).unwrap();
+    (world, e)
+}
+
+fn key(entity: Entity, role: u32) -> Key {
+    Key::main(entity).with_role(Role(role))
+}
+
+#[test]
+fn a_clone_has_the_same_rows() {
+    let tally = Tally::new();
+    let (mut world, e) = with_rows(&tally);
+    let (live, count) = (tally.live(), world.row_count());
+    let twin = world.clone_entity(e).unwrap();
+    world.validate().unwrap();
+    assert_eq!((tally.live(), world.row_count()), (live + 6, count + 5));
+    for ((a, row_a), (b, row_b)) in world.rows(e).unwrap().zip(world.rows(twin).unwrap()) {
+        assert_eq!(((a.component, a.role), b.entity), ((b.component, b.role), twin), "in the order of their making");
+        let value = |row| world.get_row::<Value>(row).ok().map(|v| v.0.key());
+        let other = |row| world.get_row::<Other>(row).ok().map(|v| v.0.key());
+        assert_eq!((value(row_a), other(row_a)), (value(row_b), other(row_b)));
+        assert_eq!(world.get_row::<Position>(row_a).ok(), world.get_row::<Position>(row_b).ok());
+    }
+    world.despawn(e).unwrap();
+    world.validate().unwrap();
+    assert_eq!((tally.live(), world.rows(twin).unwrap().count()), (live, 5));
+    world.update(key(twin, 4), Soul).unwrap();
+    let error = world.clone_entity(twin).unwrap_err();
+    assert!(matches!(error, ChangeError::NotClone { component } if component.ends_with("Soul")));
+    drop(world);
+    tally.assert_no_leaks();
+}
+
+#[test]
+fn a_clone_of_rows_that_panics_leaves_nothing() {
+    let points = PanicSweep::new(Site::Clone).run(
+        |tally| (with_rows(tally), tally.live()),
+        |((world, e), _), _| _ = world.clone_entity(*e).unwrap(),
+        |((world, e), live), tally, panicked| {
+            world.validate().unwrap();
+            let (values, entities) = if panicked { (0, 2) } else { (6, 3) };
+            assert_eq!((tally.live(), world.rows(*e).unwrap().count(), world.len()), (*live + values, 5, entities));
+        },
+    );
+    assert_eq!(points, 6);
+}
+
+#[test]
+fn a_clone_of_rows_without_memory_does_not_happen() {
+    let tally = Tally::new();
+    let points = for_every_failing_allocation(
+        || {
+            let (mut world, e) = with_rows(&tally);
+            for n in 5..70 {
+                world.extend(key(e, n), Value(tally.value(n))).unwrap();
+            }
+            let count = world.row_count();
+            (world, e, count)
+        },
+        |(world, e, _)| world.clone_entity(*e),
+        |(world, e, count), outcome| {
+            world.validate().unwrap();
+            let made = if outcome.is_ok() { world.rows(*e).unwrap().count() } else { 0 };
+            assert_eq!(world.row_count(), *count + made);
+        },
+    );
+    assert!(points > 8, "{points}");
     tally.assert_no_leaks();
 }
 

@@ -7,6 +7,8 @@ use phalanx_testkit::{Counted, Tally, catch};
 mod failures;
 #[path = "commands/model.rs"]
 mod model;
+#[path = "commands/rows.rs"]
+mod rows_by_key;
 #[path = "commands/threads.rs"]
 mod threads;
 

@@ -227,3 +227,91 @@ fn a_replacement_without_memory_keeps_the_old_value() {
     );
     tally.assert_no_leaks();
 }
+
+/// Registers counted values that are kept so, and can be cloned.
+fn counted_in(world: &mut World, kind: Kind) -> ComponentId {
+    unsafe fn end(value: *mut u8) {
+        // SAFETY: called with a value of the component.
+        unsafe { value.cast::<Counted>().drop_in_place() };
+    }
+    unsafe fn clone(value: *const u8, to: *mut u8) {
+        // SAFETY: called with a value of the component, and a place for one.
+        unsafe { to.cast::<Counted>().write((*value.cast::<Counted>()).clone()) };
+    }
+    let (layout, name) = (Layout::new::<Counted>(), format!("counted {kind:?}").into());
+    let descriptor = ComponentDescriptor { name, layout, kind, drop: Some(end), clone: Some(clone) };
+    // SAFETY: the values are `Send` and `Sync`, those are their destructor and their clone.
+    unsafe { world.register_component(descriptor) }
+}
+
+fn key(world: &World, e: phalanx::Entity, id: ComponentId) -> Option<u32> {
+    // SAFETY: a counted value, as registered.
+    world.get_by_id(e, id).ok().map(|value| unsafe { value.cast::<Counted>().as_ref() }.key())
+}
+
+#[test]
+fn components_of_run_time_are_kept_where_their_descriptors_say() {
+    let tally = Tally::new();
+    let mut world = World::new();
+    let kinds = [Kind::Table, Kind::Pool, Kind::Linear];
+    let ids = kinds.map(|kind| counted_in(&mut world, kind));
+    assert_eq!(kinds.map(|kind| counted_in(&mut world, kind)), ids);
+    let put = |world: &mut World, e, keys: [u32; 3]| {
+        let mut values = keys.map(|key| core::mem::ManuallyDrop::new(tally.value(key)));
+        let mut at = values.iter_mut();
+        let values = ids.map(|id| (id, address(at.next().unwrap())));
+        // SAFETY: counted values, which are given up.
+        unsafe { world.try_insert_by_ids(e, &values) }.unwrap();
+    };
+    let e = world.spawn_empty();
+    put(&mut world, e, [1, 2, 3]);
+    put(&mut world, e, [4, 5, 6]);
+    world.validate().unwrap();
+    assert_eq!(ids.map(|id| key(&world, e, id)), [Some(4), Some(5), Some(6)]);
+    let tables = world.memory().tables.len();
+    assert_eq!(
+        world.memory().sides.iter().map(|side| (side.kind, side.len)).collect::<Vec<_>>(),
+        [(Kind::Pool, 1), (Kind::Linear, 1)]
+    );
+    assert_eq!(world.remove_ids(e, &ids[1..]), Ok(true));
+    assert_eq!((world.memory().tables.len(), world.remove_ids(e, &ids[1..])), (tables, Ok(false)));
+    put(&mut world, e, [7, 8, 9]);
+    let twin = world.clone_entity(e).unwrap();
+    let copy = world.clone_world();
+    let mut there = World::new();
+    let moved = world.transfer(e, &mut there).unwrap();
+    let ids_there = kinds.map(|kind| counted_in(&mut there, kind));
+    for (world, e, ids) in [(&world, twin, ids), (&copy, e, ids), (&there, moved, ids_there)] {
+        world.validate().unwrap();
+        assert_eq!(ids.map(|id| key(world, e, id)), [Some(7), Some(8), Some(9)]);
+    }
+    let names: Vec<_> = world.components_of(twin).unwrap().collect();
+    assert_eq!(names, ["counted Table", "counted Pool", "counted Linear"]);
+    assert_eq!(format!("{:?}", world.entity(twin).unwrap()).matches("counted").count(), 3);
+    drop((world, copy, there));
+    tally.assert_no_leaks();
+}
+
+#[test]
+fn builders_take_components_of_all_layouts() {
+    #[derive(Component)]
+    #[component(layout = "pool")]
+    struct Pooled(Counted);
+    #[derive(Component)]
+    #[component(layout = "linear")]
+    struct Placed(Counted);
+    let tally = Tally::new();
+    let mut world = World::new();
+    let built = |key: u32| {
+        let mut bundle = BundleBuilder::new();
+        bundle.add(Placed(tally.value(key))).add(Value(tally.value(key + 1))).add(Pooled(tally.value(key + 2)));
+        bundle
+    };
+    let e = world.spawn_built(built(1));
+    world.insert_built(e, built(10)).unwrap();
+    world.validate().unwrap();
+    let keys = (world.get::<Placed>(e).unwrap().0.key(), world.get::<Pooled>(e).unwrap().0.key());
+    assert_eq!((keys, world.get::<Value>(e).unwrap().0.key()), ((10, 12), 11));
+    drop(world);
+    tally.assert_no_leaks();
+}

@@ -212,6 +212,42 @@ fn rows_change_like_entities() {
 }
 
 #[test]
+fn rows_are_patched_replaced_and_exchanged_like_entities() {
+    let tally = Tally::new();
+    let mut world = World::new();
+    let e = world.spawn(Value(tally.value(0)));
+    let row = world.extend(key(e, LEFT), Value(tally.value(1))).unwrap();
+    world.update_with(row, || (Weight(2.0), Cursed)).unwrap();
+    assert_eq!(world.patch_row::<Weight, _>(key(e, LEFT), |weight| std::mem::replace(&mut weight.0, 3.0)), Ok(2.0));
+    assert_eq!(world.replace_row(row, Value(tally.value(2))).unwrap().0.key(), 1);
+    world.exchange_row::<(Cursed, Item), _>(key(e, LEFT), (Item(4), Value(tally.value(5)))).unwrap();
+    assert!(world.query::<Key>().filter::<With<Cursed>>().is_empty());
+    assert_eq!((world.get_row::<Item>(row), world.get_row::<Weight>(row)), (Ok(&Item(4)), Ok(&Weight(3.0))));
+    assert_eq!((world.get_row::<Value>(row).unwrap().0.key(), world.get::<Value>(e).unwrap().0.key()), (5, 0));
+    // The main row is one of them.
+    world.exchange_row::<Value, _>(Key::main(e), Item(6)).unwrap();
+    assert_eq!((world.replace_row(Key::main(e), Item(7)), world.get::<Item>(e)), (Ok(Item(6)), Ok(&Item(7))));
+    world.validate().unwrap();
+
+    let missing = world.patch_row::<Cursed, _>(row, |_| unreachable!("not there")).unwrap_err();
+    assert!(matches!(missing, RowError::MissingComponent { key: k, .. } if k == key(e, LEFT)));
+    assert_eq!(world.replace_row(row, Cursed), Err(missing));
+    let twice = world.try_exchange_row::<(Item, Item), _>(row, Cursed);
+    assert!(matches!(twice, Err(RowError::Duplicate(_))), "{twice:?}");
+    assert!(matches!(world.try_update_with(row, || (Cursed, Cursed)), Err(RowError::Duplicate(_))));
+    let absent = Err(RowError::NoSuchRow { key: key(e, RIGHT) });
+    assert_eq!(world.update_with::<Item>(key(e, RIGHT), || unreachable!("not there")), absent);
+    assert_eq!(world.exchange_row::<Item, _>(key(e, RIGHT), Value(tally.value(8))), absent);
+    world.delete_row(row).unwrap();
+    let stale = RowError::Stale { row };
+    assert_eq!(world.exchange_row::<Item, _>(row, Cursed), Err(stale));
+    assert_eq!(world.patch_row::<Item, _>(row, |_| unreachable!("not there")), Err::<(), _>(stale));
+    assert_eq!(world.replace_row(row, Item(1)), Err(stale));
+    drop(world);
+    tally.assert_no_leaks();
+}
+
+#[test]
 fn queries_visit_rows_and_say_whose_they_are() {
     let mut world = World::new();
     let about = world.register::<Item>();
@@ -502,7 +538,7 @@ fn a_recorded_despawn_ends_the_extra_rows_too() {
 }
 
 #[test]
-fn copies_compaction_and_other_worlds_know_extra_rows() {
+fn compaction_knows_extra_rows() {
     let mut world = World::new();
     let [gone, e] = [1, 2].map(|n| world.spawn((Item(n), Weight(0.0))));
     let row = world.extend(key(e, LEFT), (Item(7), Weight(1.0))).unwrap();
@@ -510,10 +546,6 @@ fn copies_compaction_and_other_worlds_know_extra_rows() {
     world.extend(key(gone, LEFT), Cursed).unwrap();
     world.despawn(gone).unwrap();
 
-    let mut other = World::new();
-    assert_eq!(world.transfer(e, &mut other), Err(phalanx::ChangeError::ExtraRows { entity: e }));
-    assert!(world.transfer_all(&mut other).is_err() && other.is_empty());
-    other.validate().unwrap();
     while world.compact(100) > 0 {}
     world.validate().unwrap();
     assert_eq!(world.get_row::<Item>(row), Ok(&Item(7)));
@@ -536,6 +568,7 @@ fn a_cloned_world_has_the_same_rows() {
     let mut world = World::new();
     let e = world.spawn(Label("main".into()));
     let row = world.extend(key(e, LEFT), Label("left".into())).unwrap();
+    world.extend(key(e, RIGHT), Label("right".into())).unwrap();
     let mut copy = world.clone_world();
     copy.validate().unwrap();
     assert_eq!(copy.get_row::<Label>(row), Ok(&Label("left".into())));

@@ -5,6 +5,14 @@ use phalanx::{Component, World};
 use phalanx_testkit::{Rng, Tally};
 use std::collections::BTreeMap;
 
+#[path = "sides/failures.rs"]
+mod failures;
+#[path = "sides/operations.rs"]
+mod operations;
+
+#[global_allocator]
+static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();
+
 #[derive(Component, Debug, PartialEq, Clone, Copy)]
 struct Position(u32);
 #[derive(Component, Debug, PartialEq, Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
-use phalanx::{Component, ComponentDescriptor, Entity, World};
+use phalanx::{Component, ComponentDescriptor, Entity, Key, Role, RowError, World};
 use phalanx_testkit::{Counted, Tally, for_every_failing_allocation};
 
 #[global_allocator]
@@ -119,6 +119,176 @@ fn components_of_run_time_are_known_by_what_they_are() {
         assert_eq!(there.get_by_id(new, a_there).unwrap().cast::<u64>().read(), 5);
     }
     there.validate().unwrap();
+}
+
+fn key(entity: Entity, role: u32) -> Key {
+    Key::main(entity).with_role(Role(role))
+}
+
+/// What there is of an entity's rows, in the order of their making: component by name, role, values, who is liked.
+type Told = Vec<(Option<&'static str>, u32, Option<u32>, Option<u32>, Option<Vec<Entity>>, Option<Entity>)>;
+
+fn told(world: &World, entity: Entity) -> Told {
+    let rows = world.rows(entity).unwrap().map(|(key, row)| {
+        assert_eq!((world.row(key), world.key_of(row)), (Ok(row), Ok(key)));
+        (
+            key.component.map(|id| world.components().info(id).name()),
+            key.role.0,
+            world.get_row::<Value>(row).ok().map(|v| v.0.key()),
+            world.get_row::<Other>(row).ok().map(|v| v.0.key()),
+            world.get_row::<Likes>(row).ok().map(|likes| likes.0.clone()),
+            world.get_row::<Bond>(row).ok().map(|bond| bond.to),
+        )
+    });
+    rows.collect()
+}
+
+/// Gives an entity rows: two in one table under one role, one that was moved, one made anew, one without components.
+fn extend(world: &mut World, tally: &Tally, e: Entity, friend: Entity) {
+    let about = [world.register::<Other>(), world.register::<Enemy>()];
+    let value = |n| Value(tally.value(n));
+    world.extend(key(e, 1), (value(1), Likes(vec![e, friend]))).unwrap();
+    world.extend(key(e, 2), ()).unwrap();
+    world.extend(key(e, 1).with_component(about[0]), (value(2), Other(tally.value(2)))).unwrap();
+    world.extend(key(e, 1).with_component(about[1]), (value(3), Other(tally.value(3)))).unwrap();
+    world.extend(Key::main(e).with_component(about[0]), Bond { strength: 1.0, to: e }).unwrap();
+    world.delete_row(key(e, 1)).unwrap();
+    world.extend(key(e, 1), (value(4), Likes(vec![friend, e]))).unwrap();
+    world.update(key(e, 2), Enemy).unwrap();
+}
+
+#[test]
+fn an_entity_takes_its_rows_along() {
+    let tally = Tally::new();
+    let (mut here, mut there) = (World::new(), World::new());
+    // Other ids there, and rows in the same tables.
+    there.register::<Enemy>();
+    let native = there.spawn(Position(0.0));
+    extend(&mut there, &tally, native, native);
+    let [by, e] = [0, 1].map(|n| here.spawn((Value(tally.value(n)), Other(tally.value(n)))));
+    extend(&mut here, &tally, by, e);
+    extend(&mut here, &tally, e, by);
+    let (live, rows) = (tally.live(), told(&here, e));
+    let bystanders = (told(&here, by), told(&there, native));
+    let handles: Vec<_> = here.rows(e).unwrap().collect();
+    let new = here.transfer(e, &mut there).unwrap();
+    here.validate().unwrap();
+    there.validate().unwrap();
+    assert_eq!((here.row_count(), there.row_count(), tally.live()), (6, 12, live));
+    assert_eq!((told(&here, by), told(&there, native)), bystanders);
+    let renamed = |rows: Told, new: Entity| -> Told {
+        let of = |entity: Entity| if entity == e { new } else { entity };
+        let rename = |likes: Option<Vec<Entity>>| likes.map(|all| all.into_iter().map(of).collect());
+        rows.into_iter().map(|(c, r, v, o, likes, bond)| (c, r, v, o, rename(likes), bond.map(of))).collect()
+    };
+    assert_eq!(told(&there, new), renamed(rows.clone(), new));
+    // Nothing of it is left here.
+    assert!(handles.iter().all(|(key, row)| !here.contains_row(*row) && !here.contains_key(*key)));
+    assert!(matches!(here.row(key(e, 1)), Err(RowError::NoSuchEntity(_))));
+    let heir = here.spawn(Enemy);
+    assert_eq!(here.rows(heir).unwrap().count(), 1);
+    // They can be changed and ended there.
+    there.delete_row(key(new, 2)).unwrap();
+    there.extend(key(new, 2), Enemy).unwrap();
+    there.validate().unwrap();
+    there.despawn(new).unwrap();
+    there.validate().unwrap();
+    drop((here, there));
+    tally.assert_no_leaks();
+}
+
+#[test]
+fn all_entities_take_their_rows_along() {
+    let tally = Tally::new();
+    let (mut here, mut there) = (World::new(), World::new());
+    there.register::<Enemy>();
+    let native = there.spawn(Position(0.0));
+    extend(&mut there, &tally, native, native);
+    let all: Vec<_> = (0..7).map(|n| here.spawn((Value(tally.value(n)), Position(0.0)))).collect();
+    for n in [5, 1, 3] {
+        extend(&mut here, &tally, all[n], all[n + 1]);
+    }
+    here.despawn(all[1]).unwrap();
+    let (live, rows) = (tally.live(), [3, 5].map(|n| told(&here, all[n])));
+    let order: Vec<_> = here.query::<(Key, &Value, &Other)>().iter().map(|(key, v, _)| (key, v.0.key())).collect();
+    let before = told(&there, native);
+    let map = here.transfer_all(&mut there).unwrap();
+    here.validate().unwrap();
+    there.validate().unwrap();
+    assert_eq!((here.row_count(), there.row_count(), tally.live()), (0, 6 + 6 + 10, live));
+    assert_eq!((map.len(), told(&there, native)), (6, before));
+    for (mut rows, n) in rows.into_iter().zip([3, 5]) {
+        for row in &mut rows {
+            row.4.iter_mut().flatten().chain(&mut row.5).for_each(|e| *e = map.get(*e).unwrap());
+        }
+        assert_eq!(told(&there, map.get(all[n]).unwrap()), rows);
+    }
+    let arrived = there.query::<(Key, &Value, &Other)>().iter().filter(|(key, ..)| key.entity != native);
+    let order = order.into_iter().map(|(key, n)| (map.get(key.entity).unwrap(), n));
+    assert!(arrived.map(|(key, v, _)| (key.entity, v.0.key())).eq(order), "rows of a table keep their order");
+    let again = here.spawn(Enemy);
+    extend(&mut here, &tally, again, again);
+    here.validate().unwrap();
+    there.clear();
+    there.validate().unwrap();
+    drop((here, there));
+    tally.assert_no_leaks();
+}
+
+#[test]
+fn rows_that_find_no_memory_stay_with_their_entity() {
+    let tally = Tally::new();
+    let setup = || {
+        let (mut here, mut there) = (World::new(), World::new());
+        let all = here.spawn_batch((0..5).map(|_| Enemy));
+        for e in &all {
+            (1..30).for_each(|n| _ = here.extend(key(*e, n), Value(tally.value(n))).unwrap());
+        }
+        let native = there.spawn(Enemy);
+        (1..30).for_each(|n| _ = there.extend(key(native, n), Value(tally.value(n))).unwrap());
+        (here, there, all)
+    };
+    let check = |here: &World, there: &World, moved: usize| {
+        here.validate().unwrap();
+        there.validate().unwrap();
+        assert_eq!((here.len(), here.row_count()), (5 - moved, (5 - moved) * 30));
+        assert_eq!((there.len(), there.row_count()), (1 + moved, (1 + moved) * 30));
+    };
+    let one = for_every_failing_allocation(
+        setup,
+        |(here, there, all)| here.transfer(all[3], there),
+        |(here, there, _), outcome| check(here, there, usize::from(outcome.is_ok())),
+    );
+    let all = for_every_failing_allocation(
+        setup,
+        |(here, there, _)| here.transfer_all(there),
+        |(here, there, _), outcome| check(here, there, if outcome.is_ok() { 5 } else { 0 }),
+    );
+    assert!(one > 8 && all > 8, "{one} {all}");
+    // Nothing is known beforehand of components, there.
+    let cold = || {
+        let mut here = World::new();
+        let e = here.spawn(Enemy);
+        extend(&mut here, &tally, e, e);
+        (here, World::new(), e)
+    };
+    let check = |here: &World, there: &World, moved: bool| {
+        here.validate().unwrap();
+        there.validate().unwrap();
+        assert_eq!((here.row_count(), there.row_count()), if moved { (0, 6) } else { (6, 0) });
+    };
+    let one = for_every_failing_allocation(
+        cold,
+        |(here, there, e)| here.transfer(*e, there),
+        |(here, there, _), outcome| check(here, there, outcome.is_ok()),
+    );
+    let all = for_every_failing_allocation(
+        cold,
+        |(here, there, _)| here.transfer_all(there),
+        |(here, there, _), outcome| check(here, there, outcome.is_ok()),
+    );
+    assert!(one > 30 && all > 30, "{one} {all}");
+    tally.assert_no_leaks();
 }
 
 #[test]

@@ -301,6 +301,15 @@ impl<K: Key> Sparse<K> {
         self.place(key.index()).word = key.generation();
     }
 
+    /// Whether a new index of these `live` keys may be smaller: the window ends in a vacant entry, has spare room, or is larger
+    /// than it would have grown for them. Never of an index that was built anew.
+    fn is_loose(&self, live: u32) -> bool {
+        let last = self.window_len.checked_sub(1).map(|last| self.entry(last));
+        self.window.capacity() > self.window_len
+            || last.is_some_and(Entry::is_vacant)
+            || self.window_len > PAGE as u32 && (u64::from(live) + 1) * 4 < u64::from(self.window_len)
+    }
+
     /// The smallest index of the same content, built anew.
     pub(crate) fn try_compacted(&self) -> Result<Self, AllocError> {
         let mut new = Sparse::new();
@@ -380,6 +389,55 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
             self.try_grow_by_one()?;
         }
         self.index.try_prepare(index, self.live())
+    }
+
+    /// Makes a place for the key of this index, which comes after `ahead` others that are still to be admitted. Room for the
+    /// rows is [reserved](Dense::try_reserve) by itself.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had; nothing changed but the room.
+    pub fn try_prepare(&mut self, index: u32, ahead: u32) -> Result<(), AllocError> {
+        self.index.try_prepare(index, self.live().saturating_add(ahead))
+    }
+
+    /// Whether pages of the index stay when nothing is left in them: [`Sparse::hold_pages`].
+    pub fn hold_pages(&mut self, held: bool) {
+        self.index.hold_pages(held);
+    }
+
+    /// Gives back all room that is not needed, also in the index. The container has no holes. What cannot be had smaller
+    /// stays as it was.
+    pub fn shrink_to_fit(&mut self) {
+        if let Ok(index) = self.index.try_compacted() {
+            self.index = index;
+        }
+        // SAFETY: this index uses no marks of its own.
+        let _ = unsafe { self.try_shrink(self.len) };
+    }
+
+    /// Whether [`shrink_to_fit`](Dense::shrink_to_fit) may find room to give back.
+    pub fn is_loose(&self) -> bool {
+        let room = self.marks.capacity() > self.len || self.rows.capacity() > self.len && self.rows.bytes() > 0;
+        room || self.index.is_loose(self.live())
+    }
+
+    /// The same keys at the same positions, holes among them, over other rows.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had; the rows are dropped, as they are.
+    ///
+    /// # Safety
+    ///
+    /// The rows have room for all positions, and are initialised at all that are no holes.
+    pub unsafe fn try_clone_over(&self, rows: R) -> Result<Self, AllocError> {
+        let mut marks = LaneOf::new();
+        marks.try_grow(self.len)?;
+        // SAFETY: so many marks are initialised here, and there is room for them there.
+        unsafe { core::ptr::copy_nonoverlapping(self.marks.ptr(), marks.ptr(), self.len as usize) };
+        let index = self.index.try_compacted()?;
+        Ok(Dense { index, marks, rows, len: self.len, holes: self.holes, gap: self.gap.clone(), low: self.low })
     }
 
     /// Takes the position after the last for a key, and returns it. The row there is in use from now on.

@@ -132,6 +132,11 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         self.holes
     }
 
+    /// Positions there is room for.
+    pub fn capacity(&self) -> u32 {
+        self.marks.capacity().min(self.rows.capacity())
+    }
+
     /// The marks in use.
     #[inline(always)]
     pub fn marks(&self) -> &[X::Mark] {

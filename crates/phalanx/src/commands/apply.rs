@@ -9,8 +9,11 @@
 //!
 //! - Between resolving and committing a segment nobody else changes the world, so that the entity of a step is in the
 //!   table that the overlay said, and the edge of a step is one of that table.
-//! - The stash has room for every value that the steps displace, in their order, before the first is carried out; it does
-//!   not move while it holds values.
+//! - The stash has room for every value that the steps displace before the first is carried out; it does not move while it
+//!   holds values. Values beside tables go there right after the step that displaces them: the next may write where they
+//!   lie.
+//! - The slots of new entities and rows are known while resolving, so that places beside tables are made ready for them;
+//!   pages of pools stay until all commands have been applied.
 //! - The payloads of skipped commands end with the stash, where they lie in the arena.
 #![allow(unsafe_code)]
 
@@ -20,7 +23,7 @@ use super::stash::{Ending, Stash};
 use super::{CommandError, Commands, Entry};
 use crate::bundle::Place;
 use crate::error::ChangeError;
-use crate::table::{copy_row, row_ptr};
+use crate::rows::Key;
 use crate::world::{Location, World};
 use phalanx_store::{AllocError, Entity};
 
@@ -50,14 +53,15 @@ impl Commands {
     /// # Errors
     ///
     /// The first command that could not be carried out: its entity is not alive by then (or was reserved by
-    /// [`spawn`](Commands::spawn) in another world), its bundle names a component
-    /// twice, or memory cannot be had. Nothing of its segment happened, segments before it stand, and no command after it
+    /// [`spawn`](Commands::spawn) in another world), has no row under its key by then, or has one that was to be made
+    /// ([`ChangeError::Row`]); its bundle names a component twice; or memory cannot be had. Nothing of its segment happened, segments before it stand, and no command after it
     /// is carried out; all payloads end.
     ///
     /// # Panics
     ///
     /// If a closure or the destructor of a displaced value does. The segments before a closure that panics stand, and a
-    /// segment whose displaced value panics stands, too. The commands after it are dropped.
+    /// segment whose displaced value panics stands, too. The commands after it are dropped. If a soa component's type panics
+    /// while a value of it is taken apart, the commands before that one stand, and the others are dropped.
     pub fn apply(&mut self, world: &mut World) -> Result<(), CommandError> {
         let run = Run::new(self, world);
         while run.commands.done < run.commands.entries.len() {
@@ -151,32 +155,32 @@ impl Commands {
         scratch.begin(end - first, at_home).map_err(at(first))?;
         world.flush().map_err(at(first))?;
         for (position, entry) in (first..end).zip(&entries[first..end]) {
-            let step = match scratch.resolve(world, entry, position) {
+            let key = Commands::key(arena, entry);
+            let step = match scratch.resolve(world, entry, key, position) {
                 Ok(step) => step,
                 Err(error) if report.is_none() || matches!(error, ChangeError::Alloc(_)) => {
                     return Err(CommandError { position, error });
                 }
-                Err(error) => {
-                    scratch.forsake(world, entry, position).map_err(at(position))?;
-                    Step::Skip(error)
-                }
+                Err(error) => Step::Skip(error, scratch.forsake(world, entry, position).map_err(at(position))?),
             };
             scratch.steps.push(step);
         }
         scratch.reserve(world, first)?;
+        let mut ending = Ending::of(&mut scratch.stash);
         for (entry, step) in entries[first..end].iter().zip(&scratch.steps) {
-            // SAFETY: the entry owns its payload, and does not once the step is carried out. The segment is resolved and
-            // reserved, and its steps are carried out in order.
+            // Taking a bundle apart may be user code: if it panics, what was displaced ends, and so does the rest.
+            *done += 1;
+            let key = Commands::key(arena, entry);
+            // SAFETY: the entry owned its payload, and does not from here on. The segment is resolved and reserved, and its
+            // steps are carried out in order.
             unsafe {
                 let payload = arena.at(entry.offset, entry.verb.layout);
-                world.carry_out(entry, *step, payload, &mut scratch.stash, at_home);
+                world.carry_out(entry, key, *step, payload, ending.stash());
             }
         }
-        *done = end;
-        let mut ending = Ending::of(&mut scratch.stash);
         if let Some(report) = report {
             for (at, step) in scratch.steps.iter().enumerate() {
-                if let Step::Skip(error) = *step {
+                if let Step::Skip(error, _) = *step {
                     report(CommandError { position: first + at, error });
                 }
             }
@@ -207,6 +211,7 @@ impl Drop for Run<'_> {
             entries[*done..].iter().for_each(|entry| self.world.end_promise(entry));
             reserved.iter().rev().for_each(|entity| self.world.end_empty(*entity));
         }
+        self.world.sides.release_pages();
         self.commands.clear();
     }
 }
@@ -218,94 +223,106 @@ impl World {
     ///
     /// The step was resolved for this entry, all steps before it were carried out, and what they need is reserved. The
     /// payload is initialised and counts as moved out.
-    unsafe fn carry_out(&mut self, entry: &Entry, step: Step, payload: *mut u8, stash: &mut Stash, at_home: bool) {
+    unsafe fn carry_out(&mut self, entry: &Entry, key: Option<Key>, step: Step, payload: *mut u8, stash: &mut Stash) {
         let entity = entry.entity;
         let known = || entity.expect("only a spawn has no entity");
         match step {
             Step::Nothing => {}
-            Step::Skip(_) => {
-                if at_home {
-                    self.end_promise(entry);
+            Step::Skip(_, ends) => {
+                // SAFETY: the payload is the entry's, which gives it up, and was expected when the command was skipped. An
+                // entity that ends was found alive and without anything.
+                unsafe {
+                    if ends {
+                        let (entity, at) = self.whereabouts(known(), None);
+                        self.end_row(entity, at);
+                    }
+                    stash.take_payload(entry.verb.drop, payload);
                 }
-                // SAFETY: the payload is the entry's, which gives it up, and was expected when the command was skipped.
-                unsafe { stash.take_payload(entry.verb.drop, payload) };
             }
             Step::Make(plan) => {
                 let plan = self.plans.get(plan);
                 let table = &mut self.tables[plan.table as usize];
-                // SAFETY: the row, the slot and its location are reserved; the places are those of the bundle in this
-                // table. Taking a bundle apart may be user code, so it is written before anything is committed.
+                // SAFETY: the row, the slot, its location and its values beside tables are reserved; the places are those of
+                // the bundle in this table. Taking a bundle apart may be user code, so it is written before anything is
+                // committed.
                 unsafe {
+                    self.sides.find_places(self.entities.next_index(), &plan.sides);
                     let (lanes, row, places) = (table.lanes(), table.len as usize, plan.places.as_ptr());
                     (entry.verb.write)(payload, Place { lanes, row, places, sides: self.sides.places() });
                     let entity = self.entities.alloc();
                     let row = table.push(entity);
                     self.locations.at(entity.index()).write(Location { table: plan.table, row });
+                    self.sides.commit(entity, &plan.sides, &[]);
                 }
                 self.restructured();
             }
-            Step::Insert(edge) => {
-                let (entity, from) = self.whereabouts(known());
-                // SAFETY: the edge is one of the entity's table, and there is room for a row in its target, beyond the last,
-                // where the new values are written before anything is committed. The values that stay behind are at the
-                // tail of the source then, or in the row itself, from where the stash takes them over before the new
-                // ones take their place.
+            Step::Extend(edge, label) => {
+                // SAFETY: the row, the slot, its location, its name and its values beside tables are reserved, and the places
+                // are those of the bundle in the edge's target, a table of extra rows. The owner is alive and has no row with
+                // this label.
                 unsafe {
-                    let (target, left, places) = ((*edge).target, &(*edge).left, (*edge).places.as_ptr());
-                    let table = &self.tables[target as usize];
-                    let tail = table.len;
-                    (entry.verb.write)(payload, self.place(target, places, tail));
-                    if target == from.table {
-                        stash.take(self, table, from.row, left);
-                        for lane in left.iter().flat_map(|column| column.first..column.first + column.lanes) {
-                            let lane = &*table.lanes().add(lane as usize);
-                            copy_row(row_ptr(lane, tail), row_ptr(lane, from.row), lane.row_size());
-                        }
-                    } else {
-                        self.cross(entity, from, edge);
-                        let source = &self.tables[from.table as usize];
-                        stash.take(self, source, source.len, left);
-                    }
+                    let (target, places, sides) = ((*edge).target, (*edge).places.as_ptr(), &*(*edge).puts);
+                    self.sides.find_places(self.entities.next_index(), sides);
+                    (entry.verb.write)(payload, self.place(target, places, self.tables[target as usize].len));
+                    self.commit_row(known(), label, target, sides);
                 }
+            }
+            Step::Delete => {
+                let (slot, _) = self.whereabouts(known(), key);
+                // SAFETY: it is an extra row, and there; what needs an end is at the tail, and goes to the stash.
+                unsafe {
+                    let tail = self.retire_row(slot);
+                    let table = &self.tables[tail.table as usize];
+                    stash.take(self, table, tail.row, &table.columns);
+                    stash.take_retired(&mut self.sides);
+                }
+            }
+            Step::Insert(edge) => {
+                let (slot, from) = self.whereabouts(known(), key);
+                // SAFETY: the edge is one of the slot's table, what it needs is reserved, and the payload is its bundle.
+                unsafe { self.bring(slot, from, edge, |place| (entry.verb.write)(payload, place), stash) };
             }
             Step::Remove(edge) => {
-                let (entity, from) = self.whereabouts(known());
-                // SAFETY: as above; the target has no lanes but those that went along.
-                unsafe {
-                    self.cross(entity, from, edge);
-                    let source = &self.tables[from.table as usize];
-                    stash.take(self, source, source.len, &(*edge).left);
-                }
+                let (slot, from) = self.whereabouts(known(), key);
+                // SAFETY: as above.
+                unsafe { self.take_away(slot, from, edge, stash) };
             }
             Step::Despawn => {
-                let (entity, from) = self.whereabouts(known());
+                let (entity, from) = self.whereabouts(known(), None);
                 // SAFETY: the entity is there, and so are its extra rows; what needs an end is at the tail each time, and
                 // goes to the stash, where there is room for it.
                 unsafe {
                     while let Some(tail) = self.retire_first_row(entity.index()) {
                         let table = &self.tables[tail.table as usize];
                         stash.take(self, table, tail.row, &table.columns);
+                        stash.take_retired(&mut self.sides);
                     }
                     self.end_row(entity, from);
                     let table = &self.tables[from.table as usize];
                     stash.take(self, table, table.len, &table.columns);
+                    stash.take_retired(&mut self.sides);
                 }
             }
         }
     }
 
-    /// Where an entity is that was found alive while resolving.
-    fn whereabouts(&self, entity: Entity) -> (Entity, Location) {
-        (entity, self.locate(entity).expect("found alive while resolving"))
+    /// The slot of an entity's row, the main one if no key names another, and where it is. It was found while resolving.
+    fn whereabouts(&self, entity: Entity, key: Option<Key>) -> (Entity, Location) {
+        let slot = key.map_or(entity, |key| self.row(key).expect("found while resolving").0);
+        (slot, self.locate(slot).expect("found alive while resolving"))
     }
 
-    /// Ends an entity. What needs an end in its row comes to lie at the table's tail, nobody's.
+    /// Ends an entity. What needs an end in its row comes to lie at the table's tail, nobody's, and what it has beside tables
+    /// is retired.
     ///
     /// # Safety
     ///
     /// It is alive, and there.
     unsafe fn end_row(&mut self, entity: Entity, at: Location) {
         self.entities.release(entity);
+        if !self.sides.is_empty() {
+            self.sides.take_all(entity);
+        }
         // SAFETY: the row is in use, and the flags are those of its lanes.
         unsafe {
             if let Some(moved) = self.tables[at.table as usize].close(at.row, &self.ends[at.table as usize]) {
@@ -322,12 +339,18 @@ impl World {
         }
     }
 
+    /// Whether an entity has components that are not kept in tables.
+    pub(super) fn has_sides(&self, entity: Entity) -> bool {
+        self.sides.sides_of(entity.index()).next().is_some()
+    }
+
     /// Ends an entity that has no components; otherwise nothing happens.
     fn end_empty(&mut self, entity: Entity) {
         if let Ok(at @ Location { table: 0, .. }) = self.locate(entity)
             && !self.rows.owns(entity.index())
+            && !self.has_sides(entity)
         {
-            // SAFETY: it is there, and a row of table 0 has no values.
+            // SAFETY: it is there, a row of table 0 has no values, and the entity has none elsewhere.
             unsafe { self.end_row(entity, at) };
         }
     }

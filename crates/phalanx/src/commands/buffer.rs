@@ -14,6 +14,7 @@
 use crate::bundle::{Bundle, Place};
 use crate::component::DropFn;
 use crate::error::ChangeError;
+use crate::rows::Key;
 use crate::world::World;
 use core::alloc::Layout;
 use core::marker::PhantomData;
@@ -159,7 +160,25 @@ pub(super) enum Kind {
     Insert,
     Remove,
     Despawn,
+    Extend,
+    Update,
+    RemoveFromRow,
+    DeleteRow,
     Call,
+}
+
+impl Kind {
+    /// Whether the payload begins with the key of a row.
+    pub(super) fn is_of_row(self) -> bool {
+        matches!(self, Kind::Extend | Kind::Update | Kind::RemoveFromRow | Kind::DeleteRow)
+    }
+}
+
+/// The payload of a command that gives a bundle to a row: the key comes first.
+#[repr(C)]
+pub(super) struct OfRow<B> {
+    pub(super) key: Key,
+    pub(super) bundle: B,
 }
 
 /// A command without its payload: one for each kind and type.
@@ -194,6 +213,11 @@ unsafe fn write<B: Bundle>(payload: *mut u8, place: Place) {
     unsafe { payload.cast::<B>().read().write(place) };
 }
 
+unsafe fn write_to_row<B: Bundle>(payload: *mut u8, place: Place) {
+    // SAFETY: as above, behind the key.
+    unsafe { payload.cast::<OfRow<B>>().read().bundle.write(place) };
+}
+
 unsafe fn call<F: FnOnce(&mut World)>(payload: *mut u8, world: &mut World) {
     // SAFETY: the caller has a closure there, which moves out.
     unsafe { payload.cast::<F>().read()(world) };
@@ -211,6 +235,17 @@ impl<B: Bundle> Of<B> {
     pub(super) const SPAWN: &'static Verb = &Verb { kind: Kind::Spawn, ..Self::INSERT_VERB };
     pub(super) const INSERT: &'static Verb = &Self::INSERT_VERB;
     pub(super) const REMOVE: &'static Verb = &Verb { plan: World::plan::<B>, ..bare(Kind::Remove) };
+    pub(super) const EXTEND: &'static Verb = &Verb { kind: Kind::Extend, ..Self::UPDATE_VERB };
+    pub(super) const UPDATE: &'static Verb = &Self::UPDATE_VERB;
+    pub(super) const REMOVE_FROM_ROW: &'static Verb =
+        &Verb { plan: World::plan::<B>, layout: Layout::new::<Key>(), ..bare(Kind::RemoveFromRow) };
+    const UPDATE_VERB: Verb = Verb {
+        kind: Kind::Update,
+        layout: Layout::new::<OfRow<B>>(),
+        write: write_to_row::<B>,
+        drop: end::<OfRow<B>>,
+        ..Self::INSERT_VERB
+    };
     const INSERT_VERB: Verb = Verb {
         kind: Kind::Insert,
         layout: Layout::new::<B>(),
@@ -227,8 +262,9 @@ impl<F: FnOnce(&mut World) + Send + 'static> Of<F> {
 }
 
 pub(super) const DESPAWN: &Verb = &bare(Kind::Despawn);
+pub(super) const DELETE_ROW: &Verb = &Verb { layout: Layout::new::<Key>(), ..bare(Kind::DeleteRow) };
 
-/// A verb without a payload.
+/// A verb without a payload, or with one that needs no end.
 const fn bare(kind: Kind) -> Verb {
     Verb { kind, layout: Layout::new::<()>(), plan: no_plan, write: no_write, call: no_call, drop: end::<()> }
 }

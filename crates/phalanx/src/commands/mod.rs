@@ -10,15 +10,18 @@
 mod apply;
 mod buffer;
 mod resolve;
-mod stash;
+mod row_overlay;
+mod slots;
+pub(crate) mod stash;
 mod threads;
 
 pub use threads::{CommandQueue, QueueError, TakenKey};
 
 use crate::bundle::Bundle;
 use crate::error::ChangeError;
+use crate::rows::Key;
 use crate::world::World;
-use buffer::{Arena, DESPAWN, Kind, Of, Verb};
+use buffer::{Arena, DELETE_ROW, DESPAWN, Of, OfRow, Verb};
 use core::fmt;
 use phalanx_store::{AllocError, Entity};
 
@@ -196,6 +199,48 @@ impl Commands {
         self.record(DESPAWN, Some(entity), ());
     }
 
+    /// Records [`World::extend`].
+    ///
+    /// Later commands can name the row by its key, and it may be one of an entity that [`spawn`](Commands::spawn) has
+    /// promised.
+    ///
+    /// ```
+    /// use phalanx::{Commands, Component, Key, Role, World};
+    ///
+    /// #[derive(Component, Debug, PartialEq)]
+    /// struct Ring(&'static str);
+    ///
+    /// let mut world = World::new();
+    /// let mut commands = Commands::new();
+    /// let elf = commands.spawn(&world, ());
+    /// let [left, right] = [1, 2].map(|n| Key::main(elf).with_role(Role(n)));
+    /// commands.extend(left, Ring("of air"));
+    /// commands.extend(right, Ring("of fire"));
+    /// commands.delete_row(left);
+    /// commands.apply(&mut world)?;
+    /// assert_eq!(world.get_key::<Ring>(right)?, &Ring("of fire"));
+    /// assert!(!world.contains_key(left));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn extend<B: Bundle>(&mut self, key: Key, bundle: B) {
+        self.record(Of::<B>::EXTEND, Some(key.entity), OfRow { key, bundle });
+    }
+
+    /// Records [`World::update`].
+    pub fn update<B: Bundle>(&mut self, key: Key, bundle: B) {
+        self.record(Of::<B>::UPDATE, Some(key.entity), OfRow { key, bundle });
+    }
+
+    /// Records [`World::remove_row_components`].
+    pub fn remove_row_components<B: Bundle>(&mut self, key: Key) {
+        self.record(Of::<B>::REMOVE_FROM_ROW, Some(key.entity), key);
+    }
+
+    /// Records [`World::delete_row`].
+    pub fn delete_row(&mut self, key: Key) {
+        self.record(DELETE_ROW, Some(key.entity), key);
+    }
+
     /// Records a closure, which gets the world when its turn comes. It ends a segment.
     ///
     /// ```
@@ -287,6 +332,13 @@ impl Commands {
         self.arena.bytes() + lists + self.scratch.bytes()
     }
 
+    /// The key of the row that a command is about, if it is about one. The command still owns its payload.
+    fn key(arena: &Arena, entry: &Entry) -> Option<Key> {
+        // SAFETY: the payload is where it was placed; one of these kinds begins with a key.
+        let payload = || unsafe { arena.at(entry.offset, entry.verb.layout).cast::<Key>().read() };
+        entry.verb.kind.is_of_row().then(payload)
+    }
+
     /// The verb's payload is a `P`, or the verb has none and `P` is `()`.
     fn record<P: 'static>(&mut self, verb: &'static Verb, entity: Option<Entity>, payload: P) {
         debug_assert_eq!(verb.layout, core::alloc::Layout::new::<P>());
@@ -313,10 +365,10 @@ impl fmt::Debug for Commands {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut list = f.debug_list();
         for entry in &self.entries[self.done..] {
-            match (entry.verb.kind, entry.entity) {
-                (kind @ (Kind::Spawn | Kind::Call), None) => list.entry(&kind),
-                (kind, Some(entity)) => list.entry(&format_args!("{kind:?}({entity})")),
-                (kind, None) => list.entry(&kind),
+            match (entry.verb.kind, Commands::key(&self.arena, entry), entry.entity) {
+                (kind, Some(key), _) => list.entry(&format_args!("{kind:?}({key})")),
+                (kind, None, Some(entity)) => list.entry(&format_args!("{kind:?}({entity})")),
+                (kind, None, None) => list.entry(&kind),
             };
         }
         list.finish()

@@ -7,13 +7,16 @@
 #![allow(unsafe_code)]
 
 use super::buffer::Kind;
+use super::row_overlay::RowOverlay;
+use super::slots::Slots;
 use super::stash::Stash;
 use super::{CommandError, Entry};
 use crate::component::TypeIdHasher;
 use crate::error::{ChangeError, NoSuchEntity};
 use crate::plan::Edge;
 use crate::room::{try_map_room, try_room};
-use crate::table::Column;
+use crate::rows::{Key, Label, Name, RowError};
+use crate::side::Puts;
 use crate::world::World;
 use phalanx_store::{AllocError, Entity};
 use std::collections::HashMap;
@@ -21,10 +24,14 @@ use std::collections::HashMap;
 /// What a command will do.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
-    /// It cannot be carried out.
-    Skip(ChangeError),
+    /// It cannot be carried out. Whether the entity ends that it would have made.
+    Skip(ChangeError, bool),
     /// Makes an entity by a plan.
     Make(usize),
+    /// Makes an extra row in the target of an edge.
+    Extend(*const Edge, Label),
+    /// Ends an extra row.
+    Delete,
     /// Gives components.
     Insert(*const Edge),
     /// Takes components.
@@ -32,6 +39,13 @@ pub(super) enum Step {
     /// There is nothing to take.
     Nothing,
     Despawn,
+}
+
+/// What a row is known by while it has no place.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Main(Entity),
+    Extra(Name, Entity),
 }
 
 /// Where an entity would be.
@@ -42,6 +56,8 @@ struct Whereabouts {
     generation: u32,
     /// `None` when it would have ended.
     table: Option<u32>,
+    /// Whether it was given components that are not kept in tables.
+    has_sides: bool,
 }
 
 /// How many rows a table would have beyond those it has.
@@ -60,10 +76,19 @@ pub(super) struct Scratch {
     /// By slot. Emptied when commands begin to be applied; segments may be many, and are told apart by number.
     overlay: HashMap<u32, Whereabouts, TypeIdHasher>,
     segment: u32,
+    rows: RowOverlay,
+    /// The slots and tables of an entity's extra rows, while it is looked at.
+    extra: Vec<(Entity, u32)>,
     needs: Vec<Need>,
-    /// Entities to be made, and the first command that makes one.
+    /// The values that come to lie beside tables.
+    puts: Puts,
+    /// What slots are free.
+    free: Slots,
+    /// Entities and extra rows to be made, and the first command that makes one.
     slots: u32,
     slots_position: usize,
+    /// Extra rows among them.
+    names: usize,
     /// Whether the world is the one in which the buffer has reserved entities.
     at_home: bool,
     pub(super) stash: Stash,
@@ -79,13 +104,18 @@ impl Scratch {
     pub(super) fn bytes(&self) -> usize {
         self.steps.capacity() * size_of::<Step>()
             + self.overlay.capacity() * size_of::<(u32, Whereabouts)>()
+            + self.rows.bytes()
+            + self.extra.capacity() * size_of::<(Entity, u32)>()
             + self.needs.capacity() * size_of::<Need>()
+            + self.puts.bytes()
+            + self.free.bytes()
             + self.stash.held()
     }
 
     /// Forgets the last application.
     pub(super) fn start(&mut self) {
         self.overlay.clear();
+        self.rows.start();
         self.segment = 0;
     }
 
@@ -97,55 +127,131 @@ impl Scratch {
         self.segment += 1;
         self.steps.clear();
         self.needs.clear();
-        self.slots = 0;
+        self.rows.begin(self.segment);
+        self.puts.clear();
+        self.free.begin();
+        (self.slots, self.names) = (0, 0);
         self.at_home = at_home;
         self.stash.begin();
         try_room(&mut self.steps, count)?;
         try_map_room(&mut self.overlay, count)
     }
 
-    /// Phase 1, for one command.
-    pub(super) fn resolve(&mut self, world: &mut World, entry: &Entry, position: usize) -> Result<Step, ChangeError> {
+    /// Phase 1, for one command. The key is that of the row that it is about, if it is about one.
+    pub(super) fn resolve(
+        &mut self,
+        world: &mut World,
+        entry: &Entry,
+        key: Option<Key>,
+        position: usize,
+    ) -> Result<Step, ChangeError> {
         let kind = entry.verb.kind;
+        if let Some(key) = key {
+            return self.resolve_row(world, entry, key, position);
+        }
         if kind == Kind::Despawn {
             let entity = entry.entity.expect("a despawn names its entity");
             let table = self.find(world, entity)?;
-            self.displace(world, &world.tables[table as usize].columns)?;
-            // Its extra rows end with it.
-            for row in world.rows(entity).into_iter().flatten().skip(1) {
-                let table = world.locate(row.1.0)?.table;
-                self.displace(world, &world.tables[table as usize].columns)?;
+            // Its extra rows end with it, before its main row.
+            self.list_extra_rows(world, entity.index())?;
+            self.extra.push((entity, table));
+            for at in 0..self.extra.len() {
+                let (slot, table) = self.extra[at];
+                self.end(world, slot, table, position)?;
             }
-            self.note(world, position, table, -1)?;
-            self.put(entity, None);
+            self.put(entity, None, false);
             return Ok(Step::Despawn);
         }
         let plan = (entry.verb.plan)(world)?;
         let Some(entity) = entry.entity else {
             self.note(world, position, world.plans.get(plan).table, 1)?;
-            if self.slots == 0 {
-                self.slots_position = position;
-            }
-            self.slots = self.slots.checked_add(1).ok_or(AllocError::CapacityOverflow)?;
+            self.take_slot(world, &world.plans.get(plan).sides, position)?;
             return Ok(Step::Make(plan));
         };
         if kind == Kind::Spawn && !self.at_home {
             return Err(NoSuchEntity { entity }.into());
         }
         let table = self.find(world, entity)?;
-        let insert = kind != Kind::Remove;
+        self.change(world, Place::Main(entity), table, plan, kind != Kind::Remove, position)
+    }
+
+    /// Phase 1, for a command about a row.
+    fn resolve_row(
+        &mut self,
+        world: &mut World,
+        entry: &Entry,
+        key: Key,
+        position: usize,
+    ) -> Result<Step, ChangeError> {
+        match entry.verb.kind {
+            Kind::Extend => {
+                let plan = (entry.verb.plan)(world)?;
+                let edge = world.row_edge(plan)?;
+                // SAFETY: edges are boxed, and stay until a world forgets its plans.
+                let (target, puts) = unsafe { ((*edge).target, &(*edge).puts) };
+                self.find(world, key.entity)?;
+                let free = |label: &Label| self.find_name(world, (key.entity.index(), *label)).is_none();
+                let Some(label) = world.label(key.component, key.role)?.filter(free) else {
+                    return Err(RowError::Exists { key }.into());
+                };
+                let slot = self.take_slot(world, puts, position)?;
+                self.rows.make((key.entity.index(), label), slot, target)?;
+                self.note(world, position, target, 1)?;
+                self.names += 1;
+                Ok(Step::Extend(edge, label))
+            }
+            Kind::DeleteRow => match self.find_row(world, key)? {
+                (Place::Main(entity), _) => Err(RowError::MainRow { entity }.into()),
+                (Place::Extra(name, slot), table) => {
+                    self.end(world, slot, table, position)?;
+                    self.rows.put(name, slot, None)?;
+                    Ok(Step::Delete)
+                }
+            },
+            kind => {
+                let (place, table) = self.find_row(world, key)?;
+                let plan = (entry.verb.plan)(world)?;
+                self.change(world, place, table, plan, kind == Kind::Update, position)
+            }
+        }
+    }
+
+    /// What becomes of a row in a table that gets a plan's components, or loses them.
+    fn change(
+        &mut self,
+        world: &mut World,
+        place: Place,
+        table: u32,
+        plan: usize,
+        insert: bool,
+        position: usize,
+    ) -> Result<Step, ChangeError> {
         world.edge(plan, table, insert)?;
         let edge = world.edge_of(plan, table, insert);
         // SAFETY: edges are boxed, and stay until a world forgets its plans.
-        let (target, left) = unsafe { ((*edge).target, &(*edge).left) };
-        if target == table && !insert {
+        let followed = unsafe { &*edge };
+        let (target, gets_sides) = (followed.target, !followed.puts.is_empty());
+        if target == table && !insert && followed.takes.is_empty() {
             return Ok(Step::Nothing);
         }
-        self.displace(world, left)?;
+        let slot = match place {
+            Place::Main(entity) => {
+                if target != table || gets_sides {
+                    self.put(entity, Some(target), gets_sides);
+                }
+                entity
+            }
+            Place::Extra(name, slot) => {
+                if target != table {
+                    self.rows.put(name, slot, Some(target))?;
+                }
+                slot
+            }
+        };
+        world.expect_step(slot.index(), followed, &mut self.puts, &mut self.stash)?;
         if target != table {
             self.note(world, position, target, 1)?;
             self.note(world, position, table, -1)?;
-            self.put(entity, Some(target));
         } else {
             // The new values lie beyond the last row until they take the place of the old ones.
             self.note(world, position, table, 1)?;
@@ -154,30 +260,100 @@ impl Scratch {
         Ok(if insert { Step::Insert(edge) } else { Step::Remove(edge) })
     }
 
-    /// Notes that a command is skipped: its payload ends, and with it the entity that it would have made.
-    pub(super) fn forsake(&mut self, world: &World, entry: &Entry, position: usize) -> Result<(), AllocError> {
-        if let (Kind::Spawn, Some(entity)) = (entry.verb.kind, entry.entity)
-            && self.at_home
-            && self.find(world, entity) == Ok(0)
-        {
-            self.note(world, position, 0, -1)?;
-            self.put(entity, None);
+    /// Notes that a slot is taken, with values in these sides. Which it is.
+    fn take_slot(&mut self, world: &World, sides: &[u32], position: usize) -> Result<Entity, AllocError> {
+        if self.slots == 0 {
+            self.slots_position = position;
         }
-        self.stash.expect(None)
+        self.slots = self.slots.checked_add(1).ok_or(AllocError::CapacityOverflow)?;
+        let slot = self.free.take(&world.entities);
+        self.stash.expect_puts(&world.sides, sides)?;
+        self.puts.try_add(sides, slot.index())?;
+        Ok(slot)
+    }
+
+    /// Notes that an entity or an extra row ends in a table.
+    fn end(&mut self, world: &World, slot: Entity, table: u32, position: usize) -> Result<(), AllocError> {
+        self.stash.expect_row(world, &world.tables[table as usize].columns)?;
+        self.stash.expect_all(&world.sides, slot.index())?;
+        self.note(world, position, table, -1)?;
+        self.free.try_free(slot)
+    }
+
+    /// The row under a key, and the table in which it would be.
+    fn find_row(&self, world: &World, key: Key) -> Result<(Place, u32), ChangeError> {
+        let main = self.find(world, key.entity)?;
+        if key.is_main() {
+            return Ok((Place::Main(key.entity), main));
+        }
+        let name = world.label(key.component, key.role).ok().flatten().map(|label| (key.entity.index(), label));
+        let found = name.and_then(|name| {
+            let (slot, table) = self.find_name(world, name)?;
+            Some((Place::Extra(name, slot), table))
+        });
+        found.ok_or(RowError::NoSuchRow { key }.into())
+    }
+
+    /// The slot and the table in which an extra row would be, if there is one under the name by then.
+    fn find_name(&self, world: &World, name: Name) -> Option<(Entity, u32)> {
+        match self.rows.get(name) {
+            Some(state) => state.table.map(|table| (state.slot, table)),
+            None => world.row_of_name(name),
+        }
+    }
+
+    /// Lists the slots and tables of the extra rows that an entity would have, in the order of their making, with room for one more.
+    fn list_extra_rows(&mut self, world: &World, owner: u32) -> Result<(), AllocError> {
+        let Scratch { rows, extra, .. } = self;
+        extra.clear();
+        // A row that ended is not there, nor is one whose name is another's by then, which comes below.
+        let kept = world.extra_rows(owner).filter_map(|(_, label)| match rows.get((owner, label)) {
+            Some(state) => state.table.filter(|_| !state.is_made).map(|table| (state.slot, table)),
+            None => world.row_of_name((owner, label)),
+        });
+        for row in kept.chain(rows.made_for(owner)) {
+            try_room(extra, 1)?;
+            extra.push(row);
+        }
+        try_room(extra, 1)
+    }
+
+    /// Notes that a command is skipped: its payload ends, and with it the entity that it would have made, unless others have
+    /// given that something. Whether it does.
+    pub(super) fn forsake(&mut self, world: &World, entry: &Entry, position: usize) -> Result<bool, AllocError> {
+        self.stash.expect(None)?;
+        let (Kind::Spawn, Some(entity), true) = (entry.verb.kind, entry.entity, self.at_home) else { return Ok(false) };
+        if self.find(world, entity) != Ok(0) {
+            return Ok(false);
+        }
+        self.list_extra_rows(world, entity.index())?;
+        let has_sides = self.overlaid(entity).is_some_and(|found| found.has_sides) || world.has_sides(entity);
+        let is_bare = self.extra.is_empty() && !has_sides;
+        if is_bare {
+            self.end(world, entity, 0, position)?;
+            self.put(entity, None, false);
+        }
+        Ok(is_bare)
     }
 
     /// The table in which an entity would be.
     fn find(&self, world: &World, entity: Entity) -> Result<u32, NoSuchEntity> {
-        match self.overlay.get(&entity.index()).filter(|found| found.segment == self.segment) {
+        match self.overlaid(entity) {
             None => world.locate(entity).map(|location| location.table),
             Some(found) if found.generation == entity.generation() => found.table.ok_or(NoSuchEntity { entity }),
             Some(_) => Err(NoSuchEntity { entity }),
         }
     }
 
-    /// Says where an entity would be from here on. There is room for it.
-    fn put(&mut self, entity: Entity, table: Option<u32>) {
-        let found = Whereabouts { segment: self.segment, generation: entity.generation(), table };
+    /// What the segment says of an entity's slot.
+    fn overlaid(&self, entity: Entity) -> Option<&Whereabouts> {
+        self.overlay.get(&entity.index()).filter(|found| found.segment == self.segment)
+    }
+
+    /// Says where an entity would be from here on, and whether it is given components beside tables. There is room for it.
+    fn put(&mut self, entity: Entity, table: Option<u32>, gets_sides: bool) {
+        let has_sides = gets_sides || self.overlaid(entity).is_some_and(|found| found.has_sides);
+        let found = Whereabouts { segment: self.segment, generation: entity.generation(), table, has_sides };
         self.overlay.insert(entity.index(), found);
     }
 
@@ -196,23 +372,23 @@ impl Scratch {
         Ok(())
     }
 
-    fn displace(&mut self, world: &World, columns: &[Column]) -> Result<(), AllocError> {
-        columns
-            .iter()
-            .filter(|column| column.drop.is_some())
-            .try_for_each(|column| self.stash.expect(world.components.info(column.id).lanes.first().copied()))
-    }
-
     /// Phase 2.
     pub(super) fn reserve(&mut self, world: &mut World, first: usize) -> Result<(), CommandError> {
         let at = |position| move |error: AllocError| CommandError { position, error: error.into() };
         if self.slots > 0 {
             world.reserve_entities(self.slots).map_err(at(self.slots_position))?;
         }
+        if self.names > 0 {
+            let slots = world.entities.capacity();
+            world.rows.try_reserve(self.names, self.names, slots).map_err(at(self.slots_position))?;
+        }
         for (table, need) in (0..).zip(&self.needs).filter(|(_, need)| need.most > 0) {
             let rows = u32::try_from(need.most).map_err(|_| AllocError::CapacityOverflow);
             rows.and_then(|rows| world.reserve_table(table, rows)).map_err(at(need.position))?;
         }
+        // Values may move, even if one of several stores cannot grow.
+        world.restructured();
+        world.sides.try_reserve_all(&self.puts).map_err(at(first))?;
         self.stash.try_reserve().map_err(at(first))
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! # What must stay true
 //!
-//! A stash has room for every value that the steps of a segment displace, in their order, before the first is carried out:
-//! it does not move while it holds values. Each of `values` is owned by the stash, in its arena or, for the payloads of
+//! A stash has room for every value that the steps of an operation displace, in whatever order, before the first is carried
+//! out: it does not move while it holds values. Each of `values` is owned by the stash, in its arena or, for the payloads of
 //! skipped commands, where they were recorded, until an [`Ending`] takes it.
 #![allow(unsafe_code)]
 
 use super::buffer::{Arena, place_after};
 use crate::component::DropFn;
+use crate::side::{Side, Sides};
 use crate::table::{ALIGNED_FOR_ALL, Column, Table, copy_row, row_ptr};
 use crate::world::World;
 use core::alloc::Layout;
@@ -16,7 +17,7 @@ use phalanx_store::AllocError;
 
 /// Values that were displaced and have not ended yet.
 #[derive(Debug, Default)]
-pub(super) struct Stash {
+pub(crate) struct Stash {
     values: Vec<(DropFn, *mut u8)>,
     arena: Arena,
     /// Counted while resolving: values, bytes, the greatest alignment.
@@ -27,17 +28,17 @@ pub(super) struct Stash {
 
 impl Stash {
     /// Bytes that it holds from the allocator.
-    pub(super) fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         self.values.capacity() * size_of::<(DropFn, *mut u8)>() + self.arena.bytes()
     }
 
     /// Starts to count.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         (self.count, self.bytes, self.align) = (0, 0, 1);
     }
 
     /// Makes room for what was counted.
-    pub(super) fn try_reserve(&mut self) -> Result<(), AllocError> {
+    pub(crate) fn try_reserve(&mut self) -> Result<(), AllocError> {
         crate::room::try_room(&mut self.values, self.count)?;
         self.arena.try_reserve(self.bytes, self.align)
     }
@@ -47,19 +48,67 @@ impl Stash {
     /// # Safety
     ///
     /// It is initialised, stays where it is, and nobody else ends it; it was [expected](Stash::expect).
-    pub(super) unsafe fn take_payload(&mut self, drop: DropFn, payload: *mut u8) {
+    pub(crate) unsafe fn take_payload(&mut self, drop: DropFn, payload: *mut u8) {
         debug_assert!(self.values.len() < self.values.capacity());
         self.values.push((drop, payload));
     }
 
     /// Counts a value that will be displaced; without a layout, one that needs no room.
-    pub(super) fn expect(&mut self, layout: Option<Layout>) -> Result<(), AllocError> {
+    pub(crate) fn expect(&mut self, layout: Option<Layout>) -> Result<(), AllocError> {
         self.count += 1;
         if let Some(layout) = layout {
-            self.bytes = place_after(self.bytes, layout)?.1;
+            // With the most that can be lost before it: the order is not known.
+            let bytes = layout.size().checked_add(layout.align() - 1).ok_or(AllocError::CapacityOverflow)?;
+            self.bytes = self.bytes.checked_add(bytes).ok_or(AllocError::CapacityOverflow)?;
             self.align = self.align.max(layout.align());
         }
         Ok(())
+    }
+
+    /// Counts the values of a row in these columns.
+    pub(crate) fn expect_row(&mut self, world: &World, columns: &[Column]) -> Result<(), AllocError> {
+        columns
+            .iter()
+            .filter(|column| column.drop.is_some())
+            .try_for_each(|column| self.expect(world.components.info(column.id).lanes.first().copied()))
+    }
+
+    /// Counts the values that a slot has in these sides.
+    pub(crate) fn expect_present(&mut self, sides: &Sides, slot: u32, list: &[u32]) -> Result<(), AllocError> {
+        list.iter()
+            .map(|side| sides.get(*side))
+            .filter(|side| side.row(slot).is_some())
+            .try_for_each(|side| self.expect_of(side))
+    }
+
+    /// Counts all values that a slot has beside tables.
+    pub(crate) fn expect_all(&mut self, sides: &Sides, slot: u32) -> Result<(), AllocError> {
+        sides.sides_of(slot).try_for_each(|side| self.expect_of(side))
+    }
+
+    /// Counts a value of each of these sides, which are put, and may be displaced themselves.
+    pub(crate) fn expect_puts(&mut self, sides: &Sides, list: &[u32]) -> Result<(), AllocError> {
+        list.iter().try_for_each(|side| self.expect_of(sides.get(*side)))
+    }
+
+    fn expect_of(&mut self, side: &Side) -> Result<(), AllocError> {
+        match side.values().needs_drop() {
+            true => self.expect(side.values().layout()),
+            false => Ok(()),
+        }
+    }
+
+    /// Takes over the values that are retired in the sides, which count as moved out.
+    ///
+    /// # Safety
+    ///
+    /// They were [expected](Stash::expect).
+    pub(crate) unsafe fn take_retired(&mut self, sides: &mut Sides) {
+        sides.hand_over_retired(|side, row| {
+            let Some(drop) = side.values().drop_fn() else { return };
+            // SAFETY: a component that needs an end has one lane; the value is retired there, and expected.
+            unsafe { self.take_one(drop, side.values().layout(), side.values().at(row)) };
+        });
     }
 
     /// Takes over the values of a row in these columns, which count as moved out.
@@ -67,43 +116,65 @@ impl Stash {
     /// # Safety
     ///
     /// The row is initialised there, and the values were [expected](Stash::expect), in this order.
-    pub(super) unsafe fn take(&mut self, world: &World, table: &Table, row: u32, columns: &[Column]) {
+    pub(crate) unsafe fn take(&mut self, world: &World, table: &Table, row: u32, columns: &[Column]) {
         for column in columns {
             let Some(drop) = column.drop else { continue };
-            debug_assert!(self.values.len() < self.values.capacity());
             let layout = world.components.info(column.id).lanes.first().copied();
-            let to = match layout {
-                // A value without a size is anywhere.
-                None => core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get()),
-                Some(layout) => {
-                    let Ok(offset) = self.arena.try_place(layout) else { unreachable!("reserved") };
-                    // SAFETY: the place was made just now. A column that needs an end has one lane, whose rows have this
-                    // layout; the row is initialised.
-                    unsafe {
-                        let to = self.arena.at(offset, layout);
-                        let lane = &*table.lanes().add(column.first as usize);
-                        copy_row(row_ptr(lane, row), to, layout.size());
-                        to
-                    }
-                }
-            };
-            self.values.push((drop, to));
+            // SAFETY: a column that needs an end has one lane, whose rows have this layout, or none; the row is initialised,
+            // and the value expected.
+            unsafe {
+                let value = match layout {
+                    None => core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get()),
+                    Some(_) => row_ptr(&*table.lanes().add(column.first as usize), row),
+                };
+                self.take_one(drop, layout, value);
+            }
         }
+    }
+
+    /// Takes over a value, which counts as moved out.
+    ///
+    /// # Safety
+    ///
+    /// It is initialised, ends by `drop`, has this layout, or none if it has no size, and was [expected](Stash::expect).
+    unsafe fn take_one(&mut self, drop: DropFn, layout: Option<Layout>, value: *mut u8) {
+        debug_assert!(self.values.len() < self.values.capacity());
+        let to = match layout {
+            // A value without a size is anywhere.
+            None => core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get()),
+            Some(layout) => {
+                let end = place_after(self.arena.len(), layout).map_or(usize::MAX, |(_, end)| end);
+                debug_assert!(end <= self.arena.bytes() && layout.align() <= self.arena.align());
+                let Ok(offset) = self.arena.try_place(layout) else { unreachable!("reserved") };
+                // SAFETY: the place was made just now, and the value has this layout.
+                unsafe {
+                    let to = self.arena.at(offset, layout);
+                    copy_row(value, to, layout.size());
+                    to
+                }
+            }
+        };
+        self.values.push((drop, to));
     }
 }
 
 /// Ends what is in a stash, in order, all of it, even if one panics; a second panic aborts.
-pub(super) struct Ending<'a> {
+pub(crate) struct Ending<'a> {
     stash: &'a mut Stash,
     next: usize,
 }
 
 impl<'a> Ending<'a> {
-    pub(super) fn of(stash: &'a mut Stash) -> Ending<'a> {
+    pub(crate) fn of(stash: &'a mut Stash) -> Ending<'a> {
         Ending { stash, next: 0 }
     }
 
-    pub(super) fn run(&mut self) {
+    /// What is to be ended, to be added to.
+    pub(crate) fn stash(&mut self) -> &mut Stash {
+        self.stash
+    }
+
+    pub(crate) fn run(&mut self) {
         while let Some(&(drop, value)) = self.stash.values.get(self.next) {
             self.next += 1;
             // SAFETY: the stash owned the value, which ends here, once.

@@ -34,7 +34,7 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
     /// The items, table by table and row by row.
     #[inline]
     pub fn iter(&self) -> RefIter<'w, Q, F> {
-        RefIter { runs: self.runs(), fetch: None, row: 0, len: 0 }
+        RefIter::new(self.runs())
     }
 
     /// Calls `f` with every item.
@@ -46,17 +46,18 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
     /// The items table by table, as slices of equal length.
     #[inline]
     pub fn chunks(&self) -> RefChunks<'w, Q, F> {
+        const { super::assert_tables(Q::SIDES || F::SIDES) };
         RefChunks { runs: self.runs() }
     }
 
     /// How many items there are.
     pub fn len(&self) -> usize {
-        self.runs().rows_left()
+        self.iter().count_left()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.runs().next().is_none()
+        !self.iter().any_left()
     }
 
     /// The item of an entity.
@@ -117,7 +118,10 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
     /// ```
     pub fn combinations<const N: usize>(&self) -> Combinations<'w, 'w, Q, N> {
         // SAFETY: the runs are the world's, which is shared for `'w`: nobody writes.
-        unsafe { Combinations::new(self.runs().collect()) }
+        unsafe {
+            let (runs, walk, ids) = self.iter().into_parts();
+            Combinations::new::<F>(runs.into(), walk, &ids)
+        }
     }
 
     /// What the query goes through, in words.

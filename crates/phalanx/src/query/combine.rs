@@ -2,7 +2,8 @@
 #![allow(unsafe_code)]
 
 use super::iter::Run;
-use super::{Query, ReadOnlyQuery};
+use super::walk::Walk;
+use super::{Filter, Query, ReadOnlyQuery, Spot};
 use core::fmt;
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
@@ -85,16 +86,46 @@ impl<const N: usize> Cursor<N> {
 /// Every set of `N` different items of a query, once: [`Matched::combinations`](super::Matched::combinations).
 pub struct Combinations<'w, 's, Q: Query, const N: usize> {
     runs: Cow<'s, [Run<Q::Fetch>]>,
+    /// The rows instead of the runs, in a query over components that are not kept in tables.
+    walked: Option<Walked<Q>>,
     cursor: Cursor<N>,
     items: PhantomData<&'w ()>,
+}
+
+/// The rows of a query that is walked.
+struct Walked<Q: Query> {
+    terms: Q::State,
+    view: Q::View,
+    spots: Vec<Spot>,
+    /// As many rows, as if they were those of a table.
+    rows: Option<Run<()>>,
+}
+
+impl Run<()> {
+    /// So many rows of nothing in particular.
+    pub(super) fn of_rows(count: usize) -> Option<Run<()>> {
+        (count > 0).then_some(Run { fetch: (), len: count as u32 })
+    }
 }
 
 impl<'s, Q: ReadOnlyQuery, const N: usize> Combinations<'_, 's, Q, N> {
     /// # Safety
     ///
-    /// The runs are of a world that is borrowed for `'w`, and nobody writes what the query reads.
-    pub(super) unsafe fn new(runs: Cow<'s, [Run<Q::Fetch>]>) -> Self {
-        Combinations { cursor: Cursor::first(&runs), runs, items: PhantomData }
+    /// The runs, or the walk, and the ids are of a world that is borrowed for `'w`, and nobody writes what the query reads.
+    pub(super) unsafe fn new<F: Filter>(
+        runs: Cow<'s, [Run<Q::Fetch>]>,
+        walk: Option<Walk<'_, '_, Q>>,
+        ids: &(Q::State, F::State),
+    ) -> Self {
+        let walked = walk.map(|mut walk| {
+            let (view, spots) = (walk.view(), walk.spots::<F>(ids).collect::<Vec<_>>());
+            Walked { view, terms: ids.0.clone(), rows: Run::of_rows(spots.len()), spots }
+        });
+        let cursor = match &walked {
+            Some(walked) => Cursor::first(walked.rows.as_slice()),
+            None => Cursor::first(&runs),
+        };
+        Combinations { cursor, runs, walked, items: PhantomData }
     }
 }
 
@@ -103,6 +134,15 @@ impl<'w, Q: ReadOnlyQuery, const N: usize> Iterator for Combinations<'w, '_, Q, 
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
+        while let Some(Walked { terms, view, spots, rows }) = &self.walked {
+            let places = self.cursor.next(rows.as_slice())?;
+            // SAFETY: the rows are the world's, and a query that writes nothing may read a row any number of times.
+            let items = places.map(|(_, row)| unsafe { Q::at(terms, *view, spots[row]) });
+            // A filter of somebody's may have changed its mind about a row.
+            if items.iter().all(Option::is_some) {
+                return Some(items.map(|item| item.expect("each is there")));
+            }
+        }
         let places = self.cursor.next(&self.runs)?;
         // SAFETY: the rows are in use, and a query that writes nothing may read a row any number of times.
         Some(places.map(|(run, row)| unsafe { Q::row(self.runs[run].fetch, row) }))

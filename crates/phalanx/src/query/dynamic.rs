@@ -1,14 +1,18 @@
 //! Queries over components that are known only at run time, by id.
 #![allow(unsafe_code)]
 
+use super::Query;
+use super::dynamic_row::{Asked, Rows};
 use crate::component::{Component, ComponentId};
-use crate::layout::Layout;
+use crate::error::ComponentError;
+use crate::layout::{Kind, Layout};
 use crate::signature::Signature;
 use crate::world::World;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 use phalanx_store::Entity;
+use std::sync::Arc;
 
 /// What a run-time query asks for, put together term by term.
 ///
@@ -43,9 +47,9 @@ pub struct QueryBuilder {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Term {
-    id: ComponentId,
-    writes: bool,
+pub(super) struct Term {
+    pub(super) id: ComponentId,
+    pub(super) writes: bool,
     optional: bool,
 }
 
@@ -111,9 +115,23 @@ impl QueryBuilder {
                 return Err(DynamicError::Alias { component: world.components.info(term.id).name() });
             }
         }
-        let required = terms.iter().filter(|term| !term.optional).map(|term| term.id);
-        let (with, without) = (Signature::of(required.chain(with)), Signature::of(without));
-        Ok(DynamicQuery { space: world.components.space.number(), terms: terms.into(), with, without })
+        let kind = |id: ComponentId| (id, world.components.info(id).kind);
+        let required = terms.iter().filter(|term| !term.optional).map(|term| term.id).chain(with);
+        let (required, excluded): (Vec<_>, Vec<_>) =
+            (required.map(kind).collect(), without.into_iter().map(kind).collect());
+        let of_tables = |named: &[(ComponentId, Kind)]| {
+            Signature::of(named.iter().filter(|(_, kind)| *kind == Kind::Table).map(|(id, _)| *id))
+        };
+        let (with, without) = (of_tables(&required), of_tables(&excluded));
+        let optional_side = terms.iter().map(|term| kind(term.id)).find(|(_, kind)| *kind != Kind::Table);
+        let asked = Asked { required, excluded, with, without };
+        let side = asked.side().or(optional_side.map(|(id, _)| id));
+        Ok(DynamicQuery {
+            space: world.components.space.number(),
+            terms: terms.into(),
+            ids: (Some(Arc::new(asked)), ()),
+            side,
+        })
     }
 }
 
@@ -123,8 +141,10 @@ pub struct DynamicQuery {
     /// What the ids are ids of.
     space: u64,
     terms: Box<[Term]>,
-    with: Signature,
-    without: Signature,
+    /// What is asked of a row.
+    pub(super) ids: (<Rows as Query>::State, ()),
+    /// A component that is not kept in tables, if one is named.
+    side: Option<ComponentId>,
 }
 
 impl DynamicQuery {
@@ -137,7 +157,8 @@ impl DynamicQuery {
     ///
     /// # Errors
     ///
-    /// If it is not the world that the query was built for.
+    /// If it is not the world that the query was built for, or if the query names a component that is not kept in tables:
+    /// then there are [rows](DynamicQuery::rows_mut).
     pub fn tables_mut<'w>(
         &self,
         world: &'w mut World,
@@ -150,45 +171,38 @@ impl DynamicQuery {
     ///
     /// # Errors
     ///
-    /// If it is not the world that the query was built for, or if the query writes; the error names what.
+    /// As [`tables_mut`](DynamicQuery::tables_mut), or if the query writes; the error names what.
     pub fn tables<'w>(
         &self,
         world: &'w World,
     ) -> Result<impl Iterator<Item = DynamicTable<'w>> + use<'w, '_>, DynamicError> {
-        self.check(world)?;
-        if let Some(term) = self.terms.iter().find(|term| term.writes) {
-            return Err(DynamicError::Writes { component: world.components.info(term.id).name() });
-        }
+        self.check_reads(world)?;
         // SAFETY: the query writes nothing.
         unsafe { self.matching(world) }
     }
 
-    /// How many rows match.
-    ///
-    /// # Errors
-    ///
-    /// If it is not the world that the query was built for.
-    pub fn len(&self, world: &World) -> Result<usize, DynamicError> {
-        self.check(world)?;
-        let matching = world.tables.iter().filter(|table| self.matches(&table.signature));
-        Ok(matching.map(|table| table.len as usize).sum())
+    pub(super) fn terms(&self) -> &[Term] {
+        &self.terms
     }
 
-    /// Whether none does.
-    ///
-    /// # Errors
-    ///
-    /// If it is not the world that the query was built for.
-    pub fn is_empty(&self, world: &World) -> Result<bool, DynamicError> {
-        Ok(self.len(world)? == 0)
+    pub(super) fn asked(&self) -> &Asked {
+        match &self.ids.0 {
+            Some(asked) => asked,
+            None => unreachable!("set when the query was built"),
+        }
     }
 
-    fn check(&self, world: &World) -> Result<(), DynamicError> {
+    pub(super) fn check(&self, world: &World) -> Result<(), DynamicError> {
         if self.space == world.components.space.number() { Ok(()) } else { Err(DynamicError::AnotherWorld) }
     }
 
-    fn matches(&self, signature: &Signature) -> bool {
-        signature.contains(&self.with) && !signature.intersects(&self.without)
+    /// Checks that the query is for this world, and writes nothing.
+    pub(super) fn check_reads(&self, world: &World) -> Result<(), DynamicError> {
+        self.check(world)?;
+        match self.terms.iter().find(|term| term.writes) {
+            Some(term) => Err(DynamicError::Writes { component: world.components.info(term.id).name() }),
+            None => Ok(()),
+        }
     }
 
     /// # Safety
@@ -199,8 +213,11 @@ impl DynamicQuery {
         world: &'w World,
     ) -> Result<impl Iterator<Item = DynamicTable<'w>> + use<'w, '_>, DynamicError> {
         self.check(world)?;
+        if let Some(id) = self.side {
+            return Err(DynamicError::NotInTables { component: world.components.info(id).name() });
+        }
         let numbered = world.tables.iter().zip(0..);
-        let matching = numbered.filter(|(table, _)| table.len > 0 && self.matches(&table.signature));
+        let matching = numbered.filter(|(table, _)| table.len > 0 && self.asked().matches(&table.signature));
         Ok(matching.map(|(table, number)| DynamicTable {
             world,
             number,
@@ -416,6 +433,13 @@ pub enum DynamicError {
         /// The component.
         component: &'static str,
     },
+    /// Tables were asked for, and the component is not kept in them.
+    NotInTables {
+        /// The component.
+        component: &'static str,
+    },
+    /// The entity is not among those that are asked for.
+    Entity(ComponentError),
 }
 
 impl fmt::Display for DynamicError {
@@ -430,6 +454,8 @@ impl fmt::Display for DynamicError {
             DynamicError::OnlyRead { component } => write!(f, "the query only reads {component}"),
             DynamicError::NotNamed { component } => write!(f, "no column of {component} here"),
             DynamicError::Taken { component } => write!(f, "the column of {component} was taken before"),
+            DynamicError::NotInTables { component } => write!(f, "{component} is not kept in tables: ask for rows"),
+            DynamicError::Entity(error) => error.fmt(f),
         }
     }
 }

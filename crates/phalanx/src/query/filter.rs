@@ -1,23 +1,41 @@
 //! Filters: what an entity must have or lack beside what is asked for.
 
-use super::Mismatch;
+use super::{Aligned, Candidate, Mismatch, Reach};
 use crate::bundle::all_tuples;
 use crate::component::{Component, ComponentId, Components};
+use crate::layout::{Kind, Layout};
 use crate::signature::Signature;
 use core::fmt;
 use core::marker::PhantomData;
 
-/// A condition on what entities have. Settled table by table, so that it costs nothing a row.
+/// A condition on what entities have.
+///
+/// Over components of tables it is settled table by table, and costs nothing a row. One over components that are kept
+/// elsewhere says so in [`SIDES`](Filter::SIDES), and is asked about each row.
 pub trait Filter: 'static {
     /// The ids of the components. The world keeps it, and goes where it wants with it.
     type State: Clone + Send + Sync + 'static;
     /// The ids of the components, as far as the world knows them.
     fn state(components: &Components) -> Self::State;
-    /// Whether entities with this signature pass.
+    /// Whether it looks at components that are not kept in tables.
+    const SIDES: bool = false;
+    /// Whether entities with this signature pass; for a filter over [sides](Filter::SIDES), whether some of them may.
     fn passes(state: &Self::State, signature: &Signature) -> bool;
-    /// Why entities with this signature do not pass, if they do not.
-    fn mismatch(state: &Self::State, signature: &Signature) -> Option<Mismatch> {
-        (!Self::passes(state, signature)).then(|| Mismatch::Missing(core::any::type_name::<Self>()))
+    /// Whether a row passes.
+    fn passes_row(state: &Self::State, row: &Candidate<'_>) -> bool {
+        Self::passes(state, row.signature())
+    }
+    /// Whether every row of these stores passes, as far as is known of all of them.
+    fn settled(_: &Self::State, _: &Aligned<'_>) -> bool {
+        false
+    }
+    /// Names components that every row has that passes. Their stores may be what a query walks.
+    fn required(_: &Self::State, _: &mut dyn FnMut(ComponentId, Kind)) {}
+    /// Names components that no row has that passes.
+    fn excluded(_: &Self::State, _: &mut dyn FnMut(ComponentId)) {}
+    /// Why a row does not pass, if it does not.
+    fn mismatch(state: &Self::State, row: &Candidate<'_>) -> Option<Mismatch> {
+        (!Self::passes_row(state, row)).then(|| Mismatch::Missing(core::any::type_name::<Self>()))
     }
 }
 
@@ -63,11 +81,22 @@ impl<C: Component> Filter for With<C> {
     fn state(components: &Components) -> ComponentId {
         components.id::<C>()
     }
+    const SIDES: bool = Reach::<C>::SIDE;
     fn passes(state: &ComponentId, signature: &Signature) -> bool {
-        signature.has(*state)
+        Self::SIDES || signature.has(*state)
     }
-    fn mismatch(state: &ComponentId, signature: &Signature) -> Option<Mismatch> {
-        (!signature.has(*state)).then(Mismatch::missing::<C>)
+    #[inline(always)]
+    fn passes_row(state: &ComponentId, row: &Candidate<'_>) -> bool {
+        row.has_type::<C>(*state)
+    }
+    fn settled(state: &ComponentId, stores: &Aligned<'_>) -> bool {
+        stores.has(*state)
+    }
+    fn required(state: &ComponentId, each: &mut dyn FnMut(ComponentId, Kind)) {
+        each(*state, C::Layout::KIND);
+    }
+    fn mismatch(state: &ComponentId, row: &Candidate<'_>) -> Option<Mismatch> {
+        (!row.has_type::<C>(*state)).then(Mismatch::missing::<C>)
     }
 }
 
@@ -76,11 +105,22 @@ impl<C: Component> Filter for Without<C> {
     fn state(components: &Components) -> ComponentId {
         components.id::<C>()
     }
+    const SIDES: bool = Reach::<C>::SIDE;
     fn passes(state: &ComponentId, signature: &Signature) -> bool {
-        !signature.has(*state)
+        Self::SIDES || !signature.has(*state)
     }
-    fn mismatch(state: &ComponentId, signature: &Signature) -> Option<Mismatch> {
-        signature.has(*state).then(Mismatch::excluded::<C>)
+    #[inline(always)]
+    fn passes_row(state: &ComponentId, row: &Candidate<'_>) -> bool {
+        !row.has_type::<C>(*state)
+    }
+    fn settled(state: &ComponentId, stores: &Aligned<'_>) -> bool {
+        stores.lacks(*state)
+    }
+    fn excluded(state: &ComponentId, each: &mut dyn FnMut(ComponentId)) {
+        each(*state);
+    }
+    fn mismatch(state: &ComponentId, row: &Candidate<'_>) -> Option<Mismatch> {
+        row.has_type::<C>(*state).then(Mismatch::excluded::<C>)
     }
 }
 
@@ -92,11 +132,25 @@ macro_rules! tuple_filter {
             fn state(components: &Components) -> Self::State {
                 ($($name::state(components),)*)
             }
+            const SIDES: bool = false $(|| $name::SIDES)*;
             fn passes(($($name,)*): &Self::State, signature: &Signature) -> bool {
                 true $(&& <$name as Filter>::passes($name, signature))*
             }
-            fn mismatch(($($name,)*): &Self::State, signature: &Signature) -> Option<Mismatch> {
-                None$(.or_else(|| <$name as Filter>::mismatch($name, signature)))*
+            #[inline(always)]
+            fn passes_row(($($name,)*): &Self::State, row: &Candidate<'_>) -> bool {
+                true $(&& <$name as Filter>::passes_row($name, row))*
+            }
+            fn settled(($($name,)*): &Self::State, stores: &Aligned<'_>) -> bool {
+                true $(&& <$name as Filter>::settled($name, stores))*
+            }
+            fn required(($($name,)*): &Self::State, each: &mut dyn FnMut(ComponentId, Kind)) {
+                $(<$name as Filter>::required($name, each);)*
+            }
+            fn excluded(($($name,)*): &Self::State, each: &mut dyn FnMut(ComponentId)) {
+                $(<$name as Filter>::excluded($name, each);)*
+            }
+            fn mismatch(($($name,)*): &Self::State, row: &Candidate<'_>) -> Option<Mismatch> {
+                None$(.or_else(|| <$name as Filter>::mismatch($name, row)))*
             }
         }
 
@@ -106,8 +160,16 @@ macro_rules! tuple_filter {
             fn state(components: &Components) -> Self::State {
                 ($($name::state(components),)*)
             }
+            const SIDES: bool = false $(|| $name::SIDES)*;
             fn passes(($($name,)*): &Self::State, signature: &Signature) -> bool {
                 false $(|| <$name as Filter>::passes($name, signature))*
+            }
+            #[inline(always)]
+            fn passes_row(($($name,)*): &Self::State, row: &Candidate<'_>) -> bool {
+                false $(|| <$name as Filter>::passes_row($name, row))*
+            }
+            fn settled(($($name,)*): &Self::State, stores: &Aligned<'_>) -> bool {
+                false $(|| <$name as Filter>::settled($name, stores))*
             }
         }
     };

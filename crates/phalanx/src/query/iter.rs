@@ -1,12 +1,13 @@
 //! Walking over the runs of a query.
 #![allow(unsafe_code)]
 
-use super::Query;
+use super::walk::Walk;
+use super::{Filter, Query};
 use core::fmt;
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
 
-/// A table that matches a query, resolved. It has rows.
+/// A table that matches a query, or a store that is all that one asks for, resolved. It has rows.
 #[derive(Clone, Copy)]
 pub(crate) struct Run<F> {
     pub(crate) fetch: F,
@@ -17,24 +18,37 @@ pub(crate) struct Run<F> {
 ///
 /// `for_each`, `fold` and the like run a plain loop over each table. A `for` loop makes one test more a row; where that
 /// matters, loop over [chunks](Chunks) and their slices instead.
-pub struct Iter<'w, 's, Q: Query> {
+///
+/// How many items are to come is known exactly where all components are kept in tables, and is an upper bound otherwise.
+pub struct Iter<'w, 's, Q: Query, F: Filter = ()> {
     runs: core::slice::Iter<'s, Run<Q::Fetch>>,
     fetch: Option<Q::Fetch>,
     row: usize,
     len: usize,
+    /// What comes after the runs, in a query over components that are not kept in tables.
+    walk: Option<Walk<'w, 's, Q>>,
+    ids: &'s (Q::State, F::State),
     items: PhantomData<&'w mut ()>,
 }
 
-impl<'w, 's, Q: Query> Iter<'w, 's, Q> {
+impl<'w, 's, Q: Query, F: Filter> Iter<'w, 's, Q, F> {
     /// # Safety
     ///
-    /// The runs are of a world that is borrowed for `'w` as the query needs it, and are used by nobody else meanwhile.
-    pub(crate) unsafe fn new(runs: &'s [Run<Q::Fetch>]) -> Self {
-        Iter { runs: runs.iter(), fetch: None, row: 0, len: 0, items: PhantomData }
+    /// The runs and the walk are of a world that is borrowed for `'w` as the query needs it, and are used by nobody else
+    /// meanwhile. The ids are the world's.
+    #[inline(always)]
+    pub(super) unsafe fn new(
+        runs: &'s [Run<Q::Fetch>],
+        ids: &'s (Q::State, F::State),
+        walk: Option<Walk<'w, 's, Q>>,
+    ) -> Self {
+        Iter { runs: runs.iter(), fetch: None, row: 0, len: 0, walk, ids, items: PhantomData }
     }
+
+    const SIDES: bool = Q::SIDES || F::SIDES;
 }
 
-impl<'w, Q: Query> Iterator for Iter<'w, '_, Q> {
+impl<'w, Q: Query, F: Filter> Iterator for Iter<'w, '_, Q, F> {
     type Item = Q::Item<'w>;
 
     #[inline(always)]
@@ -48,18 +62,22 @@ impl<'w, Q: Query> Iterator for Iter<'w, '_, Q> {
                 // SAFETY: the row is in use, and comes once.
                 return Some(unsafe { Q::row(fetch, row) });
             }
-            let run = self.runs.next()?;
-            (self.fetch, self.row, self.len) = (Some(run.fetch), 0, run.len as usize);
+            match self.runs.next() {
+                Some(run) => (self.fetch, self.row, self.len) = (Some(run.fetch), 0, run.len as usize),
+                None if Self::SIDES => return self.walk.as_mut()?.next::<F>(self.ids),
+                None => return None,
+            }
         }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         let len = self.len - self.row + self.runs.as_slice().iter().map(|r| r.len as usize).sum::<usize>();
-        (len, Some(len))
+        let most = self.walk.as_ref().filter(|_| Self::SIDES).map_or(0, Walk::most);
+        (len, Some(len + most))
     }
 
     #[inline(always)]
-    fn fold<B, F: FnMut(B, Q::Item<'w>) -> B>(self, init: B, mut f: F) -> B {
+    fn fold<B, G: FnMut(B, Q::Item<'w>) -> B>(self, init: B, mut f: G) -> B {
         let mut acc = init;
         if let Some(fetch) = self.fetch {
             for row in self.row..self.len {
@@ -74,16 +92,18 @@ impl<'w, Q: Query> Iterator for Iter<'w, '_, Q> {
                 acc = f(acc, unsafe { Q::row(fetch, row) });
             }
         }
-        acc
+        match self.walk {
+            Some(walk) if Self::SIDES => walk.fold::<F, B>(self.ids, acc, f),
+            _ => acc,
+        }
     }
 }
 
-impl<Q: Query> ExactSizeIterator for Iter<'_, '_, Q> {}
-impl<Q: Query> FusedIterator for Iter<'_, '_, Q> {}
+impl<Q: Query, F: Filter> FusedIterator for Iter<'_, '_, Q, F> {}
 
-impl<Q: Query> fmt::Debug for Iter<'_, '_, Q> {
+impl<Q: Query, F: Filter> fmt::Debug for Iter<'_, '_, Q, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Iter({} left)", self.size_hint().0)
+        write!(f, "Iter({:?} left)", self.size_hint())
     }
 }
 

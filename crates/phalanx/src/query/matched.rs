@@ -3,7 +3,8 @@
 
 use super::combine::{Combinations, Cursor};
 use super::iter::Run;
-use super::{Chunks, Filter, Iter, Plan, Query, ReadOnlyQuery};
+use super::walk::{Lead, Walk};
+use super::{Candidate, Chunks, Filter, Iter, Plan, Query, ReadOnlyQuery, Spot};
 use crate::error::ComponentError;
 use crate::world::World;
 use core::fmt;
@@ -18,6 +19,10 @@ pub struct Matched<'w, 's, Q: Query, F: Filter = ()> {
     world: &'w World,
     ids: &'s (Q::State, F::State),
     runs: &'s [Run<Q::Fetch>],
+    /// The tables that match.
+    tables: &'s [u32],
+    /// What leads instead of the runs, in a query over components that are not kept in tables.
+    walks: Option<(Lead, u64)>,
     /// What the query writes is reachable from here alone, so there can be no second one for as long.
     items: PhantomData<&'w mut World>,
 }
@@ -25,18 +30,38 @@ pub struct Matched<'w, 's, Q: Query, F: Filter = ()> {
 impl<'w, 's, Q: Query, F: Filter> Matched<'w, 's, Q, F> {
     /// # Safety
     ///
-    /// The ids are the world's and the runs all that match in it as it is. The world is borrowed for `'w` in such a way
+    /// The ids are the world's, and runs, tables and lead are what matches in it as it is. The world is borrowed for `'w` in such a way
     /// that nobody else touches what the query writes, or writes what it touches; the query does not alias.
     #[inline(always)]
-    pub(super) unsafe fn new(world: &'w World, ids: &'s (Q::State, F::State), runs: &'s [Run<Q::Fetch>]) -> Self {
-        Matched { world, ids, runs, items: PhantomData }
+    pub(super) unsafe fn new(
+        world: &'w World,
+        ids: &'s (Q::State, F::State),
+        runs: &'s [Run<Q::Fetch>],
+        tables: &'s [u32],
+        walks: Option<(Lead, u64)>,
+    ) -> Self {
+        Matched { world, ids, runs, tables, walks, items: PhantomData }
+    }
+
+    const SIDES: bool = Q::SIDES || F::SIDES;
+
+    /// What is walked instead of the runs.
+    #[inline(always)]
+    pub(super) fn walk(&self) -> Option<Walk<'w, 's, Q>> {
+        match self.walks {
+            // SAFETY: what `new` was promised.
+            Some(lead) if Self::SIDES => {
+                Some(unsafe { Walk::new::<F>(self.world, self.ids, lead, self.tables.into()) })
+            }
+            _ => None,
+        }
     }
 
     /// The items, with this kept for another use.
     #[inline]
-    pub fn iter(&mut self) -> Iter<'_, '_, Q> {
+    pub fn iter(&mut self) -> Iter<'_, '_, Q, F> {
         // SAFETY: what `new` was promised, for the time of this borrow.
-        unsafe { Iter::new(self.runs) }
+        unsafe { Iter::new(self.runs, self.ids, self.walk()) }
     }
 
     /// Calls `f` with every item, in a plain loop over each table.
@@ -48,18 +73,25 @@ impl<'w, 's, Q: Query, F: Filter> Matched<'w, 's, Q, F> {
     /// The items table by table, as slices of equal length.
     #[inline]
     pub fn chunks(self) -> Chunks<'w, 's, Q> {
+        const { super::assert_tables(Q::SIDES || F::SIDES) };
         // SAFETY: what `new` was promised.
         unsafe { Chunks::new(self.runs) }
     }
 
     /// How many items there are.
     pub fn len(&self) -> usize {
-        self.runs.iter().map(|run| run.len as usize).sum()
+        match self.walk() {
+            Some(mut walk) => walk.spots::<F>(self.ids).count(),
+            None => self.runs.iter().map(|run| run.len as usize).sum(),
+        }
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.runs.is_empty()
+        match self.walk() {
+            Some(mut walk) => walk.spots::<F>(self.ids).next().is_none(),
+            None => self.runs.is_empty(),
+        }
     }
 
     /// Whether an entity is alive and among those that the query asks for.
@@ -84,6 +116,16 @@ impl<'w, 's, Q: Query, F: Filter> Matched<'w, 's, Q, F> {
     ///
     /// If there is none, or if there are several.
     pub fn single(self) -> Result<Q::Item<'w>, SingleError> {
+        if let Some(mut walk) = self.walk() {
+            let mut spots = walk.spots::<F>(self.ids);
+            return match (spots.next(), spots.next()) {
+                (Some(_), None) => {
+                    self.into_iter().next().ok_or(SingleError::None { query: core::any::type_name::<Q>() })
+                }
+                (None, _) => Err(SingleError::None { query: core::any::type_name::<Q>() }),
+                _ => Err(SingleError::Several { query: core::any::type_name::<Q>(), count: 2 + spots.count() }),
+            };
+        }
         match self.runs {
             // SAFETY: the row is in use and the rest is what `new` was promised.
             [run] if run.len == 1 => Ok(unsafe { Q::row(run.fetch, 0) }),
@@ -133,11 +175,25 @@ impl<'w, 's, Q: Query, F: Filter> Matched<'w, 's, Q, F> {
         Q: ReadOnlyQuery,
     {
         // SAFETY: what `new` was promised.
-        unsafe { Combinations::new(self.runs.into()) }
+        unsafe { Combinations::new::<F>(self.runs.into(), self.walk(), self.ids) }
     }
 
     /// Calls `f` with every set of `N` different items, once, in the order of the query.
     pub fn for_each_combination_mut<const N: usize>(&mut self, mut f: impl FnMut([Q::Item<'_>; N])) {
+        if let Some(mut walk) = self.walk() {
+            let (view, spots) = (walk.view(), walk.spots::<F>(self.ids).collect::<Vec<_>>());
+            let rows = Run::of_rows(spots.len());
+            let mut cursor = Cursor::<N>::first(rows.as_slice());
+            while let Some(places) = cursor.next(rows.as_slice()) {
+                // SAFETY: the rows are the world's and differ; the rest as below.
+                let items = places.map(|(_, row)| unsafe { Q::at(&self.ids.0, view, spots[row]) });
+                // A filter of somebody's may have changed its mind about a row.
+                if items.iter().all(Option::is_some) {
+                    f(items.map(|item| item.expect("each is there")));
+                }
+            }
+            return;
+        }
         let mut cursor = Cursor::<N>::first(self.runs);
         while let Some(places) = cursor.next(self.runs) {
             // SAFETY: the rows are in use and differ, so their items do not overlap; they end before the next are made,
@@ -152,19 +208,19 @@ impl<'w, 's, Q: Query, F: Filter> Matched<'w, 's, Q, F> {
     }
 
     #[cfg(feature = "parallel")]
-    pub(super) fn runs(&self) -> &'s [Run<Q::Fetch>] {
-        self.runs
+    pub(super) fn parts(&self) -> (&'s [Run<Q::Fetch>], &'s (Q::State, F::State)) {
+        (self.runs, self.ids)
     }
 }
 
 impl<'w, 's, Q: Query, F: Filter> IntoIterator for Matched<'w, 's, Q, F> {
     type Item = Q::Item<'w>;
-    type IntoIter = Iter<'w, 's, Q>;
+    type IntoIter = Iter<'w, 's, Q, F>;
 
     #[inline]
-    fn into_iter(self) -> Iter<'w, 's, Q> {
+    fn into_iter(self) -> Iter<'w, 's, Q, F> {
         // SAFETY: what `new` was promised.
-        unsafe { Iter::new(self.runs) }
+        unsafe { Iter::new(self.runs, self.ids, self.walk()) }
     }
 }
 
@@ -214,11 +270,20 @@ pub(super) unsafe fn item_of<'w, Q: Query, F: Filter>(
     entity: Entity,
 ) -> Result<Q::Item<'w>, ComponentError> {
     let location = world.locate(entity)?;
+    let row = Candidate { world, slot: entity.index(), known: None };
+    let mismatch = || {
+        let mismatch = Q::mismatch(terms, &row).or_else(|| F::mismatch(filter, &row));
+        mismatch.unwrap_or(super::Mismatch::Missing(core::any::type_name::<Q>())).of(entity)
+    };
+    if Q::SIDES || F::SIDES {
+        let spot = Spot { index: entity.index(), key: Some(entity), position: 0, location };
+        // SAFETY: the row is the world's, and the rest is the caller's promise.
+        let item = || unsafe { Q::at(terms, Q::view(terms, world, None), spot) };
+        return F::passes_row(filter, &row).then(item).flatten().ok_or_else(mismatch);
+    }
     let signature = &world.tables[location.table as usize].signature;
     if !(Q::matches(terms, signature) && F::passes(filter, signature)) {
-        let mismatch = Q::mismatch(terms, signature).or_else(|| F::mismatch(filter, signature));
-        let mismatch = mismatch.unwrap_or(super::Mismatch::Missing(core::any::type_name::<Q>()));
-        return Err(mismatch.of(entity));
+        return Err(mismatch());
     }
     // SAFETY: the table matches, the row is in use, and the rest is the caller's promise.
     Ok(unsafe { Q::row(Q::fetch(terms, world, location.table), location.row as usize) })
@@ -231,6 +296,12 @@ pub(super) fn contains<Q: Query, F: Filter>(
     entity: Entity,
 ) -> bool {
     world.locate(entity).is_ok_and(|location| {
+        if Q::SIDES || F::SIDES {
+            let spot = Spot { index: entity.index(), key: Some(entity), position: 0, location };
+            // SAFETY: the ids are the world's, and the row is.
+            return F::passes_row(filter, &Candidate { world, slot: spot.index, known: None })
+                && unsafe { Q::holds(terms, Q::view(terms, world, None), spot) };
+        }
         let signature = &world.tables[location.table as usize].signature;
         Q::matches(terms, signature) && F::passes(filter, signature)
     })

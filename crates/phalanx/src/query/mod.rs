@@ -42,6 +42,33 @@
 //!
 //! Filters say what else an entity must have or lack: [`With`], [`Without`], tuples of them (all), [`Or`] (one of them).
 //!
+//! # Pools and linear stores
+//!
+//! Terms and filters name components of any layout, mixed freely. Where a query is over tables alone, everything is settled
+//! table by table; otherwise the shortest source is followed, and each of its rows is asked for the rest:
+//!
+//! ```
+//! use phalanx::{Component, World};
+//!
+//! #[derive(Component)]
+//! struct Health(i32);
+//! #[derive(Component)]
+//! #[component(layout = "pool")]
+//! struct Burning(i32);
+//!
+//! let mut world = World::new();
+//! world.spawn_batch((0..100).map(|_| Health(10)));
+//! let e = world.spawn((Health(10), Burning(3)));
+//! let mut query = world.query_mut::<(&mut Health, &Burning)>();
+//! assert!(query.plan().to_string().contains("walks the pool of"));
+//! query.for_each(|(health, burning)| health.0 -= burning.0);
+//! assert_eq!(world.get::<Health>(e).unwrap().0, 7);
+//! ```
+//!
+//! A query over one pool and nothing else is a plain loop over its values, and so is one over linear stores; `Entity` may be
+//! asked for with a pool. How many items such a query has is not known before it was walked, so `len` walks, and an
+//! iterator knows a bound only.
+//!
 //! # Doors
 //!
 //! | | needs | keeps its plan |
@@ -61,15 +88,21 @@
 //! 1. It is a function of the operations on the world so far; never of addresses, type ids, hash seeds, threads or time.
 //! 2. Tables are visited in the order in which they came to be, the rows of a table in their present order: new rows come
 //!    last, and the last row takes the place of one that goes. Nothing else moves a row.
-//! 3. All doors visit in the same order, and so do chunks.
-//! 4. Parallel iteration visits each row once, in any order.
+//! 3. A query that names a component that is not kept in tables follows its *driver*: the shortest of the pools and linear
+//!    stores of components that every item has (terms `&C`, `&mut C`, and the filter [`With`]), and of the tables that
+//!    match, counted together. Among equals the first one named, in terms and then in filters; tables come last. A pool is
+//!    visited in its order, a linear store by ascending index, tables by rule 2. [`Plan`] says which it is.
+//! 4. All doors visit in the same order, and so do chunks.
+//! 5. Parallel iteration visits each row once, in any order.
 #![allow(unsafe_code)]
 
 mod access;
+mod aligned;
 mod by_ref;
 pub(crate) mod cache;
 mod combine;
 mod dynamic;
+mod dynamic_row;
 mod filter;
 mod flat;
 mod iter;
@@ -77,30 +110,36 @@ mod matched;
 #[cfg(feature = "parallel")]
 mod parallel;
 mod plan;
+mod reach;
 mod ref_iter;
 mod rows;
 mod run;
 mod state;
 mod terms;
 mod tuples;
+mod walk;
 
 pub use access::{Access, AliasError};
+pub use aligned::Aligned;
 pub use by_ref::QueryRef;
 pub use combine::Combinations;
 pub use dynamic::{DynamicError, DynamicQuery, DynamicTable, QueryBuilder, RawLane};
+pub use dynamic_row::DynamicRow;
 pub use filter::{Filter, Or, With, Without};
 pub use flat::FlatChunk;
 pub use iter::{Chunks, Iter};
 pub use matched::{Matched, SingleError};
-pub use plan::{Plan, PlanTable};
+pub use plan::{Driver, Plan, PlanTable};
+pub use reach::{Candidate, Reach, Spot};
 pub use ref_iter::{RefChunks, RefIter};
 pub use rows::{Extra, KeyFetch, Keys, Main};
 pub use run::{QueryMut, QuerySet};
 pub use state::QueryState;
 pub use terms::{Filtered, Has};
 
-use crate::component::{Component, Components};
+use crate::component::{Component, ComponentId, Components};
 use crate::error::ComponentError;
+use crate::layout::Kind;
 use crate::signature::Signature;
 use crate::world::World;
 use phalanx_store::Entity;
@@ -113,8 +152,9 @@ use phalanx_store::Entity;
 /// # Safety
 ///
 /// [`access`](Query::access) names every component that [`row`](Query::row) and [`chunk`](Query::chunk) touch, as written
-/// or as read; with a fetch of a table that [`matches`](Query::matches), they touch only its rows: the items of two rows
-/// never touch the same place, unless for reading. Items can be made and used on any thread.
+/// or as read; with a fetch of a table that [`matches`](Query::matches), or of stores that are aligned, they touch only its
+/// rows, and so does [`at`](Query::at): the items of two rows never touch the same place, unless for reading. Items can be
+/// made and used on any thread. `SIDES` is true if a term is over a component that is not kept in tables.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a query",
     label = "not a term of a query",
@@ -127,27 +167,72 @@ pub unsafe trait Query: 'static {
     type Chunk<'w>;
     /// The ids of the components. The world keeps it, and goes where it wants with it.
     type State: Clone + Send + Sync + 'static;
-    /// A table, resolved.
+    /// A table, resolved; or stores whose rows are [aligned](Query::aligned).
     type Fetch: Copy;
+    /// Random access, resolved: what finds the components of one row.
+    type View: Copy;
+    /// Whether it names a component that is not kept in tables. If not, a table that matches is all that there is to know.
+    const SIDES: bool;
+    /// Whether [`at`](Query::at) and [`holds`](Query::holds) look at where a row is in its table.
+    const LOCATED: bool;
 
     /// The ids of the components, as far as the world knows them.
     fn state(components: &Components) -> Self::State;
     /// Names the components that are touched.
     fn access(access: &mut Access);
-    /// Whether a table with this signature has what is asked for.
+    /// Whether a table with this signature has what is asked for, as far as components are concerned that are kept in
+    /// tables.
     fn matches(state: &Self::State, signature: &Signature) -> bool;
 
-    /// Why a table with this signature does not match, if it does not.
-    fn mismatch(state: &Self::State, signature: &Signature) -> Option<Mismatch> {
-        (!Self::matches(state, signature)).then(|| Mismatch::Missing(core::any::type_name::<Self>()))
+    /// Names components that every matching row has.
+    fn required(state: &Self::State, each: &mut dyn FnMut(ComponentId, Kind));
+
+    /// Names components that no matching row has.
+    fn excluded(_: &Self::State, _: &mut dyn FnMut(ComponentId)) {}
+
+    /// Why a row does not match, if it does not.
+    fn mismatch(state: &Self::State, row: &Candidate<'_>) -> Option<Mismatch> {
+        (!Self::matches(state, row.signature())).then(|| Mismatch::Missing(core::any::type_name::<Self>()))
     }
 
     /// Resolves a table.
     ///
     /// # Safety
     ///
-    /// The state is the world's, and the table is one of its tables and matches.
+    /// The query has no [`SIDES`](Query::SIDES). The state is the world's, and the table is one of its tables and matches.
     unsafe fn fetch(state: &Self::State, world: &World, table: u32) -> Self::Fetch;
+
+    /// Resolves stores whose rows are aligned, if they are all that is asked for and every row of theirs matches.
+    fn aligned(state: &Self::State, stores: &Aligned<'_>) -> Option<Self::Fetch>;
+
+    /// Resolves a world for random access. `walked` is the component whose store the rows come from, if they do.
+    ///
+    /// # Safety
+    ///
+    /// The state is the world's. The view is used while the world is borrowed, and does not change.
+    unsafe fn view(state: &Self::State, world: &World, walked: Option<ComponentId>) -> Self::View;
+
+    /// Whether a row matches. Makes no item.
+    ///
+    /// # Safety
+    ///
+    /// State and view are those of the row's world, which is borrowed.
+    unsafe fn holds(state: &Self::State, view: Self::View, spot: Spot) -> bool;
+
+    /// The item of a row, if it matches.
+    ///
+    /// # Safety
+    ///
+    /// State and view are those of the row's world, and no other item that is alive touches it in a conflicting way.
+    unsafe fn at<'w>(state: &Self::State, view: Self::View, spot: Spot) -> Option<Self::Item<'w>>;
+
+    /// Asks the processor for what [`at`](Query::at) will need of a row.
+    ///
+    /// # Safety
+    ///
+    /// State and view are those of the row's world, which is borrowed.
+    #[inline(always)]
+    unsafe fn warm(_: Self::View, _: Spot) {}
 
     /// The item of a row.
     ///
@@ -162,6 +247,15 @@ pub unsafe trait Query: 'static {
     ///
     /// `len` rows are in use, and no item that is alive touches them in a conflicting way.
     unsafe fn chunk<'w>(fetch: Self::Fetch, len: usize) -> Self::Chunk<'w>;
+}
+
+/// What cannot be had of components that are not kept in tables.
+pub(crate) const fn assert_tables(sides: bool) {
+    assert!(
+        !sides,
+        "chunks are rows of tables, and this query names a component that is kept in a pool or a linear store: \
+         use `for_each`, or the slices of a pool"
+    );
 }
 
 /// A query that writes nothing.

@@ -5,6 +5,7 @@ use super::iter::Run;
 use super::{Filter, Matched, Query, QueryMut, QueryState};
 use crate::world::World;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rayon::slice::ParallelSlice;
 
 /// The runs, which worker threads make items of.
 struct Shared<'s, F>(&'s [Run<F>]);
@@ -20,6 +21,20 @@ impl<F: Copy> Shared<'_, F> {
     }
 }
 
+/// What finds the components of rows, for worker threads.
+struct SharedView<Q: Query>(Q::View);
+
+// SAFETY: a view is places in a world, and `Query` promises that items can be made on any thread.
+unsafe impl<Q: Query> Send for SharedView<Q> {}
+// SAFETY: as above.
+unsafe impl<Q: Query> Sync for SharedView<Q> {}
+
+impl<Q: Query> SharedView<Q> {
+    fn get(&self) -> Q::View {
+        self.0
+    }
+}
+
 impl<'w, Q: Query, F: Filter> Matched<'w, '_, Q, F> {
     /// Calls `f` with every item, on the threads of rayon's pool: each item once, in any order.
     pub fn par_for_each(self, f: impl Fn(Q::Item<'w>) + Send + Sync) {
@@ -30,11 +45,25 @@ impl<'w, Q: Query, F: Filter> Matched<'w, '_, Q, F> {
     /// Calls `f` with every item, on the threads of rayon's pool, at most `batch` rows of a table to a task (one, if it is
     /// zero). Small batches are for rows that take long.
     pub fn par_for_each_by(self, batch: usize, f: impl Fn(Q::Item<'w>) + Send + Sync) {
-        let (runs, batch) = (Shared(self.runs()), batch.max(1));
+        let ((runs, ids), batch) = (self.parts(), batch.max(1));
+        if let Some(mut walk) = self.walk() {
+            // Who is visited is found out here; the threads only make the items.
+            let (view, spots) = (SharedView::<Q>(walk.view()), walk.spots::<F>(ids).collect::<Vec<_>>());
+            return spots.par_chunks(batch).for_each(|spots| {
+                for &spot in spots {
+                    // SAFETY: the rows are the world's, and each comes once; the rest is what the walk was promised. A
+                    // filter of somebody's may have changed its mind about a row.
+                    if let Some(item) = unsafe { Q::at(&ids.0, view.get(), spot) } {
+                        f(item);
+                    }
+                }
+            });
+        }
+        let runs = Shared(runs);
         // The number of the first batch of each run.
         let mut batches = 0;
-        let starts: Vec<usize> = self
-            .runs()
+        let starts: Vec<usize> = runs
+            .0
             .iter()
             .map(|run| {
                 let start = batches;

@@ -1,10 +1,13 @@
 //! A query's plan, for people.
 
+use super::walk::{Lead, course};
 use super::{Filter, Query};
+use crate::side::Store;
+use crate::table::Table;
 use crate::world::World;
 use core::fmt;
 
-/// What a query goes through: the tables that match, in the order of visit.
+/// What a query goes through: the tables that match, in the order of visit, or a store that is shorter.
 ///
 /// ```
 /// use phalanx::{Component, World};
@@ -25,10 +28,58 @@ use core::fmt;
 pub struct Plan {
     /// The query.
     pub query: &'static str,
+    /// What is walked.
+    pub driver: Driver,
     /// The tables that match, with rows or without.
     pub tables: Vec<PlanTable>,
     /// How many tables the world has.
     pub tables_in_world: usize,
+}
+
+/// What a query walks: the shortest of the stores of components that every item has, and of all tables that match. The
+/// first one named among equals, tables last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Driver {
+    /// The tables that match.
+    Tables {
+        /// How many rows they have.
+        rows: usize,
+    },
+    /// The pool of a component, in its order.
+    Pool {
+        /// The component.
+        component: &'static str,
+        /// How many slots are in it.
+        slots: usize,
+        /// Whether its values are the items: a plain loop over them.
+        whole: bool,
+    },
+    /// The linear store of a component, by ascending slot.
+    Linear {
+        /// The component.
+        component: &'static str,
+        /// How many slots are in it.
+        slots: usize,
+    },
+    /// Nothing: a component that every item has was never anybody's.
+    Nothing,
+}
+
+impl Driver {
+    /// How many rows are looked at.
+    pub fn len(&self) -> usize {
+        match self {
+            Driver::Tables { rows } => *rows,
+            Driver::Pool { slots, .. } | Driver::Linear { slots, .. } => *slots,
+            Driver::Nothing => 0,
+        }
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 /// A table that a query matches.
@@ -41,26 +92,64 @@ pub struct PlanTable {
 }
 
 impl Plan {
-    pub(super) fn new<Q: Query, F: Filter>(world: &World, (terms, filter): &(Q::State, F::State)) -> Plan {
+    pub(super) fn new<Q: Query, F: Filter>(world: &World, ids: &(Q::State, F::State)) -> Plan {
+        let (terms, filter) = ids;
         let matching =
             world.tables.iter().filter(|t| Q::matches(terms, &t.signature) && F::passes(filter, &t.signature));
         let tables = matching.map(|table| PlanTable {
             components: table.signature.iter().map(|id| world.components.info(id).name()).collect(),
             rows: table.len as usize,
         });
-        Plan { query: core::any::type_name::<Q>(), tables: tables.collect(), tables_in_world: world.tables.len() }
+        let driver = Plan::driver::<Q, F>(world, ids);
+        Plan {
+            query: core::any::type_name::<Q>(),
+            driver,
+            tables: tables.collect(),
+            tables_in_world: world.tables.len(),
+        }
     }
 
-    /// How many rows are visited.
+    fn driver<Q: Query, F: Filter>(world: &World, ids: &(Q::State, F::State)) -> Driver {
+        let matches = |(t, _): &(&Table, u32)| Q::matches(&ids.0, &t.signature) && F::passes(&ids.1, &t.signature);
+        let tables = world.tables.iter().zip(0..).filter(matches).map(|(_, number)| number);
+        let course = course::<Q, F>(world, ids, tables);
+        let slots = course.len as usize;
+        match course.lead {
+            Lead::Tables => Driver::Tables { rows: slots },
+            Lead::Nobody => Driver::Nothing,
+            Lead::Side(side) => {
+                let side = world.sides.get(side);
+                let component = world.components.info(side.id).name();
+                match side.store {
+                    Store::Pool(_) => Driver::Pool { component, slots, whole: course.run.is_some() },
+                    Store::Linear(_) => Driver::Linear { component, slots },
+                }
+            }
+        }
+    }
+
+    /// How many rows are visited, or looked at.
     pub fn rows(&self) -> usize {
-        self.tables.iter().map(|table| table.rows).sum()
+        self.driver.len()
     }
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (matching, rows) = (self.tables.len(), self.rows());
-        write!(f, "{} walks {matching} of {} tables, {rows} rows", self.query, self.tables_in_world)?;
+        let (matching, query) = (self.tables.len(), self.query);
+        match self.driver {
+            Driver::Tables { rows } => {
+                write!(f, "{query} walks {matching} of {} tables, {rows} rows", self.tables_in_world)?;
+            }
+            Driver::Pool { component, slots, whole } => {
+                let how = if whole { ", as they lie" } else { "" };
+                return write!(f, "{query} walks the pool of {component}, {slots} slots{how}");
+            }
+            Driver::Linear { component, slots } => {
+                return write!(f, "{query} walks the linear store of {component}, {slots} slots");
+            }
+            Driver::Nothing => return write!(f, "{query} walks nothing: nobody ever had a component that it asks for"),
+        }
         for table in &self.tables {
             let components =
                 if table.components.is_empty() { "no components".into() } else { table.components.join(" + ") };

@@ -2,10 +2,13 @@
 #![allow(unsafe_code)]
 
 use super::iter::Run;
+use super::walk::{Lead, Walk, course};
 use super::{Filter, FlatChunk, Query, ReadOnlyQuery};
+use crate::table::Table;
 use crate::world::World;
 use core::fmt;
 use core::iter::FusedIterator;
+use std::borrow::Cow;
 
 /// The tables that match and have rows, resolved on the way.
 pub(super) struct Runs<'w, Q: Query, F: Filter> {
@@ -16,7 +19,17 @@ pub(super) struct Runs<'w, Q: Query, F: Filter> {
     pub(super) next: usize,
 }
 
-impl<Q: ReadOnlyQuery, F: Filter> Runs<'_, Q, F> {
+impl<'w, Q: ReadOnlyQuery, F: Filter> Runs<'w, Q, F> {
+    /// The tables that match and have rows.
+    fn tables_of<'i>(
+        world: &'w World,
+        (terms, filter): &'i (Q::State, F::State),
+    ) -> impl Iterator<Item = u32> + Clone + use<'w, 'i, Q, F> {
+        let matches = |table: &Table| Q::matches(terms, &table.signature) && F::passes(filter, &table.signature);
+        let matching = move |(table, _): &(&Table, u32)| table.len > 0 && matches(table);
+        world.tables.iter().zip(0..).filter(matching).map(|(_, number)| number)
+    }
+
     /// The next table at or after this one that matches and has rows.
     fn match_from(&self, from: usize) -> Option<usize> {
         let (terms, filter) = &self.ids;
@@ -26,7 +39,7 @@ impl<Q: ReadOnlyQuery, F: Filter> Runs<'_, Q, F> {
         })
     }
 
-    fn tables_left(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(super) fn tables_left(&self) -> impl Iterator<Item = usize> + '_ {
         core::iter::successors(self.match_from(self.next), |&last| self.match_from(last + 1))
     }
 
@@ -51,9 +64,66 @@ impl<Q: ReadOnlyQuery, F: Filter> Iterator for Runs<'_, Q, F> {
 /// The items of a query of a shared world, row by row: [`QueryRef::iter`](super::QueryRef::iter).
 pub struct RefIter<'w, Q: Query, F: Filter> {
     pub(super) runs: Runs<'w, Q, F>,
-    pub(super) fetch: Option<Q::Fetch>,
-    pub(super) row: usize,
-    pub(super) len: usize,
+    fetch: Option<Q::Fetch>,
+    row: usize,
+    len: usize,
+    /// What comes after the runs, in a query over components that are not kept in tables.
+    walk: Option<Walk<'w, 'w, Q>>,
+}
+
+impl<'w, Q: ReadOnlyQuery, F: Filter> RefIter<'w, Q, F> {
+    const SIDES: bool = Q::SIDES || F::SIDES;
+
+    #[inline]
+    pub(super) fn new(runs: Runs<'w, Q, F>) -> Self {
+        let mut iter = RefIter { runs, fetch: None, row: 0, len: 0, walk: None };
+        if Self::SIDES {
+            iter.find();
+        }
+        iter
+    }
+
+    /// Finds what leads, instead of the tables.
+    fn find(&mut self) {
+        let Runs { world, ids, next } = &mut self.runs;
+        let world: &'w World = world;
+        let matching = Runs::<Q, F>::tables_of(world, ids);
+        let course = course::<Q, F>(world, ids, matching.clone());
+        *next = world.tables.len();
+        if course.walks() {
+            let tables = if course.lead == Lead::Tables { matching.collect() } else { Vec::new() };
+            // SAFETY: the ids are the world's, whose course this is, and a query that writes nothing needs no more than a
+            // shared world.
+            self.walk = Some(unsafe { Walk::new::<F>(world, ids, (course.lead, course.len), Cow::Owned(tables)) });
+        } else if let Some(run) = course.run {
+            (self.fetch, self.len) = (Some(run.fetch), run.len as usize);
+        }
+    }
+
+    /// How many items are to come, without making any.
+    pub(super) fn count_left(self) -> usize {
+        let (left, ids) = (self.len - self.row, &self.runs.ids);
+        match self.walk {
+            Some(mut walk) if Self::SIDES => left + walk.spots::<F>(ids).count(),
+            _ => left + self.runs.rows_left(),
+        }
+    }
+
+    /// Whether there is any item to come, without making it.
+    pub(super) fn any_left(self) -> bool {
+        match self.walk {
+            Some(mut walk) if Self::SIDES => walk.spots::<F>(&self.runs.ids).next().is_some(),
+            _ => self.len > self.row || self.runs.tables_left().next().is_some(),
+        }
+    }
+
+    /// The parts that combinations are made of.
+    #[allow(clippy::type_complexity)]
+    pub(super) fn into_parts(self) -> (Vec<Run<Q::Fetch>>, Option<Walk<'w, 'w, Q>>, (Q::State, F::State)) {
+        let ids = self.runs.ids.clone();
+        let run = self.fetch.map(|fetch| Run { fetch, len: self.len as u32 });
+        (run.into_iter().chain(self.runs).collect(), self.walk, ids)
+    }
 }
 
 impl<'w, Q: ReadOnlyQuery, F: Filter> Iterator for RefIter<'w, Q, F> {
@@ -70,12 +140,22 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> Iterator for RefIter<'w, Q, F> {
                 // SAFETY: the row is in use, and a query that writes nothing needs no more than a shared world.
                 return Some(unsafe { Q::row(fetch, row) });
             }
+            if Self::SIDES
+                && let Some(walk) = &mut self.walk
+            {
+                return walk.next::<F>(&self.runs.ids);
+            }
             let run = self.runs.next()?;
             (self.fetch, self.row, self.len) = (Some(run.fetch), 0, run.len as usize);
         }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
+        if Self::SIDES
+            && let Some(walk) = &self.walk
+        {
+            return (0, Some(walk.most()));
+        }
         let len = self.len - self.row + self.runs.rows_left();
         (len, Some(len))
     }
@@ -88,6 +168,11 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> Iterator for RefIter<'w, Q, F> {
                 // SAFETY: as in `next`.
                 acc = f(acc, unsafe { Q::row(fetch, row) });
             }
+        }
+        if Self::SIDES
+            && let Some(walk) = self.walk
+        {
+            return walk.fold::<F, B>(&self.runs.ids, acc, f);
         }
         for Run { fetch, len } in self.runs {
             for row in 0..len as usize {

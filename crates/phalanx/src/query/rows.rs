@@ -2,8 +2,9 @@
 #![allow(unsafe_code)]
 
 use super::matched::item_of;
-use super::{Access, Filter, Query, QueryMut, QueryRef, ReadOnlyQuery};
+use super::{Access, Aligned, Filter, Query, QueryMut, QueryRef, ReadOnlyQuery, Spot};
 use crate::component::{ComponentId, Components};
+use crate::layout::Kind;
 use crate::rows::{Key, Label, Row, RowError, RowId};
 use crate::signature::Signature;
 use crate::world::World;
@@ -25,6 +26,9 @@ unsafe impl Query for Key {
     type Chunk<'w> = Keys<'w>;
     type State = ();
     type Fetch = KeyFetch;
+    type View = NonNull<World>;
+    const SIDES: bool = false;
+    const LOCATED: bool = false;
 
     fn state(_: &Components) {}
 
@@ -33,6 +37,8 @@ unsafe impl Query for Key {
     fn matches((): &(), _: &Signature) -> bool {
         true
     }
+
+    fn required((): &(), _: &mut dyn FnMut(ComponentId, Kind)) {}
 
     unsafe fn fetch((): &(), world: &World, table: u32) -> KeyFetch {
         let table = &world.tables[table as usize];
@@ -57,6 +63,33 @@ unsafe impl Query for Key {
                 owners: core::slice::from_raw_parts(fetch.owners.as_ptr(), len),
                 labels: fetch.labels.map(|labels| core::slice::from_raw_parts(labels.as_ptr(), len)),
             }
+        }
+    }
+
+    fn aligned((): &(), stores: &Aligned<'_>) -> Option<KeyFetch> {
+        stores.entities().map(|owners| KeyFetch { owners, labels: None })
+    }
+
+    #[inline(always)]
+    unsafe fn view((): &(), world: &World, _: Option<ComponentId>) -> NonNull<World> {
+        NonNull::from(world)
+    }
+
+    #[inline(always)]
+    unsafe fn holds((): &(), _: NonNull<World>, _: Spot) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    unsafe fn at<'w>((): &(), view: NonNull<World>, spot: Spot) -> Option<Self::Item<'w>> {
+        // SAFETY: the world is borrowed; where the slot is that of an extra row, it has an owner and a label.
+        unsafe {
+            let key = spot.key(view.as_ref());
+            if !key.is_row() {
+                return Some(Key::main(key));
+            }
+            let (_, owner, label, _) = view.as_ref().extra_row(spot.index);
+            Some(label.key(owner))
         }
     }
 }
@@ -114,6 +147,9 @@ unsafe impl Query for Row {
     type Chunk<'w> = &'w [Row];
     type State = ();
     type Fetch = NonNull<Row>;
+    type View = NonNull<World>;
+    const SIDES: bool = false;
+    const LOCATED: bool = false;
 
     fn state(_: &Components) {}
 
@@ -122,6 +158,8 @@ unsafe impl Query for Row {
     fn matches((): &(), _: &Signature) -> bool {
         true
     }
+
+    fn required((): &(), _: &mut dyn FnMut(ComponentId, Kind)) {}
 
     unsafe fn fetch((): &(), world: &World, table: u32) -> NonNull<Row> {
         // A row is a slot, and nothing else.
@@ -138,6 +176,26 @@ unsafe impl Query for Row {
     unsafe fn chunk<'w>(fetch: NonNull<Row>, len: usize) -> Self::Chunk<'w> {
         // SAFETY: the rows are in use.
         unsafe { core::slice::from_raw_parts(fetch.as_ptr(), len) }
+    }
+
+    fn aligned((): &(), stores: &Aligned<'_>) -> Option<NonNull<Row>> {
+        stores.keys.map(NonNull::cast)
+    }
+
+    #[inline(always)]
+    unsafe fn view((): &(), world: &World, _: Option<ComponentId>) -> NonNull<World> {
+        NonNull::from(world)
+    }
+
+    #[inline(always)]
+    unsafe fn holds((): &(), _: NonNull<World>, _: Spot) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    unsafe fn at<'w>((): &(), view: NonNull<World>, spot: Spot) -> Option<Self::Item<'w>> {
+        // SAFETY: the world is borrowed.
+        Some(Row(spot.key(unsafe { view.as_ref() })))
     }
 }
 
@@ -156,6 +214,9 @@ impl Filter for Main {
     fn state(_: &Components) {}
     fn passes((): &(), signature: &Signature) -> bool {
         !signature.has(ComponentId::ROW)
+    }
+    fn settled((): &(), stores: &Aligned<'_>) -> bool {
+        !stores.extra
     }
 }
 

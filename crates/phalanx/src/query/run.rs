@@ -153,11 +153,12 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
 
     /// The items, with the query kept for another use.
     #[inline]
-    pub fn iter(&mut self) -> Iter<'_, '_, Q> {
+    pub fn iter(&mut self) -> Iter<'_, '_, Q, F> {
         self.again().into_iter()
     }
 
-    /// Calls `f` with every item, in a plain loop over each table.
+    /// Calls `f` with every item, in a plain loop over each table, or over a pool or linear stores if they are all that is
+    /// asked for.
     #[inline]
     pub fn for_each(self, f: impl FnMut(Q::Item<'w>)) {
         self.into_iter().for_each(f);
@@ -181,6 +182,21 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
     ///     }
     /// }
     /// ```
+    ///
+    /// Components that are not kept in tables have no chunks. A query that names one, in a term or a filter, does not
+    /// build:
+    ///
+    /// ```compile_fail,E0080
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// #[component(layout = "pool")]
+    /// struct Burning(f32);
+    ///
+    /// World::new().query_mut::<&mut Burning>().chunks();
+    /// ```
+    ///
+    /// `for_each` runs as fast where one pool is all that is asked for, and the values of a pool can be had as a slice.
     #[inline]
     pub fn chunks(self) -> Chunks<'w, 'w, Q> {
         self.matched().chunks()
@@ -312,10 +328,10 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
 
 impl<'w, Q: Query, F: Filter> IntoIterator for QueryMut<'w, Q, F> {
     type Item = Q::Item<'w>;
-    type IntoIter = Iter<'w, 'w, Q>;
+    type IntoIter = Iter<'w, 'w, Q, F>;
 
     #[inline]
-    fn into_iter(self) -> Iter<'w, 'w, Q> {
+    fn into_iter(self) -> Iter<'w, 'w, Q, F> {
         self.matched().into_iter()
     }
 }

@@ -3,6 +3,7 @@
 
 use super::iter::Run;
 use super::matched::item_of;
+use super::walk::{Lead, course};
 use super::{Access, AliasError, Chunks, Filter, Iter, Matched, Query, ReadOnlyQuery};
 use crate::error::ComponentError;
 use crate::table::Epoch;
@@ -55,6 +56,8 @@ pub struct QueryState<Q: Query, F: Filter = ()> {
     ids: Option<(Q::State, F::State)>,
     tables: Vec<u32>,
     runs: Vec<Run<Q::Fetch>>,
+    /// What leads instead of the runs, and how many rows it has, in a query over components that are not kept in tables.
+    walks: Option<(Lead, u64)>,
 }
 
 impl<Q: Query, F: Filter> QueryState<Q, F> {
@@ -85,6 +88,7 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
             ids: None,
             tables: Vec::new(),
             runs: Vec::new(),
+            walks: None,
         })
     }
 
@@ -100,22 +104,31 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
     #[inline(never)]
     fn update_slow(&mut self, world: &World) {
         self.resolve(world);
-        let Some((ids, filter)) = &self.ids else { unreachable!("ids were found just now, or before") };
+        let Some(ids) = &self.ids else { unreachable!("ids were found just now, or before") };
+        let (terms, filter) = ids;
         for number in self.tables_seen..world.tables.len() {
             let signature = &world.tables[number].signature;
             // A filter may be anybody's, and may panic: a table that is in the list has been counted.
-            let matches = Q::matches(ids, signature) && F::passes(filter, signature);
+            let matches = Q::matches(terms, signature) && F::passes(filter, signature);
             self.tables_seen = number + 1;
             if matches {
                 self.tables.push(number as u32);
             }
         }
         self.runs.clear();
+        if Q::SIDES || F::SIDES {
+            self.walks = None;
+            let course = course::<Q, F>(world, ids, self.tables.iter().copied());
+            self.walks = course.walks().then_some((course.lead, course.len));
+            self.runs.extend(course.run);
+            self.seen = Some((world.id(), Some(world.epoch())));
+            return;
+        }
         for &number in &self.tables {
             let len = world.tables[number as usize].len;
             if len > 0 {
                 // SAFETY: the ids are this world's, and the table matches.
-                self.runs.push(Run { fetch: unsafe { Q::fetch(ids, world, number) }, len });
+                self.runs.push(Run { fetch: unsafe { Q::fetch(terms, world, number) }, len });
             }
         }
         self.seen = Some((world.id(), Some(world.epoch())));
@@ -133,6 +146,7 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
             (self.tables_seen, self.components_seen) = (0, world.components.len());
             self.tables.clear();
             self.runs.clear();
+            self.walks = None;
             self.seen = Some((world.id(), None));
         }
         self.ids()
@@ -172,18 +186,18 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
     #[inline(always)]
     pub(super) unsafe fn matched<'w>(&self, world: &'w World) -> Matched<'w, '_, Q, F> {
         // SAFETY: the caller's promise.
-        unsafe { Matched::new(world, self.ids(), &self.runs) }
+        unsafe { Matched::new(world, self.ids(), &self.runs, &self.tables, self.walks) }
     }
 
     /// The items.
     #[inline]
-    pub fn iter_mut<'w>(&mut self, world: &'w mut World) -> Iter<'w, '_, Q> {
+    pub fn iter_mut<'w>(&mut self, world: &'w mut World) -> Iter<'w, '_, Q, F> {
         self.of_mut(world).into_iter()
     }
 
     /// The items, of a query that writes nothing.
     #[inline]
-    pub fn iter<'w>(&mut self, world: &'w World) -> Iter<'w, '_, Q>
+    pub fn iter<'w>(&mut self, world: &'w World) -> Iter<'w, '_, Q, F>
     where
         Q: ReadOnlyQuery,
     {
@@ -233,13 +247,15 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
     /// How many items there are.
     pub fn len(&mut self, world: &World) -> usize {
         self.update(world);
-        self.runs.iter().map(|run| run.len as usize).sum()
+        // SAFETY: the state is up to date, and no item is made.
+        unsafe { self.matched(world) }.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&mut self, world: &World) -> bool {
         self.update(world);
-        self.runs.is_empty()
+        // SAFETY: the state is up to date, and no item is made.
+        unsafe { self.matched(world) }.is_empty()
     }
 }
 

@@ -1,9 +1,9 @@
 //! The terms of a query, one by one.
 #![allow(unsafe_code)]
 
-use super::{Access, Filter, Mismatch, Query, ReadOnlyQuery};
+use super::{Access, Aligned, Candidate, Filter, Mismatch, Query, Reach, ReadOnlyQuery, Spot};
 use crate::component::{Component, ComponentId, Components};
-use crate::layout::Layout;
+use crate::layout::{Kind, Layout};
 use crate::signature::Signature;
 use crate::world::World;
 use core::fmt;
@@ -17,6 +17,9 @@ unsafe impl<C: Component> Query for &'static C {
     type Chunk<'w> = <C::Layout as Layout<C>>::Slice<'w>;
     type State = ComponentId;
     type Fetch = <C::Layout as Layout<C>>::Ptr;
+    type View = Reach<C>;
+    const SIDES: bool = Reach::<C>::SIDE;
+    const LOCATED: bool = !Reach::<C>::SIDE;
 
     fn state(components: &Components) -> ComponentId {
         components.id::<C>()
@@ -27,11 +30,15 @@ unsafe impl<C: Component> Query for &'static C {
     }
 
     fn matches(state: &ComponentId, signature: &Signature) -> bool {
-        signature.has(*state)
+        Self::SIDES || signature.has(*state)
     }
 
-    fn mismatch(state: &ComponentId, signature: &Signature) -> Option<Mismatch> {
-        (!signature.has(*state)).then(Mismatch::missing::<C>)
+    fn required(state: &ComponentId, each: &mut dyn FnMut(ComponentId, Kind)) {
+        each(*state, C::Layout::KIND);
+    }
+
+    fn mismatch(state: &ComponentId, row: &Candidate<'_>) -> Option<Mismatch> {
+        (!row.has_type::<C>(*state)).then(Mismatch::missing::<C>)
     }
 
     #[inline]
@@ -51,6 +58,33 @@ unsafe impl<C: Component> Query for &'static C {
         // SAFETY: the caller's promise.
         unsafe { C::Layout::slice(fetch, len) }
     }
+
+    fn aligned(state: &ComponentId, stores: &Aligned<'_>) -> Option<Self::Fetch> {
+        stores.values::<C>(*state)
+    }
+
+    #[inline(always)]
+    unsafe fn view(state: &ComponentId, world: &World, walked: Option<ComponentId>) -> Reach<C> {
+        Reach::new(*state, world, walked)
+    }
+
+    #[inline(always)]
+    unsafe fn holds(_: &ComponentId, view: Reach<C>, spot: Spot) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { view.has(spot) }
+    }
+
+    #[inline(always)]
+    unsafe fn at<'w>(_: &ComponentId, view: Reach<C>, spot: Spot) -> Option<Self::Item<'w>> {
+        // SAFETY: the caller's promise; what is found is in use.
+        unsafe { view.find(spot).map(|(values, row)| C::Layout::get(values, row)) }
+    }
+
+    #[inline(always)]
+    unsafe fn warm(view: Reach<C>, spot: Spot) {
+        // SAFETY: the caller's promise.
+        unsafe { view.warm(spot) };
+    }
 }
 
 // SAFETY: reads only.
@@ -62,6 +96,9 @@ unsafe impl<C: Component> Query for &'static mut C {
     type Chunk<'w> = <C::Layout as Layout<C>>::SliceMut<'w>;
     type State = ComponentId;
     type Fetch = <C::Layout as Layout<C>>::Ptr;
+    type View = Reach<C>;
+    const SIDES: bool = Reach::<C>::SIDE;
+    const LOCATED: bool = !Reach::<C>::SIDE;
 
     fn state(components: &Components) -> ComponentId {
         components.id::<C>()
@@ -72,11 +109,15 @@ unsafe impl<C: Component> Query for &'static mut C {
     }
 
     fn matches(state: &ComponentId, signature: &Signature) -> bool {
-        signature.has(*state)
+        Self::SIDES || signature.has(*state)
     }
 
-    fn mismatch(state: &ComponentId, signature: &Signature) -> Option<Mismatch> {
-        (!signature.has(*state)).then(Mismatch::missing::<C>)
+    fn required(state: &ComponentId, each: &mut dyn FnMut(ComponentId, Kind)) {
+        each(*state, C::Layout::KIND);
+    }
+
+    fn mismatch(state: &ComponentId, row: &Candidate<'_>) -> Option<Mismatch> {
+        (!row.has_type::<C>(*state)).then(Mismatch::missing::<C>)
     }
 
     #[inline]
@@ -96,6 +137,33 @@ unsafe impl<C: Component> Query for &'static mut C {
         // SAFETY: the caller's promise.
         unsafe { C::Layout::slice_mut(fetch, len) }
     }
+
+    fn aligned(state: &ComponentId, stores: &Aligned<'_>) -> Option<Self::Fetch> {
+        stores.values::<C>(*state)
+    }
+
+    #[inline(always)]
+    unsafe fn view(state: &ComponentId, world: &World, walked: Option<ComponentId>) -> Reach<C> {
+        Reach::new(*state, world, walked)
+    }
+
+    #[inline(always)]
+    unsafe fn holds(_: &ComponentId, view: Reach<C>, spot: Spot) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { view.has(spot) }
+    }
+
+    #[inline(always)]
+    unsafe fn at<'w>(_: &ComponentId, view: Reach<C>, spot: Spot) -> Option<Self::Item<'w>> {
+        // SAFETY: the caller's promise; what is found is in use.
+        unsafe { view.find(spot).map(|(values, row)| C::Layout::get_mut(values, row)) }
+    }
+
+    #[inline(always)]
+    unsafe fn warm(view: Reach<C>, spot: Spot) {
+        // SAFETY: the caller's promise.
+        unsafe { view.warm(spot) };
+    }
 }
 
 // SAFETY: touches what `T` touches, in tables that `T` matches.
@@ -104,6 +172,9 @@ unsafe impl<T: Query> Query for Option<T> {
     type Chunk<'w> = Option<T::Chunk<'w>>;
     type State = T::State;
     type Fetch = Option<T::Fetch>;
+    type View = T::View;
+    const SIDES: bool = T::SIDES;
+    const LOCATED: bool = T::LOCATED;
 
     fn state(components: &Components) -> T::State {
         T::state(components)
@@ -116,6 +187,8 @@ unsafe impl<T: Query> Query for Option<T> {
     fn matches(_: &T::State, _: &Signature) -> bool {
         true
     }
+
+    fn required(_: &T::State, _: &mut dyn FnMut(ComponentId, Kind)) {}
 
     unsafe fn fetch(state: &T::State, world: &World, table: u32) -> Self::Fetch {
         let matches = T::matches(state, &world.tables[table as usize].signature);
@@ -133,6 +206,27 @@ unsafe impl<T: Query> Query for Option<T> {
     unsafe fn chunk<'w>(fetch: Self::Fetch, len: usize) -> Self::Chunk<'w> {
         // SAFETY: the caller's promise.
         fetch.map(|fetch| unsafe { T::chunk(fetch, len) })
+    }
+
+    fn aligned(state: &T::State, stores: &Aligned<'_>) -> Option<Self::Fetch> {
+        T::aligned(state, stores).map(Some)
+    }
+
+    #[inline(always)]
+    unsafe fn view(state: &T::State, world: &World, walked: Option<ComponentId>) -> T::View {
+        // SAFETY: the caller's promise.
+        unsafe { T::view(state, world, walked) }
+    }
+
+    #[inline(always)]
+    unsafe fn holds(_: &T::State, _: T::View, _: Spot) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    unsafe fn at<'w>(state: &T::State, view: T::View, spot: Spot) -> Option<Self::Item<'w>> {
+        // SAFETY: the caller's promise.
+        Some(unsafe { T::at(state, view, spot) })
     }
 }
 
@@ -154,6 +248,9 @@ unsafe impl<C: Component> Query for Has<C> {
     type Chunk<'w> = bool;
     type State = ComponentId;
     type Fetch = bool;
+    type View = Reach<C>;
+    const SIDES: bool = Reach::<C>::SIDE;
+    const LOCATED: bool = !Reach::<C>::SIDE;
 
     fn state(components: &Components) -> ComponentId {
         components.id::<C>()
@@ -164,6 +261,8 @@ unsafe impl<C: Component> Query for Has<C> {
     fn matches(_: &ComponentId, _: &Signature) -> bool {
         true
     }
+
+    fn required(_: &ComponentId, _: &mut dyn FnMut(ComponentId, Kind)) {}
 
     unsafe fn fetch(state: &ComponentId, world: &World, table: u32) -> bool {
         world.tables[table as usize].signature.has(*state)
@@ -178,6 +277,27 @@ unsafe impl<C: Component> Query for Has<C> {
     unsafe fn chunk<'w>(fetch: bool, _: usize) -> Self::Chunk<'w> {
         fetch
     }
+
+    fn aligned(state: &ComponentId, stores: &Aligned<'_>) -> Option<bool> {
+        let known = [stores.has(*state), stores.lacks(*state)];
+        (known != [false, false]).then_some(known[0])
+    }
+
+    #[inline(always)]
+    unsafe fn view(state: &ComponentId, world: &World, walked: Option<ComponentId>) -> Reach<C> {
+        Reach::new(*state, world, walked)
+    }
+
+    #[inline(always)]
+    unsafe fn holds(_: &ComponentId, _: Reach<C>, _: Spot) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    unsafe fn at<'w>(_: &ComponentId, view: Reach<C>, spot: Spot) -> Option<Self::Item<'w>> {
+        // SAFETY: the caller's promise.
+        Some(unsafe { view.has(spot) })
+    }
 }
 
 // SAFETY: touches nothing.
@@ -189,6 +309,9 @@ unsafe impl Query for Entity {
     type Chunk<'w> = &'w [Entity];
     type State = ();
     type Fetch = NonNull<Entity>;
+    type View = NonNull<World>;
+    const SIDES: bool = false;
+    const LOCATED: bool = false;
 
     fn state(_: &Components) {}
 
@@ -197,6 +320,8 @@ unsafe impl Query for Entity {
     fn matches((): &(), _: &Signature) -> bool {
         true
     }
+
+    fn required((): &(), _: &mut dyn FnMut(ComponentId, Kind)) {}
 
     unsafe fn fetch((): &(), world: &World, table: u32) -> NonNull<Entity> {
         NonNull::from(world.tables[table as usize].entities()).cast()
@@ -212,6 +337,29 @@ unsafe impl Query for Entity {
     unsafe fn chunk<'w>(fetch: NonNull<Entity>, len: usize) -> Self::Chunk<'w> {
         // SAFETY: the rows are in use.
         unsafe { core::slice::from_raw_parts(fetch.as_ptr(), len) }
+    }
+
+    fn aligned((): &(), stores: &Aligned<'_>) -> Option<NonNull<Entity>> {
+        stores.entities()
+    }
+
+    #[inline(always)]
+    unsafe fn view((): &(), world: &World, _: Option<ComponentId>) -> NonNull<World> {
+        NonNull::from(world)
+    }
+
+    #[inline(always)]
+    unsafe fn holds((): &(), _: NonNull<World>, _: Spot) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    unsafe fn at<'w>((): &(), view: NonNull<World>, spot: Spot) -> Option<Self::Item<'w>> {
+        // SAFETY: the world is borrowed; where the slot is that of an extra row, it has an owner.
+        unsafe {
+            let (world, key) = (view.as_ref(), spot.key(view.as_ref()));
+            Some(if key.is_row() { world.extra_row(spot.index).1 } else { key })
+        }
     }
 }
 
@@ -256,6 +404,10 @@ unsafe impl<Q: Query, F: Filter> Query for Filtered<Q, F> {
     type Chunk<'w> = Q::Chunk<'w>;
     type State = (Q::State, F::State);
     type Fetch = Q::Fetch;
+    /// With the component that is walked.
+    type View = (Q::View, NonNull<World>, Option<ComponentId>);
+    const SIDES: bool = Q::SIDES || F::SIDES;
+    const LOCATED: bool = Q::LOCATED;
 
     fn state(components: &Components) -> Self::State {
         (Q::state(components), F::state(components))
@@ -269,8 +421,18 @@ unsafe impl<Q: Query, F: Filter> Query for Filtered<Q, F> {
         Q::matches(terms, signature) && F::passes(filter, signature)
     }
 
-    fn mismatch((terms, filter): &Self::State, signature: &Signature) -> Option<Mismatch> {
-        Q::mismatch(terms, signature).or_else(|| F::mismatch(filter, signature))
+    fn required((terms, filter): &Self::State, each: &mut dyn FnMut(ComponentId, Kind)) {
+        Q::required(terms, each);
+        F::required(filter, each);
+    }
+
+    fn excluded((terms, filter): &Self::State, each: &mut dyn FnMut(ComponentId)) {
+        Q::excluded(terms, each);
+        F::excluded(filter, each);
+    }
+
+    fn mismatch((terms, filter): &Self::State, row: &Candidate<'_>) -> Option<Mismatch> {
+        Q::mismatch(terms, row).or_else(|| F::mismatch(filter, row))
     }
 
     #[inline]
@@ -289,6 +451,44 @@ unsafe impl<Q: Query, F: Filter> Query for Filtered<Q, F> {
     unsafe fn chunk<'w>(fetch: Q::Fetch, len: usize) -> Self::Chunk<'w> {
         // SAFETY: the caller's promise.
         unsafe { Q::chunk(fetch, len) }
+    }
+
+    fn aligned((terms, filter): &Self::State, stores: &Aligned<'_>) -> Option<Q::Fetch> {
+        Q::aligned(terms, stores).filter(|_| F::settled(filter, stores))
+    }
+
+    #[inline(always)]
+    unsafe fn view((terms, _): &Self::State, world: &World, walked: Option<ComponentId>) -> Self::View {
+        // SAFETY: the caller's promise.
+        (unsafe { Q::view(terms, world, walked) }, NonNull::from(world), walked)
+    }
+
+    #[inline(always)]
+    unsafe fn holds((terms, filter): &Self::State, (view, world, known): Self::View, spot: Spot) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let row = Candidate { world: world.as_ref(), slot: spot.index, known };
+            F::passes_row(filter, &row) && Q::holds(terms, view, spot)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn at<'w>(
+        (terms, filter): &Self::State,
+        (view, world, known): Self::View,
+        spot: Spot,
+    ) -> Option<Self::Item<'w>> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let row = Candidate { world: world.as_ref(), slot: spot.index, known };
+            if F::passes_row(filter, &row) { Q::at(terms, view, spot) } else { None }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn warm((view, ..): Self::View, spot: Spot) {
+        // SAFETY: the caller's promise.
+        unsafe { Q::warm(view, spot) };
     }
 }
 

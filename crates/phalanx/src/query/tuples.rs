@@ -1,14 +1,14 @@
 //! Tuples of terms: all of them, or one at least.
 #![allow(unsafe_code)]
 
-use super::{Access, Mismatch, Or, Query, ReadOnlyQuery};
-use crate::bundle::all_tuples;
-use crate::component::Components;
+use super::{Access, Aligned, Candidate, Mismatch, Or, Query, ReadOnlyQuery, Spot};
+use crate::component::{ComponentId, Components};
+use crate::layout::Kind;
 use crate::signature::Signature;
 use crate::world::World;
 
 macro_rules! tuple_query {
-    ($($name:ident)*) => {
+    ($($name:ident $n:tt)*) => {
         // SAFETY: touches what the members touch, all of which are named.
         #[allow(unused_variables, unused_unsafe, non_snake_case, clippy::unused_unit)]
         unsafe impl<$($name: Query),*> Query for ($($name,)*) {
@@ -16,6 +16,9 @@ macro_rules! tuple_query {
             type Chunk<'w> = ($($name::Chunk<'w>,)*);
             type State = ($($name::State,)*);
             type Fetch = ($($name::Fetch,)*);
+            type View = ($($name::View,)*);
+            const SIDES: bool = false $(|| $name::SIDES)*;
+            const LOCATED: bool = false $(|| $name::LOCATED)*;
 
             fn state(components: &Components) -> Self::State {
                 ($($name::state(components),)*)
@@ -29,8 +32,16 @@ macro_rules! tuple_query {
                 true $(&& <$name as Query>::matches($name, signature))*
             }
 
-            fn mismatch(($($name,)*): &Self::State, signature: &Signature) -> Option<Mismatch> {
-                None$(.or_else(|| <$name as Query>::mismatch($name, signature)))*
+            fn required(($($name,)*): &Self::State, each: &mut dyn FnMut(ComponentId, Kind)) {
+                $(<$name as Query>::required($name, each);)*
+            }
+
+            fn excluded(($($name,)*): &Self::State, each: &mut dyn FnMut(ComponentId)) {
+                $(<$name as Query>::excluded($name, each);)*
+            }
+
+            fn mismatch(($($name,)*): &Self::State, row: &Candidate<'_>) -> Option<Mismatch> {
+                None$(.or_else(|| <$name as Query>::mismatch($name, row)))*
             }
 
             #[inline]
@@ -50,6 +61,34 @@ macro_rules! tuple_query {
                 // SAFETY: the caller's promise, for each member.
                 unsafe { ($(<$name as Query>::chunk($name, len),)*) }
             }
+
+            fn aligned(($($name,)*): &Self::State, stores: &Aligned<'_>) -> Option<Self::Fetch> {
+                Some(($(<$name as Query>::aligned($name, stores)?,)*))
+            }
+
+            #[inline(always)]
+            unsafe fn view(($($name,)*): &Self::State, world: &World, walked: Option<ComponentId>) -> Self::View {
+                // SAFETY: the caller's promise, for each member.
+                unsafe { ($(<$name as Query>::view($name, world, walked),)*) }
+            }
+
+            #[inline(always)]
+            unsafe fn holds(state: &Self::State, view: Self::View, spot: Spot) -> bool {
+                // SAFETY: the caller's promise, for each member.
+                unsafe { true $(&& <$name as Query>::holds(&state.$n, view.$n, spot))* }
+            }
+
+            #[inline(always)]
+            unsafe fn at<'w>(state: &Self::State, view: Self::View, spot: Spot) -> Option<Self::Item<'w>> {
+                // SAFETY: the caller's promise, for each member.
+                unsafe { Some(($(<$name as Query>::at(&state.$n, view.$n, spot)?,)*)) }
+            }
+
+            #[inline(always)]
+            unsafe fn warm(view: Self::View, spot: Spot) {
+                // SAFETY: the caller's promise, for each member.
+                unsafe { $(<$name as Query>::warm(view.$n, spot);)* }
+            }
         }
 
         // SAFETY: no member writes.
@@ -62,6 +101,9 @@ macro_rules! tuple_query {
             type Chunk<'w> = ($(Option<$name::Chunk<'w>>,)*);
             type State = ($($name::State,)*);
             type Fetch = ($(Option<$name::Fetch>,)*);
+            type View = ($($name::View,)*);
+            const SIDES: bool = false $(|| $name::SIDES)*;
+            const LOCATED: bool = false $(|| $name::LOCATED)*;
 
             fn state(components: &Components) -> Self::State {
                 ($($name::state(components),)*)
@@ -74,6 +116,8 @@ macro_rules! tuple_query {
             fn matches(($($name,)*): &Self::State, signature: &Signature) -> bool {
                 false $(|| <$name as Query>::matches($name, signature))*
             }
+
+            fn required(_: &Self::State, _: &mut dyn FnMut(ComponentId, Kind)) {}
 
             unsafe fn fetch(($($name,)*): &Self::State, world: &World, table: u32) -> Self::Fetch {
                 // SAFETY: the table is one of the world's, and `Option` asks of it whether the member matches.
@@ -91,10 +135,43 @@ macro_rules! tuple_query {
                 // SAFETY: the caller's promise, for each member.
                 unsafe { ($(<Option<$name> as Query>::chunk($name, len),)*) }
             }
+
+            fn aligned(($($name,)*): &Self::State, stores: &Aligned<'_>) -> Option<Self::Fetch> {
+                let fetch: Self::Fetch = ($(Some(<$name as Query>::aligned($name, stores)?),)*);
+                // Without members nothing matches.
+                (false $(|| fetch.$n.is_some())*).then_some(fetch)
+            }
+
+            #[inline(always)]
+            unsafe fn view(($($name,)*): &Self::State, world: &World, walked: Option<ComponentId>) -> Self::View {
+                // SAFETY: the caller's promise, for each member.
+                unsafe { ($(<$name as Query>::view($name, world, walked),)*) }
+            }
+
+            #[inline(always)]
+            unsafe fn holds(state: &Self::State, view: Self::View, spot: Spot) -> bool {
+                // SAFETY: the caller's promise, for each member.
+                unsafe { false $(|| <$name as Query>::holds(&state.$n, view.$n, spot))* }
+            }
+
+            #[inline(always)]
+            unsafe fn at<'w>(state: &Self::State, view: Self::View, spot: Spot) -> Option<Self::Item<'w>> {
+                // SAFETY: the caller's promise, for each member.
+                let items: Self::Item<'w> = unsafe { ($(<$name as Query>::at(&state.$n, view.$n, spot),)*) };
+                (false $(|| items.$n.is_some())*).then_some(items)
+            }
         }
 
         // SAFETY: no member writes.
         unsafe impl<$($name: ReadOnlyQuery),*> ReadOnlyQuery for Or<($($name,)*)> {}
     };
 }
-all_tuples!(tuple_query);
+
+macro_rules! all_tuples_of_terms {
+    ([$($done:tt)*] $next:ident $n:tt $($rest:tt)*) => {
+        tuple_query!($($done)*);
+        all_tuples_of_terms!([$($done)* $next $n] $($rest)*);
+    };
+    ([$($done:tt)*]) => { tuple_query!($($done)*); };
+}
+all_tuples_of_terms!([] A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11 M 12 N 13 O 14);

@@ -31,6 +31,11 @@ impl Linear {
         Ok(Linear { values: Values::try_new(info)?, bits: LaneOf::new(), slots: 0, len: 0, released: false, rows: 0 })
     }
 
+    /// A store of so many values at their slots, and so many of them of extra rows.
+    pub(super) fn of(values: Values, bits: LaneOf<u64>, slots: u32, (len, rows): (u32, u32)) -> Linear {
+        Linear { values, bits, slots, len, released: false, rows }
+    }
+
     #[inline(always)]
     pub(crate) fn values(&self) -> &Values {
         &self.values
@@ -73,7 +78,7 @@ impl Linear {
         self.values.countable(needed)?;
         let room = match self.values.lanes().is_empty() {
             // Without data only the bits grow: by themselves, and by half at least.
-            true => needed.max(self.slots + self.slots / 2),
+            true => needed.max(self.slots.saturating_add(self.slots / 2)),
             false => {
                 self.values.try_grow(needed)?;
                 self.values.capacity()
@@ -81,15 +86,16 @@ impl Linear {
         };
         // At least this slot's word, which the spare row comes after.
         let words = ((room - 1) / 64).max(slot / 64 + 1);
-        if self.values.capacity() <= words * 64 {
-            self.values.try_grow(words * 64 + 1)?;
+        let slots = words.checked_mul(64).filter(|slots| *slots < u32::MAX).ok_or(AllocError::CapacityOverflow)?;
+        if self.values.capacity() <= slots {
+            self.values.try_grow(slots + 1)?;
         }
         self.bits.try_grow(words)?;
         for at in self.slots / 64..words {
             // SAFETY: there is room for so many words.
             unsafe { self.bits.at(at).write(0) };
         }
-        self.slots = words * 64;
+        self.slots = slots;
         Ok(())
     }
 
@@ -137,17 +143,27 @@ impl Linear {
         0
     }
 
+    /// Gives up all values, which were moved out.
+    pub(super) fn forget_all(&mut self) {
+        self.release_all();
+        self.forget_bits();
+    }
+
+    fn forget_bits(&mut self) {
+        for at in 0..self.slots / 64 {
+            // SAFETY: a word for each 64 slots is there.
+            unsafe { self.bits.at(at).write(0) };
+        }
+        self.released = false;
+    }
+
     /// Ends the values that were released, all of them, even if one panics.
     pub(crate) fn end_released(&mut self) {
         /// Forgets the bits, at last.
         struct Forget<'a>(&'a mut Linear);
         impl Drop for Forget<'_> {
             fn drop(&mut self) {
-                for at in 0..self.0.slots / 64 {
-                    // SAFETY: a word for each 64 slots is there.
-                    unsafe { self.0.bits.at(at).write(0) };
-                }
-                self.0.released = false;
+                self.0.forget_bits();
             }
         }
         let store = Forget(self);
@@ -169,7 +185,7 @@ impl Linear {
             }
         }
         let mut rest = Rest(&self.values, self.iter());
-        while let Some(row) = rest.1.next() {
+        for row in rest.1.by_ref() {
             // SAFETY: as above.
             unsafe { self.values.end(row) };
         }
@@ -207,8 +223,14 @@ impl Linear {
         }
     }
 
-    pub(crate) fn bytes(&self) -> usize {
-        self.values.bytes() + self.bits.bytes()
+    /// Bytes of the words that say which slots have a value.
+    pub(super) fn bit_bytes(&self) -> usize {
+        self.bits.bytes()
+    }
+
+    /// Slots for which there is room.
+    pub(super) fn slots(&self) -> u32 {
+        self.slots
     }
 
     /// Checks the store by itself.

@@ -13,10 +13,16 @@
 //! lie in rows that nobody owns, listed in `retired`, until they are ended.
 #![allow(unsafe_code)]
 
+mod arrive;
+mod bulk;
+mod copy;
 mod linear;
 mod pool;
 mod values;
 
+pub(crate) use arrive::Arrivals;
+pub(crate) use bulk::Puts;
+use copy::clone_value;
 pub(crate) use linear::Linear;
 pub(crate) use pool::Pool;
 pub use pool::Removal;
@@ -26,7 +32,7 @@ use crate::bundle::SidePlace;
 use crate::component::{ComponentId, ComponentInfo};
 use crate::layout::Kind;
 use crate::room::{try_box, try_room, try_room_at};
-use phalanx_store::raw::{LaneOf, Rows};
+use phalanx_store::raw::{DenseIndex, LaneOf, Rows};
 use phalanx_store::{AllocError, Entity};
 
 /// Where the values of a side are.
@@ -72,9 +78,31 @@ impl Side {
     }
 
     pub(crate) fn bytes(&self) -> usize {
+        let (keys, index) = self.overhead();
+        self.values().bytes() + keys + index
+    }
+
+    /// The bytes of the keys, or of the bits, and those of the index.
+    pub(crate) fn overhead(&self) -> (usize, usize) {
         match &self.store {
-            Store::Pool(pool) => pool.bytes(),
-            Store::Linear(linear) => linear.bytes(),
+            Store::Pool(pool) => (pool.dense.mark_bytes(), pool.dense.index().bytes()),
+            Store::Linear(linear) => (linear.bit_bytes(), 0),
+        }
+    }
+
+    /// What it is to a reader.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self.store {
+            Store::Pool(_) => "pool",
+            Store::Linear(_) => "linear store",
+        }
+    }
+
+    /// How many values there is room for.
+    pub(crate) fn capacity(&self) -> u32 {
+        match &self.store {
+            Store::Pool(pool) => pool.dense.capacity(),
+            Store::Linear(linear) => linear.slots(),
         }
     }
 
@@ -153,6 +181,7 @@ const NO_SIDE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(crate) struct Sides {
     /// In boxes: whoever holds one over a loop finds it where it was.
+    #[allow(clippy::vec_box)]
     list: Vec<Box<Side>>,
     /// By component: its side, or none.
     by_component: Vec<u32>,
@@ -195,11 +224,6 @@ impl Sides {
     #[inline(always)]
     pub(crate) fn get(&self, side: u32) -> &Side {
         &self.list[side as usize]
-    }
-
-    #[inline(always)]
-    pub(crate) fn get_mut(&mut self, side: u32) -> &mut Side {
-        &mut self.list[side as usize]
     }
 
     /// The side of a component.
@@ -442,10 +466,10 @@ impl Sides {
         }
         impl Rest<'_> {
             fn run(&mut self) {
-                while let Some(&Retired { side, row }) = self.sides.retired.get(self.next) {
+                while self.next < self.sides.retired.len() {
                     self.next += 1;
                     // SAFETY: the value is nobody's, and ends once.
-                    unsafe { self.sides.get(side).values().end(row) };
+                    unsafe { self.sides.end_one(self.next - 1) };
                 }
                 self.sides.retired.clear();
             }
@@ -456,6 +480,17 @@ impl Sides {
             }
         }
         Rest { sides: self, next: 0 }.run();
+    }
+
+    /// Ends the retired value at a place in the list.
+    ///
+    /// # Safety
+    ///
+    /// It is there, and is not ended again.
+    pub(crate) unsafe fn end_one(&self, at: usize) {
+        let Retired { side, row } = self.retired[at];
+        // SAFETY: the value is nobody's, and the caller's promise.
+        unsafe { self.get(side).values().end(row) };
     }
 
     /// Ends the retired values when it goes out of scope, also by a panic.

@@ -4,7 +4,7 @@
 use super::Values;
 use crate::component::ComponentInfo;
 use phalanx_store::index::Sparse;
-use phalanx_store::raw::{Dense, DenseIndex, Rows};
+use phalanx_store::raw::{Dense, Rows};
 use phalanx_store::{AllocError, Entity};
 
 /// What becomes of the place of a value that is removed from a pool.
@@ -104,10 +104,6 @@ impl Pool {
     #[inline(always)]
     pub(crate) fn len(&self) -> u32 {
         self.dense.live()
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.dense.index().bytes() + self.values().bytes() + self.dense.mark_bytes()
     }
 
     /// Checks the pool by itself.

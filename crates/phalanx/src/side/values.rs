@@ -4,6 +4,7 @@
 use crate::component::{ComponentInfo, DropFn};
 use crate::room::try_list;
 use crate::table::{ALIGNED_FOR_ALL, copy_row, row_ptr, swap_row};
+use core::alloc::Layout;
 use core::mem::MaybeUninit;
 use core::ops::Range;
 use phalanx_store::AllocError;
@@ -14,6 +15,7 @@ use phalanx_store::raw::{Lane, Rows};
 pub(crate) struct Values {
     /// In a block that does not move.
     lanes: Box<[Lane]>,
+    layout: Option<Layout>,
     drop: Option<DropFn>,
 }
 
@@ -21,7 +23,7 @@ impl Values {
     pub(crate) fn try_new(info: &ComponentInfo) -> Result<Values, AllocError> {
         let mut lanes = try_list(info.lanes.len())?;
         lanes.extend(info.lanes.iter().map(|row| Lane::new(*row)));
-        Ok(Values { lanes: lanes.into_boxed_slice(), drop: info.drop })
+        Ok(Values { lanes: lanes.into_boxed_slice(), layout: info.lanes.first().copied(), drop: info.drop })
     }
 
     /// The first lane; without data, an address of none.
@@ -39,6 +41,11 @@ impl Values {
     /// The lanes, to be looked at.
     pub(crate) fn lanes(&self) -> &[Lane] {
         &self.lanes
+    }
+
+    /// The layout of a value in the first lane; `None` without data.
+    pub(crate) fn layout(&self) -> Option<Layout> {
+        self.layout
     }
 
     /// The address of a value: of its row in the first lane, or any that is aligned if it has no data.
@@ -156,7 +163,7 @@ unsafe impl Rows for Values {
             }
         }
         let mut rest = Rest(self, rows);
-        while let Some(row) = rest.1.next() {
+        for row in rest.1.by_ref() {
             // SAFETY: as above.
             unsafe { self.end(row) };
         }

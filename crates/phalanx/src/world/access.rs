@@ -95,8 +95,11 @@ impl World {
         entity: Entity,
     ) -> Result<impl Iterator<Item = &'static str> + '_, crate::error::NoSuchEntity> {
         let table = &self.tables[self.locate(entity)?.table as usize];
-        let sides = self.sides.sides_of(entity.index()).map(|side| side.id);
-        Ok(table.signature.iter().chain(sides).map(|id| self.components.info(id).name()))
+        let has = move |id: crate::component::ComponentId| match self.sides.of(id) {
+            None => table.signature.has(id),
+            Some(side) => side.row(entity.index()).is_some(),
+        };
+        Ok(self.components.iter().filter(move |(id, _)| has(*id)).map(|(_, info)| info.name()))
     }
 }
 

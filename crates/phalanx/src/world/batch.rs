@@ -5,17 +5,22 @@
 //! A table whose rows go away in a batch is never one that rows of the same batch come to: an insertion leads to tables
 //! that have all of the bundle, from tables that lack some of it; a removal leads to tables that have none of it. So what
 //! stays behind lies untouched in rows that the table has given up, until it ends.
+//!
+//! A bundle with components that are not kept in tables is given or taken slot by slot, as a segment of commands would be;
+//! and so is any bundle if the filter looks at such components.
 #![allow(unsafe_code)]
 
 use super::spawn::raise;
 use super::{Location, World};
 use crate::bundle::Bundle;
+use crate::commands::stash::{Ending, Stash};
 use crate::error::ChangeError;
 use crate::plan::Edge;
-use crate::query::Filter;
-use crate::room::try_list;
+use crate::query::{Candidate, Filter};
+use crate::room::{try_list, try_room};
+use crate::side::Puts;
 use crate::table::{Column, Table, row_ptr, swap_row};
-use phalanx_store::AllocError;
+use phalanx_store::{AllocError, Entity};
 
 impl World {
     /// Gives clones of a bundle to all entities that pass a filter; components that they have already are replaced, and
@@ -53,6 +58,9 @@ impl World {
     pub fn try_insert_batch<F: Filter, B: Bundle + Clone>(&mut self, bundle: B) -> Result<usize, ChangeError> {
         let plan = self.plan::<B>()?;
         self.flush()?;
+        if B::SIDES > 0 || F::SIDES {
+            return self.insert_each(plan, self.slots_that_pass::<F>()?, bundle);
+        }
         let (sources, count) = self.rows_that_pass::<F>()?;
         if count == 0 {
             return Ok(0);
@@ -124,6 +132,9 @@ impl World {
     pub fn try_remove_batch<F: Filter, B: Bundle>(&mut self) -> Result<usize, ChangeError> {
         let plan = self.plan::<B>()?;
         self.flush()?;
+        if B::SIDES > 0 || F::SIDES {
+            return self.remove_each(plan, self.slots_that_pass::<F>()?);
+        }
         let (mut sources, _) = self.rows_that_pass::<F>()?;
         sources.retain(|table| self.tables[*table as usize].signature.intersects(&self.plans.get(plan).signature));
         let mut left = try_list(sources.len())?;
@@ -147,7 +158,7 @@ impl World {
         Ok(count)
     }
 
-    /// The tables with rows that pass a filter, and how many rows they have.
+    /// The tables with rows that pass a filter, or may if it looks at each, and how many rows they have.
     fn rows_that_pass<F: Filter>(&self) -> Result<(Vec<u32>, usize), ChangeError> {
         let filter = F::state(&self.components);
         let passing = || {
@@ -155,8 +166,109 @@ impl World {
             tables.filter(|(table, _)| table.len > 0 && F::passes(&filter, &table.signature))
         };
         let mut sources = try_list(passing().count())?;
-        sources.extend(passing().map(|(_, number)| number));
-        Ok((sources, passing().map(|(table, _)| table.len as usize).sum()))
+        // A filter may answer otherwise the next time: what is in the list counts.
+        for (_, number) in passing() {
+            try_room(&mut sources, 1)?;
+            sources.push(number);
+        }
+        let count = sources.iter().map(|table| self.tables[*table as usize].len as usize).sum();
+        Ok((sources, count))
+    }
+
+    /// The slots that pass a filter, in the order of their tables and rows.
+    fn slots_that_pass<F: Filter>(&self) -> Result<Vec<Entity>, ChangeError> {
+        let (filter, (sources, count)) = (F::state(&self.components), self.rows_that_pass::<F>()?);
+        let mut slots = try_list(count)?;
+        for slot in sources.iter().flat_map(|table| self.tables[*table as usize].slots()) {
+            if !F::SIDES || F::passes_row(&filter, &Candidate::of(self, slot.index())) {
+                slots.push(*slot);
+            }
+        }
+        Ok(slots)
+    }
+
+    /// Gives clones of a bundle to slots, which are alive, one by one; but all that is needed is had before the first, and
+    /// old values end after the last.
+    fn insert_each<B: Bundle + Clone>(
+        &mut self,
+        plan: usize,
+        slots: Vec<Entity>,
+        bundle: B,
+    ) -> Result<usize, ChangeError> {
+        if slots.is_empty() {
+            return Ok(0);
+        }
+        let mut stash = Stash::default();
+        let mut fresh = try_list::<B>(slots.len())?;
+        fresh.extend((1..slots.len()).map(|_| bundle.clone()));
+        fresh.push(bundle);
+        self.reserve_each(plan, &slots, true, &mut stash)?;
+        for (&slot, value) in slots.iter().zip(fresh) {
+            let from = self.locate(slot)?;
+            let edge = self.edge_of(plan, from.table, true);
+            // SAFETY: the slot is there, the edge is one of its table for this bundle, and what it needs is reserved.
+            unsafe { self.bring(slot, from, edge, |place| value.write(place), &mut stash) };
+        }
+        self.sides.release_pages();
+        Ending::of(&mut stash).run();
+        Ok(slots.len())
+    }
+
+    /// Takes components from slots, which are alive, as [`insert_each`](World::insert_each) gives them. How many had any.
+    fn remove_each(&mut self, plan: usize, slots: Vec<Entity>) -> Result<usize, ChangeError> {
+        let (mut stash, mut count) = (Stash::default(), 0);
+        self.reserve_each(plan, &slots, false, &mut stash)?;
+        for slot in slots {
+            let from = self.locate(slot)?;
+            let edge = self.edge_of(plan, from.table, false);
+            // SAFETY: the slot is there, the edge is one of its table for this bundle, and what it needs is reserved.
+            unsafe {
+                let has = |side: &u32| self.sides.get(*side).row(slot.index()).is_some();
+                count += usize::from((*edge).target != from.table || (*edge).takes.iter().any(has));
+                self.take_away(slot, from, edge, &mut stash);
+            }
+        }
+        Ending::of(&mut stash).run();
+        Ok(count)
+    }
+
+    /// Makes room for following a plan's edges with these slots.
+    fn reserve_each(
+        &mut self,
+        plan: usize,
+        slots: &[Entity],
+        insert: bool,
+        stash: &mut Stash,
+    ) -> Result<(), ChangeError> {
+        for slot in slots {
+            self.edge(plan, self.locate(*slot)?.table, insert)?;
+        }
+        stash.begin();
+        let (mut puts, mut needs) = (Puts::new(), try_list::<(u32, u32)>(self.tables.len())?);
+        needs.resize(self.tables.len(), (0, 0));
+        for slot in slots {
+            let source = self.locate(*slot)?.table;
+            // SAFETY: edges are boxed, and made while resolving.
+            let edge = unsafe { &*self.edge_of(plan, source, insert) };
+            self.expect_step(slot.index(), edge, &mut puts, stash)?;
+            let (rows, spare) = &mut needs[edge.target as usize];
+            match edge.target == source {
+                // A value that replaces another lies beyond the last row for a moment.
+                true => *spare = 1,
+                false => *rows = rows.checked_add(1).ok_or(AllocError::CapacityOverflow)?,
+            }
+        }
+        for (table, (rows, spare)) in (0..).zip(needs) {
+            self.reserve_table(table, rows.checked_add(spare).ok_or(AllocError::CapacityOverflow)?)?;
+        }
+        stash.try_reserve()?;
+        // Values may move, even if one of several stores cannot grow.
+        self.restructured();
+        let reserved = self.sides.try_reserve_all(&puts);
+        if reserved.is_err() {
+            self.sides.release_pages();
+        }
+        Ok(reserved?)
     }
 
     /// Makes room for the rows of the sources in the tables that a plan's edges lead to.

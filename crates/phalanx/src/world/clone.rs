@@ -10,6 +10,9 @@ use super::spawn::raise;
 use super::{Location, World};
 use crate::component::{Cloning, Components};
 use crate::error::ChangeError;
+use crate::room::try_list;
+use crate::rows::{Label, Row};
+use crate::side::Arrivals;
 use crate::table::{ALIGNED_FOR_ALL, Column, Table, row_ptr};
 use phalanx_store::{AllocError, Entity};
 
@@ -79,7 +82,8 @@ unsafe fn clone_rows(components: &Components, from: &Table, row: u32, to: &Table
 }
 
 impl World {
-    /// Makes an entity with clones of another's components.
+    /// Makes an entity with clones of another's components, those of its [extra rows](crate::Key) too, in rows under the
+    /// same components and roles.
     ///
     /// ```
     /// use phalanx::{ChangeError, Component, World};
@@ -107,20 +111,106 @@ impl World {
         self.flush()?;
         let from = self.locate(entity)?;
         self.can_clone(&self.tables[from.table as usize])?;
+        if self.rows.owns(entity.index()) || self.sides.sides_of(entity.index()).next().is_some() {
+            return self.clone_whole(entity, from);
+        }
         self.reserve_entities(1)?;
         self.reserve_table(from.table, 1)?;
         let table = &self.tables[from.table as usize];
-        let row = table.len;
-        // SAFETY: all components can be cloned, and there is room after the last row.
-        unsafe { clone_rows(&self.components, table, from.row, table, row, 1) };
-        let made = self.entities.try_alloc()?;
-        // SAFETY: there is room for the row, whose lanes were written just now, and for the location.
+        // SAFETY: all components can be cloned, and there is room after the last row, whose lanes are written then, and
+        // for the location.
         unsafe {
-            self.tables[from.table as usize].push(made);
-            self.locations.at(made.index()).write(Location { table: from.table, row });
+            clone_rows(&self.components, table, from.row, table, table.len, 1);
+            Ok(self.count_clone(from.table))
+        }
+    }
+
+    /// Makes an entity of the row beyond the last of a table.
+    ///
+    /// # Safety
+    ///
+    /// There is room for the row, whose lanes are written, for a slot and for its location.
+    unsafe fn count_clone(&mut self, table: u32) -> Entity {
+        let made = self.entities.alloc();
+        // SAFETY: the caller's promise.
+        unsafe {
+            let row = self.tables[table as usize].push(made);
+            self.locations.at(made.index()).write(Location { table, row });
         }
         self.restructured();
-        Ok(made)
+        made
+    }
+
+    /// As [`clone_entity`](World::clone_entity), of an entity with extra rows or components beside tables, whose main row can be cloned. All clones are
+    /// made, beyond the last rows of their tables, before any is counted.
+    fn clone_whole(&mut self, entity: Entity, from: Location) -> Result<Entity, ChangeError> {
+        /// Ends the clones that are made, unless it is forgotten.
+        struct Clones<'a> {
+            tables: &'a [Table],
+            made: &'a mut Vec<Location>,
+        }
+        impl Drop for Clones<'_> {
+            fn drop(&mut self) {
+                for Location { table, row } in self.made.drain(..) {
+                    let table = &self.tables[table as usize];
+                    // SAFETY: the clones were written, and nobody counts them.
+                    unsafe { table.drop_row(row, &table.columns) };
+                }
+            }
+        }
+        let count = self.extra_rows(entity.index()).count();
+        let (mut originals, mut labels) = (try_list::<Location>(count + 1)?, try_list::<Label>(count)?);
+        let (mut made, mut needs) = (try_list::<Location>(count + 1)?, try_list::<(u32, u32)>(count + 1)?);
+        let mut beside = Arrivals::default();
+        beside.try_add_clones(&self.sides, &self.components, entity.index(), self.entities.nth_index(0))?;
+        originals.push(from);
+        for (Row(slot), label) in self.extra_rows(entity.index()) {
+            let at = self.locate(slot)?;
+            self.can_clone(&self.tables[at.table as usize])?;
+            // The main row's slot comes first.
+            let new = self.entities.nth_index(originals.len() as u32);
+            beside.try_add_clones(&self.sides, &self.components, slot.index(), new)?;
+            originals.push(at);
+            labels.push(label);
+        }
+        self.reserve_entities(u32::try_from(count + 1).map_err(|_| AllocError::CapacityOverflow)?)?;
+        for Location { table, .. } in &originals {
+            match needs.iter_mut().find(|(needed, _)| needed == table) {
+                Some((_, rows)) => *rows += 1,
+                None => needs.push((*table, 1)),
+            }
+        }
+        for (table, rows) in &mut needs {
+            // From here on, how many of them are written.
+            self.reserve_table(*table, core::mem::take(rows))?;
+        }
+        self.rows.try_reserve(count, 1, self.entities.capacity())?;
+        // Values may move, even if one of several stores cannot grow.
+        self.epoch.advance();
+        beside.try_reserve(&mut self.sides)?;
+        let clones = Clones { tables: &self.tables, made: &mut made };
+        for original in &originals {
+            let table = &self.tables[original.table as usize];
+            let Some((_, written)) = needs.iter_mut().find(|(needed, _)| *needed == original.table) else { continue };
+            let row = table.len + *written;
+            // SAFETY: all components can be cloned, and there is room for so many rows after the last.
+            unsafe { clone_rows(&self.components, table, original.row, table, row, 1) };
+            *written += 1;
+            clones.made.push(Location { table: original.table, row });
+        }
+        // SAFETY: room was made for them, and all can be cloned.
+        unsafe { beside.clone_in(&mut self.sides, &self.components) };
+        core::mem::forget(clones);
+        // SAFETY: there is room for the rows and their locations, for their slots and names; the next row of each table is
+        // the next clone, whose lanes are written.
+        unsafe {
+            let twin = self.count_clone(from.table);
+            for (label, Location { table, .. }) in labels.into_iter().zip(&originals[1..]) {
+                self.commit_row(twin, label, *table, &[]);
+            }
+            self.receive(&beside);
+            Ok(twin)
+        }
     }
 
     fn can_clone(&self, table: &Table) -> Result<(), ChangeError> {
@@ -150,12 +240,16 @@ impl World {
         for table in self.tables.iter().filter(|table| table.len > 0) {
             self.can_clone(table)?;
         }
+        if let Some(component) = self.sides.not_clone(&self.components) {
+            return Err(ChangeError::NotClone { component });
+        }
         let mut copy = World::try_with(self.components.try_clone()?)?;
         for (number, table) in self.tables.iter().enumerate() {
             copy.table_of(&table.signature)?;
             copy.tables[number].try_reserve_exact(table.len, &mut copy.epoch)?;
         }
         copy.rows = self.rows.try_clone()?;
+        copy.sides = self.sides.try_clone(&self.components)?;
         copy.entities = self.entities.try_clone()?;
         // The copied entities have no rows yet: until they do, nobody may see them.
         let slots = u32::try_from(copy.entities.capacity()).map_err(|_| AllocError::CapacityOverflow)?;

@@ -8,13 +8,14 @@
 
 use super::spawn::raise;
 use super::{Location, World};
-use crate::bundle::{Bundle, all_tuples};
+use crate::bundle::{Bundle, Place, all_tuples};
 use crate::component::Component;
 use crate::error::{ChangeError, UnequalColumns};
-use crate::layout::Layout;
+use crate::layout::{Kind, Layout};
+use crate::room::try_list;
+use crate::side::Puts;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
-use phalanx_store::raw::Lane;
 use phalanx_store::{AllocError, Entity};
 
 /// Columns of components: a `Vec` of one, or a tuple of columns of up to 15.
@@ -43,16 +44,41 @@ pub unsafe trait Columns: Sized {
     ///
     /// # Safety
     ///
-    /// For each component, `places` has the number of its first lane among `lanes`; no row of them is in use.
-    unsafe fn reserve(&self, lanes: *mut Lane, places: *const u16, rows: u32) -> Result<(), AllocError>;
+    /// The places are those of the components; no row of the table is in use.
+    unsafe fn reserve(&self, to: ColumnPlaces<'_>, rows: u32) -> Result<(), AllocError>;
 
-    /// Moves the values into rows from `row` on; with `adopt`, in whole blocks where that can be.
+    /// Moves the values in: those of a table in whole blocks where that can be, if it is told to.
     ///
     /// # Safety
     ///
-    /// As for [`reserve`](Columns::reserve), which was called before if `adopt` is set; otherwise the rows are within the
-    /// lanes' capacity, and nothing lives there.
-    unsafe fn write(self, lanes: *mut Lane, places: *const u16, row: usize, adopt: bool);
+    /// As for [`reserve`](Columns::reserve), which was called before if blocks are to be taken over; otherwise the rows are
+    /// within the lanes' capacity, and nothing lives there.
+    unsafe fn write(self, to: ColumnPlaces<'_>);
+}
+
+/// Where the values of columns go to: rows of a table from one on, and for each component that is not kept in tables rows of
+/// its own, from one on in a pool, at the slots of the entities in a linear store.
+#[derive(Clone, Copy, Debug)]
+pub struct ColumnPlaces<'a> {
+    /// The first row, and that beside it in each pool.
+    first: Place,
+    /// The slots of the entities, in order; empty if no component is kept by slot.
+    slots: &'a [u32],
+    /// Whether lanes of the table take over the blocks of vectors.
+    adopt: bool,
+}
+
+impl ColumnPlaces<'_> {
+    /// The places without those of the first `count` components.
+    ///
+    /// # Safety
+    ///
+    /// They are those of so many components at least.
+    #[must_use]
+    pub unsafe fn skip(self, count: usize) -> Self {
+        // SAFETY: the caller's promise.
+        ColumnPlaces { first: unsafe { self.first.skip(count) }, ..self }
+    }
 }
 
 /// Whether a lane takes over this vector's block: where a copy would have to allocate.
@@ -68,30 +94,37 @@ unsafe impl<C: Component> Columns for Vec<C> {
         each(core::any::type_name::<C>(), self.len());
     }
 
-    unsafe fn reserve(&self, lanes: *mut Lane, places: *const u16, rows: u32) -> Result<(), AllocError> {
-        if adopts(self) {
+    unsafe fn reserve(&self, to: ColumnPlaces<'_>, rows: u32) -> Result<(), AllocError> {
+        if C::Layout::KIND != Kind::Table || adopts(self) {
             return Ok(());
         }
         for lane in 0..C::Layout::LANES {
             // SAFETY: the caller's promise; no row is in use.
-            unsafe { (*lanes.add(*places as usize + lane)).try_grow(rows)? };
+            unsafe { (*to.first.lane(0, Kind::Table).0.add(lane)).try_grow(rows)? };
         }
         Ok(())
     }
 
-    unsafe fn write(self, lanes: *mut Lane, places: *const u16, row: usize, adopt: bool) {
-        let adopt = adopt && adopts(&self);
+    unsafe fn write(self, to: ColumnPlaces<'_>) {
+        let adopt = C::Layout::KIND == Kind::Table && to.adopt && adopts(&self);
         let mut values = ManuallyDrop::new(self);
         // SAFETY: the caller's promise. A vector's block was allocated for its capacity in rows of `C`, as those of the
         // one lane are. After a copy the vector's values count as moved out, and its block is freed.
         unsafe {
-            let lane = lanes.add(*places as usize);
+            let (lane, row) = to.first.lane(0, C::Layout::KIND);
             if adopt {
                 (*lane).adopt(NonNull::new_unchecked(values.as_mut_ptr()).cast(), values.capacity() as u32);
                 return;
             }
-            let len = values.len();
-            C::Layout::write_many(C::Layout::ptr(lane), row, values.as_ptr(), len);
+            let (ptr, len) = (C::Layout::ptr(lane), values.len());
+            match C::Layout::KIND {
+                Kind::Table | Kind::Pool => C::Layout::write_many(ptr, row, values.as_ptr(), len),
+                Kind::Linear => {
+                    for (at, slot) in to.slots.iter().enumerate() {
+                        C::Layout::write(ptr, *slot as usize, values.as_ptr().add(at).read());
+                    }
+                }
+            }
             values.set_len(0);
             ManuallyDrop::drop(&mut values);
         }
@@ -110,22 +143,22 @@ macro_rules! tuple_columns {
                 $($name.lengths(each);)*
             }
 
-            unsafe fn reserve(&self, lanes: *mut Lane, mut places: *const u16, rows: u32) -> Result<(), AllocError> {
+            unsafe fn reserve(&self, mut to: ColumnPlaces<'_>, rows: u32) -> Result<(), AllocError> {
                 let ($($name,)*) = self;
                 // SAFETY: the caller's promise, for each member in turn.
                 $(unsafe {
-                    $name.reserve(lanes, places, rows)?;
-                    places = places.add(<$name::Bundle as Bundle>::LEN);
+                    $name.reserve(to, rows)?;
+                    to = to.skip(<$name::Bundle as Bundle>::LEN);
                 })*
                 Ok(())
             }
 
-            unsafe fn write(self, lanes: *mut Lane, mut places: *const u16, row: usize, adopt: bool) {
+            unsafe fn write(self, mut to: ColumnPlaces<'_>) {
                 let ($($name,)*) = self;
                 // SAFETY: the caller's promise, for each member in turn.
                 $(unsafe {
-                    $name.write(lanes, places, row, adopt);
-                    places = places.add(<$name::Bundle as Bundle>::LEN);
+                    $name.write(to);
+                    to = to.skip(<$name::Bundle as Bundle>::LEN);
                 })*
             }
         }
@@ -185,21 +218,35 @@ impl World {
         let count = u32::try_from(len).map_err(|_| AllocError::CapacityOverflow)?;
         self.flush()?;
         self.reserve_entities(count)?;
+        let mut slots = Vec::new();
+        let sides = &raw const *self.plans.get(plan).sides;
+        if C::Bundle::SIDES > 0 {
+            slots = try_list(len)?;
+            slots.extend((0..count).map(|n| self.entities.nth_index(n)));
+            // SAFETY: plans are forgotten only by compaction.
+            self.reserve_column_sides(unsafe { &*sides }, &slots)?;
+        }
         let (table, places) = (self.plans.get(plan).table, self.plans.get(plan).places.as_ptr());
         let adopt = self.tables[table as usize].len == 0 && self.tables[table as usize].cap < count;
         self.restructured();
         let table_ref = &mut self.tables[table as usize];
-        if adopt {
-            table_ref.entities.try_grow(count)?;
+        let (first, beside) = (table_ref.len, self.sides.places());
+        let place = Place { lanes: table_ref.lanes(), row: first as usize, places, sides: beside };
+        let to = ColumnPlaces { first: place, slots: &slots, adopt };
+        let reserved = if adopt {
             // SAFETY: the places are those of the bundle in its table, which has no rows.
-            unsafe { columns.reserve(table_ref.lanes(), places, count)? };
+            table_ref.entities.try_grow(count).and_then(|()| unsafe { columns.reserve(to, count) })
         } else {
-            table_ref.try_reserve(count, &mut self.epoch)?;
+            table_ref.try_reserve(count, &mut self.epoch)
+        };
+        if let Err(error) = reserved {
+            self.sides.release_pages();
+            return Err(error.into());
         }
-        let first = table_ref.len;
         // Taking a soa value apart may be user code: it is done before anything is committed.
-        // SAFETY: there is room for so many rows from `first` on, or will be with the vectors' blocks.
-        unsafe { columns.write(table_ref.lanes(), places, first as usize, adopt) };
+        // SAFETY: there is room for so many rows from `first` on, or will be with the vectors' blocks; and beside the table, in
+        // pools from the first row beyond the last on, and in linear stores at the slots.
+        unsafe { columns.write(to) };
         let made = self.entities.alloc_many(len);
         if adopt {
             table_ref.settle_capacity();
@@ -217,7 +264,30 @@ impl World {
         });
         // The lanes of these rows were written above.
         table_ref.len = first + count;
+        if C::Bundle::SIDES > 0 {
+            for &entity in &table_ref.slots()[first as usize..] {
+                // SAFETY: reserved for these slots, which had nothing; and the values are written where each in turn counts
+                // them.
+                unsafe { self.sides.commit(entity, &*sides, &[]) };
+            }
+            self.sides.release_pages();
+        }
         Ok(&self.tables[table as usize].entities()[first as usize..])
+    }
+
+    /// Makes room for a value of each of these sides for each of these slots, which have none, and finds the first places.
+    fn reserve_column_sides(&mut self, sides: &[u32], slots: &[u32]) -> Result<(), AllocError> {
+        // Values may move, even if one of several stores cannot grow.
+        self.restructured();
+        let mut puts = Puts::new();
+        slots.iter().try_for_each(|slot| puts.try_add(sides, *slot))?;
+        let reserved = self.sides.try_reserve_all(&puts);
+        if reserved.is_err() {
+            self.sides.release_pages();
+        }
+        reserved?;
+        self.sides.find_places(slots.first().copied().unwrap_or(0), sides);
+        Ok(())
     }
 }
 

@@ -13,7 +13,8 @@ use crate::room::had;
 use std::collections::HashMap;
 
 impl World {
-    /// Gives memory back that is not needed: lanes are cut to the rows in use, tables without rows are dropped.
+    /// Gives memory back that is not needed: lanes are cut to the rows in use, tables without rows are dropped, holes of
+    /// pools are closed, and pools and linear stores are cut to the values in use.
     ///
     /// `budget` is how many rows may be moved or given back; the last step may exceed it. Returns how many there were:
     /// zero when nothing is left to be done. So a frame can be given a little of it at a time:
@@ -32,7 +33,7 @@ impl World {
     /// assert!(world.memory().total() < before / 2);
     /// ```
     ///
-    /// The order of rows and tables stays. What remains of an entity that is gone are 16 bytes: they keep its handle dead.
+    /// The order of rows, of tables and of pools stays. What remains of an entity that is gone are 16 bytes: they keep its handle dead.
     pub fn compact(&mut self, budget: usize) -> usize {
         let mut done = 0;
         for table in 0..self.tables.len() {
@@ -46,6 +47,10 @@ impl World {
                 let shrunk = table.try_resize(kept, &mut self.epoch);
                 done += if shrunk.is_ok() { kept as usize + freed as usize } else { 0 };
             }
+        }
+        if done < budget && !self.sides.is_empty() {
+            self.restructured();
+            done += self.sides.compact(budget - done);
         }
         if done < budget {
             done += self.drop_empty_tables();

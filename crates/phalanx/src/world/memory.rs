@@ -1,7 +1,9 @@
 //! Where a world's bytes are.
 
 use super::World;
+use crate::layout::Kind;
 use core::fmt;
+use phalanx_store::raw::Rows;
 
 /// The bytes that a world holds from the allocator for entities and components: [`World::memory`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +16,36 @@ pub struct Memory {
     pub rows: usize,
     /// The tables, in order of creation.
     pub tables: Vec<TableMemory>,
+    /// The components that are not kept in tables, in order of first use.
+    pub sides: Vec<SideMemory>,
+    /// Which pools hold which slot: 8 bytes a slot for each 64 pools, and what leads from components to their stores.
+    pub masks: usize,
+}
+
+/// The bytes of a component that is not kept in tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SideMemory {
+    /// The component.
+    pub component: &'static str,
+    /// A pool or a linear store.
+    pub kind: Kind,
+    /// How many values there are.
+    pub len: usize,
+    /// How many there is room for: side by side in a pool, at as many slots in a linear store.
+    pub capacity: usize,
+    /// Bytes of the values and of room for them.
+    pub values: usize,
+    /// Bytes of the keys of a pool, or of the bits of a linear store that say which slots have a value.
+    pub keys: usize,
+    /// Bytes of the index that leads from slots to the values of a pool.
+    pub index: usize,
+}
+
+impl SideMemory {
+    /// All bytes.
+    pub fn total(&self) -> usize {
+        self.values + self.keys + self.index
+    }
 }
 
 /// The bytes of a table.
@@ -66,7 +98,9 @@ impl TableMemory {
 impl Memory {
     /// All bytes.
     pub fn total(&self) -> usize {
-        self.entities + self.locations + self.rows + self.tables.iter().map(TableMemory::total).sum::<usize>()
+        let tables = self.tables.iter().map(TableMemory::total).sum::<usize>();
+        let sides = self.sides.iter().map(SideMemory::total).sum::<usize>();
+        self.entities + self.locations + self.rows + tables + sides + self.masks
     }
 }
 
@@ -94,7 +128,20 @@ impl World {
             columns: table.columns.iter().map(|column| self.column_memory(table, column)).collect(),
         });
         let (entities, locations) = (self.entities.memory().total(), self.locations.bytes());
-        Memory { entities, locations, rows: self.rows.bytes(), tables: tables.collect() }
+        let sides = self.sides.iter().map(|side| {
+            let (keys, index) = side.overhead();
+            SideMemory {
+                component: self.components.info(side.id).name(),
+                kind: self.components.info(side.id).kind(),
+                len: side.len() as usize,
+                capacity: side.capacity() as usize,
+                values: side.values().bytes(),
+                keys,
+                index,
+            }
+        });
+        let (rows, masks) = (self.rows.bytes(), self.sides.overhead());
+        Memory { entities, locations, rows, tables: tables.collect(), sides: sides.collect(), masks }
     }
 
     fn column_memory(&self, table: &crate::table::Table, column: &crate::table::Column) -> ColumnMemory {
@@ -126,6 +173,11 @@ impl fmt::Display for Memory {
                 f.write_str("\n")?;
             }
         }
-        Ok(())
+        for side in &self.sides {
+            let kind = if side.kind == Kind::Pool { "pool" } else { "linear store" };
+            let (total, component, len) = (side.total(), side.component, side.len);
+            writeln!(f, "{total:>12} {kind} of {component}: {len} values, room for {}", side.capacity)?;
+        }
+        if self.sides.is_empty() { Ok(()) } else { writeln!(f, "{:>12} which pools they are in", self.masks) }
     }
 }

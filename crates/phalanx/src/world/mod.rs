@@ -26,19 +26,21 @@ mod dynamic;
 mod entity_ref;
 mod exchange;
 mod memory;
+mod row_changes;
 mod row_ends;
 mod rows;
 mod single;
 mod spawn;
+mod steps;
 mod structure;
 mod transfer;
 
 pub use access::{View, ViewMut};
 pub use builder::BundleBuilder;
-pub use columns::Columns;
+pub use columns::{ColumnPlaces, Columns};
 pub use dynamic::ComponentDescriptor;
 pub use entity_ref::{EntityMut, EntityRef};
-pub use memory::{ColumnMemory, LaneMemory, Memory, TableMemory};
+pub use memory::{ColumnMemory, LaneMemory, Memory, SideMemory, TableMemory};
 pub use spawn::Spawner;
 pub(crate) use spawn::raise;
 pub use transfer::EntityMap;
@@ -325,15 +327,26 @@ impl World {
     /// The entity or extra row that is alive at an index.
     #[inline]
     pub(crate) fn slot(&self, index: u32) -> Option<Entity> {
-        if let Some(entity) = self.entities.at(index) {
+        World::slot_at(&self.entities, &self.locations, &self.tables, index)
+    }
+
+    /// As [`slot`](World::slot), from the parts of a world that tell.
+    #[inline]
+    pub(crate) fn slot_at(
+        entities: &EntityPool,
+        locations: &LaneOf<Location>,
+        tables: &[Table],
+        index: u32,
+    ) -> Option<Entity> {
+        if let Some(entity) = entities.at(index) {
             return Some(entity);
         }
-        if index as usize >= self.entities.slot_count() {
+        if index as usize >= entities.slot_count() {
             return None;
         }
         // SAFETY: every slot below the count has a location, of now or of the last that was there.
-        let at = unsafe { *self.locations.at(index) };
-        let slot = *self.tables.get(at.table as usize)?.slots().get(at.row as usize)?;
+        let at = unsafe { *locations.at(index) };
+        let slot = *tables.get(at.table as usize)?.slots().get(at.row as usize)?;
         (slot.index() == index).then_some(slot)
     }
 }
@@ -350,6 +363,10 @@ impl fmt::Debug for World {
         for table in self.tables.iter().filter(|t| t.len > 0) {
             let names: Vec<&str> = table.signature.iter().map(|id| self.components.info(id).name()).collect();
             list.entry(&format_args!("{} × {}", table.len, names.join(" + ")));
+        }
+        for side in self.sides.iter().filter(|side| side.len() > 0) {
+            let info = self.components.info(side.id);
+            list.entry(&format_args!("{} × {} in a {}", side.len(), info.name(), side.kind()));
         }
         list.finish()
     }

@@ -5,6 +5,7 @@ use super::{Location, World};
 use crate::component::ComponentId;
 use crate::room::try_list;
 use crate::rows::{NONE, Row, RowError, RowId};
+use crate::side::Sides;
 use crate::signature::Signature;
 use crate::table::Table;
 use phalanx_store::{AllocError, Entity};
@@ -24,9 +25,8 @@ impl World {
         }
         // SAFETY: the row is there, and an extra one. What needs an end lies at the tail of its table, and ends.
         unsafe {
-            self.unlink(slot.index());
-            let tail = self.retire(slot);
-            self.restructured();
+            let tail = self.retire_row(slot);
+            let _ends = self.sides.ends();
             let table = &self.tables[tail.table as usize];
             table.drop_row(tail.row, &table.columns);
         }
@@ -38,7 +38,7 @@ impl World {
     /// # Safety
     ///
     /// The slot is an extra row.
-    unsafe fn unlink(&mut self, slot: u32) {
+    pub(super) unsafe fn unlink(&mut self, slot: u32) {
         // SAFETY: the slot, and what the maps and links name, are extra rows; and all are of the same owner.
         unsafe {
             let (_, owner, label, link) = self.extra_row(slot);
@@ -67,12 +67,17 @@ impl World {
 
     /// Releases a slot and closes its row. Returns where the values lie that need an end: at the tail of the table, nobody's,
     /// until the next row is pushed there. A second row that is retired from the same table comes to lie below the first.
+    /// Its values beside tables are retired, too, for which there is room if the slot is the first.
     ///
     /// # Safety
     ///
     /// The slot is alive.
     unsafe fn retire(&mut self, slot: Entity) -> Location {
         self.entities.release(slot);
+        if !self.sides.is_empty() {
+            self.sides.take_all(slot);
+        }
+        self.restructured();
         // SAFETY: a slot that was alive has a location, where its row is in use; the flags are those of the table's lanes.
         unsafe {
             let Location { table, row } = *self.locations.at(slot.index());
@@ -81,6 +86,19 @@ impl World {
                 self.locations.at(moved.index()).write(Location { table, row });
             }
             Location { table, row: self.tables[table as usize].len }
+        }
+    }
+
+    /// Takes an extra row out of what finds it, and retires it.
+    ///
+    /// # Safety
+    ///
+    /// It is one, and there. Whoever calls ends the values before a row is pushed to their table.
+    pub(crate) unsafe fn retire_row(&mut self, slot: Entity) -> Location {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.unlink(slot.index());
+            self.retire(slot)
         }
     }
 
@@ -97,8 +115,7 @@ impl World {
         // SAFETY: the first row of an entity is an extra row, which is alive.
         unsafe {
             let (row, ..) = self.extra_row(self.rows.first[&owner]);
-            self.unlink(row.0.index());
-            Some(self.retire(row.0))
+            Some(self.retire_row(row.0))
         }
     }
 
@@ -107,27 +124,40 @@ impl World {
     #[cold]
     #[inline(never)]
     pub(super) fn despawn_with_rows(&mut self, entity: Entity) -> Result<(), AllocError> {
-        let mut retired = try_list(self.rows(entity).map_or(0, Iterator::count))?;
+        let count = self.rows(entity).map_or(0, Iterator::count);
+        let mut retired = try_list(count)?;
+        self.sides.try_reserve_ends(count)?;
         // SAFETY: the entity is alive, and there is room for all of its rows.
         unsafe {
             while let Some(tail) = self.retire_first_row(entity.index()) {
-                retired.push(tail);
+                retired.push((tail, self.sides.retired.len()));
             }
-            retired.push(self.retire(entity));
+            retired.push((self.retire(entity), self.sides.retired.len()));
         }
-        self.restructured();
-        /// Ends the values of retired rows, all of them, even if one panics.
+        /// Ends the values of retired rows, all of them, even if one panics: of each row those of its table, then those beside
+        /// it, which are retired up to the number that is noted with it.
         struct Ends<'a> {
             tables: &'a [Table],
-            rows: core::slice::Iter<'a, Location>,
+            rows: core::slice::Iter<'a, (Location, usize)>,
+            sides: &'a mut Sides,
+            next: usize,
+            until: usize,
         }
         impl Ends<'_> {
             fn run(&mut self) {
-                for tail in self.rows.by_ref() {
+                loop {
+                    while self.next < self.until {
+                        self.next += 1;
+                        // SAFETY: the value is retired, and ends once.
+                        unsafe { self.sides.end_one(self.next - 1) };
+                    }
+                    let Some(&(tail, until)) = self.rows.next() else { break };
+                    self.until = until;
                     let table = &self.tables[tail.table as usize];
                     // SAFETY: the row was retired, and nothing was pushed since; it ends once.
                     unsafe { table.drop_row(tail.row, &table.columns) };
                 }
+                self.sides.retired.clear();
             }
         }
         impl Drop for Ends<'_> {
@@ -135,7 +165,7 @@ impl World {
                 self.run();
             }
         }
-        Ends { tables: &self.tables, rows: retired.iter() }.run();
+        Ends { tables: &self.tables, rows: retired.iter(), sides: &mut self.sides, next: 0, until: 0 }.run();
         Ok(())
     }
 

@@ -7,15 +7,17 @@ use super::{Location, World};
 use crate::bundle::Bundle;
 use crate::component::{Component, ComponentId};
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
-use crate::rows::{Key, Label, Link, NONE, Role, Row, RowError, RowId, RowLanes};
+use crate::plan::Edge;
+use crate::rows::{Key, Label, Link, NONE, Name, Role, Row, RowError, RowId, RowLanes};
 use crate::signature::Signature;
 use crate::table::Table;
-use phalanx_store::Entity;
+use phalanx_store::{AllocError, Entity};
 
-/// A bundle resolved for an extra row: its table, and the bundle's places in it.
+/// A bundle resolved for an extra row: its table, the bundle's places in it, and its sides.
 struct Resolved {
     table: u32,
     places: *const u16,
+    sides: *const [u32],
 }
 
 impl World {
@@ -60,13 +62,15 @@ impl World {
         self.reserve_entities(2)?;
         self.reserve_row(0)?;
         self.reserve_row(resolved.table)?;
-        // SAFETY: there is room for the entity's location, its main row and its extra one.
+        // SAFETY: there is room for the entity's location, its main row and its extra one, whose slot is the one after that
+        // of the entity.
         unsafe {
+            self.sides.try_reserve(self.entities.nth_index(1), &*resolved.sides, &[])?;
             self.write_row(&resolved, bundle);
             let entity = self.entities.alloc();
             let row = self.tables[0].push(entity);
             self.locations.at(entity.index()).write(Location { table: 0, row });
-            self.commit_row(entity, label, resolved.table);
+            self.commit_row(entity, label, resolved.table, &*resolved.sides);
             Ok(Key { entity, component, role })
         }
     }
@@ -122,13 +126,14 @@ impl World {
         self.reserve_row(resolved.table)?;
         // SAFETY: there is room for the row and for its location, and the entity has none under this label.
         unsafe {
+            self.sides.try_reserve(self.entities.next_index(), &*resolved.sides, &[])?;
             self.write_row(&resolved, bundle);
-            Ok(self.commit_row(key.entity, label, resolved.table))
+            Ok(self.commit_row(key.entity, label, resolved.table, &*resolved.sides))
         }
     }
 
     /// The label of a component and a role; `None` for that of the main row.
-    fn label(&self, component: Option<ComponentId>, role: Role) -> Result<Option<Label>, RowError> {
+    pub(crate) fn label(&self, component: Option<ComponentId>, role: Role) -> Result<Option<Label>, RowError> {
         if let Some(component) = component
             && (component == ComponentId::ROW || component.index() >= self.components.len())
         {
@@ -145,15 +150,20 @@ impl World {
             Err(ChangeError::Alloc(error)) => return Err(RowError::Alloc(error)),
             Err(error) => unreachable!("a plan fails for a component named twice, or without memory: {error}"),
         };
+        // SAFETY: edges are boxed, and made only while resolving.
+        let edge = unsafe { &*self.row_edge(plan)? };
+        Ok(Resolved { table: edge.target, places: edge.places.as_ptr(), sides: &raw const *edge.puts })
+    }
+
+    /// The edge that a plan's components lead along from the table of extra rows without any.
+    pub(crate) fn row_edge(&mut self, plan: usize) -> Result<*const Edge, AllocError> {
         let bare = match self.rows.bare {
             Some(bare) => bare,
             None => self.table_of(&Signature::of([ComponentId::ROW]))?,
         };
         self.rows.bare = Some(bare);
         self.edge(plan, bare, true)?;
-        // SAFETY: edges are boxed, and made only while resolving.
-        let edge = unsafe { &*self.edge_of(plan, bare, true) };
-        Ok(Resolved { table: edge.target, places: edge.places.as_ptr() })
+        Ok(self.edge_of(plan, bare, true))
     }
 
     /// Makes room for a row in a table, and for finding an extra one.
@@ -161,7 +171,7 @@ impl World {
         // Lanes may move, whatever becomes of the operation: who holds pointers into them looks again.
         self.restructured();
         self.reserve_table(table, 1)?;
-        Ok(self.rows.try_reserve(self.entities.capacity())?)
+        Ok(self.rows.try_reserve(1, 1, self.entities.capacity())?)
     }
 
     /// Moves a bundle into the row beyond the last of its table. Taking a soa value apart is code of its type, which may
@@ -169,7 +179,8 @@ impl World {
     ///
     /// # Safety
     ///
-    /// There is room for the row; the bundle is the one that was resolved, and no edge was made since.
+    /// There is room for the row, and its sides are the change that was reserved last; the bundle is the one that was
+    /// resolved, and no edge was made since.
     unsafe fn write_row<B: Bundle>(&mut self, to: &Resolved, bundle: B) {
         let table = &self.tables[to.table as usize];
         // SAFETY: there is room for the row, and the places are those of the bundle's components in this table.
@@ -181,13 +192,14 @@ impl World {
     /// # Safety
     ///
     /// There is room for one more slot and its location, and by [`reserve_row`](World::reserve_row); the table is one of
-    /// extra rows, with the components that were written; the entity is alive and has no row with this label.
-    unsafe fn commit_row(&mut self, owner: Entity, label: Label, number: u32) -> Row {
+    /// extra rows, with the components that were written; the sides are reserved for the slot that is next, and written;
+    /// the entity is alive and has no row with this label.
+    pub(crate) unsafe fn commit_row(&mut self, owner: Entity, label: Label, number: u32, sides: &[u32]) -> Row {
         // SAFETY: what names a slot stays in tables and in `Row`, which shows it to nobody.
         let slot = unsafe { self.entities.alloc_row() };
         let (index, owner_index) = (slot.index(), owner.index());
         let table = &mut self.tables[number as usize];
-        // SAFETY: there is room for the row and for the location; the reserved component is all that was not written yet.
+        // SAFETY: there is room for the row and for the location. The reserved component is written here, whatever was there.
         unsafe {
             let lanes = table.row_lanes().unwrap_unchecked();
             let row = table.push(slot);
@@ -195,6 +207,7 @@ impl World {
             lanes.labels.add(row as usize).write(label);
             lanes.links.add(row as usize).write(Link { prev: index, next: NONE });
             self.locations.at(index).write(Location { table: number, row });
+            self.sides.commit(slot, sides, &[]);
         }
         self.rows.by_name.insert((owner_index, label), index);
         match self.rows.first.get(&owner_index) {
@@ -243,7 +256,7 @@ impl World {
     /// # Safety
     ///
     /// The slot is an extra row.
-    pub(super) unsafe fn extra_row(&self, slot: u32) -> (Row, Entity, Label, Link) {
+    pub(crate) unsafe fn extra_row(&self, slot: u32) -> (Row, Entity, Label, Link) {
         // SAFETY: the row is in use.
         unsafe {
             let (table, lanes, row) = self.row_at(slot);
@@ -270,6 +283,15 @@ impl World {
             Some(&slot) => Ok(unsafe { self.extra_row(slot).0 }),
             None => Err(RowError::NoSuchRow { key }),
         }
+    }
+
+    /// The slot and the table of the extra row under a name, if there is one.
+    pub(crate) fn row_of_name(&self, name: Name) -> Option<(Entity, u32)> {
+        // SAFETY: names lead to extra rows, which have a location.
+        self.rows
+            .by_name
+            .get(&name)
+            .map(|slot| unsafe { (self.extra_row(*slot).0.0, (*self.locations.at(*slot)).table) })
     }
 
     /// The key of a row.
@@ -314,19 +336,24 @@ impl World {
         if !self.contains(entity) {
             return Err(NoSuchEntity { entity });
         }
-        let mut next = match self.rows.owns(entity.index()) {
-            true => self.rows.first[&entity.index()],
+        let extra = self.extra_rows(entity.index()).map(move |(row, label)| (label.key(entity), row));
+        Ok(core::iter::once((Key::main(entity), Row(entity))).chain(extra))
+    }
+
+    /// The extra rows of the entity at an index, in the order of their making.
+    pub(crate) fn extra_rows(&self, owner: u32) -> impl Iterator<Item = (Row, Label)> + Clone + '_ {
+        let mut next = match self.rows.owns(owner) {
+            true => self.rows.first[&owner],
             false => NONE,
         };
-        let extra = core::iter::from_fn(move || {
+        core::iter::from_fn(move || {
             (next != NONE).then(|| {
                 // SAFETY: the first row of an entity, and what links lead to, are extra rows.
-                let (row, owner, label, link) = unsafe { self.extra_row(next) };
+                let (row, _, label, link) = unsafe { self.extra_row(next) };
                 next = link.next;
-                (label.key(owner), row)
+                (row, label)
             })
-        });
-        Ok(core::iter::once((Key::main(entity), Row(entity))).chain(extra))
+        })
     }
 
     /// A component of the row under a key.
@@ -452,7 +479,7 @@ impl World {
     }
 
     /// A row and its key, before it is changed.
-    fn named(&mut self, row: impl RowId) -> Result<(Row, Key), RowError> {
+    pub(super) fn named(&mut self, row: impl RowId) -> Result<(Row, Key), RowError> {
         self.flush()?;
         let row = row.find(self)?;
         Ok((row, self.key_of(row)?))
@@ -461,7 +488,7 @@ impl World {
 
 /// What the plain forms make of a result: out of memory, and a component named twice, do not return.
 #[track_caller]
-fn plain<T>(result: Result<T, RowError>) -> Result<T, RowError> {
+pub(super) fn plain<T>(result: Result<T, RowError>) -> Result<T, RowError> {
     match result {
         Err(RowError::Alloc(error)) => raise(error.into()),
         Err(RowError::Duplicate(error)) => raise(error.into()),

@@ -5,6 +5,8 @@ use super::{Location, World};
 use crate::component::ComponentId;
 use crate::error::ChangeError;
 use crate::room::try_list;
+use crate::rows::{Label, Link, NONE, Row};
+use crate::side::Arrivals;
 use crate::signature::Signature;
 use crate::table::row_ptr;
 use core::ops::Range;
@@ -18,13 +20,20 @@ pub struct EntityMap {
 }
 
 impl EntityMap {
+    fn of(mut pairs: Vec<(Entity, Entity)>) -> EntityMap {
+        pairs.sort_unstable_by_key(|(old, _)| old.index());
+        EntityMap { pairs }
+    }
+
     /// What an entity has become.
     pub fn get(&self, old: Entity) -> Option<Entity> {
-        self.pairs
-            .binary_search_by_key(&old.index(), |(old, _)| old.index())
-            .ok()
-            .map(|at| self.pairs[at])
-            .and_then(|(found, new)| (found == old).then_some(new))
+        self.at(old.index()).and_then(|(found, new)| (found == old).then_some(new))
+    }
+
+    /// The pair of an old index.
+    fn at(&self, index: u32) -> Option<(Entity, Entity)> {
+        let found = self.pairs.binary_search_by_key(&index, |(old, _)| old.index());
+        found.ok().map(|at| self.pairs[at])
     }
 
     /// All entities: what each was, and what it has become; by the old index.
@@ -47,13 +56,46 @@ impl EntityMap {
 struct Passage {
     source: u32,
     target: u32,
+    /// How many do.
+    rows: u32,
     /// The lanes: from, to.
     lanes: Vec<(u16, u16)>,
+}
+
+impl Passage {
+    /// Copies rows to the end of the target, where nobody counts them yet.
+    ///
+    /// # Safety
+    ///
+    /// The rows are in use in the source, and there is room for them in the target. They count as moved out of the source
+    /// from then on.
+    unsafe fn copy(&self, from: &World, row: u32, to: &World, rows: u32) {
+        let (source, target) = (&from.tables[self.source as usize], &to.tables[self.target as usize]);
+        for &(a, b) in &self.lanes {
+            // SAFETY: the caller's promise; the lanes of a pair belong to the same component.
+            unsafe {
+                let (a, b) = (&*source.lanes().add(a as usize), &*target.lanes().add(b as usize));
+                let bytes = rows as usize * a.row_size();
+                core::ptr::copy_nonoverlapping(row_ptr(a, row), row_ptr(b, target.len), bytes);
+            }
+        }
+    }
+}
+
+/// A row of an entity that is about to move.
+struct Leaving {
+    slot: Entity,
+    /// Of an extra row: its label in the other world.
+    label: Option<Label>,
+    passage: usize,
 }
 
 impl World {
     /// Moves an entity with its components to another world, where it is another entity. Values are moved as they are:
     /// none is cloned or dropped.
+    ///
+    /// Its [extra rows](crate::Key) go along: they have the same keys there, but for the entity and the component's id, and
+    /// the same order.
     ///
     /// Entities in its components ([`Component::ENTITIES`](crate::Component::ENTITIES)) that name itself are changed
     /// along; others mean nothing in the other world.
@@ -73,101 +115,261 @@ impl World {
     ///
     /// # Errors
     ///
-    /// If the entity is not alive or has extra rows, or memory cannot be had in the other world; nothing happens then.
+    /// If the entity is not alive, or memory cannot be had; nothing happens then.
     pub fn transfer(&mut self, entity: Entity, other: &mut World) -> Result<Entity, ChangeError> {
         self.flush()?;
-        let from = self.locate(entity)?;
-        if self.rows.owns(entity.index()) {
-            return Err(ChangeError::ExtraRows { entity });
-        }
-        let passage = self.passage(from.table, other)?;
-        let (mut pairs, mut none) = (try_list(1)?, try_list(self.tables[from.table as usize].lane_count())?);
-        none.resize(none.capacity(), false);
         other.flush()?;
-        other.reserve_entities(1)?;
-        other.reserve_table(passage.target, 1)?;
-        let new = other.entities.try_alloc()?;
-        self.entities.release(entity);
-        let source = &mut self.tables[from.table as usize];
-        let target = &mut other.tables[passage.target as usize];
-        // SAFETY: the row is in use here, and there is room for one there; the lanes of a pair belong to the same
-        // component. All values count as moved out.
-        let row = unsafe {
-            let row = target.push(new);
-            for &(a, b) in &passage.lanes {
-                let (a, b) = (&*source.lanes().add(a as usize), &*target.lanes().add(b as usize));
-                core::ptr::copy_nonoverlapping(row_ptr(a, from.row), row_ptr(b, row), a.row_size());
+        self.locate(entity)?;
+        let count = self.extra_rows(entity.index()).count() + 1;
+        let (mut leaving, mut passages) = (try_list::<Leaving>(count)?, try_list::<Passage>(count)?);
+        let (mut pairs, mut arrived) = (try_list(1)?, try_list(count)?);
+        for (Row(slot), label) in self.extra_rows(entity.index()) {
+            let label = Some(self.label_in(label, other)?);
+            leaving.push(Leaving { slot, label, passage: self.find_passage(&mut passages, slot, other)? });
+        }
+        let passage = self.find_passage(&mut passages, entity, other)?;
+        leaving.push(Leaving { slot: entity, label: None, passage });
+        let lanes = passages.iter().map(|passage| self.tables[passage.source as usize].lane_count()).max();
+        let mut none = try_list(lanes.unwrap_or(0))?;
+        none.resize(none.capacity(), false);
+        self.reserve_arrival(&passages, count, usize::from(count > 1), other)?;
+        // The slot of the entity is taken first, then those of its extra rows.
+        let (main, extra) = ((entity, 0), leaving.iter().map(|leaving| leaving.slot).zip(1..));
+        let mut beside = Arrivals::default();
+        for (old, count) in core::iter::once(main).chain(extra.take(count - 1)) {
+            for (number, side) in (0..).zip(self.sides.iter()) {
+                if let Some(row) = side.row(old.index()) {
+                    beside.try_add(self.side_in(number, other)?, other.entities.nth_index(count), (number, row))?;
+                }
             }
-            if let Some(moved) = source.close(from.row, &none[..source.lane_count()]) {
-                self.locations.at(moved.index()).write(from);
+        }
+        // Values may move, even if one of several stores cannot grow.
+        other.restructured();
+        beside.try_reserve(&mut other.sides)?;
+        let new = other.entities.alloc();
+        // SAFETY: room was made there, and the values count as moved out here.
+        unsafe { beside.move_in(&self.sides, &other.sides) };
+        for &Leaving { slot, label, passage } in &leaving {
+            let passage = &passages[passage];
+            // SAFETY: the row is in use here, and room for it was made there, for its slot and its name too. All of its values
+            // count as moved out. A row with a label is an extra one, whose components were copied before it is made one there.
+            unsafe {
+                let from = *self.locations.at(slot.index());
+                passage.copy(self, from.row, other, 1);
+                let row = match label {
+                    Some(label) => {
+                        self.unlink(slot.index());
+                        let Row(made) = other.commit_row(new, label, passage.target, &[]);
+                        other.locations.at(made.index()).read().row
+                    }
+                    None => {
+                        let row = other.tables[passage.target as usize].push(new);
+                        other.locations.at(new.index()).write(Location { table: passage.target, row });
+                        row
+                    }
+                };
+                arrived.push((passage.target, row));
+                self.entities.release(slot);
+                self.sides.take_all(slot);
+                self.sides.retired.clear();
+                let source = &mut self.tables[from.table as usize];
+                if let Some(moved) = source.close(from.row, &none[..source.lane_count()]) {
+                    self.locations.at(moved.index()).write(from);
+                }
             }
-            other.locations.at(new.index()).write(Location { table: passage.target, row });
-            row
-        };
+        }
+        // SAFETY: the values were moved in above, and their slots are there.
+        unsafe { other.receive(&beside) };
         self.restructured();
         other.restructured();
         pairs.push((entity, new));
-        other.rename(&EntityMap { pairs }, passage.target, row..row + 1);
+        let map = EntityMap { pairs };
+        other.rename_beside(&map, &beside);
+        arrived.into_iter().for_each(|(table, row)| other.rename(&map, table, row..row + 1));
         Ok(new)
     }
 
     /// Moves all entities with their components to another world, and tells which have become which. This world is empty
     /// then; the others' handles stay as they are.
     ///
+    /// [Extra rows](crate::Key) go along, as in [`transfer`](World::transfer). Rows of a table keep their order.
+    ///
     /// Entities in components ([`Component::ENTITIES`](crate::Component::ENTITIES)) are changed to what they have become;
     /// those of entities that were not alive stay as they were, and mean nothing.
     ///
     /// # Errors
     ///
-    /// If an entity has extra rows, or memory cannot be had; nothing happens then.
+    /// If memory cannot be had; nothing happens then.
     pub fn transfer_all(&mut self, other: &mut World) -> Result<EntityMap, ChangeError> {
         self.flush()?;
         other.flush()?;
-        if let Some(entity) = self.iter().find(|entity| self.rows.owns(entity.index())) {
-            return Err(ChangeError::ExtraRows { entity });
-        }
-        let mut passages = try_list(self.tables.len())?;
-        for source in (0..).zip(&self.tables).filter(|(_, table)| table.len > 0).map(|(number, _)| number) {
-            passages.push(self.passage(source, other)?);
-        }
-        let count = u32::try_from(self.entities.len()).map_err(|_| AllocError::CapacityOverflow)?;
-        let (mut pairs, mut arrived) = (try_list(count as usize)?, try_list::<(u32, Range<u32>)>(passages.len())?);
-        other.reserve_entities(count)?;
-        for passage in &passages {
-            // Different tables here are different tables there.
-            other.reserve_table(passage.target, self.tables[passage.source as usize].len)?;
-        }
-        let mut made = other.entities.try_alloc_many(count as usize)?;
-        self.entities.try_clear()?;
-        for Passage { source, target, lanes } in &passages {
-            let source = &mut self.tables[*source as usize];
-            let place = &mut other.tables[*target as usize];
-            let (first, rows) = (place.len, source.len);
-            // SAFETY: the rows are in use here, and there is room for as many there; the lanes of a pair belong to the
-            // same component. All values count as moved out.
-            unsafe {
-                for &(a, b) in lanes {
-                    let (a, b) = (&*source.lanes().add(a as usize), &*place.lanes().add(b as usize));
-                    let bytes = rows as usize * a.row_size();
-                    core::ptr::copy_nonoverlapping(row_ptr(a, 0), row_ptr(b, first), bytes);
-                }
-                for (&old, new) in source.entities().iter().zip(made.by_ref()) {
-                    let row = place.push(new);
-                    other.locations.at(new.index()).write(Location { table: *target, row });
-                    pairs.push((old, new));
+        let (count, extra) = (self.entities.len(), self.entities.row_count());
+        let (mut passages, mut labels) = (try_list(self.tables.len())?, try_list::<Label>(extra)?);
+        // Main rows first: the owners of extra ones are known then.
+        for extra in [false, true] {
+            for (source, table) in (0..).zip(&self.tables).filter(|(_, table)| table.len > 0) {
+                if table.row_lanes().is_some() == extra {
+                    passages.push(Passage { rows: table.len, ..self.passage(source, other)? });
+                    for label in table.labels() {
+                        labels.push(self.label_in(*label, other)?);
+                    }
                 }
             }
-            source.len = 0;
-            arrived.push((*target, first..first + rows));
         }
+        let (mut pairs, mut slots) = (try_list(count)?, try_list(extra)?);
+        let mut arrived = try_list::<(u32, Range<u32>)>(passages.len())?;
+        self.reserve_arrival(&passages, count + extra, self.rows.first.len(), other)?;
+        let beside = self.arrivals_of_all(&passages, other)?;
+        // SAFETY: room was made there, and the values count as moved out here.
+        unsafe { beside.move_in(&self.sides, &other.sides) };
+        self.sides.forget_all();
+        self.entities.clear();
+        for passage in &passages {
+            // SAFETY: the rows are in use here, and there is room for as many there, and for their slots. All values count as
+            // moved out. What names the slots of extra rows stays in tables.
+            unsafe {
+                passage.copy(self, 0, other, passage.rows);
+                let target = &mut other.tables[passage.target as usize];
+                let (first, is_extra) = (target.len, target.row_lanes().is_some());
+                for &old in self.tables[passage.source as usize].slots() {
+                    let pool = &mut other.entities;
+                    let new = if is_extra { pool.alloc_row() } else { pool.alloc() };
+                    let row = target.push(new);
+                    other.locations.at(new.index()).write(Location { table: passage.target, row });
+                    if is_extra { &mut slots } else { &mut pairs }.push((old, new));
+                }
+                arrived.push((passage.target, first..target.len));
+            }
+            self.tables[passage.source as usize].len = 0;
+        }
+        let (map, slots) = (EntityMap::of(pairs), EntityMap::of(slots));
+        self.hand_over_rows(other, &map, &slots, &arrived, labels);
+        // SAFETY: the values were moved in above, and their slots are there.
+        unsafe { other.receive(&beside) };
         self.restructured();
         other.restructured();
-        pairs.sort_unstable_by_key(|(old, _)| old.index());
-        let map = EntityMap { pairs };
         for (table, rows) in arrived {
             other.rename(&map, table, rows);
         }
+        other.rename_beside(&map, &beside);
         Ok(map)
+    }
+
+    /// The number that a side has in another world, where it is made if there is none.
+    fn side_in(&self, side: u32, other: &mut World) -> Result<u32, ChangeError> {
+        let id = other.components.adopt(self.components.info(self.sides.get(side).id))?;
+        Ok(other.sides.try_register(id, other.components.info(id))?)
+    }
+
+    /// Makes room in another world for all values that are not kept in tables, if rows go through these passages in order.
+    /// They go in the order of their pools, or of their slots.
+    fn arrivals_of_all(&self, passages: &[Passage], other: &mut World) -> Result<Arrivals, ChangeError> {
+        let mut beside = Arrivals::default();
+        if self.sides.iter().all(|side| side.len() == 0) {
+            return Ok(beside);
+        }
+        let mut new_slots: Vec<u32> = try_list(self.entities.slot_count())?;
+        new_slots.resize(self.entities.slot_count(), 0);
+        let moved = passages.iter().flat_map(|passage| self.tables[passage.source as usize].slots());
+        for (count, old) in (0..).zip(moved) {
+            new_slots[old.index() as usize] = other.entities.nth_index(count);
+        }
+        for (number, side) in (0..).zip(self.sides.iter()).filter(|(_, side)| side.len() > 0) {
+            let to = self.side_in(number, other)?;
+            for (slot, row) in side.slots_and_rows() {
+                beside.try_add(to, new_slots[slot as usize], (number, row))?;
+            }
+        }
+        // Values may move, even if one of several stores cannot grow.
+        other.restructured();
+        beside.try_reserve(&mut other.sides)?;
+        Ok(beside)
+    }
+
+    /// Changes the entities in values that have arrived beside the tables.
+    fn rename_beside(&mut self, map: &EntityMap, beside: &Arrivals) {
+        for (side, slot) in beside.iter() {
+            let side = self.sides.get(side);
+            let (Some(visit), Some(row)) = (self.components.info(side.id).visit, side.row(slot)) else { continue };
+            let mut change = |entity: &mut Entity| *entity = map.get(*entity).unwrap_or(*entity);
+            // SAFETY: the lane is the component's, the row is in use, and the world is borrowed exclusively.
+            unsafe { visit(side.values().lane(), row as usize, &mut change) };
+        }
+    }
+
+    /// Gives the extra rows that have arrived in another world their owners, labels and links there, and forgets them here.
+    fn hand_over_rows(
+        &mut self,
+        other: &mut World,
+        map: &EntityMap,
+        slots: &EntityMap,
+        arrived: &[(u32, Range<u32>)],
+        labels: Vec<Label>,
+    ) {
+        let now_at = |slot: u32| slots.at(slot).map_or(NONE, |(_, new)| new.index());
+        let mut labels = labels.into_iter();
+        for (table, rows) in arrived {
+            let table = &other.tables[*table as usize];
+            let Some(lanes) = table.row_lanes() else { continue };
+            for (row, label) in rows.clone().map(|row| row as usize).zip(labels.by_ref()) {
+                // SAFETY: the row is in use, and its lanes were copied: they say what it was here.
+                unsafe {
+                    let (owner, link) = (&mut *lanes.owners.add(row), &mut *lanes.links.add(row));
+                    *owner = map.get(*owner).expect("the owner of an extra row goes along");
+                    lanes.labels.add(row).write(label);
+                    *link = Link { prev: now_at(link.prev), next: now_at(link.next) };
+                    other.rows.by_name.insert((owner.index(), label), table.slots()[row].index());
+                }
+            }
+        }
+        for (old, new) in map.iter().filter(|(old, _)| self.rows.owns(old.index())) {
+            other.rows.begin(new.index(), now_at(self.rows.first[&old.index()]));
+        }
+        self.rows.clear();
+    }
+
+    /// Makes room in another world for rows that come through these passages, so many in all, extra ones of so many owners
+    /// among them.
+    fn reserve_arrival(
+        &self,
+        passages: &[Passage],
+        count: usize,
+        owners: usize,
+        other: &mut World,
+    ) -> Result<(), ChangeError> {
+        other.reserve_entities(u32::try_from(count).map_err(|_| AllocError::CapacityOverflow)?)?;
+        for passage in passages {
+            // Different tables here are different tables there.
+            other.reserve_table(passage.target, passage.rows)?;
+        }
+        if owners > 0 {
+            let is_extra = |passage: &&Passage| self.tables[passage.source as usize].row_lanes().is_some();
+            let extra = passages.iter().filter(is_extra).map(|passage| passage.rows as usize).sum();
+            other.rows.try_reserve(extra, owners, other.entities.capacity())?;
+        }
+        Ok(())
+    }
+
+    /// The passage that a row goes through, one more row for it; it is added if it is none of these. There is room for it.
+    fn find_passage(&self, passages: &mut Vec<Passage>, slot: Entity, other: &mut World) -> Result<usize, ChangeError> {
+        let source = self.locate(slot)?.table;
+        let at = match passages.iter().position(|passage| passage.source == source) {
+            Some(at) => at,
+            None => {
+                passages.push(self.passage(source, other)?);
+                passages.len() - 1
+            }
+        };
+        passages[at].rows += 1;
+        Ok(at)
+    }
+
+    /// A label as it is in another world, where its component is given an id if it has none.
+    fn label_in(&self, label: Label, other: &mut World) -> Result<Label, AllocError> {
+        Ok(match label.component() {
+            Some(id) => label.with_component(other.components.adopt(self.components.info(id))?),
+            None => label,
+        })
     }
 
     /// The way from a table to that of the same components in another world, which is made if there is none.
@@ -182,7 +384,7 @@ impl World {
             let to = other.tables[target as usize].column(id).map_or(0, |column| column.first);
             lanes.extend((0..column.lanes).map(|lane| (column.first + lane, to + lane)));
         }
-        Ok(Passage { source, target, lanes })
+        Ok(Passage { source, target, rows: 0, lanes })
     }
 
     /// Changes the entities in the components of some rows to what they have become.

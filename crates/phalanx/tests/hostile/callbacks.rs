@@ -227,3 +227,60 @@ fn h26_a_row_type_that_panics_leaves_no_half_made_row() {
         assert!(points > 0, "{name} runs code of the row type");
     }
 }
+
+/// A world, and a buffer of commands that give, replace, make and end, the fifth and the seventh of which run code of the
+/// row type.
+fn recorded(tally: &Tally, dial: &'static Dial) -> (World, phalanx::Commands) {
+    let mut world = World::new();
+    let e = [0, 1, 2].map(|n| world.spawn((Position(1.0), A::new(tally, n))));
+    let row = |n: u32| phalanx::Key::main(e[2]).with_role(phalanx::Role(n));
+    world.extend(row(1), A::new(tally, 3)).unwrap();
+    let mut commands = phalanx::Commands::new();
+    commands.insert(e[0], A::new(tally, 10));
+    commands.spawn(&world, A::new(tally, 11));
+    commands.update(row(1), A::new(tally, 12));
+    commands.extend(row(2), A::new(tally, 13));
+    commands.insert(e[1], (A::new(tally, 14), Rude(dial, "new")));
+    commands.despawn(e[2]);
+    commands.spawn_later((Rude(dial, "new"), A::new(tally, 15)));
+    commands.insert(e[0], A::new(tally, 16));
+    (world, commands)
+}
+
+#[test]
+fn h58_a_buffer_that_panics_half_way_ends_each_payload_once() {
+    static DIAL: Dial = Dial::off();
+    let points = for_every_panic(|k| {
+        let tally = Tally::new();
+        let (mut world, mut commands) = recorded(&tally, &DIAL);
+        DIAL.set(k);
+        let outcome = catch(|| commands.apply(&mut world).unwrap());
+        let fired = DIAL.stop();
+        assert_eq!(outcome.is_err(), fired);
+        world.validate().unwrap();
+        assert!(commands.is_empty());
+        // What was displaced has ended; the values that are left are those in rows.
+        assert!(world.query::<&A>().len() as u32 <= tally.live());
+        // The buffer is as good as new.
+        commands.spawn_later(A::new(&tally, 20));
+        commands.apply(&mut world).unwrap();
+        world.validate().unwrap();
+        drop((world, commands));
+        tally.assert_sound();
+        fired
+    });
+    assert_eq!(points, 2);
+}
+
+#[test]
+fn h58_a_buffer_that_is_never_run_ends_each_payload_once() {
+    static DIAL: Dial = Dial::off();
+    let tally = Tally::new();
+    let (world, commands) = recorded(&tally, &DIAL);
+    assert_eq!(tally.live(), 11);
+    drop(commands);
+    assert_eq!(tally.live(), 4);
+    world.validate().unwrap();
+    drop(world);
+    tally.assert_no_leaks();
+}

@@ -45,9 +45,9 @@ macro_rules! case {
                     1 => {
                         // Item by item, with the length told on the way.
                         let (mut all, mut iter) = (Vec::new(), held.iter_mut($world));
-                        for left in (0..iter.len()).rev() {
+                        for left in (0..iter.size_hint().0).rev() {
                             all.push(rows(iter.next().unwrap()));
-                            assert_eq!(iter.len(), left);
+                            assert_eq!(iter.size_hint(), (left, Some(left)));
                         }
                         assert!(iter.next().is_none() && iter.next().is_none());
                         all

@@ -1,7 +1,7 @@
 //! Random operations on rows, against a model that keeps them in lists.
 
 use super::{Item, LEFT, Value};
-use phalanx::{Component, ComponentId, Entity, Key, Role, Row, World};
+use phalanx::{Commands, Component, ComponentId, Entity, Key, Role, Row, World};
 use phalanx_testkit::{Rng, Tally};
 
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
@@ -31,7 +31,23 @@ struct Run {
     about: ComponentId,
 }
 
+/// A world whose ids of components are others with each number.
+fn new_world(n: u32) -> (World, ComponentId) {
+    let mut world = World::new();
+    if n % 2 == 1 {
+        world.register::<Value>();
+        world.register::<Item>();
+    }
+    let about = world.register::<Depth>();
+    (world, about)
+}
+
 impl Run {
+    fn new(seed: u64) -> Run {
+        let (world, about) = new_world(0);
+        Run { world, tally: Tally::new(), rng: Rng::new(seed), alive: Vec::new(), ended: Vec::new(), about }
+    }
+
     fn key(&mut self, entity: Entity) -> Key {
         let key = Key::main(entity).with_role(Role(self.rng.below(5) as u32));
         if self.rng.chance(1, 3) { key.with_component(self.about) } else { key }
@@ -51,7 +67,7 @@ impl Run {
     }
 
     fn step(&mut self, n: u32) {
-        match self.rng.below(12) {
+        match self.rng.below(16) {
             0 => {
                 let entity = self.world.spawn(Item(n));
                 let row = self.world.row(Key::main(entity)).unwrap();
@@ -70,6 +86,9 @@ impl Run {
             6 | 7 => self.update(n),
             8 => self.remove(),
             9 | 10 => self.delete(),
+            11 => self.exchange(n),
+            12 | 13 => self.apply(n),
+            14 => self.move_away(n),
             _ => {
                 if self.rng.chance(1, 2) && !self.alive.is_empty() {
                     let at = self.rng.below(self.alive.len());
@@ -141,6 +160,103 @@ impl Run {
         }
     }
 
+    fn exchange(&mut self, n: u32) {
+        let Some((at, row)) = self.any_row() else { return };
+        let (key, handle, has) = self.alive[at].rows[row].clone();
+        let value = self.value(n);
+        match self.rng.below(3) {
+            0 => {
+                self.world.exchange_row::<(Depth, Item), _>(key, (value, Item(n))).unwrap();
+                self.alive[at].rows[row].2 = Has { item: Some(n), value: Some(n), depth: None };
+            }
+            1 => {
+                let old = self.world.replace_row(handle, value).ok().map(|old| old.0.key());
+                assert_eq!(old, has.value);
+                self.alive[at].rows[row].2.value = has.value.and(Some(n));
+            }
+            _ => {
+                let old = self.world.patch_row::<Depth, _>(key, |depth| std::mem::replace(&mut depth.0, n)).ok();
+                assert_eq!(old, has.depth);
+                self.alive[at].rows[row].2.depth = has.depth.and(Some(n));
+            }
+        }
+    }
+
+    /// Some changes of one entity, recorded.
+    fn apply(&mut self, n: u32) {
+        let Some((at, _)) = self.any_row() else { return };
+        let mut rows = std::mem::take(&mut self.alive[at].rows);
+        let (mut commands, mut refused) = (Commands::new(), 0);
+        for n in n..n + 6 {
+            let key = self.key(self.alive[at].entity);
+            let found = rows.iter().position(|(other, ..)| *other == key);
+            let value = self.value(n);
+            match (self.rng.below(4), found) {
+                (0 | 1, found) => {
+                    commands.extend(key, (Depth(n), value));
+                    let has = Has { item: None, value: Some(n), depth: Some(n) };
+                    match found {
+                        // Its handle is not known yet.
+                        None => rows.push((key, rows[0].1, has)),
+                        Some(_) => refused += 1,
+                    }
+                }
+                (2, found) => {
+                    commands.update(key, (Item(n), value));
+                    match found {
+                        Some(row) => (rows[row].2.item, rows[row].2.value) = (Some(n), Some(n)),
+                        None => refused += 1,
+                    }
+                }
+                (_, found) => {
+                    commands.delete_row(key);
+                    match found {
+                        Some(row) if row > 0 => drop(rows.remove(row)),
+                        _ => refused += 1,
+                    }
+                }
+            }
+        }
+        commands.apply_lossy(&mut self.world, |_| refused -= 1);
+        assert_eq!(refused, 0);
+        rows.iter_mut().for_each(|(key, row, _)| *row = self.world.row(*key).unwrap());
+        self.alive[at].rows = rows;
+    }
+
+    /// An entity goes to another world and comes back; or all go, and stay there.
+    fn move_away(&mut self, n: u32) {
+        let (mut there, about) = new_world(n);
+        if self.rng.chance(1, 4) {
+            let map = self.world.transfer_all(&mut there).unwrap();
+            self.world.validate().unwrap();
+            assert_eq!((self.world.row_count(), map.len()), (0, self.alive.len()));
+            (self.world, self.about) = (there, about);
+            self.ended.clear();
+            (0..self.alive.len()).for_each(|at| self.rename(at, map.get(self.alive[at].entity).unwrap()));
+        } else if let Some((at, _)) = self.any_row() {
+            let old = self.alive[at].entity;
+            there.spawn_keyed(about, LEFT, Item(0));
+            let away = self.world.transfer(old, &mut there).unwrap();
+            self.world.validate().unwrap();
+            there.validate().unwrap();
+            assert!(!self.world.contains(old));
+            assert_eq!(there.rows(away).unwrap().count(), self.alive[at].rows.len());
+            self.ended.extend(self.alive[at].rows.iter().map(|(key, row, _)| (*key, *row)));
+            let back = there.transfer(away, &mut self.world).unwrap();
+            there.validate().unwrap();
+            self.rename(at, back);
+        }
+    }
+
+    /// What an entity has become, in a world whose ids are the present ones.
+    fn rename(&mut self, at: usize, entity: Entity) {
+        self.alive[at].entity = entity;
+        for (key, row, _) in &mut self.alive[at].rows {
+            *key = Key { entity, component: key.component.map(|_| self.about), role: key.role };
+            *row = self.world.row(*key).unwrap();
+        }
+    }
+
     fn check(&self) {
         let world = &self.world;
         world.validate().unwrap();
@@ -175,10 +291,7 @@ impl Run {
 #[test]
 fn random_operations_agree_with_a_model() {
     for seed in 0..6 {
-        let mut world = World::new();
-        let about = world.register::<Depth>();
-        let (tally, rng) = (Tally::new(), Rng::new(seed));
-        let mut run = Run { world, tally, rng, alive: Vec::new(), ended: Vec::new(), about };
+        let mut run = Run::new(seed);
         for n in 0..500 {
             run.step(n);
             run.check();
@@ -193,10 +306,7 @@ fn random_operations_agree_with_a_model() {
 #[test]
 fn equal_histories_give_equal_orders() {
     let order = || {
-        let mut world = World::new();
-        let about = world.register::<Depth>();
-        let (tally, rng) = (Tally::new(), Rng::new(77));
-        let mut run = Run { world, tally, rng, alive: Vec::new(), ended: Vec::new(), about };
+        let mut run = Run::new(77);
         (0..400).for_each(|n| run.step(n));
         run.world.query::<(Key, Row)>().iter().collect::<Vec<_>>()
     };

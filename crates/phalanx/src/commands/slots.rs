@@ -1,0 +1,41 @@
+//! Which slots the entities and rows of a segment will have: found out before any is made.
+
+use crate::room::try_room;
+use phalanx_store::{AllocError, Entity, EntityPool};
+
+/// Follows a pool through a segment: a slot that is freed is used next, then those that the pool has on its stack, then new
+/// ones.
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    /// What will live in the slots that were freed in the segment and not taken since, the next one last.
+    freed: Vec<Entity>,
+    /// How many the segment takes from the pool as it is.
+    taken: u32,
+}
+
+impl Slots {
+    pub(super) fn bytes(&self) -> usize {
+        self.freed.capacity() * size_of::<Entity>()
+    }
+
+    /// Begins a segment.
+    pub(super) fn begin(&mut self) {
+        self.freed.clear();
+        self.taken = 0;
+    }
+
+    /// Notes the end of an entity or row.
+    pub(super) fn try_free(&mut self, slot: Entity) -> Result<(), AllocError> {
+        try_room(&mut self.freed, 1)?;
+        self.freed.extend(EntityPool::successor(slot));
+        Ok(())
+    }
+
+    /// The entity that is made next, or in whose slot a row is, in a pool in which nothing is reserved.
+    pub(super) fn take(&mut self, pool: &EntityPool) -> Entity {
+        self.freed.pop().unwrap_or_else(|| {
+            self.taken += 1;
+            pool.nth_entity(self.taken - 1)
+        })
+    }
+}

@@ -1,0 +1,219 @@
+//! Random access: how a term finds what a row has, wherever it is kept.
+#![allow(unsafe_code)]
+
+use crate::component::{Component, ComponentId};
+use crate::layout::{Kind, Layout};
+use crate::side::{Linear, Pool, Store};
+use crate::signature::Signature;
+use crate::world::{Location, World};
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+use phalanx_store::Entity;
+use phalanx_store::raw::Lane;
+
+/// A row that a query looks at.
+#[derive(Clone, Copy, Debug)]
+pub struct Spot {
+    /// The index of its slot.
+    pub(super) index: u32,
+    /// Its slot, if that was at hand.
+    pub(super) key: Option<Entity>,
+    /// Its position in the store that is walked, if one is.
+    pub(super) position: u32,
+    /// Where it is in its table; for queries that are [located](super::Query::LOCATED) only.
+    pub(super) location: Location,
+}
+
+impl Spot {
+    /// A place for queries that do not look at it.
+    pub(super) const NOWHERE: Location = Location { table: u32::MAX, row: 0 };
+
+    /// The slot.
+    #[inline(always)]
+    pub(super) fn key(self, world: &World) -> Entity {
+        match self.key.or_else(|| world.slot(self.index)) {
+            Some(key) => key,
+            None => unreachable!("a row that is looked at is there"),
+        }
+    }
+}
+
+/// Asks the processor for the memory at an address, where it can be asked.
+#[inline(always)]
+pub(super) fn prefetch<T>(at: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a hint, for which any address will do.
+    unsafe {
+        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = at;
+}
+
+type Ptr<C> = <<C as Component>::Layout as Layout<C>>::Ptr;
+
+/// Where the values of a component are, resolved for random access.
+pub struct Reach<C: Component> {
+    /// By table, for a component of tables.
+    lanes: NonNull<[*mut Lane]>,
+    /// The store of any other, null if nobody ever had it.
+    pool: *const Pool,
+    linear: *const Linear,
+    /// The values of the store, if there is one.
+    values: MaybeUninit<Ptr<C>>,
+    /// Whether rows come from this store, so that each is in it, at its position.
+    walked: bool,
+}
+
+impl<C: Component> Clone for Reach<C> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<C: Component> Copy for Reach<C> {}
+
+impl<C: Component> fmt::Debug for Reach<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Reach({})", core::any::type_name::<C>())
+    }
+}
+
+impl<C: Component> Reach<C> {
+    /// Whether the component is not kept in tables.
+    pub(super) const SIDE: bool = !matches!(C::Layout::KIND, Kind::Table);
+
+    #[inline]
+    pub(super) fn new(id: ComponentId, world: &World, walked: Option<ComponentId>) -> Self {
+        let mut reach = Reach {
+            lanes: NonNull::from(if Self::SIDE { &[] } else { world.lanes_of(id) }),
+            pool: core::ptr::null(),
+            linear: core::ptr::null(),
+            values: MaybeUninit::uninit(),
+            walked: walked == Some(id),
+        };
+        if Self::SIDE
+            && let Some(side) = world.sides.of(id)
+        {
+            match &side.store {
+                Store::Pool(pool) => reach.pool = pool,
+                Store::Linear(linear) => reach.linear = linear,
+            }
+            // SAFETY: the lanes are this component's.
+            reach.values = MaybeUninit::new(unsafe { C::Layout::ptr(side.values().lane()) });
+        }
+        reach
+    }
+
+    /// The values that a row's is among, and its place there.
+    ///
+    /// # Safety
+    ///
+    /// The world that was resolved is borrowed, and the row is one of its rows, with its location if the component is one
+    /// of tables.
+    #[inline(always)]
+    pub(super) unsafe fn find(&self, spot: Spot) -> Option<(Ptr<C>, usize)> {
+        // SAFETY: lanes and stores are those of the world. A row of the store that is walked is in it. Where there is a
+        // store there are values.
+        unsafe {
+            match C::Layout::KIND {
+                Kind::Table => {
+                    let lane = *self.lanes.as_ref().get(spot.location.table as usize)?;
+                    (!lane.is_null()).then(|| (C::Layout::ptr(lane), spot.location.row as usize))
+                }
+                Kind::Pool => {
+                    let position = match self.walked {
+                        true => spot.position,
+                        false => self.pool.as_ref()?.position(spot.index)?,
+                    };
+                    Some((self.values.assume_init(), position as usize))
+                }
+                Kind::Linear => {
+                    let index = spot.index;
+                    let there = self.walked || self.linear.as_ref()?.has(index);
+                    there.then(|| (self.values.assume_init(), index as usize))
+                }
+            }
+        }
+    }
+
+    /// Asks the processor for a row's value.
+    ///
+    /// # Safety
+    ///
+    /// As for [`find`](Reach::find).
+    #[inline(always)]
+    pub(super) unsafe fn warm(&self, spot: Spot) {
+        // In a pool the index must be read to know where a value is: that is the wait already.
+        // SAFETY: the lanes are the world's, and their headers can be read while it is borrowed.
+        unsafe {
+            if let Some(&lane) = self.lanes.as_ref().get(spot.location.table as usize)
+                && !lane.is_null()
+            {
+                for lane in (0..C::Layout::LANES).map(|at| &*lane.add(at)) {
+                    prefetch(lane.ptr().as_ptr().wrapping_add(spot.location.row as usize * lane.row_size()));
+                }
+            }
+        }
+    }
+
+    /// Whether a row has the component.
+    ///
+    /// # Safety
+    ///
+    /// As for [`find`](Reach::find).
+    #[inline(always)]
+    pub(super) unsafe fn has(&self, spot: Spot) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.find(spot) }.is_some()
+    }
+}
+
+/// A row that a filter is asked about.
+#[derive(Clone, Copy)]
+pub struct Candidate<'w> {
+    pub(super) world: &'w World,
+    pub(super) slot: u32,
+    /// A component that it is known to have.
+    pub(super) known: Option<ComponentId>,
+}
+
+impl<'w> Candidate<'w> {
+    /// The row of a slot, which is alive.
+    pub(crate) fn of(world: &'w World, slot: u32) -> Candidate<'w> {
+        Candidate { world, slot, known: None }
+    }
+
+    /// The components of the row that are kept in tables.
+    pub fn signature(&self) -> &'w Signature {
+        // SAFETY: the row is there, so it has a location.
+        let location = unsafe { *self.world.locations.at(self.slot) };
+        &self.world.tables[location.table as usize].signature
+    }
+
+    /// Whether the row has a component, wherever it is kept.
+    #[inline]
+    pub fn has(&self, id: ComponentId) -> bool {
+        self.known == Some(id)
+            || match self.world.sides.of(id) {
+                Some(side) => side.row(self.slot).is_some(),
+                None => self.signature().has(id),
+            }
+    }
+
+    /// As [`has`](Candidate::has), for a type.
+    #[inline(always)]
+    pub(super) fn has_type<C: Component>(&self, id: ComponentId) -> bool {
+        match Reach::<C>::SIDE {
+            true => self.known == Some(id) || self.world.sides.of(id).is_some_and(|s| s.row(self.slot).is_some()),
+            false => self.signature().has(id),
+        }
+    }
+}
+
+impl fmt::Debug for Candidate<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Candidate(slot {})", self.slot)
+    }
+}

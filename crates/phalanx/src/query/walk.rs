@@ -1,0 +1,392 @@
+//! Queries over components that are not kept in tables: what leads, and how it is followed.
+//!
+//! Such a query has a *lead*: the shortest of the stores of components that every item has, and of the tables that match
+//! taken together. Its rows are visited in its order, and each is asked whether it has the rest.
+//!
+//! Where the lead is all that the query asks for, its rows are a run like those of a table.
+#![allow(unsafe_code)]
+
+use super::iter::Run;
+use super::reach::prefetch;
+use super::{Aligned, Candidate, Filter, Query, Spot};
+use crate::component::ComponentId;
+use crate::layout::Kind;
+use crate::side::{Linear, Pool, Store};
+use crate::world::{Location, World};
+use core::ptr::NonNull;
+use phalanx_store::Entity;
+use std::borrow::Cow;
+
+/// What leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lead {
+    /// The tables that match.
+    Tables,
+    /// The store of this side.
+    Side(u32),
+    /// Nothing: a component that is required never was anybody's.
+    Nobody,
+}
+
+/// What a query goes through.
+#[derive(Clone, Copy)]
+pub(super) struct Course<F> {
+    pub(super) lead: Lead,
+    /// The rows of the lead, if they are the items and nothing needs to be asked.
+    pub(super) run: Option<Run<F>>,
+    /// How many rows the lead has.
+    pub(super) len: u64,
+}
+
+impl<F> Course<F> {
+    /// Whether the lead is to be followed row by row.
+    pub(super) fn walks(&self) -> bool {
+        self.run.is_none() && self.len > 0
+    }
+}
+
+/// The lead of a query, of which these are the tables that match.
+pub(super) fn lead<Q: Query, F: Filter>(
+    world: &World,
+    (terms, filter): &(Q::State, F::State),
+    tables: impl Iterator<Item = u32>,
+) -> (Lead, u64) {
+    let mut best: Option<(Lead, u64)> = None;
+    let mut each = |id: ComponentId, kind: Kind| {
+        if kind == Kind::Table {
+            return;
+        }
+        let side = world.sides.number(id);
+        let (lead, len) = side.map_or((Lead::Nobody, 0), |side| (Lead::Side(side), world.sides.get(side).len().into()));
+        if best.is_none_or(|(_, least)| len < least) {
+            best = Some((lead, len));
+        }
+    };
+    Q::required(terms, &mut each);
+    F::required(filter, &mut each);
+    let mut rows = 0;
+    for table in tables {
+        rows += u64::from(world.tables[table as usize].len);
+        if let Some((lead, least)) = best
+            && rows >= least
+        {
+            return (lead, least);
+        }
+    }
+    best.filter(|(_, least)| rows >= *least).unwrap_or((Lead::Tables, rows))
+}
+
+/// What a query goes through, of which these are the tables that match.
+pub(super) fn course<Q: Query, F: Filter>(
+    world: &World,
+    ids: &(Q::State, F::State),
+    tables: impl Iterator<Item = u32>,
+) -> Course<Q::Fetch> {
+    let (lead, len) = lead::<Q, F>(world, ids, tables);
+    let run = match lead {
+        Lead::Side(side) => run_of_pool::<Q, F>(world, ids, side),
+        Lead::Tables | Lead::Nobody => None,
+    };
+    Course { lead, run, len }
+}
+
+/// The rows of a pool, if they lie side by side and are the items.
+fn run_of_pool<Q: Query, F: Filter>(
+    world: &World,
+    (terms, filter): &(Q::State, F::State),
+    side: u32,
+) -> Option<Run<Q::Fetch>> {
+    let side = world.sides.get(side);
+    let Store::Pool(pool) = &side.store else { return None };
+    let keys = pool.dense.keys().filter(|keys| !keys.is_empty())?;
+    let stores =
+        Aligned { world, owned: &[side.id], lacks: &[], keys: Some(NonNull::from(keys).cast()), extra: pool.rows > 0 };
+    let fetch = Q::aligned(terms, &stores).filter(|_| F::settled(filter, &stores))?;
+    Some(Run { fetch, len: keys.len() as u32 })
+}
+
+/// Linear stores whose bits are taken together.
+const MOST: usize = 8;
+
+/// The lead, on the way.
+enum Source<'w, 's, F> {
+    Tables {
+        list: Cow<'s, [u32]>,
+        /// The place in the list of the next table.
+        next: usize,
+        table: u32,
+        slots: &'w [Entity],
+        row: usize,
+    },
+    Pool {
+        pool: &'w Pool,
+        next: u32,
+    },
+    Linear {
+        /// Required stores, the lead among them.
+        stores: [Option<&'w Linear>; MOST],
+        /// The next word.
+        next: usize,
+        /// Those of the word before it that are to come.
+        bits: u64,
+        /// The stores as runs, if they are all that is asked for.
+        fetch: Option<F>,
+    },
+    Nothing,
+}
+
+/// Following a lead.
+pub(super) struct Walk<'w, 's, Q: Query> {
+    world: &'w World,
+    view: Q::View,
+    walked: Option<ComponentId>,
+    source: Source<'w, 's, Q::Fetch>,
+    /// Rows of the lead that are to come, or more.
+    most: usize,
+}
+
+impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
+    /// # Safety
+    ///
+    /// The ids are the world's, and the tables all that match them; the course is of this world as it is. The world is
+    /// borrowed for `'w` as the query needs it; the query does not alias.
+    pub(super) unsafe fn new<F: Filter>(
+        world: &'w World,
+        ids: &(Q::State, F::State),
+        (lead, len): (Lead, u64),
+        tables: Cow<'s, [u32]>,
+    ) -> Self {
+        let (source, walked) = match lead {
+            Lead::Nobody => (Source::Nothing, None),
+            Lead::Tables => (Source::Tables { list: tables, next: 0, table: 0, slots: &[], row: 0 }, None),
+            Lead::Side(side) => {
+                let side = world.sides.get(side);
+                let source = match &side.store {
+                    Store::Pool(pool) => Source::Pool { pool, next: 0 },
+                    Store::Linear(linear) => Self::linear::<F>(world, ids, side.id, linear),
+                };
+                (source, Some(side.id))
+            }
+        };
+        // SAFETY: the caller's promise.
+        let view = unsafe { Q::view(&ids.0, world, walked) };
+        Walk { world, view, walked, source, most: len as usize }
+    }
+
+    /// The words of all linear stores that are required, as far as there is room.
+    fn linear<F: Filter>(
+        world: &'w World,
+        (terms, filter): &(Q::State, F::State),
+        lead: ComponentId,
+        linear: &'w Linear,
+    ) -> Source<'w, 's, Q::Fetch> {
+        let (mut stores, mut owned, mut count) = ([None; MOST], [lead; MOST], 1);
+        stores[0] = Some(linear);
+        let mut each = |id: ComponentId, kind: Kind| {
+            if let Some(Store::Linear(linear)) = world.sides.of(id).map(|side| &side.store)
+                && kind == Kind::Linear
+                && count < MOST
+                && !owned[..count].contains(&id)
+            {
+                (stores[count], owned[count]) = (Some(linear), id);
+                count += 1;
+            }
+        };
+        Q::required(terms, &mut each);
+        F::required(filter, &mut each);
+        let extra = stores.iter().flatten().all(|store| store.rows > 0);
+        let aligned = Aligned { world, owned: &owned[..count], lacks: &[], keys: None, extra };
+        let fetch = Q::aligned(terms, &aligned).filter(|_| F::settled(filter, &aligned));
+        Source::Linear { stores, next: 0, bits: 0, fetch }
+    }
+
+    /// Where a row is, for queries that look at it.
+    #[inline(always)]
+    fn located(world: &World, index: u32) -> Location {
+        // SAFETY: the row is there, so it has a location.
+        if Q::LOCATED { unsafe { *world.locations.at(index) } } else { Spot::NOWHERE }
+    }
+
+    #[inline(always)]
+    fn spot(world: &World, key: Entity, position: u32) -> Spot {
+        Spot { index: key.index(), key: Some(key), position, location: Self::located(world, key.index()) }
+    }
+
+    /// The row of a linear store.
+    #[inline(always)]
+    fn spot_at(world: &World, index: u32) -> Spot {
+        Spot { index, key: None, position: index, location: Self::located(world, index) }
+    }
+
+    /// The next row of the lead.
+    #[inline(always)]
+    fn step(&mut self) -> Option<Spot> {
+        let world = self.world;
+        match &mut self.source {
+            Source::Pool { pool, next } => loop {
+                let position = *next;
+                if position >= pool.dense.positions() {
+                    return None;
+                }
+                *next += 1;
+                if let Some(key) = pool.dense.key_at(position) {
+                    return Some(Self::spot(world, key, position));
+                }
+            },
+            Source::Linear { stores, next, bits, .. } => {
+                while *bits == 0 {
+                    *bits = word(stores, *next)?;
+                    *next += 1;
+                }
+                let bit = bits.trailing_zeros();
+                *bits &= *bits - 1;
+                Some(Self::spot_at(world, (*next as u32 - 1) * 64 + bit))
+            }
+            Source::Tables { list, next, table, slots, row } => loop {
+                if let Some(&key) = slots.get(*row) {
+                    let location = Location { table: *table, row: *row as u32 };
+                    *row += 1;
+                    return Some(Spot { index: key.index(), key: Some(key), position: 0, location });
+                }
+                *table = *list.get(*next)?;
+                *next += 1;
+                (*slots, *row) = (world.tables[*table as usize].slots(), 0);
+            },
+            Source::Nothing => None,
+        }
+    }
+
+    #[inline(always)]
+    fn passes<F: Filter>(world: &World, walked: Option<ComponentId>, filter: &F::State, spot: Spot) -> bool {
+        F::passes_row(filter, &Candidate { world, slot: spot.index, known: walked })
+    }
+
+    /// The next item.
+    #[inline]
+    pub(super) fn next<F: Filter>(&mut self, (terms, filter): &(Q::State, F::State)) -> Option<Q::Item<'w>> {
+        loop {
+            let spot = self.step()?;
+            if Self::passes::<F>(self.world, self.walked, filter, spot)
+                // SAFETY: what `new` was promised; each row comes once.
+                && let Some(item) = unsafe { Q::at(terms, self.view, spot) }
+            {
+                return Some(item);
+            }
+        }
+    }
+
+    /// The items to come.
+    #[inline]
+    pub(super) fn fold<F: Filter, B>(
+        mut self,
+        ids: &(Q::State, F::State),
+        init: B,
+        mut f: impl FnMut(B, Q::Item<'w>) -> B,
+    ) -> B {
+        let (world, view, walked) = (self.world, self.view, self.walked);
+        let (terms, filter) = ids;
+        let mut acc = Some(init);
+        let mut visit = |spot: Spot| {
+            if Self::passes::<F>(world, walked, filter, spot)
+                // SAFETY: what `new` was promised; each row comes once.
+                && let Some(item) = unsafe { Q::at(terms, view, spot) }
+            {
+                acc = acc.take().map(|acc| f(acc, item));
+            }
+        };
+        match &mut self.source {
+            Source::Pool { pool, next } if let Some(keys) = pool.dense.keys() => {
+                let keys = keys.get(*next as usize..).unwrap_or(&[]);
+                let first = *next;
+                let far = Q::LOCATED && is_far(keys, world.entities.slot_count());
+                for (at, &key) in keys.iter().enumerate() {
+                    if far {
+                        if let Some(key) = keys.get(at + 32) {
+                            // SAFETY: the slot is in use.
+                            prefetch(unsafe { world.locations.at(key.index()) });
+                        }
+                        if let Some(&key) = keys.get(at + 16) {
+                            // SAFETY: what `new` was promised.
+                            unsafe { Q::warm(view, Self::spot(world, key, 0)) };
+                        }
+                    }
+                    visit(Self::spot(world, key, first + at as u32));
+                }
+            }
+            &mut Source::Linear { ref stores, next, bits, fetch: Some(fetch) } => {
+                let (mut at, mut bits) = (next, bits);
+                let Some(mut acc) = acc else { unreachable!("nothing was visited") };
+                loop {
+                    let base = at.wrapping_sub(1).wrapping_mul(64);
+                    if bits == u64::MAX {
+                        for row in base..base + 64 {
+                            // SAFETY: all stores have these rows, and each comes once.
+                            acc = f(acc, unsafe { Q::row(fetch, row) });
+                        }
+                    } else {
+                        while bits != 0 {
+                            // SAFETY: as above.
+                            acc = f(acc, unsafe { Q::row(fetch, base + bits.trailing_zeros() as usize) });
+                            bits &= bits - 1;
+                        }
+                    }
+                    let Some(word) = word(stores, at) else { return acc };
+                    (bits, at) = (word, at + 1);
+                }
+            }
+            _ => {
+                while let Some(spot) = self.step() {
+                    visit(spot);
+                }
+            }
+        }
+        match acc {
+            Some(acc) => acc,
+            None => unreachable!("put back after each item"),
+        }
+    }
+
+    /// The rows to come whose items there are. Makes none.
+    pub(super) fn spots<F: Filter>(&mut self, (terms, filter): &(Q::State, F::State)) -> impl Iterator<Item = Spot> {
+        core::iter::from_fn(move || {
+            loop {
+                let spot = self.step()?;
+                if Self::passes::<F>(self.world, self.walked, filter, spot)
+                    // SAFETY: what `new` was promised.
+                    && unsafe { Q::holds(terms, self.view, spot) }
+                {
+                    return Some(spot);
+                }
+            }
+        })
+    }
+
+    /// As many items are to come at most.
+    pub(super) fn most(&self) -> usize {
+        self.most
+    }
+
+    /// What finds the components of its rows.
+    pub(super) fn view(&self) -> Q::View {
+        self.view
+    }
+}
+
+/// Whether following these slots jumps through so much memory that it pays to ask for it ahead: in a world that does not fit
+/// into the nearer caches, if they are few of all, or in no order.
+fn is_far(keys: &[Entity], slots: usize) -> bool {
+    let steps = keys.windows(2).take(16);
+    let jumps = steps.clone().filter(|pair| pair[0].index().abs_diff(pair[1].index()) > 16).count();
+    slots > 1 << 15 && (keys.len() < slots / 4 || jumps * 2 > steps.len())
+}
+
+/// The slots of a word that all stores have; none after the last.
+#[inline(always)]
+fn word(stores: &[Option<&Linear>; MOST], at: usize) -> Option<u64> {
+    let mut all = u64::MAX;
+    for store in stores {
+        let Some(store) = store else { break };
+        all &= store.words().get(at)?;
+    }
+    Some(all)
+}

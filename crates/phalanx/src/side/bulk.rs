@@ -1,0 +1,129 @@
+//! Changes of many slots in one operation: all that they need is had before the first of them.
+#![allow(unsafe_code)]
+
+use super::{Retired, Side, Sides, Store};
+use crate::room::{try_list, try_room};
+use phalanx_store::AllocError;
+
+/// The values that an operation is going to put: the side and the slot of each, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Puts {
+    list: Vec<(u32, u32)>,
+}
+
+impl Puts {
+    pub(crate) const fn new() -> Puts {
+        Puts { list: Vec::new() }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.list.clear();
+    }
+
+    /// Bytes held from the allocator.
+    pub(crate) fn bytes(&self) -> usize {
+        self.list.capacity() * size_of::<(u32, u32)>()
+    }
+
+    pub(super) fn list(&self) -> &[(u32, u32)] {
+        &self.list
+    }
+
+    /// Notes a value of each of these sides.
+    pub(crate) fn try_add(&mut self, sides: &[u32], slot: u32) -> Result<(), AllocError> {
+        try_room(&mut self.list, sides.len())?;
+        self.list.extend(sides.iter().map(|side| (*side, slot)));
+        Ok(())
+    }
+}
+
+impl Sides {
+    /// Makes room for all of these values, however many others are taken or displaced in between. Pages stay until
+    /// [`release_pages`](Sides::release_pages).
+    ///
+    /// No value has changed if it fails.
+    pub(crate) fn try_reserve_all(&mut self, puts: &Puts) -> Result<(), AllocError> {
+        if puts.list.is_empty() {
+            return Ok(());
+        }
+        let mut counts: Vec<u32> = try_list(self.list.len())?;
+        counts.resize(self.list.len(), 0);
+        for &(side, slot) in &puts.list {
+            let count = &mut counts[side as usize];
+            *count = count.checked_add(1).ok_or(AllocError::CapacityOverflow)?;
+            if self.list[side as usize].bit.is_some() {
+                self.try_cover(slot)?;
+            }
+        }
+        for (side, count) in self.list.iter_mut().zip(&mut counts) {
+            if let (Store::Pool(pool), 1..) = (&mut side.store, *count) {
+                pool.dense.try_reserve(*count)?;
+                pool.dense.hold_pages(true);
+            }
+            *count = 0;
+        }
+        for &(side, slot) in &puts.list {
+            match &mut self.list[side as usize].store {
+                Store::Pool(pool) => pool.dense.try_prepare(slot, counts[side as usize])?,
+                Store::Linear(linear) => linear.try_ready(slot)?,
+            }
+            counts[side as usize] += 1;
+        }
+        Ok(())
+    }
+
+    /// Gives up the pages of pools in which nothing is left.
+    pub(crate) fn release_pages(&mut self) {
+        for side in &mut self.list {
+            if let Store::Pool(pool) = &mut side.store {
+                pool.dense.hold_pages(false);
+            }
+        }
+    }
+
+    /// Finds where the values of one slot are to be written, for which [room was made](Sides::try_reserve_all).
+    #[inline]
+    pub(crate) fn find_places(&mut self, slot: u32, puts: &[u32]) {
+        self.places.clear();
+        for &side in puts {
+            // There is room: no more are put than there are sides.
+            self.places.push(self.list[side as usize].spare(slot));
+        }
+    }
+
+    /// The values that were retired, each with the row in which it lies; none is retired any more then.
+    pub(crate) fn hand_over_retired(&mut self, mut each: impl FnMut(&Side, u32)) {
+        for &Retired { side, row } in &self.retired {
+            each(&self.list[side as usize], row);
+        }
+        self.retired.clear();
+    }
+
+    /// Gives up all values, which were moved out.
+    pub(crate) fn forget_all(&mut self) {
+        for at in 0..self.covered * self.stride {
+            // SAFETY: covered slots have their words.
+            unsafe { self.masks.at(at).write(0) };
+        }
+        for side in &mut self.list {
+            match &mut side.store {
+                Store::Pool(pool) => drop(pool.release_all()),
+                Store::Linear(linear) => linear.forget_all(),
+            }
+        }
+    }
+}
+
+impl Side {
+    /// The slots that have a value and the rows in which it lies, in the order of the store.
+    pub(crate) fn slots_and_rows(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let (pool, linear) = match &self.store {
+            Store::Pool(pool) => (Some(pool), None),
+            Store::Linear(linear) => (None, Some(linear)),
+        };
+        let in_pool = pool
+            .into_iter()
+            .flat_map(|pool| (0..pool.dense.positions()).filter_map(|at| Some((pool.dense.key_at(at)?.index(), at))));
+        in_pool.chain(linear.into_iter().flat_map(|linear| linear.iter().map(|slot| (slot, slot))))
+    }
+}

@@ -1,0 +1,351 @@
+//! Recorded changes of extra rows.
+
+use super::{Aligned, Flag, Other, Small, Value, Wide};
+use phalanx::{ChangeError, CommandError, Commands, ComponentId, Entity, Key, Role, RowError, World};
+use phalanx_testkit::{AllocationSweep, Counted, PanicSweep, Rng, Site, Tally};
+
+fn key(entity: Entity, role: u32) -> Key {
+    Key::main(entity).with_role(Role(role))
+}
+
+/// All that can be seen of a row, but for its handle.
+type Seen = (Key, Option<u8>, Option<u32>, Option<u32>, Option<u32>, bool);
+
+/// All rows, in the order of iteration; then those of each entity, in the order of their making.
+fn all_rows(world: &World) -> (Vec<Seen>, Vec<(Key, phalanx::Row)>) {
+    type All<'a> =
+        (Key, Option<&'a Small>, Option<&'a Aligned>, Option<&'a Value>, Option<&'a Other>, phalanx::Has<Flag>);
+    let query = world.query::<All<'_>>();
+    let seen = query.iter().map(|(key, small, aligned, value, other, flag)| {
+        let counted = (value.map(|v| v.0.key()), other.map(|v| v.0.key()));
+        (key, small.map(|c| c.0), aligned.map(|c| c.0), counted.0, counted.1, flag)
+    });
+    (seen.collect(), world.iter().flat_map(|e| world.rows(e).unwrap()).collect())
+}
+
+/// A world whose entities have rows in several tables, two of one entity in one table among them; and a dead entity.
+fn populated(tally: &Tally) -> (World, Vec<Entity>, ComponentId) {
+    let mut world = World::new();
+    let about = world.register::<Wide>();
+    let mut known: Vec<Entity> = (0..4).map(|n| world.spawn((Small(n), Value(tally.value(n.into()))))).collect();
+    for (n, e) in (0..).zip(&known[..3]) {
+        world.extend(key(*e, 1), (Small(n), Value(tally.value(10)))).unwrap();
+        world.extend(key(*e, 1).with_component(about), (Small(n), Value(tally.value(11)))).unwrap();
+        world.extend(key(*e, 2), (Aligned(7), Other(tally.value(12)))).unwrap();
+    }
+    known.push(world.spawn_empty());
+    let dead = world.spawn_empty();
+    world.despawn(dead).unwrap();
+    known.push(dead);
+    (world, known, about)
+}
+
+#[test]
+fn a_buffer_knows_the_rows_that_it_makes() {
+    let mut world = World::new();
+    let mut commands = Commands::new();
+    let e = commands.spawn(&world, Small(1));
+    commands.extend(key(e, 1), Small(2));
+    commands.update(key(e, 1), Aligned(3));
+    commands.extend(key(e, 2), (Small(4), Flag));
+    commands.remove_row_components::<Flag>(key(e, 2));
+    commands.update(Key::main(e), Flag);
+    commands.delete_row(key(e, 1));
+    commands.extend(key(e, 1), Aligned(5));
+    assert!(format!("{commands:?}").contains("Extend(0v0 role 1)"), "{commands:?}");
+    commands.apply(&mut world).unwrap();
+    world.validate().unwrap();
+    let roles: Vec<u32> = world.rows(e).unwrap().map(|(key, _)| key.role.0).collect();
+    assert_eq!(roles, [0, 2, 1], "made anew, a row is the last");
+    assert!(world.has::<Flag>(e));
+    assert_eq!(world.get_key::<Small>(key(e, 2)), Ok(&Small(4)));
+    assert_eq!(world.get_key::<Aligned>(key(e, 1)), Ok(&Aligned(5)));
+    assert!(world.get_key::<Small>(key(e, 1)).is_err() && world.get_key::<Flag>(key(e, 2)).is_err());
+}
+
+#[test]
+fn refused_rows_are_named_and_nothing_of_the_segment_happens() {
+    let tally = Tally::new();
+    let (mut world, known, about) = populated(&tally);
+    let (e, dead) = (known[0], known[5]);
+    let unknown = ComponentId::from_index(900);
+    let before = all_rows(&world);
+    type Case<'a> = (&'a dyn Fn(&mut Commands, Value), ChangeError);
+    let stale = RowError::NoSuchRow { key: key(e, 9) };
+    let cases: [Case<'_>; 9] = [
+        (&|c, v| c.extend(key(e, 1), v), RowError::Exists { key: key(e, 1) }.into()),
+        (&|c, v| c.extend(Key::main(e), v), RowError::Exists { key: Key::main(e) }.into()),
+        (&|c, v| c.extend(key(e, 8), v), RowError::Exists { key: key(e, 8) }.into()),
+        (
+            &|c, v| c.extend(Key::main(e).with_component(unknown), v),
+            RowError::NoSuchComponent { component: unknown }.into(),
+        ),
+        (&|c, v| c.update(key(e, 9), v), stale.into()),
+        (&|c, _| c.remove_row_components::<Value>(key(e, 9)), stale.into()),
+        (&|c, _| c.delete_row(key(e, 7)), RowError::NoSuchRow { key: key(e, 7) }.into()),
+        (&|c, _| c.delete_row(Key::main(e)), RowError::MainRow { entity: e }.into()),
+        (&|c, v| c.update(key(dead, 1), v), phalanx::NoSuchEntity { entity: dead }.into()),
+    ];
+    for (record, error) in cases {
+        let mut commands = Commands::new();
+        commands.extend(key(e, 8), Value(tally.value(1)));
+        commands.extend(key(e, 7), Value(tally.value(1)));
+        commands.delete_row(key(e, 7));
+        commands.update(key(e, 1).with_component(about), Value(tally.value(1)));
+        record(&mut commands, Value(tally.value(2)));
+        assert_eq!(commands.apply(&mut world), Err(CommandError { position: 4, error }));
+        assert_eq!(all_rows(&world), before);
+        world.validate().unwrap();
+    }
+    drop(world);
+    tally.assert_no_leaks();
+}
+
+/// A change drawn at random.
+#[derive(Clone, Copy, Debug)]
+struct Op(usize, Key, u32);
+
+impl Op {
+    fn draw(rng: &mut Rng, known: &[Entity], about: ComponentId) -> Op {
+        let key = key(*rng.pick(known).unwrap(), rng.below(4) as u32);
+        let key = if rng.chance(1, 4) { key.with_component(about) } else { key };
+        Op(rng.below(16), key, rng.below(100) as u32)
+    }
+
+    fn record(self, tally: &Tally, commands: &mut Commands) {
+        let Op(kind, key, n) = self;
+        let value = || Value(tally.value(n));
+        match kind {
+            0..=2 => commands.extend(key, (Aligned(n), value())),
+            3 | 4 => commands.extend(key, (Small(n as u8), Flag)),
+            5 => commands.extend(key, ()),
+            6 => commands.extend(key, (Flag, Flag)),
+            7 => commands.update(key, (Other(tally.value(n)), Aligned(n))),
+            8 => commands.update(key, value()),
+            9 => commands.update(key, (Flag, Flag)),
+            10 => commands.remove_row_components::<(Value, Small)>(key),
+            11 | 12 => commands.delete_row(key),
+            13 => commands.despawn(key.entity),
+            14 => commands.add(move |world| _ = world.update(key, Small(1))),
+            _ => commands.spawn_later((Value(tally.value(n)), Small(1))),
+        }
+    }
+
+    fn carry_out(self, world: &mut World, tally: &Tally) -> Result<(), ChangeError> {
+        let Op(kind, key, n) = self;
+        let value = || Value(tally.value(n));
+        match kind {
+            0..=2 => world.try_extend(key, (Aligned(n), value())).map(drop)?,
+            3 | 4 => world.try_extend(key, (Small(n as u8), Flag)).map(drop)?,
+            5 => world.try_extend(key, ()).map(drop)?,
+            6 => world.try_extend(key, (Flag, Flag)).map(drop)?,
+            7 => world.try_update(key, (Other(tally.value(n)), Aligned(n)))?,
+            8 => world.try_update(key, value())?,
+            9 => world.try_update(key, (Flag, Flag))?,
+            10 => world.try_remove_row_components::<(Value, Small)>(key).map(drop)?,
+            11 | 12 => world.delete_row(key)?,
+            13 => world.despawn(key.entity)?,
+            14 => _ = world.update(key, Small(1)),
+            _ => drop(world.try_spawn((Value(tally.value(n)), Small(1)))?),
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_buffer_of_rows_is_as_its_commands_one_by_one() {
+    for seed in 0..400 {
+        let tally = Tally::new();
+        let (mut whole, known, about) = populated(&tally);
+        let (mut single, ..) = populated(&tally);
+        let mut rng = Rng::new(seed);
+        let ops: Vec<Op> = (0..1 + seed as usize % 60).map(|_| Op::draw(&mut rng, &known, about)).collect();
+        let mut commands = Commands::new();
+        ops.iter().for_each(|op| op.record(&tally, &mut commands));
+        let (mut refused, mut expected) = (Vec::new(), Vec::new());
+        commands.apply_lossy(&mut whole, |error| refused.push((error.position, error.error)));
+        for (position, op) in ops.iter().enumerate() {
+            if let Err(error) = op.carry_out(&mut single, &tally) {
+                expected.push((position, error));
+            }
+            single.validate().unwrap();
+        }
+        assert_eq!(refused, expected, "seed {seed}");
+        assert_eq!(all_rows(&whole), all_rows(&single), "seed {seed}");
+        whole.validate().unwrap();
+        let next = |world: &mut World| [(); 4].map(|()| world.spawn_empty());
+        assert_eq!(next(&mut whole), next(&mut single), "seed {seed}");
+        drop((whole, single, commands));
+        tally.assert_no_leaks();
+    }
+}
+
+#[test]
+fn a_promised_entity_with_rows_of_others_stays_when_its_spawn_is_skipped() {
+    let mut world = World::new();
+    let (mut promise, mut before) = (Commands::new(), Commands::new());
+    let e = promise.spawn(&world, (Flag, Flag));
+    promise.update(key(e, 1), Small(2));
+    promise.insert(e, Small(3));
+    before.extend(key(e, 1), Small(1));
+    before.append(&mut promise);
+    let mut refused = Vec::new();
+    before.apply_lossy(&mut world, |error| refused.push(error.position));
+    world.validate().unwrap();
+    assert_eq!(refused, [1]);
+    assert_eq!((world.get::<Small>(e), world.get_key::<Small>(key(e, 1))), (Ok(&Small(3)), Ok(&Small(2))));
+    // Had its row ended before, it would end.
+    let e = promise.spawn(&world, (Flag, Flag));
+    promise.insert(e, Small(3));
+    before.extend(key(e, 1), Small(1));
+    before.delete_row(key(e, 1));
+    before.append(&mut promise);
+    before.apply_lossy(&mut world, |error| refused.push(error.position));
+    world.validate().unwrap();
+    assert_eq!((refused, world.contains(e)), (vec![1, 2, 3], false));
+}
+
+#[test]
+fn rows_end_before_their_main_row_whatever_their_alignment() {
+    #[derive(phalanx::Component)]
+    #[repr(align(128))]
+    struct Broad(#[allow(dead_code)] Counted);
+    let tally = Tally::new();
+    for more in 0..6 {
+        let mut world = World::new();
+        let e = world.spawn((Value(tally.value(0)), Other(tally.value(1))));
+        world.extend(key(e, 1), Broad(tally.value(2))).unwrap();
+        let mut commands = Commands::new();
+        (0..more).for_each(|n| commands.extend(key(e, 2 + n), (Value(tally.value(3)), Broad(tally.value(4)))));
+        commands.delete_row(key(e, 1));
+        commands.extend(key(e, 1), Value(tally.value(5)));
+        commands.despawn(e);
+        commands.apply(&mut world).unwrap();
+        world.validate().unwrap();
+        assert_eq!((world.row_count(), tally.live()), (0, 0));
+    }
+    tally.assert_no_leaks();
+}
+
+/// A buffer that makes, moves and ends rows, in two segments: rows of the world and of its own, by name and with their owner.
+fn eventful(tally: &Tally) -> (World, Vec<Entity>, Commands) {
+    let (world, known, about) = populated(tally);
+    let mut commands = Commands::new();
+    let value = |n| Value(tally.value(n));
+    commands.extend(key(known[0], 3), (value(20), Aligned(1)));
+    commands.update(key(known[0], 1), (value(21), Flag));
+    commands.delete_row(key(known[0], 2));
+    commands.extend(key(known[0], 2), (Aligned(2), Other(tally.value(22))));
+    commands.delete_row(key(known[1], 1).with_component(about));
+    commands.remove_row_components::<(Other, Aligned)>(key(known[1], 2));
+    commands.despawn(known[0]);
+    commands.add(|_| ());
+    commands.extend(key(known[3], 1), value(23));
+    commands.update(key(known[3], 1), value(24));
+    commands.despawn(known[2]);
+    (world, known, commands)
+}
+
+#[test]
+fn destructors_that_panic_end_each_value_of_rows_once() {
+    let points = PanicSweep::new(Site::Drop).run(
+        |tally| Some(eventful(tally)),
+        |state, _| {
+            let (world, _, commands) = state.as_mut().unwrap();
+            commands.apply(world).unwrap();
+        },
+        |state, _, _| {
+            let (world, known, commands) = state.as_ref().unwrap();
+            world.validate().unwrap();
+            assert!(commands.is_empty() && !world.contains(known[0]));
+        },
+    );
+    assert!(points > 10, "{points}");
+    let dropped = PanicSweep::new(Site::Drop).run(
+        |tally| Some(eventful(tally)),
+        |state, _| drop(std::mem::take(&mut state.as_mut().unwrap().2)),
+        |_, _, _| (),
+    );
+    assert_eq!(dropped, 5);
+}
+
+#[test]
+fn recorded_rows_without_memory_in_a_world_that_knows_nothing() {
+    for sweep in [AllocationSweep::new(), AllocationSweep::new().persistent()] {
+        let points = sweep.run(
+            || {
+                let (tally, mut world, mut commands) = (Tally::new(), World::new(), Commands::new());
+                let [e, f] = [world.spawn_empty(), world.spawn_empty()];
+                commands.extend(key(e, 1), (Small(1), Value(tally.value(1))));
+                commands.update(key(e, 1), (Flag, Value(tally.value(2))));
+                commands.extend(key(f, 1), Value(tally.value(3)));
+                commands.remove_row_components::<Value>(key(f, 1));
+                commands.delete_row(key(e, 1));
+                commands.extend(key(e, 2), Other(tally.value(4)));
+                (Some((world, commands)), e, tally)
+            },
+            |(state, ..)| {
+                let (world, commands) = state.as_mut().unwrap();
+                commands.apply(world)
+            },
+            |(state, e, tally), outcome| {
+                let (world, commands) = state.take().unwrap();
+                world.validate().unwrap();
+                assert_eq!(world.contains_key(key(*e, 2)), outcome.is_ok());
+                assert_eq!(world.row_count(), if outcome.is_ok() { 4 } else { 2 });
+                drop((world, commands));
+                tally.assert_no_leaks();
+            },
+        );
+        assert!(points > 20, "{points}");
+    }
+}
+
+#[test]
+fn a_failing_allocation_leaves_rows_alone() {
+    for sweep in [AllocationSweep::new(), AllocationSweep::new().persistent()] {
+        let points = sweep.run(
+            || {
+                let tally = Tally::new();
+                // Tables, plans and edges are caches, made before.
+                let (mut world, known, mut commands) = eventful(&tally);
+                commands.apply(&mut world).unwrap();
+                let e = known[3];
+                world.delete_row(key(e, 1)).unwrap();
+                let more = world.spawn_batch((0..100).map(|_| Small(0)));
+                (1..=60).for_each(|n| _ = world.extend(key(e, n), Value(tally.value(n))).unwrap());
+                world.update(key(e, 1), Flag).unwrap();
+                world.remove_row_components::<Value>(key(e, 2)).unwrap();
+                for n in 100..200 {
+                    commands.extend(key(e, n), Value(tally.value(n)));
+                }
+                (10..60).for_each(|n| commands.update(key(e, n), Flag));
+                more.iter().for_each(|e| commands.extend(key(*e, 1), Value(tally.value(1))));
+                more.iter().for_each(|e| commands.delete_row(key(*e, 1)));
+                commands.despawn(more[0]);
+                commands.remove_row_components::<Value>(key(e, 9));
+                let before = all_rows(&world);
+                (Some((world, commands)), before, tally)
+            },
+            |(state, ..)| {
+                let (world, commands) = state.as_mut().unwrap();
+                commands.apply(world)
+            },
+            |(state, before, tally), outcome| {
+                let (world, commands) = state.take().unwrap();
+                world.validate().unwrap();
+                assert!(commands.is_empty());
+                match outcome {
+                    Ok(()) => assert_eq!(world.row_count(), before.1.len() + 99),
+                    Err(error) => {
+                        assert!(matches!(error.error, ChangeError::Alloc(_)));
+                        assert_eq!(all_rows(&world), *before);
+                    }
+                }
+                drop((world, commands));
+                tally.assert_no_leaks();
+            },
+        );
+        assert!(points >= 6, "{points}");
+    }
+}
