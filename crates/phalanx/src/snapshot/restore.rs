@@ -129,7 +129,7 @@ pub(super) fn name_row(
     if world.rows.by_name.contains_key(&(owner, label)) {
         return slot_is(slot, "has the name of another row");
     }
-    world.rows.try_reserve(world.entities.slot_count())?;
+    world.rows.try_reserve(1, 1, world.entities.slot_count())?;
     // SAFETY: every slot that is alive has a location in a table, an extra row in one of extra rows: that was checked when
     // all tables were there.
     let at = unsafe { *world.locations.at(slot) };
