@@ -131,12 +131,12 @@ impl<'a> Made<'a> {
         }
     }
 
-    /// Makes room up to a row, with at least twice as much as there was and at most what is needed in the end.
+    /// Makes room up to a row.
     fn try_cover(&mut self, rows: u32) -> Result<(), AllocError> {
         let Runs::All(total) = self.runs else { return Ok(()) };
         for lane in self.lanes() {
             if lane.capacity() < rows {
-                let room = rows.max(lane.capacity().saturating_mul(2)).min(total.max(rows));
+                let room = believed(lane.capacity(), total, lane.row_size()).max(rows);
                 // SAFETY: the lane grows; `&mut self` ends the use of older pointers.
                 unsafe { lane.try_resize(room)? };
             }
@@ -286,41 +286,61 @@ where
         let runs = made.runs;
         for at in 0..C::Layout::LANES {
             for run in runs.iter() {
-                let size = made.lanes()[at].row_size();
-                if size == 0 {
-                    continue;
-                }
-                // Several frames at a time: those in the middle are read straight into their places.
-                let step = (8 * FRAME / size).max(1) as u32;
                 let mut row = run.start;
                 while row < run.end {
                     let lane = &mut made.lanes()[at];
                     if let Runs::All(total) = runs
                         && lane.capacity() == row
                     {
-                        // Twice of what was really read, or one step more.
-                        let room = row.saturating_mul(2).max(row.saturating_add(step)).min(total);
+                        let room = believed(row, total, lane.row_size());
                         // SAFETY: the lane grows, and no older pointer into it is used.
                         input.had(unsafe { lane.try_resize(room) })?;
                     }
-                    // Up to the end of the room.
                     let end = run.end.min(lane.capacity());
-                    let end = end.min(row.saturating_add(step));
-                    // SAFETY: there is room for these rows, in which nothing lives; they are zeroed before a reader may
-                    // look at them, and any bytes are values.
-                    let bytes = unsafe {
-                        let place = row_ptr(lane, row);
-                        let bytes = (end - row) as usize * size;
-                        place.write_bytes(0, bytes);
-                        core::slice::from_raw_parts_mut(place, bytes)
-                    };
-                    input.take(bytes)?;
+                    // SAFETY: there is room for these rows, in which nothing lives, and any bytes are values.
+                    unsafe { fill(row_ptr(lane, row), (end - row) as usize * lane.row_size(), input)? };
                     row = end;
                 }
             }
         }
         Ok(())
     }
+}
+
+/// How many rows to make room for when so many are there and the input says that there are `total`, each of which has
+/// shown a key or slot of 4 bytes already: 16 times those, or twice of what was really read, or some frames.
+fn believed(rows: u32, total: u32, size: usize) -> u32 {
+    let size = size.max(1);
+    let bytes = (total as usize).saturating_mul(64).max(4 * FRAME);
+    let more = u32::try_from(bytes / size).unwrap_or(u32::MAX).max(1);
+    rows.saturating_mul(2).max(more).max(rows.saturating_add(1)).min(total)
+}
+
+/// Reads bytes to where nothing was written yet.
+///
+/// # Safety
+///
+/// There is room for so many bytes, which nobody else uses.
+unsafe fn fill(place: *mut u8, len: usize, input: &mut In<'_>) -> Result<(), LoadError> {
+    let mut done = 0;
+    while done < len {
+        let buffered = input.buffered();
+        // SAFETY: within the room; what a reader may look at is zeroed before.
+        unsafe {
+            let place = place.add(done);
+            if !buffered.is_empty() {
+                let now = buffered.len().min(len - done);
+                core::ptr::copy_nonoverlapping(buffered.as_ptr(), place, now);
+                input.consume(now);
+                done += now;
+            } else if let Some(now) = input.next_direct(len - done)? {
+                place.write_bytes(0, now);
+                input.direct(core::slice::from_raw_parts_mut(place, now))?;
+                done += now;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Calls a function with the value at a row.

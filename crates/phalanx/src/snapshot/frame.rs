@@ -124,16 +124,29 @@ impl<'w> Out<'w> {
     }
     /// Numbers, one after another.
     pub(super) fn put_u32s(&mut self, numbers: impl Iterator<Item = u32>) -> Result<(), SaveError> {
-        let (mut block, mut len) = ([0; 4096], 0);
-        for n in numbers {
-            block[len..len + 4].copy_from_slice(&n.to_le_bytes());
-            len += 4;
+        let (mut block, mut len) = ([[0; 4]; 1024], 0);
+        let mut done = Ok(());
+        // An inner loop over slices, where the numbers come from some.
+        numbers.for_each(|n| {
+            block[len] = n.to_le_bytes();
+            len += 1;
             if len == block.len() {
-                self.put(&block)?;
+                if done.is_ok() {
+                    done = self.put(block.as_flattened());
+                }
                 len = 0;
             }
+        });
+        done?;
+        self.put(block[..len].as_flattened())
+    }
+
+    /// Numbers that lie side by side.
+    pub(super) fn put_u32_slice(&mut self, numbers: &[u32]) -> Result<(), SaveError> {
+        match cfg!(target_endian = "little") {
+            true => self.put(bytemuck::cast_slice(numbers)),
+            false => self.put_u32s(numbers.iter().copied()),
         }
-        self.put(&block[..len])
     }
 
     pub(super) fn end(&mut self) -> Result<(), SaveError> {
@@ -285,9 +298,41 @@ impl<'r> In<'r> {
         }
     }
 
+    /// What was read and not taken yet.
+    pub(super) fn buffered(&self) -> &[u8] {
+        &self.buffer[self.taken..]
+    }
+
+    /// So much of it was taken.
+    pub(super) fn consume(&mut self, len: usize) {
+        self.taken += len;
+    }
+
+    /// With nothing buffered: the length of the next frame, if it is not longer than `room`, to be read
+    /// [directly](In::direct) next; otherwise the frame is buffered.
+    pub(super) fn next_direct(&mut self, room: usize) -> Result<Option<usize>, LoadError> {
+        match self.frame_len()? {
+            None => Err(self.error(Problem::SectionLength)),
+            Some(len) if len <= room => Ok(Some(len)),
+            Some(len) => self.fill(len).map(|()| None),
+        }
+    }
+
+    /// Reads a whole frame into its place.
+    pub(super) fn direct(&mut self, bytes: &mut [u8]) -> Result<(), LoadError> {
+        self.raw(bytes)?;
+        self.verify(bytes)
+    }
+
     /// Reads the next frame into the buffer, which was taken to its end. Whether there was one.
     fn refill(&mut self) -> Result<bool, LoadError> {
-        let Some(len) = self.frame_len()? else { return Ok(false) };
+        match self.frame_len()? {
+            None => Ok(false),
+            Some(len) => self.fill(len).map(|()| true),
+        }
+    }
+
+    fn fill(&mut self, len: usize) -> Result<(), LoadError> {
         let mut buffer = core::mem::take(&mut self.buffer);
         buffer.clear();
         try_room(&mut buffer, len).map_err(|error| self.error(error))?;
@@ -295,7 +340,7 @@ impl<'r> In<'r> {
         self.raw(&mut buffer)?;
         self.verify(&buffer)?;
         (self.buffer, self.taken) = (buffer, 0);
-        Ok(true)
+        Ok(())
     }
 
     /// Reads so many bytes of the section.
@@ -307,14 +352,10 @@ impl<'r> In<'r> {
                 now.copy_from_slice(&self.buffer[self.taken..self.taken + now.len()]);
                 self.taken += now.len();
                 bytes = rest;
-            } else if bytes.len() >= FRAME {
-                let Some(len) = self.frame_len()? else { return Err(self.error(Problem::SectionLength)) };
+            } else if let Some(len) = self.next_direct(bytes.len())? {
                 let (now, rest) = bytes.split_at_mut(len);
-                self.raw(now)?;
-                self.verify(now)?;
+                self.direct(now)?;
                 bytes = rest;
-            } else if !self.refill()? {
-                return Err(self.error(Problem::SectionLength));
             }
         }
         Ok(())
@@ -357,21 +398,26 @@ impl<'r> In<'r> {
         Ok(())
     }
 
+    /// Reads numbers into a place for them.
+    pub(super) fn numbers(&mut self, numbers: &mut [u32]) -> Result<(), LoadError> {
+        self.take(bytemuck::cast_slice_mut(numbers))?;
+        if cfg!(target_endian = "big") {
+            numbers.iter_mut().for_each(|n| *n = u32::from_le(*n));
+        }
+        Ok(())
+    }
+
     /// Reads so many numbers, in blocks.
     pub(super) fn u32s(
         &mut self,
         count: u32,
         mut each: impl FnMut(&In<'_>, &[u32]) -> Result<(), LoadError>,
     ) -> Result<(), LoadError> {
-        let (mut bytes, mut numbers) = ([0; 4096], [0; 1024]);
+        let mut numbers = [0_u32; 2048];
         let mut left = count as usize;
         while left > 0 {
             let now = left.min(numbers.len());
-            self.take(&mut bytes[..now * 4])?;
-            let (words, _) = bytes[..now * 4].as_chunks::<4>();
-            for (n, word) in numbers.iter_mut().zip(words) {
-                *n = u32::from_le_bytes(*word);
-            }
+            self.numbers(&mut numbers[..now])?;
             each(self, &numbers[..now])?;
             left -= now;
         }

@@ -3,7 +3,7 @@
 
 use super::column::Runs;
 use super::error::{LoadError, Name, Problem};
-use super::frame::{COMPONENTS, END, In, OPTIONAL, RESOURCE, ROWS, SIDE, SLOTS, TABLE};
+use super::frame::{COMPONENTS, END, FRAME, In, OPTIONAL, RESOURCE, ROWS, SIDE, SLOTS, TABLE};
 use super::registry::{Entry, Registry};
 use super::restore;
 use super::save::{HOLE, kind_number, removal_number};
@@ -178,11 +178,13 @@ impl Loading<'_, '_> {
     /// Reads a list of numbers that grows with what is really there.
     fn numbers(&mut self, count: u32) -> Result<Vec<u32>, LoadError> {
         let mut list = Vec::new();
-        self.input.u32s(count, |input, numbers| {
-            input.had(try_room(&mut list, numbers.len()))?;
-            list.extend_from_slice(numbers);
-            Ok(())
-        })?;
+        while list.len() < count as usize {
+            let (len, left) = (list.len(), count as usize - list.len());
+            let now = left.min(FRAME);
+            self.input.had(try_room(&mut list, now))?;
+            list.resize(len + now, 0);
+            self.input.numbers(&mut list[len..])?;
+        }
         Ok(list)
     }
 

@@ -161,7 +161,7 @@ impl Serialize for TableForm<'_> {
         let mut form = serializer.serialize_struct("Table", 4)?;
         form.serialize_field("extra", &self.table.extra)?;
         form.serialize_field("components", &self.table.components)?;
-        form.serialize_field("slots", &self.saving.slots_of(self.table, &rows))?;
+        form.serialize_field("slots", &List::new(self.saving.slots_of(self.table, &rows)))?;
         form.serialize_field("columns", &Columns(self, &rows))?;
         form.end()
     }

@@ -214,7 +214,7 @@ impl<'a> Saving<'a> {
         let pool = self.pool();
         out.begin(SLOTS, 0)?;
         out.put_u32(pool.slot_count() as u32)?;
-        out.put_u32s(pool.words().iter().copied())?;
+        out.put_u32_slice(pool.words())?;
         out.put_u32(pool.stack().len() as u32)?;
         out.put_u32s(pool.stack().iter().rev().copied())?;
         out.end()
@@ -222,13 +222,12 @@ impl<'a> Saving<'a> {
 
     fn write_table(&self, table: &OutTable, out: &mut Out<'_>, report: &mut Report) -> Result<(), SaveError> {
         let rows = self.source_rows(table);
-        let slots = self.slots_of(table, &rows);
         out.begin(TABLE, 0)?;
         out.put_u8(u8::from(table.extra))?;
         out.put_u32(table.components.len() as u32)?;
         out.put_u32s(table.components.iter().copied())?;
-        out.put_u32(slots.len() as u32)?;
-        out.put_u32s(slots.iter().copied())?;
+        out.put_u32(rows.iter().map(|rows| rows.runs().len()).sum::<u32>() + self.reserved_of(table).len() as u32)?;
+        out.put_u32s(self.slots_of(table, &rows))?;
         for &number in &table.components {
             let entry = self.components[number as usize].entry;
             // SAFETY: the lanes are the component's in these tables, whose rows are in use; the world is borrowed.
@@ -248,18 +247,17 @@ impl<'a> Saving<'a> {
         table.sources.iter().map(rows).collect()
     }
 
+    fn reserved_of(&self, table: &OutTable) -> &[Entity] {
+        if table.components.is_empty() && !table.extra { &self.reserved } else { &[] }
+    }
+
     /// The slots of the rows of a table.
-    pub(super) fn slots_of<'b>(&'b self, table: &OutTable, rows: &'b [SourceRows]) -> Vec<u32> {
-        let reserved = if table.components.is_empty() && !table.extra { &*self.reserved } else { &[] };
-        let mut list = Vec::new();
-        for source in rows {
+    pub(super) fn slots_of<'b>(&'b self, table: &OutTable, rows: &'b [SourceRows]) -> impl Iterator<Item = u32> + 'b {
+        let slots = rows.iter().flat_map(|source| {
             let slots = self.world.tables[source.table as usize].slots();
-            for run in source.runs().iter() {
-                list.extend(slots[run.start as usize..run.end as usize].iter().map(|slot| slot.index()));
-            }
-        }
-        list.extend(reserved.iter().map(|slot| slot.index()));
-        list
+            source.runs().iter().flat_map(|run| &slots[run.start as usize..run.end as usize])
+        });
+        slots.chain(self.reserved_of(table)).map(|slot| slot.index())
     }
 
     /// Where the values of a component in a table lie.

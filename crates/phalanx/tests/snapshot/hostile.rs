@@ -54,7 +54,12 @@ fn h62_truncation_at_every_byte_is_refused() {
 
 #[test]
 fn h62_every_flipped_bit_is_refused() {
-    let file = bytes(&small());
+    let mut world = World::new();
+    let a = world.spawn((Position { x: 1.0, y: 2.0 }, Burning(1), Name("a".into())));
+    world.extend(Key::main(a).with_role(Role(1)), Enemy).unwrap();
+    let b = world.spawn((Health(1), Marked));
+    world.despawn(b).unwrap();
+    let file = bytes(&world);
     for bit in 0..file.len() * 8 {
         let mut damaged = file.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);

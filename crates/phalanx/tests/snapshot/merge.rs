@@ -89,3 +89,26 @@ fn h65_a_failed_merge_leaves_the_world_as_it_was() {
     target.validate().unwrap();
     assert!(bytes(&target) == before);
 }
+
+#[test]
+fn everything_of_every_layout_comes_along() {
+    for seed in 0..10 {
+        let (scene, mut target) = (world(seed, 120), world(seed + 100, 60));
+        let before = target.len();
+        let map = target.merge(registry(), &*bytes(&scene)).unwrap();
+        target.validate().unwrap();
+        assert_eq!((map.len(), target.len()), (scene.len(), before + scene.len()));
+        for (old, new) in map.iter() {
+            assert_eq!(scene.get::<Position>(old).ok(), target.get::<Position>(new).ok());
+            assert_eq!(scene.get::<Velocity>(old).ok(), target.get::<Velocity>(new).ok());
+            assert_eq!(scene.get::<Title>(old).ok(), target.get::<Title>(new).ok());
+            assert_eq!(scene.get::<Burning>(old).ok(), target.get::<Burning>(new).ok());
+            assert_eq!(scene.get::<Path>(old).ok(), target.get::<Path>(new).ok());
+            assert_eq!(scene.get::<Health>(old).ok(), target.get::<Health>(new).ok());
+            assert_eq!(scene.has::<Seen>(old), target.has::<Seen>(new));
+            assert_eq!(scene.rows(old).unwrap().count(), target.rows(new).unwrap().count());
+            let mapped = |likes: &Likes| likes.0.iter().map(|e| e.map(|e| map.get(e).unwrap_or(e))).collect::<Vec<_>>();
+            assert_eq!(scene.get::<Likes>(old).ok().map(mapped), target.get::<Likes>(new).ok().map(|l| l.0.clone()));
+        }
+    }
+}
