@@ -9,6 +9,7 @@ mod commands;
 mod component;
 mod entities;
 mod error;
+pub mod group;
 pub mod layout;
 mod plan;
 pub mod query;
@@ -27,6 +28,7 @@ pub use commands::{CommandError, CommandQueue, Commands, QueueError, TakenKey};
 pub use component::{Component, ComponentId, ComponentInfo, Components, VisitEntities};
 pub use entities::MapEntities;
 pub use error::{ChangeError, ComponentError, DuplicateComponent, NoSuchEntity, UnequalColumns};
+pub use group::Group;
 #[cfg(feature = "derive")]
 pub use phalanx_derive::{Bundle, Component, MapEntities, Query};
 pub use phalanx_store as store;
@@ -34,7 +36,7 @@ pub use phalanx_store::Entity;
 pub use query::{Has, Or, Query, QueryState, With, Without};
 pub use resources::NoSuchResource;
 pub use rows::{Key, Role, Row, RowError, RowId};
-pub use side::Removal;
+pub use side::{PoolMut, Removal};
 pub use signature::Signature;
 pub use world::{
     BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef,

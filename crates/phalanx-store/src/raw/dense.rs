@@ -418,14 +418,15 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         }
     }
 
-    /// Puts into each position `i` what was at `order[i]`. Uses `order` as scratch.
+    /// Puts into each of the first positions, `i`, what was at `order[i]`; those after them stay. Uses `order` as scratch.
     ///
     /// # Safety
     ///
-    /// `order` is a permutation of the positions in use, and there are no holes.
+    /// `order` is a permutation of as many first positions as it is long. They are in use, and there are no holes.
     pub unsafe fn permute(&mut self, order: &mut [u32]) {
-        debug_assert_eq!(order.len(), self.len as usize);
-        for start in 0..self.len {
+        debug_assert!(order.len() <= self.len as usize);
+        let count = order.len() as u32;
+        for start in 0..count {
             let mut at = start;
             loop {
                 let from = core::mem::replace(&mut order[at as usize], at);
@@ -443,7 +444,7 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
                 at = from;
             }
         }
-        for at in 0..self.len {
+        for at in 0..count {
             // SAFETY: every position in use has a mark that is alive.
             unsafe { self.index.relocate(*self.marks.at(at), at) };
         }

@@ -92,6 +92,12 @@ pub struct Combinations<'w, 's, Q: Query, const N: usize> {
     items: PhantomData<&'w ()>,
 }
 
+/// All of them, if none is missing.
+pub(super) fn whole<T, const N: usize>(items: [Option<T>; N]) -> Option<[T; N]> {
+    let is_whole = items.iter().all(Option::is_some);
+    is_whole.then(|| items.map(|item| item.unwrap_or_else(|| unreachable!("each is there"))))
+}
+
 /// The rows of a query that is walked.
 struct Walked<Q: Query> {
     terms: Q::State,
@@ -139,8 +145,8 @@ impl<'w, Q: ReadOnlyQuery, const N: usize> Iterator for Combinations<'w, '_, Q, 
             // SAFETY: the rows are the world's, and a query that writes nothing may read a row any number of times.
             let items = places.map(|(_, row)| unsafe { Q::at(terms, *view, spots[row]) });
             // A filter of somebody's may have changed its mind about a row.
-            if items.iter().all(Option::is_some) {
-                return Some(items.map(|item| item.expect("each is there")));
+            if let Some(items) = whole(items) {
+                return Some(items);
             }
         }
         let places = self.cursor.next(&self.runs)?;

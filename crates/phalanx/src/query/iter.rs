@@ -14,6 +14,9 @@ pub(crate) struct Run<F> {
     pub(crate) len: u32,
 }
 
+/// A walk, and the ids that it goes by.
+type Follow<'w, 's, Q, F> = (Walk<'w, 's, Q>, &'s (<Q as Query>::State, <F as Filter>::State));
+
 /// The items of a query, row by row.
 ///
 /// `for_each`, `fold` and the like run a plain loop over each table. A `for` loop makes one test more a row; where that
@@ -26,8 +29,7 @@ pub struct Iter<'w, 's, Q: Query, F: Filter = ()> {
     row: usize,
     len: usize,
     /// What comes after the runs, in a query over components that are not kept in tables.
-    walk: Option<Walk<'w, 's, Q>>,
-    ids: &'s (Q::State, F::State),
+    walk: Option<Follow<'w, 's, Q, F>>,
     items: PhantomData<&'w mut ()>,
 }
 
@@ -37,12 +39,8 @@ impl<'w, 's, Q: Query, F: Filter> Iter<'w, 's, Q, F> {
     /// The runs and the walk are of a world that is borrowed for `'w` as the query needs it, and are used by nobody else
     /// meanwhile. The ids are the world's.
     #[inline(always)]
-    pub(super) unsafe fn new(
-        runs: &'s [Run<Q::Fetch>],
-        ids: &'s (Q::State, F::State),
-        walk: Option<Walk<'w, 's, Q>>,
-    ) -> Self {
-        Iter { runs: runs.iter(), fetch: None, row: 0, len: 0, walk, ids, items: PhantomData }
+    pub(super) unsafe fn new(runs: &'s [Run<Q::Fetch>], walk: Option<Follow<'w, 's, Q, F>>) -> Self {
+        Iter { runs: runs.iter(), fetch: None, row: 0, len: 0, walk, items: PhantomData }
     }
 
     const SIDES: bool = Q::SIDES || F::SIDES;
@@ -64,7 +62,7 @@ impl<'w, Q: Query, F: Filter> Iterator for Iter<'w, '_, Q, F> {
             }
             match self.runs.next() {
                 Some(run) => (self.fetch, self.row, self.len) = (Some(run.fetch), 0, run.len as usize),
-                None if Self::SIDES => return self.walk.as_mut()?.next::<F>(self.ids),
+                None if Self::SIDES => return self.walk.as_mut().and_then(|(walk, ids)| walk.next::<F>(ids)),
                 None => return None,
             }
         }
@@ -72,7 +70,7 @@ impl<'w, Q: Query, F: Filter> Iterator for Iter<'w, '_, Q, F> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         let len = self.len - self.row + self.runs.as_slice().iter().map(|r| r.len as usize).sum::<usize>();
-        let most = self.walk.as_ref().filter(|_| Self::SIDES).map_or(0, Walk::most);
+        let most = self.walk.as_ref().filter(|_| Self::SIDES).map_or(0, |(walk, _)| walk.most());
         (len, Some(len + most))
     }
 
@@ -93,7 +91,7 @@ impl<'w, Q: Query, F: Filter> Iterator for Iter<'w, '_, Q, F> {
             }
         }
         match self.walk {
-            Some(walk) if Self::SIDES => walk.fold::<F, B>(self.ids, acc, f),
+            Some((walk, ids)) if Self::SIDES => walk.fold::<F, B>(ids, acc, f),
             _ => acc,
         }
     }

@@ -1,7 +1,7 @@
 //! What a query finds in a world, and all that can be done with it.
 #![allow(unsafe_code)]
 
-use super::combine::{Combinations, Cursor};
+use super::combine::{Combinations, Cursor, whole};
 use super::iter::Run;
 use super::walk::{Lead, Walk};
 use super::{Candidate, Chunks, Filter, Iter, Plan, Query, ReadOnlyQuery, Spot};
@@ -49,8 +49,8 @@ impl<'w, 's, Q: Query, F: Filter> Matched<'w, 's, Q, F> {
     #[inline(always)]
     pub(super) fn walk(&self) -> Option<Walk<'w, 's, Q>> {
         match self.walks {
-            // SAFETY: what `new` was promised.
             Some(lead) if Self::SIDES => {
+                // SAFETY: what `new` was promised.
                 Some(unsafe { Walk::new::<F>(self.world, self.ids, lead, self.tables.into()) })
             }
             _ => None,
@@ -61,7 +61,7 @@ impl<'w, 's, Q: Query, F: Filter> Matched<'w, 's, Q, F> {
     #[inline]
     pub fn iter(&mut self) -> Iter<'_, '_, Q, F> {
         // SAFETY: what `new` was promised, for the time of this borrow.
-        unsafe { Iter::new(self.runs, self.ids, self.walk()) }
+        unsafe { Iter::new(self.runs, self.walk().map(|walk| (walk, self.ids))) }
     }
 
     /// Calls `f` with every item, in a plain loop over each table.
@@ -188,8 +188,8 @@ impl<'w, 's, Q: Query, F: Filter> Matched<'w, 's, Q, F> {
                 // SAFETY: the rows are the world's and differ; the rest as below.
                 let items = places.map(|(_, row)| unsafe { Q::at(&self.ids.0, view, spots[row]) });
                 // A filter of somebody's may have changed its mind about a row.
-                if items.iter().all(Option::is_some) {
-                    f(items.map(|item| item.expect("each is there")));
+                if let Some(items) = whole(items) {
+                    f(items);
                 }
             }
             return;
@@ -208,8 +208,13 @@ impl<'w, 's, Q: Query, F: Filter> Matched<'w, 's, Q, F> {
     }
 
     #[cfg(feature = "parallel")]
-    pub(super) fn parts(&self) -> (&'s [Run<Q::Fetch>], &'s (Q::State, F::State)) {
-        (self.runs, self.ids)
+    pub(super) fn runs(&self) -> &'s [Run<Q::Fetch>] {
+        self.runs
+    }
+
+    #[cfg(feature = "parallel")]
+    pub(super) fn ids(&self) -> &'s (Q::State, F::State) {
+        self.ids
     }
 }
 
@@ -220,7 +225,7 @@ impl<'w, 's, Q: Query, F: Filter> IntoIterator for Matched<'w, 's, Q, F> {
     #[inline]
     fn into_iter(self) -> Iter<'w, 's, Q, F> {
         // SAFETY: what `new` was promised.
-        unsafe { Iter::new(self.runs, self.ids, self.walk()) }
+        unsafe { Iter::new(self.runs, self.walk().map(|walk| (walk, self.ids))) }
     }
 }
 

@@ -186,7 +186,12 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
     #[inline(always)]
     pub(super) unsafe fn matched<'w>(&self, world: &'w World) -> Matched<'w, '_, Q, F> {
         // SAFETY: the caller's promise.
-        unsafe { Matched::new(world, self.ids(), &self.runs, &self.tables, self.walks) }
+        unsafe {
+            match Q::SIDES || F::SIDES {
+                true => Matched::new(world, self.ids(), &self.runs, &self.tables, self.walks),
+                false => Matched::new(world, self.ids(), &self.runs, &[], None),
+            }
+        }
     }
 
     /// The items.

@@ -5,24 +5,27 @@ use super::{Retired, Side, Sides, Store};
 use crate::room::{try_list, try_room};
 use phalanx_store::AllocError;
 
-/// The values that an operation is going to put: the side and the slot of each, in order.
+/// The values that an operation is going to put: the side and the slot of each, in order. Those that it takes are noted where
+/// slots may enter groups by it.
 #[derive(Debug, Default)]
 pub(crate) struct Puts {
     list: Vec<(u32, u32)>,
+    takes: Vec<(u32, u32)>,
 }
 
 impl Puts {
     pub(crate) const fn new() -> Puts {
-        Puts { list: Vec::new() }
+        Puts { list: Vec::new(), takes: Vec::new() }
     }
 
     pub(crate) fn clear(&mut self) {
         self.list.clear();
+        self.takes.clear();
     }
 
     /// Bytes held from the allocator.
     pub(crate) fn bytes(&self) -> usize {
-        self.list.capacity() * size_of::<(u32, u32)>()
+        (self.list.capacity() + self.takes.capacity()) * size_of::<(u32, u32)>()
     }
 
     pub(super) fn list(&self) -> &[(u32, u32)] {
@@ -35,6 +38,15 @@ impl Puts {
         self.list.extend(sides.iter().map(|side| (*side, slot)));
         Ok(())
     }
+
+    /// Notes that values of these sides are taken, as far as groups exclude them.
+    pub(crate) fn try_add_taken(&mut self, all: &Sides, sides: &[u32], slot: u32) -> Result<(), AllocError> {
+        for &side in sides.iter().filter(|side| !all.get(**side).excluded_by.is_empty()) {
+            try_room(&mut self.takes, 1)?;
+            self.takes.push((side, slot));
+        }
+        Ok(())
+    }
 }
 
 impl Sides {
@@ -43,6 +55,9 @@ impl Sides {
     ///
     /// No value has changed if it fails.
     pub(crate) fn try_reserve_all(&mut self, puts: &Puts) -> Result<(), AllocError> {
+        if !self.groups.is_empty() {
+            self.try_ready_lists(&puts.list, &puts.takes)?;
+        }
         if puts.list.is_empty() {
             return Ok(());
         }
@@ -72,8 +87,9 @@ impl Sides {
         Ok(())
     }
 
-    /// Gives up the pages of pools in which nothing is left.
+    /// Gives up the pages of pools and groups in which nothing is left.
     pub(crate) fn release_pages(&mut self) {
+        self.groups.release_pages();
         for side in &mut self.list {
             if let Store::Pool(pool) = &mut side.store {
                 pool.dense.hold_pages(false);
@@ -101,6 +117,7 @@ impl Sides {
 
     /// Gives up all values, which were moved out.
     pub(crate) fn forget_all(&mut self) {
+        self.groups.release_all();
         for at in 0..self.covered * self.stride {
             // SAFETY: covered slots have their words.
             unsafe { self.masks.at(at).write(0) };

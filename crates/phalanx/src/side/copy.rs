@@ -120,8 +120,10 @@ impl Sides {
                 Store::Pool(pool) => Store::Pool(pool.try_clone(values, cloning)?),
                 Store::Linear(linear) => Store::Linear(linear.try_clone(values, cloning)?),
             };
-            copy.list.push(try_box(Side { id: side.id, store, bit: side.bit })?);
+            let (required_by, excluded_by) = (try_copy(&side.required_by)?, try_copy(&side.excluded_by)?);
+            copy.list.push(try_box(Side { id: side.id, store, bit: side.bit, required_by, excluded_by })?);
         }
+        copy.groups = self.groups.try_clone()?;
         Ok(copy)
     }
 

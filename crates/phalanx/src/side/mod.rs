@@ -11,22 +11,30 @@
 //! A change of one slot is [reserved](Sides::try_reserve) first: after that the place of each new value is known, and it is
 //! written there, beyond what counts. [`commit`](Sides::commit) then makes it count. Values that were displaced or taken
 //! lie in rows that nobody owns, listed in `retired`, until they are ended.
+//!
+//! Every value that comes or goes passes `commit`, `take_all` or `clear`: there groups are kept, see `groups`.
 #![allow(unsafe_code)]
 
 mod arrive;
 mod bulk;
 mod copy;
+mod family;
+mod groups;
 mod linear;
 mod pool;
 mod values;
+mod view;
 
 pub(crate) use arrive::Arrivals;
 pub(crate) use bulk::Puts;
 use copy::clone_value;
+use groups::Groups;
+pub(crate) use groups::{Draft, Group as GroupData, GroupId};
 pub(crate) use linear::Linear;
 pub(crate) use pool::Pool;
 pub use pool::Removal;
 pub(crate) use values::Values;
+pub use view::PoolMut;
 
 use crate::bundle::SidePlace;
 use crate::component::{ComponentId, ComponentInfo};
@@ -49,6 +57,10 @@ pub(crate) struct Side {
     pub(crate) store: Store,
     /// The bit of a pool in the masks.
     pub(crate) bit: Option<u32>,
+    /// The groups whose members have a value here.
+    required_by: Vec<u32>,
+    /// The groups whose members have none.
+    excluded_by: Vec<u32>,
 }
 
 impl Side {
@@ -194,6 +206,7 @@ pub(crate) struct Sides {
     places: Vec<SidePlace>,
     /// What the change that was committed has displaced or taken, in its order.
     pub(crate) retired: Vec<Retired>,
+    groups: Groups,
 }
 
 impl Sides {
@@ -207,6 +220,7 @@ impl Sides {
             stride: 1,
             places: Vec::new(),
             retired: Vec::new(),
+            groups: Groups::new(),
         }
     }
 
@@ -224,6 +238,11 @@ impl Sides {
     #[inline(always)]
     pub(crate) fn get(&self, side: u32) -> &Side {
         &self.list[side as usize]
+    }
+
+    #[inline(always)]
+    pub(crate) fn get_mut(&mut self, side: u32) -> &mut Side {
+        &mut self.list[side as usize]
     }
 
     /// The side of a component.
@@ -271,7 +290,8 @@ impl Sides {
         let sides = self.list.len() + 1;
         try_room(&mut self.retired, sides)?;
         try_room(&mut self.places, sides)?;
-        let side = try_box(Side { id, store, bit: is_pool.then_some(self.by_bit.len() as u32) })?;
+        let bit = is_pool.then_some(self.by_bit.len() as u32);
+        let side = try_box(Side { id, store, bit, required_by: Vec::new(), excluded_by: Vec::new() })?;
         if is_pool && self.by_bit.len() as u32 >= self.stride * 64 {
             self.try_widen()?;
         }
@@ -357,13 +377,15 @@ impl Sides {
         try_room(&mut self.retired, count)?;
         self.places.clear();
         try_room(&mut self.places, puts.len())?;
+        let mut enters = takes.iter().any(|number| !self.list[*number as usize].excluded_by.is_empty());
         for &number in puts {
             self.try_cover(slot)?;
             let side = &mut self.list[number as usize];
+            enters |= !side.required_by.is_empty();
             side.try_ready(slot)?;
             self.places.push(side.spare(slot));
         }
-        Ok(())
+        if enters { self.try_ready_groups(slot, puts, takes) } else { Ok(()) }
     }
 
     /// Where the values of the change that is reserved are to be written, in the order of its sides.
@@ -392,11 +414,17 @@ impl Sides {
     /// ended before the next change.
     #[inline]
     pub(crate) unsafe fn commit(&mut self, slot: Entity, puts: &[u32], takes: &[u32]) {
+        let mut enters = false;
         for &number in takes {
+            enters |= !self.list[number as usize].excluded_by.is_empty();
             self.take(slot, number);
         }
         for &number in puts {
+            if !self.list[number as usize].excluded_by.is_empty() {
+                self.leave_excluding(slot, number);
+            }
             let side = &mut self.list[number as usize];
+            enters |= !side.required_by.is_empty();
             let (bit, row) = match &mut side.store {
                 // SAFETY: the caller's promise.
                 Store::Pool(pool) => (side.bit, unsafe { pool.put(slot) }),
@@ -409,10 +437,19 @@ impl Sides {
                 self.mark(slot.index(), bit, true);
             }
         }
+        if enters {
+            // SAFETY: reserved with the rest of the change.
+            unsafe { self.enter_groups(slot, puts, takes) };
+        }
     }
 
+    /// Takes the value of a slot in a side. It leaves the groups that require it first, while all that it has is there: what
+    /// is retired then lies beyond the positions in use, and groups exchange none but these.
     #[inline]
     fn take(&mut self, slot: Entity, number: u32) {
+        if !self.list[number as usize].required_by.is_empty() {
+            self.leave_requiring(slot, number);
+        }
         let side = &mut self.list[number as usize];
         let (bit, row) = match &mut side.store {
             Store::Pool(pool) => (side.bit, pool.take(slot)),
@@ -510,6 +547,7 @@ impl Sides {
             // SAFETY: covered slots have their words.
             unsafe { self.masks.at(at).write(0) };
         }
+        self.groups.release_all();
         // There is room for as many as there are sides.
         debug_assert!(self.retired.is_empty());
         for number in 0..self.list.len() as u32 {
@@ -557,7 +595,7 @@ impl Sides {
             // SAFETY: covered slots have their words, which are initialised.
             .map(|at| unsafe { *self.masks.at(at) }.count_ones())
             .sum();
-        if bits != marked { Err("a mask with a pool that lacks its slot") } else { Ok(()) }
+        if bits != marked { Err("a mask with a pool that lacks its slot") } else { self.validate_groups() }
     }
 
     /// Bytes held from the allocator beside those of the stores.
@@ -569,5 +607,7 @@ impl Sides {
             + self.by_bit.capacity() * size_of::<u32>()
             + self.places.capacity() * size_of::<SidePlace>()
             + self.retired.capacity() * size_of::<Retired>()
+            + self.iter().map(|side| side.required_by.capacity() + side.excluded_by.capacity()).sum::<usize>() * 4
+            + self.groups.bytes()
     }
 }

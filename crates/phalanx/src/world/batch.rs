@@ -228,6 +228,7 @@ impl World {
                 self.take_away(slot, from, edge, &mut stash);
             }
         }
+        self.sides.release_pages();
         Ending::of(&mut stash).run();
         Ok(count)
     }

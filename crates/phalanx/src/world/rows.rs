@@ -265,6 +265,17 @@ impl World {
         }
     }
 
+    /// The entity that a slot is or belongs to.
+    ///
+    /// # Safety
+    ///
+    /// The slot is alive.
+    #[inline]
+    pub(crate) unsafe fn owner_of(&self, slot: Entity) -> Entity {
+        // SAFETY: the slot is an extra row, by the caller's promise one that is alive.
+        if slot.is_row() { unsafe { self.extra_row(slot.index()).1 } } else { slot }
+    }
+
     /// The row under a key.
     ///
     /// # Errors

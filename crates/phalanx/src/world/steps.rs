@@ -23,7 +23,8 @@ impl World {
         stash.expect_present(&self.sides, slot, &edge.takes)?;
         stash.expect_present(&self.sides, slot, &edge.puts)?;
         stash.expect_puts(&self.sides, &edge.puts)?;
-        puts.try_add(&edge.puts, slot)
+        puts.try_add(&edge.puts, slot)?;
+        puts.try_add_taken(&self.sides, &edge.takes, slot)
     }
 
     /// Counts values that were written for slots which are there since.

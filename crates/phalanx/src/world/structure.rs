@@ -78,7 +78,7 @@ impl World {
     }
 
     /// The sides of those components that are not kept in tables, in their order; made if there are none.
-    pub(super) fn sides(&mut self, ids: &[ComponentId]) -> Result<Box<[u32]>, AllocError> {
+    pub(crate) fn sides(&mut self, ids: &[ComponentId]) -> Result<Box<[u32]>, AllocError> {
         let components = &self.components;
         let on_side = |id: &&ComponentId| components.info(**id).kind() != Kind::Table;
         let mut sides = try_list(ids.iter().filter(on_side).count())?;

@@ -1,6 +1,6 @@
 //! Memory that cannot be had, and destructors and clones that panic, with components of all layouts.
 
-use super::operations::{L, Look, P, Seen, T, Tag, Wide, look, populated};
+use super::operations::{L, Look, P, Seen, T, Tag, Wide, group, look, populated};
 use phalanx::{ChangeError, Commands, Component, Entity, Key, Role, RowError, With, World};
 use phalanx_testkit::{AllocationSweep, PanicSweep, Site, Tally};
 
@@ -25,8 +25,9 @@ struct New(#[allow(dead_code)] phalanx_testkit::Counted);
 struct NewToo(#[allow(dead_code)] phalanx_testkit::Counted);
 
 fn kit(tally: &Tally) -> Kit {
-    let (world, all) = populated(tally);
-    let (other, _) = populated(tally);
+    let (mut world, all) = populated(tally);
+    let (mut other, _) = populated(tally);
+    [&mut world, &mut other].map(group);
     let mut commands = Commands::new();
     commands.insert(all[1], (P(tally.value(1)), New(tally.value(1))));
     commands.insert(all[1], (P(tally.value(2)), T(tally.value(2)), L(tally.value(2))));

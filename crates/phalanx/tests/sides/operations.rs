@@ -1,6 +1,7 @@
 //! Operations on many entities and rows, with components of all layouts.
 
-use phalanx::{Commands, Component, Entity, Key, Role, World};
+use phalanx::group::{Observed, Owned};
+use phalanx::{Commands, Component, Entity, Key, Role, Without, World};
 use phalanx_testkit::{Counted, Rng, Tally};
 
 #[derive(Component, Clone, Debug)]
@@ -82,13 +83,22 @@ fn change(n: usize, key: Key, value: impl Fn() -> Counted, to: Result<&mut World
     }
 }
 
+/// A group that owns pools, and one that owns nothing.
+pub(super) fn group(world: &mut World) {
+    world.make_group::<(Owned<(P, Wide)>, Without<Seen>)>().unwrap();
+    world.make_group::<Observed<(P, L)>>().unwrap();
+}
+
 /// The same changes one by one and recorded, in worlds in which entities begin at an index.
-fn recorded_and_direct(seeds: std::ops::Range<u64>, first: u32) {
+fn recorded_and_direct(seeds: std::ops::Range<u64>, first: u32, with_groups: bool) {
     for seed in seeds {
         let (mut rng, tally) = (Rng::new(seed), Tally::new());
         let [mut direct, mut recorded] = [World::new(), World::new()];
         for world in [&mut direct, &mut recorded] {
             world.spawn_batch((0..first).map(|_| ()));
+            if with_groups {
+                group(world);
+            }
         }
         let mut commands = Commands::new();
         for round in 0..25 {
@@ -120,12 +130,18 @@ fn recorded_and_direct(seeds: std::ops::Range<u64>, first: u32) {
 
 #[test]
 fn what_is_recorded_is_what_is_done_at_once() {
-    recorded_and_direct(0..40, 0);
+    recorded_and_direct(0..40, 0, false);
+}
+
+#[test]
+fn what_is_recorded_keeps_groups_as_what_is_done_at_once_does() {
+    recorded_and_direct(200..220, 0, true);
+    recorded_and_direct(300..302, 9000, true);
 }
 
 #[test]
 fn what_is_recorded_far_up_the_index_is_what_is_done_at_once() {
-    recorded_and_direct(100..106, 9000);
+    recorded_and_direct(100..106, 9000, false);
 }
 
 #[test]
@@ -179,7 +195,7 @@ fn batches_give_and_take_components_of_all_layouts() {
 
 #[test]
 fn batches_go_by_filters_over_components_of_all_layouts() {
-    use phalanx::{Or, With, Without};
+    use phalanx::{Or, With};
     let tally = Tally::new();
     let mut world = World::new();
     for n in 0..60 {
@@ -358,6 +374,7 @@ fn entities_move_with_components_of_all_layouts() {
     let tally = Tally::new();
     let (mut here, all) = populated(&tally);
     let (mut there, _) = populated(&tally);
+    [&mut here, &mut there].map(group);
     here.insert(all[0], (Likes(all[0]), Follows(all[0]))).unwrap();
     here.insert(all[1], (Likes(all[8]), Follows(all[0]))).unwrap();
     let made = tally.made();

@@ -1,0 +1,472 @@
+//! Groups: the slots that have all of some components and none of others, kept together.
+//!
+//! # Representation
+//!
+//! A group requires some sides, of which it may *own* pools, and excludes others. The members of an owning group are the
+//! first `len` positions of every pool that it owns, in the same order in each. A group that owns nothing has a sparse set of
+//! its members. Owned pools have no holes: a value that is removed is replaced by the last.
+//!
+//! Owning groups that share pools are a *family*: a chain, linked by `outer` and `inner`, in which what the outer one owns,
+//! requires and excludes is part of what the inner one does. So the members of the inner are members of the outer, and their
+//! positions are the first of the outer's: `len` does not grow from outer to inner.
+//!
+//! # Keeping it so
+//!
+//! A member leaves a group when it loses a component that is required, or gets one that is excluded; both are known before
+//! they happen. It leaves the inner groups first, each time to the last position of those that are left. Then its value can
+//! be taken: it lies after all members. A slot enters when a change is complete, the outer groups first. Only positions in
+//! use are exchanged, so a value that is retired, beyond them, stays where it is.
+//!
+//! Entering and leaving run no user code, and need no memory but for the sparse sets, where it is reserved.
+#![allow(unsafe_code)]
+
+use super::{Removal, Sides, Store};
+use crate::room::{try_box, try_copy, try_list};
+use phalanx_store::index::Sparse;
+use phalanx_store::raw::{Dense, DenseIndex, LaneOf};
+use phalanx_store::{AllocError, Entity};
+
+/// A group, as long as it is there. The number is another for each group that is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GroupId {
+    pub(crate) at: u32,
+    pub(crate) serial: u64,
+}
+
+/// A group.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub(crate) serial: u64,
+    pub(crate) what: Draft,
+    /// The pools that members are in, as a mask, and those that they are not in.
+    pools: Box<[u64]>,
+    no_pools: Box<[u64]>,
+    /// The linear stores among the sides that are required, and among those that are excluded.
+    linear: Box<[u32]>,
+    no_linear: Box<[u32]>,
+    /// The next group of the family with more members, and the next with fewer.
+    pub(super) outer: Option<u32>,
+    pub(super) inner: Option<u32>,
+    /// How many members an owning group has.
+    pub(super) len: u32,
+    /// The members of a group that owns nothing.
+    pub(super) list: Dense<Sparse<Entity>, LaneOf<()>>,
+}
+
+/// What a group is to be: sides, ascending.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub(crate) name: &'static str,
+    pub(crate) owned: Vec<u32>,
+    /// Those that are owned, too.
+    pub(crate) required: Vec<u32>,
+    pub(crate) excluded: Vec<u32>,
+}
+
+fn is_subset(part: &[u32], whole: &[u32]) -> bool {
+    part.iter().all(|side| whole.contains(side))
+}
+
+impl Draft {
+    /// Whether members of `inner` are members of this one, and its pools are pools of `inner`.
+    pub(super) fn holds(&self, inner: &Draft) -> bool {
+        is_subset(&self.owned, &inner.owned)
+            && is_subset(&self.required, &inner.required)
+            && is_subset(&self.excluded, &inner.excluded)
+    }
+
+    pub(super) fn is_same(&self, other: &Draft) -> bool {
+        (&self.owned, &self.required, &self.excluded) == (&other.owned, &other.required, &other.excluded)
+    }
+
+    pub(super) fn shares_pools(&self, other: &Draft) -> bool {
+        self.owned.iter().any(|side| other.owned.contains(side))
+    }
+}
+
+impl Group {
+    pub(super) fn try_new(what: Draft, serial: u64, sides: &Sides) -> Result<Group, AllocError> {
+        let (pools, linear) = sides.try_split(&what.required)?;
+        let (no_pools, no_linear) = sides.try_split(&what.excluded)?;
+        let list = Dense::new(Sparse::new(), LaneOf::new());
+        Ok(Group { serial, what, pools, no_pools, linear, no_linear, outer: None, inner: None, len: 0, list })
+    }
+
+    pub(super) fn owns(&self) -> bool {
+        !self.what.owned.is_empty()
+    }
+
+    /// The same group of a copy of its sides.
+    fn try_clone(&self) -> Result<Group, AllocError> {
+        let Draft { name, owned, required, excluded } = &self.what;
+        let what =
+            Draft { name, owned: try_copy(owned)?, required: try_copy(required)?, excluded: try_copy(excluded)? };
+        Ok(Group {
+            serial: self.serial,
+            what,
+            pools: try_copy(&self.pools)?.into(),
+            no_pools: try_copy(&self.no_pools)?.into(),
+            linear: try_copy(&self.linear)?.into(),
+            no_linear: try_copy(&self.no_linear)?.into(),
+            outer: self.outer,
+            inner: self.inner,
+            len: self.len,
+            // SAFETY: rows without a size are there, whatever their number.
+            list: unsafe { self.list.try_clone_over(LaneOf::new())? },
+        })
+    }
+
+    fn bytes(&self) -> usize {
+        let Draft { owned, required, excluded, .. } = &self.what;
+        (owned.capacity() + required.capacity() + excluded.capacity() + self.linear.len() + self.no_linear.len()) * 4
+            + (self.pools.len() + self.no_pools.len()) * 8
+            + self.list.index().bytes()
+            + self.list.mark_bytes()
+    }
+}
+
+/// The groups of a world.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    /// In the place of a group that was dropped there is none, until the next is made.
+    pub(super) list: Vec<Option<Box<Group>>>,
+    pub(super) live: u32,
+    pub(super) made: u64,
+}
+
+impl Groups {
+    pub(super) const fn new() -> Groups {
+        Groups { list: Vec::new(), live: 0, made: 0 }
+    }
+
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.live == 0
+    }
+
+    /// Those that are there, with their numbers, in the order of these.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Group)> {
+        (0..).zip(&self.list).filter_map(|(at, group)| Some((at, &**group.as_ref()?)))
+    }
+
+    pub(super) fn get(&self, at: u32) -> &Group {
+        match &self.list[at as usize] {
+            Some(group) => group,
+            None => unreachable!("sides and families name groups that are there"),
+        }
+    }
+
+    pub(super) fn get_mut(&mut self, at: u32) -> &mut Group {
+        match &mut self.list[at as usize] {
+            Some(group) => group,
+            None => unreachable!("sides and families name groups that are there"),
+        }
+    }
+
+    /// The same groups, for a copy of their sides.
+    pub(super) fn try_clone(&self) -> Result<Groups, AllocError> {
+        let mut list = try_list(self.list.len())?;
+        for group in &self.list {
+            list.push(match group {
+                Some(group) => Some(try_box(group.try_clone()?)?),
+                None => None,
+            });
+        }
+        Ok(Groups { list, live: self.live, made: self.made })
+    }
+
+    /// Nobody is a member of anything any more.
+    pub(super) fn release_all(&mut self) {
+        for group in self.list.iter_mut().flatten() {
+            group.len = 0;
+            group.list.release_all();
+        }
+    }
+
+    /// Gives up the pages of lists in which nothing is left.
+    pub(super) fn release_pages(&mut self) {
+        for group in self.list.iter_mut().flatten() {
+            group.list.hold_pages(false);
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let groups = self.iter().map(|(_, group)| size_of::<Group>() + group.bytes());
+        self.list.capacity() * size_of::<Option<Box<Group>>>() + groups.sum::<usize>()
+    }
+}
+
+impl Sides {
+    /// The groups, in the order of their numbers.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = &Group> {
+        self.groups.iter().map(|(_, group)| group)
+    }
+
+    /// The group, if it is still there.
+    #[inline]
+    pub(crate) fn group(&self, id: GroupId) -> Option<&Group> {
+        self.groups.list.get(id.at as usize)?.as_deref().filter(|group| group.serial == id.serial)
+    }
+
+    /// The slots of a group's members, in its order: the first of each pool that it owns, or its own list.
+    #[inline]
+    pub(crate) fn members<'a>(&'a self, group: &'a Group) -> &'a [Entity] {
+        let keys = match group.what.owned.first() {
+            Some(&pool) => self.pool(pool).dense.keys().map(|keys| &keys[..group.len as usize]),
+            None => group.list.keys(),
+        };
+        keys.unwrap_or_else(|| unreachable!("pools that are owned have no holes"))
+    }
+
+    /// The group that owns a pool: of a family, the outermost.
+    pub(crate) fn owner(&self, side: u32) -> Option<&Group> {
+        let owns = |at: &&u32| {
+            let group = self.groups.get(**at);
+            group.what.owned.contains(&side)
+                && !group.outer.is_some_and(|at| self.groups.get(at).what.owned.contains(&side))
+        };
+        self.get(side).required_by.iter().find(owns).map(|at| self.groups.get(*at))
+    }
+
+    pub(super) fn pool(&self, side: u32) -> &super::Pool {
+        match &self.get(side).store {
+            Store::Pool(pool) => pool,
+            Store::Linear(_) => unreachable!("groups own pools only"),
+        }
+    }
+
+    pub(super) fn pool_mut(&mut self, side: u32) -> &mut super::Pool {
+        match &mut self.get_mut(side).store {
+            Store::Pool(pool) => pool,
+            Store::Linear(_) => unreachable!("groups own pools only"),
+        }
+    }
+
+    /// Sides as a mask of the pools among them, and a list of the others.
+    fn try_split(&self, sides: &[u32]) -> Result<(Box<[u64]>, Box<[u32]>), AllocError> {
+        let bits = || sides.iter().filter_map(|side| self.get(*side).bit);
+        let mut mask = crate::room::try_list(bits().max().map_or(0, |bit| bit as usize / 64 + 1))?;
+        mask.resize(mask.capacity(), 0);
+        bits().for_each(|bit| mask[bit as usize / 64] |= 1 << (bit % 64));
+        let linear = || sides.iter().copied().filter(|side| self.get(*side).bit.is_none());
+        let mut others = crate::room::try_list(linear().count())?;
+        others.extend(linear());
+        Ok((mask.into(), others.into()))
+    }
+
+    /// Whether what a slot has makes it a member.
+    #[inline]
+    pub(super) fn belongs(&self, group: &Group, slot: u32) -> bool {
+        let mask = self.mask(slot);
+        let word = |at: usize| mask.get(at).copied().unwrap_or(0);
+        group.pools.iter().enumerate().all(|(at, pools)| word(at) & pools == *pools)
+            && group.no_pools.iter().enumerate().all(|(at, pools)| word(at) & pools == 0)
+            && group.linear.iter().all(|side| self.get(*side).row(slot).is_some())
+            && group.no_linear.iter().all(|side| self.get(*side).row(slot).is_none())
+    }
+
+    /// Whether a slot, which is alive, is a member.
+    #[inline]
+    pub(crate) fn is_member(&self, group: &Group, slot: u32) -> bool {
+        match group.what.owned.first() {
+            Some(&pool) => self.pool(pool).position(slot).is_some_and(|at| at < group.len),
+            None => group.list.index().position_at(slot).is_some(),
+        }
+    }
+
+    /// Makes room in the lists of groups that a slot may enter by a change.
+    #[inline(never)]
+    pub(super) fn try_ready_groups(&mut self, slot: u32, puts: &[u32], takes: &[u32]) -> Result<(), AllocError> {
+        let required = puts.iter().flat_map(|side| &self.list[*side as usize].required_by);
+        let excluded = takes.iter().flat_map(|side| &self.list[*side as usize].excluded_by);
+        for at in required.chain(excluded) {
+            let group = self.groups.get_mut(*at);
+            if !group.owns() {
+                group.list.try_ready(slot)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes room in the lists of groups for all slots that may enter them by changes of many: each a side and a slot. Pages
+    /// of the lists stay until they are [given up](Groups::release_pages).
+    pub(super) fn try_ready_lists(&mut self, puts: &[(u32, u32)], takes: &[(u32, u32)]) -> Result<(), AllocError> {
+        let mut counts: Vec<u32> = crate::room::try_list(self.groups.list.len())?;
+        counts.resize(self.groups.list.len(), 0);
+        for is_first in [true, false] {
+            let required = puts.iter().map(|(side, slot)| (&self.list[*side as usize].required_by, *slot));
+            let excluded = takes.iter().map(|(side, slot)| (&self.list[*side as usize].excluded_by, *slot));
+            for (groups, slot) in required.chain(excluded) {
+                for at in groups {
+                    let (group, count) = (self.groups.get_mut(*at), &mut counts[*at as usize]);
+                    if !is_first && !group.owns() {
+                        group.list.try_prepare(slot, *count)?;
+                    }
+                    *count = count.checked_add(1).ok_or(AllocError::CapacityOverflow)?;
+                }
+            }
+            if is_first {
+                for (group, count) in self.groups.list.iter_mut().zip(&mut counts) {
+                    let count = core::mem::take(count);
+                    if let Some(group) = group.as_mut().filter(|group| count > 0 && !group.owns()) {
+                        group.list.try_reserve(count)?;
+                        group.list.hold_pages(true);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A slot leaves the groups that require a side.
+    #[inline(never)]
+    pub(super) fn leave_requiring(&mut self, slot: Entity, side: u32) {
+        for at in 0..self.list[side as usize].required_by.len() {
+            self.leave(self.list[side as usize].required_by[at], slot.index());
+        }
+    }
+
+    /// A slot leaves the groups that exclude a side.
+    #[inline(never)]
+    pub(super) fn leave_excluding(&mut self, slot: Entity, side: u32) {
+        for at in 0..self.list[side as usize].excluded_by.len() {
+            self.leave(self.list[side as usize].excluded_by[at], slot.index());
+        }
+    }
+
+    /// A slot leaves a group, if it is a member, and before that the groups within.
+    #[inline]
+    fn leave(&mut self, at: u32, slot: u32) {
+        let group = self.groups.get(at);
+        if !self.is_member(group, slot) {
+            return;
+        }
+        if let Some(inner) = group.inner {
+            self.leave(inner, slot);
+        }
+        let group = self.groups.get_mut(at);
+        if group.owns() {
+            group.len -= 1;
+            self.exchange(at, slot);
+        } else if let Some(position) = group.list.index().position_at(slot) {
+            // SAFETY: the position is in use, and the list never has holes.
+            unsafe { group.list.retire_swap(position) };
+        }
+    }
+
+    /// A slot enters the groups that it belongs to after a change.
+    ///
+    /// # Safety
+    ///
+    /// The groups were [made ready](Sides::try_ready_groups) for this change, and nothing left them since but this slot; or
+    /// they were for [all changes](Sides::try_ready_lists) of which this is one.
+    #[inline(never)]
+    pub(super) unsafe fn enter_groups(&mut self, slot: Entity, puts: &[u32], takes: &[u32]) {
+        for &side in puts {
+            for at in 0..self.list[side as usize].required_by.len() {
+                // SAFETY: the caller's promise.
+                unsafe { self.enter(self.list[side as usize].required_by[at], slot) };
+            }
+        }
+        for &side in takes {
+            for at in 0..self.list[side as usize].excluded_by.len() {
+                // SAFETY: the caller's promise.
+                unsafe { self.enter(self.list[side as usize].excluded_by[at], slot) };
+            }
+        }
+    }
+
+    /// A slot enters a group, if it belongs there and is no member yet, and before that the groups around.
+    ///
+    /// # Safety
+    ///
+    /// As for [`enter_groups`](Sides::enter_groups).
+    #[inline]
+    unsafe fn enter(&mut self, at: u32, slot: Entity) {
+        let group = self.groups.get(at);
+        if !self.belongs(group, slot.index()) || self.is_member(group, slot.index()) {
+            return;
+        }
+        if let Some(outer) = group.outer {
+            // SAFETY: the caller's promise.
+            unsafe { self.enter(outer, slot) };
+        }
+        let group = self.groups.get_mut(at);
+        if group.owns() {
+            self.exchange(at, slot.index());
+            self.groups.get_mut(at).len += 1;
+        } else {
+            // SAFETY: there is room, by the caller's promise, and the slot is no member. A row without size is written.
+            unsafe { group.list.admit(slot) };
+        }
+    }
+
+    /// Exchanges a slot with the one at a group's length, in all pools that it owns.
+    #[inline]
+    pub(super) fn exchange(&mut self, at: u32, slot: u32) {
+        let group = self.groups.get(at);
+        for &side in &group.what.owned {
+            let Store::Pool(pool) = &mut self.list[side as usize].store else { unreachable!("groups own pools only") };
+            let Some(position) = pool.position(slot) else {
+                unreachable!("whoever enters or leaves has what is owned")
+            };
+            // SAFETY: both positions are in use: there are more slots than members before the one enters, and no fewer than
+            // there were members before the other left. Pools that are owned have no holes.
+            unsafe { pool.dense.swap(position, group.len) };
+        }
+    }
+
+    /// Checks that groups have the members that they should.
+    pub(super) fn validate_groups(&self) -> Result<(), &'static str> {
+        if self.groups().count() != self.groups.live as usize {
+            return Err("groups miscounted");
+        }
+        for (at, group) in self.groups.iter() {
+            group.list.validate()?;
+            for (number, side) in (0..).zip(self.iter()) {
+                if side.required_by.contains(&at) != group.what.required.contains(&number)
+                    || side.excluded_by.contains(&at) != group.what.excluded.contains(&number)
+                {
+                    return Err("a side that does not know its groups");
+                }
+            }
+            for &side in &group.what.owned {
+                let pool = self.pool(side);
+                if pool.removal != Removal::Swap || group.len > pool.len() {
+                    return Err("a pool that cannot be owned");
+                }
+                if pool.dense.keys().is_none_or(|keys| keys[..group.len as usize] != *self.members(group)) {
+                    return Err("pools that a group owns in different orders");
+                }
+            }
+            let link = |other: Option<u32>, back: fn(&Group) -> Option<u32>| {
+                other.is_none_or(|other| {
+                    self.groups.list[other as usize].as_deref().is_some_and(|g| back(g) == Some(at))
+                })
+            };
+            if !link(group.outer, |g| g.inner) || !link(group.inner, |g| g.outer) {
+                return Err("a family that is not a chain");
+            }
+            if let Some(inner) = group.inner.map(|inner| self.groups.get(inner))
+                && (inner.len > group.len || !group.what.holds(&inner.what))
+            {
+                return Err("a group that is not within the one around it");
+            }
+            let members = self.members(group);
+            if !members.iter().all(|slot| self.belongs(group, slot.index())) {
+                return Err("a member that does not belong to its group");
+            }
+            let slots = |side: u32| match &self.get(side).store {
+                Store::Pool(pool) => {
+                    let keys = (0..pool.dense.positions()).filter_map(|at| pool.dense.key_at(at));
+                    keys.filter(|slot| self.belongs(group, slot.index())).count()
+                }
+                Store::Linear(linear) => linear.iter().filter(|slot| self.belongs(group, *slot)).count(),
+            };
+            if group.what.required.first().is_none_or(|side| slots(*side) != members.len()) {
+                return Err("a slot that belongs to a group and is no member");
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,175 @@
+//! Groups without memory, and with destructors that panic.
+
+use crate::kit::{A, C, D, L};
+use phalanx::group::{Observed, Owned};
+use phalanx::{ChangeError, Component, Entity, Group, Without, World};
+use phalanx_testkit::{AllocationSweep, Counted, PanicSweep, Site, Tally};
+
+type Inner = (Owned<(A, C)>, Without<D>);
+type Listed = (Observed<(A, L)>, Without<D>);
+
+struct Scene {
+    world: World,
+    entities: Vec<Entity>,
+    outer: Group<Owned<(A, C)>>,
+    inner: Group<Inner>,
+    listed: Group<Listed>,
+}
+
+impl Scene {
+    /// With as many members as make the list, the pools and the index grow next.
+    fn new(count: u64) -> Scene {
+        let mut world = World::new();
+        let outer = world.make_group().unwrap();
+        let (inner, listed) = (world.make_group().unwrap(), world.make_group().unwrap());
+        let mut entities: Vec<_> = (0..count).map(|n| world.spawn((A(n), C(n as u8), L(0)))).collect();
+        // One that belongs to the list, and the inner group, but for what it has; one for what it lacks.
+        entities.push(world.spawn((A(100), C(1), L(0), D)));
+        entities.push(world.spawn(L(7)));
+        // Everything was done once.
+        let e = world.spawn_empty();
+        world.insert(e, A(0)).unwrap();
+        world.insert(e, (C(0), D)).unwrap();
+        world.remove::<D>(e).unwrap();
+        world.remove::<A>(e).unwrap();
+        world.exchange::<D, _>(e, A(9)).unwrap();
+        world.despawn(e).unwrap();
+        Scene { world, entities, outer, inner, listed }
+    }
+
+    fn look(&self) -> (Vec<Entity>, Vec<Entity>, Vec<Entity>) {
+        self.world.validate().unwrap();
+        let Scene { world, outer, inner, listed, .. } = self;
+        (outer.entities(world).collect(), inner.entities(world).collect(), listed.entities(world).collect())
+    }
+}
+
+type Act = fn(&mut Scene) -> Result<(), ChangeError>;
+
+#[test]
+fn h60_a_group_without_memory_is_as_it_was() {
+    let acts: [(&str, Act); 6] = [
+        ("spawn", |scene| scene.world.try_spawn((A(1), C(1), L(1))).map(drop)),
+        ("insert that lets in", |scene| scene.world.try_insert(scene.entities[scene.entities.len() - 1], A(1))),
+        ("remove that lets in", |scene| {
+            scene.world.try_remove::<D>(scene.entities[scene.entities.len() - 2]).map(drop)
+        }),
+        ("take that lets in", |scene| scene.world.take::<D>(scene.entities[scene.entities.len() - 2]).map(drop)),
+        ("remove that puts out", |scene| scene.world.try_remove::<A>(scene.entities[0]).map(drop)),
+        ("insert that puts out", |scene| scene.world.try_insert(scene.entities[0], D)),
+    ];
+    let mut points = 0;
+    for (name, act) in acts {
+        for count in [1, 3, 4, 7, 8, 15, 16, 31, 32, 63, 64] {
+            for sweep in [AllocationSweep::new(), AllocationSweep::new().persistent()] {
+                points += sweep.run(
+                    || {
+                        let scene = Scene::new(count);
+                        let before = scene.look();
+                        (scene, before)
+                    },
+                    |(scene, _)| act(scene),
+                    |(scene, before), result| {
+                        let after = scene.look();
+                        assert_eq!(after != *before, result.is_ok(), "{name} among {count}");
+                    },
+                );
+            }
+        }
+    }
+    assert!(points > 50, "{points}");
+}
+
+#[test]
+fn h60_making_and_sorting_groups_without_memory_changes_nothing() {
+    let scene = || {
+        let mut world = World::new();
+        (0..40).for_each(|n| drop(world.spawn((A(n * 7 % 40), L(n as u16)))));
+        world.spawn_batch((0..40).map(|n| (A(n), C(n as u8), L(0))));
+        let order: Vec<A> = world.pool_mut::<A>().values().to_vec();
+        (world, order)
+    };
+    let points = AllocationSweep::new().run(
+        scene,
+        |(world, _)| world.make_group::<(Owned<(A, C)>, Observed<L>, Without<D>)>(),
+        |(world, order), result| {
+            world.validate().unwrap();
+            assert_eq!(world.pool_mut::<A>().values() == *order, result.is_err());
+        },
+    );
+    assert!(points >= 5);
+    AllocationSweep::new().run(
+        scene,
+        |(world, _)| world.make_group::<(Observed<(L, A)>, Without<D>)>(),
+        |(world, order), result| {
+            world.validate().unwrap();
+            assert_eq!(world.pool_mut::<A>().values(), order);
+            assert!(result.is_err() || result.unwrap().len(world) == 80);
+        },
+    );
+    let sorts = AllocationSweep::new().run(
+        || {
+            let (mut world, _) = scene();
+            let outer = world.make_group::<Owned<A>>().unwrap();
+            world.make_group::<Owned<(A, C)>>().unwrap();
+            let order: Vec<A> = world.pool_mut::<A>().values().to_vec();
+            (world, outer, order)
+        },
+        |(world, outer, _)| outer.try_sort_by(world, |a, b| b.0.cmp(&a.0)),
+        |(world, _, order), result| {
+            world.validate().unwrap();
+            assert_eq!(world.pool_mut::<A>().values() == *order, result.is_err());
+        },
+    );
+    assert_eq!(sorts, 2, "the order, and a copy for the second pool");
+    AllocationSweep::new().run(
+        scene,
+        |(world, _)| world.pool_mut::<A>().sort_by_index(),
+        |(world, _), _| world.validate().unwrap(),
+    );
+    AllocationSweep::new().run(
+        World::new,
+        |world| world.set_removal::<A>(phalanx::Removal::Deferred),
+        |world, _| world.validate().unwrap(),
+    );
+}
+
+#[test]
+fn h15_leaving_a_group_survives_panicking_drop() {
+    #[derive(Component)]
+    #[component(layout = "pool")]
+    struct P(Counted);
+    #[derive(Component)]
+    #[component(layout = "pool")]
+    struct Q(Counted);
+    type Scene = (World, Vec<Entity>, Group<Owned<(P, Q)>>, Group<Observed<(P, Q)>>);
+    let scene = |tally: &Tally| {
+        let mut world = World::new();
+        let (owning, listed) = (world.make_group().unwrap(), world.make_group().unwrap());
+        let entities = (0..6).map(|n| world.spawn((P(tally.value(n)), Q(tally.value(n))))).collect();
+        (world, entities, owning, listed)
+    };
+    let acts: [(fn(&mut Scene, &Tally), usize, u32); 5] = [
+        (|(world, e, ..), _| world.despawn(e[2]).unwrap(), 5, 10),
+        (|(world, e, ..), _| drop(world.remove::<(Q, P)>(e[2]).unwrap()), 5, 10),
+        (|(world, e, ..), _| drop(world.remove::<P>(e[2]).unwrap()), 5, 11),
+        (|(world, e, ..), tally| world.insert(e[2], (P(tally.value(2)), Q(tally.value(2)))).unwrap(), 6, 12),
+        (|(world, ..), _| world.clear(), 0, 0),
+    ];
+    for (act, members, live) in acts {
+        let points = PanicSweep::new(Site::Drop).run(
+            scene,
+            |scene, tally| act(scene, tally),
+            |(world, entities, owning, listed), tally, _| {
+                world.validate().unwrap();
+                assert_eq!((owning.len(world), listed.len(world)), (members, members), "the operation stands");
+                assert_eq!(tally.live(), live, "and each value that went has ended");
+                for ((e, p), q) in owning.entities(world).zip(owning.slices(world).0).zip(owning.slices(world).1) {
+                    assert_eq!((p.0.key(), q.0.key()), (e.index(), e.index()));
+                    assert!(entities.contains(&e));
+                }
+            },
+        );
+        assert!(points > 0);
+    }
+}

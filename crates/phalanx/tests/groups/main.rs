@@ -1,0 +1,12 @@
+//! Groups, sorted pools, removal from pools.
+
+mod hostile;
+mod kit;
+mod model;
+mod pools;
+mod refused;
+mod sorted;
+mod walkthrough;
+
+#[global_allocator]
+static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();
