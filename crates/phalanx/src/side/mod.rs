@@ -251,12 +251,6 @@ impl Sides {
         self.number(id).map(|side| self.get(side))
     }
 
-    /// A side, for those who fill it themselves.
-    #[cfg(feature = "snapshot")]
-    pub(crate) fn get_mut(&mut self, side: u32) -> &mut Side {
-        &mut self.list[side as usize]
-    }
-
     /// The first lane of a side, for those who fill it themselves.
     #[cfg(feature = "snapshot")]
     pub(crate) fn lanes_mut(&mut self, side: u32) -> *mut phalanx_store::raw::Lane {

@@ -22,6 +22,7 @@ pub(super) const SLOTS: [u8; 4] = *b"slot";
 pub(super) const TABLE: [u8; 4] = *b"tabl";
 pub(super) const ROWS: [u8; 4] = *b"rows";
 pub(super) const SIDE: [u8; 4] = *b"side";
+pub(super) const GROUPS: [u8; 4] = *b"grup";
 pub(super) const RESOURCE: [u8; 4] = *b"rsrc";
 pub(super) const END: [u8; 4] = *b"end ";
 

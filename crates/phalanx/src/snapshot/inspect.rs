@@ -1,7 +1,7 @@
 //! What is in a snapshot, without the types.
 
 use super::error::{LoadError, Problem};
-use super::frame::{COMPONENTS, END, In, OPTIONAL, RESOURCE, ROWS, SIDE, SLOTS, TABLE};
+use super::frame::{COMPONENTS, END, GROUPS, In, OPTIONAL, RESOURCE, ROWS, SIDE, SLOTS, TABLE};
 use super::save::HOLE;
 use std::io::Read;
 
@@ -44,6 +44,8 @@ pub struct Inspection {
     pub tables: Vec<TableSummary>,
     /// The names of the resources and the bytes of their values.
     pub resources: Vec<(String, u64)>,
+    /// Groups.
+    pub groups: u32,
     /// Slots, alive or not.
     pub slots: u32,
     /// Entities that are alive.
@@ -78,6 +80,11 @@ pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
             SLOTS => slots(&mut input, &mut found)?,
             TABLE => table(&mut input, &mut found)?,
             ROWS => input.skip()?,
+            GROUPS => {
+                input.u32()?;
+                found.groups = input.u32()?;
+                input.skip()?;
+            }
             SIDE => side(&mut input, &mut found)?,
             RESOURCE => {
                 let name = text(&mut input)?;

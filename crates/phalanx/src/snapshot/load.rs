@@ -3,7 +3,7 @@
 
 use super::column::Runs;
 use super::error::{LoadError, Name, Problem};
-use super::frame::{COMPONENTS, END, FRAME, In, OPTIONAL, RESOURCE, ROWS, SIDE, SLOTS, TABLE};
+use super::frame::{COMPONENTS, END, FRAME, GROUPS, In, OPTIONAL, RESOURCE, ROWS, SIDE, SLOTS, TABLE};
 use super::registry::{Entry, Registry};
 use super::restore;
 use super::save::{HOLE, kind_number, removal_number};
@@ -71,6 +71,10 @@ impl Loading<'_, '_> {
             sides += 1;
             self.section()?;
         }
+        if self.input.kind == GROUPS {
+            self.read_groups()?;
+            self.section()?;
+        }
         while self.input.kind == RESOURCE {
             self.read_resource()?;
             self.section()?;
@@ -84,7 +88,7 @@ impl Loading<'_, '_> {
     fn section(&mut self) -> Result<(), LoadError> {
         loop {
             self.input.next_section()?;
-            if ![COMPONENTS, SLOTS, TABLE, ROWS, SIDE, RESOURCE, END].contains(&self.input.kind) {
+            if ![COMPONENTS, SLOTS, TABLE, ROWS, SIDE, GROUPS, RESOURCE, END].contains(&self.input.kind) {
                 if self.input.flags & OPTIONAL == 0 {
                     return Err(self.input.error(Problem::Section { found: self.input.kind }));
                 }
@@ -381,6 +385,44 @@ impl Loading<'_, '_> {
         owned.map_err(|problem| refused(&self.input, problem))?;
         made.keep();
         Ok(())
+    }
+
+    fn read_groups(&mut self) -> Result<(), LoadError> {
+        /// How many places are believed: one that is empty takes 8 bytes, and nothing of the input.
+        const MOST: u32 = 1 << 16;
+        let (places, count) = (self.input.u32()?, self.input.u32()?);
+        if places > MOST || count > places {
+            let expected = u64::from(places.min(MOST));
+            let found = u64::from(places.max(count));
+            return Err(self.input.error(Problem::Count { what: "places of groups", found, expected }));
+        }
+        for _ in 0..count {
+            let place = self.input.u32()?;
+            let mut lists = [const { Vec::new() }; 4];
+            for list in &mut lists {
+                let count = self.input.u32()?;
+                *list = self.numbers(count)?;
+            }
+            if place >= places {
+                return self.input.invalid("a group in a place that there is not");
+            }
+            let [owned, required, excluded, members] = lists;
+            let mut sides = [const { Vec::new() }; 3];
+            for (sides, components) in sides.iter_mut().zip([owned, required, excluded]) {
+                self.input.had(try_room(sides, components.len()))?;
+                for component in components {
+                    let loaded = self.components.get(component as usize);
+                    let Some(side) = loaded.and_then(|loaded| self.world.sides.number(loaded.id)) else {
+                        return self.input.invalid("a group of a component that has no store of its own");
+                    };
+                    sides.push(side);
+                }
+            }
+            let made = restore::group(&mut self.world, place, sides, &members);
+            made.map_err(|problem| self.input.error(problem))?;
+        }
+        self.input.had(self.world.sides.try_group_places(places))?;
+        self.input.end_section()
     }
 
     fn read_resource(&mut self) -> Result<(), LoadError> {

@@ -13,6 +13,7 @@
 //! | `tables` | a list of `extra`, `components` (numbers), `slots`, `columns` (a list of values for each component) |
 //! | `rows` | a list of slot, owner, component (its number plus one, or 0), role |
 //! | `sides` | a list of `component` (a number), `removal`, `keys` (`u32::MAX` for a hole), `words`, `values` |
+//! | `groups` | the number of places, and a list of place, owned, required and excluded components, members |
 //! | `resources` | a list of `name`, `version`, `value` |
 //!
 //! What is read is first written as a snapshot, in memory, and then loaded as one: all its checks hold.
@@ -23,7 +24,7 @@ use super::error::SaveError;
 use super::frame::{COMPONENTS, END, Out, RESOURCE, ROWS, SIDE, SLOTS, TABLE};
 use super::part::Part;
 use super::registry::{Entry, Registered, RegisteredResource, Registry};
-use super::save::{Saving, put_component};
+use super::save::{GroupParts, Saving, put_component, put_groups};
 use crate::component::{Component, Components};
 use crate::layout::Kind;
 use crate::world::World;
@@ -209,7 +210,7 @@ impl Serialize for ResourceForm<'_> {
     }
 }
 
-const FIELDS: &[&str] = &["format", "components", "slots", "free", "tables", "rows", "sides", "resources"];
+const FIELDS: &[&str] = &["format", "components", "slots", "free", "tables", "rows", "sides", "groups", "resources"];
 
 impl World {
     /// Writes the world in any format of serde. Components and resources that are registered by serde have a readable form,
@@ -253,6 +254,8 @@ impl World {
         form.serialize_field("rows", &saving.names().map_err(S::Error::custom)?)?;
         let sides = saving.sides().map(|(number, side)| SideForm { saving: &saving, side, number });
         form.serialize_field("sides", &List::new(sides))?;
+        let groups = saving.groups().into_iter().map(|group| (group.place, group.lists));
+        form.serialize_field("groups", &(saving.group_places(), List::new(groups)))?;
         let entry = |type_id| registry.resources.iter().find(|entry| entry.type_id == type_id);
         let resources = self.resources.types().filter_map(|(type_id, _)| entry(type_id));
         form.serialize_field("resources", &List::new(resources.map(|entry| ResourceForm { world: self, entry })))?;
@@ -380,6 +383,11 @@ impl Reading<'_, '_> {
             out.put_u32s(rows.iter().flatten().copied()).and_then(|()| out.end()).map_err(failed)?;
         }
         fields.field("sides", Each(Sides { entries: &entries, out: &mut *out }))?;
+        let (places, groups): (u32, Vec<(u32, [Vec<u32>; 4])>) = fields.field("groups", plain())?;
+        if places > 0 {
+            let groups: Vec<_> = groups.into_iter().map(|(place, lists)| GroupParts { place, lists }).collect();
+            put_groups(places, &groups, out).map_err(failed)?;
+        }
         fields.field("resources", Each(Resources { registry, out: &mut *out }))?;
         out.begin(END, 0).and_then(|()| out.end()).map_err(failed)?;
         fields.rest()

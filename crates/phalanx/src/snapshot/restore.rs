@@ -9,8 +9,10 @@
 use super::column::{Made, Runs};
 use super::error::Problem;
 use crate::component::{ComponentId, ComponentInfo};
+use crate::group::GroupError;
+use crate::room::try_list;
 use crate::rows::{Label, Link, NONE, Role};
-use crate::side::{Removal, Store};
+use crate::side::{Draft, Removal, Store};
 use crate::signature::Signature;
 use crate::world::{Location, World};
 use phalanx_store::{AllocError, Entity, EntityPool};
@@ -249,4 +251,63 @@ pub(super) fn all_placed(world: &World) -> Result<(), Problem> {
         }
     }
     Ok(())
+}
+
+/// Makes a group of these sides: owned, required, excluded. One that owns nothing gets its members in this order.
+pub(super) fn group(
+    world: &mut World,
+    place: u32,
+    [owned, required, excluded]: [Vec<u32>; 3],
+    members: &[u32],
+) -> Result<(), Problem> {
+    let ascending = |list: &[u32]| list.windows(2).all(|pair| pair[0] < pair[1]);
+    if [&owned, &required, &excluded].into_iter().any(|list| !ascending(list)) {
+        return Err(Problem::Invalid("a group whose components are not in their order"));
+    }
+    if required.is_empty() || owned.iter().any(|side| !required.contains(side)) {
+        return Err(Problem::Invalid("a group that requires nothing, or not what it owns"));
+    }
+    if excluded.iter().any(|side| required.contains(side)) {
+        return Err(Problem::Invalid("a group that excludes what it requires"));
+    }
+    if owned.iter().any(|side| matches!(world.sides.get(*side).store, Store::Linear(_))) {
+        return Err(Problem::Invalid("a group that owns a linear store"));
+    }
+    let what = Draft { name: "a group of a snapshot", owned, required, excluded };
+    if world.sides.find_group(&what).is_some() {
+        return Err(Problem::Invalid("a group that there is already"));
+    }
+    if world.sides.has_group(place) {
+        return Err(Problem::Invalid("two groups in one place"));
+    }
+    let draft =
+        world.sides.try_draft(what, &world.components, |slot| world.slot(slot)).map_err(|error| match error {
+            GroupError::Alloc(error) => Problem::Alloc(error),
+            _ => Problem::Invalid("a group that cannot be beside others"),
+        })?;
+    let id = world.sides.try_make_at(draft, place as usize)?;
+    let Some(group) = world.sides.group(id) else { return Ok(()) };
+    if !group.what.owned.is_empty() {
+        return match members.is_empty() {
+            true => Ok(()),
+            false => Err(Problem::Invalid("a group that owns pools and lists its members")),
+        };
+    }
+    let there = world.sides.members(group);
+    if there.len() != members.len() {
+        let (found, expected) = (members.len() as u64, there.len() as u64);
+        return Err(Problem::Count { what: "members of a group", found, expected });
+    }
+    let mut order = try_list(members.len())?;
+    let mut seen = try_list(members.len())?;
+    seen.resize(members.len(), false);
+    for &slot in members {
+        match world.sides.position_in_group(group, slot) {
+            Some(at) if !core::mem::replace(&mut seen[at as usize], true) => order.push(at),
+            Some(_) => return slot_is(slot, "is in a group twice"),
+            None => return slot_is(slot, "is in a group that it does not belong to"),
+        }
+    }
+    // SAFETY: a permutation of the positions of the group, of which each comes once.
+    Ok(unsafe { world.sides.try_arrange(id, &mut order)? })
 }

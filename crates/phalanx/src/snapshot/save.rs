@@ -3,13 +3,13 @@
 
 use super::column::{Runs, Source};
 use super::error::SaveError;
-use super::frame::{COMPONENTS, END, Out, RESOURCE, ROWS, SIDE, SLOTS, TABLE};
+use super::frame::{COMPONENTS, END, GROUPS, Out, RESOURCE, ROWS, SIDE, SLOTS, TABLE};
 use super::part::Part;
 use super::registry::{Entry, Registry};
 use super::{Report, has_bit};
 use crate::component::ComponentId;
 use crate::layout::Kind;
-use crate::side::{Removal, Side, Store};
+use crate::side::{GroupData, Removal, Side, Store};
 use crate::world::World;
 use phalanx_store::{Entity, EntityPool};
 
@@ -21,6 +21,28 @@ pub(super) const HOLE: u32 = u32::MAX;
 pub(super) struct Saved<'a> {
     pub(super) id: ComponentId,
     pub(super) entry: &'a Entry,
+}
+
+/// What is saved of a group: its place, and the components that it owns, requires and excludes; and its members, if it owns
+/// none.
+pub(super) struct GroupParts {
+    pub(super) place: u32,
+    pub(super) lists: [Vec<u32>; 4],
+}
+
+/// Writes groups.
+pub(super) fn put_groups(places: u32, groups: &[GroupParts], out: &mut Out<'_>) -> Result<(), SaveError> {
+    out.begin(GROUPS, 0)?;
+    out.put_u32(places)?;
+    out.put_u32(groups.len() as u32)?;
+    for group in groups {
+        out.put_u32(group.place)?;
+        for list in &group.lists {
+            out.put_u32(list.len() as u32)?;
+            out.put_u32_slice(list)?;
+        }
+    }
+    out.end()
 }
 
 /// A table of the snapshot: of one table of the world, or of several that differ in components that are left out.
@@ -189,6 +211,7 @@ impl<'a> Saving<'a> {
         for (number, side) in self.sides() {
             self.write_side(side, number, out)?;
         }
+        self.write_groups(out)?;
         if self.part.resources {
             self.write_resources(out, &mut report)?;
         }
@@ -357,6 +380,36 @@ impl<'a> Saving<'a> {
         // SAFETY: the rows of keys, and of slots with a bit, are in use, and the world is borrowed.
         unsafe { entry.column.write(entry.name, &[source], out)? };
         out.end()
+    }
+
+    /// The groups, in the order of their making; none of a part.
+    pub(super) fn groups(&self) -> Vec<GroupParts> {
+        if self.chosen.is_some() || self.part.components.is_some() {
+            return Vec::new();
+        }
+        let sides = &self.world.sides;
+        let numbers =
+            |list: &[u32]| list.iter().map(|side| self.number(sides.get(*side).id)).collect::<Option<Vec<_>>>();
+        let parts = |(at, group): (u32, &GroupData)| {
+            let what = &group.what;
+            let (owned, required) = (numbers(&what.owned)?, numbers(&what.required)?);
+            let members = if owned.is_empty() { sides.members(group) } else { &[] };
+            let members = members.iter().map(|slot| slot.index()).collect();
+            Some(GroupParts { place: at, lists: [owned, required, numbers(&what.excluded)?, members] })
+        };
+        // One of a component that is left out is left out.
+        sides.groups_made().into_iter().filter_map(parts).collect()
+    }
+
+    pub(super) fn group_places(&self) -> u32 {
+        if self.chosen.is_some() || self.part.components.is_some() { 0 } else { self.world.sides.group_places() }
+    }
+
+    fn write_groups(&self, out: &mut Out<'_>) -> Result<(), SaveError> {
+        match self.group_places() {
+            0 => Ok(()),
+            places => put_groups(places, &self.groups(), out),
+        }
     }
 
     fn write_resources(&self, out: &mut Out<'_>, report: &mut Report) -> Result<(), SaveError> {

@@ -7,6 +7,7 @@ mod hostile;
 mod kit;
 mod merge;
 mod parts;
+mod pools;
 mod readable;
 mod round;
 
