@@ -94,6 +94,8 @@ pub fn flat(input: TokenStream) -> TokenStream {
 /// - `#[component(layout = "linear")]`: an array of the component's own, with a place for every entity, for what nearly all
 ///   have or what is read at random.
 /// - `#[component(clone)]`: values are cloned by their `Clone` when an entity or a world is.
+/// - `#[component(entities)]`: the entities in a value are those in its fields, as for `derive(MapEntities)`, which is
+///   implemented too; fields marked `#[entities(skip)]` have none.
 /// - `#[component(entities = "path")]`: a function, `fn(&mut Self, &mut dyn FnMut(&mut Entity))`, that shows the entities in
 ///   a value.
 /// - `#[component(crate = "path")]`: where the crate `phalanx` is to be found, if not at `::phalanx`.

@@ -156,7 +156,7 @@ impl Drop for Made<'_> {
         struct Rest<I: Iterator<Item = *mut u8>>(I, DropFn);
         impl<I: Iterator<Item = *mut u8>> Rest<I> {
             fn run(&mut self) {
-                while let Some(value) = self.0.next() {
+                for value in self.0.by_ref() {
                     // SAFETY: the value was written, and nobody else owns it; it ends once.
                     unsafe { self.1(value) };
                 }

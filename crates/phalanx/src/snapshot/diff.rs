@@ -57,7 +57,7 @@ pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Differen
             (Some(entity), _) => entity,
         };
         let (Ok(rows_a), Ok(rows_b)) = (a.rows(entity), b.rows(entity)) else { continue };
-        let (rows_a, rows_b): (Vec<(Key, Row)>, Vec<(Key, Row)>) = (rows_a.collect(), rows_b.collect());
+        let [rows_a, rows_b]: [Vec<(Key, Row)>; 2] = [rows_a.collect(), rows_b.collect()];
         let name = |world: &World, key: &Key| (key.component.map(|id| world.components.info(id).name()), key.role);
         if !rows_a.iter().map(|(key, _)| name(a, key)).eq(rows_b.iter().map(|(key, _)| name(b, key))) {
             return Ok(Some(Difference::Rows { entity }));

@@ -37,7 +37,9 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Error as _, IgnoredAny, MapAc
 use serde::ser::{Error as _, SerializeSeq, SerializeStruct};
 use serde::{Deserializer, Serialize, Serializer};
 
-type Show = unsafe fn(*const Lane, u32, &mut dyn FnMut(&dyn erased_serde::Serialize));
+type See<'a> = dyn FnMut(&dyn erased_serde::Serialize) + 'a;
+type Show = unsafe fn(*const Lane, u32, &mut See<'_>);
+type ParseAny = fn(&mut dyn erased_serde::Deserializer<'_>) -> Result<Box<dyn Any>, erased_serde::Error>;
 type Parse = unsafe fn(&mut Made<'_>, u32, &mut dyn erased_serde::Deserializer<'_>) -> Result<(), erased_serde::Error>;
 
 /// How a component is shown and read in readable form.
@@ -48,8 +50,8 @@ pub(super) struct Readable {
 
 /// How a resource is.
 pub(super) struct ReadableResource {
-    show: fn(&World, &mut dyn FnMut(&dyn erased_serde::Serialize)),
-    parse: fn(&mut dyn erased_serde::Deserializer<'_>) -> Result<Box<dyn Any>, erased_serde::Error>,
+    show: fn(&World, &mut See<'_>),
+    parse: ParseAny,
 }
 
 impl<C: Component> Registered<'_, C> {
@@ -383,7 +385,8 @@ impl Reading<'_, '_> {
             out.put_u32s(rows.iter().flatten().copied()).and_then(|()| out.end()).map_err(failed)?;
         }
         fields.field("sides", Each(Sides { entries: &entries, out: &mut *out }))?;
-        let (places, groups): (u32, Vec<(u32, [Vec<u32>; 4])>) = fields.field("groups", plain())?;
+        type Listed = (u32, [Vec<u32>; 4]);
+        let (places, groups): (u32, Vec<Listed>) = fields.field("groups", plain())?;
         if places > 0 {
             let groups: Vec<_> = groups.into_iter().map(|(place, lists)| GroupParts { place, lists }).collect();
             put_groups(places, &groups, out).map_err(failed)?;

@@ -3,6 +3,7 @@
 
 mod codecs;
 mod forge;
+mod golden;
 mod hostile;
 mod kit;
 mod merge;

@@ -211,3 +211,24 @@ fn a_snapshot_is_inspected_without_its_types() {
     );
     assert_eq!((found.bytes, Ok(found.checksum)), (file.len() as u64, world.checksum(registry())));
 }
+
+#[test]
+fn h01_old_handles_are_dead_in_what_is_loaded() {
+    for reuses in [1, 2, 1000] {
+        let mut world = World::new();
+        let old = world.spawn((Name("old".into()), Burning(1), Health(1)));
+        let mut last = old;
+        for _ in 0..reuses {
+            world.despawn(last).unwrap();
+            last = world.spawn((Name("new".into()), Burning(2), Health(2)));
+            assert_eq!(last.index(), old.index());
+        }
+        let mut copy = load(&bytes(&world));
+        assert!(!copy.contains(old) && copy.contains(last));
+        assert!(
+            copy.get::<Name>(old).is_err() && copy.get::<Burning>(old).is_err() && copy.get::<Health>(old).is_err()
+        );
+        assert!(copy.despawn(old).is_err());
+        assert_eq!(copy.get::<Burning>(last), Ok(&Burning(2)));
+    }
+}
