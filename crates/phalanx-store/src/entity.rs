@@ -55,6 +55,12 @@ impl Entity {
         self.position.get() - 1
     }
 
+    /// The index plus one.
+    #[inline(always)]
+    pub(crate) const fn position(self) -> u32 {
+        self.position.get()
+    }
+
     /// How often the slot had been reused when this entity was made.
     #[inline(always)]
     pub const fn generation(self) -> u32 {

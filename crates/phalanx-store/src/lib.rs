@@ -78,7 +78,7 @@ pub use error::AllocError;
 pub use phalanx_derive::{Flat, Soa};
 #[cfg(feature = "serde")]
 pub use pool::RestoreError;
-pub use pool::{Entities, EntityPool, SlotState};
+pub use pool::{Entities, EntityPool, Places, SlotState};
 pub use soa::{Flat, Soa};
 pub use store::{
     DenseStore, DisjointError, Entry, Keyed, KeyedStore, LinearStore, Minted, MintingStore, OccupiedEntry, PackedStore,

@@ -2,7 +2,8 @@
 //!
 //! # Representation
 //!
-//! `words[0..slots]` are initialised: the generation of a slot, with the dead bit while nobody lives there.
+//! `words[0..slots]` are initialised: the generation of a slot, with the dead bit while nobody lives there. What a layer above
+//! keeps beside a word is its own affair, and may be uninitialised.
 //! `free[0..free_len]` is the stack of slots to be used again; it has as much room as there are slots, so that releasing
 //! cannot fail. A dead slot that is not on the stack is retired. A live slot with the row bit is no entity: `live` counts
 //! the slots without it, `rows` those with it.
@@ -25,6 +26,7 @@ use crate::sync::Counter;
 use crate::{AllocError, Entity};
 use core::fmt;
 use core::iter::FusedIterator;
+use core::mem::MaybeUninit;
 use core::ops::Range;
 
 /// Makes entities, and knows which of them are alive.
@@ -43,8 +45,11 @@ use core::ops::Range;
 /// assert_eq!((c.index(), c.generation()), (a.index(), 1));
 /// assert!(!pool.contains(a) && pool.contains(b) && pool.contains(c));
 /// ```
-pub struct EntityPool {
-    words: LaneOf<u32>,
+///
+/// A layer above may keep something of its own beside each slot's word, `P`, which is then found with the same load: see
+/// [`carrying`](EntityPool::carrying).
+pub struct EntityPool<P: Copy = ()> {
+    words: LaneOf<Slot<P>>,
     free: LaneOf<u32>,
     slots: u32,
     free_len: u32,
@@ -53,6 +58,14 @@ pub struct EntityPool {
     room: u32,
     pending: u32,
     reserved: Counter,
+}
+
+/// A slot's word, and what a layer above keeps beside it.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Slot<P: Copy> {
+    word: u32,
+    with: MaybeUninit<P>,
 }
 
 /// What a slot of an [`EntityPool`] is.
@@ -78,6 +91,28 @@ impl EntityPool {
     /// An empty pool, which allocates nothing.
     #[cfg(not(loom))]
     pub const fn new() -> EntityPool {
+        EntityPool::carrying()
+    }
+
+    /// An empty pool, which allocates nothing. Not a constant in this build: the model checker's words are not.
+    #[cfg(loom)]
+    pub fn new() -> EntityPool {
+        EntityPool::carrying()
+    }
+
+    /// An empty pool with room for `capacity` entities.
+    pub fn with_capacity(capacity: usize) -> EntityPool {
+        let mut pool = EntityPool::new();
+        pool.reserve(capacity);
+        pool
+    }
+}
+
+impl<P: Copy> EntityPool<P> {
+    /// An empty pool, which allocates nothing, with room for a `P` beside the word of each slot. The pool never looks at
+    /// it: it is written and read through [`places`](EntityPool::places).
+    #[cfg(not(loom))]
+    pub const fn carrying() -> EntityPool<P> {
         EntityPool {
             words: LaneOf::new(),
             free: LaneOf::new(),
@@ -91,18 +126,28 @@ impl EntityPool {
         }
     }
 
-    /// An empty pool, which allocates nothing. Not a constant in this build: the model checker's words are not.
+    /// As in other builds, but for the constant.
     #[cfg(loom)]
-    pub fn new() -> EntityPool {
+    pub fn carrying() -> EntityPool<P> {
         let (words, free, reserved) = (LaneOf::new(), LaneOf::new(), Counter::new());
         EntityPool { words, free, slots: 0, free_len: 0, live: 0, rows: 0, room: 0, pending: 0, reserved }
     }
 
-    /// An empty pool with room for `capacity` entities.
-    pub fn with_capacity(capacity: usize) -> EntityPool {
-        let mut pool = EntityPool::new();
-        pool.reserve(capacity);
-        pool
+    /// What is kept beside the words, as the pool is now: to be used until the pool is changed in any other way.
+    #[inline(always)]
+    pub fn places(&self) -> Places<P> {
+        Places { slots: self.words.ptr(), count: self.slots as usize }
+    }
+
+    /// The word of a slot.
+    ///
+    /// # Safety
+    ///
+    /// There is room for the slot.
+    #[inline(always)]
+    unsafe fn word(&self, index: u32) -> *mut u32 {
+        // SAFETY: within the lane's block.
+        unsafe { &raw mut (*self.words.at(index)).word }
     }
 
     /// How many entities are alive.
@@ -133,13 +178,13 @@ impl EntityPool {
     #[inline]
     pub fn contains(&self, entity: Entity) -> bool {
         // SAFETY: the words below `slots` are initialised. A dead word has a bit that no entity's generation has.
-        entity.index() < self.slots && unsafe { *self.words.at(entity.index()) } == entity.generation()
+        entity.index() < self.slots && unsafe { *self.word(entity.index()) } == entity.generation()
     }
 
     /// The entity that is alive in this slot.
     #[inline]
     pub fn at(&self, index: u32) -> Option<Entity> {
-        let word = *self.words().get(index as usize)?;
+        let word = self.words().get(index as usize)?.word;
         is_entity(word).then(|| Entity::new(index, word))
     }
 
@@ -174,6 +219,12 @@ impl EntityPool {
         self.reserved.get() | self.pending == 0 && (self.free_len > 0 || self.slots < self.room)
     }
 
+    /// How many entities can be made without memory, if nothing is reserved: of slots that are free or have room.
+    #[inline]
+    pub fn ready_count(&self) -> usize {
+        (self.free_len + (self.room - self.slots)) as usize
+    }
+
     #[cold]
     #[inline(never)]
     fn try_make_ready(&mut self) -> Result<(), AllocError> {
@@ -191,12 +242,12 @@ impl EntityPool {
             if self.free_len > 0 {
                 self.free_len -= 1;
                 let index = *self.free.at(self.free_len);
-                let generation = generation::generation(*self.words.at(index));
-                self.words.at(index).write(generation);
+                let generation = generation::generation(*self.word(index));
+                self.word(index).write(generation);
                 return Entity::new(index, generation);
             }
             let index = self.slots;
-            self.words.at(index).write(0);
+            self.word(index).write(0);
             self.slots += 1;
             Entity::new(index, 0)
         }
@@ -212,7 +263,7 @@ impl EntityPool {
     /// let army: Vec<_> = pool.alloc_many(1000).collect();
     /// assert_eq!(pool.release_many(army.iter().copied()), 1000);
     /// ```
-    pub fn alloc_many(&mut self, count: usize) -> Entities<'_> {
+    pub fn alloc_many(&mut self, count: usize) -> Entities<'_, P> {
         infallible(self.try_alloc_many(count))
     }
 
@@ -221,7 +272,7 @@ impl EntityPool {
     /// # Errors
     ///
     /// If memory cannot be had, or there are not so many indices; nothing changed.
-    pub fn try_alloc_many(&mut self, count: usize) -> Result<Entities<'_>, AllocError> {
+    pub fn try_alloc_many(&mut self, count: usize) -> Result<Entities<'_, P>, AllocError> {
         let count = u32::try_from(count).map_err(|_| AllocError::CapacityOverflow)?;
         if self.reserved.get() | self.pending != 0 {
             self.try_flush_beside(count)?;
@@ -237,7 +288,7 @@ impl EntityPool {
         for at in self.free_len - count..self.free_len {
             // SAFETY: the stack holds slots that exist.
             unsafe {
-                let word = self.words.at(*self.free.at(at));
+                let word = self.word(*self.free.at(at));
                 word.write(generation::generation(*word));
             }
         }
@@ -247,11 +298,11 @@ impl EntityPool {
 
     /// Makes `fresh` new slots alive, for which there is room, and lists them after the `recycled` ones that were just
     /// taken from the stack.
-    fn append(&mut self, fresh: u32, recycled: u32) -> Entities<'_> {
+    fn append(&mut self, fresh: u32, recycled: u32) -> Entities<'_, P> {
         let start = self.slots;
         for index in start..start + fresh {
             // SAFETY: there is room for so many words.
-            unsafe { self.words.at(index).write(0) };
+            unsafe { self.word(index).write(0) };
         }
         self.slots += fresh;
         self.live += fresh;
@@ -282,7 +333,7 @@ impl EntityPool {
         let word = generation::released(generation);
         // SAFETY: the slot exists; the stack has room for all slots, and this one was not on it.
         unsafe {
-            self.words.at(index).write(word);
+            self.word(index).write(word);
             if word != RETIRED {
                 self.free.at(self.free_len).write(index);
                 self.free_len += 1;
@@ -311,7 +362,7 @@ impl EntityPool {
         for index in (0..self.slots).rev() {
             // SAFETY: the slot exists; the stack has room for all slots and was emptied, so each comes to it once.
             unsafe {
-                let word = self.words.at(index);
+                let word = self.word(index);
                 if !is_dead(*word) {
                     word.write(generation::released(*word & !ROW));
                 }
@@ -357,7 +408,7 @@ impl EntityPool {
             // SAFETY: the stack holds slots that exist, and does not change while the pool is shared.
             return Ok(unsafe {
                 let index = *self.free.at(self.free_len - 1 - k);
-                Entity::new(index, generation::generation(*self.words.at(index)))
+                Entity::new(index, generation::generation(*self.word(index)))
             });
         }
         Ok(Entity::new(self.slots + self.pending + (k - self.free_len), 0))
@@ -368,7 +419,7 @@ impl EntityPool {
     ///
     /// [`alloc`](EntityPool::alloc) and [`clear`](EntityPool::clear) do this first, too; and
     /// [`release`](EntityPool::release) makes those alive that need no memory.
-    pub fn flush(&mut self) -> Entities<'_> {
+    pub fn flush(&mut self) -> Entities<'_, P> {
         infallible(self.try_flush())
     }
 
@@ -377,7 +428,7 @@ impl EntityPool {
     /// # Errors
     ///
     /// If memory cannot be had; the reservations stand.
-    pub fn try_flush(&mut self) -> Result<Entities<'_>, AllocError> {
+    pub fn try_flush(&mut self) -> Result<Entities<'_, P>, AllocError> {
         let fresh = self.fresh_for(0)?;
         self.try_grow(fresh)?;
         let recycled = self.reserved.get().min(self.free_len);
@@ -459,7 +510,8 @@ impl EntityPool {
     /// The entities that are alive, by index.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Entity> + Clone + '_ {
         let words = self.words().iter().enumerate();
-        words.filter(|(_, word)| is_entity(**word)).map(|(index, word)| Entity::new(index as u32, *word))
+        let words = words.map(|(index, slot)| (index as u32, slot.word));
+        words.filter(|(_, word)| is_entity(*word)).map(|(index, word)| Entity::new(index, word))
     }
 
     /// The slot that will be used next, if one is free. What is reserved and not settled counts as free here.
@@ -496,7 +548,7 @@ impl EntityPool {
     /// The entity that is made after `count` others, if none is reserved and none ends before.
     pub fn nth_entity(&self, count: u32) -> Entity {
         let index = self.nth_index(count);
-        Entity::new(index, self.words().get(index as usize).map_or(0, |word| generation::generation(*word)))
+        Entity::new(index, self.words().get(index as usize).map_or(0, |slot| generation::generation(slot.word)))
     }
 
     /// The entity that will have the slot of an entity or row after it; `None` if the slot is retired then.
@@ -518,7 +570,7 @@ impl EntityPool {
     /// What a slot is; `None` if it was never used. For looking at, not for hot paths: finding a free slot's successor
     /// searches the stack.
     pub fn slot_state(&self, index: u32) -> Option<SlotState> {
-        let word = *self.words().get(index as usize)?;
+        let word = self.words().get(index as usize)?.word;
         Some(match word {
             RETIRED => SlotState::Retired,
             _ if !is_dead(word) => SlotState::Alive { generation: word & !ROW },
@@ -535,8 +587,8 @@ impl EntityPool {
     /// # Errors
     ///
     /// If memory cannot be had.
-    pub fn try_clone(&self) -> Result<EntityPool, AllocError> {
-        let mut copy = EntityPool::new();
+    pub fn try_clone(&self) -> Result<EntityPool<P>, AllocError> {
+        let mut copy = EntityPool::carrying();
         copy.try_grow(self.slots)?;
         let (words, stack) = (self.words(), self.stack());
         // SAFETY: there is room for so many slots, in both lanes.
@@ -567,18 +619,18 @@ impl EntityPool {
         let mut seen = alloc::vec![false; self.slots as usize];
         for &index in self.stack() {
             match (self.words().get(index as usize), seen.get_mut(index as usize)) {
-                (Some(word), Some(seen)) if is_dead(*word) && *word != RETIRED && !*seen => *seen = true,
+                (Some(Slot { word, .. }), Some(seen)) if is_dead(*word) && *word != RETIRED && !*seen => *seen = true,
                 _ => return Err("a free slot that is no slot, not free, or free twice"),
             }
         }
-        let words = || self.words().iter().zip(&seen);
-        if words().any(|(word, seen)| is_dead(*word) && *word != RETIRED && !seen) {
+        let words = || self.words().iter().map(|slot| slot.word).zip(&seen);
+        if words().any(|(word, seen)| is_dead(word) && word != RETIRED && !seen) {
             return Err("a dead slot that is neither free nor retired");
         }
-        if words().filter(|(word, _)| is_entity(**word)).count() != self.len() {
+        if words().filter(|(word, _)| is_entity(*word)).count() != self.len() {
             return Err("entities miscounted");
         }
-        if words().filter(|(word, _)| !is_dead(**word) && **word & ROW != 0).count() != self.row_count() {
+        if words().filter(|(word, _)| !is_dead(*word) && *word & ROW != 0).count() != self.row_count() {
             return Err("rows miscounted");
         }
         match u64::from(self.slots) + u64::from(self.pending) > u64::from(MAX_SLOTS) {
@@ -592,9 +644,7 @@ impl EntityPool {
         self.reserved.now() as usize + self.pending as usize
     }
 
-    /// The words of all slots: the generation, bit 30 in that of a row, bit 31 in that of a dead slot, all ones in that of
-    /// a retired one. For layers that save a pool.
-    pub fn words(&self) -> &[u32] {
+    fn words(&self) -> &[Slot<P>] {
         // SAFETY: the words below `slots` are initialised.
         unsafe { self.words.slice(self.slots) }
     }
@@ -656,7 +706,23 @@ impl EntityPool {
         EntityPool::try_restore_from(words, free, Census::of(words, MAX_SLOTS)?)
     }
 
-    /// A pool of slots with these [words](EntityPool::words), rows among them, whose free slots will be used in this
+    /// A copy whose reservations are made alive.
+    pub(crate) fn try_flushed(&self) -> Result<Self, AllocError> {
+        let mut copy = self.try_clone()?;
+        copy.try_flush()?;
+        Ok(copy)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<P: Copy> EntityPool<P> {
+    /// The words of all slots: the generation, bit 30 in that of a row, bit 31 in that of a dead slot, all ones in that of
+    /// a retired one. For layers that save a pool.
+    pub fn each_word(&self) -> impl ExactSizeIterator<Item = u32> + Clone + '_ {
+        self.words().iter().map(|slot| slot.word)
+    }
+
+    /// A pool of slots with these [words](EntityPool::each_word), rows among them, whose free slots will be used in this
     /// order: the next one first.
     ///
     /// # Errors
@@ -667,22 +733,24 @@ impl EntityPool {
     ///
     /// As for [`alloc_row`](EntityPool::alloc_row): the caller keeps the names of rows to itself.
     pub unsafe fn try_restore_with_rows(words: &[u32], free: &[u32]) -> Result<Self, RestoreError> {
-        EntityPool::try_restore_from(words, free, Census::with_rows(words, MAX_SLOTS)?).map_err(RestoreError::from)
+        Self::try_restore_from(words, free, Census::with_rows(words, MAX_SLOTS)?).map_err(RestoreError::from)
     }
 
     fn try_restore_from(words: &[u32], free: &[u32], census: Census) -> Result<Self, Refused> {
         /// Set in the word of a slot that has come up among the free ones; no word of a free slot has it.
         const SEEN: u32 = 1 << 30;
         serial::counted("free slots", free.len(), census.free as usize)?;
-        let mut pool = EntityPool::new();
+        let mut pool = EntityPool::carrying();
         pool.try_grow(words.len() as u32)?;
         // SAFETY: there is room for so many slots; their words are copied before they are counted.
         let slots = unsafe {
-            core::ptr::copy_nonoverlapping(words.as_ptr(), pool.words.ptr(), words.len());
+            for (at, &word) in (0..).zip(words) {
+                pool.word(at).write(word);
+            }
             pool.words.slice_mut(words.len() as u32)
         };
         for &slot in free {
-            let what = match slots.get_mut(slot as usize) {
+            let what = match slots.get_mut(slot as usize).map(|slot| &mut slot.word) {
                 None => "is among the free ones and does not exist",
                 Some(word) if State::of(*word) != State::Free => "is among the free ones and is not free",
                 Some(word) if *word & SEEN != 0 => "is among the free ones twice",
@@ -694,20 +762,13 @@ impl EntityPool {
             return Err(Refused::Slot { slot, what });
         }
         for (&slot, at) in free.iter().rev().zip(0..) {
-            slots[slot as usize] &= !SEEN;
+            slots[slot as usize].word &= !SEEN;
             // SAFETY: no slot comes twice, so there are no more than slots, for which the stack has room.
             unsafe { pool.free.at(at).write(slot) };
         }
         (pool.slots, pool.free_len) = (words.len() as u32, free.len() as u32);
         (pool.live, pool.rows) = (census.live, census.rows);
         Ok(pool)
-    }
-
-    /// A copy whose reservations are made alive.
-    pub(crate) fn try_flushed(&self) -> Result<Self, AllocError> {
-        let mut copy = self.try_clone()?;
-        copy.try_flush()?;
-        Ok(copy)
     }
 }
 
@@ -717,29 +778,82 @@ impl Default for EntityPool {
     }
 }
 
-impl Clone for EntityPool {
+impl<P: Copy> Clone for EntityPool<P> {
     /// The same entities with the same future; what is reserved here is reserved there.
     fn clone(&self) -> Self {
         infallible(self.try_clone())
     }
 }
 
-impl fmt::Debug for EntityPool {
+impl<P: Copy> fmt::Debug for EntityPool<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.iter()).finish()
     }
 }
 
+/// What is kept beside the words of an [`EntityPool`].
+///
+/// A handle without a lifetime, for those who change a pool and what it carries in turn. It is good while the pool that it
+/// is of is not changed in any other way than through it.
+pub struct Places<P: Copy> {
+    slots: *mut Slot<P>,
+    count: usize,
+}
+
+impl<P: Copy> Clone for Places<P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<P: Copy> Copy for Places<P> {}
+
+impl<P: Copy> fmt::Debug for Places<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Places({})", self.count)
+    }
+}
+
+impl<P: Copy> Places<P> {
+    /// What is kept beside a slot: a pointer, whether or not anything was written there.
+    ///
+    /// # Safety
+    ///
+    /// The pool has [room](EntityPool::capacity) for the slot, and has not made or given back any since.
+    #[inline(always)]
+    pub unsafe fn at(self, index: u32) -> *mut P {
+        // SAFETY: within the block of the pool's lane.
+        unsafe { (&raw mut (*self.slots.add(index as usize)).with).cast() }
+    }
+
+    /// What is kept beside an entity's slot, if it is alive.
+    ///
+    /// # Safety
+    ///
+    /// The pool has not changed since, and something was written for every entity that is alive.
+    #[inline(always)]
+    pub unsafe fn find(self, entity: Entity) -> Option<P> {
+        // From the index plus one, as it lies in the entity: the one is taken off the address, which costs nothing.
+        let position = entity.position() as usize;
+        if position > self.count {
+            return None;
+        }
+        let slot = self.slots.wrapping_add(position).wrapping_sub(1);
+        // SAFETY: the slot is one of the pool's, whose words are initialised; what is beside them is where one is alive. A
+        // dead word has a bit that no entity's generation has.
+        unsafe { if (*slot).word == entity.generation() { Some((*slot).with.assume_init()) } else { None } }
+    }
+}
+
 /// Entities that were just made, in the order of their making.
 #[derive(Clone, Debug)]
-pub struct Entities<'a> {
-    pool: &'a EntityPool,
+pub struct Entities<'a, P: Copy = ()> {
+    pool: &'a EntityPool<P>,
     /// Where the recycled ones still lie above the stack, the first at the end.
     recycled: Range<u32>,
     fresh: Range<u32>,
 }
 
-impl Iterator for Entities<'_> {
+impl<P: Copy> Iterator for Entities<'_, P> {
     type Item = Entity;
 
     #[inline]
@@ -748,7 +862,7 @@ impl Iterator for Entities<'_> {
             // SAFETY: the entries above the stack that were just taken from it are still there, and name slots.
             return Some(unsafe {
                 let index = *self.pool.free.at(at);
-                Entity::new(index, *self.pool.words.at(index))
+                Entity::new(index, *self.pool.word(index))
             });
         }
         self.fresh.next().map(|index| Entity::new(index, 0))
@@ -771,5 +885,5 @@ impl Iterator for Entities<'_> {
     }
 }
 
-impl ExactSizeIterator for Entities<'_> {}
-impl FusedIterator for Entities<'_> {}
+impl<P: Copy> ExactSizeIterator for Entities<'_, P> {}
+impl<P: Copy> FusedIterator for Entities<'_, P> {}

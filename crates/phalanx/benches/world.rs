@@ -197,6 +197,7 @@ fn get(name: &'static str, n: usize) -> Workload {
                     es.iter().map(|e| view.get(*e).unwrap().0).sum()
                 },
             ),
+            read("hecs world", move || theirs(n), |w, es| es.iter().map(|e| w.get::<&Position>(*e).unwrap().0).sum()),
         ],
     }
 }
@@ -288,6 +289,98 @@ fn insert() -> Workload {
     }
 }
 
+/// Whole columns, filled and moved in. The limit keeps what a world keeps of them: the entities and where they are.
+fn columns() -> Workload {
+    const N: usize = 10_000;
+    type Limit = (Vec<Transform>, Vec<Position>, Vec<Rotation>, Vec<Velocity>, Vec<u64>, Vec<u64>);
+    fn column<C>(part: impl Fn((Transform, Position, Rotation, Velocity)) -> C) -> Vec<C> {
+        (0..N).map(|i| part(bundle(i))).collect()
+    }
+    Workload {
+        name: "columns 10k",
+        ops: N as f64,
+        build: vec![
+            fresh(
+                "limit",
+                Limit::default,
+                |(t, p, r, v, entities, places)| {
+                    t.extend((0..N).map(|i| bundle(i).0));
+                    p.extend((0..N).map(|i| bundle(i).1));
+                    r.extend((0..N).map(|i| bundle(i).2));
+                    v.extend((0..N).map(|i| bundle(i).3));
+                    entities.extend(0..N as u64);
+                    places.extend(0..N as u64);
+                },
+                |columns| digest(columns.1.iter()),
+            ),
+            fresh(
+                "phalanx",
+                World::new,
+                |w| {
+                    let columns = (column(|b| b.0), column(|b| b.1), column(|b| b.2), column(|b| b.3));
+                    w.spawn_columns(columns).unwrap().len()
+                },
+                |w| digest(w.query::<&Position>().iter()),
+            ),
+            fresh(
+                "hecs columns",
+                hecs::World::new,
+                |w| {
+                    let mut types = hecs::ColumnBatchType::new();
+                    types.add::<Transform>().add::<Position>().add::<Rotation>().add::<Velocity>();
+                    let batch = types.into_batch(N as u32);
+                    macro_rules! fill {
+                        ($($component:ty, $at:tt)*) => {
+                            $({
+                                let mut column = batch.writer::<$component>().unwrap();
+                                (0..N).for_each(|i| assert!(column.push(bundle(i).$at).is_ok()));
+                            })*
+                        };
+                    }
+                    fill!(Transform, 0 Position, 1 Rotation, 2 Velocity, 3);
+                    w.spawn_column_batch(batch.build().unwrap()).count()
+                },
+                |w| digest(w.query::<&Position>().iter()),
+            ),
+        ],
+    }
+}
+
+/// Much work on each of a few rows.
+#[cfg(feature = "parallel")]
+fn heavy() -> Workload {
+    const N: usize = 1000;
+    fn work((t, p): (&mut Transform, &mut Position)) {
+        for _ in 0..100 {
+            for k in 0..16 {
+                t.0[k] = (t.0[k] * 0.7 + t.0[(k + 5) % 16] * 0.3).cos();
+            }
+        }
+        p.0 = t.0[0];
+    }
+    let digest = |w: &mut World| digest(w.query::<&Position>().iter());
+    Workload {
+        name: "heavy compute",
+        ops: N as f64,
+        build: vec![
+            walk(
+                "for_each",
+                || ours(N).0,
+                1,
+                |w| w.query_mut::<(&mut Transform, &mut Position)>().for_each(work),
+                digest,
+            ),
+            walk(
+                "par_for_each",
+                || ours(N).0,
+                1,
+                |w| w.query_mut::<(&mut Transform, &mut Position)>().par_for_each(work),
+                digest,
+            ),
+        ],
+    }
+}
+
 fn structure() -> Vec<Workload> {
     const N: usize = 10_000;
     const LIVE: usize = 100_000;
@@ -340,6 +433,21 @@ fn structure() -> Vec<Workload> {
                     |(w, es)| {
                         es.iter().for_each(|e| w.insert(*e, B(1.0)).unwrap());
                         es.iter().for_each(|e| assert!(w.remove::<B>(*e).unwrap()));
+                    },
+                    |(w, _)| w.len() as u64,
+                ),
+                walk(
+                    "access",
+                    || {
+                        let mut w = World::new();
+                        let es: Vec<_> = (0..N).map(|_| w.spawn(A(0.0))).collect();
+                        (w, es)
+                    },
+                    1,
+                    |(w, es)| {
+                        let mut access = w.access_mut::<B>();
+                        es.iter().for_each(|e| assert!(access.insert(*e, B(1.0)).unwrap().is_none()));
+                        es.iter().for_each(|e| _ = black_box(access.remove(*e).unwrap().unwrap().0));
                     },
                     |(w, _)| w.len() as u64,
                 ),
@@ -457,12 +565,17 @@ const TARGETS: &[Target] = &[
     target("insert 10k", "batch", &["hecs batch"], Times(2.0)),
     target("despawn 10k", "phalanx", HECS, Times(1.3)),
     target("add and remove 10k", "phalanx", HECS, Times(1.05)),
+    target("add and remove 10k", "access", HECS, Times(1.05)),
+    target("columns 10k", "phalanx", &["hecs columns"], Times(1.05)),
+    target("columns 10k", "phalanx", LIMIT, Within(1.3)),
     target("churn 100k", "phalanx", HECS, Times(1.6)),
     target("get 10k", "view", &["hecs view"], LEVEL),
-    target("get 10k", "world", &["hecs view"], LEVEL),
+    target("get 10k", "world", &["hecs world"], LEVEL),
     target("get 1M", "view", &["hecs view"], Times(1.15)),
-    target("get 1M", "world", &["hecs view"], Times(1.15)),
+    target("get 1M", "world", &["hecs world"], Times(1.15)),
     target("soa: one field 1M", "phalanx", LIMIT, LEVEL_LARGE),
+    // Two cores.
+    target("heavy compute", "par_for_each", &["for_each"], Within(0.55)),
 ];
 
 fn main() {
@@ -476,11 +589,14 @@ fn main() {
         iterate("iterate 1M", 1_000_000, 1),
         fragmented(),
         insert(),
+        columns(),
         get("get 10k", 10_000),
         get("get 1M", 1_000_000),
         soa(),
     ];
     workloads.extend(structure());
+    #[cfg(feature = "parallel")]
+    workloads.push(heavy());
     let mut figures = Vec::new();
     for workload in workloads {
         if only.is_none_or(|word| workload.name.contains(word.as_str())) {

@@ -17,6 +17,7 @@ mod resources;
 mod room;
 mod rows;
 mod side;
+pub mod signal;
 mod signature;
 #[cfg(feature = "snapshot")]
 pub mod snapshot;
@@ -36,9 +37,10 @@ pub use phalanx_store::Entity;
 pub use query::{Has, Or, Query, QueryState, With, Without};
 pub use resources::NoSuchResource;
 pub use rows::{Key, Role, Row, RowError, RowId};
-pub use side::{PoolMut, Removal};
+pub use side::{PoolMut, PoolRef, Removal};
+pub use signal::{Added, Collector, CollectorBuilder, Despawned, ListenerId, Removed, RetiredRow, Set, Spawned};
 pub use signature::Signature;
 pub use world::{
-    BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef,
-    LaneMemory, Memory, SideMemory, Spawner, TableMemory, View, ViewMut, World,
+    AccessMut, BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, EntityMap, EntityMut,
+    EntityRef, LaneMemory, Memory, SideMemory, Spawner, TableMemory, View, ViewMut, World,
 };

@@ -1,12 +1,14 @@
 //! Queries over components of every layout, mixed: against a model that knows the order, and what else a user relies on.
 
+use phalanx::group::{Observed, Owned};
 use phalanx::layout::Kind;
 use phalanx::query::{
     Aligned, Candidate, Driver, DynamicError, DynamicQuery, Extra, Filter, Filtered, Main, QueryState, ReadOnlyQuery,
     SingleError,
 };
 use phalanx::{
-    Component, ComponentError, ComponentId, Components, Entity, Has, Key, Or, Query, Signature, With, Without, World,
+    Component, ComponentError, ComponentId, Components, Entity, Has, Key, Or, Query, Removal, Role, Row, Signature,
+    With, Without, World,
 };
 use phalanx_testkit::Rng;
 use std::collections::BTreeMap;
@@ -458,6 +460,8 @@ fn run_time_queries_write_each_value_once() {
         if entity == f && component.ends_with("P")));
 }
 
+fn asked<T>(_: T) {}
+
 fn message(f: impl FnOnce()) -> String {
     let panic = catch_unwind(AssertUnwindSafe(f)).expect_err("refused");
     panic.downcast_ref::<String>().cloned().unwrap_or_default()
@@ -473,16 +477,16 @@ fn refused_everywhere<Q: Query>() {
     };
     check(&mut |w| for _ in w.query_mut::<Q>() {});
     check(&mut |w| w.query_mut::<Q>().filter::<With<L>>().for_each(drop));
-    check(&mut |w| drop(w.query_mut::<Q>().get(e).is_ok()));
-    check(&mut |w| drop(w.query_mut::<Q>().get_row(Key::main(e)).is_ok()));
-    check(&mut |w| drop(w.query_mut::<Q>().single().is_ok()));
+    check(&mut |w| asked(w.query_mut::<Q>().get(e).is_ok()));
+    check(&mut |w| asked(w.query_mut::<Q>().get_row(Key::main(e)).is_ok()));
+    check(&mut |w| asked(w.query_mut::<Q>().single().is_ok()));
     check(&mut |w| assert!(w.query_mut::<Q>().contains(e)));
     check(&mut |w| assert_eq!(w.query_mut::<Q>().len(), 1));
     check(&mut |w| w.query_mut::<Q>().for_each_combination_mut(|[_, _]| ()));
     check(&mut |w| w.query_mut::<Q>().for_each_many([e], |_| ()).unwrap_or_default());
-    check(&mut |w| drop(w.query_mut::<Q>().plan()));
+    check(&mut |w| asked(w.query_mut::<Q>().plan()));
     check(&mut |_| drop(QueryState::<Q, Without<P>>::new()));
-    check(&mut |w| drop(w.queries_mut::<(&T, Q)>().0.len()));
+    check(&mut |w| asked(w.queries_mut::<(&T, Q)>().0.len()));
     world.validate().unwrap();
 }
 
@@ -500,8 +504,8 @@ fn h30_queries_at_once_are_disjoint_in_pools_too() {
     let mut world = World::new();
     world.spawn((P(1), L(2), T(3)));
     for message in [
-        message(|| drop(world.queries_mut::<(&mut P, &P)>().0.len())),
-        message(|| drop(world.queries_mut::<((&T, &P), (&L, &mut P))>().0.len())),
+        message(|| asked(world.queries_mut::<(&mut P, &P)>().0.len())),
+        message(|| asked(world.queries_mut::<((&T, &P), (&L, &mut P))>().0.len())),
     ] {
         assert!(message.contains("would alias: it writes query_sides::P "), "{message}");
     }
@@ -523,7 +527,7 @@ impl<const REQUIRES: usize, const SETTLED: bool> Filter for Liar<REQUIRES, SETTL
     type State = (ComponentId, Kind);
     const SIDES: bool = true;
     fn state(_: &Components) -> Self::State {
-        (ComponentId::from_index(REQUIRES as u32), if REQUIRES % 2 == 0 { Kind::Pool } else { Kind::Linear })
+        (ComponentId::from_index(REQUIRES as u32), if REQUIRES.is_multiple_of(2) { Kind::Pool } else { Kind::Linear })
     }
     fn passes(_: &Self::State, _: &Signature) -> bool {
         true
@@ -531,8 +535,8 @@ impl<const REQUIRES: usize, const SETTLED: bool> Filter for Liar<REQUIRES, SETTL
     fn passes_row(_: &Self::State, row: &Candidate<'_>) -> bool {
         LIES.set(LIES.get() + 1);
         let has = row.has(ComponentId::from_index(LIES.get() % 12));
-        assert!(LIES.get() % 97 != 0, "tired");
-        has || LIES.get() % 3 != 0
+        assert!(!LIES.get().is_multiple_of(97), "tired");
+        has || !LIES.get().is_multiple_of(3)
     }
     fn settled(_: &Self::State, _: &Aligned<'_>) -> bool {
         SETTLED
@@ -548,9 +552,9 @@ fn lied_to<F: Filter>() {
     let all: Vec<_> = (0..70).map(|n| world.spawn((T(n), P(n), L(n), M(n.into())))).collect();
     for (n, &e) in all.iter().enumerate() {
         match n % 4 {
-            0 => drop(world.remove::<P>(e).unwrap()),
-            1 => drop(world.remove::<(L, T)>(e).unwrap()),
-            2 => drop(world.insert(e, R(n.to_string())).unwrap()),
+            0 => asked(world.remove::<P>(e)),
+            1 => asked(world.remove::<(L, T)>(e)),
+            2 => asked(world.insert(e, R(n.to_string()))),
             _ => {}
         }
     }
@@ -590,6 +594,113 @@ fn h26_filters_that_lie_about_stores_reach_nothing_that_is_not_asked_for() {
     lied_to::<Liar<4, true>>();
     lied_to::<Liar<5, true>>();
     lied_to::<Liar<9, false>>();
+}
+
+#[test]
+fn groups_serve_the_queries_whose_items_are_their_members() {
+    for seed in 0..if cfg!(miri) { 1 } else { 10 } {
+        let mut rng = Rng::new(seed);
+        let (mut world, mut naive) = (World::new(), Naive::default());
+        let owning = world.make_group::<(Owned<(P, R)>, Without<Z>)>().unwrap();
+        let listing = world.make_group::<Observed<(L, M)>>().unwrap();
+        let mut held = QueryState::<(Entity, &'static mut P, &'static R), Without<Z>>::new();
+        for n in 0..if cfg!(miri) { 40 } else { 200 } {
+            naive.step(&mut world, &mut rng, n);
+            let members: Vec<Entity> = owning.entities(&world).collect();
+            let served = |e: &Entity| naive.all[e][POOL].is_some() && naive.all[e][RPOOL].is_some();
+            // Everything that is asked for is owned: the pools as they lie.
+            let whole = world.query::<(Entity, &P, &R)>().filter::<Without<Z>>();
+            assert!(whole.iter().map(|item| item.0).eq(members.iter().copied()));
+            assert!(whole.iter().all(|(e, p, r)| p == world.get::<P>(e).unwrap() && r == world.get::<R>(e).unwrap()));
+            let group = |driver| matches!(driver, Driver::Group { slots, whole, .. } if slots == members.len() && (whole || slots == 0));
+            assert!(group(whole.plan().driver));
+            assert!(held.iter_mut(&mut world).map(|item| item.0).eq(members.iter().copied()));
+            assert!(held.iter_mut(&mut world).all(|(e, p, _)| naive.all[&e][POOL] == Some(p.0)));
+            // More is asked for: the group is the driver at most.
+            let more = world.query::<(Entity, &R, &P, Option<&T>, &L)>().filter::<(Without<Z>, With<U>)>();
+            let mut found: Vec<Entity> = more.iter().map(|item| item.0).collect();
+            let fits = |e: &Entity| naive.all[e][LINEAR].is_some() && naive.all[e][UTABLE].is_some();
+            let mut expected: Vec<Entity> = members.iter().copied().filter(fits).collect();
+            if !matches!(more.plan().driver, Driver::Group { whole: false, .. }) {
+                assert!(more.plan().driver.len() <= members.len());
+                found.sort();
+                expected.sort();
+            }
+            assert_eq!(found, expected);
+            // Less is asked for: the group does not know all items.
+            let mut found: Vec<Entity> = world.query::<(Entity, &P, &R)>().iter().map(|item| item.0).collect();
+            assert!(!matches!(world.query::<(&P, &R)>().plan().driver, Driver::Group { .. }));
+            found.sort();
+            assert!(found.into_iter().eq(naive.all.keys().copied().filter(served)));
+            // A group that owns nothing leads where it is shorter than the stores.
+            let mut found: Vec<Entity> = world.query::<(Entity, &M, &L)>().iter().map(|item| item.0).collect();
+            let listed: Vec<Entity> = listing.entities(&world).collect();
+            match world.query::<(&M, &L)>().plan().driver {
+                Driver::Group { slots, whole, .. } => {
+                    assert_eq!((slots, whole), (listed.len(), false));
+                    assert_eq!(found, listed);
+                }
+                driver => {
+                    let by_index = |e: &Entity| e.index();
+                    let mut listed = listed;
+                    assert_eq!(driver.len(), listed.len());
+                    found.sort_by_key(by_index);
+                    listed.sort_by_key(by_index);
+                    assert_eq!(found, listed);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn extra_rows_in_stores_are_their_owners() {
+    let mut world = World::new();
+    let (e, f) = (world.spawn((T(1), P(1), L(1))), world.spawn((P(2), L(2), M(2))));
+    let key = Key::main(e).with_role(Role(7));
+    let row = world.extend(key, (P(3), L(3), M(3), U(9))).unwrap();
+    let found: Vec<_> = world.query::<(Entity, Key, Row, &P)>().iter().map(|(e, k, r, p)| (e, k, r, p.0)).collect();
+    let [main_e, main_f] = [e, f].map(|e| world.row(Key::main(e)).unwrap());
+    assert_eq!(found, [(e, Key::main(e), main_e, 1), (f, Key::main(f), main_f, 2), (e, key, row, 3)]);
+    let linear: Vec<_> = world.query::<(Entity, Key, Row, &L)>().iter().map(|(e, k, r, l)| (e, k, r, l.0)).collect();
+    assert_eq!(linear, found);
+    let marks: Vec<_> = world.query_mut::<(Entity, &M)>().iter().map(|(e, m)| (e, m.0)).collect();
+    assert_eq!(marks, [(f, 2), (e, 3)]);
+    assert!(world.query::<&P>().filter::<Extra>().iter().map(|p| p.0).eq([3]));
+    // Fewer main rows than rows in the pool: the tables lead, and that of entities without table components is the first.
+    assert!(world.query::<&P>().filter::<Main>().iter().map(|p| p.0).eq([2, 1]));
+    assert!(world.query::<&L>().filter::<(Extra, With<U>)>().iter().map(|l| l.0).eq([3]));
+    assert!(world.query::<(&L, &M)>().filter::<Main>().iter().map(|(l, _)| l.0).eq([2]));
+    assert_eq!(world.query::<(&P, &U)>().get_row(key).unwrap(), (&P(3), &U(9)));
+    assert!(world.query::<(&P, &T)>().get_row(row).is_err());
+    world.query_mut::<&mut P>().get_row(row).unwrap().0 = 30;
+    assert!(world.query_mut::<(Entity, &P)>().iter().map(|(e, p)| (e, p.0)).eq([(e, 1), (f, 2), (e, 30)]));
+    let dynamic = DynamicQuery::builder().read(world.component_id::<P>().unwrap()).build(&world).unwrap();
+    assert!(dynamic.rows(&world).unwrap().map(|row| row.key()).eq([Key::main(e), Key::main(f), key]));
+    world.delete_row(key).unwrap();
+    assert!(world.query::<(Entity, &P)>().iter().map(|(e, _)| e).eq([e, f]));
+    world.validate().unwrap();
+}
+
+#[test]
+fn holes_in_a_pool_are_passed_over() {
+    let mut world = World::new();
+    world.set_removal::<P>(Removal::Deferred).unwrap();
+    let all: Vec<_> = (0..100).map(|n| world.spawn((P(n), T(n)))).collect();
+    for &e in all.iter().step_by(3) {
+        world.remove::<P>(e).unwrap();
+    }
+    let left = || (0..100_u32).filter(|n| n % 3 != 0);
+    assert!(world.query::<&P>().iter().map(|p| p.0).eq(left()));
+    assert!(matches!(world.query::<&P>().plan().driver, Driver::Pool { slots: 66, whole: false, .. }));
+    assert_eq!((world.pool::<P>().len(), world.pool::<P>().values()), (66, None));
+    assert!(world.pool::<P>().iter().rev().map(|(e, p)| (e, p.0)).eq(left().rev().map(|n| (all[n as usize], n))));
+    let mut seen = Vec::new();
+    world.query_mut::<(Entity, &mut P)>().for_each(|(e, p)| seen.push((e, p.0)));
+    assert!(seen.into_iter().eq(left().map(|n| (all[n as usize], n))));
+    world.compact_pool::<P>(usize::MAX);
+    assert!(matches!(world.query::<&P>().plan().driver, Driver::Pool { slots: 66, whole: true, .. }));
+    assert!(world.query::<&P>().iter().map(|p| p.0).eq(left()));
 }
 
 #[test]

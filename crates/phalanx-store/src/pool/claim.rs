@@ -1,10 +1,10 @@
 //! Entities whose numbers come from elsewhere. The invariants are those of the pool.
 
-use super::EntityPool;
+use super::{EntityPool, Slot};
 use crate::generation::{self, RETIRED, is_dead};
 use crate::{AllocError, Entity};
 
-impl EntityPool {
+impl<P: Copy> EntityPool<P> {
     /// Makes exactly this entity, if its slot is free and has not had it or a later one. Whether it did.
     ///
     /// Slots below its own that were never used become free, the lowest to be used first. Takes time in proportion to
@@ -30,7 +30,7 @@ impl EntityPool {
             return Ok(false);
         }
         self.try_flush()?;
-        if let Some(&word) = self.words().get(index as usize) {
+        if let Some(&Slot { word, .. }) = self.words().get(index as usize) {
             if !is_dead(word) || word == RETIRED || generation::generation(word) > generation {
                 return Ok(false);
             }
@@ -46,7 +46,7 @@ impl EntityPool {
             for fresh in (self.slots..index).rev() {
                 // SAFETY: there is room for so many slots, on the stack too.
                 unsafe {
-                    self.words.at(fresh).write(generation::DEAD);
+                    self.word(fresh).write(generation::DEAD);
                     self.free.at(self.free_len).write(fresh);
                 }
                 self.free_len += 1;
@@ -54,7 +54,7 @@ impl EntityPool {
             self.slots = index + 1;
         }
         // SAFETY: the slot exists, or has room and was counted just now.
-        unsafe { self.words.at(index).write(generation) };
+        unsafe { self.word(index).write(generation) };
         self.live += 1;
         Ok(true)
     }

@@ -6,7 +6,7 @@ use crate::error::infallible;
 use crate::generation::{ROW, is_dead};
 use crate::{AllocError, Entity};
 
-impl EntityPool {
+impl<P: Copy> EntityPool<P> {
     /// Takes a slot for something that is no entity of its own: a further row of one.
     ///
     /// What names it is [marked](Entity::is_row), and is contained and released like an entity. It is not counted or
@@ -51,7 +51,7 @@ impl EntityPool {
         let entity = self.try_alloc()?;
         let row = Entity::new(entity.index(), entity.generation() | ROW);
         // SAFETY: the slot exists.
-        unsafe { self.words.at(row.index()).write(row.generation()) };
+        unsafe { self.word(row.index()).write(row.generation()) };
         (self.live, self.rows) = (self.live - 1, self.rows + 1);
         Ok(row)
     }
@@ -69,7 +69,7 @@ impl EntityPool {
     /// As for [`alloc_row`](EntityPool::alloc_row): the caller keeps a row to itself.
     #[inline]
     pub unsafe fn occupant(&self, index: u32) -> Option<Entity> {
-        let word = *self.words().get(index as usize)?;
+        let word = self.words().get(index as usize)?.word;
         (!is_dead(word)).then(|| Entity::new(index, word))
     }
 

@@ -40,7 +40,7 @@ impl Serialize for EntityPool {
                 &flushed
             }
         };
-        let (slots, free) = (pool.words().iter().map(|word| words::written(*word)), pool.stack().iter().rev());
+        let (slots, free) = (pool.each_word().map(words::written), pool.stack().iter().rev());
         let mut form = serializer.serialize_struct("EntityPool", 2)?;
         form.serialize_field("words", &Listed { items: slots, len: pool.slot_count() })?;
         form.serialize_field("free", &Listed { items: free, len: pool.stack().len() })?;

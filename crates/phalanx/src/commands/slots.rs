@@ -27,12 +27,12 @@ impl Slots {
     /// Notes the end of an entity or row.
     pub(super) fn try_free(&mut self, slot: Entity) -> Result<(), AllocError> {
         try_room(&mut self.freed, 1)?;
-        self.freed.extend(EntityPool::successor(slot));
+        self.freed.extend(EntityPool::<()>::successor(slot));
         Ok(())
     }
 
     /// The entity that is made next, or in whose slot a row is, in a pool in which nothing is reserved.
-    pub(super) fn take(&mut self, pool: &EntityPool) -> Entity {
+    pub(super) fn take<P: Copy>(&mut self, pool: &EntityPool<P>) -> Entity {
         self.freed.pop().unwrap_or_else(|| {
             self.taken += 1;
             pool.nth_entity(self.taken - 1)

@@ -8,15 +8,17 @@ use core::fmt;
 use core::ptr::NonNull;
 use phalanx_store::Entity;
 
-/// Stores whose rows are aligned: a pool by itself, or linear stores together.
+/// Stores whose rows are aligned: a pool by itself, the pools that a group owns, or linear stores together.
 ///
-/// What is known of each row: it has the components of these stores.
+/// And what is known of all these rows.
 pub struct Aligned<'a> {
     pub(super) world: &'a World,
-    /// The components of the stores.
-    pub(super) owned: &'a [ComponentId],
-    /// What no row has.
-    pub(super) lacks: &'a [ComponentId],
+    /// The sides whose stores they are.
+    pub(super) owned: &'a [u32],
+    /// The sides that every row is in, those among them.
+    pub(super) has: &'a [u32],
+    /// The sides that no row is in.
+    pub(super) lacks: &'a [u32],
     /// The slots, by row, where they lie side by side too.
     pub(super) keys: Option<NonNull<Entity>>,
     /// Whether there are extra rows among them.
@@ -26,17 +28,21 @@ pub struct Aligned<'a> {
 impl Aligned<'_> {
     /// Whether each row is known to have a component.
     pub fn has(&self, id: ComponentId) -> bool {
-        self.owned.contains(&id)
+        self.is_one(id, self.has)
     }
 
     /// Whether each row is known not to have a component.
     pub fn lacks(&self, id: ComponentId) -> bool {
-        self.lacks.contains(&id)
+        self.is_one(id, self.lacks)
+    }
+
+    fn is_one(&self, id: ComponentId, sides: &[u32]) -> bool {
+        self.world.sides.number(id).is_some_and(|side| sides.contains(&side))
     }
 
     /// The values of a component, if its store is one of them.
     pub(super) fn values<C: Component>(&self, id: ComponentId) -> Option<<C::Layout as Layout<C>>::Ptr> {
-        let side = self.world.sides.of(id).filter(|_| self.owned.contains(&id))?;
+        let side = self.world.sides.of(id).filter(|_| self.is_one(id, self.owned))?;
         // SAFETY: the lanes are this component's.
         Some(unsafe { C::Layout::ptr(side.values().lane()) })
     }

@@ -89,9 +89,11 @@
 //! 2. Tables are visited in the order in which they came to be, the rows of a table in their present order: new rows come
 //!    last, and the last row takes the place of one that goes. Nothing else moves a row.
 //! 3. A query that names a component that is not kept in tables follows its *driver*: the shortest of the pools and linear
-//!    stores of components that every item has (terms `&C`, `&mut C`, and the filter [`With`]), and of the tables that
-//!    match, counted together. Among equals the first one named, in terms and then in filters; tables come last. A pool is
-//!    visited in its order, a linear store by ascending index, tables by rule 2. [`Plan`] says which it is.
+//!    stores of components that every item has (terms `&C`, `&mut C`, and the filter [`With`]), of the tables that match,
+//!    counted together, and of the [groups](crate::group) that require nothing but such components, and exclude nothing but
+//!    those of [`Without`]. Among equals it is a group that owns pools, then the store named first, in terms and then in
+//!    filters, then a group that owns none, then tables. Pools and groups are visited in their order, a linear store by
+//!    ascending index, tables by rule 2. [`Plan`] says which it is.
 //! 4. All doors visit in the same order, and so do chunks.
 //! 5. Parallel iteration visits each row once, in any order.
 #![allow(unsafe_code)]

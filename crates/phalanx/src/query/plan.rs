@@ -1,6 +1,6 @@
 //! A query's plan, for people.
 
-use super::walk::{Lead, course};
+use super::walk::{Lead, course, group_of};
 use super::{Filter, Query};
 use crate::side::Store;
 use crate::table::Table;
@@ -36,8 +36,9 @@ pub struct Plan {
     pub tables_in_world: usize,
 }
 
-/// What a query walks: the shortest of the stores of components that every item has, and of all tables that match. The
-/// first one named among equals, tables last.
+/// What a query walks: the shortest of the stores of components that every item has, of the groups that every item is a
+/// member of, and of all tables that match. Among equals a group that owns pools, then the store named first, then a group
+/// that owns none, then tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Driver {
@@ -62,6 +63,15 @@ pub enum Driver {
         /// How many slots are in it.
         slots: usize,
     },
+    /// The members of a group, in its order.
+    Group {
+        /// What the group is of.
+        group: &'static str,
+        /// How many members it has.
+        slots: usize,
+        /// Whether the pools that it owns are the items: a plain loop over them.
+        whole: bool,
+    },
     /// Nothing: a component that every item has was never anybody's.
     Nothing,
 }
@@ -71,7 +81,7 @@ impl Driver {
     pub fn len(&self) -> usize {
         match self {
             Driver::Tables { rows } => *rows,
-            Driver::Pool { slots, .. } | Driver::Linear { slots, .. } => *slots,
+            Driver::Pool { slots, .. } | Driver::Linear { slots, .. } | Driver::Group { slots, .. } => *slots,
             Driver::Nothing => 0,
         }
     }
@@ -117,6 +127,9 @@ impl Plan {
         match course.lead {
             Lead::Tables => Driver::Tables { rows: slots },
             Lead::Nobody => Driver::Nothing,
+            Lead::Group(number) => {
+                Driver::Group { group: group_of(world, number).what.name, slots, whole: course.run.is_some() }
+            }
             Lead::Side(side) => {
                 let side = world.sides.get(side);
                 let component = world.components.info(side.id).name();
@@ -144,6 +157,10 @@ impl fmt::Display for Plan {
             Driver::Pool { component, slots, whole } => {
                 let how = if whole { ", as they lie" } else { "" };
                 return write!(f, "{query} walks the pool of {component}, {slots} slots{how}");
+            }
+            Driver::Group { group, slots, whole } => {
+                let how = if whole { ", as they lie" } else { "" };
+                return write!(f, "{query} walks the group {group}, {slots} members{how}");
             }
             Driver::Linear { component, slots } => {
                 return write!(f, "{query} walks the linear store of {component}, {slots} slots");

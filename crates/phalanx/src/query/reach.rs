@@ -188,7 +188,7 @@ impl<'w> Candidate<'w> {
     /// The components of the row that are kept in tables.
     pub fn signature(&self) -> &'w Signature {
         // SAFETY: the row is there, so it has a location.
-        let location = unsafe { *self.world.locations.at(self.slot) };
+        let location = unsafe { *self.world.entities.places().at(self.slot) };
         &self.world.tables[location.table as usize].signature
     }
 

@@ -356,10 +356,7 @@ unsafe impl Query for Entity {
     #[inline(always)]
     unsafe fn at<'w>((): &(), view: NonNull<World>, spot: Spot) -> Option<Self::Item<'w>> {
         // SAFETY: the world is borrowed; where the slot is that of an extra row, it has an owner.
-        unsafe {
-            let (world, key) = (view.as_ref(), spot.key(view.as_ref()));
-            Some(if key.is_row() { world.extra_row(spot.index).1 } else { key })
-        }
+        unsafe { Some(view.as_ref().owner_of(spot.key(view.as_ref()))) }
     }
 }
 

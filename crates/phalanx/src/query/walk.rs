@@ -1,7 +1,7 @@
 //! Queries over components that are not kept in tables: what leads, and how it is followed.
 //!
-//! Such a query has a *lead*: the shortest of the stores of components that every item has, and of the tables that match
-//! taken together. Its rows are visited in its order, and each is asked whether it has the rest.
+//! Such a query has a *lead*: the shortest of the stores of components that every item has, of the groups that all items are
+//! members of, and of the tables that match taken together. Its rows are visited in its order, and each is asked whether it has the rest.
 //!
 //! Where the lead is all that the query asks for, its rows are a run like those of a table.
 #![allow(unsafe_code)]
@@ -11,7 +11,7 @@ use super::reach::prefetch;
 use super::{Aligned, Candidate, Filter, Query, Spot};
 use crate::component::ComponentId;
 use crate::layout::Kind;
-use crate::side::{Linear, Pool, Store};
+use crate::side::{Draft, GroupData, Linear, Pool, Store};
 use crate::world::{Location, World};
 use core::ptr::NonNull;
 use phalanx_store::Entity;
@@ -24,6 +24,8 @@ pub(super) enum Lead {
     Tables,
     /// The store of this side.
     Side(u32),
+    /// The members of this group, counted in the order of numbers.
+    Group(u32),
     /// Nothing: a component that is required never was anybody's.
     Nobody,
 }
@@ -51,7 +53,7 @@ pub(super) fn lead<Q: Query, F: Filter>(
     (terms, filter): &(Q::State, F::State),
     tables: impl Iterator<Item = u32>,
 ) -> (Lead, u64) {
-    let mut best: Option<(Lead, u64)> = None;
+    let mut best = group::<Q, F>(world, (terms, filter), true);
     let mut each = |id: ComponentId, kind: Kind| {
         if kind == Kind::Table {
             return;
@@ -64,6 +66,11 @@ pub(super) fn lead<Q: Query, F: Filter>(
     };
     Q::required(terms, &mut each);
     F::required(filter, &mut each);
+    if let Some((lead, len)) = group::<Q, F>(world, (terms, filter), false)
+        && best.is_none_or(|(_, least)| len < least)
+    {
+        best = Some((lead, len));
+    }
     let mut rows = 0;
     for table in tables {
         rows += u64::from(world.tables[table as usize].len);
@@ -76,6 +83,44 @@ pub(super) fn lead<Q: Query, F: Filter>(
     best.filter(|(_, least)| rows >= *least).unwrap_or((Lead::Tables, rows))
 }
 
+/// The shortest of the groups that all items are members of, among those that own pools or those that do not: groups that
+/// require nothing but what the query requires, and exclude nothing but what it excludes. Among equals the one that owns most.
+fn group<Q: Query, F: Filter>(
+    world: &World,
+    (terms, filter): (&Q::State, &F::State),
+    owning: bool,
+) -> Option<(Lead, u64)> {
+    let sides = &world.sides;
+    let requires = |side: &u32| {
+        let mut found = false;
+        let mut each = |id: ComponentId, _| found |= sides.number(id) == Some(*side);
+        Q::required(terms, &mut each);
+        F::required(filter, &mut each);
+        found
+    };
+    let excludes = |side: &u32| {
+        let mut found = false;
+        let mut each = |id: ComponentId| found |= sides.number(id) == Some(*side);
+        Q::excluded(terms, &mut each);
+        F::excluded(filter, &mut each);
+        found
+    };
+    let serves = |what: &Draft| {
+        what.owned.is_empty() != owning && what.required.iter().all(requires) && what.excluded.iter().all(excludes)
+    };
+    let groups = (0..).zip(sides.groups()).filter(|(_, group)| serves(&group.what));
+    let best = groups.min_by_key(|(_, group)| (sides.members(group).len(), usize::MAX - group.what.owned.len()));
+    best.map(|(number, group)| (Lead::Group(number), sides.members(group).len() as u64))
+}
+
+/// The group of a lead.
+pub(super) fn group_of(world: &World, number: u32) -> &GroupData {
+    match world.sides.groups().nth(number as usize) {
+        Some(group) => group,
+        None => unreachable!("the group was there at this epoch"),
+    }
+}
+
 /// What a query goes through, of which these are the tables that match.
 pub(super) fn course<Q: Query, F: Filter>(
     world: &World,
@@ -85,23 +130,44 @@ pub(super) fn course<Q: Query, F: Filter>(
     let (lead, len) = lead::<Q, F>(world, ids, tables);
     let run = match lead {
         Lead::Side(side) => run_of_pool::<Q, F>(world, ids, side),
+        Lead::Group(number) => run_of_group::<Q, F>(world, ids, group_of(world, number)),
         Lead::Tables | Lead::Nobody => None,
     };
     Course { lead, run, len }
 }
 
 /// The rows of a pool, if they lie side by side and are the items.
-fn run_of_pool<Q: Query, F: Filter>(
+fn run_of_pool<Q: Query, F: Filter>(world: &World, ids: &(Q::State, F::State), side: u32) -> Option<Run<Q::Fetch>> {
+    let Store::Pool(pool) = &world.sides.get(side).store else { return None };
+    let (keys, owned) = (pool.dense.keys()?, &[side]);
+    run::<Q, F>(world, ids, keys, (owned, owned, &[]))
+}
+
+/// The rows of the pools that a group owns, if they are the items.
+fn run_of_group<Q: Query, F: Filter>(
+    world: &World,
+    ids: &(Q::State, F::State),
+    group: &GroupData,
+) -> Option<Run<Q::Fetch>> {
+    let Draft { owned, required, excluded, .. } = &group.what;
+    let keys = world.sides.members(group);
+    run::<Q, F>(world, ids, keys, (owned, required, excluded))
+}
+
+/// These slots as a run: the first of the pools `owned`, known to be in the sides `has` and not in the sides `lacks`.
+fn run<Q: Query, F: Filter>(
     world: &World,
     (terms, filter): &(Q::State, F::State),
-    side: u32,
+    keys: &[Entity],
+    (owned, has, lacks): (&[u32], &[u32], &[u32]),
 ) -> Option<Run<Q::Fetch>> {
-    let side = world.sides.get(side);
-    let Store::Pool(pool) = &side.store else { return None };
-    let keys = pool.dense.keys().filter(|keys| !keys.is_empty())?;
-    let stores =
-        Aligned { world, owned: &[side.id], lacks: &[], keys: Some(NonNull::from(keys).cast()), extra: pool.rows > 0 };
-    let fetch = Q::aligned(terms, &stores).filter(|_| F::settled(filter, &stores))?;
+    // A row that is extra is so in all of them.
+    let extra = owned.iter().all(|side| match &world.sides.get(*side).store {
+        Store::Pool(pool) => pool.rows > 0,
+        Store::Linear(linear) => linear.rows > 0,
+    });
+    let stores = Aligned { world, owned, has, lacks, keys: Some(NonNull::from(keys).cast()), extra };
+    let fetch = Q::aligned(terms, &stores).filter(|_| !keys.is_empty() && F::settled(filter, &stores))?;
     Some(Run { fetch, len: keys.len() as u32 })
 }
 
@@ -118,7 +184,13 @@ enum Source<'w, 's, F> {
         slots: &'w [Entity],
         row: usize,
     },
-    Pool {
+    /// The slots of a pool without holes, or the members of a group.
+    Keys {
+        keys: &'w [Entity],
+        next: usize,
+    },
+    /// A pool with holes.
+    Holed {
         pool: &'w Pool,
         next: u32,
     },
@@ -160,12 +232,20 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
             Lead::Nobody => (Source::Nothing, None),
             Lead::Tables => (Source::Tables { list: tables, next: 0, table: 0, slots: &[], row: 0 }, None),
             Lead::Side(side) => {
-                let side = world.sides.get(side);
-                let source = match &side.store {
-                    Store::Pool(pool) => Source::Pool { pool, next: 0 },
-                    Store::Linear(linear) => Self::linear::<F>(world, ids, side.id, linear),
+                let source = match &world.sides.get(side).store {
+                    Store::Pool(pool) => match pool.dense.keys() {
+                        Some(keys) => Source::Keys { keys, next: 0 },
+                        None => Source::Holed { pool, next: 0 },
+                    },
+                    Store::Linear(linear) => Self::linear::<F>(world, ids, side, linear),
                 };
-                (source, Some(side.id))
+                (source, Some(world.sides.get(side).id))
+            }
+            Lead::Group(number) => {
+                let group = group_of(world, number);
+                // A member is at its position in each pool that is owned; the first one stands for them.
+                let walked = group.what.owned.first().map(|side| world.sides.get(*side).id);
+                (Source::Keys { keys: world.sides.members(group), next: 0 }, walked)
             }
         };
         // SAFETY: the caller's promise.
@@ -177,25 +257,27 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
     fn linear<F: Filter>(
         world: &'w World,
         (terms, filter): &(Q::State, F::State),
-        lead: ComponentId,
+        lead: u32,
         linear: &'w Linear,
     ) -> Source<'w, 's, Q::Fetch> {
         let (mut stores, mut owned, mut count) = ([None; MOST], [lead; MOST], 1);
         stores[0] = Some(linear);
         let mut each = |id: ComponentId, kind: Kind| {
-            if let Some(Store::Linear(linear)) = world.sides.of(id).map(|side| &side.store)
+            if let Some(side) = world.sides.number(id)
+                && let Store::Linear(linear) = &world.sides.get(side).store
                 && kind == Kind::Linear
                 && count < MOST
-                && !owned[..count].contains(&id)
+                && !owned[..count].contains(&side)
             {
-                (stores[count], owned[count]) = (Some(linear), id);
+                (stores[count], owned[count]) = (Some(linear), side);
                 count += 1;
             }
         };
         Q::required(terms, &mut each);
         F::required(filter, &mut each);
         let extra = stores.iter().flatten().all(|store| store.rows > 0);
-        let aligned = Aligned { world, owned: &owned[..count], lacks: &[], keys: None, extra };
+        let owned = &owned[..count];
+        let aligned = Aligned { world, owned, has: owned, lacks: &[], keys: None, extra };
         let fetch = Q::aligned(terms, &aligned).filter(|_| F::settled(filter, &aligned));
         Source::Linear { stores, next: 0, bits: 0, fetch }
     }
@@ -204,7 +286,7 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
     #[inline(always)]
     fn located(world: &World, index: u32) -> Location {
         // SAFETY: the row is there, so it has a location.
-        if Q::LOCATED { unsafe { *world.locations.at(index) } } else { Spot::NOWHERE }
+        if Q::LOCATED { unsafe { *world.entities.places().at(index) } } else { Spot::NOWHERE }
     }
 
     #[inline(always)]
@@ -223,7 +305,13 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
     fn step(&mut self) -> Option<Spot> {
         let world = self.world;
         match &mut self.source {
-            Source::Pool { pool, next } => loop {
+            Source::Keys { keys, next } => {
+                let position = *next;
+                let key = *keys.get(position)?;
+                *next += 1;
+                Some(Self::spot(world, key, position as u32))
+            }
+            Source::Holed { pool, next } => loop {
                 let position = *next;
                 if position >= pool.dense.positions() {
                     return None;
@@ -295,15 +383,14 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
             }
         };
         match &mut self.source {
-            Source::Pool { pool, next } if let Some(keys) = pool.dense.keys() => {
-                let keys = keys.get(*next as usize..).unwrap_or(&[]);
-                let first = *next;
+            Source::Keys { keys, next } => {
+                let (keys, first) = (&keys[*next..], *next as u32);
                 let far = Q::LOCATED && is_far(keys, world.entities.slot_count());
                 for (at, &key) in keys.iter().enumerate() {
                     if far {
                         if let Some(key) = keys.get(at + 32) {
                             // SAFETY: the slot is in use.
-                            prefetch(unsafe { world.locations.at(key.index()) });
+                            prefetch(unsafe { world.entities.places().at(key.index()) });
                         }
                         if let Some(&key) = keys.get(at + 16) {
                             // SAFETY: what `new` was promised.

@@ -22,6 +22,7 @@ mod family;
 mod groups;
 mod linear;
 mod pool;
+mod pool_ref;
 mod values;
 mod view;
 
@@ -33,6 +34,7 @@ pub(crate) use groups::{Draft, Group as GroupData, GroupId};
 pub(crate) use linear::Linear;
 pub(crate) use pool::Pool;
 pub use pool::Removal;
+pub use pool_ref::PoolRef;
 pub(crate) use values::Values;
 pub use view::PoolMut;
 
@@ -240,15 +242,16 @@ impl Sides {
         &self.list[side as usize]
     }
 
-    #[inline(always)]
-    pub(crate) fn get_mut(&mut self, side: u32) -> &mut Side {
-        &mut self.list[side as usize]
-    }
-
     /// The side of a component.
     #[inline(always)]
     pub(crate) fn of(&self, id: ComponentId) -> Option<&Side> {
         self.number(id).map(|side| self.get(side))
+    }
+
+    /// A side, for those who fill it themselves.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn get_mut(&mut self, side: u32) -> &mut Side {
+        &mut self.list[side as usize]
     }
 
     /// The first lane of a side, for those who fill it themselves.
@@ -554,9 +557,10 @@ impl Sides {
         Cleared { sides: self, next: 0 }
     }
 
-    /// Checks every side, and that the masks say what the pools hold. `is_alive` says whether a slot is.
-    pub(crate) fn validate(&self, is_alive: impl Fn(Entity) -> bool) -> Result<(), &'static str> {
-        if !self.retired.is_empty() {
+    /// Checks every side, and that the masks say what the pools hold. `is_alive` says whether a slot is, `shown` whether
+    /// retired values are being shown to listeners.
+    pub(crate) fn validate(&self, is_alive: impl Fn(Entity) -> bool, shown: bool) -> Result<(), &'static str> {
+        if !shown && !self.retired.is_empty() {
             return Err("values that were taken and not ended");
         }
         let mut marked = 0;

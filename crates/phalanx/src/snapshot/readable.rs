@@ -248,7 +248,7 @@ impl World {
         form.serialize_field("format", &super::frame::VERSION)?;
         let names = saving.components.iter().map(|saved| (saved.entry.name, saved.entry.version));
         form.serialize_field("components", &List::new(names))?;
-        form.serialize_field("slots", saving.pool().words())?;
+        form.serialize_field("slots", &List::new(saving.pool().each_word()))?;
         form.serialize_field("free", &List::new(saving.pool().stack().iter().rev()))?;
         let tables = saving.tables();
         let list = tables.iter().map(|table| TableForm { saving: &saving, table });

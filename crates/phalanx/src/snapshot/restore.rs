@@ -28,11 +28,9 @@ fn slot_is<T>(slot: u32, what: &'static str) -> Result<T, Problem> {
 pub(super) fn slots(world: &mut World, words: &[u32], free: &[u32]) -> Result<(), Problem> {
     // SAFETY: what names a row stays in tables and sides.
     world.entities = unsafe { EntityPool::try_restore_with_rows(words, free)? };
-    let room = u32::try_from(world.entities.capacity()).map_err(|_| AllocError::CapacityOverflow)?;
-    world.locations.try_grow(room)?;
     for slot in 0..words.len() as u32 {
         // SAFETY: there is a location for each slot.
-        unsafe { world.locations.at(slot).write(NOWHERE) };
+        unsafe { world.entities.places().at(slot).write(NOWHERE) };
     }
     Ok(())
 }
@@ -63,7 +61,7 @@ pub(super) fn rows(world: &mut World, number: u32, first: u32, slots: &[u32]) ->
         }
         // SAFETY: a slot that is alive has a location; there is room for the row.
         unsafe {
-            let location = world.locations.at(slot);
+            let location = world.entities.places().at(slot);
             if *location != NOWHERE {
                 return slot_is(slot, "has a row in a table twice");
             }
@@ -134,7 +132,7 @@ pub(super) fn name_row(
     world.rows.try_reserve(1, 1, world.entities.slot_count())?;
     // SAFETY: every slot that is alive has a location in a table, an extra row in one of extra rows: that was checked when
     // all tables were there.
-    let at = unsafe { *world.locations.at(slot) };
+    let at = unsafe { *world.entities.places().at(slot) };
     let Some(lanes) = world.tables[at.table as usize].row_lanes() else {
         return slot_is(slot, "is an extra row in a table of entities");
     };
@@ -172,7 +170,7 @@ pub(super) fn name_row(
 unsafe fn link(world: &World, slot: u32) -> *mut Link {
     // SAFETY: the caller's promise.
     unsafe {
-        let at = *world.locations.at(slot);
+        let at = *world.entities.places().at(slot);
         let lanes = world.tables[at.table as usize].row_lanes().unwrap_unchecked();
         lanes.links.add(at.row as usize)
     }
@@ -249,7 +247,7 @@ pub(super) fn all_placed(world: &World) -> Result<(), Problem> {
     }
     for slot in 0..world.entities.slot_count() as u32 {
         // SAFETY: what names a row does not leave; each slot has a location.
-        let lost = unsafe { world.entities.occupant(slot).is_some() && *world.locations.at(slot) == NOWHERE };
+        let lost = unsafe { world.entities.occupant(slot).is_some() && *world.entities.places().at(slot) == NOWHERE };
         if lost {
             return slot_is(slot, "is alive and has no row in any table");
         }

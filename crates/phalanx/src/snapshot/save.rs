@@ -10,7 +10,7 @@ use super::{Report, has_bit};
 use crate::component::ComponentId;
 use crate::layout::Kind;
 use crate::side::{GroupData, Removal, Side, Store};
-use crate::world::World;
+use crate::world::{Location, World};
 use phalanx_store::{Entity, EntityPool};
 
 /// The key of a hole in a pool.
@@ -100,7 +100,7 @@ pub(super) struct Saving<'a> {
     /// By component of the world: its number in the snapshot.
     numbers: Vec<Option<u32>>,
     /// The pool as it is saved, if it is not the world's.
-    pool: Option<EntityPool>,
+    pool: Option<EntityPool<Location>>,
     /// Entities that are reserved: they get a row without components.
     reserved: Vec<Entity>,
     /// The slots that are saved, if not all are.
@@ -166,7 +166,7 @@ impl<'a> Saving<'a> {
         Ok(())
     }
 
-    pub(super) fn pool(&self) -> &EntityPool {
+    pub(super) fn pool(&self) -> &EntityPool<Location> {
         self.pool.as_ref().unwrap_or(&self.world.entities)
     }
 
@@ -237,7 +237,7 @@ impl<'a> Saving<'a> {
         let pool = self.pool();
         out.begin(SLOTS, 0)?;
         out.put_u32(pool.slot_count() as u32)?;
-        out.put_u32_slice(pool.words())?;
+        out.put_u32s(pool.each_word())?;
         out.put_u32(pool.stack().len() as u32)?;
         out.put_u32s(pool.stack().iter().rev().copied())?;
         out.end()

@@ -1,14 +1,14 @@
 //! Reading and writing components of one entity.
 #![allow(unsafe_code)]
 
-use super::World;
+use super::{Location, World};
 use crate::component::Component;
-use crate::error::{ComponentError, NoSuchEntity};
+use crate::error::ComponentError;
 use crate::layout::{Kind, Layout};
 use crate::side::{Side, Store};
 use core::marker::PhantomData;
-use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
+use phalanx_store::{Entity, Places};
 
 /// What a reader of `C` sees.
 pub(crate) type Ref<'a, C> = <<C as Component>::Layout as Layout<C>>::Ref<'a>;
@@ -23,7 +23,9 @@ impl World {
     /// If the entity is not alive, or does not have the component.
     #[inline]
     pub fn get<C: Component>(&self, entity: Entity) -> Result<Ref<'_, C>, ComponentError> {
-        self.view::<C>().get(entity)
+        let (lane, row) = self.find::<C>(entity)?;
+        // SAFETY: the lane is the component's, the row is in use, and the world is borrowed.
+        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane), row) })
     }
 
     /// A component of an entity, for writing.
@@ -53,10 +55,10 @@ impl World {
     /// Where the values of a component are.
     #[inline(always)]
     fn source<C: Component>(&self) -> Source<'_> {
-        let id = self.components.id::<C>();
+        let (id, places) = (self.components.id::<C>(), self.entities.places());
         match C::Layout::KIND {
-            Kind::Table => Source { lanes: self.lanes_of(id), side: None },
-            Kind::Pool | Kind::Linear => Source { lanes: &[], side: self.sides.of(id) },
+            Kind::Table => Source { places, lanes: self.lanes_of(id), side: None },
+            Kind::Pool | Kind::Linear => Source { places, lanes: &[], side: self.sides.of(id) },
         }
     }
 
@@ -103,9 +105,10 @@ impl World {
     }
 }
 
-/// Where the values of a component are: its lanes by table, or its side.
+/// Where the values of a component are: its lanes by table, or its side; and where entities are. As the world is.
 #[derive(Clone, Copy)]
 struct Source<'w> {
+    places: Places<Location>,
     lanes: &'w [*mut Lane],
     side: Option<&'w Side>,
 }
@@ -114,24 +117,36 @@ impl Source<'_> {
     /// The lane and the row of an entity's component.
     #[inline(always)]
     fn find<C: Component>(&self, world: &World, entity: Entity) -> Result<(*const Lane, usize), ComponentError> {
-        let missing = || ComponentError::MissingComponent { entity, component: core::any::type_name::<C>() };
-        if C::Layout::KIND == Kind::Table {
-            let location = world.locate(entity)?;
-            return match self.lanes.get(location.table as usize) {
-                Some(lane) if !lane.is_null() => Ok((*lane, location.row as usize)),
-                _ => Err(missing()),
-            };
+        // SAFETY: the world has been borrowed since; a location is written for every entity that is alive.
+        if let Some(location) = unsafe { self.places.find(entity) } {
+            if C::Layout::KIND == Kind::Table {
+                if let Some(lane) = self.lanes.get(location.table as usize)
+                    && !lane.is_null()
+                {
+                    return Ok((*lane, location.row as usize));
+                }
+            } else if let Some(side) = self.side {
+                let row = match (&side.store, C::Layout::KIND) {
+                    (Store::Pool(pool), Kind::Pool) => pool.position(entity.index()),
+                    (Store::Linear(linear), Kind::Linear) => linear.has(entity.index()).then_some(entity.index()),
+                    _ => unreachable!("a component has the store of its layout"),
+                };
+                if let Some(row) = row {
+                    return Ok((side.values().lane(), row as usize));
+                }
+            }
         }
-        if !world.contains(entity) {
-            return Err(NoSuchEntity { entity }.into());
-        }
-        let side = self.side.ok_or_else(missing)?;
-        let row = match (&side.store, C::Layout::KIND) {
-            (Store::Pool(pool), Kind::Pool) => pool.position(entity.index()),
-            (Store::Linear(linear), Kind::Linear) => linear.has(entity.index()).then_some(entity.index()),
-            _ => unreachable!("a component has the store of its layout"),
-        };
-        Ok((side.values().lane(), row.ok_or_else(missing)? as usize))
+        Err(absent(world, entity, core::any::type_name::<C>()))
+    }
+}
+
+/// Why an entity's component is not found.
+#[cold]
+#[inline(never)]
+fn absent(world: &World, entity: Entity, component: &'static str) -> ComponentError {
+    match world.locate(entity) {
+        Ok(_) => ComponentError::MissingComponent { entity, component },
+        Err(error) => error.into(),
     }
 }
 
@@ -161,6 +176,11 @@ impl<'w, C: Component> View<'w, C> {
         self.source.find::<C>(self.world, entity).is_ok()
     }
 }
+
+// SAFETY: it reads what the shared world holds, and nothing else.
+unsafe impl<C> Send for View<'_, C> {}
+// SAFETY: as above.
+unsafe impl<C> Sync for View<'_, C> {}
 
 impl<C> Clone for View<'_, C> {
     fn clone(&self) -> Self {

@@ -12,7 +12,7 @@ use crate::bundle::{Bundle, Place, all_tuples};
 use crate::component::Component;
 use crate::error::{ChangeError, UnequalColumns};
 use crate::layout::{Kind, Layout};
-use crate::room::try_list;
+use crate::room::{try_list, try_room};
 use crate::side::Puts;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
@@ -218,6 +218,13 @@ impl World {
         let count = u32::try_from(len).map_err(|_| AllocError::CapacityOverflow)?;
         self.flush()?;
         self.reserve_entities(count)?;
+        if self.signals.is_active() {
+            let notes =
+                self.notes_of(self.plans.get(plan).table).checked_mul(len).ok_or(AllocError::CapacityOverflow)?;
+            self.reserve_notes(notes)?;
+            self.signals.made.clear();
+            try_room(&mut self.signals.made, len)?;
+        }
         let mut slots = Vec::new();
         let sides = &raw const *self.plans.get(plan).sides;
         if C::Bundle::SIDES > 0 {
@@ -247,18 +254,19 @@ impl World {
         // SAFETY: there is room for so many rows from `first` on, or will be with the vectors' blocks; and beside the table, in
         // pools from the first row beyond the last on, and in linear stores at the slots.
         unsafe { columns.write(to) };
+        let places = self.entities.places();
         let made = self.entities.alloc_many(len);
         if adopt {
             table_ref.settle_capacity();
         }
         debug_assert!(table_ref.cap - first >= count);
         // SAFETY: there is room for so many rows and locations.
-        let (entities, locations) = unsafe { (table_ref.entities.at(first), self.locations.ptr()) };
+        let entities = unsafe { table_ref.entities.at(first) };
         made.fold(0, |at, entity| {
             // SAFETY: as above; a slot that is alive is below the room of the locations.
             unsafe {
                 entities.add(at as usize).write(entity);
-                locations.add(entity.index() as usize).write(Location { table, row: first + at });
+                places.at(entity.index()).write(Location { table, row: first + at });
             }
             at + 1
         });
@@ -272,7 +280,22 @@ impl World {
             }
             self.sides.release_pages();
         }
+        if self.signals.is_active() {
+            return Ok(self.columns_arrived(table, first..first + count));
+        }
         Ok(&self.tables[table as usize].entities()[first as usize..])
+    }
+
+    /// Tells listeners of new rows. The entities are the ones that were made, whatever listeners have done to them.
+    #[cold]
+    fn columns_arrived(&mut self, table: u32, rows: core::ops::Range<u32>) -> &[Entity] {
+        for row in rows {
+            let entity = self.tables[table as usize].slots()[row as usize];
+            self.signals.made.push(entity);
+            self.note_arrival(entity);
+        }
+        self.announce();
+        &self.signals.made
     }
 
     /// Makes room for a value of each of these sides for each of these slots, which have none, and finds the first places.

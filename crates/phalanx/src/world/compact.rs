@@ -66,8 +66,6 @@ impl World {
         let before = self.entities.capacity();
         self.entities.shrink_to_fit();
         let slots = self.entities.capacity() as u32;
-        // SAFETY: no slot above those of the pool has a location. What cannot be had smaller stays as it was.
-        let _ = unsafe { self.locations.try_resize(slots) };
         before - slots as usize
     }
 
@@ -81,7 +79,8 @@ impl World {
         self.plans.clear();
         self.queries = None;
         self.rows.bare = None;
-        self.id = World::fresh_id();
+        let old = core::mem::replace(&mut self.id, World::fresh_id());
+        self.signals.rename(old, self.id);
         self.restructured();
         let (mut at, mut moved) = (0, 0);
         self.tables.retain(|table| {
@@ -98,9 +97,10 @@ impl World {
             self.enter(table, number);
             for (row, entity) in (0..).zip(table.slots()) {
                 // SAFETY: every entity that is alive has a location.
-                let location = unsafe { &mut *self.locations.at(entity.index()) };
-                moved += usize::from(location.table != number);
-                *location = Location { table: number, row };
+                unsafe {
+                    moved += usize::from((*self.entities.places().at(entity.index())).table != number);
+                    self.entities.places().at(entity.index()).write(Location { table: number, row });
+                }
             }
         }
         self.tables = tables;

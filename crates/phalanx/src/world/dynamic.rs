@@ -253,6 +253,9 @@ impl World {
         self.flush()?;
         self.reserve_entities(1)?;
         self.reserve_table(table, 1)?;
+        if self.signals.is_active() {
+            self.reserve_notes(self.notes_of(table))?;
+        }
         // Values may move, even if one of several stores cannot grow.
         self.restructured();
         self.sides.try_reserve(self.entities.next_index(), &sides, &[])?;
@@ -264,10 +267,11 @@ impl World {
         // the values of the sides.
         unsafe {
             self.tables[table as usize].push(entity);
-            self.locations.at(entity.index()).write(Location { table, row });
+            self.entities.places().at(entity.index()).write(Location { table, row });
             self.sides.commit(entity, &sides, &[]);
         }
         self.restructured();
+        self.arrived(entity);
         Ok(entity)
     }
 

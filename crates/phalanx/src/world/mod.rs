@@ -2,20 +2,22 @@
 //!
 //! # Representation
 //!
-//! `entities` says who is alive; `locations[index]` says where, for every entity that is alive; there is room for a location
-//! for every entity that the pool has room for. Table 0 is that of
+//! `entities` says who is alive, and carries where, for every entity that is alive, beside the generation of its slot: both
+//! are one load. Table 0 is that of
 //! entities without components. `directory[component][table]` points at the component's first lane in that table (at
 //! nothing in particular for a component without data), or is null.
 //!
 //! # The five phases
 //!
 //! Every operation first resolves (ids, plans, tables, edges: caches, which nobody sees), then reserves, then commits
-//! (copies and integer stores; no user code, no allocation, no panic), and at last runs destructors. Resolving fails as
+//! (copies and integer stores; no user code, no allocation, no panic), then tells [listeners](crate::signal) what has
+//! changed, if there are any, and at last runs destructors. Resolving fails as
 //! reserving does, if memory cannot be had: each component, plan, table and edge is made whole or not at all, and those
 //! that were made before one that could not be stay known.
 #![allow(unsafe_code)]
 
 mod access;
+mod accessor;
 mod batch;
 mod builder;
 mod change;
@@ -35,7 +37,9 @@ mod steps;
 mod structure;
 mod transfer;
 
+pub(crate) use access::Ref;
 pub use access::{View, ViewMut};
+pub use accessor::AccessMut;
 pub use builder::BundleBuilder;
 pub use columns::{ColumnPlaces, Columns};
 pub use dynamic::ComponentDescriptor;
@@ -56,7 +60,7 @@ use crate::signature::Signature;
 use crate::table::{Epoch, Table};
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
-use phalanx_store::raw::{Lane, LaneOf};
+use phalanx_store::raw::Lane;
 use phalanx_store::{AllocError, Entity, EntityPool};
 use std::collections::HashMap;
 
@@ -88,8 +92,7 @@ pub(crate) struct Location {
 pub struct World {
     id: u64,
     pub(crate) epoch: Epoch,
-    pub(crate) entities: EntityPool,
-    pub(crate) locations: LaneOf<Location>,
+    pub(crate) entities: EntityPool<Location>,
     pub(crate) components: Components,
     pub(crate) tables: Vec<Table>,
     by_signature: HashMap<Signature, u32, crate::component::TypeIdHasher>,
@@ -102,6 +105,7 @@ pub struct World {
     pub(crate) rows: Rows,
     pub(crate) queries: Option<Box<QueryCache>>,
     pub(crate) resources: crate::resources::Resources,
+    pub(crate) signals: crate::signal::Signals,
 }
 
 // SAFETY: the directory points at lanes that the tables of this world own, and components are `Send` and `Sync`.
@@ -120,8 +124,7 @@ impl World {
         let mut world = World {
             id: World::fresh_id(),
             epoch: Epoch::default(),
-            entities: EntityPool::new(),
-            locations: LaneOf::new(),
+            entities: EntityPool::carrying(),
             components,
             tables: Vec::new(),
             by_signature: HashMap::default(),
@@ -132,6 +135,7 @@ impl World {
             rows: Rows::default(),
             queries: None,
             resources: Default::default(),
+            signals: Default::default(),
         };
         world.table_of(&Signature::EMPTY)?;
         Ok(world)
@@ -199,11 +203,17 @@ impl World {
     /// Where an entity is.
     #[inline(always)]
     pub(crate) fn locate(&self, entity: Entity) -> Result<Location, NoSuchEntity> {
-        match self.entities.contains(entity) {
-            // SAFETY: a location is written for every entity that is alive.
-            true => Ok(unsafe { *self.locations.at(entity.index()) }),
-            false => Err(NoSuchEntity { entity }),
+        match self.near(entity) {
+            Some(location) => Ok(location),
+            None => Err(NoSuchEntity { entity }),
         }
+    }
+
+    /// Where an entity is, if it is alive.
+    #[inline(always)]
+    pub(crate) fn near(&self, entity: Entity) -> Option<Location> {
+        // SAFETY: a location is written for every entity that is alive.
+        unsafe { self.entities.places().find(entity) }
     }
 
     /// The table of a signature, which is made if there is none: all of it, or nothing happens.
@@ -274,9 +284,6 @@ impl World {
     pub fn validate(&self) -> Result<(), &'static str> {
         self.entities.validate()?;
         self.components.validate()?;
-        if (self.locations.capacity() as usize) < self.entities.capacity() {
-            return Err("room for more entities than locations");
-        }
         let tables = self.tables.len();
         let entered = self.directory.iter().map(Vec::len).max().unwrap_or(0);
         if self.ends.len() != tables || self.by_signature.len() != tables || entered > tables {
@@ -310,7 +317,7 @@ impl World {
 impl World {
     /// Checks the components that are not kept in tables.
     fn validate_sides(&self) -> Result<(), &'static str> {
-        self.sides.validate(|slot| self.contains(slot))?;
+        self.sides.validate(|slot| self.contains(slot), self.signals.telling)?;
         for linear in self.sides.iter().filter_map(|side| match &side.store {
             Store::Linear(linear) => Some(linear),
             Store::Pool(_) => None,
@@ -327,17 +334,12 @@ impl World {
     /// The entity or extra row that is alive at an index.
     #[inline]
     pub(crate) fn slot(&self, index: u32) -> Option<Entity> {
-        World::slot_at(&self.entities, &self.locations, &self.tables, index)
+        World::slot_at(&self.entities, &self.tables, index)
     }
 
     /// As [`slot`](World::slot), from the parts of a world that tell.
     #[inline]
-    pub(crate) fn slot_at(
-        entities: &EntityPool,
-        locations: &LaneOf<Location>,
-        tables: &[Table],
-        index: u32,
-    ) -> Option<Entity> {
+    pub(crate) fn slot_at(entities: &EntityPool<Location>, tables: &[Table], index: u32) -> Option<Entity> {
         if let Some(entity) = entities.at(index) {
             return Some(entity);
         }
@@ -345,7 +347,7 @@ impl World {
             return None;
         }
         // SAFETY: every slot below the count has a location, of now or of the last that was there.
-        let at = unsafe { *locations.at(index) };
+        let at = unsafe { *entities.places().at(index) };
         let slot = *tables.get(at.table as usize)?.slots().get(at.row as usize)?;
         (slot.index() == index).then_some(slot)
     }

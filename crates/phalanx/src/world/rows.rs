@@ -69,8 +69,12 @@ impl World {
             self.write_row(&resolved, bundle);
             let entity = self.entities.alloc();
             let row = self.tables[0].push(entity);
-            self.locations.at(entity.index()).write(Location { table: 0, row });
-            self.commit_row(entity, label, resolved.table, &*resolved.sides);
+            self.entities.places().at(entity.index()).write(Location { table: 0, row });
+            let row = self.commit_row(entity, label, resolved.table, &*resolved.sides);
+            if self.signals.is_active() {
+                self.note_arrival(entity);
+            }
+            self.arrived(row.0);
             Ok(Key { entity, component, role })
         }
     }
@@ -128,7 +132,9 @@ impl World {
         unsafe {
             self.sides.try_reserve(self.entities.next_index(), &*resolved.sides, &[])?;
             self.write_row(&resolved, bundle);
-            Ok(self.commit_row(key.entity, label, resolved.table, &*resolved.sides))
+            let row = self.commit_row(key.entity, label, resolved.table, &*resolved.sides);
+            self.arrived(row.0);
+            Ok(row)
         }
     }
 
@@ -171,6 +177,9 @@ impl World {
         // Lanes may move, whatever becomes of the operation: who holds pointers into them looks again.
         self.restructured();
         self.reserve_table(table, 1)?;
+        if self.signals.is_active() {
+            self.reserve_notes(self.notes_of(0) + self.notes_of(table))?;
+        }
         Ok(self.rows.try_reserve(1, 1, self.entities.capacity())?)
     }
 
@@ -206,7 +215,7 @@ impl World {
             lanes.owners.add(row as usize).write(owner);
             lanes.labels.add(row as usize).write(label);
             lanes.links.add(row as usize).write(Link { prev: index, next: NONE });
-            self.locations.at(index).write(Location { table: number, row });
+            self.entities.places().at(index).write(Location { table: number, row });
             self.sides.commit(slot, sides, &[]);
         }
         self.rows.by_name.insert((owner_index, label), index);
@@ -232,7 +241,7 @@ impl World {
     unsafe fn row_at(&self, slot: u32) -> (&Table, RowLanes, usize) {
         // SAFETY: an extra row has a location, in a table of extra rows.
         unsafe {
-            let location = *self.locations.at(slot);
+            let location = *self.entities.places().at(slot);
             let table = &self.tables[location.table as usize];
             (table, table.row_lanes().unwrap_unchecked(), location.row as usize)
         }
@@ -302,7 +311,7 @@ impl World {
         self.rows
             .by_name
             .get(&name)
-            .map(|slot| unsafe { (self.extra_row(*slot).0.0, (*self.locations.at(*slot)).table) })
+            .map(|slot| unsafe { (self.extra_row(*slot).0.0, (*self.entities.places().at(*slot)).table) })
     }
 
     /// The key of a row.

@@ -8,6 +8,8 @@ use crate::bundle::Bundle;
 use crate::component::Component;
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
 use crate::layout::Layout;
+use crate::room::had;
+use crate::signal::Spot;
 use phalanx_store::{AllocError, Entity};
 
 impl World {
@@ -82,7 +84,16 @@ impl World {
         entity: Entity,
         change: impl FnOnce(Mut<'_, C>) -> R,
     ) -> Result<R, ComponentError> {
-        Ok(change(self.get_mut::<C>(entity)?))
+        let active = self.signals.is_active();
+        if active {
+            had(self.reserve_notes(1));
+        }
+        let outcome = change(self.get_mut::<C>(entity)?);
+        if active {
+            self.note_set(entity, self.components.id::<C>(), Spot::None);
+            self.announce();
+        }
+        Ok(outcome)
     }
 
     /// A component of several entities, for writing all at once.
@@ -170,6 +181,9 @@ impl World {
             let count = u32::try_from(fresh + slots - self.entities.len()).map_err(|_| AllocError::CapacityOverflow)?;
             self.reserve_entities(count)?;
         }
+        if self.signals.is_active() {
+            self.reserve_notes(self.notes_of(table))?;
+        }
         // Values may move, even if one of several stores cannot grow.
         self.restructured();
         let plan = self.plans.get(plan);
@@ -189,10 +203,11 @@ impl World {
         // SAFETY: there is room for the location, and the row was written just now, and so were the values of the sides.
         unsafe {
             self.tables[table as usize].push(entity);
-            self.locations.at(entity.index()).write(Location { table, row });
+            self.entities.places().at(entity.index()).write(Location { table, row });
             self.sides.commit(entity, &plan.sides, &[]);
         }
         self.restructured();
+        self.arrived(entity);
         Ok(())
     }
 }

@@ -79,6 +79,9 @@ impl World {
         if B::SIDES > 0 {
             self.reserve_spawn_sides(plan)?;
         }
+        if self.signals.is_active() {
+            self.reserve_notes(self.notes_of(self.plans.get(plan).table))?;
+        }
         Ok(plan)
     }
 
@@ -107,14 +110,7 @@ impl World {
 
     /// Makes room for so many more entities, and for their locations.
     pub(crate) fn reserve_entities(&mut self, count: u32) -> Result<(), AllocError> {
-        self.entities.try_reserve(count as usize)?;
-        let slots = u32::try_from(self.entities.capacity()).map_err(|_| AllocError::CapacityOverflow);
-        let located = slots.and_then(|slots| self.locations.try_grow(slots));
-        if located.is_err() {
-            // There is a location for every entity that the pool has room for: it must not have more room.
-            self.entities.shrink_to_fit();
-        }
-        located
+        self.entities.try_reserve(count as usize)
     }
 
     /// Gives reserved entities a row in the table of those without components.
@@ -129,15 +125,25 @@ impl World {
         let count = u32::try_from(self.entities.reserved_count()).map_err(|_| AllocError::CapacityOverflow)?;
         self.reserve_entities(0)?;
         self.reserve_table(0, count)?;
-        let (table, locations) = (&mut self.tables[0], &self.locations);
+        if self.signals.is_active() {
+            self.reserve_notes(count as usize)?;
+        }
+        let first = self.tables[0].len;
+        let (table, places) = (&mut self.tables[0], self.entities.places());
         for entity in self.entities.try_flush()? {
             // SAFETY: there is room for so many rows and locations.
             unsafe {
                 let row = table.push(entity);
-                locations.at(entity.index()).write(Location { table: 0, row });
+                places.at(entity.index()).write(Location { table: 0, row });
             }
         }
         self.restructured();
+        if self.signals.is_active() {
+            // Told by the operation that they come before.
+            for row in first..self.tables[0].len {
+                self.note_arrival(self.tables[0].slots()[row as usize]);
+            }
+        }
         Ok(())
     }
 
@@ -164,13 +170,14 @@ impl World {
             bundle.write(Place { lanes: table.lanes(), places: plan.places.as_ptr(), row: row as usize, sides });
             let entity = self.entities.alloc();
             table.push(entity);
-            self.locations.at(entity.index()).write(Location { table: number, row });
+            self.entities.places().at(entity.index()).write(Location { table: number, row });
             if B::SIDES > 0 {
                 self.sides.commit(entity, &plan.sides, &[]);
             }
             entity
         };
         self.restructured();
+        self.arrived(entity);
         entity
     }
 
@@ -194,14 +201,15 @@ impl World {
     #[track_caller]
     pub fn spawner<B: Bundle>(&mut self) -> Spawner<'_, B> {
         match self.plan::<B>() {
-            Ok(plan) => Spawner { world: self, plan, bundle: core::marker::PhantomData },
+            Ok(plan) => Spawner { id: self.id(), world: self, plan, bundle: core::marker::PhantomData },
             Err(error) => raise(error),
         }
     }
 
     /// Makes an entity of each bundle, and returns them.
     ///
-    /// If the iterator panics, the entities that it has yielded bundles for are there.
+    /// If the iterator panics, the entities that it has yielded bundles for are there. [Listeners](crate::signal) are told of
+    /// all of them at the end, also then.
     ///
     /// # Panics
     ///
@@ -209,13 +217,116 @@ impl World {
     #[track_caller]
     pub fn spawn_batch<B: Bundle>(&mut self, bundles: impl IntoIterator<Item = B>) -> Vec<Entity> {
         let bundles = bundles.into_iter();
-        let mut entities = Vec::with_capacity(bundles.size_hint().0.min(1 << 16));
-        let mut spawner = self.spawner::<B>();
+        if B::SIDES > 0 || self.signals.is_active() {
+            return self.spawn_each(bundles);
+        }
+        let plan = self.plan::<B>().unwrap_or_else(|error| raise(error));
         // A wish: the hint may be a lie, and rows that come find room or an error of their own.
-        let wish = bundles.size_hint().0.min(1 << 16) as u32;
-        let _ = spawner.world.reserve_rows(spawner.plan, wish);
+        let wish = bundles.size_hint().0.min(1 << 16);
+        let _ = self.reserve_rows(plan, wish as u32);
+        let table = self.plans.get(plan).table as usize;
+        let first = self.tables[table].len as usize;
+        let mut batch = Batch { plan, row: 0, end: 0, world: self };
+        batch.open();
+        let mut place = batch.place();
+        bundles.for_each(|bundle| {
+            if batch.row == batch.end {
+                place = batch.grow();
+            }
+            // SAFETY: the row is beyond the last and within the capacity; the places are the bundle's in its table.
+            unsafe { bundle.write(Place { row: batch.row as usize, ..place }) };
+            batch.row += 1;
+        });
+        drop(batch);
+        self.tables[table].slots()[first..].to_vec()
+    }
+
+    /// Makes an entity of each bundle, one after another, and tells listeners of all of them at the end.
+    fn spawn_each<B: Bundle>(&mut self, bundles: impl Iterator<Item = B>) -> Vec<Entity> {
+        /// Tells the signals of the entities that were made, also if the iterator panics.
+        struct Held<'w>(&'w mut World);
+        impl Drop for Held<'_> {
+            fn drop(&mut self) {
+                self.0.signals.let_go();
+                if self.0.signals.is_active() {
+                    self.0.announce();
+                }
+            }
+        }
+        self.signals.hold();
+        let held = Held(self);
+        let mut spawner = held.0.spawner::<B>();
+        let mut entities = Vec::new();
         bundles.for_each(|bundle| entities.push(spawner.spawn(bundle)));
         entities
+    }
+}
+
+/// Rows of one table that are written, whose entities are made later, all at once: when there is no room for more, or the
+/// batch ends, by a panic too.
+struct Batch<'a> {
+    world: &'a mut World,
+    plan: usize,
+    /// The next row. Those from the table's last on to this one are written.
+    row: u32,
+    /// Up to this row there is room, for their entities too.
+    end: u32,
+}
+
+impl Batch<'_> {
+    fn table(&self) -> u32 {
+        self.world.plans.get(self.plan).table
+    }
+
+    /// The place of the next row.
+    fn place(&self) -> Place {
+        self.world.place(self.table(), self.world.plans.get(self.plan).places.as_ptr(), self.row)
+    }
+
+    /// Counts the rows for which there is room.
+    fn open(&mut self) {
+        let table = &self.world.tables[self.table() as usize];
+        // Nothing is ready while anything is reserved, which is where a wish was not granted.
+        let ready = if self.world.entities.is_ready() { self.world.entities.ready_count() } else { 0 };
+        let ready = u32::try_from(ready).unwrap_or(u32::MAX);
+        (self.row, self.end) = (table.len, table.len + ready.min(table.cap - table.len));
+    }
+
+    /// Makes the entities of the rows that are written, and room for more rows.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) -> Place {
+        self.commit();
+        if let Err(error) = self.world.reserve_rows(self.plan, 1) {
+            raise(error.into());
+        }
+        self.open();
+        self.place()
+    }
+
+    fn commit(&mut self) {
+        let number = self.table();
+        let table = &mut self.world.tables[number as usize];
+        let first = table.len;
+        let places = self.world.entities.places();
+        let made = self.world.entities.alloc_many((self.row - first) as usize);
+        // SAFETY: there is room for so many rows and locations, and the rows are written.
+        unsafe {
+            let entities = table.entities.at(first);
+            made.fold(0, |at, entity| {
+                entities.add(at as usize).write(entity);
+                places.at(entity.index()).write(Location { table: number, row: first + at });
+                at + 1
+            });
+            table.len = self.row;
+        }
+        self.world.restructured();
+    }
+}
+
+impl Drop for Batch<'_> {
+    fn drop(&mut self) {
+        self.commit();
     }
 }
 
@@ -223,6 +334,8 @@ impl World {
 #[derive(Debug)]
 pub struct Spawner<'w, B> {
     world: &'w mut World,
+    /// Of the world, when the bundle was resolved.
+    id: u64,
     plan: usize,
     bundle: core::marker::PhantomData<fn(B)>,
 }
@@ -231,6 +344,7 @@ impl<B: Bundle> Spawner<'_, B> {
     /// Makes an entity.
     #[inline]
     pub fn spawn(&mut self, bundle: B) -> Entity {
+        self.resolve();
         let table = &self.world.tables[self.world.plans.get(self.plan).table as usize];
         if (table.len == table.cap || !self.world.entities.is_ready())
             && let Err(error) = self.world.reserve_rows(self.plan, 1)
@@ -242,12 +356,26 @@ impl<B: Bundle> Spawner<'_, B> {
         {
             raise(error.into());
         }
+        if self.world.signals.is_active() {
+            let notes = self.world.notes_of(self.world.plans.get(self.plan).table);
+            crate::room::had(self.world.reserve_notes(notes));
+        }
         // SAFETY: there is room, for the row and for the entity.
         unsafe { self.world.commit_spawn(self.plan, bundle) }
     }
 
+    /// Resolves the bundle anew if the world has forgotten its plans: what listeners recorded may have compacted it.
+    #[inline(always)]
+    fn resolve(&mut self) {
+        if self.id != self.world.id() {
+            self.plan = self.world.plan::<B>().unwrap_or_else(|error| raise(error));
+            self.id = self.world.id();
+        }
+    }
+
     /// Makes room for so many more.
     pub fn reserve(&mut self, additional: usize) {
+        self.resolve();
         let reserved = u32::try_from(additional).map_err(|_| AllocError::CapacityOverflow);
         if let Err(error) = reserved.and_then(|n| self.world.reserve_rows(self.plan, n)) {
             raise(error.into());

@@ -118,9 +118,9 @@ impl World {
                 copy_row(row_ptr(a, from.row), row_ptr(b, row), a.row_size());
             }
             if let Some(moved) = source.close(from.row, &edge.keep) {
-                self.locations.at(moved.index()).write(from);
+                self.entities.places().at(moved.index()).write(from);
             }
-            self.locations.at(entity.index()).write(Location { table: edge.target, row });
+            self.entities.places().at(entity.index()).write(Location { table: edge.target, row });
         }
         self.restructured();
     }

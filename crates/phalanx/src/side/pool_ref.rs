@@ -1,0 +1,112 @@
+//! A pool of a shared world.
+#![allow(unsafe_code)]
+
+use super::{Pool, Removal, Store};
+use crate::component::Component;
+use crate::error::ComponentError;
+use crate::layout::{self, Layout};
+use crate::world::World;
+use core::fmt;
+use core::marker::PhantomData;
+use phalanx_store::Entity;
+
+/// The pool of a component, to be read: [`World::pool`].
+pub struct PoolRef<'w, C> {
+    world: &'w World,
+    /// None if no entity may have it yet.
+    pool: Option<&'w Pool>,
+    component: PhantomData<fn() -> C>,
+}
+
+impl<C> Clone for PoolRef<'_, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<C> Copy for PoolRef<'_, C> {}
+
+impl<C> fmt::Debug for PoolRef<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PoolRef({})", core::any::type_name::<C>())
+    }
+}
+
+impl World {
+    /// The pool of a component, to be read.
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component, Debug, PartialEq)]
+    /// #[component(layout = "pool")]
+    /// struct Depth(u32);
+    ///
+    /// let mut world = World::new();
+    /// let all = [3, 1, 2].map(|depth| world.spawn(Depth(depth)));
+    /// let depths = world.pool::<Depth>();
+    /// assert_eq!(depths.values(), Some([Depth(3), Depth(1), Depth(2)].as_slice()));
+    /// assert!(depths.iter().map(|(entity, _)| entity).eq(all));
+    /// ```
+    pub fn pool<C: Component<Layout = layout::Pool>>(&self) -> PoolRef<'_, C> {
+        let pool = match self.sides.of(self.components.id::<C>()).map(|side| &side.store) {
+            Some(Store::Pool(pool)) => Some(pool),
+            _ => None,
+        };
+        PoolRef { world: self, pool, component: PhantomData }
+    }
+}
+
+impl<'w, C: Component<Layout = layout::Pool>> PoolRef<'w, C> {
+    /// How many values there are.
+    pub fn len(&self) -> usize {
+        self.pool.map_or(0, |pool| pool.len() as usize)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many places of values that were removed are still there.
+    pub fn holes(&self) -> usize {
+        self.pool.map_or(0, |pool| pool.dense.holes() as usize)
+    }
+
+    /// What becomes of the places of values that are removed.
+    pub fn removal(&self) -> Removal {
+        self.pool.map_or(Removal::Swap, |pool| pool.removal)
+    }
+
+    /// The values, side by side, unless there are holes between them.
+    pub fn values(&self) -> Option<&'w [C]> {
+        let Some(pool) = self.pool else { return Some(&[]) };
+        // SAFETY: so many values are there without a hole, in lanes of the component, and the world is borrowed.
+        (pool.dense.holes() == 0).then(|| unsafe {
+            let values = <layout::Pool as Layout<C>>::ptr(pool.values().lane());
+            <layout::Pool as Layout<C>>::slice(values, pool.len() as usize)
+        })
+    }
+
+    /// The entities that have the component, and their values, in the order of the pool. That of an extra row is its owner.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Entity, &'w C)> + use<'w, C> {
+        let world = self.world;
+        let positions = self.pool.into_iter().flat_map(|pool| (0..pool.dense.positions()).map(move |at| (pool, at)));
+        positions.filter_map(move |(pool, at)| {
+            let slot = pool.dense.key_at(at)?;
+            // SAFETY: the slots in a pool are alive and have a value there, in lanes of the component; the world is borrowed.
+            unsafe {
+                let values = <layout::Pool as Layout<C>>::ptr(pool.values().lane());
+                Some((world.owner_of(slot), <layout::Pool as Layout<C>>::get(values, at as usize)))
+            }
+        })
+    }
+
+    /// The value of an entity.
+    ///
+    /// # Errors
+    ///
+    /// If the entity is not alive, or does not have the component.
+    pub fn get(&self, entity: Entity) -> Result<&'w C, ComponentError> {
+        self.world.get::<C>(entity)
+    }
+}
