@@ -3,16 +3,16 @@
 use phalanx::snapshot::checksum;
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Section {
-    pub kind: [u8; 4],
-    pub flags: u32,
-    pub bytes: Vec<u8>,
+pub(crate) struct Section {
+    pub(crate) kind: [u8; 4],
+    pub(crate) flags: u32,
+    pub(crate) bytes: Vec<u8>,
 }
 
 #[derive(Clone, Debug)]
-pub struct Forged {
-    pub head: [u8; 16],
-    pub sections: Vec<Section>,
+pub(crate) struct Forged {
+    pub(crate) head: [u8; 16],
+    pub(crate) sections: Vec<Section>,
 }
 
 fn number(bytes: &mut &[u8]) -> u32 {
@@ -22,7 +22,7 @@ fn number(bytes: &mut &[u8]) -> u32 {
 }
 
 impl Forged {
-    pub fn of(mut file: &[u8]) -> Forged {
+    pub(crate) fn of(mut file: &[u8]) -> Forged {
         let (head, rest) = file.split_first_chunk::<16>().unwrap();
         file = rest;
         let mut sections = Vec::new();
@@ -44,7 +44,7 @@ impl Forged {
         Forged { head: *head, sections }
     }
 
-    pub fn file(&self) -> Vec<u8> {
+    pub(crate) fn file(&self) -> Vec<u8> {
         let mut file = self.head.to_vec();
         let mut chain = checksum(0, &self.head);
         for section in &self.sections {
@@ -68,11 +68,11 @@ impl Forged {
     }
 
     /// The `nth` section of a kind.
-    pub fn section(&mut self, kind: &[u8; 4], nth: usize) -> &mut Section {
+    pub(crate) fn section(&mut self, kind: &[u8; 4], nth: usize) -> &mut Section {
         self.sections.iter_mut().filter(|section| section.kind == *kind).nth(nth).unwrap()
     }
 
-    pub fn put(&mut self, kind: &[u8; 4], nth: usize, at: usize, n: u32) -> &mut Forged {
+    pub(crate) fn put(&mut self, kind: &[u8; 4], nth: usize, at: usize, n: u32) -> &mut Forged {
         self.section(kind, nth).bytes[at..at + 4].copy_from_slice(&n.to_le_bytes());
         self
     }

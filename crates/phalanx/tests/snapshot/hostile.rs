@@ -8,7 +8,7 @@ use phalanx_testkit::{Rng, Tally, catch, measure};
 use serde::{Deserialize, Serialize};
 
 /// One of everything, small.
-pub fn small() -> World {
+pub(crate) fn small() -> World {
     let mut world = World::new();
     let a = world.spawn((Position { x: 1.0, y: 2.0 }, Name("ann".into()), Burning(1)));
     let b = world.spawn((Velocity { x: 1.0, y: 2 }, Health(1), Title("sir".into())));

@@ -8,59 +8,59 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Component, Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
 #[repr(C)]
-pub struct Position {
-    pub x: f32,
-    pub y: f32,
+pub(crate) struct Position {
+    pub(crate) x: f32,
+    pub(crate) y: f32,
 }
 #[derive(Component, Soa, Debug, PartialEq, Clone, Copy, Serialize, Deserialize)]
 #[soa(crate = "phalanx::store")]
 #[component(layout = "soa")]
-pub struct Velocity {
-    pub x: f32,
-    pub y: u16,
+pub(crate) struct Velocity {
+    pub(crate) x: f32,
+    pub(crate) y: u16,
 }
 #[derive(Component, Debug, PartialEq, Clone, Serialize, Deserialize)]
-pub struct Name(pub String);
+pub(crate) struct Name(pub(crate) String);
 #[derive(Component, Debug, PartialEq, Clone, Copy)]
-pub struct Enemy;
+pub(crate) struct Enemy;
 #[derive(Component, Debug, PartialEq, Clone, Serialize, Deserialize)]
 #[component(entities)]
-pub struct Likes(pub Vec<Option<Entity>>);
+pub(crate) struct Likes(pub(crate) Vec<Option<Entity>>);
 #[derive(Component, Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
 #[component(layout = "pool")]
 #[repr(transparent)]
-pub struct Burning(pub u64);
+pub(crate) struct Burning(pub(crate) u64);
 #[derive(Component, Debug, PartialEq, Clone, Serialize, Deserialize)]
 #[component(layout = "pool")]
-pub struct Title(pub String);
+pub(crate) struct Title(pub(crate) String);
 #[derive(Component, Debug, PartialEq, Clone, Copy)]
 #[component(layout = "pool")]
-pub struct Marked;
+pub(crate) struct Marked;
 #[derive(Component, Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
 #[component(layout = "linear")]
 #[repr(transparent)]
-pub struct Health(pub u16);
+pub(crate) struct Health(pub(crate) u16);
 #[derive(Component, Debug, PartialEq, Clone, Serialize, Deserialize)]
 #[component(layout = "linear")]
-pub struct Path(pub Vec<u8>);
+pub(crate) struct Path(pub(crate) Vec<u8>);
 #[derive(Component, Debug, PartialEq, Clone, Copy)]
 #[component(layout = "linear")]
-pub struct Seen;
+pub(crate) struct Seen;
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub struct Score(pub u32, pub String);
+pub(crate) struct Score(pub(crate) u32, pub(crate) String);
 #[derive(Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
 #[repr(C)]
-pub struct Clock(pub u64);
+pub(crate) struct Clock(pub(crate) u64);
 
 /// Everything above, in readable form too.
-pub fn registry() -> &'static Registry {
+pub(crate) fn registry() -> &'static Registry {
     static REGISTRY: std::sync::OnceLock<Registry> = std::sync::OnceLock::new();
     REGISTRY.get_or_init(new_registry)
 }
 
 /// The same, to be changed.
-pub fn new_registry() -> Registry {
+pub(crate) fn new_registry() -> Registry {
     let mut registry = Registry::new();
     registry.plain::<Position>("position").unwrap().readable();
     registry.plain::<Velocity>("velocity").unwrap().readable();
@@ -79,14 +79,14 @@ pub fn new_registry() -> Registry {
 }
 
 /// A world with a history, and who is alive.
-pub fn world(seed: u64, steps: usize) -> World {
+pub(crate) fn world(seed: u64, steps: usize) -> World {
     let mut world = World::new();
     grow(&mut world, &mut Rng::new(seed), steps);
     world
 }
 
 /// Goes on with a world: the same from the same state and seed.
-pub fn grow(world: &mut World, rng: &mut Rng, steps: usize) {
+pub(crate) fn grow(world: &mut World, rng: &mut Rng, steps: usize) {
     for step in 0..steps as u32 {
         let alive: Vec<Entity> = world.iter().collect();
         let pick = rng.pick(&alive).copied();
@@ -124,7 +124,7 @@ pub fn grow(world: &mut World, rng: &mut Rng, steps: usize) {
     }
 }
 
-pub fn bytes(world: &World) -> Vec<u8> {
+pub(crate) fn bytes(world: &World) -> Vec<u8> {
     let mut file = Vec::new();
     let report = world.save(registry(), &mut file).unwrap();
     assert_eq!(report.bytes, file.len() as u64);
@@ -133,14 +133,14 @@ pub fn bytes(world: &World) -> Vec<u8> {
 }
 
 #[track_caller]
-pub fn load(file: &[u8]) -> World {
+pub(crate) fn load(file: &[u8]) -> World {
     let world = World::load(registry(), file).unwrap();
     world.validate().unwrap();
     world
 }
 
 /// What the queries of a user see, in their order.
-pub fn seen(world: &World) -> Vec<String> {
+pub(crate) fn seen(world: &World) -> Vec<String> {
     let mut seen = Vec::new();
     let mut note = |line: String| seen.push(line);
     world.query::<(Key, &Position)>().for_each(|x| note(format!("{x:?}")));
