@@ -5,12 +5,15 @@
 //! world promises then is what the model does: an error means that nothing happened, a panic of a callback before the commit
 //! too, a panic of a destructor or of a listener means that the operation stands.
 
-use super::kinds::{KINDS, NAMES, PILES, Pile, add, keep, read, read_row, register, replace};
+use super::kinds::{
+    Heard, KINDS, ListenerPanicked, NAMES, PILES, Pile, add, keep, listen, read, read_row, register, replace,
+};
 use super::squads::{SEARCHES, SQUADS, removal, reorder};
 use phalanx::store::Entity;
 use phalanx::{BundleBuilder, ChangeError, CommandError, Commands, Key, Role, RowError, World};
 use phalanx_testkit::{Site, Tally, catch, fail_nth};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The bytes of a program.
 pub(crate) struct Input<'a>(&'a [u8]);
@@ -72,8 +75,8 @@ impl Model {
 enum Outcome<T> {
     /// It returned.
     Returned(T),
-    /// The destructor of a value panicked.
-    DropPanicked,
+    /// The destructor of a value panicked, or a listener: the operation stands.
+    LatePanic,
     /// A callback panicked.
     CallbackPanicked,
 }
@@ -94,13 +97,22 @@ pub(crate) struct Engine<'t> {
     /// Everybody there ever was.
     all: Vec<Entity>,
     key: u32,
+    /// What listeners hear, if there are any.
+    heard: Option<Arc<Heard>>,
+    /// A listener has panicked: not everything was heard.
+    deaf: bool,
 }
 
 impl<'t> Engine<'t> {
-    pub(crate) fn new(tally: &'t Tally) -> Self {
+    /// An engine whose world has listeners, or has none.
+    pub(crate) fn new(tally: &'t Tally, listens: bool) -> Self {
         let mut world = World::new();
         register(&mut world);
-        Engine { world, model: Model::default(), tally, all: Vec::new(), key: 1 }
+        let heard = listens.then(Heard::new);
+        if let Some(heard) = &heard {
+            listen(&mut world, heard);
+        }
+        Engine { world, model: Model::default(), tally, all: Vec::new(), key: 1, heard, deaf: false }
     }
 
     /// Carries out a whole program.
@@ -135,6 +147,12 @@ impl<'t> Engine<'t> {
                 tally.arm(Site::Drop, n);
                 catch(|| run(world))
             }
+            7 if dials != Dials::None => {
+                if let Some(heard) = &self.heard {
+                    heard.arm(n as i64);
+                }
+                catch(|| run(world))
+            }
             6 if dials != Dials::None => {
                 tally.arm(Site::Callback, n % 2 + 1);
                 catch(|| run(world))
@@ -143,10 +161,17 @@ impl<'t> Engine<'t> {
         };
         tally.disarm(Site::Drop);
         tally.disarm(Site::Callback);
+        if let Some(heard) = &self.heard {
+            heard.arm(0);
+        }
         match caught {
             Ok(value) => Outcome::Returned(value),
+            Err(panic) if panic.is::<ListenerPanicked>() => {
+                self.deaf = true;
+                Outcome::LatePanic
+            }
             Err(panic) => match panic.injected() {
-                Some(injected) if injected.site == "drop" => Outcome::DropPanicked,
+                Some(injected) if injected.site == "drop" => Outcome::LatePanic,
                 Some(_) => Outcome::CallbackPanicked,
                 None => panic.resume(),
             },
@@ -171,7 +196,7 @@ impl<'t> Engine<'t> {
                 (false, None)
             }
             // A bundle that nobody took is dropped too.
-            Outcome::DropPanicked => (valid, None),
+            Outcome::LatePanic => (valid, None),
             Outcome::CallbackPanicked => (false, None),
         }
     }
@@ -185,8 +210,9 @@ impl<'t> Engine<'t> {
         give(&mut with, pile, key);
         match (op, who) {
             (0..3, _) => {
-                let (_, made) = self.all_or_nothing(input, true, |world| (pile.spawn)(world, tally, key));
-                if let Some(entity) = made {
+                let (done, made) = self.all_or_nothing(input, true, |world| (pile.spawn)(world, tally, key));
+                if done {
+                    let entity = made.unwrap_or_else(|| self.newcomer());
                     self.born(entity, with);
                 }
             }
@@ -211,8 +237,9 @@ impl<'t> Engine<'t> {
                 }
                 match who.filter(|_| input.below(2) == 0) {
                     None => {
-                        let (_, made) = self.all_or_nothing(input, true, |world| world.try_spawn_built(builder));
-                        if let Some(entity) = made {
+                        let (done, made) = self.all_or_nothing(input, true, |world| world.try_spawn_built(builder));
+                        if done {
+                            let entity = made.unwrap_or_else(|| self.newcomer());
                             self.born(entity, with);
                         }
                     }
@@ -324,12 +351,21 @@ impl<'t> Engine<'t> {
                     }
                     Outcome::Returned(Ok(())) => panic!("an entity that was dead is alive again"),
                     Outcome::Returned(Err(error)) => assert!(error.is_memory() || !bare, "refused: {error:?}"),
-                    Outcome::DropPanicked => assert!(!bare),
+                    Outcome::LatePanic if bare => give(self.model.entities.get_mut(&e).unwrap(), pile, key),
+                    Outcome::LatePanic => {}
                     Outcome::CallbackPanicked => {}
                 }
             }
             (_, Some(_)) => self.commands(input),
         }
+    }
+
+    /// The entity that the model does not know: it was made by an operation that a panic kept from saying so.
+    fn newcomer(&self) -> Entity {
+        let mut new = self.world.iter().filter(|e| !self.model.entities.contains_key(e));
+        let entity = new.next().expect("an operation that stands has made an entity");
+        assert!(new.next().is_none());
+        entity
     }
 
     fn born(&mut self, entity: Entity, with: Bag) {
@@ -445,9 +481,24 @@ impl<'t> Engine<'t> {
         }
         assert_eq!(self.world.row_count(), self.model.entities.len() + self.model.rows.len());
         self.check_sets();
+        self.check_heard();
         if let Some(dead) = self.all.iter().rev().find(|e| !self.model.entities.contains_key(e)) {
             assert!((0..KINDS).all(|kind| read(&self.world, *dead, kind).is_none()), "{dead} is dead");
         }
+    }
+
+    /// What came and did not go is what there is.
+    fn check_heard(&mut self) {
+        let Some(heard) = &self.heard else { return };
+        let bags = || self.model.entities.values().chain(self.model.rows.values());
+        for (kind, name) in NAMES.iter().enumerate() {
+            let there = bags().filter(|bag| bag[kind].is_some()).count() as i64;
+            match self.deaf {
+                true => heard.set(kind, there),
+                false => assert_eq!(heard.count(kind), there, "signals of {name}"),
+            }
+        }
+        self.deaf = false;
     }
 
     /// Compares groups and queries: who is in them, each row once.

@@ -3,6 +3,8 @@
 use phalanx::store::Entity;
 use phalanx::{Bundle, BundleBuilder, ChangeError, Commands, Component, Key, RowError, World};
 use phalanx_testkit::{Counted, Tally};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 /// What a component of the test can do.
 pub(crate) trait Kind: Component {
@@ -42,6 +44,15 @@ macro_rules! kinds {
         /// Registers all of them, in order.
         pub(crate) fn register(world: &mut World) {
             $(world.register::<$name>();)*
+        }
+
+        /// Listens to every kind, and counts what comes and goes.
+        pub(crate) fn listen(world: &mut World, heard: &Arc<Heard>) {
+            $({
+                let (added, removed) = (heard.clone(), heard.clone());
+                world.on_add::<$name>(move |_, _, _| added.note($number, 1));
+                world.on_remove::<$name>(move |_, _, _| removed.note($number, -1));
+            })*
         }
 
         pub(crate) fn replace(world: &mut World, entity: Entity, tally: &Tally, number: usize, key: u32) -> Option<u32> {
@@ -120,6 +131,43 @@ kinds! {
     10 Mini ("linear", plain u16)
     11 Seen ("linear", tag)
 }
+
+/// What listeners have heard: how many components of each kind came, less those that went.
+pub(crate) struct Heard {
+    counts: [AtomicI64; KINDS],
+    /// The call that panics; none, if it is zero.
+    fuse: AtomicI64,
+}
+
+impl Heard {
+    pub(crate) fn new() -> Arc<Heard> {
+        Arc::new(Heard { counts: [const { AtomicI64::new(0) }; KINDS], fuse: AtomicI64::new(0) })
+    }
+
+    fn note(&self, kind: usize, change: i64) {
+        self.counts[kind].fetch_add(change, Ordering::Relaxed);
+        if self.fuse.fetch_sub(1, Ordering::Relaxed) == 1 {
+            std::panic::panic_any(ListenerPanicked);
+        }
+    }
+
+    /// Orders a panic at the n-th call.
+    pub(crate) fn arm(&self, n: i64) {
+        self.fuse.store(n, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count(&self, kind: usize) -> i64 {
+        self.counts[kind].load(Ordering::Relaxed)
+    }
+
+    /// After a panic, when not all was told.
+    pub(crate) fn set(&self, kind: usize, count: i64) {
+        self.counts[kind].store(count, Ordering::Relaxed);
+    }
+}
+
+/// The payload of a listener's panic.
+pub(crate) struct ListenerPanicked;
 
 /// What is left of the keys of a bundle, by kind.
 pub(crate) type Keys = [Option<u32>; KINDS];
