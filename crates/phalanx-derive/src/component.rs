@@ -2,10 +2,10 @@
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
-use syn::{DeriveInput, LitStr, Path, Result};
+use syn::{DeriveInput, ExprPath, LitStr, Path, Result};
 
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
-    let (mut layout, mut at, mut clone, mut entities) = (None, None, None, None);
+    let (mut layout, mut at, mut clone, mut entities, mut mapped) = (None, None, None, None, false);
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("component")) {
         attribute.parse_nested_meta(|meta| {
             if meta.path.is_ident("clone") {
@@ -13,6 +13,10 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     const CLONE: ::core::option::Option<fn(&Self) -> Self> =
                         ::core::option::Option::Some(<Self as ::core::clone::Clone>::clone);
                 });
+                return Ok(());
+            }
+            if meta.path.is_ident("entities") && !meta.input.peek(syn::Token![=]) {
+                mapped = true;
                 return Ok(());
             }
             if !["layout", "entities", "crate"].iter().any(|known| meta.path.is_ident(known)) {
@@ -35,7 +39,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 }
                 Ok(())
             } else if meta.path.is_ident("entities") {
-                entities = Some(value.parse::<Path>()?);
+                entities = Some(value.parse::<ExprPath>()?);
                 Ok(())
             } else {
                 at = Some(value.parse_with(Path::parse_mod_style)?.into_token_stream());
@@ -44,9 +48,14 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         })?;
     }
     let (layout, at) = (layout.unwrap_or_else(|| quote!(Table)), at.unwrap_or_else(|| quote!(::phalanx)));
-    let entities = entities.map(|visit| {
+    let implemented = if mapped { Some(crate::entities::implement(input, &at)?) } else { None };
+    if mapped {
+        entities = Some(syn::parse_quote!(<Self as #at::MapEntities>::map_entities));
+    }
+    let entities = entities.map(|visit: ExprPath| {
         quote!(const ENTITIES: ::core::option::Option<#at::VisitEntities<Self>> = ::core::option::Option::Some(#visit);)
     });
+    let fields = fields(&input.data);
     let (name, generics) = (&input.ident, crate::attributes::component_generics(&input.generics));
     let (generics, arguments, bounds) = generics.split_for_impl();
     Ok(quote! {
@@ -54,6 +63,39 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             type Layout = #at::layout::#layout;
             #clone
             #entities
+            const FIELDS: &'static str = #fields;
         }
+        #implemented
     })
+}
+
+/// The fields of a type as they are declared, attributes aside, without a blank: how tokens are printed may change.
+fn fields(data: &syn::Data) -> String {
+    fn list(text: &mut String, fields: &syn::Fields) {
+        for field in fields {
+            if let Some(name) = &field.ident {
+                text.push_str(&format!("{name}:"));
+            }
+            text.push_str(&field.ty.to_token_stream().to_string());
+            text.push(',');
+        }
+    }
+    let mut text = String::new();
+    match data {
+        syn::Data::Struct(data) => list(&mut text, &data.fields),
+        syn::Data::Enum(data) => {
+            for variant in &data.variants {
+                text.push_str(&format!("{}(", variant.ident));
+                list(&mut text, &variant.fields);
+                text.push(')');
+                if let Some((_, value)) = &variant.discriminant {
+                    text.push_str(&format!("={}", value.to_token_stream()));
+                }
+                text.push(';');
+            }
+        }
+        syn::Data::Union(data) => list(&mut text, &syn::Fields::Named(data.fields.clone())),
+    }
+    text.retain(|c| !c.is_whitespace());
+    text
 }

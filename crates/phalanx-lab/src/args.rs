@@ -22,6 +22,9 @@ pub(crate) enum Command {
     Advise(AdviseArgs),
     /// Parse programs of the language Ori, and show their trees or figures
     Parse(ParseArgs),
+    /// Look into snapshots of worlds, and compare them
+    #[command(subcommand)]
+    Snapshot(SnapshotCommand),
 }
 
 #[derive(Clone, Debug, Args)]
@@ -35,6 +38,28 @@ pub(crate) struct DemoArgs {
     /// Be done in ten seconds, with more noise
     #[arg(long)]
     pub(crate) quick: bool,
+    /// Save the world of structs as it is at the end
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+    /// Go on with a world that was saved
+    #[arg(long, value_name = "FILE")]
+    pub(crate) load: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum SnapshotCommand {
+    /// Print what is in a snapshot: components, tables, sections
+    Info {
+        /// The snapshot
+        file: PathBuf,
+    },
+    /// Print where two snapshots differ; the exit code is 1 if they do
+    Diff {
+        /// The first snapshot
+        a: PathBuf,
+        /// The second snapshot
+        b: PathBuf,
+    },
 }
 
 #[derive(Clone, Debug, Args)]

@@ -230,3 +230,44 @@ fn directories_of_programs_are_walked_in_order() {
     assert!(stderr(&output).contains("wrong.ori:1:5: expected an expression"), "{}", stderr(&output));
     assert!(stderr(&output).ends_with("error: 1 of 41 programs with errors\n"), "{}", stderr(&output));
 }
+
+#[test]
+fn worlds_are_saved_looked_into_compared_and_loaded() {
+    let path = |name: &str| scratch(name).to_str().expect("text").to_string();
+    let (world, again, report) = (path("world.phalanx"), path("again.phalanx"), path("saved.html"));
+    let demo = |more: &[&str]| phalanx(&[&["demo", "--quick", "--json", "--out", &*report], more].concat());
+    let output = demo(&["--save", &world]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains("entities saved to "), "{}", stderr(&output));
+    let output = phalanx(&["snapshot", "info", &world]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    for word in ["position", "stunned", "plain", "tabl", "checksum"] {
+        assert!(stdout(&output).contains(word), "{word} in {}", stdout(&output));
+    }
+    assert_eq!(stdout(&phalanx(&["snapshot", "diff", &world, &world])), "No difference.\n");
+    let output = demo(&["--load", &world, "--save", &again]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let output = phalanx(&["snapshot", "diff", &world, &again]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout(&output).ends_with(".\n") && stderr(&output).is_empty(), "{}", stdout(&output));
+
+    // Bad files are one sentence, wrong arguments another code.
+    let bad = path("bad.phalanx");
+    let mut bytes = std::fs::read(&world).expect("it was saved");
+    bytes.truncate(100_000);
+    std::fs::write(&bad, &bytes).expect("room for it");
+    for (output, code, word) in [
+        (phalanx(&["snapshot", "info", &bad]), 1, "ends too early"),
+        (phalanx(&["snapshot", "diff", &world, &bad]), 1, "ends too early"),
+        (phalanx(&["snapshot", "info", &report]), 1, "no snapshot"),
+        (phalanx(&["snapshot", "info", &path("missing.phalanx")]), 1, "cannot be opened"),
+        (demo(&["--load", &bad]), 1, "cannot be loaded"),
+        (phalanx(&["snapshot"]), 2, "Usage"),
+        (phalanx(&["snapshot", "diff", &world]), 2, "required"),
+        (phalanx(&["snapshot", "look", &world]), 2, "unrecognized subcommand"),
+    ] {
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        assert!(stderr(&output).contains(word) && output.stdout.is_empty(), "{}", stderr(&output));
+        assert!(code == 2 || stderr(&output).lines().count() == 1, "{}", stderr(&output));
+    }
+}

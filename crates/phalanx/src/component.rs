@@ -45,6 +45,10 @@ pub trait Component: Sized + Send + Sync + 'static {
     /// How the entities in a value are visited, for those that hold any: `#[component(entities = "path")]`. Where entities
     /// get other numbers, as when they move to another world, those in components are changed along.
     const ENTITIES: Option<VisitEntities<Self>> = None;
+
+    /// The names and types of the fields, in their order, as far as they are known: a snapshot of values of the same size
+    /// with other fields is told by it.
+    const FIELDS: &'static str = "";
 }
 
 /// Shows each entity in a value to a function, which may change it.

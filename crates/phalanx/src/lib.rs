@@ -7,6 +7,7 @@ extern crate self as phalanx;
 mod bundle;
 mod commands;
 mod component;
+mod entities;
 mod error;
 pub mod group;
 pub mod layout;
@@ -18,16 +19,19 @@ mod rows;
 mod side;
 pub mod signal;
 mod signature;
+#[cfg(feature = "snapshot")]
+pub mod snapshot;
 mod table;
 mod world;
 
 pub use bundle::{Bundle, Place};
 pub use commands::{CommandError, CommandQueue, Commands, QueueError, TakenKey};
 pub use component::{Component, ComponentId, ComponentInfo, Components, VisitEntities};
+pub use entities::MapEntities;
 pub use error::{ChangeError, ComponentError, DuplicateComponent, NoSuchEntity, UnequalColumns};
 pub use group::Group;
 #[cfg(feature = "derive")]
-pub use phalanx_derive::{Bundle, Component, Query};
+pub use phalanx_derive::{Bundle, Component, MapEntities, Query};
 pub use phalanx_store as store;
 pub use phalanx_store::Entity;
 pub use query::{Has, Or, Query, QueryState, With, Without};

@@ -459,6 +459,22 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
         unsafe { self.push(Mark(key)) }
     }
 
+    /// Takes the position after the last for a hole, as if a key had been there.
+    ///
+    /// # Safety
+    ///
+    /// There is room for a mark and a row, and a key is [admitted](Dense::admit) after it before anything else happens:
+    /// the last position is never a hole.
+    pub unsafe fn admit_hole(&mut self, key: K) {
+        let at = self.len;
+        if self.holes == 0 {
+            (self.low, self.gap) = (at, 0..0);
+        }
+        // SAFETY: there is room; the mark is a hole, which no key leads to.
+        unsafe { self.push(<Sparse<K> as DenseIndex>::hole(Mark(key))) };
+        self.holes += 1;
+    }
+
     /// The keys in use, by position: a slice of them, unless there are holes.
     #[inline(always)]
     pub fn keys(&self) -> Option<&[K]> {

@@ -41,6 +41,11 @@ impl Linear {
         &self.values
     }
 
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn values_mut(&mut self) -> &mut Values {
+        &mut self.values
+    }
+
     /// The words that say which slots have a value.
     #[inline(always)]
     pub(crate) fn words(&self) -> &[u64] {

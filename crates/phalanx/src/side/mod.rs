@@ -250,6 +250,22 @@ impl Sides {
         self.number(id).map(|side| self.get(side))
     }
 
+    /// A side, for those who fill it themselves.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn get_mut(&mut self, side: u32) -> &mut Side {
+        &mut self.list[side as usize]
+    }
+
+    /// The first lane of a side, for those who fill it themselves.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn lanes_mut(&mut self, side: u32) -> *mut phalanx_store::raw::Lane {
+        match &mut self.list[side as usize].store {
+            // SAFETY: the lanes stay those of the pool; what is written beyond its rows nobody counts.
+            Store::Pool(pool) => unsafe { pool.dense.rows_mut() }.lane_mut(),
+            Store::Linear(linear) => linear.values_mut().lane_mut(),
+        }
+    }
+
     /// All sides, in order of registration.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Side> + Clone {
         self.list.iter().map(|side| &**side)

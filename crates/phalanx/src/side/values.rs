@@ -32,6 +32,12 @@ impl Values {
         self.lanes.as_ptr().cast_mut()
     }
 
+    /// The first lane, whose header may be changed too.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn lane_mut(&mut self) -> *mut Lane {
+        self.lanes.as_mut_ptr()
+    }
+
     /// The lanes, to be looked at.
     pub(crate) fn lanes(&self) -> &[Lane] {
         &self.lanes

@@ -120,7 +120,7 @@ impl World {
     }
 
     /// A world without entities that knows these components.
-    fn try_with(components: Components) -> Result<World, AllocError> {
+    pub(crate) fn try_with(components: Components) -> Result<World, AllocError> {
         let mut world = World {
             id: World::fresh_id(),
             epoch: Epoch::default(),
@@ -241,6 +241,12 @@ impl World {
         self.by_signature.insert(key, number);
         self.restructured();
         Ok(number)
+    }
+
+    /// The table of a signature, if there is one.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn table_number(&self, signature: &Signature) -> Option<u32> {
+        self.by_signature.get(signature).copied()
     }
 
     /// Enters the columns of a table, which has a higher number than those entered before.
