@@ -5,12 +5,15 @@
 #![allow(unsafe_code)]
 
 use crate::component::{Cloning, Component, DropFn};
+use crate::track::Tick;
+pub use crate::track::{Look, Track, Tracked, TrackedPtr, TracksAdditions, TracksChanges, Watched, WatchedPtr};
 use core::ptr::NonNull;
 use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
 use phalanx_store::soa::{self, Shape, SoaRow};
 
-/// How a component's values lie in memory. Sealed: [`Table`], [`Soa`], [`Pool`] and [`Linear`].
+/// How a component's values lie in memory. Sealed: [`Table`], [`Soa`], [`Pool`] and [`Linear`], and [`Tracked`] and [`Watched`]
+/// with one of these.
 ///
 /// # Safety
 ///
@@ -45,12 +48,38 @@ pub unsafe trait Layout<C>: sealed::Sealed + Sized + 'static {
     /// The layouts of a row of each lane.
     fn lanes(each: &mut dyn FnMut(core::alloc::Layout));
 
-    /// The pointers into the lanes that begin at `lanes`.
+    /// How changes are tracked.
+    const TRACK: Track = Track::None;
+
+    /// The pointers into the lanes that begin at `lanes`, for somebody who looks at them so.
     ///
     /// # Safety
     ///
     /// They are `LANES` lanes of this component.
-    unsafe fn ptr(lanes: *const Lane) -> Self::Ptr;
+    unsafe fn ptr(lanes: *const Lane, look: Look) -> Self::Ptr;
+
+    /// Notes that a value may be written, where that is noted for a whole column.
+    ///
+    /// # Safety
+    ///
+    /// They are `LANES` lanes of this component.
+    #[inline(always)]
+    unsafe fn touch(_lanes: *const Lane, _now: Tick) {}
+
+    /// Moves a value out and another in.
+    ///
+    /// # Safety
+    ///
+    /// The row is initialised, and nobody else uses it.
+    #[inline(always)]
+    unsafe fn replace(ptr: Self::Ptr, row: usize, value: C) -> C {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let old = Self::read(ptr, row);
+            Self::write(ptr, row, value);
+            old
+        }
+    }
 
     /// The value at a row.
     ///
@@ -121,7 +150,7 @@ pub unsafe trait Layout<C>: sealed::Sealed + Sized + 'static {
     }
 }
 
-mod sealed {
+pub(crate) mod sealed {
     pub trait Sealed {}
     impl Sealed for super::Table {}
     impl Sealed for super::Soa {}
@@ -186,9 +215,9 @@ unsafe fn clone_value<C: Component>(from: *const u8, to: *mut u8) {
 ///
 /// There is a value of `C`, which counts as moved out; the lanes are the component's, and nothing lives at the row,
 /// which is within their capacity.
-pub(crate) unsafe fn put_value<C: Component>(lanes: *mut Lane, row: usize, value: *const u8) {
+pub(crate) unsafe fn put_value<C: Component>(lanes: *mut Lane, row: usize, value: *const u8, now: Tick) {
     // SAFETY: the caller's promise.
-    unsafe { C::Layout::write(C::Layout::ptr(lanes), row, value.cast::<C>().read()) };
+    unsafe { C::Layout::write(C::Layout::ptr(lanes, Look::at(now)), row, value.cast::<C>().read()) };
 }
 
 /// Shows the entities in a value.
@@ -206,7 +235,7 @@ pub(crate) unsafe fn visit_value<C: Component>(lanes: *mut Lane, row: usize, eac
                 if size_of::<C>() == 0 { NonNull::<C>::dangling().as_ptr() } else { (*lanes).ptr().as_ptr().cast() };
             return visit(&mut *lane.add(row), each);
         }
-        let ptr = C::Layout::ptr(lanes);
+        let ptr = C::Layout::ptr(lanes, Look::READ);
         let mut value = C::Layout::read(ptr, row);
         visit(&mut value, each);
         C::Layout::write(ptr, row, value);
@@ -218,7 +247,7 @@ pub(crate) unsafe fn visit_value<C: Component>(lanes: *mut Lane, row: usize, eac
 /// # Safety
 ///
 /// As for [`put_value`]; a component without data has no lane, and nothing is moved.
-pub(crate) unsafe fn put_bytes(lanes: *mut Lane, row: usize, value: *const u8) {
+pub(crate) unsafe fn put_bytes(lanes: *mut Lane, row: usize, value: *const u8, _: Tick) {
     // SAFETY: the caller's promise.
     unsafe {
         let size = (*lanes).row_size();
@@ -231,7 +260,7 @@ pub(crate) unsafe fn put_bytes(lanes: *mut Lane, row: usize, value: *const u8) {
 /// # Safety
 ///
 /// None is needed.
-pub(crate) unsafe fn put_nothing(_: *mut Lane, _: usize, _: *const u8) {}
+pub(crate) unsafe fn put_nothing(_: *mut Lane, _: usize, _: *const u8, _: Tick) {}
 
 macro_rules! one_lane {
     ($($layout:ident)*) => {$(
@@ -253,7 +282,7 @@ macro_rules! one_lane {
             }
 
             #[inline(always)]
-            unsafe fn ptr(lanes: *const Lane) -> NonNull<C> {
+            unsafe fn ptr(lanes: *const Lane, _: Look) -> NonNull<C> {
                 if size_of::<C>() == 0 {
                     return NonNull::dangling();
                 }
@@ -330,7 +359,7 @@ where
     }
 
     #[inline(always)]
-    unsafe fn ptr(lanes: *const Lane) -> Self::Ptr {
+    unsafe fn ptr(lanes: *const Lane, _: Look) -> Self::Ptr {
         let mut at = lanes;
         // SAFETY: the lanes of this component, of which the shape asks for one after another, in the same order.
         unsafe {

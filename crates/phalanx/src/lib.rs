@@ -18,6 +18,7 @@ mod rows;
 mod side;
 mod signature;
 mod table;
+pub mod track;
 mod world;
 
 pub use bundle::{Bundle, Place};
@@ -29,11 +30,12 @@ pub use group::Group;
 pub use phalanx_derive::{Bundle, Component, Query};
 pub use phalanx_store as store;
 pub use phalanx_store::Entity;
-pub use query::{Has, Or, Query, QueryState, With, Without};
+pub use query::{Added, Changed, Has, Or, Query, QueryState, With, Without};
 pub use resources::NoSuchResource;
 pub use rows::{Key, Role, Row, RowError, RowId};
 pub use side::{PoolMut, Removal};
 pub use signature::Signature;
+pub use track::{Mut, Tick};
 pub use world::{
     BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef,
     LaneMemory, Memory, SideMemory, Spawner, TableMemory, View, ViewMut, World,

@@ -240,7 +240,7 @@ impl World {
                 }
             }
             Step::Make(plan) => {
-                let plan = self.plans.get(plan);
+                let (plan, now) = (self.plans.get(plan), self.tick());
                 let table = &mut self.tables[plan.table as usize];
                 // SAFETY: the row, the slot, its location and its values beside tables are reserved; the places are those of
                 // the bundle in this table. Taking a bundle apart may be user code, so it is written before anything is
@@ -248,7 +248,7 @@ impl World {
                 unsafe {
                     self.sides.find_places(self.entities.next_index(), &plan.sides);
                     let (lanes, row, places) = (table.lanes(), table.len as usize, plan.places.as_ptr());
-                    (entry.verb.write)(payload, Place { lanes, row, places, sides: self.sides.places() });
+                    (entry.verb.write)(payload, Place { lanes, row, places, sides: self.sides.places(), now });
                     let entity = self.entities.alloc();
                     let row = table.push(entity);
                     self.locations.at(entity.index()).write(Location { table: plan.table, row });
@@ -329,6 +329,7 @@ impl World {
                 self.locations.at(moved.index()).write(at);
             }
         }
+        self.mark_gone(at.table);
         self.restructured();
     }
 

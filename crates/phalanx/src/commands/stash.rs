@@ -70,7 +70,7 @@ impl Stash {
         columns
             .iter()
             .filter(|column| column.drop.is_some())
-            .try_for_each(|column| self.expect(world.components.info(column.id).lanes.first().copied()))
+            .try_for_each(|column| self.expect(world.components.info(column.id).value_layout()))
     }
 
     /// Counts the values that a slot has in these sides.
@@ -119,7 +119,7 @@ impl Stash {
     pub(crate) unsafe fn take(&mut self, world: &World, table: &Table, row: u32, columns: &[Column]) {
         for column in columns {
             let Some(drop) = column.drop else { continue };
-            let layout = world.components.info(column.id).lanes.first().copied();
+            let layout = world.components.info(column.id).value_layout();
             // SAFETY: a column that needs an end has one lane, whose rows have this layout, or none; the row is initialised,
             // and the value expected.
             unsafe {

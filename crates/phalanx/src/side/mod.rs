@@ -40,6 +40,7 @@ use crate::bundle::SidePlace;
 use crate::component::{ComponentId, ComponentInfo};
 use crate::layout::Kind;
 use crate::room::{try_box, try_room, try_room_at};
+use crate::track::Clock;
 use phalanx_store::raw::{DenseIndex, LaneOf, Rows};
 use phalanx_store::{AllocError, Entity};
 
@@ -207,6 +208,8 @@ pub(crate) struct Sides {
     /// What the change that was committed has displaced or taken, in its order.
     pub(crate) retired: Vec<Retired>,
     groups: Groups,
+    /// The time of the world: here, because values go here without anybody above being told.
+    pub(crate) clock: Clock,
 }
 
 impl Sides {
@@ -221,6 +224,7 @@ impl Sides {
             places: Vec::new(),
             retired: Vec::new(),
             groups: Groups::new(),
+            clock: Clock::new(),
         }
     }
 
@@ -440,6 +444,7 @@ impl Sides {
             Store::Linear(linear) => (None, linear.take(slot)),
         };
         let Some(row) = row else { return };
+        side.values().mark_column(self.clock.now());
         if let Some(bit) = bit {
             self.mark(slot.index(), bit, false);
         }
@@ -535,6 +540,7 @@ impl Sides {
         // There is room for as many as there are sides.
         debug_assert!(self.retired.is_empty());
         for number in 0..self.list.len() as u32 {
+            self.list[number as usize].values().mark_column(self.clock.now());
             let row = match &mut self.list[number as usize].store {
                 Store::Pool(pool) => pool.release_all(),
                 Store::Linear(linear) => linear.release_all(),

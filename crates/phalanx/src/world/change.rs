@@ -90,6 +90,9 @@ impl World {
                         swap_row(a, b, lane.row_size());
                     }
                 }
+                if table.tracked {
+                    table.keep_added(from.row, left, (table, tail));
+                }
                 if has_sides {
                     self.sides.commit(entity, puts, takes);
                     self.restructured();
@@ -234,7 +237,9 @@ impl World {
         let source = &self.tables[from.table as usize];
         // SAFETY: the values are at the source's tail and where those of the sides were retired to, nobody's, and are
         // moved out. (An empty bundle has none.)
-        Ok(unsafe { B::read(Place { lanes: source.lanes(), places, row: source.len as usize, sides }) })
+        Ok(unsafe {
+            B::read(Place { lanes: source.lanes(), places, row: source.len as usize, sides, now: self.tick() })
+        })
     }
 
     /// Puts another value in the place of a component's, and returns the old one.
@@ -250,12 +255,7 @@ impl World {
         let (lane, row) = self.find::<C>(entity)?;
         use crate::layout::Layout;
         // SAFETY: the lane is the component's and the row is in use: the old value is moved out, the new one moved in.
-        unsafe {
-            let ptr = C::Layout::ptr(lane);
-            let old = C::Layout::read(ptr, row);
-            C::Layout::write(ptr, row, value);
-            Ok(old)
-        }
+        unsafe { Ok(C::Layout::replace(C::Layout::ptr(lane, self.look()), row, value)) }
     }
 
     /// Ends an entity and drops its components.
@@ -299,6 +299,7 @@ impl World {
                 self.locations.at(moved.index()).write(Location { table, row });
             }
             self.restructured();
+            self.mark_gone(table);
             let _ends = self.sides.ends();
             let table_ref = &self.tables[table as usize];
             table_ref.drop_row(table_ref.len, &table_ref.columns);
@@ -358,6 +359,7 @@ impl World {
                 self.run();
             }
         }
+        (0..self.tables.len() as u32).for_each(|table| self.mark_gone(table));
         lens.extend(self.tables.iter_mut().map(|t| core::mem::replace(&mut t.len, 0)));
         let _cleared = self.sides.clear();
         Rows { tables: self.tables.iter(), lens: &lens, now: None }.run();

@@ -85,6 +85,7 @@ impl World {
             if let Some(moved) = closed.close(row, &self.ends[table as usize]) {
                 self.locations.at(moved.index()).write(Location { table, row });
             }
+            self.mark_gone(table);
             Location { table, row: self.tables[table as usize].len }
         }
     }
