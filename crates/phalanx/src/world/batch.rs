@@ -65,8 +65,10 @@ impl World {
         if count == 0 {
             return Ok(0);
         }
-        let mut replaced = 0;
+        let (mut replaced, mut lens) = (0, try_list(sources.len())?);
         for &source in &sources {
+            // As they are before rows come from other tables of the batch.
+            lens.push(self.tables[source as usize].len);
             self.edge(plan, source, true)?;
             // SAFETY: made just now.
             let target = unsafe { (*self.edge_of(plan, source, true)).target };
@@ -78,7 +80,7 @@ impl World {
         fresh.extend((1..count).map(|_| bundle.clone()));
         fresh.push(bundle);
         let mut fresh = fresh.into_iter();
-        for &source in &sources {
+        for (&source, rows) in sources.iter().zip(lens) {
             let edge = self.edge_of(plan, source, true);
             // SAFETY: edges are boxed, and made only while resolving. There is room in the targets, and for a row beyond
             // the last where values are replaced; the places are the bundle's in the target. Taking a value apart may be
@@ -86,7 +88,7 @@ impl World {
             // the rows follow; otherwise one after another, which trades places with the one it replaces.
             unsafe {
                 let (target, places) = ((*edge).target, (*edge).places.as_ptr());
-                let (table, rows) = (&self.tables[target as usize], self.tables[source as usize].len);
+                let table = &self.tables[target as usize];
                 let (lanes, tail) = (table.lanes(), table.len);
                 if target != source {
                     for (row, value) in (tail..tail + rows).zip(fresh.by_ref()) {
