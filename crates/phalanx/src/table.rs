@@ -17,7 +17,7 @@ use crate::component::{ComponentId, Components, DropFn};
 use crate::room::try_list;
 use crate::rows::{Label, RowLanes};
 use crate::signature::Signature;
-use crate::track::{Marks, Tick, Track, column_tick, mark_column, marks};
+use crate::track::{Marks, Tick, Track, mark_column, marks};
 use core::fmt;
 use core::ptr::NonNull;
 use phalanx_store::raw::{Lane, LaneOf};
@@ -311,7 +311,7 @@ impl Table {
     /// Marks the columns as those of another table of the same signature are marked.
     pub(crate) fn copy_column_marks(&self, from: &Table) {
         for column in self.columns.iter().filter(|column| column.track == Track::Column) {
-            mark_column(&self.lane_list()[column.marks()], column_tick(&from.lane_list()[column.marks()]));
+            self.lane_list()[column.marks()].set_version(from.lane_list()[column.marks()].version());
         }
     }
 

@@ -54,9 +54,9 @@
 //!
 //! # For ever
 //!
-//! A tick has 32 bits, and each run of a state with a tracked component takes one. Marks are compared by their age, so nothing
-//! happens when the number wraps. A value that was not changed in 2³² runs is as old as a fresh one then, and is reported once
-//! more; a state that slept through 2³² runs may miss what happened meanwhile.
+//! A tick has 32 bits, and each run of a query that writes or filters by a tracked component takes two. Marks are compared by their age, so nothing
+//! happens when the number wraps. A value that was not changed in 2³¹ runs is as old as a fresh one then, and is reported once
+//! more; a state that slept through 2³¹ runs may miss what happened meanwhile.
 #![allow(unsafe_code)]
 
 use crate::layout::{Kind, Layout, Linear, Pool, Table};
@@ -96,16 +96,18 @@ pub struct Look {
     pub(crate) now: Tick,
     /// None before the first: then everything is new.
     pub(crate) since: Option<Tick>,
+    /// Whether nobody else has this tick: what is marked with it was written by the one who looks.
+    pub(crate) own: bool,
 }
 
 impl Look {
     /// For those who only read.
-    pub(crate) const READ: Look = Look { now: Tick(0), since: None };
+    pub(crate) const READ: Look = Look { now: Tick(0), since: None, own: false };
 
     /// Of somebody who writes and asks nothing.
     #[inline(always)]
     pub(crate) fn at(now: Tick) -> Look {
-        Look { now, since: None }
+        Look { now, since: None, own: false }
     }
 
     /// Whether a mark is newer than the last look.
@@ -141,14 +143,19 @@ impl Clock {
         Tick(self.tick.load(Ordering::Relaxed))
     }
 
-    /// The present tick, which nobody else gets: the next one begins.
+    /// The next tick, which nobody else gets: from now on it is the one after it.
     pub(crate) fn take(&self) -> Tick {
-        Tick(self.tick.fetch_add(1, Ordering::Relaxed))
+        Tick(self.tick.fetch_add(2, Ordering::Relaxed).wrapping_add(1))
     }
 
     /// The look of those who do not remember.
     pub(crate) fn look(&self) -> Look {
-        Look { now: self.now(), since: self.settled }
+        Look { now: self.now(), since: self.settled, own: false }
+    }
+
+    /// As [`look`](Clock::look), for a run that writes.
+    pub(crate) fn look_to_run(&self) -> Look {
+        Look { now: self.take(), since: self.settled, own: true }
     }
 
     pub(crate) fn settle(&mut self) {
@@ -178,16 +185,22 @@ pub(crate) unsafe fn marks(lane: *const Lane, row: usize) -> *mut Marks {
     unsafe { (*lane).ptr().cast::<Marks>().as_ptr().add(row) }
 }
 
-/// The tick of a column, given its last lane.
-#[inline(always)]
-pub(crate) fn column_tick(lane: &Lane) -> Tick {
-    Tick(lane.version() as u32)
-}
-
-/// Marks a column, given its last lane.
+/// Marks a column, given its last lane. The mark before it is kept beside it: a run that writes marks its columns first, and
+/// then asks whether they were changed by others.
 #[inline(always)]
 pub(crate) fn mark_column(lane: &Lane, now: Tick) {
-    lane.set_version(now.0.into());
+    let marked = lane.version();
+    if marked as u32 != now.0 {
+        lane.set_version(marked << 32 | u64::from(now.0));
+    }
+}
+
+/// When a column was changed by others than the one who looks, given its last lane.
+#[inline(always)]
+pub(crate) fn column_mark(lane: &Lane, look: Look) -> Tick {
+    let (last, before) = (lane.version() as u32, (lane.version() >> 32) as u32);
+    // None before: it is not known, or there was none.
+    Tick(if look.own && last == look.now.0 && before != 0 { before } else { last })
 }
 
 /// The layout of components with `track = "row"`: a lane of marks beside the values, which lie as `L` says.
@@ -222,12 +235,12 @@ pub struct TrackedPtr<P> {
     note = "add `#[component(track = \"row\")]` or `#[component(track = \"column\")]` to the component"
 )]
 pub unsafe trait TracksChanges<C>: Layout<C> {
-    /// When the value at a row was changed.
+    /// When the value at a row was changed, to one who looks so.
     ///
     /// # Safety
     ///
     /// The lanes are the component's, and the row is in use.
-    unsafe fn changed(lanes: *const Lane, row: usize) -> Tick;
+    unsafe fn changed(lanes: *const Lane, row: usize, look: Look) -> Tick;
 }
 
 /// A layout that knows when values were added.
@@ -242,12 +255,12 @@ pub unsafe trait TracksChanges<C>: Layout<C> {
             is known, which does not tell what was added"
 )]
 pub unsafe trait TracksAdditions<C>: TracksChanges<C> {
-    /// When the value at a row was added.
+    /// When the value at a row was added, to one who looks so.
     ///
     /// # Safety
     ///
     /// The lanes are the component's, and the row is in use.
-    unsafe fn added(lanes: *const Lane, row: usize) -> Tick;
+    unsafe fn added(lanes: *const Lane, row: usize, look: Look) -> Tick;
 }
 
 /// A value for writing, of a component that is tracked row by row. Writing through it marks the value as changed.
@@ -494,7 +507,7 @@ where
     Tracked<L>: Layout<C>,
 {
     #[inline(always)]
-    unsafe fn changed(lanes: *const Lane, row: usize) -> Tick {
+    unsafe fn changed(lanes: *const Lane, row: usize, _: Look) -> Tick {
         // SAFETY: the caller's promise; the second lane is that of the marks. Raw, since items of the same query may be about
         // to write them.
         unsafe { (*marks(lanes.add(1), row)).changed }
@@ -507,7 +520,7 @@ where
     Tracked<L>: Layout<C>,
 {
     #[inline(always)]
-    unsafe fn added(lanes: *const Lane, row: usize) -> Tick {
+    unsafe fn added(lanes: *const Lane, row: usize, _: Look) -> Tick {
         // SAFETY: as above.
         unsafe { (*marks(lanes.add(1), row)).added }
     }
@@ -616,8 +629,8 @@ unsafe impl<C: 'static, L: Layout<C>> Layout<C> for Watched<L> {
 // SAFETY: reads the version of a lane.
 unsafe impl<C: 'static, L: Layout<C>> TracksChanges<C> for Watched<L> {
     #[inline(always)]
-    unsafe fn changed(lanes: *const Lane, _: usize) -> Tick {
+    unsafe fn changed(lanes: *const Lane, _: usize, look: Look) -> Tick {
         // SAFETY: the caller's promise.
-        column_tick(unsafe { &*lanes.add(L::LANES) })
+        column_mark(unsafe { &*lanes.add(L::LANES) }, look)
     }
 }

@@ -103,7 +103,7 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
     #[inline(always)]
     pub(super) fn update(&mut self, world: &World) {
         if Self::LIVE {
-            self.update_live(world, world.look(), true);
+            self.update_live(world, world.sides.clock.look_to_run(), true);
         } else if self.seen != Some((world.id(), Some(world.epoch()))) {
             self.update_slow(world, None, false);
         }
@@ -117,7 +117,7 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
                 let (clock, since) = (&world.sides.clock, self.peek(world).since);
                 let now = clock.take();
                 self.looked = Some((clock.id, now));
-                self.update_live(world, Look { now, since }, true);
+                self.update_live(world, Look { now, since, own: true }, true);
             }
             false => self.update(world),
         }
@@ -135,7 +135,7 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
     fn peek(&self, world: &World) -> Look {
         let clock = &world.sides.clock;
         let since = self.looked.filter(|(id, _)| *id == clock.id).map(|(_, tick)| tick);
-        Look { now: clock.now(), since }
+        Look { now: clock.now(), since, own: false }
     }
 
     #[cold]

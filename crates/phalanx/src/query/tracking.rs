@@ -70,14 +70,14 @@ impl Watching {
         &self,
         world: &World,
         table: u32,
-        mark: unsafe fn(*const Lane, usize) -> Tick,
+        mark: unsafe fn(*const Lane, usize, Look) -> Tick,
     ) -> bool {
         if C::Layout::TRACK != Track::Column || C::Layout::KIND != Kind::Table {
             return true;
         }
         let lanes = world.lane(self.id, table);
         // SAFETY: the lanes are the component's; and the caller's promise.
-        !lanes.is_null() && self.look.is_new(unsafe { mark(lanes, 0) })
+        !lanes.is_null() && self.look.is_new(unsafe { mark(lanes, 0, self.look) })
     }
 }
 
@@ -112,7 +112,7 @@ macro_rules! tracking_filter {
             fn passes_row(state: &Watching, row: &Candidate<'_>) -> bool {
                 // SAFETY: the lanes are the component's, and the row is in use.
                 row.lanes_of(state.id).is_some_and(|(lanes, row)| {
-                    state.look.is_new(unsafe { <C::Layout as $bound<C>>::$mark(lanes, row) })
+                    state.look.is_new(unsafe { <C::Layout as $bound<C>>::$mark(lanes, row, state.look) })
                 })
             }
 
@@ -121,7 +121,7 @@ macro_rules! tracking_filter {
                     && stores.has(state.id)
                     && stores.world.sides.of(state.id).is_some_and(|side| {
                         // SAFETY: the lanes are the component's, and the mark is that of all rows.
-                        state.look.is_new(unsafe { <C::Layout as $bound<C>>::$mark(side.values().lane(), 0) })
+                        state.look.is_new(unsafe { <C::Layout as $bound<C>>::$mark(side.values().lane(), 0, state.look) })
                     })
             }
 

@@ -105,7 +105,10 @@ impl Values {
     pub(crate) unsafe fn copy_marks(&self, row: u32, from: &Values, from_row: u32) {
         match self.track {
             Track::None => {}
-            Track::Column => self.mark_column(crate::track::column_tick(&from.lanes[from.lanes.len() - 1])),
+            Track::Column => {
+                let at = self.lanes.len() - 1;
+                self.lanes[at].set_version(from.lanes[at].version());
+            }
             // SAFETY: the caller's promise.
             Track::Row => unsafe {
                 marks(&self.lanes[1], row as usize).write(marks(&from.lanes[1], from_row as usize).read());
