@@ -1,5 +1,5 @@
 //! Filters over what is tracked name the component that is not.
-use phalanx::{Added, Changed, Component, QueryState};
+use phalanx::{Added, Changed, Component, Entity, World};
 
 #[derive(Component)]
 struct Plain(u32);
@@ -9,6 +9,7 @@ struct Plain(u32);
 struct Wide(u32);
 
 fn main() {
-    QueryState::<&Plain, Changed<Plain>>::new();
-    QueryState::<&Wide, Added<Wide>>::new();
+    let world = World::new();
+    world.query::<Entity>().filter::<Changed<Plain>>();
+    world.query::<Entity>().filter::<Added<Wide>>();
 }
