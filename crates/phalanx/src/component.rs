@@ -3,7 +3,7 @@
 use crate::layout::{Kind, Layout};
 use crate::room::{try_box, try_copy, try_list, try_map_copy, try_map_room, try_room};
 use crate::signature::Signature;
-use crate::track::{Tick, Track};
+use crate::track::{Clock, Track};
 use core::any::TypeId;
 use core::fmt;
 use core::hash::{BuildHasherDefault, Hash, Hasher};
@@ -86,7 +86,7 @@ pub(crate) type DropFn = unsafe fn(*mut u8);
 pub(crate) type CloneFn = unsafe fn(*const u8, *mut u8);
 
 /// Moves a value, given by its address, into a row of the component's lanes.
-pub(crate) type PutFn = unsafe fn(*mut Lane, usize, *const u8, Tick);
+pub(crate) type PutFn = unsafe fn(*mut Lane, usize, *const u8, *const Clock);
 
 /// Shows the entities in the value at a row of the component's lanes.
 pub(crate) type VisitFn = unsafe fn(*mut Lane, usize, &mut dyn FnMut(&mut Entity));

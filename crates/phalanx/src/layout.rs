@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use crate::component::{Cloning, Component, DropFn};
-use crate::track::Tick;
+use crate::track::{Clock, Tick};
 pub use crate::track::{Look, Track, Tracked, TrackedPtr, TracksAdditions, TracksChanges, Watched, WatchedPtr};
 use core::ptr::NonNull;
 use phalanx_store::Entity;
@@ -214,10 +214,10 @@ unsafe fn clone_value<C: Component>(from: *const u8, to: *mut u8) {
 /// # Safety
 ///
 /// There is a value of `C`, which counts as moved out; the lanes are the component's, and nothing lives at the row,
-/// which is within their capacity.
-pub(crate) unsafe fn put_value<C: Component>(lanes: *mut Lane, row: usize, value: *const u8, now: Tick) {
+/// which is within their capacity. The clock is there.
+pub(crate) unsafe fn put_value<C: Component>(lanes: *mut Lane, row: usize, value: *const u8, clock: *const Clock) {
     // SAFETY: the caller's promise.
-    unsafe { C::Layout::write(C::Layout::ptr(lanes, Look::at(now)), row, value.cast::<C>().read()) };
+    unsafe { C::Layout::write(C::Layout::ptr(lanes, Look::of::<C>(clock)), row, value.cast::<C>().read()) };
 }
 
 /// Shows the entities in a value.
@@ -247,7 +247,7 @@ pub(crate) unsafe fn visit_value<C: Component>(lanes: *mut Lane, row: usize, eac
 /// # Safety
 ///
 /// As for [`put_value`]; a component without data has no lane, and nothing is moved.
-pub(crate) unsafe fn put_bytes(lanes: *mut Lane, row: usize, value: *const u8, _: Tick) {
+pub(crate) unsafe fn put_bytes(lanes: *mut Lane, row: usize, value: *const u8, _: *const Clock) {
     // SAFETY: the caller's promise.
     unsafe {
         let size = (*lanes).row_size();
@@ -260,7 +260,7 @@ pub(crate) unsafe fn put_bytes(lanes: *mut Lane, row: usize, value: *const u8, _
 /// # Safety
 ///
 /// None is needed.
-pub(crate) unsafe fn put_nothing(_: *mut Lane, _: usize, _: *const u8, _: Tick) {}
+pub(crate) unsafe fn put_nothing(_: *mut Lane, _: usize, _: *const u8, _: *const Clock) {}
 
 macro_rules! one_lane {
     ($($layout:ident)*) => {$(

@@ -326,8 +326,8 @@ impl Table {
             for row in rows.clone() {
                 // SAFETY: the lane is that of the column's marks, and the row the caller's promise.
                 unsafe {
-                    let lane = self.lanes().add(column.marks());
-                    marks(lane, row as usize).write(Marks { added: now, changed: now });
+                    let lane = &*self.lanes().add(column.marks());
+                    marks(lane, row as usize).write(Marks::new(now));
                 }
             }
         }
@@ -344,8 +344,8 @@ impl Table {
             let Some(here) = self.column(column.id) else { continue };
             // SAFETY: the lanes are those of the columns' marks, and the rows the caller's promise.
             unsafe {
-                let added = (*marks(old.lanes().add(column.marks()), old_row as usize)).added;
-                (*marks(self.lanes().add(here.marks()), row as usize)).added = added;
+                let added = (*marks(&*old.lanes().add(column.marks()), old_row as usize)).added;
+                (*marks(&*self.lanes().add(here.marks()), row as usize)).added = added;
             }
         }
     }

@@ -59,6 +59,7 @@
 //! more; a state that slept through 2³¹ runs may miss what happened meanwhile.
 #![allow(unsafe_code)]
 
+use crate::component::Component;
 use crate::layout::{Kind, Layout, Linear, Pool, Table};
 use core::fmt;
 use core::marker::PhantomData;
@@ -104,10 +105,19 @@ impl Look {
     /// For those who only read.
     pub(crate) const READ: Look = Look { now: Tick(0), since: None, own: false };
 
-    /// Of somebody who writes and asks nothing.
+    /// Of somebody who writes a component and does not remember when he looked last. Where it is not tracked, the clock is not
+    /// looked at.
+    ///
+    /// # Safety
+    ///
+    /// The clock is there.
     #[inline(always)]
-    pub(crate) fn at(now: Tick) -> Look {
-        Look { now, since: None, own: false }
+    pub(crate) unsafe fn of<C: Component>(clock: *const Clock) -> Look {
+        match C::Layout::TRACK {
+            Track::None => Look::READ,
+            // SAFETY: the caller's promise.
+            Track::Column | Track::Row => unsafe { (*clock).look() },
+        }
     }
 
     /// Whether a mark is newer than the last look.
@@ -174,15 +184,22 @@ pub(crate) struct Marks {
     pub(crate) changed: Tick,
 }
 
+impl Marks {
+    #[inline(always)]
+    pub(crate) fn new(now: Tick) -> Marks {
+        Marks { added: now, changed: now }
+    }
+}
+
 /// The marks of a row, given the lane after the value's.
 ///
 /// # Safety
 ///
 /// It is a lane of marks, and the row within its capacity.
 #[inline(always)]
-pub(crate) unsafe fn marks(lane: *const Lane, row: usize) -> *mut Marks {
+pub(crate) unsafe fn marks(lane: &Lane, row: usize) -> *mut Marks {
     // SAFETY: the caller's promise.
-    unsafe { (*lane).ptr().cast::<Marks>().as_ptr().add(row) }
+    unsafe { lane.ptr().cast::<Marks>().as_ptr().add(row) }
 }
 
 /// Marks a column, given its last lane. The mark before it is kept beside it: a run that writes marks its columns first, and
@@ -386,11 +403,10 @@ impl<'a, C> SliceMut<'a, C> {
     /// The values one by one, for writing.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = Mut<'_, C>> {
         let (marks, look) = (self.marks, self.look);
-        // SAFETY: there are as many marks as values.
-        self.values.iter_mut().enumerate().map(move |(row, value)| Mut {
-            value,
-            marks: unsafe { marks.add(row) },
-            look,
+        self.values.iter_mut().enumerate().map(move |(row, value)| {
+            // SAFETY: there are as many marks as values.
+            let marks = unsafe { marks.add(row) };
+            Mut { value, marks, look }
         })
     }
 }
@@ -481,7 +497,7 @@ where
         // SAFETY: the caller's promise; there are as many marks as values.
         unsafe {
             L::write(ptr.values, row, value);
-            ptr.marks.add(row).write(Marks { added: ptr.look.now, changed: ptr.look.now });
+            ptr.marks.add(row).write(Marks::new(ptr.look.now));
         }
     }
 
@@ -510,7 +526,7 @@ where
     unsafe fn changed(lanes: *const Lane, row: usize, _: Look) -> Tick {
         // SAFETY: the caller's promise; the second lane is that of the marks. Raw, since items of the same query may be about
         // to write them.
-        unsafe { (*marks(lanes.add(1), row)).changed }
+        unsafe { (*marks(&*lanes.add(1), row)).changed }
     }
 }
 
@@ -522,7 +538,7 @@ where
     #[inline(always)]
     unsafe fn added(lanes: *const Lane, row: usize, _: Look) -> Tick {
         // SAFETY: as above.
-        unsafe { (*marks(lanes.add(1), row)).added }
+        unsafe { (*marks(&*lanes.add(1), row)).added }
     }
 }
 

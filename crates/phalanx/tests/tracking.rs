@@ -86,9 +86,15 @@ macro_rules! model_test {
                     let e = all.get(dice.roll(all.len().max(1))).copied();
                     let value = || $c(step.to_string());
                     match (dice.roll(30), e) {
-                        (0, _) => drop(model.insert(world.spawn(value()), Some((step, step)))),
-                        (1, _) => drop(model.insert(world.spawn((value(), Other(1))), Some((step, step)))),
-                        (2, _) => drop(model.insert(world.spawn(Other(1)), None)),
+                        (0, _) => {
+                            model.insert(world.spawn(value()), Some((step, step)));
+                        }
+                        (1, _) => {
+                            model.insert(world.spawn((value(), Other(1))), Some((step, step)));
+                        }
+                        (2, _) => {
+                            model.insert(world.spawn(Other(1)), None);
+                        }
                         (3, _) => {
                             let made = world.spawn_columns(vec![value(), value(), value()]).unwrap().to_vec();
                             model.extend(made.into_iter().map(|e| (e, Some((step, step)))));
@@ -105,7 +111,7 @@ macro_rules! model_test {
                             world.remove::<$c>(e).unwrap();
                             model.insert(e, None);
                         }
-                        (8, Some(e)) => drop(world.remove::<Other>(e).unwrap()),
+                        (8, Some(e)) => assert!(world.remove::<Other>(e).is_ok()),
                         (9, Some(e)) => world.insert(e, Other(3)).unwrap(),
                         (10 | 11, Some(e)) => {
                             if let Ok(mut item) = world.get_mut::<$c>(e) {
@@ -170,7 +176,7 @@ macro_rules! model_test {
                             world.insert_built(e, bundle).unwrap();
                             wrote(&mut model, e, step);
                         }
-                        (22, _) => drop(world.compact(usize::MAX)),
+                        (22, _) => while world.compact(usize::MAX) > 0 {},
                         (23, _) => {
                             world.settle_changes();
                             settled = step;

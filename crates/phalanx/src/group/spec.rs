@@ -6,7 +6,7 @@ use crate::component::Component;
 use crate::layout::Layout;
 use crate::query::Without;
 use crate::side::Side;
-use crate::track::Tick;
+use crate::track::{Look, Tick};
 use crate::world::World;
 use core::fmt;
 use core::marker::PhantomData;
@@ -220,7 +220,10 @@ unsafe impl<C: Component> Members for C {
     fn find(world: &World) -> Option<Found<'_, C>> {
         let side = world.sides.of(world.components.id::<C>())?;
         // SAFETY: the lanes of the side are the component's.
-        Some(Found { side, now: world.tick(), ptr: unsafe { C::Layout::ptr(side.values().lane(), world.look()) } })
+        unsafe {
+            let look = Look::of::<C>(&raw const world.sides.clock);
+            Some(Found { side, now: look.now, ptr: C::Layout::ptr(side.values().lane(), look) })
+        }
     }
 
     #[inline(always)]

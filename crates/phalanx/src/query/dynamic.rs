@@ -346,7 +346,7 @@ impl<'w> DynamicTable<'w> {
             // SAFETY: the table has the component, whose last lane is that of the marks of its rows, which are nobody else's:
             // the column is taken once.
             unsafe {
-                let lane = self.world.lane(id, self.number).add(info.value_lanes());
+                let lane = &*self.world.lane(id, self.number).add(info.value_lanes());
                 (0..self.len()).for_each(|row| (*marks(lane, row)).changed = self.world.tick());
             }
         }

@@ -110,9 +110,10 @@ macro_rules! tracking_filter {
 
             #[inline(always)]
             fn passes_row(state: &Watching, row: &Candidate<'_>) -> bool {
-                // SAFETY: the lanes are the component's, and the row is in use.
                 row.lanes_of(state.id).is_some_and(|(lanes, row)| {
-                    state.look.is_new(unsafe { <C::Layout as $bound<C>>::$mark(lanes, row, state.look) })
+                    // SAFETY: the lanes are the component's, and the row is in use.
+                    let mark = unsafe { <C::Layout as $bound<C>>::$mark(lanes, row, state.look) };
+                    state.look.is_new(mark)
                 })
             }
 

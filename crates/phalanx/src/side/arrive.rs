@@ -139,7 +139,7 @@ impl Arrivals {
             let values = sides.get(side);
             if let Some(row) = values.row(index) {
                 // SAFETY: the value is there.
-                unsafe { values.values().mark_new(row, sides.clock.now()) };
+                unsafe { values.values().mark_new(row, &sides.clock) };
             }
         }
         sides.release_pages();

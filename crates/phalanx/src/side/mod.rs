@@ -444,7 +444,7 @@ impl Sides {
             Store::Linear(linear) => (None, linear.take(slot)),
         };
         let Some(row) = row else { return };
-        side.values().mark_column(self.clock.now());
+        side.values().mark_column(&self.clock);
         if let Some(bit) = bit {
             self.mark(slot.index(), bit, false);
         }
@@ -540,7 +540,7 @@ impl Sides {
         // There is room for as many as there are sides.
         debug_assert!(self.retired.is_empty());
         for number in 0..self.list.len() as u32 {
-            self.list[number as usize].values().mark_column(self.clock.now());
+            self.list[number as usize].values().mark_column(&self.clock);
             let row = match &mut self.list[number as usize].store {
                 Store::Pool(pool) => pool.release_all(),
                 Store::Linear(linear) => linear.release_all(),

@@ -4,7 +4,7 @@
 use crate::component::{ComponentInfo, DropFn};
 use crate::room::try_list;
 use crate::table::{ALIGNED_FOR_ALL, copy_row, row_ptr, swap_row};
-use crate::track::{Marks, Tick, Track, mark_column, marks};
+use crate::track::{Clock, Marks, Track, mark_column, marks};
 use core::alloc::Layout;
 use core::mem::MaybeUninit;
 use core::ops::Range;
@@ -60,11 +60,11 @@ impl Values {
 
     /// Marks the values as wholes, if they are tracked so: one has come or gone.
     #[inline(always)]
-    pub(crate) fn mark_column(&self, now: Tick) {
+    pub(crate) fn mark_column(&self, clock: &Clock) {
         if self.track == Track::Column
             && let Some(lane) = self.lanes.last()
         {
-            mark_column(lane, now);
+            mark_column(lane, clock.now());
         }
     }
 
@@ -73,11 +73,11 @@ impl Values {
     /// # Safety
     ///
     /// The row is within the capacity.
-    pub(crate) unsafe fn mark_new(&self, row: u32, now: Tick) {
-        self.mark_column(now);
+    pub(crate) unsafe fn mark_new(&self, row: u32, clock: &Clock) {
+        self.mark_column(clock);
         if self.track == Track::Row {
             // SAFETY: the last lane is that of the marks; and the caller's promise.
-            unsafe { marks(&self.lanes[1], row as usize).write(Marks { added: now, changed: now }) };
+            unsafe { marks(&self.lanes[1], row as usize).write(Marks::new(clock.now())) };
         }
     }
 
@@ -91,7 +91,7 @@ impl Values {
         if self.track == Track::Row {
             // SAFETY: as above.
             unsafe {
-                let lane = &raw const self.lanes[1];
+                let lane = &self.lanes[1];
                 (*marks(lane, row as usize)).added = (*marks(lane, old as usize)).added;
             }
         }

@@ -48,8 +48,9 @@ impl World {
     pub(crate) unsafe fn item_mut<'a, C: Component>(&self, lane: *const Lane, row: usize) -> Mut<'a, C> {
         // SAFETY: the caller's promise.
         unsafe {
-            C::Layout::touch(lane, self.tick());
-            C::Layout::get_mut(C::Layout::ptr(lane, self.look()), row)
+            let look = Look::of::<C>(&raw const self.sides.clock);
+            C::Layout::touch(lane, look.now);
+            C::Layout::get_mut(C::Layout::ptr(lane, look), row)
         }
     }
 

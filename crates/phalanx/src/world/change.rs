@@ -6,6 +6,7 @@ use crate::bundle::{Bundle, Place};
 use crate::error::{ChangeError, NoSuchEntity};
 use crate::room::try_list;
 use crate::table::swap_row;
+use crate::track::Look;
 use crate::world::spawn::raise;
 use phalanx_store::Entity;
 
@@ -238,7 +239,13 @@ impl World {
         // SAFETY: the values are at the source's tail and where those of the sides were retired to, nobody's, and are
         // moved out. (An empty bundle has none.)
         Ok(unsafe {
-            B::read(Place { lanes: source.lanes(), places, row: source.len as usize, sides, now: self.tick() })
+            B::read(Place {
+                lanes: source.lanes(),
+                places,
+                row: source.len as usize,
+                sides,
+                clock: &raw const self.sides.clock,
+            })
         })
     }
 
@@ -255,7 +262,7 @@ impl World {
         let (lane, row) = self.find::<C>(entity)?;
         use crate::layout::Layout;
         // SAFETY: the lane is the component's and the row is in use: the old value is moved out, the new one moved in.
-        unsafe { Ok(C::Layout::replace(C::Layout::ptr(lane, self.look()), row, value)) }
+        unsafe { Ok(C::Layout::replace(C::Layout::ptr(lane, Look::of::<C>(&raw const self.sides.clock)), row, value)) }
     }
 
     /// Ends an entity and drops its components.
@@ -295,11 +302,14 @@ impl World {
         // SAFETY: the row is in use, and the flags are those of its lanes. What needs an end lies at the tail then,
         // nobody's, and ends.
         unsafe {
+            let tracked = table_ref.tracked;
             if let Some(moved) = table_ref.close(row, &self.ends[table as usize]) {
                 self.locations.at(moved.index()).write(Location { table, row });
             }
             self.restructured();
-            self.mark_gone(table);
+            if tracked {
+                self.mark_gone(table);
+            }
             let _ends = self.sides.ends();
             let table_ref = &self.tables[table as usize];
             table_ref.drop_row(table_ref.len, &table_ref.columns);

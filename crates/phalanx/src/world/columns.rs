@@ -117,7 +117,7 @@ unsafe impl<C: Component> Columns for Vec<C> {
                 (*lane).adopt(NonNull::new_unchecked(values.as_mut_ptr()).cast(), values.capacity() as u32);
                 return;
             }
-            let (ptr, len) = (C::Layout::ptr(lane, Look::at(to.first.now)), values.len());
+            let (ptr, len) = (C::Layout::ptr(lane, Look::of::<C>(to.first.clock)), values.len());
             match C::Layout::KIND {
                 Kind::Table | Kind::Pool => C::Layout::write_many(ptr, row, values.as_ptr(), len),
                 Kind::Linear => {
@@ -230,10 +230,10 @@ impl World {
         let (table, places) = (self.plans.get(plan).table, self.plans.get(plan).places.as_ptr());
         let adopt = self.tables[table as usize].len == 0 && self.tables[table as usize].cap < count;
         self.restructured();
-        let now = self.tick();
+        let clock = &raw const self.sides.clock;
         let table_ref = &mut self.tables[table as usize];
         let (first, beside) = (table_ref.len, self.sides.places());
-        let place = Place { lanes: table_ref.lanes(), row: first as usize, places, sides: beside, now };
+        let place = Place { lanes: table_ref.lanes(), row: first as usize, places, sides: beside, clock };
         let to = ColumnPlaces { first: place, slots: &slots, adopt };
         let reserved = if adopt {
             // SAFETY: the places are those of the bundle in its table, which has no rows.

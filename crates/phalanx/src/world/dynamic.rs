@@ -208,7 +208,7 @@ impl World {
                 // SAFETY: the places are those of the ids, in their order; the rest is the caller's promise.
                 unsafe {
                     let (lane, row) = place.lane(at, *kind);
-                    put(lane, row, value.as_ptr(), place.now);
+                    put(lane, row, value.as_ptr(), place.clock);
                 }
             }
         };
@@ -299,7 +299,7 @@ impl World {
                 // SAFETY: the places are those of the ids, in their order; the rest is the caller's promise.
                 unsafe {
                     let (lane, row) = place.lane(at, *kind);
-                    put(lane, row, value.as_ptr(), place.now);
+                    put(lane, row, value.as_ptr(), place.clock);
                 }
             }
         };

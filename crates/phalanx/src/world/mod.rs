@@ -195,7 +195,7 @@ impl World {
         unsafe {
             let lane = lanes.add(info.lanes.len() - 1);
             match info.track {
-                Track::Row => (*crate::track::marks(lane, row)).changed = self.tick(),
+                Track::Row => (*crate::track::marks(&*lane, row)).changed = self.tick(),
                 _ => crate::track::mark_column(&*lane, self.tick()),
             }
         }

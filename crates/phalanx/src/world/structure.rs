@@ -93,7 +93,7 @@ impl World {
     #[inline(always)]
     pub(crate) fn place(&self, table: u32, places: *const u16, row: u32) -> Place {
         let lanes = self.tables[table as usize].lanes();
-        Place { lanes, places, row: row as usize, sides: self.sides.places(), now: self.tick() }
+        Place { lanes, places, row: row as usize, sides: self.sides.places(), clock: &raw const self.sides.clock }
     }
 
     /// Carries out an edge for the entity at `from`: its row goes to the target, and what stays behind lies at the

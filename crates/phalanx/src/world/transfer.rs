@@ -297,7 +297,7 @@ impl World {
             // SAFETY: the lane is the component's, the row is in use, and the world is borrowed exclusively.
             unsafe {
                 visit(side.values().lane(), row as usize, &mut change);
-                side.values().mark_new(row, self.tick());
+                side.values().mark_new(row, &self.sides.clock);
             }
         }
     }
