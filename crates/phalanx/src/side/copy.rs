@@ -122,7 +122,14 @@ impl Sides {
                 Store::Linear(linear) => Store::Linear(linear.try_clone(values, cloning)?),
             };
             let (required_by, excluded_by) = (try_copy(&side.required_by)?, try_copy(&side.excluded_by)?);
-            copy.list.push(try_box(Side { id: side.id, store, bit: side.bit, required_by, excluded_by })?);
+            copy.list.push(try_box(Side {
+                id: side.id,
+                store,
+                bit: side.bit,
+                watched: side.watched,
+                required_by,
+                excluded_by,
+            })?);
         }
         copy.groups = self.groups.try_clone()?;
         copy.clock = self.clock.copy(0);

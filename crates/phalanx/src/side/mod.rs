@@ -40,7 +40,7 @@ use crate::bundle::SidePlace;
 use crate::component::{ComponentId, ComponentInfo};
 use crate::layout::Kind;
 use crate::room::{try_box, try_room, try_room_at};
-use crate::track::Clock;
+use crate::track::{Clock, Track};
 use phalanx_store::raw::{DenseIndex, LaneOf, Rows};
 use phalanx_store::{AllocError, Entity};
 
@@ -58,6 +58,8 @@ pub(crate) struct Side {
     pub(crate) store: Store,
     /// The bit of a pool in the masks.
     pub(crate) bit: Option<u32>,
+    /// Whether its values are tracked as a whole.
+    watched: bool,
     /// The groups whose members have a value here.
     required_by: Vec<u32>,
     /// The groups whose members have none.
@@ -279,7 +281,14 @@ impl Sides {
         try_room(&mut self.retired, sides)?;
         try_room(&mut self.places, sides)?;
         let bit = is_pool.then_some(self.by_bit.len() as u32);
-        let side = try_box(Side { id, store, bit, required_by: Vec::new(), excluded_by: Vec::new() })?;
+        let side = try_box(Side {
+            id,
+            store,
+            bit,
+            watched: info.track == Track::Column,
+            required_by: Vec::new(),
+            excluded_by: Vec::new(),
+        })?;
         if is_pool && self.by_bit.len() as u32 >= self.stride * 64 {
             self.try_widen()?;
         }
@@ -444,7 +453,9 @@ impl Sides {
             Store::Linear(linear) => (None, linear.take(slot)),
         };
         let Some(row) = row else { return };
-        side.values().mark_column(&self.clock);
+        if side.watched {
+            side.values().mark_column(&self.clock);
+        }
         if let Some(bit) = bit {
             self.mark(slot.index(), bit, false);
         }
