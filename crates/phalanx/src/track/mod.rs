@@ -52,6 +52,9 @@
 //! With columns: a value that comes, goes or is replaced, `get_mut` and the like, and every run of a query that asks for `&mut
 //! C`, whether it writes or not. Then all rows of the table, or of the store, count as changed.
 //!
+//! What is not there for tracked components: [`World::pool_mut`](crate::World::pool_mut), and chunks of a query that filters by
+//! marks of rows. A filter may stand beside other terms; but of two queries at once, none may filter by what the other writes.
+//!
 //! # For ever
 //!
 //! A tick has 32 bits, and each run of a query that writes or filters by a tracked component takes two. Marks are compared by their age, so nothing
