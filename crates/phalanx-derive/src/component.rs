@@ -5,7 +5,8 @@ use quote::{ToTokens, quote};
 use syn::{DeriveInput, ExprPath, LitStr, Path, Result};
 
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
-    let (mut layout, mut at, mut clone, mut entities, mut mapped) = (None, None, None, None, false);
+    let (mut layout, mut at, mut clone, mut entities) = (None, None, None, None);
+    let (mut mapped, mut track) = (false, None);
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("component")) {
         attribute.parse_nested_meta(|meta| {
             if meta.path.is_ident("clone") {
@@ -19,8 +20,10 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 mapped = true;
                 return Ok(());
             }
-            if !["layout", "entities", "crate"].iter().any(|known| meta.path.is_ident(known)) {
-                return Err(meta.error("unknown option: a component has `layout`, `clone`, `entities` and `crate`"));
+            if !["layout", "track", "entities", "crate"].iter().any(|known| meta.path.is_ident(known)) {
+                return Err(
+                    meta.error("unknown option: a component has `layout`, `track`, `clone`, `entities` and `crate`")
+                );
             }
             let value: LitStr = meta.value()?.parse()?;
             if meta.path.is_ident("layout") {
@@ -38,6 +41,16 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     return Err(meta.error("the layout is given twice"));
                 }
                 Ok(())
+            } else if meta.path.is_ident("track") {
+                let name = match value.value().as_str() {
+                    "column" => quote!(Watched),
+                    "row" => quote!(Tracked),
+                    _ => return Err(syn::Error::new(value.span(), "changes are tracked by `column` or by `row`")),
+                };
+                match track.replace((name, value)) {
+                    None => Ok(()),
+                    Some(_) => Err(meta.error("the tracking is given twice")),
+                }
             } else if meta.path.is_ident("entities") {
                 entities = Some(value.parse::<ExprPath>()?);
                 Ok(())
@@ -48,6 +61,15 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         })?;
     }
     let (layout, at) = (layout.unwrap_or_else(|| quote!(Table)), at.unwrap_or_else(|| quote!(::phalanx)));
+    let layout = match track {
+        None => quote!(#at::layout::#layout),
+        Some((ref track, ref value)) if track.to_string() == "Tracked" && layout.to_string() == "Soa" => {
+            let message = "a soa component cannot be tracked by row, since its fields are written one by one: \
+                           use `track = \"column\"`, or another layout";
+            return Err(syn::Error::new(value.span(), message));
+        }
+        Some((track, _)) => quote!(#at::layout::#track<#at::layout::#layout>),
+    };
     let implemented = if mapped { Some(crate::entities::implement(input, &at)?) } else { None };
     if mapped {
         entities = Some(syn::parse_quote!(<Self as #at::MapEntities>::map_entities));
@@ -60,7 +82,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let (generics, arguments, bounds) = generics.split_for_impl();
     Ok(quote! {
         impl #generics #at::Component for #name #arguments #bounds {
-            type Layout = #at::layout::#layout;
+            type Layout = #layout;
             #clone
             #entities
             const FIELDS: &'static str = #fields;

@@ -96,6 +96,8 @@ pub fn flat(input: TokenStream) -> TokenStream {
 /// - `#[component(clone)]`: values are cloned by their `Clone` when an entity or a world is.
 /// - `#[component(entities)]`: the entities in a value are those in its fields, as for `derive(MapEntities)`, which is
 ///   implemented too; fields marked `#[entities(skip)]` have none.
+/// - `#[component(track = "row")]`: it is kept when each value was added and changed, in 8 bytes; not with `layout = "soa"`.
+/// - `#[component(track = "column")]`: it is kept when a column was changed last. Without either, nothing is.
 /// - `#[component(entities = "path")]`: a function, `fn(&mut Self, &mut dyn FnMut(&mut Entity))`, that shows the entities in
 ///   a value.
 /// - `#[component(crate = "path")]`: where the crate `phalanx` is to be found, if not at `::phalanx`.

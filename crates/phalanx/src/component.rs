@@ -3,6 +3,7 @@
 use crate::layout::{Kind, Layout};
 use crate::room::{try_box, try_copy, try_list, try_map_copy, try_map_room, try_room};
 use crate::signature::Signature;
+use crate::track::{Clock, Track};
 use core::any::TypeId;
 use core::fmt;
 use core::hash::{BuildHasherDefault, Hash, Hasher};
@@ -89,7 +90,7 @@ pub(crate) type DropFn = unsafe fn(*mut u8);
 pub(crate) type CloneFn = unsafe fn(*const u8, *mut u8);
 
 /// Moves a value, given by its address, into a row of the component's lanes.
-pub(crate) type PutFn = unsafe fn(*mut Lane, usize, *const u8);
+pub(crate) type PutFn = unsafe fn(*mut Lane, usize, *const u8, *const Clock);
 
 /// Shows the entities in the value at a row of the component's lanes.
 pub(crate) type VisitFn = unsafe fn(*mut Lane, usize, &mut dyn FnMut(&mut Entity));
@@ -99,7 +100,7 @@ pub(crate) type VisitFn = unsafe fn(*mut Lane, usize, &mut dyn FnMut(&mut Entity
 pub(crate) enum Cloning {
     /// Lane by lane, by their bytes.
     Bytes,
-    /// By a function, in the one lane.
+    /// By a function, in the first lane.
     Value(CloneFn),
 }
 
@@ -116,12 +117,14 @@ pub struct ComponentInfo {
     pub(crate) kind: Kind,
     /// Whether a value has an address: it lies in one lane, or has no size.
     pub(crate) whole: bool,
+    pub(crate) track: Track,
 }
 
 impl ComponentInfo {
     fn try_clone(&self) -> Result<ComponentInfo, AllocError> {
-        let ComponentInfo { name, type_id, ref lanes, drop, clone, put, visit, kind, whole } = *self;
-        Ok(ComponentInfo { name, type_id, lanes: try_copy(lanes)?.into(), drop, clone, put, visit, kind, whole })
+        let ComponentInfo { name, type_id, ref lanes, drop, clone, put, visit, kind, whole, track } = *self;
+        let lanes = try_copy(lanes)?.into();
+        Ok(ComponentInfo { name, type_id, lanes, drop, clone, put, visit, kind, whole, track })
     }
 
     /// The name of the type.
@@ -142,6 +145,26 @@ impl ComponentInfo {
     /// Where its values are kept.
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// How its changes are tracked.
+    pub fn track(&self) -> Track {
+        self.track
+    }
+
+    /// The layout of a value in the first lane, if it has a size.
+    pub(crate) fn value_layout(&self) -> Option<core::alloc::Layout> {
+        self.lanes.first().copied().filter(|lane| lane.size() > 0)
+    }
+
+    /// The lanes beside that of the marks, which is the last.
+    pub(crate) fn value_part(&self) -> &[core::alloc::Layout] {
+        &self.lanes[..self.value_lanes()]
+    }
+
+    /// How many lanes there are beside that of the marks, which is the last.
+    pub(crate) fn value_lanes(&self) -> usize {
+        self.lanes.len() - usize::from(self.track != Track::None)
     }
 
     /// Whether its values can be cloned.
@@ -211,6 +234,7 @@ impl Components {
             visit: None,
             kind: Kind::Table,
             whole: false,
+            track: Track::None,
         };
         let mut infos = try_list(1)?;
         infos.push(row);
@@ -257,7 +281,9 @@ impl Components {
             name: core::any::type_name::<C>(),
             type_id: Some(TypeId::of::<C>()),
             kind: C::Layout::KIND,
-            whole: lanes.is_empty() || C::Layout::WHOLE,
+            // With marks or without: values that are not taken apart lie in the first lane.
+            whole: lanes.is_empty() || !C::Layout::COPY,
+            track: C::Layout::TRACK,
             lanes: lanes.into(),
             drop: C::Layout::DROP,
             clone: crate::layout::cloning::<C>(),

@@ -22,6 +22,7 @@ mod signature;
 #[cfg(feature = "snapshot")]
 pub mod snapshot;
 mod table;
+pub mod track;
 mod world;
 
 pub use bundle::{Bundle, Place};
@@ -34,12 +35,13 @@ pub use group::Group;
 pub use phalanx_derive::{Bundle, Component, MapEntities, Query};
 pub use phalanx_store as store;
 pub use phalanx_store::Entity;
-pub use query::{Has, Or, Query, QueryState, With, Without};
+pub use query::{Added, Changed, Has, Or, Query, QueryState, With, Without};
 pub use resources::NoSuchResource;
 pub use rows::{Key, Role, Row, RowError, RowId};
 pub use side::{PoolMut, PoolRef, Removal};
-pub use signal::{Added, Collector, CollectorBuilder, Despawned, ListenerId, Removed, RetiredRow, Set, Spawned};
+pub use signal::{Collector, CollectorBuilder, ListenerId};
 pub use signature::Signature;
+pub use track::{Mut, Tick};
 pub use world::{
     AccessMut, BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, EntityMap, EntityMut,
     EntityRef, LaneMemory, Memory, SideMemory, Spawner, TableMemory, View, ViewMut, World,

@@ -58,12 +58,28 @@ impl Access {
     }
 
     pub(crate) fn touch<C: Component>(&mut self, writes: bool) {
-        let key = TypeId::of::<C>();
-        let name = core::any::type_name::<C>();
+        self.touch_as(TypeId::of::<C>(), core::any::type_name::<C>(), writes);
+    }
+
+    fn touch_as(&mut self, key: TypeId, name: &'static str, writes: bool) {
         if self.touched.iter().any(|(other, _, written)| *other == key && (*written || writes)) {
             self.conflict.get_or_insert(name);
         }
         self.touched.push((key, name, writes));
+    }
+
+    /// Adds what a filter looks at that stands beside these terms.
+    pub(crate) fn filter<Q: Query, F: super::Filter>(&mut self) {
+        let mut own = Access::default();
+        Q::access(&mut own);
+        let terms = own.touched.len();
+        // What the terms touch is theirs: the filter looks at a row before they do.
+        F::access(&mut own);
+        for &(key, name, _) in &own.touched[terms..] {
+            if own.touched[..terms].iter().all(|(other, ..)| *other != key) {
+                self.touch_as(key, name, false);
+            }
+        }
     }
 
     /// The components that are written.

@@ -1,6 +1,7 @@
 //! Queries of a shared world.
 #![allow(unsafe_code)]
 
+use super::ids_of;
 use super::matched::{contains, item_of};
 use super::ref_iter::{RefChunks, RefIter, Runs};
 use super::{Combinations, Filter, Plan, Query, ReadOnlyQuery, SingleError};
@@ -130,7 +131,7 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
     }
 
     pub(super) fn ids(&self) -> (Q::State, F::State) {
-        (Q::state(&self.world.components), F::state(&self.world.components))
+        ids_of::<Q, F>(self.world)
     }
 
     fn runs(&self) -> Runs<'w, Q, F> {

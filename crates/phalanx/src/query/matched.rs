@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::combine::{Combinations, Cursor, whole};
+use super::is_live;
 use super::iter::Run;
 use super::walk::{Lead, Walk};
 use super::{Candidate, Chunks, Filter, Iter, Plan, Query, ReadOnlyQuery, Spot};
@@ -271,9 +272,10 @@ impl core::error::Error for SingleError {}
 #[inline]
 pub(super) unsafe fn item_of<'w, Q: Query, F: Filter>(
     world: &World,
-    (terms, filter): &(Q::State, F::State),
+    ids: &(Q::State, F::State),
     entity: Entity,
 ) -> Result<Q::Item<'w>, ComponentError> {
+    let (terms, filter) = ids;
     let location = world.locate(entity)?;
     let row = Candidate { world, slot: entity.index(), known: None };
     let mismatch = || {
@@ -283,23 +285,31 @@ pub(super) unsafe fn item_of<'w, Q: Query, F: Filter>(
     if Q::SIDES || F::SIDES {
         let spot = Spot { index: entity.index(), key: Some(entity), position: 0, location };
         // SAFETY: the row is the world's, and the rest is the caller's promise.
-        let item = || unsafe { Q::at(terms, Q::view(terms, world, None), spot) };
+        let item = || unsafe {
+            let item = Q::at(terms, Q::view(terms, world, None), spot)?;
+            if Q::LIVE {
+                Q::mark(terms, world, Some(location.table));
+                Q::mark(terms, world, None);
+            }
+            Some(item)
+        };
         return F::passes_row(filter, &row).then(item).flatten().ok_or_else(mismatch);
     }
     let signature = &world.tables[location.table as usize].signature;
-    if !(Q::matches(terms, signature) && F::passes(filter, signature)) {
+    let matches = Q::matches(terms, signature) && F::passes(filter, signature);
+    if !(matches && is_live::<Q, F>(ids, world, location.table)) {
         return Err(mismatch());
+    }
+    if Q::LIVE {
+        Q::mark(terms, world, Some(location.table));
     }
     // SAFETY: the table matches, the row is in use, and the rest is the caller's promise.
     Ok(unsafe { Q::row(Q::fetch(terms, world, location.table), location.row as usize) })
 }
 
 /// Whether an entity is alive and matches.
-pub(super) fn contains<Q: Query, F: Filter>(
-    world: &World,
-    (terms, filter): &(Q::State, F::State),
-    entity: Entity,
-) -> bool {
+pub(super) fn contains<Q: Query, F: Filter>(world: &World, ids: &(Q::State, F::State), entity: Entity) -> bool {
+    let (terms, filter) = ids;
     world.locate(entity).is_ok_and(|location| {
         if Q::SIDES || F::SIDES {
             let spot = Spot { index: entity.index(), key: Some(entity), position: 0, location };
@@ -308,6 +318,6 @@ pub(super) fn contains<Q: Query, F: Filter>(
                 && unsafe { Q::holds(terms, Q::view(terms, world, None), spot) };
         }
         let signature = &world.tables[location.table as usize].signature;
-        Q::matches(terms, signature) && F::passes(filter, signature)
+        Q::matches(terms, signature) && F::passes(filter, signature) && is_live::<Q, F>(ids, world, location.table)
     })
 }

@@ -1,12 +1,13 @@
 //! One component of one slot, given and taken by those who know its type: the short way for loops.
 //!
-//! It is taken where nothing else is concerned: no group names the component, and all room is there. Otherwise the usual way
-//! is.
+//! It is taken where nothing else is concerned: the component is not tracked, no group names it, and all room is there.
+//! Otherwise the usual way is.
 #![allow(unsafe_code)]
 
 use super::{Removal, Side, Sides, Store};
 use crate::component::Component;
 use crate::layout::Layout;
+use crate::track::Look;
 use phalanx_store::Entity;
 use phalanx_store::raw::Rows;
 
@@ -31,7 +32,7 @@ impl Sides {
     ///
     /// # Safety
     ///
-    /// The side is the component's, and the slot is alive.
+    /// The side is the component's, which is not tracked, and the slot is alive.
     #[inline(always)]
     pub(crate) unsafe fn put_alone<C: Component>(&mut self, number: u32, slot: Entity, value: C) -> Put<C> {
         let (index, covered) = (slot.index(), self.covered);
@@ -42,13 +43,11 @@ impl Sides {
         // SAFETY: the side is the component's, so its lanes are; the row of a value that is there is in use, and the one that
         // a value is written to is within the capacity, where nothing lives.
         unsafe {
-            let ptr = C::Layout::ptr(side.values().lane());
+            let ptr = C::Layout::ptr(side.values().lane(), Look::READ);
             match &mut side.store {
                 Store::Pool(pool) => {
                     if let Some(position) = pool.position(index) {
-                        let old = C::Layout::read(ptr, position as usize);
-                        C::Layout::write(ptr, position as usize, value);
-                        return Put::Done(Some(old));
+                        return Put::Done(Some(C::Layout::replace(ptr, position as usize, value)));
                     }
                     if index >= covered || !pool.dense.is_ready(index) {
                         return Put::Back(value);
@@ -61,9 +60,7 @@ impl Sides {
                 }
                 Store::Linear(linear) => {
                     if linear.has(index) {
-                        let old = C::Layout::read(ptr, index as usize);
-                        C::Layout::write(ptr, index as usize, value);
-                        return Put::Done(Some(old));
+                        return Put::Done(Some(C::Layout::replace(ptr, index as usize, value)));
                     }
                     if index >= linear.covered() {
                         return Put::Back(value);
@@ -80,7 +77,7 @@ impl Sides {
     ///
     /// # Safety
     ///
-    /// The side is the component's, and the slot is alive.
+    /// The side is the component's, which is not tracked, and the slot is alive.
     #[inline(always)]
     pub(crate) unsafe fn take_alone<C: Component>(&mut self, number: u32, slot: Entity) -> Option<Option<C>> {
         let index = slot.index();
@@ -98,7 +95,7 @@ impl Sides {
                 // SAFETY: the position is in use: the value is moved out, and the last one takes its place. The lanes are
                 // the component's.
                 let value = unsafe {
-                    let ptr = C::Layout::ptr(lane);
+                    let ptr = C::Layout::ptr(lane, Look::READ);
                     let value = C::Layout::read(ptr, position as usize);
                     let mark = pool.dense.marks()[position as usize];
                     pool.dense.close_swap_by(position, mark, |rows, last, position| {
@@ -119,7 +116,7 @@ impl Sides {
             }
             // SAFETY: the slot has a value, which is moved out.
             Store::Linear(linear) => Some(linear.take(slot).map(|row| unsafe {
-                let ptr = C::Layout::ptr(lane);
+                let ptr = C::Layout::ptr(lane, Look::READ);
                 C::Layout::read(ptr, row as usize)
             })),
         }

@@ -119,6 +119,7 @@ impl Linear {
             let word = self.bits.at(index / 64);
             if *word & bit != 0 {
                 self.values.swap(index, self.slots);
+                self.values.keep_added(index, self.slots);
                 return Some(self.slots);
             }
             *word |= bit;

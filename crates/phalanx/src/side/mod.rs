@@ -44,6 +44,7 @@ use crate::bundle::SidePlace;
 use crate::component::{ComponentId, ComponentInfo};
 use crate::layout::Kind;
 use crate::room::{try_box, try_room, try_room_at};
+use crate::track::{Clock, Track};
 use phalanx_store::raw::{DenseIndex, LaneOf, Rows};
 use phalanx_store::{AllocError, Entity};
 
@@ -61,6 +62,8 @@ pub(crate) struct Side {
     pub(crate) store: Store,
     /// The bit of a pool in the masks.
     pub(crate) bit: Option<u32>,
+    /// Whether its values are tracked as a whole.
+    watched: bool,
     /// The groups whose members have a value here.
     required_by: Vec<u32>,
     /// The groups whose members have none.
@@ -211,6 +214,8 @@ pub(crate) struct Sides {
     /// What the change that was committed has displaced or taken, in its order.
     pub(crate) retired: Vec<Retired>,
     groups: Groups,
+    /// The time of the world: here, because values go here without anybody above being told.
+    pub(crate) clock: Clock,
 }
 
 impl Sides {
@@ -225,6 +230,7 @@ impl Sides {
             places: Vec::new(),
             retired: Vec::new(),
             groups: Groups::new(),
+            clock: Clock::new(),
         }
     }
 
@@ -290,7 +296,14 @@ impl Sides {
         try_room(&mut self.retired, sides)?;
         try_room(&mut self.places, sides)?;
         let bit = is_pool.then_some(self.by_bit.len() as u32);
-        let side = try_box(Side { id, store, bit, required_by: Vec::new(), excluded_by: Vec::new() })?;
+        let side = try_box(Side {
+            id,
+            store,
+            bit,
+            watched: info.track == Track::Column,
+            required_by: Vec::new(),
+            excluded_by: Vec::new(),
+        })?;
         if is_pool && self.by_bit.len() as u32 >= self.stride * 64 {
             self.try_widen()?;
         }
@@ -455,6 +468,9 @@ impl Sides {
             Store::Linear(linear) => (None, linear.take(slot)),
         };
         let Some(row) = row else { return };
+        if side.watched {
+            side.values().mark_column(&self.clock);
+        }
         if let Some(bit) = bit {
             self.mark(slot.index(), bit, false);
         }
@@ -550,6 +566,7 @@ impl Sides {
         // There is room for as many as there are sides.
         debug_assert!(self.retired.is_empty());
         for number in 0..self.list.len() as u32 {
+            self.list[number as usize].values().mark_column(&self.clock);
             let row = match &mut self.list[number as usize].store {
                 Store::Pool(pool) => pool.release_all(),
                 Store::Linear(linear) => linear.release_all(),

@@ -13,6 +13,7 @@ use crate::component::{Component, ComponentInfo, DropFn};
 use crate::layout::Layout;
 use crate::room::try_list;
 use crate::table::{ALIGNED_FOR_ALL, row_ptr};
+use crate::track::Look;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ops::Range;
@@ -353,7 +354,7 @@ pub(super) unsafe fn with_value<C: Component, T>(lanes: *const Lane, row: u32, s
     // is `Copy`, and so can be read without being moved out.
     unsafe {
         if C::Layout::COPY {
-            let value = ManuallyDrop::new(C::Layout::read(C::Layout::ptr(lanes), row as usize));
+            let value = ManuallyDrop::new(C::Layout::read(C::Layout::ptr(lanes, Look::READ), row as usize));
             return see(&value);
         }
         match size_of::<C>() {
@@ -371,7 +372,7 @@ pub(super) unsafe fn with_value<C: Component, T>(lanes: *const Lane, row: u32, s
 pub(super) unsafe fn put_next<C: Component>(made: &mut Made<'_>, row: u32, value: C) -> Result<(), AllocError> {
     made.try_cover(row + 1)?;
     // SAFETY: there is room, and nothing lives in the row.
-    unsafe { C::Layout::write(C::Layout::ptr(made.lanes), row as usize, value) };
+    unsafe { C::Layout::write(C::Layout::ptr(made.lanes, Look::READ), row as usize, value) };
     made.count += 1;
     Ok(())
 }
@@ -525,7 +526,7 @@ where
         for (at, row) in made.places().enumerate() {
             // SAFETY: the value was read just now, and is read once; the next row of `C`.
             input.had(unsafe {
-                let value = Old::Layout::read(Old::Layout::ptr(lanes), at);
+                let value = Old::Layout::read(Old::Layout::ptr(lanes, Look::READ), at);
                 put_next(made, row, (self.0)(value))
             })?;
         }

@@ -6,6 +6,7 @@ use crate::component::Component;
 use crate::error::ComponentError;
 use crate::layout::{Kind, Layout};
 use crate::side::{Side, Store};
+use crate::track::Look;
 use core::marker::PhantomData;
 use phalanx_store::raw::Lane;
 use phalanx_store::{Entity, Places};
@@ -25,7 +26,7 @@ impl World {
     pub fn get<C: Component>(&self, entity: Entity) -> Result<Ref<'_, C>, ComponentError> {
         let (lane, row) = self.find::<C>(entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the world is borrowed.
-        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane), row) })
+        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane, Look::READ), row) })
     }
 
     /// A component of an entity, for writing.
@@ -37,7 +38,22 @@ impl World {
     pub fn get_mut<C: Component>(&mut self, entity: Entity) -> Result<Mut<'_, C>, ComponentError> {
         let (lane, row) = self.find::<C>(entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the world is borrowed exclusively.
-        Ok(unsafe { C::Layout::get_mut(C::Layout::ptr(lane), row) })
+        Ok(unsafe { self.item_mut::<C>(lane, row) })
+    }
+
+    /// A value for writing.
+    ///
+    /// # Safety
+    ///
+    /// The lane is the component's, the row is in use, and nobody else uses it for `'a`.
+    #[inline(always)]
+    pub(crate) unsafe fn item_mut<'a, C: Component>(&self, lane: *const Lane, row: usize) -> Mut<'a, C> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let look = Look::of::<C>(&raw const self.sides.clock);
+            C::Layout::touch(lane, look.now);
+            C::Layout::get_mut(C::Layout::ptr(lane, look), row)
+        }
     }
 
     /// Whether an entity is alive and has a component.
@@ -167,7 +183,7 @@ impl<'w, C: Component> View<'w, C> {
     pub fn get(&self, entity: Entity) -> Result<Ref<'w, C>, ComponentError> {
         let (lane, row) = self.source.find::<C>(self.world, entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the world is borrowed.
-        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane), row) })
+        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane, Look::READ), row) })
     }
 
     /// Whether an entity has the component.
@@ -211,7 +227,7 @@ impl<C: Component> ViewMut<'_, C> {
     pub fn get(&self, entity: Entity) -> Result<Ref<'_, C>, ComponentError> {
         let (lane, row) = self.world.find::<C>(entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the view is borrowed.
-        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane), row) })
+        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane, Look::READ), row) })
     }
 
     /// The component of an entity, for writing.
@@ -223,7 +239,7 @@ impl<C: Component> ViewMut<'_, C> {
     pub fn get_mut(&mut self, entity: Entity) -> Result<Mut<'_, C>, ComponentError> {
         let (lane, row) = self.world.find::<C>(entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the world is borrowed exclusively.
-        Ok(unsafe { C::Layout::get_mut(C::Layout::ptr(lane), row) })
+        Ok(unsafe { self.world.item_mut::<C>(lane, row) })
     }
 }
 

@@ -9,6 +9,7 @@ use crate::error::{ChangeError, ComponentError, NoSuchEntity};
 use crate::layout::{Kind, Layout};
 use crate::plan::Edge;
 use crate::side::Put;
+use crate::track::{Look, Track};
 use core::marker::PhantomData;
 use phalanx_store::{AllocError, Entity};
 
@@ -96,6 +97,9 @@ unsafe impl<C> Send for AccessMut<'_, C> {}
 unsafe impl<C> Sync for AccessMut<'_, C> {}
 
 impl<C: Component> AccessMut<'_, C> {
+    /// Whether there is a short way: for components with a store of their own that are not tracked.
+    const SHORT: bool = !matches!(C::Layout::KIND, Kind::Table) && matches!(C::Layout::TRACK, Track::None);
+
     /// The component of an entity.
     ///
     /// # Errors
@@ -105,7 +109,7 @@ impl<C: Component> AccessMut<'_, C> {
     pub fn get(&self, entity: Entity) -> Result<Ref<'_, C>, ComponentError> {
         let (lane, row) = self.world.find::<C>(entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the accessor is borrowed.
-        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane), row) })
+        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane, Look::READ), row) })
     }
 
     /// The component of an entity, for writing.
@@ -117,7 +121,7 @@ impl<C: Component> AccessMut<'_, C> {
     pub fn get_mut(&mut self, entity: Entity) -> Result<Mut<'_, C>, ComponentError> {
         let (lane, row) = self.world.find::<C>(entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the accessor is borrowed exclusively.
-        Ok(unsafe { C::Layout::get_mut(C::Layout::ptr(lane), row) })
+        Ok(unsafe { self.world.item_mut::<C>(lane, row) })
     }
 
     /// Whether an entity is alive and has the component.
@@ -156,7 +160,7 @@ impl<C: Component> AccessMut<'_, C> {
     #[inline]
     pub fn try_insert(&mut self, entity: Entity, value: C) -> Result<Option<C>, ChangeError> {
         let mut value = value;
-        if C::Layout::KIND != Kind::Table && !self.world.signals.is_active() && self.world.contains(entity) {
+        if Self::SHORT && !self.world.signals.is_active() && self.world.contains(entity) {
             self.resolve()?;
             self.world.restructured();
             // SAFETY: the side is the component's, and the entity is alive.
@@ -200,7 +204,7 @@ impl<C: Component> AccessMut<'_, C> {
     #[inline]
     pub fn try_remove(&mut self, entity: Entity) -> Result<Option<C>, ChangeError> {
         self.resolve()?;
-        if C::Layout::KIND != Kind::Table && !self.world.signals.is_active() && self.world.contains(entity) {
+        if Self::SHORT && !self.world.signals.is_active() && self.world.contains(entity) {
             self.world.restructured();
             // SAFETY: the side is the component's, and the entity is alive.
             if let Some(taken) = unsafe { self.world.sides.take_alone(self.side, entity) } {

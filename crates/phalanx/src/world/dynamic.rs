@@ -13,7 +13,9 @@ use crate::component::{Cloning, ComponentId, ComponentInfo};
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
 use crate::layout::{Kind, put_bytes, put_nothing};
 use crate::plan;
+use crate::query::Candidate;
 use crate::room::{had, try_list};
+use crate::track::Track;
 use core::alloc::Layout;
 use core::ptr::NonNull;
 use phalanx_store::Entity;
@@ -95,6 +97,7 @@ impl World {
             visit: None,
             kind: descriptor.kind,
             whole: true,
+            track: Track::None,
         };
         self.components.find_run_time(&info).unwrap_or_else(|| had(self.components.add(info)))
     }
@@ -135,7 +138,9 @@ impl World {
     ///
     /// As [`get_by_id`](World::get_by_id).
     pub fn get_mut_by_id(&mut self, entity: Entity, id: ComponentId) -> Result<NonNull<u8>, ComponentError> {
-        self.get_by_id(entity, id)
+        let address = self.get_by_id(entity, id)?;
+        self.mark_written(id, Candidate::of(self, entity.index()));
+        Ok(address)
     }
 
     /// Whether an entity is alive and has a component.
@@ -203,7 +208,7 @@ impl World {
                 // SAFETY: the places are those of the ids, in their order; the rest is the caller's promise.
                 unsafe {
                     let (lane, row) = place.lane(at, *kind);
-                    put(lane, row, value.as_ptr());
+                    put(lane, row, value.as_ptr(), place.clock);
                 }
             }
         };
@@ -298,7 +303,7 @@ impl World {
                 // SAFETY: the places are those of the ids, in their order; the rest is the caller's promise.
                 unsafe {
                     let (lane, row) = place.lane(at, *kind);
-                    put(lane, row, value.as_ptr());
+                    put(lane, row, value.as_ptr(), place.clock);
                 }
             }
         };

@@ -52,12 +52,14 @@ pub use transfer::EntityMap;
 use crate::component::{Component, ComponentId, Components};
 use crate::error::NoSuchEntity;
 use crate::plan::Plans;
+use crate::query::Candidate;
 use crate::query::cache::QueryCache;
 use crate::room::{had, try_map_room, try_room, try_room_at};
 use crate::rows::Rows;
 use crate::side::{Sides, Store};
 use crate::signature::Signature;
 use crate::table::{Epoch, Table};
+use crate::track::{Look, Tick, Track};
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use phalanx_store::raw::Lane;
@@ -137,6 +139,7 @@ impl World {
             resources: Default::default(),
             signals: Default::default(),
         };
+        world.sides.clock.id = world.id;
         world.table_of(&Signature::EMPTY)?;
         Ok(world)
     }
@@ -162,6 +165,44 @@ impl World {
     #[inline(always)]
     pub(crate) fn restructured(&mut self) {
         self.epoch.advance();
+    }
+
+    /// The present tick: what changes is marked with it, where it is [tracked](crate::track).
+    #[inline(always)]
+    pub fn tick(&self) -> Tick {
+        self.sides.clock.now()
+    }
+
+    /// Says that all changes so far have been seen: for queries that [do not remember](crate::track) when they looked last.
+    pub fn settle_changes(&mut self) {
+        self.sides.clock.settle();
+    }
+
+    /// Sets the time, as when a world is restored.
+    #[doc(hidden)]
+    pub fn set_tick(&mut self, number: u32) {
+        self.sides.clock.set(Tick(number));
+    }
+
+    /// The look of those who do not remember when they looked last.
+    #[inline(always)]
+    pub(crate) fn look(&self) -> Look {
+        self.sides.clock.look()
+    }
+
+    /// Notes that a value of a row may be written.
+    pub(crate) fn mark_written(&self, id: ComponentId, row: Candidate<'_>) {
+        let info = self.components.info(id);
+        let Some((lanes, row)) = row.lanes_of(id).filter(|_| info.track != Track::None) else { return };
+        // SAFETY: the lanes are the component's, the last of which is that of its marks; the row is in use, and whoever is to
+        // write the value may write its marks.
+        unsafe {
+            let lane = lanes.add(info.lanes.len() - 1);
+            match info.track {
+                Track::Row => (*crate::track::marks(&*lane, row)).changed = self.tick(),
+                _ => crate::track::mark_column(&*lane, self.tick()),
+            }
+        }
     }
 
     /// How many entities are alive.

@@ -118,6 +118,7 @@ impl World {
             if let Some(moved) = moved {
                 self.entities.places().at(moved.index()).write(at);
             }
+            self.mark_gone(at.table);
         }
     }
 
