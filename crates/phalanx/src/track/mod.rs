@@ -65,8 +65,8 @@
 mod column;
 mod row;
 
-pub use column::{Watched, WatchedPtr};
 pub(crate) use column::mark_column;
+pub use column::{Watched, WatchedPtr};
 pub(crate) use row::{Marks, marks};
 pub use row::{Mut, SliceMut, Tracked, TrackedPtr};
 
