@@ -18,6 +18,7 @@ mod rows;
 mod side;
 mod signature;
 mod table;
+mod tally;
 mod world;
 
 pub use bundle::{Bundle, Place};
@@ -35,6 +36,7 @@ pub use rows::{Key, Role, Row, RowError, RowId};
 pub use side::{PoolMut, Removal};
 pub use signature::Signature;
 pub use world::{
-    BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef,
-    LaneMemory, Memory, SideMemory, Spawner, TableMemory, View, ViewMut, World,
+    Advice, BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, ComponentReport, EntityMap,
+    EntityMut, EntityRef, LaneMemory, LayoutBytes, LayoutReport, Memory, Placement, SideMemory, Spawner, TableMemory,
+    View, ViewMut, World,
 };

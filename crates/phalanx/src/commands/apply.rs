@@ -320,6 +320,9 @@ impl World {
     /// It is alive, and there.
     unsafe fn end_row(&mut self, entity: Entity, at: Location) {
         self.entities.release(entity);
+        if self.counting {
+            self.note_ended(at.table, 1);
+        }
         if !self.sides.is_empty() {
             self.sides.take_all(entity);
         }

@@ -121,7 +121,14 @@ impl Sides {
                 Store::Linear(linear) => Store::Linear(linear.try_clone(values, cloning)?),
             };
             let (required_by, excluded_by) = (try_copy(&side.required_by)?, try_copy(&side.excluded_by)?);
-            copy.list.push(try_box(Side { id: side.id, store, bit: side.bit, required_by, excluded_by })?);
+            copy.list.push(try_box(Side {
+                id: side.id,
+                store,
+                bit: side.bit,
+                required_by,
+                excluded_by,
+                gone: [0; 2],
+            })?);
         }
         copy.groups = self.groups.try_clone()?;
         Ok(copy)

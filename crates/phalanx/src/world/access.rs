@@ -114,6 +114,10 @@ impl Source<'_> {
     /// The lane and the row of an entity's component.
     #[inline(always)]
     fn find<C: Component>(&self, world: &World, entity: Entity) -> Result<(*const Lane, usize), ComponentError> {
+        #[cfg(feature = "counters")]
+        if world.counting {
+            world.note_find(world.components.id::<C>());
+        }
         let missing = || ComponentError::MissingComponent { entity, component: core::any::type_name::<C>() };
         if C::Layout::KIND == Kind::Table {
             let location = world.locate(entity)?;

@@ -319,6 +319,9 @@ impl World {
                 self.locations.at(entity.index()).write(Location { table: edge.target, row });
             }
         }
+        if self.counting {
+            self.note_crossing(edge, len);
+        }
         self.restructured();
         first..first + len
     }

@@ -288,6 +288,9 @@ impl World {
             return Ok(self.despawn_with_rows(entity)?);
         }
         self.entities.release(entity);
+        if self.counting {
+            self.note_ended(table, 1);
+        }
         if !self.sides.is_empty() {
             self.sides.take_all(entity);
         }
@@ -327,6 +330,9 @@ impl World {
     pub fn try_clear(&mut self) -> Result<(), ChangeError> {
         self.flush()?;
         let mut lens = try_list(self.tables.len())?;
+        if self.counting {
+            self.note_all_ended();
+        }
         self.entities.clear();
         self.rows.clear();
         self.restructured();

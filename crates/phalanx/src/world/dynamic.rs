@@ -95,6 +95,7 @@ impl World {
             visit: None,
             kind: descriptor.kind,
             whole: true,
+            tally: Default::default(),
         };
         self.components.find_run_time(&info).unwrap_or_else(|| had(self.components.add(info)))
     }

@@ -26,6 +26,7 @@ mod dynamic;
 mod entity_ref;
 mod exchange;
 mod memory;
+mod report;
 mod row_changes;
 mod row_ends;
 mod rows;
@@ -41,6 +42,7 @@ pub use columns::{ColumnPlaces, Columns};
 pub use dynamic::ComponentDescriptor;
 pub use entity_ref::{EntityMut, EntityRef};
 pub use memory::{ColumnMemory, LaneMemory, Memory, SideMemory, TableMemory};
+pub use report::{Advice, ComponentReport, LayoutBytes, LayoutReport, Placement};
 pub use spawn::Spawner;
 pub(crate) use spawn::raise;
 pub use transfer::EntityMap;
@@ -102,6 +104,8 @@ pub struct World {
     pub(crate) rows: Rows,
     pub(crate) queries: Option<Box<QueryCache>>,
     pub(crate) resources: crate::resources::Resources,
+    /// Whether accesses are counted.
+    pub(crate) counting: bool,
 }
 
 // SAFETY: the directory points at lanes that the tables of this world own, and components are `Send` and `Sync`.
@@ -132,6 +136,7 @@ impl World {
             rows: Rows::default(),
             queries: None,
             resources: Default::default(),
+            counting: false,
         };
         world.table_of(&Signature::EMPTY)?;
         Ok(world)

@@ -81,6 +81,9 @@ impl World {
         // SAFETY: a slot that was alive has a location, where its row is in use; the flags are those of the table's lanes.
         unsafe {
             let Location { table, row } = *self.locations.at(slot.index());
+            if self.counting {
+                self.note_ended(table, 1);
+            }
             let closed = &mut self.tables[table as usize];
             if let Some(moved) = closed.close(row, &self.ends[table as usize]) {
                 self.locations.at(moved.index()).write(Location { table, row });

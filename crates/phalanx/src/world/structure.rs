@@ -122,6 +122,9 @@ impl World {
             }
             self.locations.at(entity.index()).write(Location { table: edge.target, row });
         }
+        if self.counting {
+            self.note_crossing(edge, 1);
+        }
         self.restructured();
     }
 
