@@ -253,6 +253,8 @@ fn what_a_component_would_take_is_what_it_takes_there() {
             _ => world.spawn_empty(),
         };
     }
+    let same = |(a, b, c): &(&InTable, &InPool, &InLinear)| a.0 == b.0 && b.0 == c.0;
+    assert_eq!(world.query::<(&InTable, &InPool, &InLinear)>().iter().filter(same).count(), 1000);
     world.compact(usize::MAX);
     let report = world.layout_report();
     let all = [of::<InTable>(&report, &world), of::<InPool>(&report, &world), of::<InLinear>(&report, &world)];
@@ -284,7 +286,7 @@ fn clear_cases_get_clear_advice() {
             world.remove::<Burning>(*entity).unwrap();
         }
         let targets = world.view::<Target>();
-        assert!(e.iter().all(|entity| targets.get(*entity).is_ok()));
+        assert!((0..1000).zip(&e).all(|(n, entity)| targets.get(*entity).unwrap().0 == n));
     }
     let report = world.layout_report();
     let advice = |component: &ComponentReport| (component.placement, component.advice.placement);
