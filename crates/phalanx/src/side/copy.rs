@@ -161,6 +161,9 @@ impl Sides {
             }
         }
         if done < budget {
+            done += self.groups.shrink();
+        }
+        if done < budget {
             let last = (0..self.covered).rev().find(|slot| self.mask(*slot).iter().any(|word| *word != 0));
             let (before, covered) = (self.masks.bytes(), last.map_or(0, |last| last + 1));
             // SAFETY: no slot above these has a bit. What cannot be had smaller stays as it was.

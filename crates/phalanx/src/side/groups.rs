@@ -38,12 +38,9 @@ pub(crate) struct GroupId {
 pub(crate) struct Group {
     pub(crate) serial: u64,
     pub(crate) what: Draft,
-    /// The pools that members are in, as a mask, and those that they are not in.
-    pools: Box<[u64]>,
-    no_pools: Box<[u64]>,
-    /// The linear stores among the sides that are required, and among those that are excluded.
-    linear: Box<[u32]>,
-    no_linear: Box<[u32]>,
+    /// What members have, and what they lack.
+    has: Sieve,
+    lacks: Sieve,
     /// The next group of the family with more members, and the next with fewer.
     pub(super) outer: Option<u32>,
     pub(super) inner: Option<u32>,
@@ -61,6 +58,35 @@ pub(crate) struct Draft {
     /// Those that are owned, too.
     pub(crate) required: Vec<u32>,
     pub(crate) excluded: Vec<u32>,
+}
+
+/// Sides as slots are tested for them.
+#[derive(Debug)]
+struct Sieve {
+    /// The pools, as a mask.
+    pools: Box<[u64]>,
+    linear: Box<[u32]>,
+}
+
+impl Sieve {
+    fn try_new(sides: &[u32], all: &Sides) -> Result<Sieve, AllocError> {
+        let bits = || sides.iter().filter_map(|side| all.get(*side).bit);
+        let mut pools = try_list(bits().max().map_or(0, |bit| bit as usize / 64 + 1))?;
+        pools.resize(pools.capacity(), 0);
+        bits().for_each(|bit| pools[bit as usize / 64] |= 1 << (bit % 64));
+        let others = || sides.iter().copied().filter(|side| all.get(*side).bit.is_none());
+        let mut linear = try_list(others().count())?;
+        linear.extend(others());
+        Ok(Sieve { pools: pools.into(), linear: linear.into() })
+    }
+
+    fn try_clone(&self) -> Result<Sieve, AllocError> {
+        Ok(Sieve { pools: try_copy(&self.pools)?.into(), linear: try_copy(&self.linear)?.into() })
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(&*self.pools) + size_of_val(&*self.linear)
+    }
 }
 
 fn is_subset(part: &[u32], whole: &[u32]) -> bool {
@@ -86,40 +112,39 @@ impl Draft {
 
 impl Group {
     pub(super) fn try_new(what: Draft, serial: u64, sides: &Sides) -> Result<Group, AllocError> {
-        let (pools, linear) = sides.try_split(&what.required)?;
-        let (no_pools, no_linear) = sides.try_split(&what.excluded)?;
+        let (has, lacks) = (Sieve::try_new(&what.required, sides)?, Sieve::try_new(&what.excluded, sides)?);
         let list = Dense::new(Sparse::new(), LaneOf::new());
-        Ok(Group { serial, what, pools, no_pools, linear, no_linear, outer: None, inner: None, len: 0, list })
+        Ok(Group { serial, what, has, lacks, outer: None, inner: None, len: 0, list })
     }
 
     pub(super) fn owns(&self) -> bool {
         !self.what.owned.is_empty()
     }
 
-    /// The same group of a copy of its sides.
+    /// The same group, with the same members.
     fn try_clone(&self) -> Result<Group, AllocError> {
         let Draft { name, owned, required, excluded } = &self.what;
-        let what =
-            Draft { name, owned: try_copy(owned)?, required: try_copy(required)?, excluded: try_copy(excluded)? };
+        let (owned, required) = (try_copy(owned)?, try_copy(required)?);
+        let what = Draft { name, owned, required, excluded: try_copy(excluded)? };
+        // SAFETY: the rows have no size: there is room for them, and they are written.
+        let list = unsafe { self.list.try_clone_over(LaneOf::new())? };
         Ok(Group {
             serial: self.serial,
             what,
-            pools: try_copy(&self.pools)?.into(),
-            no_pools: try_copy(&self.no_pools)?.into(),
-            linear: try_copy(&self.linear)?.into(),
-            no_linear: try_copy(&self.no_linear)?.into(),
+            has: self.has.try_clone()?,
+            lacks: self.lacks.try_clone()?,
             outer: self.outer,
             inner: self.inner,
             len: self.len,
-            // SAFETY: rows without a size are there, whatever their number.
-            list: unsafe { self.list.try_clone_over(LaneOf::new())? },
+            list,
         })
     }
 
     fn bytes(&self) -> usize {
         let Draft { owned, required, excluded, .. } = &self.what;
-        (owned.capacity() + required.capacity() + excluded.capacity() + self.linear.len() + self.no_linear.len()) * 4
-            + (self.pools.len() + self.no_pools.len()) * 8
+        (owned.capacity() + required.capacity() + excluded.capacity()) * size_of::<u32>()
+            + self.has.bytes()
+            + self.lacks.bytes()
             + self.list.index().bytes()
             + self.list.mark_bytes()
     }
@@ -183,6 +208,17 @@ impl Groups {
         }
     }
 
+    /// Gives back the room of lists that they do not need. How many slots lie in those that did.
+    pub(super) fn shrink(&mut self) -> usize {
+        let mut done = 0;
+        for group in self.list.iter_mut().flatten().filter(|group| group.list.is_loose()) {
+            let before = group.bytes();
+            group.list.shrink_to_fit();
+            done += if group.bytes() < before { group.list.live() as usize + 1 } else { 0 };
+        }
+        done
+    }
+
     /// Gives up the pages of lists in which nothing is left.
     pub(super) fn release_pages(&mut self) {
         for group in self.list.iter_mut().flatten() {
@@ -236,22 +272,10 @@ impl Sides {
     }
 
     pub(super) fn pool_mut(&mut self, side: u32) -> &mut super::Pool {
-        match &mut self.get_mut(side).store {
+        match &mut self.list[side as usize].store {
             Store::Pool(pool) => pool,
             Store::Linear(_) => unreachable!("groups own pools only"),
         }
-    }
-
-    /// Sides as a mask of the pools among them, and a list of the others.
-    fn try_split(&self, sides: &[u32]) -> Result<(Box<[u64]>, Box<[u32]>), AllocError> {
-        let bits = || sides.iter().filter_map(|side| self.get(*side).bit);
-        let mut mask = crate::room::try_list(bits().max().map_or(0, |bit| bit as usize / 64 + 1))?;
-        mask.resize(mask.capacity(), 0);
-        bits().for_each(|bit| mask[bit as usize / 64] |= 1 << (bit % 64));
-        let linear = || sides.iter().copied().filter(|side| self.get(*side).bit.is_none());
-        let mut others = crate::room::try_list(linear().count())?;
-        others.extend(linear());
-        Ok((mask.into(), others.into()))
     }
 
     /// Whether what a slot has makes it a member.
@@ -259,10 +283,10 @@ impl Sides {
     pub(super) fn belongs(&self, group: &Group, slot: u32) -> bool {
         let mask = self.mask(slot);
         let word = |at: usize| mask.get(at).copied().unwrap_or(0);
-        group.pools.iter().enumerate().all(|(at, pools)| word(at) & pools == *pools)
-            && group.no_pools.iter().enumerate().all(|(at, pools)| word(at) & pools == 0)
-            && group.linear.iter().all(|side| self.get(*side).row(slot).is_some())
-            && group.no_linear.iter().all(|side| self.get(*side).row(slot).is_none())
+        group.has.pools.iter().enumerate().all(|(at, pools)| word(at) & pools == *pools)
+            && group.lacks.pools.iter().enumerate().all(|(at, pools)| word(at) & pools == 0)
+            && group.has.linear.iter().all(|side| self.get(*side).row(slot).is_some())
+            && group.lacks.linear.iter().all(|side| self.get(*side).row(slot).is_none())
     }
 
     /// Whether a slot, which is alive, is a member.
@@ -291,7 +315,7 @@ impl Sides {
     /// Makes room in the lists of groups for all slots that may enter them by changes of many: each a side and a slot. Pages
     /// of the lists stay until they are [given up](Groups::release_pages).
     pub(super) fn try_ready_lists(&mut self, puts: &[(u32, u32)], takes: &[(u32, u32)]) -> Result<(), AllocError> {
-        let mut counts: Vec<u32> = crate::room::try_list(self.groups.list.len())?;
+        let mut counts: Vec<u32> = try_list(self.groups.list.len())?;
         counts.resize(self.groups.list.len(), 0);
         for is_first in [true, false] {
             let required = puts.iter().map(|(side, slot)| (&self.list[*side as usize].required_by, *slot));

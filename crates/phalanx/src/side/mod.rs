@@ -242,11 +242,6 @@ impl Sides {
         &self.list[side as usize]
     }
 
-    #[inline(always)]
-    pub(crate) fn get_mut(&mut self, side: u32) -> &mut Side {
-        &mut self.list[side as usize]
-    }
-
     /// The side of a component.
     #[inline(always)]
     pub(crate) fn of(&self, id: ComponentId) -> Option<&Side> {

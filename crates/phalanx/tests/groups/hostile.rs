@@ -84,7 +84,7 @@ fn h60_a_group_without_memory_is_as_it_was() {
 fn h60_making_and_sorting_groups_without_memory_changes_nothing() {
     let scene = || {
         let mut world = World::new();
-        (0..40).for_each(|n| drop(world.spawn((A(n * 7 % 40), L(n as u16)))));
+        world.spawn_batch((0..40).map(|n| (A(n * 7 % 40), L(n as u16))));
         world.spawn_batch((0..40).map(|n| (A(n), C(n as u8), L(0))));
         let order: Vec<A> = world.pool_mut::<A>().values().to_vec();
         (world, order)
@@ -149,27 +149,24 @@ fn h15_leaving_a_group_survives_panicking_drop() {
         let entities = (0..6).map(|n| world.spawn((P(tally.value(n)), Q(tally.value(n))))).collect();
         (world, entities, owning, listed)
     };
-    let acts: [(fn(&mut Scene, &Tally), usize, u32); 5] = [
+    type Case = (fn(&mut Scene, &Tally), usize, u32);
+    let acts: [Case; 5] = [
         (|(world, e, ..), _| world.despawn(e[2]).unwrap(), 5, 10),
-        (|(world, e, ..), _| drop(world.remove::<(Q, P)>(e[2]).unwrap()), 5, 10),
-        (|(world, e, ..), _| drop(world.remove::<P>(e[2]).unwrap()), 5, 11),
+        (|(world, e, ..), _| assert!(world.remove::<(Q, P)>(e[2]).unwrap()), 5, 10),
+        (|(world, e, ..), _| assert!(world.remove::<P>(e[2]).unwrap()), 5, 11),
         (|(world, e, ..), tally| world.insert(e[2], (P(tally.value(2)), Q(tally.value(2)))).unwrap(), 6, 12),
         (|(world, ..), _| world.clear(), 0, 0),
     ];
     for (act, members, live) in acts {
-        let points = PanicSweep::new(Site::Drop).run(
-            scene,
-            |scene, tally| act(scene, tally),
-            |(world, entities, owning, listed), tally, _| {
-                world.validate().unwrap();
-                assert_eq!((owning.len(world), listed.len(world)), (members, members), "the operation stands");
-                assert_eq!(tally.live(), live, "and each value that went has ended");
-                for ((e, p), q) in owning.entities(world).zip(owning.slices(world).0).zip(owning.slices(world).1) {
-                    assert_eq!((p.0.key(), q.0.key()), (e.index(), e.index()));
-                    assert!(entities.contains(&e));
-                }
-            },
-        );
+        let points = PanicSweep::new(Site::Drop).run(scene, act, |(world, entities, owning, listed), tally, _| {
+            world.validate().unwrap();
+            assert_eq!((owning.len(world), listed.len(world)), (members, members), "the operation stands");
+            assert_eq!(tally.live(), live, "and each value that went has ended");
+            for ((e, p), q) in owning.entities(world).zip(owning.slices(world).0).zip(owning.slices(world).1) {
+                assert_eq!((p.0.key(), q.0.key()), (e.index(), e.index()));
+                assert!(entities.contains(&e));
+            }
+        });
         assert!(points > 0);
     }
 }

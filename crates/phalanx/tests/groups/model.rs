@@ -146,7 +146,8 @@ impl Scene {
             let members = self.rows.iter().filter(|(_, has)| belongs(has));
             let mut expected: Vec<_> = members.map(|((e, _), has)| (*e, (spec.item)(has).unwrap())).collect();
             let mut seen = group.seen(&self.world);
-            (expected.sort(), seen.sort());
+            expected.sort();
+            seen.sort();
             assert_eq!(seen, expected, "group {number} after {what}");
             for ((e, role), has) in &self.rows {
                 assert!(
@@ -180,7 +181,7 @@ impl Scene {
     fn step(&mut self, rng: &mut Rng, n: u64) -> &'static str {
         let (a, b, c, l) = (A(n), B(format!("b{n}")), C(n as u8), L(n as u16));
         let id = self.rows.keys().nth(rng.below(self.rows.len().max(1))).copied();
-        match (rng.below(34), id) {
+        match (rng.below(37), id) {
             (0, _) => {
                 let e = self.world.spawn((a, b.clone(), l));
                 self.rows.insert((e, 0), Has { a: Some(a), b: Some(b), l: Some(l), ..Has::default() });
@@ -236,7 +237,7 @@ impl Scene {
             }
             (8, _) if !self.groups.is_empty() => {
                 let (_, group) = &self.groups[rng.below(self.groups.len())];
-                group.sort(&mut self.world, n % 2 == 0);
+                group.sort(&mut self.world, n.is_multiple_of(2));
                 "sort"
             }
             (9, _) => {
@@ -357,8 +358,49 @@ impl Scene {
                 self.rows.insert((made, 0), has);
                 "commands"
             }
+            (33, Some(id @ (e, 0))) => {
+                let copy = self.world.clone_entity(e).unwrap();
+                let rows: Vec<_> =
+                    self.rows.range(id..=(e, u32::MAX)).map(|((_, role), has)| (*role, has.clone())).collect();
+                let extra = self.world.rows(copy).unwrap().count() > 1;
+                self.rows.extend(
+                    rows.into_iter().filter(|(role, _)| extra || *role == 0).map(|(role, has)| ((copy, role), has)),
+                );
+                "clone_entity"
+            }
+            (34, Some(_)) if n.is_multiple_of(5) => {
+                // Groups are the same in a copy, and found by making them.
+                self.world = self.world.clone_world();
+                for (at, group) in &mut self.groups {
+                    *group = (self.specs[*at].make)(&mut self.world).unwrap();
+                }
+                "clone_world"
+            }
+            (35, Some(_)) if n.is_multiple_of(5) => {
+                // The groups there get all members, and those here lose them.
+                let mut there = World::new();
+                let groups =
+                    self.groups.iter().map(|(at, _)| (*at, (self.specs[*at].make)(&mut there).unwrap())).collect();
+                let map = self.world.transfer_all(&mut there).unwrap();
+                self.check_empty();
+                (self.world, self.groups) = (there, groups);
+                self.rows = std::mem::take(&mut self.rows)
+                    .into_iter()
+                    .map(|((e, role), has)| ((map.get(e).unwrap(), role), has))
+                    .collect();
+                "transfer_all"
+            }
+            (36, Some(_)) => {
+                self.world.compact(usize::MAX);
+                "compact"
+            }
             _ => "nothing",
         }
+    }
+
+    fn check_empty(&self) {
+        self.world.validate().unwrap();
+        assert!(self.groups.iter().all(|(_, group)| group.seen(&self.world).is_empty()));
     }
 }
 

@@ -22,7 +22,7 @@ fn ordered_and_deferred_removal_keep_the_order() {
             let gone = model.remove(rng.below(model.len()));
             match step % 3 {
                 0 => world.despawn(entities[gone as usize]).unwrap(),
-                1 => drop(world.remove::<A>(entities[gone as usize]).unwrap()),
+                1 => assert!(world.remove::<A>(entities[gone as usize]).unwrap()),
                 _ => assert_eq!(world.take::<A>(entities[gone as usize]), Ok(A(gone))),
             }
             let pool = world.pool_mut::<A>();
@@ -62,7 +62,7 @@ fn changing_the_way_of_removal_closes_holes_first() {
     let mut world = World::new();
     world.set_removal::<A>(Removal::Deferred).unwrap();
     let entities: Vec<Entity> = (0..10).map(|n| world.spawn(A(n))).collect();
-    entities[2..5].iter().for_each(|e| drop(world.remove::<A>(*e).unwrap()));
+    entities[2..5].iter().for_each(|e| assert!(world.remove::<A>(*e).unwrap()));
     world.set_removal::<A>(Removal::Swap).unwrap();
     assert_eq!((world.pool_mut::<A>().holes(), world.validate()), (0, Ok(())));
     assert_eq!(values(&mut world), [0, 1, 5, 6, 7, 8, 9]);

@@ -91,7 +91,7 @@ fn deferred_removal_and_ownership_exclude_each_other_by_name() {
 }
 
 #[test]
-fn handles_of_other_worlds_and_of_dropped_groups_panic_and_do_nothing_else() {
+fn h06_handles_of_other_worlds_and_of_dropped_groups_panic_and_do_nothing_else() {
     let (mut world, mut other) = (World::new(), World::new());
     let group = world.make_group::<Owned<A>>().unwrap();
     let foreign = other.make_group::<Owned<A>>().unwrap();
@@ -107,4 +107,16 @@ fn handles_of_other_worlds_and_of_dropped_groups_panic_and_do_nothing_else() {
     assert!(catch(|| group.len(&world)).is_err());
     assert!(catch(|| group.sort_by(&mut world, |a, b| a.0.cmp(&b.0))).is_err());
     assert_eq!((next.len(&world), world.validate()), (1, Ok(())));
+}
+
+#[test]
+fn h01_old_entities_are_in_no_group() {
+    let mut world = World::new();
+    let (owning, listed) = (world.make_group::<Owned<A>>().unwrap(), world.make_group::<Observed<A>>().unwrap());
+    let old = world.spawn(A(1));
+    world.despawn(old).unwrap();
+    let new = world.spawn(A(2));
+    assert_eq!(old.index(), new.index());
+    assert!(!owning.contains(&world, old) && !listed.contains(&world, old));
+    assert!(owning.contains(&world, new) && listed.contains(&world, new));
 }

@@ -2,7 +2,7 @@
 
 use crate::kit::{A, B, C, D};
 use phalanx::group::{Observed, Owned, PoolError};
-use phalanx::{Component, Entity, Removal, World};
+use phalanx::{Entity, QueryState, Removal, World};
 use phalanx_testkit::{Rng, catch};
 use std::cmp::Ordering;
 
@@ -63,7 +63,7 @@ fn pools_are_sorted_by_value_by_index_and_like_others() {
     let (mut world, entities) = scrambled(30);
     world.spawn(C(200));
     world.spawn(C(100));
-    entities.iter().step_by(3).for_each(|e| drop(world.remove::<A>(*e).unwrap()));
+    entities.iter().step_by(3).for_each(|e| assert!(world.remove::<A>(*e).unwrap()));
     let mut pool = world.pool_mut::<A>();
     pool.sort_by(|x, y| y.0.cmp(&x.0)).unwrap();
     assert!(pool.values().is_sorted_by(|x, y| x.0 > y.0) && pool.len() == 20);
@@ -153,7 +153,7 @@ fn holes_are_closed_before_sorting_and_values_without_size_are_sorted_along() {
     world.set_removal::<A>(Removal::Deferred).unwrap();
     world.set_removal::<D>(Removal::Deferred).unwrap();
     entities.iter().for_each(|e| world.insert(*e, D).unwrap());
-    entities.iter().step_by(3).for_each(|e| drop(world.remove::<(A, D)>(*e).unwrap()));
+    entities.iter().step_by(3).for_each(|e| assert!(world.remove::<(A, D)>(*e).unwrap()));
     assert_eq!((world.pool_mut::<A>().holes(), world.pool_mut::<A>().len()), (7, 13));
     world.pool_mut::<A>().sort_by_key(|a| a.0).unwrap();
     world.pool_mut::<D>().sort_like::<A>().unwrap();
@@ -163,15 +163,33 @@ fn holes_are_closed_before_sorting_and_values_without_size_are_sorted_along() {
 }
 
 #[test]
-fn entities_find_their_values_where_sorting_and_grouping_moved_them() {
-    #[derive(Component)]
-    #[component(layout = "pool")]
-    struct Far;
+fn h56_a_held_state_follows_pools_that_groups_and_sorting_move() {
     let (mut world, entities) = scrambled(10);
-    entities[5..].iter().for_each(|e| world.insert(*e, Far).unwrap());
-    let view = |world: &World| entities.iter().map(|e| world.get::<A>(*e).unwrap().0).collect::<Vec<_>>();
-    let before = view(&world);
+    entities[5..].iter().for_each(|e| world.insert(*e, D).unwrap());
+    let mut state = QueryState::<(Entity, &'static A, &'static D)>::new();
+    let mut seen = |world: &mut World| {
+        let mut all: Vec<_> = state.iter_mut(world).map(|(e, a, _)| (e, a.0)).collect();
+        all.sort();
+        all
+    };
+    let expected: Vec<_> = (5..10).map(|n| (entities[n], n as u64 * 7 % 10)).collect();
+    assert_eq!(seen(&mut world), expected);
     world.pool_mut::<A>().sort_by_key(|a| a.0).unwrap();
-    world.make_group::<Owned<(Far, A)>>().unwrap();
-    assert_eq!(view(&world), before);
+    assert_eq!(seen(&mut world), expected);
+    let group = world.make_group::<Owned<(D, A)>>().unwrap();
+    assert_eq!(seen(&mut world), expected);
+    group.sort_by_key(&mut world, |(_, a)| u64::MAX - a.0);
+    assert_eq!(seen(&mut world), expected);
+    // Who comes and goes moves others.
+    world.insert(entities[0], D).unwrap();
+    world.remove::<D>(entities[7]).unwrap();
+    world.remove::<D>(entities[0]).unwrap();
+    world.insert(entities[7], D).unwrap();
+    assert_eq!(seen(&mut world), expected);
+    world.drop_group(group);
+    world.set_removal::<A>(Removal::Deferred).unwrap();
+    world.remove::<A>(entities[1]).unwrap();
+    assert_eq!(seen(&mut world), expected);
+    world.compact_pool::<A>(usize::MAX);
+    assert_eq!(seen(&mut world), expected);
 }

@@ -1,0 +1,15 @@
+//! Whoever ends a member needs the whole world.
+use phalanx::group::Owned;
+use phalanx::{Component, World};
+
+#[derive(Component)]
+#[component(layout = "pool")]
+struct Age(u32);
+
+fn main() {
+    let mut world = World::new();
+    let group = world.make_group::<Owned<Age>>().unwrap();
+    for e in group.entities(&world) {
+        world.despawn(e).unwrap();
+    }
+}
