@@ -112,12 +112,12 @@ pub(crate) fn placement(rows: &[placement::Row]) -> Vec<String> {
             let nanos = row.nanos();
             let level = nanos.iter().all(|other| *other / nanos[at] >= 1.0 / BAND);
             let most = nanos.iter().fold(0.0_f64, |most, other| most.max(*other));
-            let worst = placement::PLACES[nanos.iter().position(|other| *other == most)?];
+            let worst = placement::name(placement::PLACES[nanos.iter().position(|other| *other == most)?]);
             let ahead = format!("{} ({} to {} ns, the {worst})", row.work, significant(nanos[at]), significant(most));
             (level && Verdict::of(most / nanos[at]) == Verdict::Faster).then_some(ahead)
         });
         let told: Vec<String> = told.collect();
-        let name = if *place == phalanx::Placement::Linear { "linear store" } else { place.name() };
+        let name = placement::name(*place);
         if told.is_empty() {
             out.push(format!("The {name} is the quickest at nothing here."));
         } else {

@@ -13,6 +13,11 @@ use std::hint::black_box;
 /// The places that are compared, in the order of the columns.
 pub(crate) const PLACES: [Placement; 3] = [Placement::Table, Placement::Pool, Placement::Linear];
 
+/// A place in a sentence.
+pub(crate) fn name(place: Placement) -> &'static str {
+    if place == Placement::Linear { "linear store" } else { place.name() }
+}
+
 /// What a kind of work took in each place.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Row {

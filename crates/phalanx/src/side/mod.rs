@@ -253,6 +253,11 @@ impl Sides {
         self.list.iter().map(|side| &**side)
     }
 
+    /// Counts what goes from here on.
+    pub(crate) fn begin_counts(&mut self) {
+        self.list.iter_mut().for_each(|side| side.gone = [0; 2]);
+    }
+
     /// Gives a component that is not kept in tables its side.
     pub(crate) fn try_register(&mut self, id: ComponentId, info: &ComponentInfo) -> Result<u32, AllocError> {
         if let Some(side) = self.number(id) {

@@ -259,10 +259,8 @@ impl World {
         for id in (1..self.components.len()).map(|id| ComponentId::from_index(id as u32)) {
             let before = self.values_of(id) as u64;
             self.components.tally_mut(id).begin(before);
-            if let Some(side) = self.sides.number(id) {
-                self.sides.get_mut(side).gone = [0; 2];
-            }
         }
+        self.sides.begin_counts();
     }
 }
 
