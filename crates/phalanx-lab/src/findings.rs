@@ -125,7 +125,7 @@ pub(crate) fn placement(rows: &[placement::Row]) -> Vec<String> {
         }
     }
     let find = |work: &str| rows.iter().find(|row| row.work.starts_with(work));
-    if let (Some(give), Some(take), Some(join)) = (find("giving"), find("taking"), find("walking over it and")) {
+    if let (Some(give), Some(take), Some(join)) = (find("giving"), find("taking"), find("walking over it beside")) {
         let (change, walk) = (give.table + take.table - give.pool - take.pool, join.pool - join.table);
         if change > 0.0 && walk > 0.0 {
             out.push(format!(
@@ -431,7 +431,7 @@ mod tests {
         let rows = [
             row("giving it", 60.0, 20.0, 40.0),
             row("taking it", 40.0, 20.0, 20.0),
-            row("walking over it and a table's", 1.0, 4.0, 2.0),
+            row("walking over it beside a table", 1.0, 4.0, 2.0),
         ];
         let text = placement(&rows);
         assert!(text[0].starts_with("The table is the quickest, or level with it, at walking"), "{}", text[0]);

@@ -201,7 +201,7 @@ fn works<B: Burn>() -> Vec<Work> {
             let took = time(|| count = B::burn(&mut stage.world));
             (count, took)
         }),
-        ("walking over it and a table's", "value", |stage| {
+        ("walking over it beside a table", "value", |stage| {
             let mut count = 0;
             let took = time(|| count = B::move_on(&mut stage.world));
             (count, took)

@@ -201,7 +201,7 @@ pub(crate) fn world(simulation: &Simulation) -> String {
 pub(crate) fn placement(rows: &[places::Row]) -> String {
     const ROW: f64 = 38.0;
     const TOP: f64 = 14.0;
-    let (left, right) = (230.0, WIDTH - 40.0);
+    let (left, right) = (250.0, WIDTH - 40.0);
     let bottom = TOP + ROW * rows.len() as f64;
     let mut svg = Svg::new(WIDTH, bottom + 30.0, "Time of each kind of work, by where the component is kept");
     let range = decades(rows.iter().flat_map(places::Row::nanos));
