@@ -160,7 +160,8 @@ pub struct Advice {
 impl World {
     /// Begins to count what happens to components, from zero, or stops counting.
     ///
-    /// While nobody counts, what takes rows out of tables and what begins a query makes one test more; nothing else does.
+    /// While nobody counts, what takes rows out of tables and what begins a query makes one test more, and pools and linear
+    /// stores raise a number for each value that goes; making entities and giving components costs nothing.
     /// Reads by entity are only counted with the feature `counters`.
     pub fn count_accesses(&mut self, count: bool) {
         self.counting = count;
