@@ -65,13 +65,13 @@ pub(crate) enum SnapshotCommand {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AdviseArgs {
     /// Bytes of one value
-    #[arg(long, value_name = "C", value_parser = size, required_unless_present = "table")]
+    #[arg(long, value_name = "C", value_parser = size, required_unless_present_any = ["table", "demo"])]
     pub(crate) size: Option<u64>,
     /// How many entities there are, with the value or without it
-    #[arg(long, value_name = "N", value_parser = entities, required_unless_present = "table")]
+    #[arg(long, value_name = "N", value_parser = entities, required_unless_present_any = ["table", "demo"])]
     pub(crate) entities: Option<u64>,
     /// The share of the entities that has the value, from 0 to 1
-    #[arg(long, value_name = "U", value_parser = utilisation, required_unless_present = "table", allow_negative_numbers = true)]
+    #[arg(long, value_name = "U", value_parser = utilisation, required_unless_present_any = ["table", "demo"], allow_negative_numbers = true)]
     pub(crate) utilisation: Option<f64>,
     /// The share of the values that is replaced in each pass, from 0 to 1
     #[arg(long, value_name = "R", value_parser = churn, default_value = "0", allow_negative_numbers = true)]
@@ -85,6 +85,9 @@ pub(crate) struct AdviseArgs {
     /// Print the source's table of bytes for 1,000 entities, with the cheaper side marked in every cell
     #[arg(long, conflicts_with_all = ["size", "entities", "utilisation", "measure"])]
     pub(crate) table: bool,
+    /// Run a small world with components in right and in wrong places, and print its layout report
+    #[arg(long, conflicts_with_all = ["size", "entities", "utilisation", "churn", "access", "measure", "table"])]
+    pub(crate) demo: bool,
     /// Print JSON, and nothing else, on standard output
     #[arg(long)]
     pub(crate) json: bool,

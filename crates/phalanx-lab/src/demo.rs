@@ -3,7 +3,7 @@
 use crate::removal::{COUNTS, Limits, Order};
 use crate::report::{Machine, Report, Section};
 use crate::timing::Effort;
-use crate::{findings, footprint, removal, simulation, speed};
+use crate::{findings, footprint, placement, removal, simulation, speed};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use phalanx::World;
 use phalanx_store::memory::Model;
@@ -17,6 +17,7 @@ pub(crate) fn run(quick: bool, start: Option<World>) -> (Report, World) {
     let removal_rows = run_removal(quick);
     let memory_rows = run_memory();
     let (world, end) = run_world(quick, start);
+    let placement_rows = run_placement(quick);
     let report = Report {
         version: env!("CARGO_PKG_VERSION"),
         machine: Machine::this(),
@@ -27,6 +28,7 @@ pub(crate) fn run(quick: bool, start: Option<World>) -> (Report, World) {
         removal: Section { findings: findings::removal(&removal_rows), rows: removal_rows },
         memory: Section { findings: findings::memory(&memory_rows), rows: memory_rows },
         world,
+        placement: Section { findings: findings::placement(&placement_rows), rows: placement_rows },
     };
     (report, end)
 }
@@ -105,6 +107,16 @@ fn run_world(quick: bool, start: Option<World>) -> (simulation::Simulation, Worl
     let simulation = simulation::measure(simulation::ENTITIES, start, effort, || bar.inc(1));
     bar.finish_and_clear();
     simulation
+}
+
+fn run_placement(quick: bool) -> Vec<placement::Row> {
+    let most = if quick { 30 } else { 150 };
+    let effort = Effort { least: 5, most, share: Duration::from_millis(if quick { 1000 } else { 5000 }) };
+    let bar = progress(3 * most as u64, "one component, three places");
+    bar.set_message(format!("{} entities", crate::figures::thousands(placement::ENTITIES as u64)));
+    let rows = placement::measure(placement::ENTITIES, effort, || bar.inc(1));
+    bar.finish_and_clear();
+    rows
 }
 
 /// A bar on standard error; hidden when that is not a terminal.

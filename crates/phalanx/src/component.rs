@@ -3,6 +3,7 @@
 use crate::layout::{Kind, Layout};
 use crate::room::{try_box, try_copy, try_list, try_map_copy, try_map_room, try_room};
 use crate::signature::Signature;
+use crate::tally::Tally;
 use crate::track::{Clock, Track};
 use core::any::TypeId;
 use core::fmt;
@@ -118,13 +119,15 @@ pub struct ComponentInfo {
     /// Whether a value has an address: it lies in one lane, or has no size.
     pub(crate) whole: bool,
     pub(crate) track: Track,
+    /// What happened to it while that was counted.
+    pub(crate) tally: Tally,
 }
 
 impl ComponentInfo {
     fn try_clone(&self) -> Result<ComponentInfo, AllocError> {
-        let ComponentInfo { name, type_id, ref lanes, drop, clone, put, visit, kind, whole, track } = *self;
-        let lanes = try_copy(lanes)?.into();
-        Ok(ComponentInfo { name, type_id, lanes, drop, clone, put, visit, kind, whole, track })
+        let ComponentInfo { name, type_id, ref lanes, drop, clone, put, visit, kind, whole, track, .. } = *self;
+        let (lanes, tally) = (try_copy(lanes)?.into(), Tally::default());
+        Ok(ComponentInfo { name, type_id, lanes, drop, clone, put, visit, kind, whole, track, tally })
     }
 
     /// The name of the type.
@@ -235,6 +238,7 @@ impl Components {
             kind: Kind::Table,
             whole: false,
             track: Track::None,
+            tally: Tally::default(),
         };
         let mut infos = try_list(1)?;
         infos.push(row);
@@ -265,7 +269,7 @@ impl Components {
     }
 
     #[cold]
-    fn id_of_type(&self, key: TypeId) -> ComponentId {
+    pub(crate) fn id_of_type(&self, key: TypeId) -> ComponentId {
         self.by_type.get(&key).copied().unwrap_or(ComponentId::UNKNOWN)
     }
 
@@ -289,6 +293,7 @@ impl Components {
             clone: crate::layout::cloning::<C>(),
             put: crate::layout::put_value::<C>,
             visit: C::ENTITIES.map(|_| crate::layout::visit_value::<C> as VisitFn),
+            tally: Tally::default(),
         })
     }
 
@@ -348,6 +353,11 @@ impl Components {
     #[track_caller]
     pub fn info(&self, id: ComponentId) -> &ComponentInfo {
         &self.infos[id.index()]
+    }
+
+    /// What is counted of a component, to be changed.
+    pub(crate) fn tally_mut(&mut self, id: ComponentId) -> &mut Tally {
+        &mut self.infos[id.index()].tally
     }
 
     /// How many there are, the reserved one that marks [extra rows](crate::Key) included.

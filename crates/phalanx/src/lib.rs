@@ -22,6 +22,7 @@ mod signature;
 #[cfg(feature = "snapshot")]
 pub mod snapshot;
 mod table;
+mod tally;
 pub mod track;
 mod world;
 
@@ -43,6 +44,7 @@ pub use signal::{Collector, CollectorBuilder, ListenerId};
 pub use signature::Signature;
 pub use track::{Mut, Tick};
 pub use world::{
-    AccessMut, BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, EntityMap, EntityMut,
-    EntityRef, LaneMemory, Memory, SideMemory, Spawner, TableMemory, View, ViewMut, World,
+    AccessMut, Advice, BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, ComponentReport,
+    EntityMap, EntityMut, EntityRef, LaneMemory, LayoutBytes, LayoutReport, Memory, Placement, SideMemory, Spawner,
+    TableMemory, View, ViewMut, World,
 };

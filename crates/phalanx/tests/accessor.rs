@@ -123,8 +123,12 @@ fn it_keeps_groups_and_tells_listeners() {
     world.drop_group(group);
     let heard = Arc::new(AtomicI32::new(0));
     let (added, removed) = (heard.clone(), heard.clone());
-    world.on_add::<Flagged>(move |_, _, _| drop(added.fetch_add(1, Ordering::Relaxed)));
-    world.on_remove::<Flagged>(move |_, _, _| drop(removed.fetch_add(100, Ordering::Relaxed)));
+    world.on_add::<Flagged>(move |_, _, _| {
+        added.fetch_add(1, Ordering::Relaxed);
+    });
+    world.on_remove::<Flagged>(move |_, _, _| {
+        removed.fetch_add(100, Ordering::Relaxed);
+    });
     let mut access = world.access_mut::<Flagged>();
     access.insert(all[0], Flagged).unwrap();
     access.remove(all[0]).unwrap();

@@ -82,6 +82,12 @@ impl Access {
         }
     }
 
+    /// The types of the components, each once.
+    pub(crate) fn types(&self) -> impl Iterator<Item = TypeId> + '_ {
+        let first = |at: usize, key: TypeId| self.touched[..at].iter().all(|(other, ..)| *other != key);
+        self.touched.iter().enumerate().filter(move |(at, (key, ..))| first(*at, *key)).map(|(_, (key, ..))| *key)
+    }
+
     /// The components that are written.
     pub fn writes(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.touched.iter().filter(|t| t.2).map(|t| t.1)

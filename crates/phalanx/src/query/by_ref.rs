@@ -35,6 +35,16 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
     /// The items, table by table and row by row.
     #[inline]
     pub fn iter(&self) -> RefIter<'w, Q, F> {
+        let items = self.items();
+        if self.world.counting {
+            self.world.note_visits::<Q>(items.size_hint().1.unwrap_or(0) as u64);
+        }
+        items
+    }
+
+    /// The items, of which nobody is told.
+    #[inline]
+    fn items(&self) -> RefIter<'w, Q, F> {
         RefIter::new(self.runs())
     }
 
@@ -48,17 +58,21 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
     #[inline]
     pub fn chunks(&self) -> RefChunks<'w, Q, F> {
         const { super::assert_tables(Q::SIDES || F::SIDES) };
-        RefChunks { runs: self.runs() }
+        let runs = self.runs();
+        if self.world.counting {
+            self.world.note_visits::<Q>(runs.rows_left() as u64);
+        }
+        RefChunks { runs }
     }
 
     /// How many items there are.
     pub fn len(&self) -> usize {
-        self.iter().count_left()
+        self.items().count_left()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        !self.iter().any_left()
+        !self.items().any_left()
     }
 
     /// The item of an entity.
@@ -82,7 +96,7 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
     ///
     /// If there is none, or if there are several.
     pub fn single(&self) -> Result<Q::Item<'w>, SingleError> {
-        let mut items = self.iter();
+        let mut items = self.items();
         match (items.next(), items.next()) {
             (Some(item), None) => Ok(item),
             (None, _) => Err(SingleError::None { query: core::any::type_name::<Q>() }),

@@ -206,6 +206,12 @@ impl DynamicQuery {
         }
     }
 
+    /// Notes that so many rows are about to be visited.
+    #[cold]
+    pub(super) fn note_visits(&self, world: &World, rows: u64) {
+        self.terms.iter().for_each(|term| world.note_visit(term.id, rows, self.terms.len() > 1));
+    }
+
     /// # Safety
     ///
     /// The world is borrowed for `'w` as the query needs it.
@@ -216,6 +222,10 @@ impl DynamicQuery {
         self.check(world)?;
         if let Some(id) = self.side {
             return Err(DynamicError::NotInTables { component: world.components.info(id).name() });
+        }
+        if world.counting {
+            let matching = world.tables.iter().filter(|table| self.asked().matches(&table.signature));
+            self.note_visits(world, matching.map(|table| u64::from(table.len)).sum());
         }
         let numbered = world.tables.iter().zip(0..);
         let matching = numbered.filter(|(table, _)| table.len > 0 && self.asked().matches(&table.signature));

@@ -234,6 +234,9 @@ impl DynamicQuery {
     /// The world is the query's, borrowed for `'w` as it needs it.
     unsafe fn walked<'w>(&self, world: &'w World) -> impl Iterator<Item = DynamicRow<'w, '_>> + use<'w, '_> {
         let mut walk = self.walk(world);
+        if world.counting {
+            self.note_visits(world, walk.most() as u64);
+        }
         core::iter::from_fn(move || {
             let spot = walk.next::<()>(&self.ids)?;
             Some(DynamicRow { world, query: self, spot, taken: Vec::new(), items: PhantomData })
@@ -244,6 +247,10 @@ impl DynamicQuery {
     ///
     /// The world is the query's, borrowed for `'w` as it needs it.
     unsafe fn one<'w>(&self, world: &'w World, entity: Entity) -> Result<DynamicRow<'w, '_>, DynamicError> {
+        #[cfg(feature = "counters")]
+        if world.counting {
+            self.terms().iter().for_each(|term| world.note_find(term.id));
+        }
         // SAFETY: `Rows` touches nothing.
         let spot = unsafe { item_of::<Rows, ()>(world, &self.ids, entity) };
         let spot = spot.map_err(DynamicError::Entity)?;

@@ -58,9 +58,19 @@ impl<'w, 's, Q: Query, F: Filter> Matched<'w, 's, Q, F> {
         }
     }
 
+    /// Notes that all rows are about to be visited, if somebody counts.
+    #[inline(always)]
+    pub(super) fn note(&self) {
+        if self.world.counting {
+            let rows = self.runs.iter().map(|run| u64::from(run.len)).sum();
+            self.world.note_visits::<Q>(self.walks.filter(|_| Self::SIDES).map_or(rows, |(_, len)| len));
+        }
+    }
+
     /// The items, with this kept for another use.
     #[inline]
     pub fn iter(&mut self) -> Iter<'_, '_, Q, F> {
+        self.note();
         // SAFETY: what `new` was promised, for the time of this borrow.
         unsafe { Iter::new(self.runs, self.walk().map(|walk| (walk, self.ids))) }
     }
@@ -75,6 +85,7 @@ impl<'w, 's, Q: Query, F: Filter> Matched<'w, 's, Q, F> {
     #[inline]
     pub fn chunks(self) -> Chunks<'w, 's, Q> {
         const { super::assert_tables(Q::SIDES || F::SIDES) };
+        self.note();
         // SAFETY: what `new` was promised.
         unsafe { Chunks::new(self.runs) }
     }
@@ -175,12 +186,14 @@ impl<'w, 's, Q: Query, F: Filter> Matched<'w, 's, Q, F> {
     where
         Q: ReadOnlyQuery,
     {
+        self.note();
         // SAFETY: what `new` was promised.
         unsafe { Combinations::new::<F>(self.runs.into(), self.walk(), self.ids) }
     }
 
     /// Calls `f` with every set of `N` different items, once, in the order of the query.
     pub fn for_each_combination_mut<const N: usize>(&mut self, mut f: impl FnMut([Q::Item<'_>; N])) {
+        self.note();
         if let Some(mut walk) = self.walk() {
             let (view, spots) = (walk.view(), walk.spots::<F>(self.ids).collect::<Vec<_>>());
             let rows = Run::of_rows(spots.len());
@@ -225,6 +238,7 @@ impl<'w, 's, Q: Query, F: Filter> IntoIterator for Matched<'w, 's, Q, F> {
 
     #[inline]
     fn into_iter(self) -> Iter<'w, 's, Q, F> {
+        self.note();
         // SAFETY: what `new` was promised.
         unsafe { Iter::new(self.runs, self.walk().map(|walk| (walk, self.ids))) }
     }
@@ -275,6 +289,10 @@ pub(super) unsafe fn item_of<'w, Q: Query, F: Filter>(
     ids: &(Q::State, F::State),
     entity: Entity,
 ) -> Result<Q::Item<'w>, ComponentError> {
+    #[cfg(feature = "counters")]
+    if world.counting {
+        world.note_finds::<Q>();
+    }
     let (terms, filter) = ids;
     let location = world.locate(entity)?;
     let row = Candidate { world, slot: entity.index(), known: None };

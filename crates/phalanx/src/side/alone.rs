@@ -109,16 +109,18 @@ impl Sides {
                     value
                 };
                 pool.rows -= u32::from(slot.is_row());
+                side.gone[0] += 1;
                 if let Some(bit) = side.bit {
                     self.mark(index, bit, false);
                 }
                 Some(Some(value))
             }
-            // SAFETY: the slot has a value, which is moved out.
-            Store::Linear(linear) => Some(linear.take(slot).map(|row| unsafe {
-                let ptr = C::Layout::ptr(lane, Look::READ);
-                C::Layout::read(ptr, row as usize)
-            })),
+            Store::Linear(linear) => {
+                let Some(row) = linear.take(slot) else { return Some(None) };
+                side.gone[0] += 1;
+                // SAFETY: the slot had a value, which is moved out.
+                Some(Some(unsafe { C::Layout::read(C::Layout::ptr(lane, Look::READ), row as usize) }))
+            }
         }
     }
 }

@@ -124,6 +124,7 @@ impl Sides {
         }
         for side in &mut self.list {
             side.values().mark_column(&self.clock);
+            side.gone[1] += u64::from(side.len());
             match &mut side.store {
                 Store::Pool(pool) => drop(pool.release_all()),
                 Store::Linear(linear) => linear.forget_all(),

@@ -129,6 +129,7 @@ impl Sides {
                 watched: side.watched,
                 required_by,
                 excluded_by,
+                gone: [0; 2],
             })?);
         }
         copy.groups = self.groups.try_clone()?;

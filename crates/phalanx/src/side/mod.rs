@@ -68,6 +68,8 @@ pub(crate) struct Side {
     required_by: Vec<u32>,
     /// The groups whose members have none.
     excluded_by: Vec<u32>,
+    /// How many values were taken from slots that lived on, and how many went with their slots, since somebody counts.
+    pub(crate) gone: [u64; 2],
 }
 
 impl Side {
@@ -277,6 +279,11 @@ impl Sides {
         self.list.iter().map(|side| &**side)
     }
 
+    /// Counts what goes from here on.
+    pub(crate) fn begin_counts(&mut self) {
+        self.list.iter_mut().for_each(|side| side.gone = [0; 2]);
+    }
+
     /// Gives a component that is not kept in tables its side.
     pub(crate) fn try_register(&mut self, id: ComponentId, info: &ComponentInfo) -> Result<u32, AllocError> {
         if let Some(side) = self.number(id) {
@@ -303,6 +310,7 @@ impl Sides {
             watched: info.track == Track::Column,
             required_by: Vec::new(),
             excluded_by: Vec::new(),
+            gone: [0; 2],
         })?;
         if is_pool && self.by_bit.len() as u32 >= self.stride * 64 {
             self.try_widen()?;
@@ -429,7 +437,7 @@ impl Sides {
         let mut enters = false;
         for &number in takes {
             enters |= !self.list[number as usize].excluded_by.is_empty();
-            self.take(slot, number);
+            self.take(slot, number, false);
         }
         for &number in puts {
             if !self.list[number as usize].excluded_by.is_empty() {
@@ -458,7 +466,7 @@ impl Sides {
     /// Takes the value of a slot in a side. It leaves the groups that require it first, while all that it has is there: what
     /// is retired then lies beyond the positions in use, and groups exchange none but these.
     #[inline]
-    fn take(&mut self, slot: Entity, number: u32) {
+    fn take(&mut self, slot: Entity, number: u32, ends: bool) {
         if !self.list[number as usize].required_by.is_empty() {
             self.leave_requiring(slot, number);
         }
@@ -471,6 +479,8 @@ impl Sides {
         if side.watched {
             side.values().mark_column(&self.clock);
         }
+        // In the lines that were written just now: cheaper than to ask whether anybody counts.
+        side.gone[usize::from(ends)] += 1;
         if let Some(bit) = bit {
             self.mark(slot.index(), bit, false);
         }
@@ -489,7 +499,7 @@ impl Sides {
         for at in 0..self.list.len() {
             let is_linear = self.list[at].bit.is_none();
             if is_linear {
-                self.take(slot, at as u32);
+                self.take(slot, at as u32, true);
             }
         }
         for word in 0..self.stride {
@@ -497,7 +507,7 @@ impl Sides {
             while bits != 0 {
                 let bit = word * 64 + bits.trailing_zeros();
                 bits &= bits - 1;
-                self.take(slot, self.pool_of_bit(bit));
+                self.take(slot, self.pool_of_bit(bit), true);
             }
         }
     }
@@ -566,7 +576,9 @@ impl Sides {
         // There is room for as many as there are sides.
         debug_assert!(self.retired.is_empty());
         for number in 0..self.list.len() as u32 {
-            self.list[number as usize].values().mark_column(&self.clock);
+            let side = &mut self.list[number as usize];
+            side.gone[1] += u64::from(side.len());
+            side.values().mark_column(&self.clock);
             let row = match &mut self.list[number as usize].store {
                 Store::Pool(pool) => pool.release_all(),
                 Store::Linear(linear) => linear.release_all(),

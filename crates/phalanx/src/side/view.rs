@@ -154,6 +154,9 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
         let Some(side) = self.side else { return &mut [] };
         self.world.close_holes(side, u32::MAX);
         let pool = self.world.sides.pool(side);
+        if self.world.counting {
+            self.world.note_visit(self.world.sides.get(side).id, u64::from(pool.len()), false);
+        }
         // SAFETY: so many values are there without a hole, in lanes of the component, and the world is borrowed exclusively.
         unsafe {
             let ptr = <layout::Pool as layout::Layout<C>>::ptr(pool.values().lane(), Look::READ);

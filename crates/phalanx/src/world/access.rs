@@ -133,6 +133,10 @@ impl Source<'_> {
     /// The lane and the row of an entity's component.
     #[inline(always)]
     fn find<C: Component>(&self, world: &World, entity: Entity) -> Result<(*const Lane, usize), ComponentError> {
+        #[cfg(feature = "counters")]
+        if world.counting {
+            world.note_find(world.components.id::<C>());
+        }
         // SAFETY: the world has been borrowed since; a location is written for every entity that is alive.
         if let Some(location) = unsafe { self.places.find(entity) } {
             if C::Layout::KIND == Kind::Table {

@@ -353,6 +353,9 @@ impl World {
                 self.entities.places().at(entity.index()).write(Location { table: edge.target, row });
             }
         }
+        if self.counting {
+            self.note_crossing(edge, len);
+        }
         self.restructured();
         first..first + len
     }

@@ -385,6 +385,9 @@ impl World {
             return Ok(self.end_entities(&[entity], false).map(|_| ())?);
         }
         self.entities.release(entity);
+        if self.counting {
+            self.note_ended(table, 1);
+        }
         if !self.sides.is_empty() {
             self.sides.take_all(entity);
         }
@@ -440,6 +443,9 @@ impl World {
             return Ok(self.end_entities(&entities, true).map(|_| ())?);
         }
         let mut lens = try_list(self.tables.len())?;
+        if self.counting {
+            self.note_all_ended();
+        }
         self.entities.clear();
         self.rows.clear();
         self.restructured();

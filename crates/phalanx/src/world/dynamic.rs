@@ -98,6 +98,7 @@ impl World {
             kind: descriptor.kind,
             whole: true,
             track: Track::None,
+            tally: Default::default(),
         };
         self.components.find_run_time(&info).unwrap_or_else(|| had(self.components.add(info)))
     }

@@ -28,6 +28,7 @@ mod dynamic;
 mod entity_ref;
 mod exchange;
 mod memory;
+mod report;
 mod row_changes;
 mod row_ends;
 mod rows;
@@ -45,6 +46,7 @@ pub use columns::{ColumnPlaces, Columns};
 pub use dynamic::ComponentDescriptor;
 pub use entity_ref::{EntityMut, EntityRef};
 pub use memory::{ColumnMemory, LaneMemory, Memory, SideMemory, TableMemory};
+pub use report::{Advice, ComponentReport, LayoutBytes, LayoutReport, Placement};
 pub use spawn::Spawner;
 pub(crate) use spawn::raise;
 pub use transfer::EntityMap;
@@ -108,6 +110,8 @@ pub struct World {
     pub(crate) queries: Option<Box<QueryCache>>,
     pub(crate) resources: crate::resources::Resources,
     pub(crate) signals: crate::signal::Signals,
+    /// Whether accesses are counted.
+    pub(crate) counting: bool,
 }
 
 // SAFETY: the directory points at lanes that the tables of this world own, and components are `Send` and `Sync`.
@@ -138,6 +142,7 @@ impl World {
             queries: None,
             resources: Default::default(),
             signals: Default::default(),
+            counting: false,
         };
         world.sides.clock.id = world.id;
         world.table_of(&Signature::EMPTY)?;

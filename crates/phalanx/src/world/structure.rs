@@ -127,6 +127,9 @@ impl World {
             }
             self.entities.places().at(entity.index()).write(Location { table: edge.target, row });
         }
+        if self.counting {
+            self.note_crossing(edge, 1);
+        }
         self.restructured();
     }
 

@@ -175,6 +175,9 @@ impl World {
                 };
                 arrived.push((passage.target, row));
                 self.entities.release(slot);
+                if self.counting {
+                    self.note_ended(from.table, 1);
+                }
                 self.sides.take_all(slot);
                 self.sides.retired.clear();
                 let source = &mut self.tables[from.table as usize];
@@ -232,6 +235,9 @@ impl World {
         self.reserve_moves(notes, other)?;
         // SAFETY: room was made there, and the values count as moved out here.
         unsafe { beside.move_in(&self.sides, &other.sides) };
+        if self.counting {
+            self.note_all_ended();
+        }
         self.sides.forget_all();
         self.entities.clear();
         for passage in &passages {
