@@ -108,16 +108,19 @@ unsafe impl<C: Component> Columns for Vec<C> {
 
     unsafe fn write(self, to: ColumnPlaces<'_>) {
         let adopt = C::Layout::KIND == Kind::Table && to.adopt && adopts(&self);
-        let mut values = ManuallyDrop::new(self);
+        let mut values = self;
         // SAFETY: the caller's promise. A vector's block was allocated for its capacity in rows of `C`, as those of the
-        // one lane are. After a copy the vector's values count as moved out, and its block is freed.
+        // one lane are. Values that are copied count as moved out of the vector, whose block is freed at the end, also if
+        // taking one apart panics.
         unsafe {
             let (lane, row) = to.first.lane(0, C::Layout::KIND);
             if adopt {
+                let mut values = ManuallyDrop::new(values);
                 (*lane).adopt(NonNull::new_unchecked(values.as_mut_ptr()).cast(), values.capacity() as u32);
                 return;
             }
             let (ptr, len) = (C::Layout::ptr(lane, Look::of::<C>(to.first.clock)), values.len());
+            values.set_len(0);
             match C::Layout::KIND {
                 Kind::Table | Kind::Pool => C::Layout::write_many(ptr, row, values.as_ptr(), len),
                 Kind::Linear => {
@@ -126,8 +129,6 @@ unsafe impl<C: Component> Columns for Vec<C> {
                     }
                 }
             }
-            values.set_len(0);
-            ManuallyDrop::drop(&mut values);
         }
     }
 }
