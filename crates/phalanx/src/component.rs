@@ -1,6 +1,7 @@
 //! Components: what entities have.
 
 use crate::layout::{Kind, Layout};
+use crate::plain::{Bytes, IsPlain};
 use crate::room::{try_box, try_copy, try_list, try_map_copy, try_map_room, try_room};
 use crate::signature::Signature;
 use core::any::TypeId;
@@ -41,6 +42,9 @@ pub trait Component: Sized + Send + Sync + 'static {
     /// How a value is cloned, for those that can be: `#[component(clone)]` on a type that is `Clone`. Entities whose
     /// components all can be cloned can be, and so can worlds. Soa components, which are `Copy`, need not say it.
     const CLONE: Option<fn(&Self) -> Self> = None;
+
+    /// That values are nothing but bytes, for those of which it is so: `#[component(plain)]`.
+    const PLAIN: Option<IsPlain<Self>> = None;
 
     /// How the entities in a value are visited, for those that hold any: `#[component(entities = "path")]`. Where entities
     /// get other numbers, as when they move to another world, those in components are changed along.
@@ -112,12 +116,15 @@ pub struct ComponentInfo {
     pub(crate) kind: Kind,
     /// Whether a value has an address: it lies in one lane, or has no size.
     pub(crate) whole: bool,
+    /// What is known of the bytes of a value, in all lanes.
+    pub(crate) bytes: Bytes,
 }
 
 impl ComponentInfo {
     fn try_clone(&self) -> Result<ComponentInfo, AllocError> {
-        let ComponentInfo { name, type_id, ref lanes, drop, clone, put, visit, kind, whole } = *self;
-        Ok(ComponentInfo { name, type_id, lanes: try_copy(lanes)?.into(), drop, clone, put, visit, kind, whole })
+        let ComponentInfo { name, type_id, ref lanes, drop, clone, put, visit, kind, whole, bytes } = *self;
+        let lanes = try_copy(lanes)?.into();
+        Ok(ComponentInfo { name, type_id, lanes, drop, clone, put, visit, kind, whole, bytes })
     }
 
     /// The name of the type.
@@ -207,6 +214,7 @@ impl Components {
             visit: None,
             kind: Kind::Table,
             whole: false,
+            bytes: Bytes::Whole,
         };
         let mut infos = try_list(1)?;
         infos.push(row);
@@ -237,7 +245,7 @@ impl Components {
     }
 
     #[cold]
-    fn id_of_type(&self, key: TypeId) -> ComponentId {
+    pub(crate) fn id_of_type(&self, key: TypeId) -> ComponentId {
         self.by_type.get(&key).copied().unwrap_or(ComponentId::UNKNOWN)
     }
 
@@ -254,6 +262,7 @@ impl Components {
             type_id: Some(TypeId::of::<C>()),
             kind: C::Layout::KIND,
             whole: lanes.is_empty() || C::Layout::WHOLE,
+            bytes: crate::layout::bytes::<C>(),
             lanes: lanes.into(),
             drop: C::Layout::DROP,
             clone: crate::layout::cloning::<C>(),

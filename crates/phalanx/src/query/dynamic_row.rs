@@ -305,7 +305,7 @@ impl<'w> DynamicRow<'w, '_> {
     pub fn take_mut<C: Component>(&mut self) -> Result<<C::Layout as Layout<C>>::Mut<'w>, DynamicError> {
         let (lanes, row) = self.take(self.world.components.id::<C>(), core::any::type_name::<C>())?;
         // SAFETY: as in `get`; nobody else has it, since a component that is written is named once and taken once.
-        unsafe { Ok(C::Layout::get_mut(C::Layout::ptr(lanes), row)) }
+        unsafe { Ok(crate::layout::write_at::<C>(lanes, row)) }
     }
 
     /// The lanes of a component that the query reads, each with the one value of this row.
@@ -328,6 +328,7 @@ impl<'w> DynamicRow<'w, '_> {
         id: ComponentId,
     ) -> Result<impl ExactSizeIterator<Item = RawLane> + use<'w>, DynamicError> {
         let at = self.take(id, self.name(id)?)?;
+        self.world.open(id, |_| true);
         Ok(self.raw(id, at))
     }
 

@@ -275,6 +275,7 @@ pub(super) unsafe fn item_of<'w, Q: Query, F: Filter>(
     entity: Entity,
 ) -> Result<Q::Item<'w>, ComponentError> {
     let location = world.locate(entity)?;
+    world.mark_for::<Q>(entity.index(), location);
     let row = Candidate { world, slot: entity.index(), known: None };
     let mismatch = || {
         let mismatch = Q::mismatch(terms, &row).or_else(|| F::mismatch(filter, &row));

@@ -152,6 +152,7 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
     pub fn values(&mut self) -> &mut [C] {
         let Some(side) = self.side else { return &mut [] };
         self.world.close_holes(side, u32::MAX);
+        self.world.open(self.world.sides.get(side).id, |_| false);
         let pool = self.world.sides.pool(side);
         // SAFETY: so many values are there without a hole, in lanes of the component, and the world is borrowed exclusively.
         unsafe {

@@ -37,7 +37,7 @@ impl World {
     pub fn get_mut<C: Component>(&mut self, entity: Entity) -> Result<Mut<'_, C>, ComponentError> {
         let (lane, row) = self.find::<C>(entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the world is borrowed exclusively.
-        Ok(unsafe { C::Layout::get_mut(C::Layout::ptr(lane), row) })
+        Ok(unsafe { crate::layout::write_at::<C>(lane, row) })
     }
 
     /// Whether an entity is alive and has a component.
@@ -223,7 +223,7 @@ impl<C: Component> ViewMut<'_, C> {
     pub fn get_mut(&mut self, entity: Entity) -> Result<Mut<'_, C>, ComponentError> {
         let (lane, row) = self.world.find::<C>(entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the world is borrowed exclusively.
-        Ok(unsafe { C::Layout::get_mut(C::Layout::ptr(lane), row) })
+        Ok(unsafe { crate::layout::write_at::<C>(lane, row) })
     }
 }
 

@@ -111,7 +111,7 @@ impl<C: Component> AccessMut<'_, C> {
     pub fn get_mut(&mut self, entity: Entity) -> Result<Mut<'_, C>, ComponentError> {
         let (lane, row) = self.world.find::<C>(entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the accessor is borrowed exclusively.
-        Ok(unsafe { C::Layout::get_mut(C::Layout::ptr(lane), row) })
+        Ok(unsafe { crate::layout::write_at::<C>(lane, row) })
     }
 
     /// Whether an entity is alive and has the component.

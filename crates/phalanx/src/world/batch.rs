@@ -102,6 +102,7 @@ impl World {
                         let lane = &*lanes.add(lane as usize);
                         swap_row(row_ptr(lane, row), row_ptr(lane, tail), lane.row_size());
                     }
+                    self.tables[target as usize].mark(row, &(*edge).left);
                     old.push(B::read(self.place(target, places, tail)));
                 }
             }

@@ -90,6 +90,7 @@ impl World {
                         swap_row(a, b, lane.row_size());
                     }
                 }
+                table.mark(from.row, left);
                 if has_sides {
                     self.sides.commit(entity, puts, takes);
                     self.restructured();

@@ -95,6 +95,7 @@ impl World {
             visit: None,
             kind: descriptor.kind,
             whole: true,
+            bytes: crate::plain::Bytes::Unknown,
         };
         self.components.find_run_time(&info).unwrap_or_else(|| had(self.components.add(info)))
     }
@@ -135,6 +136,7 @@ impl World {
     ///
     /// As [`get_by_id`](World::get_by_id).
     pub fn get_mut_by_id(&mut self, entity: Entity, id: ComponentId) -> Result<NonNull<u8>, ComponentError> {
+        self.open(id, |_| true);
         self.get_by_id(entity, id)
     }
 

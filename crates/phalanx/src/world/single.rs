@@ -7,7 +7,6 @@ use super::{Location, World};
 use crate::bundle::Bundle;
 use crate::component::Component;
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
-use crate::layout::Layout;
 use phalanx_store::{AllocError, Entity};
 
 impl World {
@@ -118,7 +117,7 @@ impl World {
         }
         // SAFETY: each lane is the component's and each row in use; the entities differ, so the rows do, and the world
         // is borrowed exclusively.
-        Ok(places.map(|(lane, row)| unsafe { C::Layout::get_mut(C::Layout::ptr(lane), row) }))
+        Ok(places.map(|(lane, row)| unsafe { crate::layout::write_at::<C>(lane, row) }))
     }
 
     /// Makes exactly this entity, with these components: for entities whose numbers come from elsewhere.
