@@ -29,6 +29,11 @@ impl Caught {
         self.0.downcast_ref::<Injected>().copied()
     }
 
+    /// Whether its payload is of this type.
+    pub fn is<P: Any>(&self) -> bool {
+        self.0.is::<P>()
+    }
+
     /// The panic's message; empty if its payload is no text.
     pub fn message(&self) -> &str {
         if let Some(text) = self.0.downcast_ref::<&'static str>() {

@@ -291,13 +291,17 @@ impl Components {
     ///
     /// One with a type is known by it, one of run time by its name, layout and destructor.
     pub(crate) fn adopt(&mut self, info: &ComponentInfo) -> Result<ComponentId, AllocError> {
-        let known = match info.type_id {
-            Some(key) => self.by_type.get(&key).copied(),
-            None => self.find_run_time(info),
-        };
-        match known {
+        match self.known(info) {
             Some(id) => Ok(id),
             None => self.add(info.try_clone()?),
+        }
+    }
+
+    /// The id under which a component of another world is known here.
+    pub(crate) fn known(&self, info: &ComponentInfo) -> Option<ComponentId> {
+        match info.type_id {
+            Some(key) => self.by_type.get(&key).copied(),
+            None => self.find_run_time(info),
         }
     }
 

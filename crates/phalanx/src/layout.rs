@@ -53,6 +53,16 @@ pub unsafe trait Layout<C>: sealed::Sealed + Sized + 'static {
     /// They are `LANES` lanes of this component.
     unsafe fn ptr(lanes: *const Lane) -> Self::Ptr;
 
+    /// The pointers into a block that has a row of each lane, one after another, each as it is aligned.
+    ///
+    /// # Safety
+    ///
+    /// The block is so long, and aligned as the lanes ask for.
+    unsafe fn ptr_in(block: *const u8) -> Self::Ptr;
+
+    /// What `&C` yields of a value that is in no lane.
+    fn show(value: &C) -> Self::Ref<'_>;
+
     /// The value at a row.
     ///
     /// # Safety
@@ -300,6 +310,18 @@ macro_rules! one_lane {
                 unsafe { (*lanes).ptr().cast() }
             }
 
+            unsafe fn ptr_in(block: *const u8) -> NonNull<C> {
+                if size_of::<C>() == 0 {
+                    return NonNull::dangling();
+                }
+                // SAFETY: a block is not at zero.
+                unsafe { NonNull::new_unchecked(block.cast_mut().cast()) }
+            }
+
+            fn show(value: &C) -> &C {
+                value
+            }
+
             #[inline(always)]
             unsafe fn get<'a>(ptr: NonNull<C>, row: usize) -> &'a C {
                 // SAFETY: the caller's promise.
@@ -383,6 +405,24 @@ where
                 ptr
             })
         }
+    }
+
+    unsafe fn ptr_in(block: *const u8) -> Self::Ptr {
+        let mut at = 0_usize;
+        // SAFETY: the block has a row of each lane, for which the shape asks one after another, in the same order; and it
+        // is not at zero.
+        unsafe {
+            C::Shape::pointers(&mut |lane| {
+                at = at.next_multiple_of(lane.align());
+                let ptr = NonNull::new_unchecked(block.cast_mut().add(at));
+                at += lane.size();
+                ptr
+            })
+        }
+    }
+
+    fn show(value: &C) -> C {
+        *value
     }
 
     #[inline(always)]

@@ -17,6 +17,7 @@ mod resources;
 mod room;
 mod rows;
 mod side;
+pub mod signal;
 mod signature;
 mod table;
 pub mod timeline;
@@ -36,6 +37,7 @@ pub use query::{Has, Or, Query, QueryState, With, Without};
 pub use resources::NoSuchResource;
 pub use rows::{Key, Role, Row, RowError, RowId};
 pub use side::{PoolMut, PoolRef, Removal};
+pub use signal::{Added, Collector, CollectorBuilder, Despawned, ListenerId, Removed, RetiredRow, Set, Spawned};
 pub use signature::Signature;
 pub use world::{
     AccessMut, BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, EntityMap, EntityMut,

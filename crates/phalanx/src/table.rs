@@ -257,6 +257,31 @@ impl Table {
         }
     }
 
+    /// Closes a row with the last one. All of its values come to lie at the tail. Returns the entity that has moved to
+    /// `row`, if one has.
+    ///
+    /// # Safety
+    ///
+    /// The row is in use.
+    pub(crate) unsafe fn close_whole(&mut self, row: u32) -> Option<Entity> {
+        debug_assert!(row < self.len);
+        let last = self.len - 1;
+        self.len = last;
+        if row == last {
+            return None;
+        }
+        // SAFETY: both rows are within the capacity of every lane, and differ.
+        unsafe {
+            for lane in self.lanes.as_ref() {
+                swap_row(row_ptr(lane, last), row_ptr(lane, row), lane.row_size());
+            }
+            let moved = *self.entities.at(last);
+            self.entities.at(row).write(moved);
+            self.entities.mark(row);
+            Some(moved)
+        }
+    }
+
     /// The lanes whose values need an end: what [`close`](Table::close) keeps when a row ends as a whole.
     pub(crate) fn lanes_with_drop(&self) -> Result<Box<[bool]>, AllocError> {
         let mut keep = try_list(self.lane_count())?;

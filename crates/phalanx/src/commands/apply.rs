@@ -24,6 +24,7 @@ use super::{CommandError, Commands, Entry};
 use crate::bundle::Place;
 use crate::error::ChangeError;
 use crate::rows::Key;
+use crate::signal::RowName;
 use crate::world::{Location, World};
 use phalanx_store::{AllocError, Entity};
 
@@ -63,6 +64,14 @@ impl Commands {
     /// segment whose displaced value panics stands, too. The commands after it are dropped. If a soa component's type panics
     /// while a value of it is taken apart, the commands before that one stand, and the others are dropped.
     pub fn apply(&mut self, world: &mut World) -> Result<(), CommandError> {
+        let outcome = self.apply_all(world);
+        if world.signals.is_active() {
+            world.announce();
+        }
+        outcome
+    }
+
+    fn apply_all(&mut self, world: &mut World) -> Result<(), CommandError> {
         let run = Run::new(self, world);
         while run.commands.done < run.commands.entries.len() {
             let end = run.commands.segment_end();
@@ -109,6 +118,10 @@ impl Commands {
             }
             run.commands.call(run.world);
         }
+        drop(run);
+        if world.signals.is_active() {
+            world.announce();
+        }
     }
 
     /// The end of the segment that is next.
@@ -130,7 +143,8 @@ impl Commands {
     fn skip(&mut self, world: &mut World) {
         let entry = self.entries[self.done];
         self.done += 1;
-        if self.home == Some(world.id()) {
+        // Without memory to note it, the entity stays, without components.
+        if self.home == Some(world.id()) && (!world.signals.is_active() || world.reserve_notes(1).is_ok()) {
             world.end_promise(&entry);
         }
         // SAFETY: the entry owned its payload, which ends here.
@@ -166,6 +180,7 @@ impl Commands {
             scratch.steps.push(step);
         }
         scratch.reserve(world, first)?;
+        world.begin_notes();
         let mut ending = Ending::of(&mut scratch.stash);
         for (entry, step) in entries[first..end].iter().zip(&scratch.steps) {
             // Taking a bundle apart may be user code: if it panics, what was displaced ends, and so does the rest.
@@ -177,6 +192,10 @@ impl Commands {
                 let payload = arena.at(entry.offset, entry.verb.layout);
                 world.carry_out(entry, key, *step, payload, ending.stash());
             }
+        }
+        if world.signals.is_active() {
+            world.link_notes();
+            world.tell();
         }
         if let Some(report) = report {
             for (at, step) in scratch.steps.iter().enumerate() {
@@ -199,15 +218,19 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(commands: &'a mut Commands, world: &'a mut World) -> Run<'a> {
         commands.scratch.start();
+        world.signals.enter();
         Run { commands, world }
     }
 }
 
 impl Drop for Run<'_> {
     fn drop(&mut self) {
+        self.world.signals.leave();
         let Commands { entries, done, reserved, home, .. } = &mut *self.commands;
         // Without memory to flush them, entities stay reserved, and are alive later, without components.
-        if *home == Some(self.world.id()) && self.world.flush().is_ok() {
+        let notes = entries.len() + reserved.len();
+        let is_noted = |world: &mut World| !world.signals.is_active() || world.reserve_notes(notes).is_ok();
+        if *home == Some(self.world.id()) && self.world.flush().is_ok() && is_noted(self.world) {
             entries[*done..].iter().for_each(|entry| self.world.end_promise(entry));
             reserved.iter().rev().for_each(|entity| self.world.end_empty(*entity));
         }
@@ -235,6 +258,7 @@ impl World {
                     if ends {
                         let (entity, at) = self.whereabouts(known(), None);
                         self.end_row(entity, at);
+                        self.note_carried_end(RowName::main(entity), stash);
                     }
                     stash.take_payload(entry.verb.drop, payload);
                 }
@@ -253,8 +277,11 @@ impl World {
                     let row = table.push(entity);
                     self.entities.places().at(entity.index()).write(Location { table: plan.table, row });
                     self.sides.commit(entity, &plan.sides, &[]);
+                    self.restructured();
+                    if self.signals.is_active() {
+                        self.note_arrival(entity);
+                    }
                 }
-                self.restructured();
             }
             Step::Extend(edge, label) => {
                 // SAFETY: the row, the slot, its location, its name and its values beside tables are reserved, and the places
@@ -264,17 +291,22 @@ impl World {
                     let (target, places, sides) = ((*edge).target, (*edge).places.as_ptr(), &*(*edge).puts);
                     self.sides.find_places(self.entities.next_index(), sides);
                     (entry.verb.write)(payload, self.place(target, places, self.tables[target as usize].len));
-                    self.commit_row(known(), label, target, sides);
+                    let row = self.commit_row(known(), label, target, sides);
+                    if self.signals.is_active() {
+                        self.note_arrival(row.0);
+                    }
                 }
             }
             Step::Delete => {
                 let (slot, _) = self.whereabouts(known(), key);
+                let name = self.row_name(slot);
                 // SAFETY: it is an extra row, and there; what needs an end is at the tail, and goes to the stash.
                 unsafe {
                     let tail = self.retire_row(slot);
                     let table = &self.tables[tail.table as usize];
                     stash.take(self, table, tail.row, &table.columns);
-                    stash.take_retired(&mut self.sides);
+                    stash.take_retired(&mut self.sides, &self.signals);
+                    self.note_carried_end(name, stash);
                 }
             }
             Step::Insert(edge) => {
@@ -292,15 +324,17 @@ impl World {
                 // SAFETY: the entity is there, and so are its extra rows; what needs an end is at the tail each time, and
                 // goes to the stash, where there is room for it.
                 unsafe {
-                    while let Some(tail) = self.retire_first_row(entity.index()) {
+                    while let Some((name, tail)) = self.retire_first_row(entity.index()) {
                         let table = &self.tables[tail.table as usize];
                         stash.take(self, table, tail.row, &table.columns);
-                        stash.take_retired(&mut self.sides);
+                        stash.take_retired(&mut self.sides, &self.signals);
+                        self.note_carried_end(name, stash);
                     }
                     self.end_row(entity, from);
                     let table = &self.tables[from.table as usize];
                     stash.take(self, table, table.len, &table.columns);
-                    stash.take_retired(&mut self.sides);
+                    stash.take_retired(&mut self.sides, &self.signals);
+                    self.note_carried_end(RowName::main(entity), stash);
                 }
             }
         }
@@ -324,11 +358,7 @@ impl World {
             self.sides.take_all(entity);
         }
         // SAFETY: the row is in use, and the flags are those of its lanes.
-        unsafe {
-            if let Some(moved) = self.tables[at.table as usize].close(at.row, &self.ends[at.table as usize]) {
-                self.entities.places().at(moved.index()).write(at);
-            }
-        }
+        unsafe { self.close_row(at) };
         self.restructured();
     }
 
@@ -352,6 +382,9 @@ impl World {
         {
             // SAFETY: it is there, a row of table 0 has no values, and the entity has none elsewhere.
             unsafe { self.end_row(entity, at) };
+            if self.signals.is_active() {
+                self.note_end_step(RowName::main(entity), &[]);
+            }
         }
     }
 }

@@ -271,6 +271,25 @@ impl Commands {
         self.home = self.home.or(world);
     }
 
+    /// Whether nothing is recorded or put aside.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.is_empty() && self.reserved.is_empty()
+    }
+
+    /// The world in which entities were reserved has another number.
+    pub(crate) fn move_home(&mut self, old: u64, new: u64) {
+        if self.home == Some(old) {
+            self.home = Some(new);
+        }
+    }
+
+    /// Records [`World::disconnect`].
+    pub fn disconnect(&mut self, listener: crate::ListenerId) {
+        self.add(move |world| {
+            world.disconnect(listener);
+        });
+    }
+
     /// Moves all commands of another buffer to the end of this one, with the entities that it has put aside.
     ///
     /// # Panics

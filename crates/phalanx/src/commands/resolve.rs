@@ -82,6 +82,8 @@ pub(super) struct Scratch {
     needs: Vec<Need>,
     /// The values that come to lie beside tables.
     puts: Puts,
+    /// The most that is noted for listeners and collectors.
+    notes: usize,
     /// What slots are free.
     free: Slots,
     /// Entities and extra rows to be made, and the first command that makes one.
@@ -130,7 +132,7 @@ impl Scratch {
         self.rows.begin(self.segment);
         self.puts.clear();
         self.free.begin();
-        (self.slots, self.names) = (0, 0);
+        (self.slots, self.names, self.notes) = (0, 0, 0);
         self.at_home = at_home;
         self.stash.begin();
         try_room(&mut self.steps, count)?;
@@ -165,6 +167,7 @@ impl Scratch {
         let plan = (entry.verb.plan)(world)?;
         let Some(entity) = entry.entity else {
             self.note(world, position, world.plans.get(plan).table, 1)?;
+            self.notes += world.notes_of(world.plans.get(plan).table);
             self.take_slot(world, &world.plans.get(plan).sides, position)?;
             return Ok(Step::Make(plan));
         };
@@ -198,6 +201,7 @@ impl Scratch {
                 self.rows.make((key.entity.index(), label), slot, target)?;
                 self.note(world, position, target, 1)?;
                 self.names += 1;
+                self.notes += world.notes_of(target);
                 Ok(Step::Extend(edge, label))
             }
             Kind::DeleteRow => match self.find_row(world, key)? {
@@ -249,6 +253,7 @@ impl Scratch {
             }
         };
         world.expect_step(slot.index(), followed, &mut self.puts, &mut self.stash)?;
+        self.notes += world.edge_notes(followed);
         if target != table {
             self.note(world, position, target, 1)?;
             self.note(world, position, table, -1)?;
@@ -267,7 +272,7 @@ impl Scratch {
         }
         self.slots = self.slots.checked_add(1).ok_or(AllocError::CapacityOverflow)?;
         let slot = self.free.take(&world.entities);
-        self.stash.expect_puts(&world.sides, sides)?;
+        self.stash.expect_puts(world, sides)?;
         self.puts.try_add(sides, slot.index())?;
         Ok(slot)
     }
@@ -275,7 +280,8 @@ impl Scratch {
     /// Notes that an entity or an extra row ends in a table.
     fn end(&mut self, world: &World, slot: Entity, table: u32, position: usize) -> Result<(), AllocError> {
         self.stash.expect_row(world, &world.tables[table as usize].columns)?;
-        self.stash.expect_all(&world.sides, slot.index())?;
+        self.stash.expect_all(world, slot.index())?;
+        self.notes += world.notes_of(table);
         self.note(world, position, table, -1)?;
         self.free.try_free(slot)
     }
@@ -389,6 +395,9 @@ impl Scratch {
         // Values may move, even if one of several stores cannot grow.
         world.restructured();
         world.sides.try_reserve_all(&self.puts).map_err(at(first))?;
-        self.stash.try_reserve().map_err(at(first))
+        if world.signals.is_active() {
+            world.reserve_linked_notes(self.notes).map_err(at(first))?;
+        }
+        self.stash.try_reserve(world.signals.is_active()).map_err(at(first))
     }
 }

@@ -8,8 +8,9 @@
 #![allow(unsafe_code)]
 
 use super::buffer::{Arena, place_after};
-use crate::component::DropFn;
+use crate::component::{ComponentId, DropFn};
 use crate::side::{Side, Sides};
+use crate::signal::{Signals, Spot};
 use crate::table::{ALIGNED_FOR_ALL, Column, Table, copy_row, row_ptr};
 use crate::world::World;
 use core::alloc::Layout;
@@ -20,6 +21,8 @@ use phalanx_store::AllocError;
 pub(crate) struct Stash {
     values: Vec<(DropFn, *mut u8)>,
     arena: Arena,
+    /// What the last step has displaced and is to be shown to listeners, and where it is.
+    pub(crate) shown: Vec<(ComponentId, Spot)>,
     /// Counted while resolving: values, bytes, the greatest alignment.
     count: usize,
     bytes: usize,
@@ -29,7 +32,9 @@ pub(crate) struct Stash {
 impl Stash {
     /// Bytes that it holds from the allocator.
     pub(crate) fn held(&self) -> usize {
-        self.values.capacity() * size_of::<(DropFn, *mut u8)>() + self.arena.bytes()
+        let lists = self.values.capacity() * size_of::<(DropFn, *mut u8)>()
+            + self.shown.capacity() * size_of::<(ComponentId, Spot)>();
+        lists + self.arena.bytes()
     }
 
     /// Starts to count.
@@ -38,8 +43,10 @@ impl Stash {
     }
 
     /// Makes room for what was counted.
-    pub(crate) fn try_reserve(&mut self) -> Result<(), AllocError> {
+    pub(crate) fn try_reserve(&mut self, shows: bool) -> Result<(), AllocError> {
         crate::room::try_room(&mut self.values, self.count)?;
+        self.shown.clear();
+        crate::room::try_room(&mut self.shown, if shows { self.count } else { 0 })?;
         self.arena.try_reserve(self.bytes, self.align)
     }
 
@@ -67,32 +74,30 @@ impl Stash {
 
     /// Counts the values of a row in these columns.
     pub(crate) fn expect_row(&mut self, world: &World, columns: &[Column]) -> Result<(), AllocError> {
-        columns
-            .iter()
-            .filter(|column| column.drop.is_some())
-            .try_for_each(|column| self.expect(world.components.info(column.id).lanes.first().copied()))
+        for column in columns.iter().filter(|column| column.drop.is_some() || world.signals.keeps(column.id)) {
+            self.expect(block(&world.components.info(column.id).lanes)?)?;
+        }
+        Ok(())
     }
 
     /// Counts the values that a slot has in these sides.
-    pub(crate) fn expect_present(&mut self, sides: &Sides, slot: u32, list: &[u32]) -> Result<(), AllocError> {
-        list.iter()
-            .map(|side| sides.get(*side))
-            .filter(|side| side.row(slot).is_some())
-            .try_for_each(|side| self.expect_of(side))
+    pub(crate) fn expect_present(&mut self, world: &World, slot: u32, list: &[u32]) -> Result<(), AllocError> {
+        let mut present = list.iter().map(|side| world.sides.get(*side)).filter(|side| side.row(slot).is_some());
+        present.try_for_each(|side| self.expect_of(world, side))
     }
 
     /// Counts all values that a slot has beside tables.
-    pub(crate) fn expect_all(&mut self, sides: &Sides, slot: u32) -> Result<(), AllocError> {
-        sides.sides_of(slot).try_for_each(|side| self.expect_of(side))
+    pub(crate) fn expect_all(&mut self, world: &World, slot: u32) -> Result<(), AllocError> {
+        world.sides.sides_of(slot).try_for_each(|side| self.expect_of(world, side))
     }
 
     /// Counts a value of each of these sides, which are put, and may be displaced themselves.
-    pub(crate) fn expect_puts(&mut self, sides: &Sides, list: &[u32]) -> Result<(), AllocError> {
-        list.iter().try_for_each(|side| self.expect_of(sides.get(*side)))
+    pub(crate) fn expect_puts(&mut self, world: &World, list: &[u32]) -> Result<(), AllocError> {
+        list.iter().try_for_each(|side| self.expect_of(world, world.sides.get(*side)))
     }
 
-    fn expect_of(&mut self, side: &Side) -> Result<(), AllocError> {
-        match side.values().needs_drop() {
+    fn expect_of(&mut self, world: &World, side: &Side) -> Result<(), AllocError> {
+        match side.values().needs_drop() || world.signals.keeps(side.id) {
             true => self.expect(side.values().layout()),
             false => Ok(()),
         }
@@ -103,11 +108,17 @@ impl Stash {
     /// # Safety
     ///
     /// They were [expected](Stash::expect).
-    pub(crate) unsafe fn take_retired(&mut self, sides: &mut Sides) {
+    pub(crate) unsafe fn take_retired(&mut self, sides: &mut Sides, signals: &Signals) {
         sides.hand_over_retired(|side, row| {
-            let Some(drop) = side.values().drop_fn() else { return };
-            // SAFETY: a component that needs an end has one lane; the value is retired there, and expected.
-            unsafe { self.take_one(drop, side.values().layout(), side.values().at(row)) };
+            let (drop, shown) = (side.values().drop_fn(), signals.keeps(side.id));
+            if drop.is_none() && !shown {
+                return;
+            }
+            // SAFETY: components beside tables have one lane, or none; the value is retired there, and expected.
+            let value = unsafe { self.take_one(drop, side.values().layout(), side.values().at(row)) };
+            if shown {
+                self.shown.push((side.id, Spot::Block(value)));
+            }
         });
     }
 
@@ -118,17 +129,46 @@ impl Stash {
     /// The row is initialised there, and the values were [expected](Stash::expect), in this order.
     pub(crate) unsafe fn take(&mut self, world: &World, table: &Table, row: u32, columns: &[Column]) {
         for column in columns {
-            let Some(drop) = column.drop else { continue };
-            let layout = world.components.info(column.id).lanes.first().copied();
+            let shown = world.signals.keeps(column.id);
+            if column.drop.is_none() && !shown {
+                continue;
+            }
+            let lanes = &world.components.info(column.id).lanes;
             // SAFETY: a column that needs an end has one lane, whose rows have this layout, or none; the row is initialised,
             // and the value expected.
-            unsafe {
-                let value = match layout {
-                    None => core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get()),
-                    Some(_) => row_ptr(&*table.lanes().add(column.first as usize), row),
-                };
-                self.take_one(drop, layout, value);
+            let value = unsafe {
+                match lanes.len() {
+                    0 => self.take_one(column.drop, None, core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get())),
+                    1 => {
+                        let value = row_ptr(&*table.lanes().add(column.first as usize), row);
+                        self.take_one(column.drop, lanes.first().copied(), value)
+                    }
+                    _ => self.take_lanes(table, column, row, lanes),
+                }
+            };
+            if shown {
+                self.shown.push((column.id, Spot::Block(value)));
             }
+        }
+    }
+
+    /// Takes over a value of several lanes, which needs no end: a row of each, one after another.
+    ///
+    /// # Safety
+    ///
+    /// As for [`take`](Stash::take); the lanes are those of the column.
+    unsafe fn take_lanes(&mut self, table: &Table, column: &Column, row: u32, lanes: &[Layout]) -> *mut u8 {
+        let Ok(Some(layout)) = block(lanes) else { unreachable!("counted before") };
+        let Ok(offset) = self.arena.try_place(layout) else { unreachable!("reserved") };
+        // SAFETY: the place was made just now; the rows of the lanes fit into it one after another, as they were counted.
+        unsafe {
+            let (to, mut at) = (self.arena.at(offset, layout), 0_usize);
+            for (number, lane) in (column.first as usize..).zip(lanes) {
+                at = at.next_multiple_of(lane.align());
+                copy_row(row_ptr(&*table.lanes().add(number), row), to.add(at), lane.size());
+                at += lane.size();
+            }
+            to
         }
     }
 
@@ -136,8 +176,9 @@ impl Stash {
     ///
     /// # Safety
     ///
-    /// It is initialised, ends by `drop`, has this layout, or none if it has no size, and was [expected](Stash::expect).
-    unsafe fn take_one(&mut self, drop: DropFn, layout: Option<Layout>, value: *mut u8) {
+    /// It is initialised, ends by `drop`, if by anything, has this layout, or none if it has no size, and was
+    /// [expected](Stash::expect).
+    unsafe fn take_one(&mut self, drop: Option<DropFn>, layout: Option<Layout>, value: *mut u8) -> *mut u8 {
         debug_assert!(self.values.len() < self.values.capacity());
         let to = match layout {
             // A value without a size is anywhere.
@@ -154,8 +195,24 @@ impl Stash {
                 }
             }
         };
-        self.values.push((drop, to));
+        if let Some(drop) = drop {
+            self.values.push((drop, to));
+        }
+        to
     }
+}
+
+/// The layout of a row of each of these lanes, one after another; none without lanes.
+fn block(lanes: &[Layout]) -> Result<Option<Layout>, AllocError> {
+    let mut all: Option<Layout> = None;
+    for lane in lanes {
+        let layout = match all {
+            None => Ok(*lane),
+            Some(before) => before.extend(*lane).map(|(layout, _)| layout),
+        };
+        all = Some(layout.map_err(|_| AllocError::CapacityOverflow)?);
+    }
+    Ok(all)
 }
 
 /// Ends what is in a stash, in order, all of it, even if one panics; a second panic aborts.
@@ -187,6 +244,7 @@ impl Drop for Ending<'_> {
     fn drop(&mut self) {
         self.run();
         self.stash.values.clear();
+        self.stash.shown.clear();
         self.stash.arena.clear();
     }
 }

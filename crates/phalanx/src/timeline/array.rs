@@ -3,7 +3,8 @@
 //! # Invariants
 //!
 //! An [`Array`] has whole rows, all of them initialised. An [`Undo`] belongs to the array it was made of, as that is after the
-//! change: its runs are disjoint, ascending and below its number of rows, and `bytes` has exactly their bytes.
+//! change: its runs are disjoint, ascending and below its number of rows, and `bytes` has exactly their bytes. Before the
+//! change is made, `bytes` may be empty, with room for the new rows: then the two are exchanged.
 #![allow(unsafe_code)]
 
 use crate::room::{try_list, try_room};
@@ -176,31 +177,77 @@ impl Array {
     /// What must be kept to come back from the rows of `source`, if they differ; and room for them. Nothing changes yet.
     pub(super) fn try_diff(&mut self, source: Source<'_>, dirty: Dirty<'_>) -> Result<Option<Undo>, AllocError> {
         let (old, new) = (self.rows(), source.rows);
-        let common = old.min(new);
-        let (mut undo, mut scratch) = (Undo { rows: old, runs: Vec::new(), bytes: Vec::new() }, Vec::new());
-        if matches!(dirty, Dirty::Any) && !matches!(source.from, From::Flat(_)) {
-            scratch = try_list(Lane::CHUNK as usize * self.row)?;
+        let mut undo = Undo { rows: old, runs: Vec::new(), bytes: Vec::new() };
+        self.try_runs(source, dirty, &mut undo)?;
+        if old > new {
+            undo.try_push(new..old)?;
+        }
+        if old == new && undo.runs.is_empty() {
+            return Ok(None);
+        }
+        let count = undo.runs.iter().map(|run| run.len()).sum::<usize>();
+        if count > 0 && count >= old as usize / 8 * 7 {
+            // Nearly all of it: the rows themselves are kept, and the new ones come to lie in another block.
+            undo.runs.clear();
+            undo.runs.push(0..old);
+            undo.bytes = try_list(new as usize * self.row)?;
+            return Ok(Some(undo));
+        }
+        undo.bytes = try_list(count * self.row)?;
+        for run in &undo.runs {
+            undo.bytes.extend_from_slice(self.bytes_of(run));
+        }
+        try_room(&mut self.data, (new.saturating_sub(old)) as usize * self.row)?;
+        Ok(Some(undo))
+    }
+
+    /// Finds the runs of rows that may differ, among those that both have.
+    fn try_runs(&self, source: Source<'_>, dirty: Dirty<'_>, undo: &mut Undo) -> Result<(), AllocError> {
+        /// Chunks that are compared at once: most are the same, and long comparisons are fast.
+        const BLOCK: u32 = 32;
+        let common = self.rows().min(source.rows);
+        let rows_of = |first: u32, count: u32| first * Lane::CHUNK..((first + count) * Lane::CHUNK).min(common);
+        let chunks = common.div_ceil(Lane::CHUNK);
+        if let Dirty::Marked(..) = dirty {
+            return dirty.chunks(chunks).try_for_each(|chunk| undo.try_push(rows_of(chunk, 1)));
+        }
+        let mut scratch = Vec::new();
+        if !matches!(source.from, From::Flat(_)) {
+            scratch = try_list((BLOCK * Lane::CHUNK) as usize * self.row)?;
             scratch.resize(scratch.capacity(), 0);
         }
-        for chunk in dirty.chunks(common.div_ceil(Lane::CHUNK)) {
-            let rows = chunk * Lane::CHUNK..((chunk + 1) * Lane::CHUNK).min(common);
-            let bytes = self.bytes_of(&rows);
-            if matches!(dirty, Dirty::Marked(..)) || !source.is_same(rows.clone(), bytes, &mut scratch) {
-                undo.try_push(self, rows)?;
+        let mut same = |rows: Range<u32>| source.is_same(rows.clone(), self.bytes_of(&rows), &mut scratch);
+        for block in (0..chunks).step_by(BLOCK as usize) {
+            if same(rows_of(block, BLOCK)) {
+                continue;
+            }
+            for chunk in block..(block + BLOCK).min(chunks) {
+                if !same(rows_of(chunk, 1)) {
+                    undo.try_push(rows_of(chunk, 1))?;
+                }
             }
         }
-        if old > new {
-            undo.try_push(self, new..old)?;
-        }
-        let more = (new.saturating_sub(old)) as usize * self.row;
-        try_room(&mut self.data, more)?;
-        Ok((old != new || !undo.runs.is_empty()).then_some(undo))
+        Ok(())
     }
 
     /// Takes over the rows of `source`, from which the other is the way back.
-    pub(super) fn commit(&mut self, source: Source<'_>, undo: &Undo) {
-        let len = source.rows as usize * self.row;
+    pub(super) fn commit(&mut self, source: Source<'_>, undo: &mut Undo) {
         // There is room.
+        let len = source.rows as usize * self.row;
+        if undo.bytes.is_empty() && !undo.runs.is_empty() {
+            core::mem::swap(&mut self.data, &mut undo.bytes);
+            match source.from {
+                // SAFETY: so many bytes are initialised there.
+                From::Flat(ptr) if len > 0 => {
+                    self.data.extend_from_slice(unsafe { core::slice::from_raw_parts(ptr, len) });
+                }
+                _ => {
+                    self.data.resize(len, 0);
+                    source.read(0..source.rows, &mut self.data);
+                }
+            }
+            return;
+        }
         self.data.resize(len, 0);
         if undo.rows < source.rows {
             source.read(undo.rows..source.rows, &mut self.data[undo.rows as usize * self.row..]);
@@ -214,8 +261,15 @@ impl Array {
     }
 
     /// Goes back.
-    pub(super) fn undo(&mut self, undo: &Undo) {
-        // There is room: an array keeps the room that it had.
+    pub(super) fn undo(&mut self, undo: &mut Undo) {
+        if let [whole] = &undo.runs[..]
+            && whole.len() * self.row == undo.bytes.len()
+            && whole.len() == undo.rows as usize
+        {
+            core::mem::swap(&mut self.data, &mut undo.bytes);
+            return;
+        }
+        // There is room: an array keeps the room that it had, and is exchanged only with one that it was.
         self.data.resize(undo.rows as usize * self.row, 0);
         let mut bytes = &undo.bytes[..];
         for run in &undo.runs {
@@ -227,10 +281,8 @@ impl Array {
 }
 
 impl Undo {
-    /// Notes what the array has in some rows, which come after those that were noted.
-    fn try_push(&mut self, array: &Array, rows: Range<u32>) -> Result<(), AllocError> {
-        let bytes = array.bytes_of(&rows);
-        try_room(&mut self.bytes, bytes.len())?;
+    /// Notes some rows, which come after those that were noted.
+    fn try_push(&mut self, rows: Range<u32>) -> Result<(), AllocError> {
         match self.runs.last_mut().filter(|last| last.end == rows.start) {
             Some(last) => last.end = rows.end,
             None => {
@@ -238,7 +290,6 @@ impl Undo {
                 self.runs.push(rows);
             }
         }
-        self.bytes.extend_from_slice(bytes);
         Ok(())
     }
 }

@@ -200,15 +200,15 @@ impl Image {
     /// Takes over what was found.
     fn commit(&mut self, world: &World, step: &mut Step) {
         core::mem::swap(&mut self.reserved, &mut step.reserved);
-        if let Some(undo) = &step.words {
+        if let Some(undo) = &mut step.words {
             self.words.commit(words_of(world), undo);
         }
-        if let Some(undo) = &step.stack {
+        if let Some(undo) = &mut step.stack {
             self.stack.commit(stack_of(world), undo);
         }
         for found in &mut step.tables {
             let (image, table) = (&mut self.tables[found.table as usize], &world.tables[found.table as usize]);
-            if let Some(undo) = &found.slots {
+            if let Some(undo) = &mut found.slots {
                 image.slots.commit(slots_of(table), undo);
             }
             for (at, undo) in &mut found.columns {
@@ -218,7 +218,7 @@ impl Image {
         }
         for found in &mut step.sides {
             let (image, side) = (&mut self.sides[found.side as usize], world.sides.get(found.side));
-            if let Some(undo) = &found.keys {
+            if let Some(undo) = &mut found.keys {
                 image.keys.commit(keys_of(side), undo);
             }
             if let Some(undo) = &mut found.column {
@@ -258,15 +258,15 @@ impl Image {
             }
         }
         self.reserved = step.reserved;
-        if let Some(undo) = &step.words {
+        if let Some(undo) = &mut step.words {
             self.words.undo(undo);
         }
-        if let Some(undo) = &step.stack {
+        if let Some(undo) = &mut step.stack {
             self.stack.undo(undo);
         }
         for found in &mut step.tables {
             let image = &mut self.tables[found.table as usize];
-            if let Some(undo) = &found.slots {
+            if let Some(undo) = &mut found.slots {
                 image.slots.undo(undo);
             }
             for (at, undo) in &mut found.columns {
@@ -275,7 +275,7 @@ impl Image {
         }
         for found in &mut step.sides {
             let image = &mut self.sides[found.side as usize];
-            if let Some(undo) = &found.keys {
+            if let Some(undo) = &mut found.keys {
                 image.keys.undo(undo);
             }
             if let Some(undo) = &mut found.column {

@@ -48,7 +48,8 @@ impl World {
     /// If memory cannot be had for what the component means to this world.
     pub fn try_access_mut<C: Component>(&mut self) -> Result<AccessMut<'_, C>, ChangeError> {
         let plan = self.plan::<C>()?;
-        Ok(AccessMut { world: self, plan, given: Way::NONE, taken: Way::NONE, component: PhantomData })
+        let id = self.id();
+        Ok(AccessMut { world: self, id, plan, given: Way::NONE, taken: Way::NONE, component: PhantomData })
     }
 }
 
@@ -63,8 +64,8 @@ impl Way {
     /// None: no table has this number.
     const NONE: Way = Way { source: u32::MAX, edge: core::ptr::null() };
 
-    /// The edge from a table, the one that was followed last if it is that. Edges are boxed, and stay while the world is
-    /// borrowed.
+    /// The edge from a table, the one that was followed last if it is that. Edges are boxed, and stay while the world has
+    /// the same number.
     #[inline(always)]
     fn from(&mut self, world: &mut World, plan: usize, source: u32, insert: bool) -> Result<*const Edge, AllocError> {
         if self.source != source {
@@ -78,6 +79,8 @@ impl Way {
 /// One component of any entity: [`World::access_mut`].
 pub struct AccessMut<'w, C> {
     world: &'w mut World,
+    /// Of the world, when plan and edges were found.
+    id: u64,
     plan: usize,
     given: Way,
     taken: Way,
@@ -120,6 +123,16 @@ impl<C: Component> AccessMut<'_, C> {
         self.world.find::<C>(entity).is_ok()
     }
 
+    /// Resolves the component anew if the world has forgotten its plans: what listeners recorded may have compacted it.
+    #[inline(always)]
+    fn resolve(&mut self) -> Result<(), ChangeError> {
+        if self.id != self.world.id() {
+            self.plan = self.world.plan::<C>()?;
+            (self.id, self.given, self.taken) = (self.world.id(), Way::NONE, Way::NONE);
+        }
+        Ok(())
+    }
+
     /// Gives the component to an entity; returns the one that it had.
     ///
     /// # Errors
@@ -139,8 +152,12 @@ impl<C: Component> AccessMut<'_, C> {
     #[inline]
     pub fn try_insert(&mut self, entity: Entity, value: C) -> Result<Option<C>, ChangeError> {
         if self.world.has::<C>(entity) {
+            if self.world.signals.is_active() {
+                self.world.reserve_notes(1)?;
+            }
             return Ok(self.world.replace(entity, value).ok());
         }
+        self.resolve()?;
         self.world.flush()?;
         let from = self.world.locate(entity)?;
         let edge = self.given.from(self.world, self.plan, from.table, true)?;
@@ -168,6 +185,7 @@ impl<C: Component> AccessMut<'_, C> {
     /// If the entity is not alive, or memory cannot be had; nothing happens then.
     #[inline]
     pub fn try_remove(&mut self, entity: Entity) -> Result<Option<C>, ChangeError> {
+        self.resolve()?;
         self.world.flush()?;
         let from = self.world.locate(entity)?;
         if !self.world.has::<C>(entity) {

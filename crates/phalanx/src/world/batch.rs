@@ -58,7 +58,7 @@ impl World {
     pub fn try_insert_batch<F: Filter, B: Bundle + Clone>(&mut self, bundle: B) -> Result<usize, ChangeError> {
         let plan = self.plan::<B>()?;
         self.flush()?;
-        if B::SIDES > 0 || F::SIDES {
+        if B::SIDES > 0 || F::SIDES || self.signals.is_active() {
             return self.insert_each(plan, self.slots_that_pass::<F>()?, bundle);
         }
         let (sources, count) = self.rows_that_pass::<F>()?;
@@ -133,7 +133,7 @@ impl World {
     pub fn try_remove_batch<F: Filter, B: Bundle>(&mut self) -> Result<usize, ChangeError> {
         let plan = self.plan::<B>()?;
         self.flush()?;
-        if B::SIDES > 0 || F::SIDES {
+        if B::SIDES > 0 || F::SIDES || self.signals.is_active() {
             return self.remove_each(plan, self.slots_that_pass::<F>()?);
         }
         let (mut sources, _) = self.rows_that_pass::<F>()?;
@@ -204,6 +204,7 @@ impl World {
         fresh.extend((1..slots.len()).map(|_| bundle.clone()));
         fresh.push(bundle);
         self.reserve_each(plan, &slots, true, &mut stash)?;
+        self.begin_notes();
         for (&slot, value) in slots.iter().zip(fresh) {
             let from = self.locate(slot)?;
             let edge = self.edge_of(plan, from.table, true);
@@ -211,7 +212,7 @@ impl World {
             unsafe { self.bring(slot, from, edge, |place| value.write(place), &mut stash) };
         }
         self.sides.release_pages();
-        Ending::of(&mut stash).run();
+        self.end_steps(&mut stash);
         Ok(slots.len())
     }
 
@@ -219,6 +220,7 @@ impl World {
     fn remove_each(&mut self, plan: usize, slots: Vec<Entity>) -> Result<usize, ChangeError> {
         let (mut stash, mut count) = (Stash::default(), 0);
         self.reserve_each(plan, &slots, false, &mut stash)?;
+        self.begin_notes();
         for slot in slots {
             let from = self.locate(slot)?;
             let edge = self.edge_of(plan, from.table, false);
@@ -230,8 +232,23 @@ impl World {
             }
         }
         self.sides.release_pages();
-        Ending::of(&mut stash).run();
+        self.end_steps(&mut stash);
         Ok(count)
+    }
+
+    /// Tells what the steps have changed, and ends what they displaced.
+    fn end_steps(&mut self, stash: &mut Stash) {
+        let mut ending = Ending::of(stash);
+        let active = self.signals.is_active();
+        if active {
+            self.link_notes();
+            self.tell();
+        }
+        ending.run();
+        drop(ending);
+        if active {
+            self.settle();
+        }
     }
 
     /// Makes room for following a plan's edges with these slots.
@@ -246,6 +263,7 @@ impl World {
             self.edge(plan, self.locate(*slot)?.table, insert)?;
         }
         stash.begin();
+        let mut notes = 0;
         let (mut puts, mut needs) = (Puts::new(), try_list::<(u32, u32)>(self.tables.len())?);
         needs.resize(self.tables.len(), (0, 0));
         for slot in slots {
@@ -253,6 +271,7 @@ impl World {
             // SAFETY: edges are boxed, and made while resolving.
             let edge = unsafe { &*self.edge_of(plan, source, insert) };
             self.expect_step(slot.index(), edge, &mut puts, stash)?;
+            notes += self.edge_notes(edge);
             let (rows, spare) = &mut needs[edge.target as usize];
             match edge.target == source {
                 // A value that replaces another lies beyond the last row for a moment.
@@ -263,7 +282,10 @@ impl World {
         for (table, (rows, spare)) in (0..).zip(needs) {
             self.reserve_table(table, rows.checked_add(spare).ok_or(AllocError::CapacityOverflow)?)?;
         }
-        stash.try_reserve()?;
+        if self.signals.is_active() {
+            self.reserve_linked_notes(notes)?;
+        }
+        stash.try_reserve(self.signals.is_active())?;
         // Values may move, even if one of several stores cannot grow.
         self.restructured();
         let reserved = self.sides.try_reserve_all(&puts);

@@ -3,11 +3,15 @@
 
 use super::{Location, World};
 use crate::bundle::{Bundle, Place};
+use crate::component::Component;
 use crate::error::{ChangeError, NoSuchEntity};
-use crate::room::try_list;
+use crate::layout::Layout;
+use crate::room::{had, try_list};
+use crate::signal::{Notified, Spot};
 use crate::table::swap_row;
 use crate::world::spawn::raise;
 use phalanx_store::Entity;
+use phalanx_store::raw::Lane;
 
 impl World {
     /// Gives components to an entity; those that it has already are replaced, and their old values dropped.
@@ -75,6 +79,10 @@ impl World {
             self.restructured();
             self.sides.try_reserve(entity.index(), puts, takes)?;
         }
+        if self.signals.is_active() {
+            // SAFETY: as above.
+            self.reserve_edge_notes(unsafe { &*edge })?;
+        }
         let place = self.place(target, places, self.tables[target as usize].len);
         if target == from.table {
             // SAFETY: the tail is within the capacity and nobody's; the new values are written there, trade places with
@@ -95,6 +103,10 @@ impl World {
                     self.sides.commit(entity, puts, takes);
                     self.restructured();
                 }
+                if self.signals.is_active() {
+                    self.end_noted(entity, from, &*edge);
+                    return Ok(());
+                }
                 let _ends = self.sides.ends();
                 self.tables[target as usize].drop_row(tail, left);
             }
@@ -109,11 +121,35 @@ impl World {
             if has_sides {
                 self.sides.commit(entity, puts, takes);
             }
+            if self.signals.is_active() {
+                self.end_noted(entity, from, &*edge);
+                return Ok(());
+            }
             let _ends = self.sides.ends();
             let source = &self.tables[from.table as usize];
             source.drop_row(source.len, left);
         }
         Ok(())
+    }
+
+    /// Ends an operation that was an edge followed by one slot: tells listeners of it, and ends what stayed behind.
+    ///
+    /// # Safety
+    ///
+    /// The edge was followed just now. What it left behind lies at the tail of the table at `from`, and where the sides have
+    /// retired it; room for the notes was made.
+    #[cold]
+    #[inline(never)]
+    unsafe fn end_noted(&mut self, slot: Entity, from: Location, edge: &crate::plan::Edge) {
+        self.note_edge(slot, from.table, edge);
+        let notified = self.notify();
+        {
+            let _ends = self.sides.ends();
+            let source = &self.tables[from.table as usize];
+            // SAFETY: the caller's promise; each value ends once.
+            unsafe { source.drop_row(source.len, &edge.left) };
+        }
+        self.complete(notified);
     }
 
     /// Takes components from an entity and drops them; those that it does not have are no error. Whether it had any.
@@ -163,6 +199,10 @@ impl World {
         // SAFETY: edges are boxed, or the caller's, and made only while resolving.
         let (target, left, takes) = unsafe { ((*edge).target, &(*edge).left, &(*edge).takes) };
         self.sides.try_reserve(entity.index(), &[], takes)?;
+        if self.signals.is_active() {
+            // SAFETY: as above.
+            self.reserve_edge_notes(unsafe { &*edge })?;
+        }
         if target != from.table {
             self.reserve_table(target, 1)?;
             // SAFETY: the entity is there, and there is room in the target, which has no lanes but those that went along.
@@ -173,6 +213,11 @@ impl World {
         let taken = target != from.table || !self.sides.retired.is_empty();
         if taken {
             self.restructured();
+        }
+        if self.signals.is_active() {
+            // SAFETY: followed just now; without a move nothing was left behind in the table.
+            unsafe { self.end_noted(entity, from, &*edge) };
+            return Ok(taken);
         }
         let _ends = self.sides.ends();
         if target != from.table {
@@ -236,6 +281,11 @@ impl World {
         // SAFETY: edges are boxed, and made only while resolving.
         let (target, places, takes) = unsafe { ((*edge).target, (*edge).places.as_ptr(), &(*edge).takes) };
         self.sides.try_reserve(entity.index(), &[], takes)?;
+        let active = self.signals.is_active();
+        if active {
+            // SAFETY: as above.
+            self.reserve_edge_notes(unsafe { &*edge })?;
+        }
         if target != from.table {
             self.reserve_table(target, 1)?;
             // SAFETY: the entity is there, and there is room in the target.
@@ -246,12 +296,22 @@ impl World {
             unsafe { self.sides.commit(entity, &[], takes) };
             self.restructured();
         }
+        let mut notified = Notified::NOBODY;
+        if active {
+            // SAFETY: as above.
+            self.note_edge(entity, from.table, unsafe { &*edge });
+            notified = self.notify();
+        }
         let sides = self.sides.places_of_retired();
         self.sides.retired.clear();
         let source = &self.tables[from.table as usize];
         // SAFETY: the values are at the source's tail and where those of the sides were retired to, nobody's, and are
         // moved out. (An empty bundle has none.)
-        Ok(unsafe { B::read(Place { lanes: source.lanes(), places, row: source.len as usize, sides }) })
+        let taken = unsafe { B::read(Place { lanes: source.lanes(), places, row: source.len as usize, sides }) };
+        if active {
+            self.complete(notified);
+        }
+        Ok(taken)
     }
 
     /// Puts another value in the place of a component's, and returns the old one.
@@ -259,20 +319,26 @@ impl World {
     /// # Errors
     ///
     /// If the entity is not alive or does not have the component; the value is dropped then.
-    pub fn replace<C: crate::Component>(
-        &mut self,
-        entity: Entity,
-        value: C,
-    ) -> Result<C, crate::error::ComponentError> {
+    pub fn replace<C: Component>(&mut self, entity: Entity, value: C) -> Result<C, crate::error::ComponentError> {
         let (lane, row) = self.find::<C>(entity)?;
-        use crate::layout::Layout;
-        // SAFETY: the lane is the component's and the row is in use: the old value is moved out, the new one moved in.
-        unsafe {
-            let ptr = C::Layout::ptr(lane);
-            let old = C::Layout::read(ptr, row);
-            C::Layout::write(ptr, row, value);
-            Ok(old)
+        if self.signals.is_active() {
+            return Ok(self.replace_noted(entity, value));
         }
+        // SAFETY: the lane is the component's and the row is in use.
+        Ok(unsafe { exchange_value(lane, row, value) })
+    }
+
+    /// As [`replace`](World::replace), of a component that is there; and tells listeners.
+    #[cold]
+    #[inline(never)]
+    fn replace_noted<C: Component>(&mut self, entity: Entity, value: C) -> C {
+        had(self.reserve_notes(1));
+        let Ok((lane, row)) = self.find::<C>(entity) else { unreachable!("found before") };
+        // SAFETY: as above.
+        let old = unsafe { exchange_value(lane, row, value) };
+        self.note_set(entity, self.components.id::<C>(), Spot::Value((&raw const old).cast()));
+        self.announce();
+        old
     }
 
     /// Ends an entity and drops its components.
@@ -291,8 +357,8 @@ impl World {
 
     /// As [`despawn`](World::despawn).
     ///
-    /// Memory is needed for rows of entities that were [reserved](World::reserve_entity), and for the ends of extra rows;
-    /// otherwise none is.
+    /// Memory is needed for rows of entities that were [reserved](World::reserve_entity), for the ends of extra rows, and
+    /// for what [listeners and collectors](crate::signal) are told; otherwise none is.
     ///
     /// # Errors
     ///
@@ -301,8 +367,8 @@ impl World {
     pub fn try_despawn(&mut self, entity: Entity) -> Result<(), ChangeError> {
         self.flush()?;
         let Location { table, row } = self.locate(entity)?;
-        if self.rows.owns(entity.index()) {
-            return Ok(self.despawn_with_rows(entity)?);
+        if self.rows.owns(entity.index()) || self.signals.is_active() {
+            return Ok(self.end_entities(&[entity], false).map(|_| ())?);
         }
         self.entities.release(entity);
         if !self.sides.is_empty() {
@@ -325,8 +391,15 @@ impl World {
 
     /// Ends entities, in order. How many of them were alive; one that comes twice counts once.
     ///
-    /// Where a lack of memory is to be an error, [`try_despawn`](World::try_despawn) ends them one by one.
+    /// Where a lack of memory is to be an error, [`try_despawn`](World::try_despawn) ends them one by one. While there are
+    /// [listeners or collectors](crate::signal) the iterator is walked to its end before the first of them ends.
     pub fn despawn_batch(&mut self, entities: impl IntoIterator<Item = Entity>) -> usize {
+        if self.signals.is_active() {
+            // All are told as one: so the iterator has said who they are before the first ends.
+            let mut list = Vec::new();
+            entities.into_iter().for_each(|entity| list.push(entity));
+            return had(self.flush().and_then(|()| self.end_entities(&list, false)));
+        }
         // Not `filter` and `count`, which trust the iterator's hint.
         entities.into_iter().fold(0, |ended, entity| ended + usize::from(self.despawn(entity).is_ok()))
     }
@@ -343,6 +416,11 @@ impl World {
     /// If memory cannot be had; nothing happens then.
     pub fn try_clear(&mut self) -> Result<(), ChangeError> {
         self.flush()?;
+        if self.signals.is_active() {
+            let mut entities = try_list(self.len())?;
+            entities.extend(self.iter());
+            return Ok(self.end_entities(&entities, true).map(|_| ())?);
+        }
         let mut lens = try_list(self.tables.len())?;
         self.entities.clear();
         self.rows.clear();
@@ -379,5 +457,24 @@ impl World {
         let _cleared = self.sides.clear();
         Rows { tables: self.tables.iter(), lens: &lens, now: None }.run();
         Ok(())
+    }
+}
+
+/// Puts a value in the place of another, which is returned.
+///
+/// # Safety
+///
+/// The lane is the component's, the row is in use, and nobody else uses it meanwhile.
+#[inline(always)]
+unsafe fn exchange_value<C: Component>(lane: *const Lane, row: usize, value: C) -> C {
+    // SAFETY: the caller's promise: the old value is moved out, the new one moved in.
+    unsafe {
+        if C::Layout::LANES > 0 {
+            (*lane).mark(row as u32);
+        }
+        let ptr = C::Layout::ptr(lane);
+        let old = C::Layout::read(ptr, row);
+        C::Layout::write(ptr, row, value);
+        old
     }
 }

@@ -116,12 +116,17 @@ impl World {
         }
         self.reserve_entities(1)?;
         self.reserve_table(from.table, 1)?;
+        if self.signals.is_active() {
+            self.reserve_notes(self.notes_of(from.table))?;
+        }
         let table = &self.tables[from.table as usize];
         // SAFETY: all components can be cloned, and there is room after the last row, whose lanes are written then, and
         // for the location.
         unsafe {
             clone_rows(&self.components, table, from.row, table, table.len, 1);
-            Ok(self.count_clone(from.table))
+            let twin = self.count_clone(from.table);
+            self.arrived(twin);
+            Ok(twin)
         }
     }
 
@@ -188,6 +193,10 @@ impl World {
         // Values may move, even if one of several stores cannot grow.
         self.epoch.advance();
         beside.try_reserve(&mut self.sides)?;
+        if self.signals.is_active() {
+            let notes = originals.iter().map(|original| self.notes_of(original.table)).sum();
+            self.reserve_notes(notes)?;
+        }
         let clones = Clones { tables: &self.tables, made: &mut made };
         for original in &originals {
             let table = &self.tables[original.table as usize];
@@ -209,6 +218,10 @@ impl World {
                 self.commit_row(twin, label, *table, &[]);
             }
             self.receive(&beside);
+            if self.signals.is_active() {
+                self.note_arrivals(twin);
+                self.announce();
+            }
             Ok(twin)
         }
     }
@@ -231,7 +244,7 @@ impl World {
     }
 
     /// A world with the same entities and clones of their components: same tables, same order, same future entities.
-    /// Entities that are reserved here are reserved there.
+    /// Entities that are reserved here are reserved there. Listeners and collectors are not cloned.
     ///
     /// # Errors
     ///

@@ -12,7 +12,7 @@ use crate::bundle::{Bundle, Place, all_tuples};
 use crate::component::Component;
 use crate::error::{ChangeError, UnequalColumns};
 use crate::layout::{Kind, Layout};
-use crate::room::try_list;
+use crate::room::{try_list, try_room};
 use crate::side::Puts;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
@@ -218,6 +218,13 @@ impl World {
         let count = u32::try_from(len).map_err(|_| AllocError::CapacityOverflow)?;
         self.flush()?;
         self.reserve_entities(count)?;
+        if self.signals.is_active() {
+            let notes =
+                self.notes_of(self.plans.get(plan).table).checked_mul(len).ok_or(AllocError::CapacityOverflow)?;
+            self.reserve_notes(notes)?;
+            self.signals.made.clear();
+            try_room(&mut self.signals.made, len)?;
+        }
         let mut slots = Vec::new();
         let sides = &raw const *self.plans.get(plan).sides;
         if C::Bundle::SIDES > 0 {
@@ -277,7 +284,22 @@ impl World {
             }
             self.sides.release_pages();
         }
+        if self.signals.is_active() {
+            return Ok(self.columns_arrived(table, first..first + count));
+        }
         Ok(&self.tables[table as usize].entities()[first as usize..])
+    }
+
+    /// Tells listeners of new rows. The entities are the ones that were made, whatever listeners have done to them.
+    #[cold]
+    fn columns_arrived(&mut self, table: u32, rows: core::ops::Range<u32>) -> &[Entity] {
+        for row in rows {
+            let entity = self.tables[table as usize].slots()[row as usize];
+            self.signals.made.push(entity);
+            self.note_arrival(entity);
+        }
+        self.announce();
+        &self.signals.made
     }
 
     /// Makes room for a value of each of these sides for each of these slots, which have none, and finds the first places.

@@ -79,7 +79,8 @@ impl World {
         self.plans.clear();
         self.queries = None;
         self.rows.bare = None;
-        self.id = World::fresh_id();
+        let old = core::mem::replace(&mut self.id, World::fresh_id());
+        self.signals.rename(old, self.id);
         self.restructured();
         let (mut at, mut moved) = (0, 0);
         self.tables.retain(|table| {

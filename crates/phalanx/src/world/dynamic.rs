@@ -255,6 +255,9 @@ impl World {
         self.flush()?;
         self.reserve_entities(1)?;
         self.reserve_table(table, 1)?;
+        if self.signals.is_active() {
+            self.reserve_notes(self.notes_of(table))?;
+        }
         // Values may move, even if one of several stores cannot grow.
         self.restructured();
         self.sides.try_reserve(self.entities.next_index(), &sides, &[])?;
@@ -270,6 +273,7 @@ impl World {
             self.sides.commit(entity, &sides, &[]);
         }
         self.restructured();
+        self.arrived(entity);
         Ok(entity)
     }
 

@@ -20,6 +20,8 @@ pub struct Memory {
     pub sides: Vec<SideMemory>,
     /// Which pools hold which slot: 8 bytes a slot for each 64 pools, and what leads from components to their stores.
     pub masks: usize,
+    /// What listeners and collectors need, without what the listeners hold themselves.
+    pub signals: usize,
 }
 
 /// The bytes of a component that is not kept in tables.
@@ -100,7 +102,7 @@ impl Memory {
     pub fn total(&self) -> usize {
         let tables = self.tables.iter().map(TableMemory::total).sum::<usize>();
         let sides = self.sides.iter().map(SideMemory::total).sum::<usize>();
-        self.entities + self.locations + self.rows + tables + sides + self.masks
+        self.entities + self.locations + self.rows + tables + sides + self.masks + self.signals
     }
 }
 
@@ -143,8 +145,8 @@ impl World {
                 index,
             }
         });
-        let (rows, masks) = (self.rows.bytes(), self.sides.overhead());
-        Memory { entities, locations, rows, tables: tables.collect(), sides: sides.collect(), masks }
+        let (rows, masks, signals) = (self.rows.bytes(), self.sides.overhead(), self.signals.bytes());
+        Memory { entities, locations, rows, tables: tables.collect(), sides: sides.collect(), masks, signals }
     }
 
     fn column_memory(&self, table: &crate::table::Table, column: &crate::table::Column) -> ColumnMemory {
@@ -181,6 +183,9 @@ impl fmt::Display for Memory {
             let (total, component, len) = (side.total(), side.component, side.len);
             writeln!(f, "{total:>12} {kind} of {component}: {len} values, room for {}", side.capacity)?;
         }
-        if self.sides.is_empty() { Ok(()) } else { writeln!(f, "{:>12} which pools they are in", self.masks) }
+        if !self.sides.is_empty() {
+            writeln!(f, "{:>12} which pools they are in", self.masks)?;
+        }
+        if self.signals == 0 { Ok(()) } else { writeln!(f, "{:>12} listeners and collectors", self.signals) }
     }
 }

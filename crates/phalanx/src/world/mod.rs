@@ -10,7 +10,8 @@
 //! # The five phases
 //!
 //! Every operation first resolves (ids, plans, tables, edges: caches, which nobody sees), then reserves, then commits
-//! (copies and integer stores; no user code, no allocation, no panic), and at last runs destructors. Resolving fails as
+//! (copies and integer stores; no user code, no allocation, no panic), then tells [listeners](crate::signal) what has
+//! changed, if there are any, and at last runs destructors. Resolving fails as
 //! reserving does, if memory cannot be had: each component, plan, table and edge is made whole or not at all, and those
 //! that were made before one that could not be stay known.
 #![allow(unsafe_code)]
@@ -36,6 +37,7 @@ mod steps;
 mod structure;
 mod transfer;
 
+pub(crate) use access::Ref;
 pub use access::{View, ViewMut};
 pub use accessor::AccessMut;
 pub use builder::BundleBuilder;
@@ -106,6 +108,7 @@ pub struct World {
     /// The timeline that removed the marks of written rows last. While there is none, nothing is noted but marks in lanes
     /// that are tracked.
     pub(crate) tracker: Option<u64>,
+    pub(crate) signals: crate::signal::Signals,
 }
 
 // SAFETY: the directory points at lanes that the tables of this world own, and components are `Send` and `Sync`.
@@ -136,6 +139,7 @@ impl World {
             queries: None,
             resources: Default::default(),
             tracker: None,
+            signals: Default::default(),
         };
         world.table_of(&Signature::EMPTY)?;
         Ok(world)
@@ -325,7 +329,8 @@ impl World {
         core::mem::swap(&mut self.ends, &mut other.ends);
         core::mem::swap(&mut self.rows, &mut other.rows);
         core::mem::swap(&mut self.sides, &mut other.sides);
-        self.id = World::fresh_id();
+        let old = core::mem::replace(&mut self.id, World::fresh_id());
+        self.signals.rename(old, self.id);
         self.restructured();
         other
     }
@@ -356,7 +361,7 @@ impl World {
 
     /// Checks the components that are not kept in tables.
     fn validate_sides(&self) -> Result<(), &'static str> {
-        self.sides.validate(|slot| self.contains(slot))?;
+        self.sides.validate(|slot| self.contains(slot), self.signals.telling)?;
         for linear in self.sides.iter().filter_map(|side| match &side.store {
             Store::Linear(linear) => Some(linear),
             Store::Pool(_) => None,

@@ -59,7 +59,7 @@ impl World {
         change: impl FnOnce(Mut<'_, C>) -> R,
     ) -> Result<R, RowError> {
         let row = row.find(self)?;
-        Ok(change(self.get_row_mut::<C>(row)?))
+        self.patch::<C, R>(row.0, change).map_err(|error| self.access_error(row, error))
     }
 
     /// Puts another value in the place of a row's component, and returns the old one: [`replace`](World::replace) for rows.

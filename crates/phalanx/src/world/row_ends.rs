@@ -6,6 +6,7 @@ use crate::component::ComponentId;
 use crate::room::try_list;
 use crate::rows::{NONE, Row, RowError, RowId};
 use crate::side::Sides;
+use crate::signal::{Notified, RowName};
 use crate::signature::Signature;
 use crate::table::Table;
 use phalanx_store::{AllocError, Entity};
@@ -23,12 +24,26 @@ impl World {
         if !slot.is_row() {
             return Err(RowError::MainRow { entity: slot });
         }
-        // SAFETY: the row is there, and an extra one. What needs an end lies at the tail of its table, and ends.
-        unsafe {
-            let tail = self.retire_row(slot);
+        let active = self.signals.is_active();
+        if active {
+            self.reserve_notes(self.notes_of(self.locate(slot)?.table))?;
+        }
+        let name = self.row_name(slot);
+        // SAFETY: the row is there, and an extra one.
+        let tail = unsafe { self.retire_row(slot) };
+        let mut notified = Notified::NOBODY;
+        if active {
+            self.note_end(name, tail, 0);
+            notified = self.notify();
+        }
+        {
             let _ends = self.sides.ends();
             let table = &self.tables[tail.table as usize];
-            table.drop_row(tail.row, &table.columns);
+            // SAFETY: what needs an end lies at the tail of the table, nobody's, and ends.
+            unsafe { table.drop_row(tail.row, &table.columns) };
+        }
+        if active {
+            self.complete(notified);
         }
         Ok(())
     }
@@ -78,14 +93,31 @@ impl World {
             self.sides.take_all(slot);
         }
         self.restructured();
-        // SAFETY: a slot that was alive has a location, where its row is in use; the flags are those of the table's lanes.
+        // SAFETY: a slot that was alive has a location, where its row is in use.
         unsafe {
-            let Location { table, row } = *self.entities.places().at(slot.index());
-            let closed = &mut self.tables[table as usize];
-            if let Some(moved) = closed.close(row, &self.ends[table as usize]) {
-                self.entities.places().at(moved.index()).write(Location { table, row });
+            let at = *self.entities.places().at(slot.index());
+            self.close_row(at);
+            Location { row: self.tables[at.table as usize].len, ..at }
+        }
+    }
+
+    /// Closes a row. What needs an end lies at the tail of its table then; all that the row had, if listeners are to see it.
+    ///
+    /// # Safety
+    ///
+    /// The row is in use, and its slot was released.
+    #[inline(always)]
+    pub(crate) unsafe fn close_row(&mut self, at: Location) {
+        let table = &mut self.tables[at.table as usize];
+        // SAFETY: the caller's promise; the flags are those of the table's lanes.
+        unsafe {
+            let moved = match self.signals.is_active() {
+                false => table.close(at.row, &self.ends[at.table as usize]),
+                true => table.close_whole(at.row),
+            };
+            if let Some(moved) = moved {
+                self.entities.places().at(moved.index()).write(at);
             }
-            Location { table, row: self.tables[table as usize].len }
         }
     }
 
@@ -108,32 +140,73 @@ impl World {
     /// # Safety
     ///
     /// Whoever calls ends the values before a row is pushed to their table.
-    pub(crate) unsafe fn retire_first_row(&mut self, owner: u32) -> Option<Location> {
+    pub(crate) unsafe fn retire_first_row(&mut self, owner: u32) -> Option<(RowName, Location)> {
         if !self.rows.owns(owner) {
             return None;
         }
         // SAFETY: the first row of an entity is an extra row, which is alive.
         unsafe {
             let (row, ..) = self.extra_row(self.rows.first[&owner]);
-            Some(self.retire_row(row.0))
+            let name = self.row_name(row.0);
+            Some((name, self.retire_row(row.0)))
         }
     }
 
-    /// Ends an entity that is alive and has extra rows: those in the order of their making, then the main row. All are gone
-    /// before the first value is dropped; the values are dropped in that order too.
+    /// Ends entities that are alive: of each its extra rows in the order of their making, then the main row. All are gone
+    /// before the first value is dropped; the values are dropped in that order too. How many there were: one that comes
+    /// twice counts once. With `all`, they are all that there are, and slots are used again as in a new world.
     #[cold]
     #[inline(never)]
-    pub(super) fn despawn_with_rows(&mut self, entity: Entity) -> Result<(), AllocError> {
-        let count = self.rows(entity).map_or(0, Iterator::count);
+    pub(super) fn end_entities(&mut self, entities: &[Entity], all: bool) -> Result<usize, AllocError> {
+        let active = self.signals.is_active();
+        let (mut count, mut notes) = (0, 0);
+        for (_, row) in entities.iter().flat_map(|entity| self.rows(*entity)).flatten() {
+            count += 1;
+            // SAFETY: a row that is alive has a location.
+            notes += self.notes_of(unsafe { *self.entities.places().at(row.0.index()) }.table);
+        }
         let mut retired = try_list(count)?;
         self.sides.try_reserve_ends(count)?;
-        // SAFETY: the entity is alive, and there is room for all of its rows.
-        unsafe {
-            while let Some(tail) = self.retire_first_row(entity.index()) {
-                retired.push((tail, self.sides.retired.len()));
-            }
-            retired.push((self.retire(entity), self.sides.retired.len()));
+        if active {
+            self.reserve_notes(notes)?;
         }
+        let (mut ended, mut beside) = (0, 0);
+        for &entity in entities.iter() {
+            if !self.contains(entity) {
+                continue;
+            }
+            ended += 1;
+            loop {
+                // SAFETY: the entity is alive until its main row is retired, and there is room for all of its rows.
+                let (name, tail) = match unsafe { self.retire_first_row(entity.index()) } {
+                    Some(row) => row,
+                    // SAFETY: as above.
+                    None => (RowName::main(entity), unsafe { self.retire(entity) }),
+                };
+                retired.push((tail, self.sides.retired.len()));
+                if active {
+                    self.note_end(name, tail, beside);
+                }
+                beside = self.sides.retired.len();
+                if name.slot == entity {
+                    break;
+                }
+            }
+        }
+        if all {
+            self.entities.clear();
+        }
+        let notified = if active { self.notify() } else { Notified::NOBODY };
+        self.end_rows(&retired);
+        if active {
+            self.complete(notified);
+        }
+        Ok(ended)
+    }
+
+    /// Ends the values of retired rows, all of them, even if one panics: each row's tail, and how many values beside tables were
+    /// retired by then.
+    fn end_rows(&mut self, retired: &[(Location, usize)]) {
         /// Ends the values of retired rows, all of them, even if one panics: of each row those of its table, then those beside
         /// it, which are retired up to the number that is noted with it.
         struct Ends<'a> {
@@ -166,7 +239,6 @@ impl World {
             }
         }
         Ends { tables: &self.tables, rows: retired.iter(), sides: &mut self.sides, next: 0, until: 0 }.run();
-        Ok(())
     }
 
     /// Checks that extra rows are found by name and from their owners, and nothing else is.

@@ -70,7 +70,11 @@ impl World {
             let entity = self.entities.alloc();
             let row = self.tables[0].push(entity);
             self.entities.places().at(entity.index()).write(Location { table: 0, row });
-            self.commit_row(entity, label, resolved.table, &*resolved.sides);
+            let row = self.commit_row(entity, label, resolved.table, &*resolved.sides);
+            if self.signals.is_active() {
+                self.note_arrival(entity);
+            }
+            self.arrived(row.0);
             Ok(Key { entity, component, role })
         }
     }
@@ -128,7 +132,9 @@ impl World {
         unsafe {
             self.sides.try_reserve(self.entities.next_index(), &*resolved.sides, &[])?;
             self.write_row(&resolved, bundle);
-            Ok(self.commit_row(key.entity, label, resolved.table, &*resolved.sides))
+            let row = self.commit_row(key.entity, label, resolved.table, &*resolved.sides);
+            self.arrived(row.0);
+            Ok(row)
         }
     }
 
@@ -171,6 +177,9 @@ impl World {
         // Lanes may move, whatever becomes of the operation: who holds pointers into them looks again.
         self.restructured();
         self.reserve_table(table, 1)?;
+        if self.signals.is_active() {
+            self.reserve_notes(self.notes_of(0) + self.notes_of(table))?;
+        }
         Ok(self.rows.try_reserve(1, 1, self.entities.capacity())?)
     }
 

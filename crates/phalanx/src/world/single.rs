@@ -7,6 +7,8 @@ use super::{Location, World};
 use crate::bundle::Bundle;
 use crate::component::Component;
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
+use crate::room::had;
+use crate::signal::Spot;
 use phalanx_store::{AllocError, Entity};
 
 impl World {
@@ -81,7 +83,16 @@ impl World {
         entity: Entity,
         change: impl FnOnce(Mut<'_, C>) -> R,
     ) -> Result<R, ComponentError> {
-        Ok(change(self.get_mut::<C>(entity)?))
+        let active = self.signals.is_active();
+        if active {
+            had(self.reserve_notes(1));
+        }
+        let outcome = change(self.get_mut::<C>(entity)?);
+        if active {
+            self.note_set(entity, self.components.id::<C>(), Spot::None);
+            self.announce();
+        }
+        Ok(outcome)
     }
 
     /// A component of several entities, for writing all at once.
@@ -169,6 +180,9 @@ impl World {
             let count = u32::try_from(fresh + slots - self.entities.len()).map_err(|_| AllocError::CapacityOverflow)?;
             self.reserve_entities(count)?;
         }
+        if self.signals.is_active() {
+            self.reserve_notes(self.notes_of(table))?;
+        }
         // Values may move, even if one of several stores cannot grow.
         self.restructured();
         let plan = self.plans.get(plan);
@@ -192,6 +206,7 @@ impl World {
             self.sides.commit(entity, &plan.sides, &[]);
         }
         self.restructured();
+        self.arrived(entity);
         Ok(())
     }
 }

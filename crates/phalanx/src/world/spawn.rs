@@ -79,6 +79,9 @@ impl World {
         if B::SIDES > 0 {
             self.reserve_spawn_sides(plan)?;
         }
+        if self.signals.is_active() {
+            self.reserve_notes(self.notes_of(self.plans.get(plan).table))?;
+        }
         Ok(plan)
     }
 
@@ -122,6 +125,10 @@ impl World {
         let count = u32::try_from(self.entities.reserved_count()).map_err(|_| AllocError::CapacityOverflow)?;
         self.reserve_entities(0)?;
         self.reserve_table(0, count)?;
+        if self.signals.is_active() {
+            self.reserve_notes(count as usize)?;
+        }
+        let first = self.tables[0].len;
         let (table, places) = (&mut self.tables[0], self.entities.places());
         for entity in self.entities.try_flush()? {
             // SAFETY: there is room for so many rows and locations.
@@ -131,6 +138,12 @@ impl World {
             }
         }
         self.restructured();
+        if self.signals.is_active() {
+            // Told by the operation that they come before.
+            for row in first..self.tables[0].len {
+                self.note_arrival(self.tables[0].slots()[row as usize]);
+            }
+        }
         Ok(())
     }
 
@@ -164,6 +177,7 @@ impl World {
             entity
         };
         self.restructured();
+        self.arrived(entity);
         entity
     }
 
@@ -187,14 +201,15 @@ impl World {
     #[track_caller]
     pub fn spawner<B: Bundle>(&mut self) -> Spawner<'_, B> {
         match self.plan::<B>() {
-            Ok(plan) => Spawner { world: self, plan, bundle: core::marker::PhantomData },
+            Ok(plan) => Spawner { id: self.id(), world: self, plan, bundle: core::marker::PhantomData },
             Err(error) => raise(error),
         }
     }
 
     /// Makes an entity of each bundle, and returns them.
     ///
-    /// If the iterator panics, the entities that it has yielded bundles for are there.
+    /// If the iterator panics, the entities that it has yielded bundles for are there. [Listeners](crate::signal) are told of
+    /// all of them at the end, also then.
     ///
     /// # Panics
     ///
@@ -202,9 +217,8 @@ impl World {
     #[track_caller]
     pub fn spawn_batch<B: Bundle>(&mut self, bundles: impl IntoIterator<Item = B>) -> Vec<Entity> {
         let bundles = bundles.into_iter();
-        if B::SIDES > 0 {
-            let mut spawner = self.spawner::<B>();
-            return bundles.map(|bundle| spawner.spawn(bundle)).collect();
+        if B::SIDES > 0 || self.signals.is_active() {
+            return self.spawn_each(bundles);
         }
         let plan = self.plan::<B>().unwrap_or_else(|error| raise(error));
         // A wish: the hint may be a lie, and rows that come find room or an error of their own.
@@ -225,6 +239,26 @@ impl World {
         });
         drop(batch);
         self.tables[table].slots()[first..].to_vec()
+    }
+
+    /// Makes an entity of each bundle, one after another, and tells listeners of all of them at the end.
+    fn spawn_each<B: Bundle>(&mut self, bundles: impl Iterator<Item = B>) -> Vec<Entity> {
+        /// Tells the signals of the entities that were made, also if the iterator panics.
+        struct Held<'w>(&'w mut World);
+        impl Drop for Held<'_> {
+            fn drop(&mut self) {
+                self.0.signals.let_go();
+                if self.0.signals.is_active() {
+                    self.0.announce();
+                }
+            }
+        }
+        self.signals.hold();
+        let held = Held(self);
+        let mut spawner = held.0.spawner::<B>();
+        let mut entities = Vec::new();
+        bundles.for_each(|bundle| entities.push(spawner.spawn(bundle)));
+        entities
     }
 }
 
@@ -301,6 +335,8 @@ impl Drop for Batch<'_> {
 #[derive(Debug)]
 pub struct Spawner<'w, B> {
     world: &'w mut World,
+    /// Of the world, when the bundle was resolved.
+    id: u64,
     plan: usize,
     bundle: core::marker::PhantomData<fn(B)>,
 }
@@ -309,6 +345,7 @@ impl<B: Bundle> Spawner<'_, B> {
     /// Makes an entity.
     #[inline]
     pub fn spawn(&mut self, bundle: B) -> Entity {
+        self.resolve();
         let table = &self.world.tables[self.world.plans.get(self.plan).table as usize];
         if (table.len == table.cap || !self.world.entities.is_ready())
             && let Err(error) = self.world.reserve_rows(self.plan, 1)
@@ -320,12 +357,26 @@ impl<B: Bundle> Spawner<'_, B> {
         {
             raise(error.into());
         }
+        if self.world.signals.is_active() {
+            let notes = self.world.notes_of(self.world.plans.get(self.plan).table);
+            crate::room::had(self.world.reserve_notes(notes));
+        }
         // SAFETY: there is room, for the row and for the entity.
         unsafe { self.world.commit_spawn(self.plan, bundle) }
     }
 
+    /// Resolves the bundle anew if the world has forgotten its plans: what listeners recorded may have compacted it.
+    #[inline(always)]
+    fn resolve(&mut self) {
+        if self.id != self.world.id() {
+            self.plan = self.world.plan::<B>().unwrap_or_else(|error| raise(error));
+            self.id = self.world.id();
+        }
+    }
+
     /// Makes room for so many more.
     pub fn reserve(&mut self, additional: usize) {
+        self.resolve();
         let reserved = u32::try_from(additional).map_err(|_| AllocError::CapacityOverflow);
         if let Err(error) = reserved.and_then(|n| self.world.reserve_rows(self.plan, n)) {
             raise(error.into());

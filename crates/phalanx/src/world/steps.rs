@@ -7,6 +7,7 @@ use crate::bundle::Place;
 use crate::commands::stash::Stash;
 use crate::plan::Edge;
 use crate::side::{Arrivals, Puts};
+use crate::signal::RowName;
 use crate::table::{copy_row, row_ptr};
 use phalanx_store::{AllocError, Entity};
 
@@ -20,9 +21,9 @@ impl World {
         stash: &mut Stash,
     ) -> Result<(), AllocError> {
         stash.expect_row(self, &edge.left)?;
-        stash.expect_present(&self.sides, slot, &edge.takes)?;
-        stash.expect_present(&self.sides, slot, &edge.puts)?;
-        stash.expect_puts(&self.sides, &edge.puts)?;
+        stash.expect_present(self, slot, &edge.takes)?;
+        stash.expect_present(self, slot, &edge.puts)?;
+        stash.expect_puts(self, &edge.puts)?;
         puts.try_add(&edge.puts, slot)?;
         puts.try_add_taken(&self.sides, &edge.takes, slot)
     }
@@ -74,6 +75,7 @@ impl World {
                 stash.take(self, source, source.len, left);
             }
             self.change_sides(slot, puts, takes, stash);
+            self.note_carried(slot, from, edge, stash);
         }
     }
 
@@ -91,6 +93,30 @@ impl World {
                 stash.take(self, source, source.len, &(*edge).left);
             }
             self.change_sides(slot, &[], &(*edge).takes, stash);
+            self.note_carried(slot, from, edge, stash);
+        }
+    }
+
+    /// Notes what a step has changed.
+    ///
+    /// # Safety
+    ///
+    /// The edge was followed just now, and the stash shows what it has displaced.
+    #[inline(always)]
+    unsafe fn note_carried(&mut self, slot: Entity, from: Location, edge: *const Edge, stash: &mut Stash) {
+        if self.signals.is_active() {
+            // SAFETY: edges are boxed, and made only while resolving.
+            self.note_step(slot, from.table, unsafe { &*edge }, &stash.shown);
+            stash.shown.clear();
+        }
+    }
+
+    /// Notes the end of a row in a step, and forgets what the stash shows of it.
+    #[inline(always)]
+    pub(crate) fn note_carried_end(&mut self, name: RowName, stash: &mut Stash) {
+        if self.signals.is_active() {
+            self.note_end_step(name, &stash.shown);
+            stash.shown.clear();
         }
     }
 
@@ -104,7 +130,7 @@ impl World {
         // SAFETY: the caller's promise.
         unsafe {
             self.sides.commit(slot, puts, takes);
-            stash.take_retired(&mut self.sides);
+            stash.take_retired(&mut self.sides, &self.signals);
         }
         self.restructured();
     }

@@ -7,6 +7,7 @@ use crate::error::ChangeError;
 use crate::room::try_list;
 use crate::rows::{Label, Link, NONE, Row};
 use crate::side::Arrivals;
+use crate::signal::Notified;
 use crate::signature::Signature;
 use crate::table::row_ptr;
 use core::ops::Range;
@@ -100,6 +101,8 @@ impl World {
     /// Entities in its components ([`Component::ENTITIES`](crate::Component::ENTITIES)) that name itself are changed
     /// along; others mean nothing in the other world.
     ///
+    /// To [listeners](crate::signal) it is removed and despawned here, then spawned and added there.
+    ///
     /// ```
     /// use phalanx::{Component, World};
     ///
@@ -146,6 +149,8 @@ impl World {
         // Values may move, even if one of several stores cannot grow.
         other.restructured();
         beside.try_reserve(&mut other.sides)?;
+        let notes = passages.iter().map(|passage| (passage.rows, passage.source, passage.target));
+        self.reserve_moves(notes, other)?;
         let new = other.entities.alloc();
         // SAFETY: room was made there, and the values count as moved out here.
         unsafe { beside.move_in(&self.sides, &other.sides) };
@@ -184,8 +189,10 @@ impl World {
         other.restructured();
         pairs.push((entity, new));
         let map = EntityMap { pairs };
+        self.note_moves(&map, other);
         other.rename_beside(&map, &beside);
         arrived.into_iter().for_each(|(table, row)| other.rename(&map, table, row..row + 1));
+        self.announce_moves(other);
         Ok(new)
     }
 
@@ -220,6 +227,8 @@ impl World {
         let mut arrived = try_list::<(u32, Range<u32>)>(passages.len())?;
         self.reserve_arrival(&passages, count + extra, self.rows.first.len(), other)?;
         let beside = self.arrivals_of_all(&passages, other)?;
+        let notes = passages.iter().map(|passage| (passage.rows, passage.source, passage.target));
+        self.reserve_moves(notes, other)?;
         // SAFETY: room was made there, and the values count as moved out here.
         unsafe { beside.move_in(&self.sides, &other.sides) };
         self.sides.forget_all();
@@ -248,11 +257,62 @@ impl World {
         unsafe { other.receive(&beside) };
         self.restructured();
         other.restructured();
+        self.note_moves(&map, other);
         for (table, rows) in arrived {
             other.rename(&map, table, rows);
         }
         other.rename_beside(&map, &beside);
+        self.announce_moves(other);
         Ok(map)
+    }
+
+    /// Makes room for noting that rows move, so many from a table here to one there, and begins to note.
+    fn reserve_moves(
+        &mut self,
+        moves: impl Iterator<Item = (u32, u32, u32)>,
+        other: &mut World,
+    ) -> Result<(), AllocError> {
+        let (mut left, mut came) = (0, 0);
+        for (rows, source, target) in moves {
+            left += rows as usize * self.notes_of(source);
+            came += rows as usize * other.notes_of(target);
+        }
+        self.reserve_linked_notes(left)?;
+        other.reserve_linked_notes(came)?;
+        self.begin_notes();
+        other.begin_notes();
+        Ok(())
+    }
+
+    /// Notes, in both worlds, that entities have moved. What each had here is shown where it lies there.
+    fn note_moves(&mut self, map: &EntityMap, other: &mut World) {
+        for (old, new) in map.iter() {
+            if self.signals.is_active() {
+                self.note_departure(old, other, new);
+            }
+            if other.signals.is_active() {
+                other.note_arrivals(new);
+            }
+        }
+    }
+
+    /// Tells the listeners of both worlds of the moves that were noted: first those of the world that entities have left.
+    fn announce_moves(&mut self, other: &mut World) {
+        self.link_notes();
+        other.link_notes();
+        let mut told = (Notified::NOBODY, Notified::NOBODY);
+        if self.signals.is_active() {
+            told.0 = self.notify();
+        }
+        if other.signals.is_active() {
+            told.1 = other.notify();
+        }
+        if self.signals.is_active() {
+            self.complete(told.0);
+        }
+        if other.signals.is_active() {
+            other.complete(told.1);
+        }
     }
 
     /// The number that a side has in another world, where it is made if there is none.

@@ -284,3 +284,32 @@ fn h58_a_buffer_that_is_never_run_ends_each_payload_once() {
     drop(world);
     tally.assert_no_leaks();
 }
+
+#[test]
+fn h54_what_an_operation_noted_that_panicked_is_not_told_later() {
+    static DIAL: Dial = Dial::off();
+    let tally = Tally::new();
+    let mut world = World::new();
+    let [a, b] = [1, 2].map(|key| world.spawn(A::new(&tally, key)));
+    let told = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let sum = told.clone();
+    world.on_set::<A>(move |set, _, _| {
+        // A value that has ended would panic here.
+        let key = set.old.map_or(0, |old| old.0.key());
+        sum.fetch_add(key + set.new.0.key(), std::sync::atomic::Ordering::Relaxed);
+    });
+    let set = world.collector().set::<A>().build();
+    let mut commands = phalanx::Commands::new();
+    commands.insert(a, A::new(&tally, 10));
+    commands.insert(b, (A::new(&tally, 20), Rude(&DIAL, "taken apart")));
+    DIAL.set(1);
+    assert!(catch(|| commands.apply(&mut world)).is_err());
+    DIAL.stop();
+    world.validate().unwrap();
+    world.spawn(());
+    assert_eq!(told.load(std::sync::atomic::Ordering::Relaxed), 0);
+    // What was carried out was collected.
+    assert_eq!(world.drain(set), [a]);
+    world.insert(b, A::new(&tally, 30)).unwrap();
+    assert_eq!(told.load(std::sync::atomic::Ordering::Relaxed), 32);
+}

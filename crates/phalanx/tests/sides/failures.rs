@@ -27,7 +27,7 @@ struct NewToo(#[allow(dead_code)] phalanx_testkit::Counted);
 fn kit(tally: &Tally) -> Kit {
     let (mut world, all) = populated(tally);
     let (mut other, _) = populated(tally);
-    [&mut world, &mut other].map(group);
+    [&mut world, &mut other].into_iter().for_each(group);
     let mut commands = Commands::new();
     commands.insert(all[1], (P(tally.value(1)), New(tally.value(1))));
     commands.insert(all[1], (P(tally.value(2)), T(tally.value(2)), L(tally.value(2))));

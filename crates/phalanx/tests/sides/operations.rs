@@ -374,7 +374,7 @@ fn entities_move_with_components_of_all_layouts() {
     let tally = Tally::new();
     let (mut here, all) = populated(&tally);
     let (mut there, _) = populated(&tally);
-    [&mut here, &mut there].map(group);
+    [&mut here, &mut there].into_iter().for_each(group);
     here.insert(all[0], (Likes(all[0]), Follows(all[0]))).unwrap();
     here.insert(all[1], (Likes(all[8]), Follows(all[0]))).unwrap();
     let made = tally.made();

@@ -1,0 +1,209 @@
+//! Connecting and disconnecting listeners.
+#![allow(unsafe_code)]
+
+use super::{
+    Added, Call, Despawned, Event, KEPT_ERRORS, Listener, ListenerId, Removed, RetiredRow, Set, Spawned, Told,
+};
+use crate::commands::{CommandError, Commands};
+use crate::component::{Component, ComponentId};
+use crate::room::{had, try_room};
+use crate::world::World;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+impl World {
+    /// Calls a function whenever a row gets a component that it did not have. See [the contract](crate::signal).
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    /// use std::sync::{Arc, Mutex};
+    ///
+    /// #[derive(Component)]
+    /// struct Name(&'static str);
+    ///
+    /// let mut world = World::new();
+    /// let names = Arc::new(Mutex::new(Vec::new()));
+    /// let seen = names.clone();
+    /// let listener = world.on_add::<Name>(move |added, _, _| seen.lock().unwrap().push(added.value.0));
+    /// world.spawn(Name("Ann"));
+    /// assert!(world.disconnect(listener));
+    /// world.spawn(Name("Bob"));
+    /// assert_eq!(*names.lock().unwrap(), ["Ann"]);
+    /// ```
+    pub fn on_add<C: Component>(
+        &mut self,
+        mut listener: impl FnMut(Added<'_, C>, &World, &mut Commands) + Send + Sync + 'static,
+    ) -> ListenerId {
+        self.connect::<C>(Event::Added, move |told, world, commands| {
+            let (entity, key) = (told.note.entity, told.note.key());
+            // SAFETY: the note is one of this component; the value stays while signals are told.
+            if let Some(value) = unsafe { told.new.get::<C>() } {
+                listener(Added { entity, key, value }, world, commands);
+            }
+        })
+    }
+
+    /// Calls a function whenever a component is replaced by an insertion or by [`replace`](World::replace), or was changed
+    /// by [`patch`](World::patch). See [the contract](crate::signal).
+    pub fn on_set<C: Component>(
+        &mut self,
+        mut listener: impl FnMut(Set<'_, C>, &World, &mut Commands) + Send + Sync + 'static,
+    ) -> ListenerId {
+        self.connect::<C>(Event::Set, move |told, world, commands| {
+            let (entity, key) = (told.note.entity, told.note.key());
+            // SAFETY: the note is one of this component; both values stay while signals are told.
+            if let (old, Some(new)) = unsafe { (told.note.old.get::<C>(), told.new.get::<C>()) } {
+                listener(Set { entity, key, old, new }, world, commands);
+            }
+        })
+    }
+
+    /// Calls a function whenever a row loses a component, also by its end. See [the contract](crate::signal).
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    ///
+    /// #[derive(Component)]
+    /// struct Weight(u32);
+    ///
+    /// let mut world = World::new();
+    /// let gone = Arc::new(AtomicU32::new(0));
+    /// let sum = gone.clone();
+    /// world.on_remove::<Weight>(move |removed, world, _| {
+    ///     assert!(!world.has::<Weight>(removed.entity));
+    ///     sum.fetch_add(removed.value.0, Ordering::Relaxed);
+    /// });
+    /// let [a, b] = [world.spawn(Weight(2)), world.spawn(Weight(3))];
+    /// world.remove::<Weight>(a).unwrap();
+    /// world.despawn(b).unwrap();
+    /// assert_eq!(gone.load(Ordering::Relaxed), 5);
+    /// ```
+    pub fn on_remove<C: Component>(
+        &mut self,
+        mut listener: impl FnMut(Removed<'_, C>, &World, &mut Commands) + Send + Sync + 'static,
+    ) -> ListenerId {
+        self.connect::<C>(Event::Removed, move |told, world, commands| {
+            let (entity, key) = (told.note.entity, told.note.key());
+            // SAFETY: the note is one of this component; the value ends when signals have been told.
+            if let Some(value) = unsafe { told.note.old.get::<C>() } {
+                listener(Removed { entity, key, value }, world, commands);
+            }
+        })
+    }
+
+    /// Calls a function whenever an entity is made, before it is told of its components. See [the contract](crate::signal).
+    pub fn on_spawn(
+        &mut self,
+        mut listener: impl FnMut(Spawned, &World, &mut Commands) + Send + Sync + 'static,
+    ) -> ListenerId {
+        self.connect_to(Event::Spawned, ComponentId::ROW, move |told, world, commands| {
+            listener(Spawned { entity: told.note.entity }, world, commands);
+        })
+    }
+
+    /// Calls a function whenever an entity has ended, with what it had. See [the contract](crate::signal).
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Name(&'static str);
+    ///
+    /// let mut world = World::new();
+    /// world.on_despawn(|ended, world, _| {
+    ///     assert!(!world.contains(ended.entity));
+    ///     assert_eq!(ended.row.get::<Name>().unwrap().0, "Ann");
+    /// });
+    /// let ann = world.spawn(Name("Ann"));
+    /// world.despawn(ann).unwrap();
+    /// ```
+    pub fn on_despawn(
+        &mut self,
+        mut listener: impl FnMut(Despawned<'_>, &World, &mut Commands) + Send + Sync + 'static,
+    ) -> ListenerId {
+        self.connect_to(Event::Despawned, ComponentId::ROW, move |told, world, commands| {
+            let row = RetiredRow { notes: told.row, world };
+            listener(Despawned { entity: told.note.entity, row }, world, commands);
+        })
+    }
+
+    fn connect<C: Component>(
+        &mut self,
+        event: Event,
+        call: impl FnMut(Told<'_>, &World, &mut Commands) + Send + Sync + 'static,
+    ) -> ListenerId {
+        let id = self.register::<C>();
+        self.connect_to(event, id, call)
+    }
+
+    fn connect_to(
+        &mut self,
+        event: Event,
+        component: ComponentId,
+        call: impl FnMut(Told<'_>, &World, &mut Commands) + Send + Sync + 'static,
+    ) -> ListenerId {
+        static LISTENERS: AtomicU64 = AtomicU64::new(0);
+        let id = ListenerId(LISTENERS.fetch_add(1, Ordering::Relaxed));
+        let call: Call = Box::new(call);
+        let state = self.signals.state();
+        had(state.try_cover(component));
+        had(try_room(&mut state.errors, KEPT_ERRORS));
+        if let Some(list) = state.lists.of(event, component) {
+            list.push(Listener { id, call });
+        }
+        state.look();
+        id
+    }
+
+    /// Forgets a listener, which is dropped. Whether there was one of that number.
+    pub fn disconnect(&mut self, listener: ListenerId) -> bool {
+        let Some(state) = &mut self.signals.state else { return false };
+        let mut found = None;
+        for list in state.lists.all() {
+            if let Some(at) = list.iter().position(|known| known.id == listener) {
+                found = Some(list.remove(at));
+                break;
+            }
+        }
+        state.look();
+        self.rest();
+        // Dropped when the world is whole: it may be user code.
+        found.is_some()
+    }
+
+    /// Forgets all about signals if nobody listens or collects.
+    pub(super) fn rest(&mut self) {
+        let idle = self.signals.state.as_ref().is_some_and(|state| state.is_idle());
+        if idle && self.signals.depth == 0 && self.signals.held == 0 {
+            self.signals.state = None;
+        }
+    }
+
+    /// The errors of commands that listeners recorded and that could not be carried out, since they were last taken: the
+    /// first 64, and how many came after them.
+    ///
+    /// The position of an error is that among the commands that were carried out together.
+    ///
+    /// ```
+    /// use phalanx::{ChangeError, Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Fuse;
+    ///
+    /// let mut world = World::new();
+    /// world.on_add::<Fuse>(|added, _, commands| commands.despawn(added.entity));
+    /// world.on_add::<Fuse>(|added, _, commands| commands.despawn(added.entity));
+    /// let bomb = world.spawn(Fuse);
+    /// let (errors, more) = world.take_signal_errors();
+    /// assert!(matches!(errors[0].error, ChangeError::NoSuchEntity(e) if e.entity == bomb));
+    /// assert_eq!((errors.len(), more), (1, 0));
+    /// ```
+    pub fn take_signal_errors(&mut self) -> (Vec<CommandError>, usize) {
+        let Some(state) = &mut self.signals.state else { return (Vec::new(), 0) };
+        let errors = (state.errors.clone(), core::mem::take(&mut state.lost));
+        state.errors.clear();
+        self.rest();
+        errors
+    }
+}

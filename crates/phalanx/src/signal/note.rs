@@ -1,0 +1,430 @@
+//! What is noted of a change, to be told: phase 3.
+//!
+//! # What must stay true
+//!
+//! A note that names a place is told before anything else happens to the world: a displaced value stays where it was retired to until
+//! the operation ends it, and listeners cannot change anything. Notes that wait longer, those of entities that were
+//! reserved, name none.
+#![allow(unsafe_code)]
+
+use super::{Event, Signals, State};
+use crate::component::{Component, ComponentId};
+use crate::layout::Layout;
+use crate::plan::Edge;
+use crate::room::{try_map_room, try_room};
+use crate::rows::{Key, Label, NONE, Row};
+use crate::side::{Retired, Sides};
+use crate::signature::Signature;
+use crate::table::{Column, Table};
+use crate::world::{Location, Ref, World};
+use phalanx_store::raw::Lane;
+use phalanx_store::{AllocError, Entity};
+
+/// Where a value is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Spot {
+    /// Not known, or nowhere.
+    None,
+    /// In a row of the component's lanes.
+    Lanes(*const Lane, u32),
+    /// In a block: a row of each of its lanes, one after another.
+    Block(*const u8),
+    /// As a value of its type.
+    Value(*const u8),
+}
+
+// SAFETY: places are looked at only while the world that they are in is being changed; in between they are leftovers that
+// nobody follows.
+unsafe impl Send for Spot {}
+// SAFETY: as above; behind a shared reference nothing is reached.
+unsafe impl Sync for Spot {}
+
+impl Spot {
+    /// The value.
+    ///
+    /// # Safety
+    ///
+    /// There is a value of `C`, which is neither written nor ended while the item lives.
+    pub(crate) unsafe fn get<'a, C: Component>(self) -> Option<Ref<'a, C>> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Spot::None => None,
+                Spot::Lanes(lane, row) => Some(C::Layout::get(C::Layout::ptr(lane), row as usize)),
+                Spot::Block(block) => Some(C::Layout::get(C::Layout::ptr_in(block), 0)),
+                Spot::Value(value) => Some(C::Layout::show(&*value.cast::<C>())),
+            }
+        }
+    }
+}
+
+/// A signal that is to be told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Note {
+    pub(crate) event: Event,
+    pub(crate) id: ComponentId,
+    /// The row.
+    pub(crate) slot: Entity,
+    /// Whose row it is.
+    pub(crate) entity: Entity,
+    /// What an extra row is to its entity.
+    pub(crate) label: Option<Label>,
+    pub(crate) old: Spot,
+    /// Where the value is that came, if it is not where the world has it.
+    pub(crate) new: Spot,
+    /// Of the end of an entity: how many notes before it say what it had.
+    pub(crate) before: u32,
+}
+
+impl Note {
+    pub(crate) fn key(&self) -> Key {
+        self.label.map_or(Key::main(self.entity), |label| label.key(self.entity))
+    }
+
+    /// The order of the signals of one entity.
+    fn rank(&self) -> (u8, ComponentId) {
+        let rank = match self.event {
+            Event::Spawned => 0,
+            Event::Added | Event::Set => 1,
+            Event::Removed => 2,
+            Event::Despawned => 3,
+        };
+        (rank, self.id)
+    }
+}
+
+/// The name of a row: whose it is, and what it is to that entity.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowName {
+    pub(crate) slot: Entity,
+    pub(crate) owner: Entity,
+    pub(crate) label: Option<Label>,
+}
+
+impl RowName {
+    pub(crate) fn main(entity: Entity) -> RowName {
+        RowName { slot: entity, owner: entity, label: None }
+    }
+}
+
+impl World {
+    /// Phase 2: makes room for the notes of a change of so many components in all.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn reserve_notes(&mut self, notes: usize) -> Result<(), AllocError> {
+        let Some(state) = &mut self.signals.state else { return Ok(()) };
+        state.close();
+        try_room(&mut state.journal, notes)?;
+        state.collectors.try_reserve(notes)
+    }
+
+    /// Phase 2, for an edge.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn reserve_edge_notes(&mut self, edge: &Edge) -> Result<(), AllocError> {
+        self.reserve_notes(self.edge_notes(edge))
+    }
+
+    /// The most notes that one slot leads to that follows an edge.
+    pub(crate) fn edge_notes(&self, edge: &Edge) -> usize {
+        self.tables[edge.target as usize].columns.len() + edge.left.len() + edge.puts.len() + edge.takes.len()
+    }
+
+    /// The most notes that one slot in a table leads to, when it comes or goes.
+    pub(crate) fn notes_of(&self, table: u32) -> usize {
+        self.tables[table as usize].columns.len() + self.sides.iter().len() + 1
+    }
+
+    /// The name of a row that is there.
+    pub(crate) fn row_name(&self, slot: Entity) -> RowName {
+        if !slot.is_row() {
+            return RowName::main(slot);
+        }
+        // SAFETY: a slot that is marked so, and is alive, is an extra row.
+        let (_, owner, label, _) = unsafe { self.extra_row(slot.index()) };
+        RowName { slot, owner, label: Some(label) }
+    }
+
+    /// Notes what an edge has changed for a slot: it was in table `from`, and what stayed behind lies at that table's tail,
+    /// and where the last change of sides has retired it.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_edge(&mut self, slot: Entity, from: u32, edge: &Edge) {
+        let (name, start) = (self.row_name(slot), self.noted());
+        let Some(state) = &mut self.signals.state else { return };
+        let source = &self.tables[from as usize];
+        let left = edge.left.iter().map(|column| (column.id, source.spot(column, source.len)));
+        let displaced = left.chain(self.sides.retired.iter().map(|retired| self.sides.spot(retired)));
+        let parts = (&source.signature, &self.tables[edge.target as usize], &self.sides);
+        Notes { state, name }.edge(parts, edge, displaced);
+        self.noted_since(start, false);
+    }
+
+    /// As [`note_edge`](World::note_edge), where what was displaced lies elsewhere.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_step(&mut self, slot: Entity, from: u32, edge: &Edge, displaced: &[(ComponentId, Spot)]) {
+        let (name, start) = (self.row_name(slot), self.noted());
+        let Some(state) = &mut self.signals.state else { return };
+        let parts = (&self.tables[from as usize].signature, &self.tables[edge.target as usize], &self.sides);
+        Notes { state, name }.edge(parts, edge, displaced.iter().copied());
+        self.noted_since(start, false);
+    }
+
+    /// Notes that a slot has come, with all that it has.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_arrival(&mut self, slot: Entity) {
+        let name = self.row_name(slot);
+        let start = self.noted();
+        let Ok(at) = self.locate(slot) else { return };
+        let Some(state) = &mut self.signals.state else { return };
+        let mut notes = Notes { state, name };
+        if name.label.is_none() && notes.state.spawns {
+            notes.push_always(Event::Spawned, ComponentId::ROW, Spot::None);
+        }
+        for column in &self.tables[at.table as usize].columns {
+            notes.push(Event::Added, column.id, Spot::None);
+        }
+        for side in self.sides.sides_of(slot.index()) {
+            notes.push(Event::Added, side.id, Spot::None);
+        }
+        self.noted_since(start, false);
+    }
+
+    /// Notes that a slot has ended. What its row had in its table lies at `at`; what it had beside was retired from place
+    /// `retired` of the list on.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_end(&mut self, name: RowName, at: Location, retired: usize) {
+        let start = self.noted();
+        let Some(state) = &mut self.signals.state else { return };
+        let table = &self.tables[at.table as usize];
+        let columns = table.columns.iter().map(|column| (column.id, table.spot(column, at.row)));
+        let displaced = columns.chain(self.sides.retired[retired..].iter().map(|retired| self.sides.spot(retired)));
+        Notes { state, name }.end(displaced);
+        self.noted_since(start, true);
+    }
+
+    /// As [`note_end`](World::note_end), where what the slot had lies elsewhere.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_end_step(&mut self, name: RowName, displaced: &[(ComponentId, Spot)]) {
+        let start = self.noted();
+        let Some(state) = &mut self.signals.state else { return };
+        Notes { state, name }.end(displaced.iter().copied());
+        self.noted_since(start, true);
+    }
+
+    /// Notes that an entity has come, and its extra rows, with all that they have.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_arrivals(&mut self, entity: Entity) {
+        self.note_arrival(entity);
+        let mut next = self.rows.first.get(&entity.index()).copied().unwrap_or(NONE);
+        while next != NONE {
+            // SAFETY: the first row of an entity, and what links lead to, are extra rows.
+            let (Row(slot), _, _, link) = unsafe { self.extra_row(next) };
+            self.note_arrival(slot);
+            next = link.next;
+        }
+    }
+
+    /// Notes that an entity has moved to another world, where it is `new`, with all that it had.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_departure(&mut self, entity: Entity, other: &World, new: Entity) {
+        let rows = other.extra_rows(new.index()).map(|(Row(slot), label)| (slot, Some(label)));
+        for (slot, label) in rows.chain([(new, None)]) {
+            let start = self.noted();
+            let Some(state) = &mut self.signals.state else { return };
+            let here = |id: ComponentId| self.components.known(other.components.info(id));
+            let label = label.and_then(|label| {
+                let key = label.key(new);
+                Label::of(key.component.and_then(here), key.role)
+            });
+            let Ok(at) = other.locate(slot) else { continue };
+            let columns = other.tables[at.table as usize].columns.iter().map(|column| column.id);
+            let has = columns.chain(other.sides.sides_of(slot.index()).map(|side| side.id));
+            let displaced = has.filter_map(|id| Some((here(id)?, other.spot(slot, id)?)));
+            Notes { state, name: RowName { slot, owner: entity, label } }.end(displaced);
+            self.noted_since(start, true);
+        }
+    }
+
+    /// Where the value of a slot's component is.
+    pub(super) fn spot(&self, slot: Entity, id: ComponentId) -> Option<Spot> {
+        match self.sides.of(id) {
+            Some(side) => side.row(slot.index()).map(|row| Spot::Lanes(side.values().lane(), row)),
+            None => {
+                let at = self.locate(slot).ok()?;
+                let lane = self.lane(id, at.table);
+                (!lane.is_null()).then_some(Spot::Lanes(lane, at.row))
+            }
+        }
+    }
+
+    /// Notes that a component was replaced in its place, or changed there.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_set(&mut self, slot: Entity, id: ComponentId, old: Spot) {
+        let name = self.row_name(slot);
+        let start = self.noted();
+        let Some(state) = &mut self.signals.state else { return };
+        let mut notes = Notes { state, name };
+        notes.push(Event::Set, id, old);
+        self.noted_since(start, false);
+    }
+
+    /// How much was noted.
+    fn noted(&self) -> usize {
+        self.signals.state.as_ref().map_or(0, |state| state.journal.len())
+    }
+
+    /// Puts what was noted of one slot in order, and has it collected. A slot that ended has nothing any more.
+    fn noted_since(&mut self, start: usize, ended: bool) {
+        let Some(mut state) = self.signals.state.take() else { return };
+        state.journal[start..].sort_unstable_by_key(Note::rank);
+        if !state.collectors.is_empty() {
+            for at in start..state.journal.len() {
+                let note = state.journal[at];
+                state.collectors.record(&note, |id| !ended && self.has_id(note.slot, id));
+            }
+        }
+        self.signals.state = Some(state);
+    }
+
+    /// For an operation of several steps, which may have changed the same row more than once: a value that came with one of
+    /// them is where the next has put it. There is room for it.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn link_notes(&mut self) {
+        let Some(state) = &mut self.signals.state else { return };
+        let Some(start) = state.open.take() else { return };
+        state.links.clear();
+        for note in state.journal[start..].iter_mut().rev() {
+            let row = (note.slot.index(), note.slot.generation(), note.id.index() as u32);
+            if let (Event::Added | Event::Set, Some(spot)) = (note.event, state.links.get(&row)) {
+                note.new = *spot;
+            }
+            match note.event {
+                Event::Set | Event::Removed => {
+                    state.links.insert(row, note.old);
+                }
+                // What was there before it is another story.
+                Event::Added => {
+                    state.links.remove(&row);
+                }
+                Event::Spawned | Event::Despawned => {}
+            }
+        }
+        state.links.clear();
+    }
+
+    /// Phase 2, for [`link_notes`](World::link_notes).
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn reserve_linked_notes(&mut self, notes: usize) -> Result<(), AllocError> {
+        self.reserve_notes(notes)?;
+        let Some(state) = &mut self.signals.state else { return Ok(()) };
+        try_map_room(&mut state.links, notes)
+    }
+
+    /// Begins the notes of an operation of several steps, which [`link_notes`](World::link_notes) ends.
+    pub(crate) fn begin_notes(&mut self) {
+        if let Some(state) = &mut self.signals.state {
+            state.open = Some(state.journal.len());
+        }
+    }
+}
+
+impl State {
+    /// Forgets what an operation has noted that panicked half-way.
+    pub(super) fn close(&mut self) {
+        if let Some(start) = self.open.take() {
+            self.journal.truncate(start);
+        }
+    }
+}
+
+impl Table {
+    /// Where a column's value of a row is.
+    fn spot(&self, column: &Column, row: u32) -> Spot {
+        Spot::Lanes(self.lanes().wrapping_add(column.first as usize), row)
+    }
+}
+
+impl Sides {
+    /// The component of a retired value, and where that is.
+    fn spot(&self, retired: &Retired) -> (ComponentId, Spot) {
+        let side = self.get(retired.side);
+        (side.id, Spot::Lanes(side.values().lane(), retired.row))
+    }
+}
+
+impl Signals {
+    /// Whether values of a component that are displaced are kept to be shown.
+    pub(crate) fn keeps(&self, id: ComponentId) -> bool {
+        let keeps = |state: &State| id != ComponentId::ROW && (state.ends || state.watches(id));
+        self.state.as_ref().is_some_and(|state| keeps(state))
+    }
+}
+
+/// Writes notes of one row. There is room for them.
+struct Notes<'a> {
+    state: &'a mut State,
+    name: RowName,
+}
+
+impl Notes<'_> {
+    /// Notes a change of a component, if anybody wants to know.
+    fn push(&mut self, event: Event, id: ComponentId, old: Spot) {
+        if self.state.watches(id) {
+            self.push_always(event, id, old);
+        }
+    }
+
+    /// What an edge has changed. `displaced` are the components that lost a value, and where that is.
+    fn edge(
+        &mut self,
+        (source, target, sides): (&Signature, &Table, &Sides),
+        edge: &Edge,
+        displaced: impl Iterator<Item = (ComponentId, Spot)> + Clone,
+    ) {
+        let put = |id: ComponentId| sides.number(id).is_some_and(|side| edge.puts.contains(&side));
+        for (id, old) in displaced.clone() {
+            let event = if target.signature.has(id) || put(id) { Event::Set } else { Event::Removed };
+            self.push(event, id, old);
+        }
+        for column in target.columns.iter().filter(|column| !source.has(column.id)) {
+            self.push(Event::Added, column.id, Spot::None);
+        }
+        for id in edge.puts.iter().map(|side| sides.get(*side).id) {
+            if !displaced.clone().any(|(other, _)| other == id) {
+                self.push(Event::Added, id, Spot::None);
+            }
+        }
+    }
+
+    /// What a row had that ended. If that is an entity's main row, its end shows all of it.
+    fn end(&mut self, displaced: impl Iterator<Item = (ComponentId, Spot)>) {
+        let (all, start) = (self.name.label.is_none() && self.state.ends, self.state.journal.len());
+        for (id, old) in displaced.filter(|(id, _)| *id != ComponentId::ROW) {
+            if all || self.state.watches(id) {
+                self.push_always(Event::Removed, id, old);
+            }
+        }
+        if all {
+            let before = self.state.journal.len() - start;
+            self.push_always(Event::Despawned, ComponentId::ROW, Spot::None);
+            self.state.journal[start + before].before = before as u32;
+        }
+    }
+
+    fn push_always(&mut self, event: Event, id: ComponentId, old: Spot) {
+        let journal = &mut self.state.journal;
+        debug_assert!(journal.len() < journal.capacity(), "room for notes is made before");
+        let RowName { slot, owner, label } = self.name;
+        journal.push(Note { event, id, slot, entity: owner, label, old, new: Spot::None, before: 0 });
+    }
+}

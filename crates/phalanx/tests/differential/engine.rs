@@ -1,0 +1,562 @@
+//! Operations made of bytes, carried out on a world and on a naive model of it.
+//!
+//! The bytes come from a generator (`tests/differential.rs`) or from a fuzzer; any bytes are a program. Before an operation
+//! one of three dials may be set: the n-th allocation fails, the n-th callback panics, the n-th destructor panics. What the
+//! world promises then is what the model does: an error means that nothing happened, a panic of a callback before the commit
+//! too, a panic of a destructor or of a listener means that the operation stands.
+
+use super::kinds::{
+    Heard, KINDS, ListenerPanicked, NAMES, PILES, Pile, add, keep, listen, read, read_row, register, replace,
+};
+use super::squads::{SEARCHES, SQUADS, removal, reorder};
+use phalanx::store::Entity;
+use phalanx::{BundleBuilder, ChangeError, CommandError, Commands, Key, Role, RowError, World};
+use phalanx_testkit::{Site, Tally, catch, fail_nth};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The bytes of a program.
+pub(crate) struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Input(bytes)
+    }
+
+    fn byte(&mut self) -> u8 {
+        match self.0.split_first() {
+            Some((byte, rest)) => {
+                self.0 = rest;
+                *byte
+            }
+            None => 0,
+        }
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        usize::from(self.byte()) % bound.max(1)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// The components of one row, by kind: what is left of the key of each.
+type Bag = [Option<u32>; KINDS];
+
+fn give(bag: &mut Bag, pile: &Pile, key: u32) {
+    pile.kinds.iter().for_each(|kind| bag[*kind] = Some(keep(*kind, key)));
+}
+
+fn rob(bag: &mut Bag, kinds: &[usize]) -> bool {
+    let before = bag.iter().flatten().count();
+    kinds.iter().for_each(|kind| bag[*kind] = None);
+    bag.iter().flatten().count() < before
+}
+
+/// What there should be.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Model {
+    entities: BTreeMap<Entity, Bag>,
+    rows: BTreeMap<(Entity, u32), Bag>,
+    /// The groups that there are, by number.
+    squads: BTreeSet<usize>,
+}
+
+impl Model {
+    fn end(&mut self, entity: Entity) -> bool {
+        self.rows.retain(|(owner, _), _| *owner != entity);
+        self.entities.remove(&entity).is_some()
+    }
+}
+
+/// How an operation on the world ended.
+enum Outcome<T> {
+    /// It returned.
+    Returned(T),
+    /// The destructor of a value panicked, or a listener: the operation stands.
+    LatePanic,
+    /// A callback panicked.
+    CallbackPanicked,
+}
+
+/// Which dials an operation can be tried with.
+#[derive(Clone, Copy, PartialEq)]
+enum Dials {
+    All,
+    /// It has no form that says that memory cannot be had.
+    NoMemory,
+    None,
+}
+
+pub(crate) struct Engine<'t> {
+    world: World,
+    model: Model,
+    tally: &'t Tally,
+    /// Everybody there ever was.
+    all: Vec<Entity>,
+    key: u32,
+    /// What listeners hear, if there are any.
+    heard: Option<Arc<Heard>>,
+    /// A listener has panicked: not everything was heard.
+    deaf: bool,
+}
+
+impl<'t> Engine<'t> {
+    /// An engine whose world has listeners, or has none.
+    pub(crate) fn new(tally: &'t Tally, listens: bool) -> Self {
+        let mut world = World::new();
+        register(&mut world);
+        let heard = listens.then(Heard::new);
+        if let Some(heard) = &heard {
+            listen(&mut world, heard);
+        }
+        Engine { world, model: Model::default(), tally, all: Vec::new(), key: 1, heard, deaf: false }
+    }
+
+    /// Carries out a whole program.
+    pub(crate) fn run(mut self, input: &mut Input<'_>) {
+        while !input.is_empty() {
+            self.step(input);
+            self.check();
+        }
+    }
+
+    fn who(&self, input: &mut Input<'_>) -> Option<Entity> {
+        let n = input.byte();
+        match n % 8 {
+            // Often one that is dead by now.
+            0 => self.all.get(usize::from(n / 8) % self.all.len().max(1)).copied(),
+            _ => self.model.entities.keys().nth(usize::from(n) % self.model.entities.len().max(1)).copied(),
+        }
+    }
+
+    fn fresh_key(&mut self) -> u32 {
+        self.key += 1;
+        self.key
+    }
+
+    /// Runs an operation on the world with a dial set as the input says.
+    fn attempt<T>(&mut self, input: &mut Input<'_>, dials: Dials, run: impl FnOnce(&mut World) -> T) -> Outcome<T> {
+        let (dial, n) = (input.byte() % 16, u64::from(input.byte() % 12) + 1);
+        let (world, tally) = (&mut self.world, self.tally);
+        let caught = match dial {
+            0..3 if dials == Dials::All => fail_nth(n, || catch(|| run(world))).0,
+            3..6 if dials != Dials::None => {
+                tally.arm(Site::Drop, n);
+                catch(|| run(world))
+            }
+            7 if dials != Dials::None => {
+                if let Some(heard) = &self.heard {
+                    heard.arm(n as i64);
+                }
+                catch(|| run(world))
+            }
+            6 if dials != Dials::None => {
+                tally.arm(Site::Callback, n % 2 + 1);
+                catch(|| run(world))
+            }
+            _ => catch(|| run(world)),
+        };
+        tally.disarm(Site::Drop);
+        tally.disarm(Site::Callback);
+        if let Some(heard) = &self.heard {
+            heard.arm(0);
+        }
+        match caught {
+            Ok(value) => Outcome::Returned(value),
+            Err(panic) if panic.is::<ListenerPanicked>() => {
+                self.deaf = true;
+                Outcome::LatePanic
+            }
+            Err(panic) => match panic.injected() {
+                Some(injected) if injected.site == "drop" => Outcome::LatePanic,
+                Some(_) => Outcome::CallbackPanicked,
+                None => panic.resume(),
+            },
+        }
+    }
+
+    /// An operation that either is carried out or changes nothing. `valid` is whether it can be carried out with memory
+    /// enough. Whether it was.
+    fn all_or_nothing<T, E: Refused>(
+        &mut self,
+        input: &mut Input<'_>,
+        valid: bool,
+        run: impl FnOnce(&mut World) -> Result<T, E>,
+    ) -> (bool, Option<T>) {
+        match self.attempt(input, Dials::All, run) {
+            Outcome::Returned(Ok(value)) => {
+                assert!(valid, "carried out what cannot be");
+                (true, Some(value))
+            }
+            Outcome::Returned(Err(error)) => {
+                assert!(error.is_memory() || !valid, "refused: {error:?}");
+                (false, None)
+            }
+            // A bundle that nobody took is dropped too.
+            Outcome::LatePanic => (valid, None),
+            Outcome::CallbackPanicked => (false, None),
+        }
+    }
+
+    fn step(&mut self, input: &mut Input<'_>) {
+        let (tally, key) = (self.tally, self.fresh_key());
+        let op = input.below(27);
+        let pile = &PILES[input.below(PILES.len())];
+        let who = self.who(input);
+        let mut with = [None; KINDS];
+        give(&mut with, pile, key);
+        match (op, who) {
+            (0..3, _) => {
+                let (done, made) = self.all_or_nothing(input, true, |world| (pile.spawn)(world, tally, key));
+                if done {
+                    let entity = made.unwrap_or_else(|| self.newcomer());
+                    self.born(entity, with);
+                }
+            }
+            (3, _) => {
+                let count = input.below(6) as u32;
+                let made = self.attempt(input, Dials::None, |world| (pile.spawner)(world, tally, key, count));
+                let Outcome::Returned(made) = made else { unreachable!("no dial is set") };
+                for (n, entity) in (0..).zip(made) {
+                    let mut with = [None; KINDS];
+                    give(&mut with, pile, key + n);
+                    self.born(entity, with);
+                }
+                self.key += count;
+            }
+            (4, _) => {
+                let mut builder = BundleBuilder::new();
+                let mut with = [None; KINDS];
+                for _ in 0..input.below(5) {
+                    let kind = input.below(KINDS);
+                    add(&mut builder, tally, kind, key);
+                    with[kind] = Some(keep(kind, key));
+                }
+                match who.filter(|_| input.below(2) == 0) {
+                    None => {
+                        let (done, made) = self.all_or_nothing(input, true, |world| world.try_spawn_built(builder));
+                        if done {
+                            let entity = made.unwrap_or_else(|| self.newcomer());
+                            self.born(entity, with);
+                        }
+                    }
+                    Some(e) => {
+                        let alive = self.model.entities.contains_key(&e);
+                        let (done, _) = self.all_or_nothing(input, alive, |world| world.try_insert_built(e, builder));
+                        if done {
+                            let bag = self.model.entities.get_mut(&e).unwrap();
+                            with.iter().enumerate().filter(|(_, v)| v.is_some()).for_each(|(k, v)| bag[k] = *v);
+                        }
+                    }
+                }
+            }
+            (24, _) => {
+                let number = input.below(SQUADS.len());
+                match self.model.squads.contains(&number) {
+                    true if input.below(3) == 0 => {
+                        self.model.squads.remove(&number);
+                        assert!((SQUADS[number].end)(&mut self.world));
+                    }
+                    true => (SQUADS[number].sort)(&mut self.world),
+                    // Two that would own a pool, one of another's kind of removal, no memory: refused, and nothing happens.
+                    false => {
+                        let made = self.attempt(input, Dials::All, |world| (SQUADS[number].make)(world));
+                        if let Outcome::Returned(Ok(())) = made {
+                            self.model.squads.insert(number);
+                        }
+                    }
+                }
+            }
+            (25, _) => {
+                let choice = input.below(3);
+                removal(&mut self.world, choice);
+            }
+            (26, _) => {
+                let choice = input.below(5);
+                reorder(&mut self.world, choice);
+            }
+            (_, None) => {}
+            (5..9, Some(e)) => {
+                let alive = self.model.entities.contains_key(&e);
+                let run = if op == 8 { pile.insert_with } else { pile.insert };
+                if self.all_or_nothing(input, alive, |world| run(world, tally, e, key)).0 {
+                    give(self.model.entities.get_mut(&e).unwrap(), pile, key);
+                }
+            }
+            (9..11, Some(e)) => {
+                let bag = self.model.entities.get(&e);
+                let had = bag.is_some_and(|bag| pile.kinds.iter().any(|kind| bag[*kind].is_some()));
+                let (done, removed) = self.all_or_nothing(input, bag.is_some(), |world| (pile.remove)(world, e));
+                assert!(removed.is_none_or(|removed| removed == had));
+                if done {
+                    rob(self.model.entities.get_mut(&e).unwrap(), pile.kinds);
+                }
+            }
+            (11, Some(e)) => {
+                let bag = self.model.entities.get(&e);
+                let valid = bag.is_some_and(|bag| pile.kinds.iter().all(|kind| bag[*kind].is_some()));
+                let expected: Bag = core::array::from_fn(|kind| bag.filter(|_| pile.kinds.contains(&kind))?[kind]);
+                let (done, taken) = self.all_or_nothing(input, valid, |world| (pile.take)(world, e));
+                if let Some(taken) = taken {
+                    assert_eq!(taken, expected);
+                }
+                if done {
+                    rob(self.model.entities.get_mut(&e).unwrap(), pile.kinds);
+                }
+            }
+            (12, Some(e)) => {
+                let kind = pile.kinds[0];
+                let old = self.model.entities.get(&e).and_then(|bag| bag[kind]);
+                let outcome = self.attempt(input, Dials::NoMemory, |world| replace(world, e, tally, kind, key));
+                if let Outcome::Returned(replaced) = outcome {
+                    assert_eq!(replaced, old);
+                }
+                if old.is_some() {
+                    self.model.entities.get_mut(&e).unwrap()[kind] = Some(keep(kind, key));
+                }
+            }
+            (13, Some(e)) => {
+                let alive = self.model.entities.contains_key(&e);
+                let kinds: Vec<usize> = (0..input.below(4)).map(|_| input.below(KINDS)).collect();
+                let ids: Vec<_> = kinds.iter().map(|kind| phalanx::ComponentId::from_index(1 + *kind as u32)).collect();
+                if self.all_or_nothing(input, alive, |world| world.try_remove_ids(e, &ids)).0 {
+                    rob(self.model.entities.get_mut(&e).unwrap(), &kinds);
+                }
+            }
+            (14..17, Some(e)) => {
+                let alive = self.model.entities.contains_key(&e);
+                if self.all_or_nothing(input, alive, |world| world.try_despawn(e)).0 {
+                    self.model.end(e);
+                }
+            }
+            (17, Some(_)) if input.byte() < 16 => {
+                if self.all_or_nothing(input, true, World::try_clear).0 {
+                    self.model.entities.clear();
+                    self.model.rows.clear();
+                }
+            }
+            (17..20, Some(e)) => self.row(input, e, pile, with, key),
+            (20, Some(e)) => {
+                // Somebody of the past, or of a slot that never was.
+                let bag = self.model.entities.get(&e);
+                let bare = bag.is_some_and(|bag| *bag == [None; KINDS]);
+                let outcome = self.attempt(input, Dials::All, |world| (pile.spawn_at)(world, tally, e, key));
+                match outcome {
+                    Outcome::Returned(Ok(())) if bag_is(&self.model, e) => {
+                        assert!(bare, "made an entity that was there");
+                        give(self.model.entities.get_mut(&e).unwrap(), pile, key);
+                    }
+                    Outcome::Returned(Ok(())) => panic!("an entity that was dead is alive again"),
+                    Outcome::Returned(Err(error)) => assert!(error.is_memory() || !bare, "refused: {error:?}"),
+                    Outcome::LatePanic if bare => give(self.model.entities.get_mut(&e).unwrap(), pile, key),
+                    Outcome::LatePanic => {}
+                    Outcome::CallbackPanicked => {}
+                }
+            }
+            (_, Some(_)) => self.commands(input),
+        }
+    }
+
+    /// The entity that the model does not know: it was made by an operation that a panic kept from saying so.
+    fn newcomer(&self) -> Entity {
+        let mut new = self.world.iter().filter(|e| !self.model.entities.contains_key(e));
+        let entity = new.next().expect("an operation that stands has made an entity");
+        assert!(new.next().is_none());
+        entity
+    }
+
+    fn born(&mut self, entity: Entity, with: Bag) {
+        assert!(!self.all.contains(&entity), "a handle that was given out before");
+        self.all.push(entity);
+        self.model.entities.insert(entity, with);
+    }
+
+    /// Something with an extra row.
+    fn row(&mut self, input: &mut Input<'_>, e: Entity, pile: &'static Pile, with: Bag, value: u32) {
+        let tally = self.tally;
+        let role = 1 + input.below(3) as u32;
+        let key = Key::main(e).with_role(Role(role));
+        let (alive, there) = (self.model.entities.contains_key(&e), self.model.rows.contains_key(&(e, role)));
+        match input.below(6) {
+            0..3 => {
+                let valid = alive && !there;
+                if self.all_or_nothing(input, valid, |world| (pile.extend)(world, tally, key, value)).0 {
+                    self.model.rows.insert((e, role), with);
+                }
+            }
+            3 => {
+                if self.all_or_nothing(input, there, |world| (pile.update)(world, tally, key, value)).0 {
+                    give(self.model.rows.get_mut(&(e, role)).unwrap(), pile, value);
+                }
+            }
+            4 => {
+                if self.all_or_nothing(input, there, |world| (pile.remove_row)(world, key)).0 {
+                    rob(self.model.rows.get_mut(&(e, role)).unwrap(), pile.kinds);
+                }
+            }
+            _ => {
+                if self.all_or_nothing(input, there, |world| world.delete_row(key)).0 {
+                    self.model.rows.remove(&(e, role));
+                }
+            }
+        }
+    }
+
+    /// A few recorded commands, applied at once: all of them, or none.
+    fn commands(&mut self, input: &mut Input<'_>) {
+        let (mut commands, mut model, mut valid) = (Commands::new(), self.model.clone(), true);
+        let (mut promised, mut later) = (Vec::new(), None);
+        for _ in 0..1 + input.below(6) {
+            let (key, pile) = (self.fresh_key(), &PILES[input.below(PILES.len())]);
+            let mut with = [None; KINDS];
+            give(&mut with, pile, key);
+            match (input.below(8), self.who(input)) {
+                (0, _) => {
+                    let entity = (pile.record_spawn)(&mut commands, &self.world, self.tally, key);
+                    promised.push(entity);
+                    model.entities.insert(entity, with);
+                }
+                (1, _) if later.is_none() => {
+                    (pile.record_make)(&mut commands, self.tally, key);
+                    later = Some(with);
+                }
+                (_, None) => {}
+                (2..5, Some(e)) => {
+                    (pile.record_insert)(&mut commands, self.tally, e, key);
+                    match model.entities.get_mut(&e) {
+                        Some(bag) => give(bag, pile, key),
+                        None => valid = false,
+                    }
+                }
+                (5..7, Some(e)) => {
+                    (pile.record_remove)(&mut commands, e);
+                    match model.entities.get_mut(&e) {
+                        Some(bag) => drop(rob(bag, pile.kinds)),
+                        None => valid = false,
+                    }
+                }
+                (_, Some(e)) => {
+                    commands.despawn(e);
+                    valid &= model.end(e);
+                }
+            }
+        }
+        let before: Vec<Entity> = self.world.iter().collect();
+        let (done, _) = self.all_or_nothing(input, valid, |world| commands.apply(world));
+        self.all.extend(&promised);
+        if done {
+            if let Some(with) = later {
+                let new = |e: &Entity| !before.contains(e) && !promised.contains(e) && !model.entities.contains_key(e);
+                let made: Vec<Entity> = self.world.iter().filter(new).collect();
+                assert_eq!(made.len(), 1, "one entity was to be made");
+                self.all.push(made[0]);
+                model.entities.insert(made[0], with);
+            }
+            self.model = model;
+        } else {
+            // Without memory to end them, entities that were promised may be alive, without components.
+            for entity in promised.into_iter().filter(|e| self.world.contains(*e)) {
+                self.model.entities.insert(entity, [None; KINDS]);
+            }
+        }
+    }
+
+    /// Compares everything.
+    fn check(&mut self) {
+        assert_eq!(self.world.validate(), Ok(()));
+        assert!(self.world.iter().eq(self.by_index()), "other entities than there should be");
+        for (entity, bag) in &self.model.entities {
+            for (kind, value) in bag.iter().enumerate() {
+                assert_eq!(read(&self.world, *entity, kind), *value, "{} of {entity}", NAMES[kind]);
+            }
+        }
+        for ((owner, role), bag) in &self.model.rows {
+            for (kind, value) in bag.iter().enumerate() {
+                let key = Key::main(*owner).with_role(Role(*role));
+                assert_eq!(read_row(&self.world, key, kind), *value, "{} of {key:?}", NAMES[kind]);
+            }
+        }
+        assert_eq!(self.world.row_count(), self.model.entities.len() + self.model.rows.len());
+        self.check_sets();
+        self.check_heard();
+        if let Some(dead) = self.all.iter().rev().find(|e| !self.model.entities.contains_key(e)) {
+            assert!((0..KINDS).all(|kind| read(&self.world, *dead, kind).is_none()), "{dead} is dead");
+        }
+    }
+
+    /// What came and did not go is what there is.
+    fn check_heard(&mut self) {
+        let Some(heard) = &self.heard else { return };
+        let bags = || self.model.entities.values().chain(self.model.rows.values());
+        for (kind, name) in NAMES.iter().enumerate() {
+            let there = bags().filter(|bag| bag[kind].is_some()).count() as i64;
+            match self.deaf {
+                true => heard.set(kind, there),
+                false => assert_eq!(heard.count(kind), there, "signals of {name}"),
+            }
+        }
+        self.deaf = false;
+    }
+
+    /// Compares groups and queries: who is in them, each row once.
+    fn check_sets(&mut self) {
+        let expected = |model: &Model, finds: &dyn Fn(&Bag) -> bool| {
+            let rows = model.rows.iter().map(|((owner, _), bag)| (*owner, bag));
+            let all = model.entities.iter().map(|(entity, bag)| (*entity, bag)).chain(rows);
+            let mut found: Vec<Entity> = all.filter(|(_, bag)| finds(bag)).map(|(entity, _)| entity).collect();
+            found.sort();
+            found
+        };
+        let sorted = |mut found: Vec<Entity>| {
+            found.sort();
+            found
+        };
+        for number in self.model.squads.iter().copied() {
+            let squad = &SQUADS[number];
+            let is_in = |bag: &Bag| {
+                squad.required.iter().all(|kind| bag[*kind].is_some())
+                    && squad.excluded.iter().all(|kind| bag[*kind].is_none())
+            };
+            assert_eq!(sorted((squad.members)(&mut self.world)), expected(&self.model, &is_in), "group {number}");
+        }
+        for (number, search) in SEARCHES.iter().enumerate() {
+            let right = expected(&self.model, &|bag| (search.finds)(bag));
+            let (shared, exclusive) = ((search.shared)(&self.world), (search.exclusive)(&mut self.world));
+            assert_eq!(shared, exclusive, "the doors of query {number} differ");
+            assert_eq!(sorted(shared), right, "query {number}");
+        }
+    }
+
+    fn by_index(&self) -> impl Iterator<Item = Entity> {
+        let mut all: Vec<Entity> = self.model.entities.keys().copied().collect();
+        all.sort_by_key(|e| e.index());
+        all.into_iter()
+    }
+}
+
+fn bag_is(model: &Model, entity: Entity) -> bool {
+    model.entities.contains_key(&entity)
+}
+
+/// Errors that may be for lack of memory.
+trait Refused: std::fmt::Debug {
+    fn is_memory(&self) -> bool;
+}
+impl Refused for ChangeError {
+    fn is_memory(&self) -> bool {
+        matches!(self, ChangeError::Alloc(_))
+    }
+}
+impl Refused for RowError {
+    fn is_memory(&self) -> bool {
+        matches!(self, RowError::Alloc(_))
+    }
+}
+impl Refused for CommandError {
+    fn is_memory(&self) -> bool {
+        self.error.is_memory()
+    }
+}

@@ -1,0 +1,267 @@
+//! The components of the differential test: every layout, with destructors and without.
+
+use phalanx::store::Entity;
+use phalanx::{Bundle, BundleBuilder, ChangeError, Commands, Component, Key, RowError, World};
+use phalanx_testkit::{Counted, Tally};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// What a component of the test can do.
+pub(crate) trait Kind: Component {
+    const NUMBER: usize;
+    fn make(tally: &Tally, key: u32) -> Self;
+    /// What is left of the key: tags keep nothing of it, small numbers a part.
+    fn keep(key: u32) -> u32;
+    fn read(world: &World, entity: Entity) -> Option<u32>;
+    fn read_row(world: &World, key: Key) -> Option<u32>;
+    fn key(self) -> u32;
+}
+
+macro_rules! kinds {
+    ($($number:literal $name:ident ($layout:literal, $($rest:tt)*))*) => {
+        $(kinds!(@one $number $name $layout $($rest)*);)*
+        /// How many kinds there are.
+        pub(crate) const KINDS: usize = 0 $(+ { let _ = $number; 1 })*;
+        pub(crate) const NAMES: [&str; KINDS] = [$(stringify!($name)),*];
+
+        /// The component of a kind, by its number.
+        pub(crate) fn read(world: &World, entity: Entity, number: usize) -> Option<u32> {
+            match number { $($number => <$name as Kind>::read(world, entity),)* _ => unreachable!() }
+        }
+
+        pub(crate) fn read_row(world: &World, key: Key, number: usize) -> Option<u32> {
+            match number { $($number => <$name as Kind>::read_row(world, key),)* _ => unreachable!() }
+        }
+
+        pub(crate) fn keep(number: usize, key: u32) -> u32 {
+            match number { $($number => $name::keep(key),)* _ => unreachable!() }
+        }
+
+        pub(crate) fn add(builder: &mut BundleBuilder, tally: &Tally, number: usize, key: u32) {
+            match number { $($number => { builder.add($name::make(tally, key)); })* _ => unreachable!() }
+        }
+
+        /// Registers all of them, in order.
+        pub(crate) fn register(world: &mut World) {
+            $(world.register::<$name>();)*
+        }
+
+        /// Listens to every kind, and counts what comes and goes.
+        pub(crate) fn listen(world: &mut World, heard: &Arc<Heard>) {
+            $({
+                let (added, removed) = (heard.clone(), heard.clone());
+                world.on_add::<$name>(move |_, _, _| added.note($number, 1));
+                world.on_remove::<$name>(move |_, _, _| removed.note($number, -1));
+            })*
+        }
+
+        pub(crate) fn replace(world: &mut World, entity: Entity, tally: &Tally, number: usize, key: u32) -> Option<u32> {
+            match number {
+                $($number => world.replace(entity, $name::make(tally, key)).ok().map(|old| Kind::key(old)),)*
+                _ => unreachable!(),
+            }
+        }
+    };
+    (@one $number:literal $name:ident $layout:literal counted) => {
+        #[derive(Component, Debug)]
+        #[component(layout = $layout)]
+        pub(crate) struct $name(pub(crate) Counted);
+        impl Kind for $name {
+            const NUMBER: usize = $number;
+            fn make(tally: &Tally, key: u32) -> Self { $name(tally.value(key)) }
+            fn keep(key: u32) -> u32 { key }
+            fn read(world: &World, entity: Entity) -> Option<u32> { world.get::<$name>(entity).ok().map(|v| v.0.key()) }
+            fn read_row(world: &World, key: Key) -> Option<u32> { world.get_key::<$name>(key).ok().map(|v| v.0.key()) }
+            fn key(self) -> u32 { self.0.key() }
+        }
+    };
+    (@one $number:literal $name:ident $layout:literal plain $int:ty) => {
+        #[derive(Component, Debug, Clone, Copy)]
+        #[component(layout = $layout)]
+        pub(crate) struct $name(pub(crate) $int);
+        impl Kind for $name {
+            const NUMBER: usize = $number;
+            fn make(_: &Tally, key: u32) -> Self { $name(key as $int) }
+            fn keep(key: u32) -> u32 { key as $int as u32 }
+            fn read(world: &World, entity: Entity) -> Option<u32> { world.get::<$name>(entity).ok().map(|v| v.0 as u32) }
+            fn read_row(world: &World, key: Key) -> Option<u32> { world.get_key::<$name>(key).ok().map(|v| v.0 as u32) }
+            fn key(self) -> u32 { self.0 as u32 }
+        }
+    };
+    (@one $number:literal $name:ident $layout:literal tag) => {
+        #[derive(Component, Debug, Clone, Copy)]
+        #[component(layout = $layout)]
+        pub(crate) struct $name;
+        impl Kind for $name {
+            const NUMBER: usize = $number;
+            fn make(_: &Tally, _: u32) -> Self { $name }
+            fn keep(_: u32) -> u32 { 0 }
+            fn read(world: &World, entity: Entity) -> Option<u32> { world.get::<$name>(entity).ok().map(|_| 0) }
+            fn read_row(world: &World, key: Key) -> Option<u32> { world.get_key::<$name>(key).ok().map(|_| 0) }
+            fn key(self) -> u32 { 0 }
+        }
+    };
+    (@one $number:literal $name:ident $layout:literal lanes) => {
+        #[derive(phalanx::store::Soa, Component, Debug, Clone, Copy)]
+        #[soa(crate = "phalanx::store")]
+        #[component(layout = $layout)]
+        pub(crate) struct $name { pub(crate) low: u8, pub(crate) high: u64 }
+        impl Kind for $name {
+            const NUMBER: usize = $number;
+            fn make(_: &Tally, key: u32) -> Self { $name { low: key as u8, high: u64::from(key >> 8) } }
+            fn keep(key: u32) -> u32 { key }
+            fn read(world: &World, entity: Entity) -> Option<u32> { world.get::<$name>(entity).ok().map(Kind::key) }
+            fn read_row(world: &World, key: Key) -> Option<u32> { world.get_key::<$name>(key).ok().map(Kind::key) }
+            fn key(self) -> u32 { u32::from(self.low) | (self.high as u32) << 8 }
+        }
+    };
+}
+
+kinds! {
+    0 Table ("table", counted)
+    1 Small ("table", plain u32)
+    2 Tag ("table", tag)
+    3 Lanes ("soa", lanes)
+    4 Pool ("pool", counted)
+    5 Quick ("pool", plain u64)
+    6 Mark ("pool", tag)
+    7 Extra ("pool", counted)
+    8 Late ("pool", counted)
+    9 Line ("linear", counted)
+    10 Mini ("linear", plain u16)
+    11 Seen ("linear", tag)
+}
+
+/// What listeners have heard: how many components of each kind came, less those that went.
+pub(crate) struct Heard {
+    counts: [AtomicI64; KINDS],
+    /// The call that panics; none, if it is zero.
+    fuse: AtomicI64,
+}
+
+impl Heard {
+    pub(crate) fn new() -> Arc<Heard> {
+        Arc::new(Heard { counts: [const { AtomicI64::new(0) }; KINDS], fuse: AtomicI64::new(0) })
+    }
+
+    fn note(&self, kind: usize, change: i64) {
+        self.counts[kind].fetch_add(change, Ordering::Relaxed);
+        if self.fuse.fetch_sub(1, Ordering::Relaxed) == 1 {
+            std::panic::panic_any(ListenerPanicked);
+        }
+    }
+
+    /// Orders a panic at the n-th call.
+    pub(crate) fn arm(&self, n: i64) {
+        self.fuse.store(n, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count(&self, kind: usize) -> i64 {
+        self.counts[kind].load(Ordering::Relaxed)
+    }
+
+    /// After a panic, when not all was told.
+    pub(crate) fn set(&self, kind: usize, count: i64) {
+        self.counts[kind].store(count, Ordering::Relaxed);
+    }
+}
+
+/// The payload of a listener's panic.
+pub(crate) struct ListenerPanicked;
+
+/// What is left of the keys of a bundle, by kind.
+pub(crate) type Keys = [Option<u32>; KINDS];
+
+/// What a bundle type of the test can do.
+pub(crate) struct Pile {
+    pub(crate) kinds: &'static [usize],
+    pub(crate) spawn: fn(&mut World, &Tally, u32) -> Result<Entity, ChangeError>,
+    pub(crate) spawner: fn(&mut World, &Tally, u32, u32) -> Vec<Entity>,
+    pub(crate) spawn_at: fn(&mut World, &Tally, Entity, u32) -> Result<(), ChangeError>,
+    pub(crate) insert: fn(&mut World, &Tally, Entity, u32) -> Result<(), ChangeError>,
+    pub(crate) insert_with: fn(&mut World, &Tally, Entity, u32) -> Result<(), ChangeError>,
+    pub(crate) remove: fn(&mut World, Entity) -> Result<bool, ChangeError>,
+    pub(crate) take: fn(&mut World, Entity) -> Result<Keys, ChangeError>,
+    pub(crate) extend: fn(&mut World, &Tally, Key, u32) -> Result<(), RowError>,
+    pub(crate) update: fn(&mut World, &Tally, Key, u32) -> Result<(), RowError>,
+    pub(crate) remove_row: fn(&mut World, Key) -> Result<bool, RowError>,
+    pub(crate) record_insert: fn(&mut Commands, &Tally, Entity, u32),
+    pub(crate) record_remove: fn(&mut Commands, Entity),
+    pub(crate) record_spawn: fn(&mut Commands, &World, &Tally, u32) -> Entity,
+    pub(crate) record_make: fn(&mut Commands, &Tally, u32),
+}
+
+trait Made: Bundle {
+    const NUMBERS: &'static [usize];
+    fn made(tally: &Tally, key: u32) -> Self;
+    /// By kind. (Not a list: memory may be failing.)
+    fn keys(self) -> Keys;
+}
+
+macro_rules! made {
+    ($($name:ident)*) => {
+        impl<$($name: Kind),*> Made for ($($name,)*) {
+            const NUMBERS: &'static [usize] = &[$($name::NUMBER),*];
+            fn made(tally: &Tally, key: u32) -> Self { ($($name::make(tally, key),)*) }
+            #[allow(non_snake_case)]
+            fn keys(self) -> Keys {
+                let ($($name,)*) = self;
+                let mut keys = [None; KINDS];
+                $(keys[<$name as Kind>::NUMBER] = Some(Kind::key($name));)*
+                keys
+            }
+        }
+    };
+}
+made!(A);
+made!(A B);
+made!(A B C);
+made!(A B C D E F G H I J K L);
+
+const fn pile<B: Made>() -> Pile {
+    Pile {
+        kinds: B::NUMBERS,
+        spawn: |world, tally, key| world.try_spawn(B::made(tally, key)),
+        spawner: |world, tally, key, count| {
+            let mut spawner = world.spawner::<B>();
+            (0..count).map(|n| spawner.spawn(B::made(tally, key + n))).collect()
+        },
+        spawn_at: |world, tally, entity, key| world.spawn_at(entity, B::made(tally, key)),
+        insert: |world, tally, entity, key| world.try_insert(entity, B::made(tally, key)),
+        insert_with: |world, tally, entity, key| {
+            world.try_insert_with(entity, || {
+                let bundle = B::made(tally, key);
+                tally.callback();
+                bundle
+            })
+        },
+        remove: |world, entity| world.try_remove::<B>(entity),
+        take: |world, entity| world.take::<B>(entity).map(Made::keys),
+        extend: |world, tally, key, value| world.try_extend(key, B::made(tally, value)).map(drop),
+        update: |world, tally, key, value| world.try_update(key, B::made(tally, value)),
+        remove_row: |world, key| world.try_remove_row_components::<B>(key),
+        record_insert: |commands, tally, entity, key| commands.insert(entity, B::made(tally, key)),
+        record_remove: |commands, entity| commands.remove::<B>(entity),
+        record_spawn: |commands, world, tally, key| commands.spawn(world, B::made(tally, key)),
+        record_make: |commands, tally, key| commands.spawn_later(B::made(tally, key)),
+    }
+}
+
+pub(crate) const PILES: &[Pile] = &[
+    pile::<(Table,)>(),
+    pile::<(Small, Pool)>(),
+    pile::<(Pool, Quick)>(),
+    pile::<(Quick,)>(),
+    pile::<(Table, Line)>(),
+    pile::<(Tag, Mark)>(),
+    pile::<(Lanes, Mini)>(),
+    pile::<(Pool, Quick, Extra)>(),
+    pile::<(Extra,)>(),
+    pile::<(Late,)>(),
+    pile::<(Late, Seen)>(),
+    pile::<(Mark,)>(),
+    pile::<(Line,)>(),
+    pile::<(Mini, Mark, Small)>(),
+    pile::<(Seen, Table, Late)>(),
+    pile::<(Mini, Seen, Line, Late, Extra, Mark, Quick, Pool, Lanes, Tag, Small, Table)>(),
+];

@@ -1,0 +1,102 @@
+//! The groups and queries of the differential test.
+
+use super::kinds::{Extra, Kind, Late, Line, Mark, Mini, Pool, Quick, Seen, Small, Table, Tag};
+use phalanx::group::{GroupError, GroupSpec, Observed, Owned};
+use phalanx::store::Entity;
+use phalanx::{Has, Or, PoolMut, Removal, With, Without, World};
+
+/// A group: whom it is of, and what can be done with it.
+pub(crate) struct Squad {
+    pub(crate) required: &'static [usize],
+    pub(crate) excluded: &'static [usize],
+    pub(crate) make: fn(&mut World) -> Result<(), GroupError>,
+    pub(crate) end: fn(&mut World) -> bool,
+    pub(crate) members: fn(&mut World) -> Vec<Entity>,
+    pub(crate) sort: fn(&mut World),
+}
+
+const fn squad<S: GroupSpec>(required: &'static [usize], excluded: &'static [usize]) -> Squad {
+    Squad {
+        required,
+        excluded,
+        make: |world| world.make_group::<S>().map(drop),
+        end: |world| {
+            let group = world.make_group::<S>().expect("the group is there");
+            world.drop_group(group)
+        },
+        members: |world| {
+            let group = world.make_group::<S>().expect("the group is there");
+            group.entities(world).collect()
+        },
+        sort: |world| {
+            let group = world.make_group::<S>().expect("the group is there");
+            let mut turn = 0_u32;
+            group.sort_by_key(world, |_| {
+                turn = turn.wrapping_mul(2_654_435_769).wrapping_add(1);
+                turn
+            });
+        },
+    }
+}
+
+pub(crate) const SQUADS: &[Squad] = &[
+    squad::<Owned<(Pool, Quick)>>(&[Pool::NUMBER, Quick::NUMBER], &[]),
+    squad::<Owned<(Pool, Quick, Extra)>>(&[Pool::NUMBER, Quick::NUMBER, Extra::NUMBER], &[]),
+    squad::<(Observed<(Pool, Line)>, Without<Mark>)>(&[Pool::NUMBER, Line::NUMBER], &[Mark::NUMBER]),
+    squad::<(Owned<Mark>, Observed<Late>, Without<Mini>)>(&[Mark::NUMBER, Late::NUMBER], &[Mini::NUMBER]),
+    squad::<Owned<(Late, Extra)>>(&[Late::NUMBER, Extra::NUMBER], &[]),
+    squad::<Observed<(Seen, Extra)>>(&[Seen::NUMBER, Extra::NUMBER], &[]),
+];
+
+/// A query: whom it finds, and how they are asked for.
+pub(crate) struct Search {
+    pub(crate) finds: fn(&[Option<u32>]) -> bool,
+    pub(crate) shared: fn(&World) -> Vec<Entity>,
+    pub(crate) exclusive: fn(&mut World) -> Vec<Entity>,
+}
+
+macro_rules! searches {
+    ($($query:ty, $filter:ty => |$bag:ident| $finds:expr;)*) => {
+        pub(crate) const SEARCHES: &[Search] = &[$(Search {
+            finds: |$bag| $finds,
+            shared: |world| world.query::<(Entity, $query)>().filter::<$filter>().iter().map(|(e, _)| e).collect(),
+            exclusive: |world| {
+                let mut found = Vec::new();
+                world.query_mut::<(Entity, $query)>().filter::<$filter>().for_each(|(e, _)| found.push(e));
+                found
+            },
+        }),*];
+    };
+}
+
+searches! {
+    (&Pool, &Quick), () => |bag| bag[4].is_some() && bag[5].is_some();
+    &Pool, () => |bag| bag[4].is_some();
+    (&Small, &Pool), () => |bag| bag[1].is_some() && bag[4].is_some();
+    &Line, Without<Mark> => |bag| bag[9].is_some() && bag[6].is_none();
+    (&Mini, Option<&Mark>, Has<Late>), () => |bag| bag[10].is_some();
+    (), Or<(With<Late>, With<Tag>)> => |bag| bag[8].is_some() || bag[2].is_some();
+    (&Table, &Line, &Late), Without<Tag> => |bag| {
+        bag[0].is_some() && bag[9].is_some() && bag[8].is_some() && bag[2].is_none()
+    };
+    Or<(&Extra, &Small)>, With<Seen> => |bag| (bag[7].is_some() || bag[1].is_some()) && bag[11].is_some();
+}
+
+/// Another way to remove from the pool that no group owns for long; whether it was allowed.
+pub(crate) fn removal(world: &mut World, choice: usize) -> bool {
+    world.set_removal::<Late>([Removal::Swap, Removal::Ordered, Removal::Deferred][choice]).is_ok()
+}
+
+/// Something that changes the order of pools and nothing else.
+pub(crate) fn reorder(world: &mut World, choice: usize) {
+    fn by_key<C: Kind<Layout = phalanx::layout::Pool>>(mut pool: PoolMut<'_, C>) {
+        let _ = pool.sort_by_index();
+    }
+    match choice {
+        0 => by_key(world.pool_mut::<Late>()),
+        1 => by_key(world.pool_mut::<Extra>()),
+        2 => drop(world.pool_mut::<Extra>().sort_like::<Pool>()),
+        3 => drop(world.compact_pool::<Late>(3)),
+        _ => drop(world.compact_pool::<Late>(usize::MAX)),
+    }
+}

@@ -1,0 +1,89 @@
+//! Collectors: what they wait for, and that they miss nothing.
+
+use crate::parts::*;
+use phalanx::{Commands, Key, Role, World};
+use phalanx_testkit::catch;
+
+#[test]
+fn conditions_choose_what_is_collected() {
+    let mut world = World::new();
+    let added = world.collector().added::<Pooled>().build();
+    let set = world.collector().set::<Plain>().with::<Lined>().without::<Void>().build();
+    let removed = world.collector().removed::<Split>().build();
+    let spawned = world.collector().spawned().build();
+    let ended = world.collector().despawned().build();
+    let either = world.collector().added::<Void>().removed::<Void>().build();
+    let a = world.spawn((Plain(0), Pooled(0), Lined(0)));
+    let b = world.spawn((Plain(0), Split::of(0)));
+    let c = world.spawn((Plain(0), Lined(0), Void));
+    for e in [c, b, a, a] {
+        world.insert(e, Plain(1)).unwrap();
+    }
+    world.remove::<(Split, Pooled)>(b).unwrap();
+    world.remove::<Void>(c).unwrap();
+    world.despawn(c).unwrap();
+    assert_eq!(world.drain(added), [a]);
+    assert_eq!(world.drain(set), [a]);
+    assert_eq!(world.drain(removed), [b]);
+    assert_eq!(world.drain(spawned), [a, b, c]);
+    assert_eq!(world.drain(ended), [c]);
+    assert_eq!(world.drain(either), [c]);
+    assert_eq!(world.drain(either), []);
+    world.patch::<Plain, _>(a, |plain| plain.0 = 2).unwrap();
+    assert_eq!(world.drain(set), [a]);
+}
+
+#[test]
+fn entities_are_collected_once_in_the_order_of_what_happened_first() {
+    let mut world = World::new();
+    let changed = world.collector().set::<Pooled>().build();
+    let [a, b] = [world.spawn(Pooled(0)), world.spawn(Pooled(0))];
+    let mut commands = Commands::new();
+    for e in [b, a, b, a] {
+        commands.insert(e, Pooled(1));
+    }
+    commands.apply(&mut world).unwrap();
+    world.despawn(b).unwrap();
+    assert_eq!(world.drain(changed), [b, a]);
+    assert!(!world.contains(b));
+}
+
+#[test]
+fn changes_of_extra_rows_count_for_their_entity() {
+    let mut world = World::new();
+    let changed = world.collector().added::<Plain>().with::<Lined>().build();
+    let e = world.spawn(Lined(0));
+    let key = Key::main(e).with_role(Role(1));
+    world.extend(key, Plain(0)).unwrap();
+    assert_eq!(world.drain(changed), []);
+    world.delete_row(key).unwrap();
+    world.extend(key, (Plain(0), Lined(0))).unwrap();
+    assert_eq!(world.drain(changed), [e]);
+}
+
+#[test]
+fn collectors_miss_nothing_when_a_listener_panics() {
+    let mut world = World::new();
+    let (added, ended) = (world.collector().added::<Plain>().build(), world.collector().despawned().build());
+    let first = world.on_add::<Plain>(|_, _, _| panic!("at the first"));
+    assert!(catch(|| world.spawn_batch((0..5).map(Plain))).is_err());
+    let all: Vec<_> = world.iter().collect();
+    assert_eq!(all.len(), 5);
+    assert_eq!(world.drain(added), all);
+    world.disconnect(first);
+    world.on_despawn(|_, _, _| panic!("at the first"));
+    assert!(catch(|| world.clear()).is_err());
+    assert_eq!(world.drain(ended), all);
+    world.validate().unwrap();
+}
+
+#[test]
+fn handles_of_collectors_are_good_for_one_world_and_until_they_are_dropped() {
+    let (mut world, mut other) = (World::new(), World::new());
+    let mine = world.collector().spawned().build();
+    let theirs = other.collector().spawned().build();
+    world.spawn_empty();
+    assert_eq!((world.drain(theirs), other.drain(mine)), (vec![], vec![]));
+    assert!(world.drop_collector(mine) && !world.drop_collector(mine));
+    assert_eq!(world.drain(mine), []);
+}

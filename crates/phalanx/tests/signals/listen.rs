@@ -1,0 +1,236 @@
+//! Listeners: their order, what they may record, and when that is carried out.
+
+use crate::parts::*;
+use phalanx::{ChangeError, Commands, Component, Entity, ListenerId, World};
+use std::sync::{Arc, Mutex};
+
+type Words = Arc<Mutex<Vec<String>>>;
+
+fn taken(words: &Words) -> Vec<String> {
+    core::mem::take(&mut words.lock().unwrap())
+}
+
+#[test]
+fn listeners_are_called_in_the_order_of_their_connection() {
+    let (mut world, words) = (World::new(), Words::default());
+    for n in 0..4 {
+        let words = words.clone();
+        world.on_add::<Plain>(move |_, _, _| words.lock().unwrap().push(format!("{n}")));
+    }
+    world.spawn(Plain(0));
+    assert_eq!(taken(&words), ["0", "1", "2", "3"]);
+}
+
+#[test]
+fn what_listeners_record_is_carried_out_in_order_when_the_operation_is_complete() {
+    #[derive(Component)]
+    struct Noisy(Words);
+    impl Drop for Noisy {
+        fn drop(&mut self) {
+            self.0.lock().unwrap().push("dropped".into());
+        }
+    }
+    let (mut world, words) = (World::new(), Words::default());
+    let sink = words.clone();
+    world.on_remove::<Noisy>(move |removed, world, commands| {
+        assert!(!world.has::<Noisy>(removed.entity));
+        sink.lock().unwrap().push("removed".into());
+        commands.insert(removed.entity, Pooled(1));
+        commands.insert(removed.entity, Plain(1));
+    });
+    let sink = words.clone();
+    world.on_add::<Pooled>(move |added, world, commands| {
+        // The segment that brought both is complete.
+        assert!(world.has::<Plain>(added.entity));
+        sink.lock().unwrap().push("pooled".into());
+        commands.remove::<Plain>(added.entity);
+    });
+    let sink = words.clone();
+    world.on_add::<Plain>(move |_, _, _| sink.lock().unwrap().push("plain".into()));
+    let sink = words.clone();
+    world.on_remove::<Plain>(move |_, _, _| sink.lock().unwrap().push("plain again".into()));
+    let e = world.spawn(Noisy(words.clone()));
+    world.remove::<Noisy>(e).unwrap();
+    assert_eq!(taken(&words), ["removed", "dropped", "pooled", "plain", "plain again"]);
+    assert!(world.has::<Pooled>(e) && !world.has::<Plain>(e));
+    assert_eq!(world.take_signal_errors().0, []);
+}
+
+#[test]
+fn commands_are_one_operation_for_what_listeners_record() {
+    let mut world = World::new();
+    world.on_add::<Plain>(|added, _, commands| commands.insert(added.entity, Pooled(0)));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sink = seen.clone();
+    let mut commands = Commands::new();
+    commands.spawn_later(Plain(0));
+    commands.add(move |world| {
+        world.spawn(Plain(1));
+        sink.lock().unwrap().push(world.iter().filter(|e| world.has::<Pooled>(*e)).count());
+    });
+    commands.apply(&mut world).unwrap();
+    seen.lock().unwrap().push(world.iter().filter(|e| world.has::<Pooled>(*e)).count());
+    assert_eq!(*seen.lock().unwrap(), [0, 2]);
+}
+
+#[test]
+fn errors_of_what_listeners_record_are_kept() {
+    let mut world = World::new();
+    world.on_despawn(|ended, _, commands| commands.insert(ended.entity, Plain(0)));
+    let entities = world.spawn_batch((0..70).map(Plain));
+    for e in &entities {
+        world.despawn(*e).unwrap();
+    }
+    let (errors, more) = world.take_signal_errors();
+    assert_eq!((errors.len(), more), (64, 6));
+    assert!(matches!(errors[3].error, ChangeError::NoSuchEntity(error) if error.entity == entities[3]));
+    assert_eq!(world.take_signal_errors(), (vec![], 0));
+}
+
+#[test]
+fn h53_listeners_that_connect_and_disconnect_are_heard_from_the_next_operation_on() {
+    let (mut world, words) = (World::new(), Words::default());
+    let own = Arc::new(Mutex::new(None::<ListenerId>));
+    let (sink, id) = (words.clone(), own.clone());
+    let first = world.on_spawn(move |_, _, commands| {
+        sink.lock().unwrap().push("first".into());
+        let own = id.lock().unwrap().unwrap();
+        commands.disconnect(own);
+        let sink = sink.clone();
+        commands.add(move |world| {
+            world.on_spawn(move |_, _, _| sink.lock().unwrap().push("second".into()));
+        });
+    });
+    *own.lock().unwrap() = Some(first);
+    world.spawn_batch([Plain(0), Plain(1)]);
+    // Both entities are one operation, at whose end the first is gone, and the second there twice.
+    assert_eq!(taken(&words), ["first", "first"]);
+    assert!(!world.disconnect(first));
+    world.spawn(Plain(2));
+    assert_eq!(taken(&words), ["second", "second"]);
+}
+
+#[test]
+fn h53_listeners_that_change_what_they_are_told_of_keep_the_order() {
+    let (mut world, words) = (World::new(), Words::default());
+    let sink = words.clone();
+    world.on_add::<Plain>(move |added, world, commands| {
+        sink.lock().unwrap().push(format!("added {}", added.value.0));
+        if added.value.0 < 3 {
+            let made = commands.spawn(world, Plain(added.value.0 + 1));
+            commands.despawn(added.entity);
+            assert_ne!(made, added.entity);
+        }
+    });
+    let sink = words.clone();
+    world.on_remove::<Plain>(move |removed, _, _| sink.lock().unwrap().push(format!("removed {}", removed.value.0)));
+    world.spawn(Plain(0));
+    let expected = ["added 0", "added 1", "removed 0", "added 2", "removed 1", "added 3", "removed 2"];
+    assert_eq!(taken(&words), expected);
+    assert_eq!(world.len(), 1);
+    world.validate().unwrap();
+}
+
+#[test]
+fn h53_a_listener_that_destroys_its_entity_leaves_later_listeners_their_values() {
+    let (mut world, log) = (World::new(), Log::default());
+    register(&mut world);
+    world.on_add::<Plain>(|added, _, commands| commands.despawn(added.entity));
+    record(&mut world, &log);
+    let e = world.spawn((Plain(1), PooledBox(Box::new(2)), LinedBox(vec![3])));
+    assert!(!world.contains(e));
+    let key = phalanx::Key::main(e);
+    let expected = [
+        Told::Spawned(e),
+        Told::Added(key, 0, 1),
+        Told::Added(key, 5, 2),
+        Told::Added(key, 8, 3),
+        Told::Removed(key, 0, 1),
+        Told::Removed(key, 5, 2),
+        Told::Removed(key, 8, 3),
+        Told::Despawned(e, vec![(0, 1), (5, 2), (8, 3)]),
+    ];
+    assert_eq!(*log.lock().unwrap(), expected);
+}
+
+#[test]
+fn entities_of_columns_are_those_that_were_made_whatever_listeners_do() {
+    let mut world = World::new();
+    world.on_add::<Plain>(|added, _, commands| match added.value.0 {
+        0 => commands.despawn(added.entity),
+        _ => commands.insert(added.entity, Void),
+    });
+    let made = world.spawn_columns(vec![Plain(0), Plain(1), Plain(2)]).unwrap().to_vec();
+    let alive: Vec<bool> = made.iter().map(|e| world.contains(*e)).collect();
+    assert_eq!(alive, [false, true, true]);
+    assert_eq!(world.get::<Plain>(made[2]).unwrap().0, 2);
+}
+
+#[test]
+fn exclusive_access_tells_nothing() {
+    let (mut world, log) = (World::new(), Log::default());
+    record(&mut world, &log);
+    let e = world.spawn((Plain(0), Pooled(0)));
+    log.lock().unwrap().clear();
+    world.get_mut::<Plain>(e).unwrap().0 = 1;
+    world.query_mut::<(&mut Plain, &mut Pooled)>().for_each(|(plain, pooled)| (plain.0, pooled.0) = (2, 2));
+    assert_eq!(*log.lock().unwrap(), []);
+}
+
+#[test]
+fn clones_of_a_world_have_no_listeners_and_compaction_keeps_them() {
+    let (mut world, log) = (World::new(), Log::default());
+    record(&mut world, &log);
+    let e = world.spawn(Plain(0));
+    world.despawn(e).unwrap();
+    log.lock().unwrap().clear();
+    let mut copy = world.clone_world();
+    copy.spawn(Plain(1));
+    assert_eq!(*log.lock().unwrap(), []);
+    while world.compact(usize::MAX) > 0 {}
+    world.spawn(Plain(2));
+    assert_eq!(log.lock().unwrap().len(), 2);
+}
+
+#[test]
+fn reserved_entities_are_spawned_before_the_operation_that_makes_them_alive() {
+    let (mut world, log) = (World::new(), Log::default());
+    record(&mut world, &log);
+    let reserved: Vec<Entity> = (0..2).map(|_| world.reserve_entity()).collect();
+    assert_eq!(*log.lock().unwrap(), []);
+    let e = world.spawn(Plain(0));
+    let spawned: Vec<Told> = reserved.into_iter().chain([e]).map(Told::Spawned).collect();
+    assert_eq!(log.lock().unwrap()[..3], spawned);
+}
+
+#[test]
+fn an_operation_that_fails_keeps_the_signals_of_reserved_entities_for_the_next() {
+    let (mut world, log) = (World::new(), Log::default());
+    record(&mut world, &log);
+    let gone = world.spawn_empty();
+    world.despawn(gone).unwrap();
+    log.lock().unwrap().clear();
+    let reserved = world.reserve_entity();
+    assert!(world.insert(gone, Plain(0)).is_err() && world.contains(reserved));
+    assert_eq!(*log.lock().unwrap(), []);
+    let e = world.spawn_empty();
+    assert_eq!(*log.lock().unwrap(), [Told::Spawned(reserved), Told::Spawned(e)]);
+}
+
+#[test]
+fn h53_listeners_that_compact_the_world_do_not_mislead_who_holds_it() {
+    let mut world = World::new();
+    let old = world.spawn((Void, Owned(Box::new(1))));
+    world.despawn(old).unwrap();
+    world.on_add::<Plain>(|_, _, commands| commands.add(|world| while world.compact(usize::MAX) > 0 {}));
+    world.on_remove::<Plain>(|_, _, commands| commands.add(|world| while world.compact(usize::MAX) > 0 {}));
+    let mut spawner = world.spawner::<(Plain, Void)>();
+    let made: Vec<_> = (0..4).map(|n| spawner.spawn((Plain(n), Void))).collect();
+    let mut plains = world.access_mut::<Plain>();
+    for e in &made {
+        assert!(plains.remove(*e).unwrap().is_some());
+        assert!(plains.insert(*e, Plain(7)).unwrap().is_none());
+    }
+    world.validate().unwrap();
+    assert!(made.iter().all(|e| world.get::<Plain>(*e).unwrap().0 == 7 && world.has::<Void>(*e)));
+}

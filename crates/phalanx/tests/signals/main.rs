@@ -1,0 +1,17 @@
+//! Signals: what is told, in what order, and what becomes of it when something goes wrong.
+
+// Lists of functions are what the tests are made of.
+#![allow(clippy::type_complexity)]
+// In a list of things to do, `drop` is how their results end.
+#![allow(dropping_copy_types, clippy::drop_non_drop)]
+
+mod collect;
+mod listen;
+mod memory;
+mod model;
+mod panics;
+mod parts;
+mod same;
+
+#[global_allocator]
+static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();

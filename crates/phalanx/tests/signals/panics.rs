@@ -1,0 +1,157 @@
+//! Listeners that panic.
+
+use crate::parts::{Lined, Plain, Pooled};
+use phalanx::{Commands, Component, Entity, Key, Role, With, World};
+use phalanx_testkit::{Counted, Tally, catch, for_every_panic};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+#[derive(Component, Clone)]
+#[component(clone)]
+struct InTable(Counted);
+#[derive(Component, Clone)]
+#[component(layout = "pool", clone)]
+struct InPool(Counted);
+#[derive(Component, Clone)]
+#[component(layout = "linear", clone)]
+struct InLine(Counted);
+
+type All = (InTable, InPool, InLine, Plain);
+
+fn all(tally: &Tally, n: u32) -> All {
+    (InTable(tally.value(n)), InPool(tally.value(n)), InLine(tally.value(n)), Plain(n))
+}
+
+struct Test {
+    world: World,
+    entities: Vec<Entity>,
+    /// How many calls of listeners are left before one panics; none panics at zero.
+    fuse: Arc<AtomicU64>,
+    calls: Arc<AtomicU64>,
+}
+
+fn set_up(tally: &Tally) -> Test {
+    let mut world = World::new();
+    let entities = world.spawn_batch((0..4).map(|n| all(tally, n)));
+    world.extend(Key::main(entities[0]).with_role(Role(1)), all(tally, 9)).unwrap();
+    let (fuse, calls) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    macro_rules! listen {
+        ($($on:ident $part:ident)*) => {$({
+            let (fuse, calls) = (fuse.clone(), calls.clone());
+            world.$on::<$part>(move |told, world, commands| {
+                calls.fetch_add(1, Ordering::Relaxed);
+                world.validate().unwrap();
+                // Never carried out if a listener panics.
+                commands.insert(told.entity, Pooled(7));
+                let left = fuse.load(Ordering::Relaxed);
+                if left > 0 {
+                    fuse.store(left - 1, Ordering::Relaxed);
+                    assert_ne!(left, 1, "this listener was to panic");
+                }
+            });
+        })*};
+    }
+    listen! {
+        on_add InTable on_add InPool on_add InLine on_set InTable on_set InPool on_set InLine
+        on_remove InTable on_remove InPool on_remove InLine on_add InTable
+    }
+    Test { world, entities, fuse, calls }
+}
+
+/// An operation, and whether it displaces values.
+type Act = (&'static str, fn(&mut Test, &Tally));
+
+const ACTS: [Act; 15] = [
+    ("spawn", |t, tally| drop(t.world.spawn(all(tally, 5)))),
+    ("spawn_batch", |t, tally| drop(t.world.spawn_batch((0..3).map(|n| all(tally, n))))),
+    ("insert, in place", |t, tally| t.world.insert(t.entities[1], all(tally, 5)).unwrap()),
+    ("insert, moving", |t, tally| t.world.insert(t.entities[1], (all(tally, 5), Lined(0))).unwrap()),
+    ("remove", |t, _| drop(t.world.remove::<All>(t.entities[1]).unwrap())),
+    ("take", |t, _| drop(t.world.take::<All>(t.entities[1]).unwrap())),
+    ("replace", |t, tally| drop(t.world.replace(t.entities[1], InPool(tally.value(5))).unwrap())),
+    ("exchange", |t, tally| t.world.exchange::<InTable, _>(t.entities[1], InPool(tally.value(5))).unwrap()),
+    ("despawn", |t, _| t.world.despawn(t.entities[0]).unwrap()),
+    ("despawn_batch", |t, _| drop(t.world.despawn_batch(t.entities.clone()))),
+    ("clear", |t, _| t.world.clear()),
+    ("insert_batch", |t, tally| drop(t.world.insert_batch::<With<Plain>, _>(all(tally, 5)))),
+    ("remove_batch", |t, _| drop(t.world.remove_batch::<With<Plain>, All>())),
+    ("delete_row", |t, _| t.world.delete_row(Key::main(t.entities[0]).with_role(Role(1))).unwrap()),
+    ("commands", |t, tally| {
+        let mut commands = Commands::new();
+        commands.insert(t.entities[1], all(tally, 5));
+        commands.insert(t.entities[1], all(tally, 6));
+        commands.remove::<All>(t.entities[2]);
+        commands.despawn(t.entities[0]);
+        commands.spawn_later(all(tally, 7));
+        commands.apply(&mut t.world).unwrap();
+    }),
+];
+
+/// What the operation makes of a world, whatever listeners do.
+fn shape(world: &World) -> Vec<(Entity, Option<u32>, Option<u32>, Option<u32>)> {
+    let look = |e| {
+        let (a, b, c) = (world.get::<InTable>(e), world.get::<InPool>(e), world.get::<InLine>(e));
+        (e, a.ok().map(|a| a.0.key()), b.ok().map(|b| b.0.key()), c.ok().map(|c| c.0.key()))
+    };
+    world.iter().map(look).collect()
+}
+
+#[test]
+fn h54_an_operation_stands_whichever_listener_panics() {
+    for (name, act) in ACTS {
+        let mut done = None;
+        let points = for_every_panic(|k| {
+            let tally = Tally::new();
+            let mut test = set_up(&tally);
+            test.fuse.store(k, Ordering::Relaxed);
+            let outcome = catch(|| act(&mut test, &tally));
+            test.fuse.store(0, Ordering::Relaxed);
+            test.world.validate().unwrap_or_else(|error| panic!("{name}, call {k}: {error}"));
+            if outcome.is_err() {
+                assert_eq!(test.calls.load(Ordering::Relaxed), k, "{name}: nobody is called after a panic");
+                let world = &test.world;
+                assert!(!world.iter().any(|e| world.has::<Pooled>(e)), "{name}: nothing recorded is carried out");
+            }
+            let now = shape(&test.world);
+            assert_eq!(*done.get_or_insert(now.clone()), now, "{name}, call {k}");
+            // The lists are as they were.
+            let before = test.calls.load(Ordering::Relaxed);
+            let e = test.world.spawn(all(&tally, 0));
+            assert_eq!(test.calls.load(Ordering::Relaxed), before + 4, "{name}");
+            assert!(test.world.has::<Pooled>(e));
+            drop(test);
+            tally.assert_no_leaks();
+            outcome.is_err()
+        });
+        assert!(points > 0, "{name} calls nobody");
+    }
+}
+
+#[test]
+fn h54_a_destructor_and_a_listener_that_panic_end_every_value_once() {
+    for k in 1..=3 {
+        let tally = Tally::new();
+        let mut test = set_up(&tally);
+        test.fuse.store(k, Ordering::Relaxed);
+        tally.arm(phalanx_testkit::Site::Drop, 1);
+        assert!(catch(|| test.world.despawn(test.entities[1])).is_err());
+        tally.disarm(phalanx_testkit::Site::Drop);
+        test.fuse.store(0, Ordering::Relaxed);
+        test.world.validate().unwrap();
+        assert!(!test.world.contains(test.entities[1]));
+        drop(test);
+        tally.assert_no_leaks();
+    }
+}
+
+#[test]
+fn what_listeners_recorded_waits_if_a_destructor_panics() {
+    let tally = Tally::new();
+    let mut test = set_up(&tally);
+    tally.arm(phalanx_testkit::Site::Drop, 1);
+    assert!(catch(|| test.world.remove::<InTable>(test.entities[1])).is_err());
+    assert!(tally.disarm(phalanx_testkit::Site::Drop));
+    assert!(!test.world.has::<Pooled>(test.entities[1]));
+    test.world.spawn_empty();
+    assert!(test.world.has::<Pooled>(test.entities[1]));
+}
