@@ -24,6 +24,11 @@ impl GroupImage {
         Ok(GroupImage { groups: self.groups.try_clone()?, links })
     }
 
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
     /// Bytes held from the allocator.
     pub(crate) fn bytes(&self) -> usize {
         let links = self.links.iter().flatten().map(|list| list.capacity() * size_of::<u32>()).sum::<usize>();
@@ -181,7 +186,7 @@ impl Sides {
     pub(crate) fn key_bytes(store: &Store) -> (*const u8, u32, usize) {
         match store {
             Store::Pool(pool) => (pool.dense.marks().as_ptr().cast(), pool.dense.positions(), size_of::<Entity>()),
-            Store::Linear(linear) => (linear.words().as_ptr().cast(), linear.words().len() as u32, size_of::<u64>()),
+            Store::Linear(linear) => (linear.words().as_ptr().cast(), linear.used_words(), size_of::<u64>()),
         }
     }
 }

@@ -48,6 +48,11 @@ impl Linear {
         unsafe { self.bits.slice(self.slots / 64) }
     }
 
+    /// The words up to the last that has a bit.
+    pub(crate) fn used_words(&self) -> u32 {
+        self.words().iter().rposition(|word| *word != 0).map_or(0, |at| at as u32 + 1)
+    }
+
     #[inline(always)]
     pub(crate) fn has(&self, slot: u32) -> bool {
         // SAFETY: the word is one of those that are initialised.

@@ -293,3 +293,44 @@ impl Undo {
         Ok(())
     }
 }
+
+impl Array {
+    /// Where the bytes lie: as the source of another.
+    pub(super) fn source(&self) -> Source<'_> {
+        Source { rows: self.rows(), row: self.row, from: From::Flat(self.data.as_ptr()) }
+    }
+
+    /// No rows of this size.
+    pub(super) fn empty(row: usize) -> Array {
+        Array { data: Vec::new(), row }
+    }
+
+    pub(super) fn row_size(&self) -> usize {
+        self.row
+    }
+
+    /// The runs of rows in which another array differs from this one; what it has beyond is one of them.
+    pub(super) fn try_differing(&self, other: &Array) -> Result<Vec<Range<u32>>, AllocError> {
+        let mut undo = Undo { rows: 0, runs: Vec::new(), bytes: Vec::new() };
+        self.try_runs(other.source(), Dirty::Any, &mut undo)?;
+        if other.rows() > self.rows() {
+            undo.try_push(self.rows()..other.rows())?;
+        }
+        Ok(undo.runs)
+    }
+
+    pub(super) fn run(&self, rows: &Range<u32>) -> &[u8] {
+        self.bytes_of(rows)
+    }
+
+    /// A copy with so many rows, all of which are in the runs or there already; with the bytes of the runs.
+    pub(super) fn try_patched(&self, rows: u32, runs: &[(Range<u32>, &[u8])]) -> Result<Array, AllocError> {
+        let mut data = try_list(rows as usize * self.row)?;
+        data.extend_from_slice(self.bytes_of(&(0..rows.min(self.rows()))));
+        data.resize(rows as usize * self.row, 0);
+        for (run, bytes) in runs {
+            data[run.start as usize * self.row..run.end as usize * self.row].copy_from_slice(bytes);
+        }
+        Ok(Array { data, row: self.row })
+    }
+}

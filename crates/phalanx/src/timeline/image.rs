@@ -14,6 +14,7 @@ use super::array::{Array, Dirty, From, Source};
 use super::column::{Column, Place};
 use super::error::TimelineError;
 use crate::component::{ComponentId, Components};
+use crate::plain::Bytes;
 use crate::room::{try_list, try_room};
 use crate::side::{GroupImage, PoolState, Side, Sides, Store};
 use crate::signature::Signature;
@@ -37,6 +38,65 @@ pub(super) struct Image {
     pub(super) tables: Vec<TableImage>,
     pub(super) sides: Vec<SideImage>,
     pub(super) groups: GroupImage,
+    /// By component id: what it is, and whether its values are plain and any bytes are one.
+    pub(super) components: Vec<(u64, &'static str, bool)>,
+}
+
+/// What a component must be to be the same in another world, in one number.
+pub(super) fn fingerprint(info: &crate::component::ComponentInfo) -> u64 {
+    let mut sum = Sum::default();
+    sum.add(info.name().as_bytes());
+    sum.number(info.kind() as u64);
+    for lane in info.lanes() {
+        sum.number((lane.size() as u64) << 32 | lane.align() as u64);
+    }
+    sum.0
+}
+
+/// A checksum.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sum(pub(super) u64);
+
+impl Sum {
+    pub(super) fn number(&mut self, n: u64) {
+        let mixed =
+            (self.0.rotate_left(23) ^ n).wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        self.0 = mixed ^ mixed >> 29;
+    }
+
+    pub(super) fn add(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|word| self.number(u64::from_ne_bytes(*word)));
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        self.number(u64::from_ne_bytes(last));
+        self.number(bytes.len() as u64);
+    }
+}
+
+impl Image {
+    /// A number that depends on all of the state, of a world whose components are plain.
+    pub(super) fn checksum(&self) -> u64 {
+        let mut sum = Sum::default();
+        sum.add(self.words.bytes());
+        sum.add(self.stack.bytes());
+        let columns = |sum: &mut Sum, column: &Column| {
+            if let Column::Plain(arrays) = column {
+                arrays.iter().for_each(|array| sum.add(array.bytes()));
+            }
+        };
+        for table in &self.tables {
+            table.signature.iter().for_each(|id| sum.number(id.index() as u64));
+            sum.add(table.slots.bytes());
+            table.columns.iter().for_each(|(column, _)| columns(&mut sum, column));
+        }
+        for side in &self.sides {
+            sum.number(side.id.index() as u64);
+            sum.add(side.keys.bytes());
+            columns(&mut sum, &side.column);
+        }
+        sum.0
+    }
 }
 
 #[derive(Debug)]
@@ -100,7 +160,7 @@ pub(super) fn with_values<R>(side: &Side, components: &Components, f: impl FnOnc
         }
         Store::Linear(linear) => {
             let has = |slot: u32| linear.has(slot);
-            f(Place { rows: linear.words().len() as u32 * 64, has: Some(&has), ..place })
+            f(Place { rows: linear.used_words() * 64, has: Some(&has), ..place })
         }
     }
 }
@@ -187,6 +247,7 @@ impl Image {
             tables: try_list(world.tables.len())?,
             sides: try_list(world.sides.iter().len())?,
             groups: world.sides.try_group_image()?,
+            components: try_components(&world.components)?,
         };
         image.try_follow(world)?;
         Ok(image)
@@ -210,6 +271,13 @@ impl Image {
         let lists = self.tables.capacity() * size_of::<TableImage>() + self.sides.capacity() * size_of::<SideImage>();
         self.words.memory() + self.stack.memory() + tables + sides + lists + self.groups.bytes()
     }
+}
+
+/// What the components of a world are, by id.
+fn try_components(components: &Components) -> Result<Vec<(u64, &'static str, bool)>, AllocError> {
+    let mut list = try_list(components.len())?;
+    list.extend(components.iter().map(|(_, info)| (fingerprint(info), info.name(), info.bytes == Bytes::Any)));
+    Ok(list)
 }
 
 /// The tables and sides that a world has beyond those of an image.

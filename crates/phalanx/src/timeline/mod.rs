@@ -33,7 +33,9 @@
 #![allow(unsafe_code)]
 
 mod array;
+mod check;
 mod column;
+mod delta;
 mod error;
 mod image;
 mod restore;
@@ -41,7 +43,8 @@ mod ring;
 mod step;
 mod track;
 
-pub use error::TimelineError;
+pub use delta::delta;
+pub use error::{DeltaError, TimelineError};
 pub use ring::Timeline;
 
 use crate::world::World;

@@ -71,10 +71,10 @@ fn every_way_to_write_is_noticed() {
         Box::new(move |w| w.queries_mut::<(&mut Burning, &mut Spin)>().1.for_each(|s| *s.speed += 1.0)),
         Box::new(move |w| w.query_mut::<&mut Position>().matched().get(e).unwrap().0[2] ^= 1),
         Box::new(move |w| w.insert(e, Position([9; 3])).unwrap()),
-        Box::new(move |w| drop(w.replace(e, Position([10; 3])).unwrap())),
-        Box::new(move |w| drop(w.replace(e, Mass(10)).unwrap())),
+        Box::new(move |w| _ = w.replace(e, Position([10; 3])).unwrap()),
+        Box::new(move |w| _ = w.replace(e, Mass(10)).unwrap()),
         Box::new(move |w| w.patch::<Burning, _>(e, |b| b.0 += 11).unwrap()),
-        Box::new(move |w| drop(w.access_mut::<Position>().get_mut(e).map(|p| p.0[0] += 3))),
+        Box::new(move |w| w.access_mut::<Position>().get_mut(e).unwrap().0[0] += 3),
         Box::new(move |w| w.insert(e, (Burning(9), Mass(9))).unwrap()),
         Box::new(move |w| {
             // SAFETY: the address is that of a `Position`, and the world is borrowed.

@@ -1,6 +1,7 @@
 //! Worlds that are brought back to what they were.
 
 mod checkpoint;
+mod deltas;
 mod failures;
 mod frames;
 mod kit;
