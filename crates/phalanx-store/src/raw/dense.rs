@@ -228,18 +228,18 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         }
     }
 
-    /// The lane of the marks, to be tracked: whoever changes which key or row is at a position marks it there, or raises
-    /// the version.
+    /// The lane of the marks, to be tracked, and the rows. Whoever changes which key or row is at a position marks it in that
+    /// lane, or raises its version.
     ///
     /// # Safety
     ///
-    /// It is not exchanged for another or resized.
-    pub unsafe fn marks_mut(&mut self) -> &mut Lane {
+    /// The lane is not exchanged for another or resized; for the rows, as [`rows_mut`](Dense::rows_mut).
+    pub unsafe fn parts_mut(&mut self) -> (&mut Lane, &mut R) {
         // SAFETY: the caller's promise.
-        unsafe { self.marks.erased() }
+        (unsafe { self.marks.erased() }, &mut self.rows)
     }
 
-    /// See [`marks_mut`](Dense::marks_mut).
+    /// The lane of the marks, see [`parts_mut`](Dense::parts_mut).
     pub fn marks_lane(&self) -> &Lane {
         self.marks.lane()
     }

@@ -59,9 +59,8 @@ impl Side {
         unsafe {
             match &mut self.store {
                 Store::Pool(pool) => {
-                    let dense: *mut Dense<_, Values> = &mut pool.dense;
-                    // The marks and the rows are two fields.
-                    ((*dense).marks_mut(), (*dense).rows_mut().lanes_mut())
+                    let (keys, values) = pool.dense.parts_mut();
+                    (keys, values.lanes_mut())
                 }
                 Store::Linear(linear) => linear.lanes_mut(),
             }

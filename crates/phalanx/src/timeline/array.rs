@@ -140,8 +140,8 @@ impl Array {
         let len = (source.rows as usize).checked_mul(source.row).ok_or(AllocError::CapacityOverflow)?;
         let mut array = Array { data: try_list(len)?, row: source.row };
         match source.from {
-            // SAFETY: so many bytes are initialised there.
             From::Flat(ptr) if len > 0 => {
+                // SAFETY: so many bytes are initialised there.
                 array.data.extend_from_slice(unsafe { core::slice::from_raw_parts(ptr, len) })
             }
             _ => {
@@ -157,7 +157,7 @@ impl Array {
     }
 
     pub(super) fn rows(&self) -> u32 {
-        if self.row == 0 { 0 } else { (self.data.len() / self.row) as u32 }
+        self.data.len().checked_div(self.row).map_or(0, |rows| rows as u32)
     }
 
     pub(super) fn memory(&self) -> usize {
@@ -237,8 +237,8 @@ impl Array {
         if undo.bytes.is_empty() && !undo.runs.is_empty() {
             core::mem::swap(&mut self.data, &mut undo.bytes);
             match source.from {
-                // SAFETY: so many bytes are initialised there.
                 From::Flat(ptr) if len > 0 => {
+                    // SAFETY: so many bytes are initialised there.
                     self.data.extend_from_slice(unsafe { core::slice::from_raw_parts(ptr, len) });
                 }
                 _ => {

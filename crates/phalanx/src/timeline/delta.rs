@@ -82,9 +82,7 @@ pub fn delta(base: &Checkpoint, target: &Checkpoint) -> Result<Vec<u8>, DeltaErr
         table.signature.iter().try_for_each(|id| out.number(id.index() as u32))?;
         let old = base.tables.get(at).filter(|old| old.signature == table.signature);
         out.array(old.map_or(&Array::empty(8), |old| &old.slots), &table.slots)?;
-        let mut columns = table.signature.iter();
-        for (at, (column, _)) in table.columns.iter().enumerate() {
-            let id = columns.next().expect("a column for each component");
+        for (at, ((column, _), id)) in table.columns.iter().zip(table.signature.iter()).enumerate() {
             out.column(target.components[id.index()].2, old.map(|old| &old.columns[at].0), column)?;
         }
     }

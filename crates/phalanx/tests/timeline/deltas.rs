@@ -129,7 +129,7 @@ fn what_has_no_deltas_is_named() {
 }
 
 #[test]
-fn a_delta_without_memory_is_an_error_and_changes_nothing() {
+fn h60_a_delta_without_memory_is_an_error_and_changes_nothing() {
     for sweep in [AllocationSweep::new(), AllocationSweep::new().persistent()] {
         let points = sweep.run(
             || {

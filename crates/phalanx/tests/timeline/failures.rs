@@ -5,7 +5,7 @@ use phalanx::timeline::TimelineError;
 use phalanx_testkit::{AllocationSweep, PanicSweep, Rng, Site, Tally};
 
 #[test]
-fn a_checkpoint_or_rollback_without_memory_is_an_error_and_changes_nothing() {
+fn h60_a_checkpoint_or_rollback_without_memory_is_an_error_and_changes_nothing() {
     let tally = Tally::new();
     for sweep in [AllocationSweep::new(), AllocationSweep::new().persistent()] {
         let mut points = 0;

@@ -42,6 +42,8 @@ fn every_frame_that_is_kept_comes_back_and_goes_on_as_it_did() {
     }
 }
 
+type Way = Box<dyn Fn(&mut World)>;
+
 #[test]
 fn every_way_to_write_is_noticed() {
     let tally = Tally::new();
@@ -61,7 +63,7 @@ fn every_way_to_write_is_noticed() {
         .collect();
     let e = all[200];
     let ids = [world.component_id::<Position>().unwrap(), world.component_id::<Mass>().unwrap()];
-    let ways: Vec<Box<dyn Fn(&mut World)>> = vec![
+    let ways: Vec<Way> = vec![
         Box::new(move |w| w.entity_mut(e).unwrap().get_mut::<Position>().unwrap().0[0] ^= 1),
         Box::new(move |w| w.view_mut::<Mass>().get_mut(e).unwrap().0 ^= 1),
         Box::new(move |w| w.get_many_mut::<Burning, 1>([e]).unwrap()[0].0 ^= 1),
@@ -150,7 +152,7 @@ fn frames_that_are_not_kept_are_an_error() {
 }
 
 #[test]
-fn a_capture_or_rewind_without_memory_is_an_error_and_changes_nothing() {
+fn h60_a_capture_or_rewind_without_memory_is_an_error_and_changes_nothing() {
     let tally = Tally::new();
     for sweep in [AllocationSweep::new(), AllocationSweep::new().persistent()] {
         let mut points = 0;
