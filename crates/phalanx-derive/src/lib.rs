@@ -5,6 +5,7 @@
 mod attributes;
 mod bundle;
 mod component;
+mod entities;
 mod flat;
 mod query;
 mod row;
@@ -93,13 +94,28 @@ pub fn flat(input: TokenStream) -> TokenStream {
 /// - `#[component(layout = "linear")]`: an array of the component's own, with a place for every entity, for what nearly all
 ///   have or what is read at random.
 /// - `#[component(clone)]`: values are cloned by their `Clone` when an entity or a world is.
+/// - `#[component(entities)]`: the entities in a value are those in its fields, as for `derive(MapEntities)`, which is
+///   implemented too; fields marked `#[entities(skip)]` have none.
+/// - `#[component(track = "row")]`: it is kept when each value was added and changed, in 8 bytes; not with `layout = "soa"`.
+/// - `#[component(track = "column")]`: it is kept when a column was changed last. Without either, nothing is.
 /// - `#[component(entities = "path")]`: a function, `fn(&mut Self, &mut dyn FnMut(&mut Entity))`, that shows the entities in
 ///   a value.
 /// - `#[component(crate = "path")]`: where the crate `phalanx` is to be found, if not at `::phalanx`.
-#[proc_macro_derive(Component, attributes(component))]
+#[proc_macro_derive(Component, attributes(component, entities))]
 pub fn component(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     component::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Makes a struct or enum say where its entities are: in its fields, those marked `#[entities(skip)]` aside.
+///
+/// # Options
+///
+/// - `#[entities(crate = "path")]`: where the crate `phalanx` is to be found, if not at `::phalanx`.
+#[proc_macro_derive(MapEntities, attributes(entities))]
+pub fn map_entities(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    entities::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Makes a struct of terms a query: its items are structs with the same names.

@@ -75,6 +75,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 type View = __QueryView #arguments;
                 const SIDES: bool = <#nested as #at::Query>::SIDES;
                 const LOCATED: bool = <#nested as #at::Query>::LOCATED;
+                const LIVE: bool = <#nested as #at::Query>::LIVE;
 
                 fn state(components: &#at::Components) -> Self::State {
                     __QueryState(<#nested as #at::Query>::state(components))
@@ -93,6 +94,18 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     each: &mut dyn ::core::ops::FnMut(#at::ComponentId, #at::layout::Kind),
                 ) {
                     <#nested as #at::Query>::required(&state.0, each);
+                }
+
+                fn look(state: &mut Self::State, look: #at::layout::Look) {
+                    <#nested as #at::Query>::look(&mut state.0, look);
+                }
+
+                fn live(state: &Self::State, world: &#at::World, table: u32) -> bool {
+                    <#nested as #at::Query>::live(&state.0, world, table)
+                }
+
+                fn mark(state: &Self::State, world: &#at::World, table: ::core::option::Option<u32>) {
+                    <#nested as #at::Query>::mark(&state.0, world, table);
                 }
 
                 fn excluded(state: &Self::State, each: &mut dyn ::core::ops::FnMut(#at::ComponentId)) {

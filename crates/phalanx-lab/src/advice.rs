@@ -71,7 +71,10 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
     if args.table {
         return print(&crate::grid::show(args.json)?);
     }
-    // The parser requires all three unless there is `--table`.
+    if args.demo {
+        return print(&crate::drill::show(args.json)?);
+    }
+    // The parser requires all three unless there is `--table` or `--demo`.
     let (Some(size), Some(entities), Some(utilisation)) = (args.size, args.entities, args.utilisation) else {
         return Err(wrong("expected --size, --entities and --utilisation".to_string()));
     };

@@ -22,6 +22,9 @@ pub(crate) enum Command {
     Advise(AdviseArgs),
     /// Parse programs of the language Ori, and show their trees or figures
     Parse(ParseArgs),
+    /// Look into snapshots of worlds, and compare them
+    #[command(subcommand)]
+    Snapshot(SnapshotCommand),
 }
 
 #[derive(Clone, Debug, Args)]
@@ -35,18 +38,40 @@ pub(crate) struct DemoArgs {
     /// Be done in ten seconds, with more noise
     #[arg(long)]
     pub(crate) quick: bool,
+    /// Save the world of structs as it is at the end
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+    /// Go on with a world that was saved
+    #[arg(long, value_name = "FILE")]
+    pub(crate) load: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum SnapshotCommand {
+    /// Print what is in a snapshot: components, tables, sections
+    Info {
+        /// The snapshot
+        file: PathBuf,
+    },
+    /// Print where two snapshots differ; the exit code is 1 if they do
+    Diff {
+        /// The first snapshot
+        a: PathBuf,
+        /// The second snapshot
+        b: PathBuf,
+    },
 }
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AdviseArgs {
     /// Bytes of one value
-    #[arg(long, value_name = "C", value_parser = size, required_unless_present = "table")]
+    #[arg(long, value_name = "C", value_parser = size, required_unless_present_any = ["table", "demo"])]
     pub(crate) size: Option<u64>,
     /// How many entities there are, with the value or without it
-    #[arg(long, value_name = "N", value_parser = entities, required_unless_present = "table")]
+    #[arg(long, value_name = "N", value_parser = entities, required_unless_present_any = ["table", "demo"])]
     pub(crate) entities: Option<u64>,
     /// The share of the entities that has the value, from 0 to 1
-    #[arg(long, value_name = "U", value_parser = utilisation, required_unless_present = "table", allow_negative_numbers = true)]
+    #[arg(long, value_name = "U", value_parser = utilisation, required_unless_present_any = ["table", "demo"], allow_negative_numbers = true)]
     pub(crate) utilisation: Option<f64>,
     /// The share of the values that is replaced in each pass, from 0 to 1
     #[arg(long, value_name = "R", value_parser = churn, default_value = "0", allow_negative_numbers = true)]
@@ -60,6 +85,9 @@ pub(crate) struct AdviseArgs {
     /// Print the source's table of bytes for 1,000 entities, with the cheaper side marked in every cell
     #[arg(long, conflicts_with_all = ["size", "entities", "utilisation", "measure"])]
     pub(crate) table: bool,
+    /// Run a small world with components in right and in wrong places, and print its layout report
+    #[arg(long, conflicts_with_all = ["size", "entities", "utilisation", "churn", "access", "measure", "table"])]
+    pub(crate) demo: bool,
     /// Print JSON, and nothing else, on standard output
     #[arg(long)]
     pub(crate) json: bool,

@@ -3,29 +3,34 @@
 use crate::removal::{COUNTS, Limits, Order};
 use crate::report::{Machine, Report, Section};
 use crate::timing::Effort;
-use crate::{findings, footprint, removal, simulation, speed};
+use crate::{findings, footprint, placement, removal, simulation, speed};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use phalanx::World;
 use phalanx_store::memory::Model;
 use std::time::{Duration, Instant};
 
-/// Measures everything. A full run stays below two minutes, a quick one below ten seconds.
-pub(crate) fn run(quick: bool) -> Report {
-    let start = Instant::now();
+/// Measures everything. A full run stays below two minutes, a quick one below ten seconds. The world of structs may be one
+/// that was saved; as it is at the end, it is returned.
+pub(crate) fn run(quick: bool, start: Option<World>) -> (Report, World) {
+    let begun = Instant::now();
     let speed_rows = run_speed(quick);
     let removal_rows = run_removal(quick);
     let memory_rows = run_memory();
-    let world = run_world(quick);
-    Report {
+    let (world, end) = run_world(quick, start);
+    let placement_rows = run_placement(quick);
+    let report = Report {
         version: env!("CARGO_PKG_VERSION"),
         machine: Machine::this(),
         quick,
         optimised: !cfg!(debug_assertions),
-        seconds: start.elapsed().as_secs_f64(),
+        seconds: begun.elapsed().as_secs_f64(),
         speed: Section { findings: findings::speed(&speed_rows), rows: speed_rows },
         removal: Section { findings: findings::removal(&removal_rows), rows: removal_rows },
         memory: Section { findings: findings::memory(&memory_rows), rows: memory_rows },
         world,
-    }
+        placement: Section { findings: findings::placement(&placement_rows), rows: placement_rows },
+    };
+    (report, end)
 }
 
 fn run_speed(quick: bool) -> Vec<speed::Row> {
@@ -94,14 +99,24 @@ fn run_memory() -> Vec<footprint::Row> {
     rows
 }
 
-fn run_world(quick: bool) -> simulation::Simulation {
+fn run_world(quick: bool, start: Option<World>) -> (simulation::Simulation, World) {
     let most = if quick { 24 } else { 240 };
     let effort = Effort { least: 6, most, share: Duration::from_millis(if quick { 1000 } else { 5000 }) };
     let bar = progress(2 * most as u64, "a world at work");
     bar.set_message(format!("{} entities of six kinds", crate::figures::thousands(simulation::ENTITIES as u64)));
-    let simulation = simulation::measure(simulation::ENTITIES, effort, || bar.inc(1));
+    let simulation = simulation::measure(simulation::ENTITIES, start, effort, || bar.inc(1));
     bar.finish_and_clear();
     simulation
+}
+
+fn run_placement(quick: bool) -> Vec<placement::Row> {
+    let most = if quick { 30 } else { 150 };
+    let effort = Effort { least: 5, most, share: Duration::from_millis(if quick { 1000 } else { 5000 }) };
+    let bar = progress(3 * most as u64, "one component, three places");
+    bar.set_message(format!("{} entities", crate::figures::thousands(placement::ENTITIES as u64)));
+    let rows = placement::measure(placement::ENTITIES, effort, || bar.inc(1));
+    bar.finish_and_clear();
+    rows
 }
 
 /// A bar on standard error; hidden when that is not a terminal.

@@ -3,7 +3,7 @@
 use crate::figures::{bytes, listed, percent, significant, span, thousands};
 use crate::removal::{COUNTS, Order, Outcome, Way};
 use crate::simulation::{FRAME, Layout as World, Simulation};
-use crate::{footprint, removal, speed};
+use crate::{footprint, placement, removal, speed};
 use phalanx_store::memory::Layout;
 
 /// Closer than this, runs do not tell two contenders apart.
@@ -102,6 +102,40 @@ fn against_map(verdict: Verdict) -> &'static str {
         Verdict::Level => "level with the map",
         Verdict::Slower => "slower than the map",
     }
+}
+
+/// Which place is the quickest for what, and what it costs to be in another.
+pub(crate) fn placement(rows: &[placement::Row]) -> Vec<String> {
+    let mut out = Vec::new();
+    for (at, place) in placement::PLACES.iter().enumerate() {
+        let told = rows.iter().filter_map(|row| {
+            let nanos = row.nanos();
+            let level = nanos.iter().all(|other| *other / nanos[at] >= 1.0 / BAND);
+            let most = nanos.iter().fold(0.0_f64, |most, other| most.max(*other));
+            let worst = placement::name(placement::PLACES[nanos.iter().position(|other| *other == most)?]);
+            let ahead = format!("{} ({} to {} ns, the {worst})", row.work, significant(nanos[at]), significant(most));
+            (level && Verdict::of(most / nanos[at]) == Verdict::Faster).then_some(ahead)
+        });
+        let told: Vec<String> = told.collect();
+        let name = placement::name(*place);
+        if told.is_empty() {
+            out.push(format!("The {name} is the quickest at nothing here."));
+        } else {
+            out.push(format!("The {name} is the quickest, or level with it, at {}.", told.join("; ")));
+        }
+    }
+    let find = |work: &str| rows.iter().find(|row| row.work.starts_with(work));
+    if let (Some(give), Some(take), Some(join)) = (find("giving"), find("taking"), find("walking over it beside")) {
+        let (change, walk) = (give.table + take.table - give.pool - take.pool, join.pool - join.table);
+        if change > 0.0 && walk > 0.0 {
+            out.push(format!(
+                "A pool pays for itself where a value comes and goes at least once for every {} rows that it is walked over \
+                 together with a table.",
+                significant(change / walk)
+            ));
+        }
+    }
+    out
 }
 
 pub(crate) fn removal(rows: &[removal::Row]) -> Vec<String> {
@@ -381,6 +415,31 @@ mod tests {
             text[4],
             "The source saw that in swapping, random order is the slowest; this machine does not at 100,000 and 250,000."
         );
+    }
+
+    #[test]
+    fn places_are_told_by_what_they_are_quickest_at() {
+        let row = |work, table, pool, linear| placement::Row {
+            work,
+            per: "entity",
+            count: 1,
+            table,
+            pool,
+            linear,
+            rounds: 1,
+        };
+        let rows = [
+            row("giving it", 60.0, 20.0, 40.0),
+            row("taking it", 40.0, 20.0, 20.0),
+            row("walking over it beside a table", 1.0, 4.0, 2.0),
+        ];
+        let text = placement(&rows);
+        assert!(text[0].starts_with("The table is the quickest, or level with it, at walking"), "{}", text[0]);
+        assert!(text[0].contains("(1.00 to 4.00 ns, the pool)"), "{}", text[0]);
+        assert!(text[1].contains("giving it (20.0 to 60.0 ns, the table); taking it"), "{}", text[1]);
+        assert!(text[2].contains("at taking it") && !text[2].contains("giving"), "{}", text[2]);
+        assert!(text[3].contains("for every 20.0 rows"), "{}", text[3]);
+        assert_eq!(placement(&rows[2..])[1], "The pool is the quickest at nothing here.");
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod args;
 mod chart;
 mod cost;
 mod demo;
+mod drill;
 mod figures;
 mod findings;
 mod footprint;
@@ -16,11 +17,13 @@ mod grid;
 mod layouts;
 mod page;
 mod parse;
+mod placement;
 mod plots;
 mod random;
 mod removal;
 mod report;
 mod simulation;
+mod snapshot;
 mod source;
 mod speed;
 mod stats;
@@ -40,6 +43,11 @@ fn main() -> ExitCode {
         None => show(&cli.demo),
         Some(Command::Advise(args)) => advice::run(&args),
         Some(Command::Parse(args)) => parse::run(&args),
+        Some(Command::Snapshot(command)) => match snapshot::run(&command) {
+            Ok(true) => Ok(()),
+            Ok(false) => return ExitCode::FAILURE,
+            Err(failure) => Err(failure),
+        },
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -65,7 +73,11 @@ fn show(args: &DemoArgs) -> Result<(), Failure> {
     // Before a minute of measuring, not after it.
     let file = std::fs::File::options().append(true).create(true).open(&args.out).map_err(cannot)?;
     drop(file);
-    let report = demo::run(args.quick);
+    let start = args.load.as_deref().map(snapshot::start).transpose()?;
+    let (report, world) = demo::run(args.quick, start);
+    if let Some(path) = &args.save {
+        snapshot::save(&world, path)?;
+    }
     std::fs::write(&args.out, page::page(&report)).map_err(cannot)?;
     if args.json {
         let json = serde_json::to_string_pretty(&report);

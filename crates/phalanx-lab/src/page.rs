@@ -1,12 +1,12 @@
 //! The report as one HTML page that needs nothing beside itself.
 
 use crate::figures::{bytes, micros, percent, significant, span, thousands, times};
-use crate::plots;
 use crate::removal::{Order, Outcome, Way};
 use crate::report::Report;
 use crate::simulation::{self, FRAME};
 use crate::svg::escape;
 use crate::text::{side_by_side, to_swap};
+use crate::{placement as places, plots};
 use phalanx_store::memory::Layout;
 
 const STYLE: &str = include_str!("page.css");
@@ -29,6 +29,7 @@ pub(crate) fn page(report: &Report) -> String {
     out.push_str(&removal(report));
     out.push_str(&memory(report));
     out.push_str(&world(report));
+    out.push_str(&placement(report));
     out.push_str(&format!(
         "<footer>Phalanx {}; measured in {}. The source's figures come from other languages on other machines: \
          compare directions and magnitudes.</footer>\n</main>\n</body>\n</html>\n",
@@ -226,6 +227,39 @@ fn world(report: &Report) -> String {
         "The time of each system in a frame, with position, velocity and acceleration as <i class=\"c0\">● structs in a \
          table</i> or as <i class=\"c2\">◆ lanes of a field each</i>. Logarithmic.",
         &world.findings,
+        &table(&header, 2, rows),
+    )
+}
+
+fn placement(report: &Report) -> String {
+    let header = ["work", "ns per", "table", "pool", "linear", "of", "rounds"];
+    let rows = report.placement.rows.iter().map(|row| {
+        let figure = |place: usize| Cell {
+            text: significant(row.nanos()[place]),
+            class: if row.quickest() == place { "best" } else { "" },
+        };
+        vec![
+            Cell::word(row.work),
+            Cell::word(row.per),
+            figure(0),
+            figure(1),
+            figure(2),
+            Cell::figure(thousands(row.count as u64)),
+            Cell::figure(row.rounds.to_string()),
+        ]
+    });
+    section(
+        "One component in three places",
+        &format!(
+            "A component of 16 bytes that half of {} entities have, beside {} bytes of others in tables, kept in tables, too, \
+             in a pool or in a linear store: the quickest of many interleaved rounds.",
+            thousands(places::ENTITIES as u64),
+            places::BODY
+        ),
+        &plots::placement(&report.placement.rows),
+        "Nanoseconds for each, with the component in a <i class=\"c0\">● table</i>, a <i class=\"c2\">◆ pool</i> or a \
+         <i class=\"c3\">● linear store</i>. Logarithmic.",
+        &report.placement.findings,
         &table(&header, 2, rows),
     )
 }

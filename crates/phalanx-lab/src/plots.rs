@@ -1,4 +1,4 @@
-//! The four pictures of the report.
+//! The five pictures of the report.
 
 use crate::chart::{Axis, Frame, Series, panel};
 use crate::figures::{bytes, percent, span, thousands, times};
@@ -6,7 +6,7 @@ use crate::removal::{COUNTS, Order, Way};
 use crate::simulation::Simulation;
 use crate::svg::{Anchor, LogScale, Svg, decades};
 use crate::text::side_by_side;
-use crate::{footprint, removal, speed};
+use crate::{footprint, placement as places, removal, speed};
 use phalanx_store::memory::Layout;
 
 const WIDTH: f64 = 960.0;
@@ -193,6 +193,38 @@ pub(crate) fn world(simulation: &Simulation) -> String {
         };
         svg.diamond("mark c2", at(lanes), 5.5, &title(lanes));
         svg.dot("dot c0", at(structs), 6.0, &title(structs));
+    }
+    svg.finish()
+}
+
+/// Nanoseconds of each kind of work: a dot for the table, a diamond for the pool, a dot for the linear store.
+pub(crate) fn placement(rows: &[places::Row]) -> String {
+    const ROW: f64 = 38.0;
+    const TOP: f64 = 14.0;
+    let (left, right) = (250.0, WIDTH - 40.0);
+    let bottom = TOP + ROW * rows.len() as f64;
+    let mut svg = Svg::new(WIDTH, bottom + 30.0, "Time of each kind of work, by where the component is kept");
+    let range = decades(rows.iter().flat_map(places::Row::nanos));
+    let across = LogScale::new(range, (left, right));
+    for tick in powers(range) {
+        svg.line("grid", (across.at(tick), TOP), (across.at(tick), bottom));
+        let words = span(tick).replace(".00", "").replace(".0 ", " ");
+        svg.text("tick", (across.at(tick), bottom + 20.0), Anchor::Middle, &words);
+    }
+    for (index, row) in rows.iter().enumerate() {
+        let y = TOP + ROW * (index as f64 + 0.5);
+        let nanos = row.nanos();
+        let (least, most) = nanos.iter().fold((f64::INFINITY, 0.0_f64), |(l, m), n| (l.min(*n), m.max(*n)));
+        svg.text("row", (0.0, y + 4.0), Anchor::Start, row.work);
+        svg.line("stem c1", (across.at(least), y), (across.at(most), y));
+        for (place, nanos) in places::PLACES.iter().zip(nanos) {
+            let title = format!("{place}: {} for each {}", span(nanos), row.per);
+            match place {
+                phalanx::Placement::Pool => svg.diamond("mark c2", (across.at(nanos), y), 5.5, &title),
+                phalanx::Placement::Linear => svg.dot("dot c3", (across.at(nanos), y), 6.0, &title),
+                _ => svg.dot("dot c0", (across.at(nanos), y), 6.0, &title),
+            }
+        }
     }
     svg.finish()
 }

@@ -1,6 +1,6 @@
 //! Everything that a demo found out: what the terminal, the JSON and the page are made from.
 
-use crate::{footprint, removal, simulation, speed};
+use crate::{footprint, placement, removal, simulation, speed};
 use serde::Serialize;
 
 /// The results of one demo.
@@ -16,6 +16,7 @@ pub(crate) struct Report {
     pub(crate) removal: Section<removal::Row>,
     pub(crate) memory: Section<footprint::Row>,
     pub(crate) world: simulation::Simulation,
+    pub(crate) placement: Section<placement::Row>,
 }
 
 impl Report {

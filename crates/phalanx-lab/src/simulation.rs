@@ -5,7 +5,9 @@
 
 use crate::stats::Summary;
 use crate::timing::{Effort, Run, interleave, time};
-use phalanx::{Bundle, Component, Entity, With, World};
+use bytemuck::{Pod, Zeroable};
+use phalanx::snapshot::{Registry, RegistryError};
+use phalanx::{Bundle, Component, Entity, With, Without, World};
 use phalanx_store::Soa;
 use serde::Serialize;
 use std::cell::RefCell;
@@ -91,19 +93,22 @@ pub(crate) const FRAME: &str = "whole frame";
 /// An unoptimised build takes a tenth, or tests would take minutes.
 pub(crate) const ENTITIES: usize = if cfg!(debug_assertions) { 100_000 } else { 1_000_000 };
 
-#[derive(Component, Clone, Copy)]
+#[derive(Component, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
 struct Position {
     x: f32,
     y: f32,
     z: f32,
 }
-#[derive(Component, Clone, Copy)]
+#[derive(Component, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
 struct Velocity {
     x: f32,
     y: f32,
     z: f32,
 }
-#[derive(Component, Clone, Copy)]
+#[derive(Component, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
 struct Acceleration {
     x: f32,
     y: f32,
@@ -130,22 +135,29 @@ struct AccelerationLanes {
     y: f32,
     z: f32,
 }
-#[derive(Component, Clone, Copy)]
+#[derive(Component, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
 struct Orientation([f32; 4]);
-#[derive(Component, Clone, Copy)]
+#[derive(Component, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
 struct Mass(f32);
-#[derive(Component, Clone, Copy)]
+#[derive(Component, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
 struct Health(f32);
-#[derive(Component, Clone, Copy)]
+#[derive(Component, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
 struct Mana(f32);
-#[derive(Component, Clone, Copy)]
+#[derive(Component, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
 struct Joystick(f32, f32);
-#[derive(Component, Clone, Copy)]
+#[derive(Component, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
 struct Planner {
     goal: [f32; 3],
     patience: f32,
 }
-#[derive(Component, Clone, Copy)]
+#[derive(Component, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
 struct Intensity(f32);
 /// Comes and goes: no data, but another table.
 #[derive(Component, Clone, Copy)]
@@ -302,6 +314,35 @@ fn stage<M: Moving>(entities: usize) -> Stage {
     Stage { world, bullets, npcs, frame: 0 }
 }
 
+/// What the worlds of the demo are saved as.
+pub(crate) fn registry() -> Result<Registry, RegistryError> {
+    let mut registry = Registry::new();
+    registry.plain::<Position>("position")?;
+    registry.plain::<Velocity>("velocity")?;
+    registry.plain::<Acceleration>("acceleration")?;
+    registry.plain::<Orientation>("orientation")?;
+    registry.plain::<Mass>("mass")?;
+    registry.plain::<Health>("health")?;
+    registry.plain::<Mana>("mana")?;
+    registry.plain::<Joystick>("joystick")?;
+    registry.plain::<Planner>("planner")?;
+    registry.plain::<Intensity>("intensity")?;
+    registry.tag("stunned", || Stunned)?;
+    Ok(registry)
+}
+
+/// A world of structs that was saved, ready to go on.
+fn resumed(mut world: World) -> Stage {
+    let stunned: Vec<Entity> = world.query::<Entity>().filter::<With<Stunned>>().iter().collect();
+    for entity in stunned {
+        // It was found there.
+        let _ = world.remove::<Stunned>(entity);
+    }
+    let bullets = world.query::<Entity>().filter::<(With<Velocity>, Without<Orientation>)>().iter().collect();
+    let npcs = world.query::<Entity>().filter::<With<Planner>>().iter().collect();
+    Stage { world, bullets, npcs, frame: 0 }
+}
+
 /// A system: its name, what it touches, and itself; it says how many entities it visited.
 type System = (&'static str, &'static str, fn(&mut Stage) -> usize);
 
@@ -390,9 +431,13 @@ struct Lab {
 
 impl Lab {
     fn new<M: Moving>(entities: usize) -> Lab {
+        Lab::with::<M>(stage::<M>(entities))
+    }
+
+    fn with<M: Moving>(stage: Stage) -> Lab {
         let systems = systems::<M>();
         let (samples, visited) = (vec![Vec::new(); systems.len() + 1], vec![0; systems.len()]);
-        Lab { stage: stage::<M>(entities), systems, samples, visited, layout: M::LAYOUT }
+        Lab { stage, systems, samples, visited, layout: M::LAYOUT }
     }
 
     /// One frame; the nanoseconds of all of it.
@@ -423,9 +468,13 @@ impl Lab {
     }
 }
 
-/// Runs frames of both worlds in turns.
-pub(crate) fn measure(entities: usize, effort: Effort, step: impl Fn()) -> Simulation {
-    let labs = [Lab::new::<Structs>(entities), Lab::new::<Lanes>(entities)].map(RefCell::new);
+/// Runs frames of both worlds in turns. That of structs may be one that was saved, and is returned.
+pub(crate) fn measure(entities: usize, start: Option<World>, effort: Effort, step: impl Fn()) -> (Simulation, World) {
+    let structs = match start {
+        Some(world) => Lab::with::<Structs>(resumed(world)),
+        None => Lab::new::<Structs>(entities),
+    };
+    let labs = [structs, Lab::new::<Lanes>(entities)].map(RefCell::new);
     let mut frames: Vec<Run<'_>> = Vec::new();
     for lab in &labs {
         let step = &step;
@@ -449,7 +498,8 @@ pub(crate) fn measure(entities: usize, effort: Effort, step: impl Fn()) -> Simul
         findings: Vec::new(),
     };
     simulation.findings = crate::findings::simulation(&simulation);
-    simulation
+    let [structs, _] = labs;
+    (simulation, structs.stage.world)
 }
 
 #[cfg(test)]
@@ -501,10 +551,16 @@ mod tests {
     #[test]
     fn a_measurement_has_every_row() {
         let effort = Effort { least: 6, most: 6, share: Duration::ZERO };
-        let simulation = measure(3000, effort, || {});
+        let (simulation, world) = measure(3000, None, effort, || {});
         assert_eq!(simulation.rows.len(), 2 * (systems::<Lanes>().len() + 1));
         assert!(Layout::ALL.into_iter().all(|layout| simulation.row(layout, FRAME).is_some()));
         assert!(!simulation.findings.is_empty());
         assert!(simulation.memory.iter().all(|memory| memory.held >= memory.components));
+        let (registry, mut file) = (registry().expect("names and types once"), Vec::new());
+        world.save(&registry, &mut file).expect("all of it is registered");
+        let world = World::load(&registry, &*file).expect("what was just saved");
+        let (_, world) = measure(3000, Some(world), effort, || {});
+        world.validate().expect("a valid world");
+        assert_eq!(world.len(), 3000);
     }
 }

@@ -5,7 +5,7 @@ use crate::findings::deviation;
 use crate::removal::Outcome;
 use crate::report::Report;
 use crate::simulation::{self, Simulation};
-use crate::{footprint, removal, speed};
+use crate::{footprint, placement, removal, speed};
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use phalanx_store::memory::Layout;
 
@@ -43,6 +43,8 @@ pub(crate) fn report(report: &Report) -> String {
     section(&mut out, "Memory by layout", memory_table(&report.memory.rows), &report.memory.findings);
     let title = format!("A world at work: {} entities of six kinds", thousands(report.world.entities as u64));
     section(&mut out, &title, world_table(&report.world), &report.world.findings);
+    let title = format!("One component in three places: half of {} entities", thousands(placement::ENTITIES as u64));
+    section(&mut out, &title, placement_table(&report.placement.rows), &report.placement.findings);
     out
 }
 
@@ -134,6 +136,23 @@ fn world_table(simulation: &Simulation) -> Table {
             significant(structs.throughput()),
             significant(lanes.throughput()),
             structs.time.runs.to_string(),
+        ]);
+    }
+    table
+}
+
+fn placement_table(rows: &[placement::Row]) -> Table {
+    let mut table = table(&["work", "ns per", "table", "pool", "linear", "quickest", "of", "rounds"], 2);
+    for row in rows {
+        table.add_row([
+            row.work.to_string(),
+            row.per.to_string(),
+            significant(row.table),
+            significant(row.pool),
+            significant(row.linear),
+            placement::PLACES[row.quickest()].to_string(),
+            thousands(row.count as u64),
+            row.rounds.to_string(),
         ]);
     }
     table

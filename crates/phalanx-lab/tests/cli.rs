@@ -34,6 +34,10 @@ fn wrong_arguments_say_what_was_expected() {
         (advise("huge", "10", "0.5"), "a size in bytes from 0 to 1048576"),
         (phalanx(&["advise", "--size", "8"]), "required"),
         (phalanx(&["advise", "--size", "8", "--table"]), "cannot be used with"),
+        (phalanx(&["advise", "--demo", "--table"]), "cannot be used with"),
+        (phalanx(&["advise", "--demo", "--size", "8"]), "cannot be used with"),
+        (phalanx(&["advise", "--demo", "--access", "random"]), "cannot be used with"),
+        (phalanx(&["advise", "--demo", "now"]), "unexpected argument"),
         (phalanx(&["measure"]), "unrecognized subcommand"),
         (phalanx(&["demo", "--fast"]), "unexpected argument"),
         (
@@ -104,6 +108,26 @@ fn the_table_marks_every_cell() {
 }
 
 #[test]
+fn a_small_world_reports_what_is_in_the_wrong_place() {
+    let output = phalanx(&["advise", "--demo"]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", stderr(&output));
+    let text = stdout(&output);
+    for line in
+        ["Burning should be pool: ", "Velocity should be table: ", "Armour should be linear: ", "Stunned stays pool: "]
+    {
+        assert!(text.contains(line), "{line} is missing:\n{text}");
+    }
+    let json: serde_json::Value =
+        serde_json::from_slice(&phalanx(&["advise", "--demo", "--json"]).stdout).expect("JSON");
+    let components = json["components"].as_array().expect("components");
+    assert_eq!(components.len(), 7);
+    let burning = components.iter().find(|c| c["name"].as_str().is_some_and(|name| name.ends_with("Burning")));
+    let burning = burning.expect("it is there");
+    assert_eq!((burning["placement"].as_str(), burning["advice"].as_str()), (Some("table"), Some("pool")));
+    assert!(burning["reason"].as_str().is_some_and(|reason| !reason.is_empty()));
+}
+
+#[test]
 fn the_demo_reports_everywhere() {
     let path = scratch("report.html");
     let output = phalanx(&["demo", "--quick", "--json", "--out", path.to_str().expect("text")]);
@@ -115,18 +139,19 @@ fn the_demo_reports_everywhere() {
     assert_eq!(json["world"]["rows"].as_array().map(Vec::len), Some(20));
     assert_eq!(json["world"]["kinds"].as_array().map(Vec::len), Some(6));
     assert_eq!(json["world"]["memory"].as_array().map(Vec::len), Some(2));
+    assert_eq!(json["placement"]["rows"].as_array().map(Vec::len), Some(8));
     assert!(stderr(&output).contains("report.html"));
 
     let page = std::fs::read_to_string(&path).expect("the report is there");
     assert_self_contained(&page);
     assert_well_formed(&page);
-    for section in ["speed", "removal", "memory", "world"] {
+    for section in ["speed", "removal", "memory", "world", "placement"] {
         for finding in json[section]["findings"].as_array().expect("sentences") {
             let sentence = finding.as_str().expect("text");
             assert!(page.contains(sentence), "the page lacks: {sentence}");
         }
     }
-    assert_eq!(page.matches("<tr>").count(), 5 + 27 + 18 + 10 + 4);
+    assert_eq!(page.matches("<tr>").count(), 5 + 27 + 18 + 10 + 8 + 5);
 }
 
 /// Nothing in the page makes a browser load anything.
@@ -136,12 +161,12 @@ fn assert_self_contained(page: &str) {
     }
 }
 
-/// The page is XML but for its first line, and has four pictures.
+/// The page is XML but for its first line, and has five pictures.
 fn assert_well_formed(page: &str) {
     let body = page.strip_prefix("<!doctype html>\n").expect("a document type");
     let tree = roxmltree::Document::parse(body).expect("well-formed markup");
     let pictures: Vec<_> = tree.descendants().filter(|node| node.has_tag_name("svg")).collect();
-    assert_eq!(pictures.len(), 4);
+    assert_eq!(pictures.len(), 5);
     for picture in pictures {
         assert!(picture.attribute("aria-label").is_some());
         for node in picture.descendants() {
@@ -229,4 +254,45 @@ fn directories_of_programs_are_walked_in_order() {
     assert_eq!(values, (0..40).map(|number| number.to_string()).collect::<Vec<_>>());
     assert!(stderr(&output).contains("wrong.ori:1:5: expected an expression"), "{}", stderr(&output));
     assert!(stderr(&output).ends_with("error: 1 of 41 programs with errors\n"), "{}", stderr(&output));
+}
+
+#[test]
+fn worlds_are_saved_looked_into_compared_and_loaded() {
+    let path = |name: &str| scratch(name).to_str().expect("text").to_string();
+    let (world, again, report) = (path("world.phalanx"), path("again.phalanx"), path("saved.html"));
+    let demo = |more: &[&str]| phalanx(&[&["demo", "--quick", "--json", "--out", &*report], more].concat());
+    let output = demo(&["--save", &world]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains("entities saved to "), "{}", stderr(&output));
+    let output = phalanx(&["snapshot", "info", &world]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    for word in ["position", "stunned", "plain", "tabl", "checksum"] {
+        assert!(stdout(&output).contains(word), "{word} in {}", stdout(&output));
+    }
+    assert_eq!(stdout(&phalanx(&["snapshot", "diff", &world, &world])), "No difference.\n");
+    let output = demo(&["--load", &world, "--save", &again]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let output = phalanx(&["snapshot", "diff", &world, &again]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout(&output).ends_with(".\n") && stderr(&output).is_empty(), "{}", stdout(&output));
+
+    // Bad files are one sentence, wrong arguments another code.
+    let bad = path("bad.phalanx");
+    let mut bytes = std::fs::read(&world).expect("it was saved");
+    bytes.truncate(100_000);
+    std::fs::write(&bad, &bytes).expect("room for it");
+    for (output, code, word) in [
+        (phalanx(&["snapshot", "info", &bad]), 1, "ends too early"),
+        (phalanx(&["snapshot", "diff", &world, &bad]), 1, "ends too early"),
+        (phalanx(&["snapshot", "info", &report]), 1, "no snapshot"),
+        (phalanx(&["snapshot", "info", &path("missing.phalanx")]), 1, "cannot be opened"),
+        (demo(&["--load", &bad]), 1, "cannot be loaded"),
+        (phalanx(&["snapshot"]), 2, "Usage"),
+        (phalanx(&["snapshot", "diff", &world]), 2, "required"),
+        (phalanx(&["snapshot", "look", &world]), 2, "unrecognized subcommand"),
+    ] {
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        assert!(stderr(&output).contains(word) && output.stdout.is_empty(), "{}", stderr(&output));
+        assert!(code == 2 || stderr(&output).lines().count() == 1, "{}", stderr(&output));
+    }
 }

@@ -76,6 +76,8 @@ pub use entity::{Entity, Handle, Key};
 pub use error::AllocError;
 #[cfg(feature = "derive")]
 pub use phalanx_derive::{Flat, Soa};
+#[cfg(feature = "serde")]
+pub use pool::RestoreError;
 pub use pool::{Entities, EntityPool, Places, SlotState};
 pub use soa::{Flat, Soa};
 pub use store::{

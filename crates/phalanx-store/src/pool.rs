@@ -665,26 +665,98 @@ impl<P: Copy> EntityPool<P> {
         unsafe { self.words.slice(self.slots) }
     }
 
-    pub(crate) fn stack(&self) -> &[u32] {
+    /// The free slots, the next to be used last. For layers that save a pool.
+    pub fn stack(&self) -> &[u32] {
         // SAFETY: so much of the stack is initialised.
         unsafe { self.free.slice(self.free_len) }
     }
 }
 
+/// Why words and free slots are no pool.
+#[cfg(feature = "serde")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RestoreError {
+    /// Something is wrong with one slot.
+    Slot {
+        /// The slot.
+        slot: u32,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// Something is wrong with the whole.
+    Whole(&'static str),
+    /// Memory could not be had.
+    Alloc(AllocError),
+}
+
+#[cfg(feature = "serde")]
+impl fmt::Display for RestoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RestoreError::Slot { slot, what } => write!(f, "slot {slot} {what}"),
+            RestoreError::Whole(what) => f.write_str(what),
+            RestoreError::Alloc(error) => error.fmt(f),
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+impl core::error::Error for RestoreError {}
+
+#[cfg(feature = "serde")]
+impl From<Refused> for RestoreError {
+    fn from(refused: Refused) -> RestoreError {
+        match refused {
+            Refused::Slot { slot, what } => RestoreError::Slot { slot, what },
+            Refused::Count { .. } => RestoreError::Whole("there are more or fewer free slots listed than there are"),
+            Refused::Whole(what) => RestoreError::Whole(what),
+            Refused::Alloc(error) => RestoreError::Alloc(error),
+        }
+    }
+}
+
 #[cfg(feature = "serde")]
 impl EntityPool {
-    /// The words of the slots.
-    pub(crate) fn each_word(&self) -> impl ExactSizeIterator<Item = u32> + Clone + '_ {
+    /// A pool of slots with these words, none of them a row's, whose free slots will be used in this order.
+    pub(crate) fn try_restore(words: &[u32], free: &[u32]) -> Result<Self, Refused> {
+        EntityPool::try_restore_from(words, free, Census::of(words, MAX_SLOTS)?)
+    }
+
+    /// A copy whose reservations are made alive.
+    pub(crate) fn try_flushed(&self) -> Result<Self, AllocError> {
+        let mut copy = self.try_clone()?;
+        copy.try_flush()?;
+        Ok(copy)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<P: Copy> EntityPool<P> {
+    /// The words of all slots: the generation, bit 30 in that of a row, bit 31 in that of a dead slot, all ones in that of
+    /// a retired one. For layers that save a pool.
+    pub fn each_word(&self) -> impl ExactSizeIterator<Item = u32> + Clone + '_ {
         self.words().iter().map(|slot| slot.word)
     }
 
-    /// A pool of slots with these words, whose free slots will be used in this order.
-    pub(crate) fn try_restore(words: &[u32], free: &[u32]) -> Result<Self, Refused> {
-        /// Set in the word of a slot that has come up among the free ones; no word but a retired slot's has it.
+    /// A pool of slots with these [words](EntityPool::each_word), rows among them, whose free slots will be used in this
+    /// order: the next one first.
+    ///
+    /// # Errors
+    ///
+    /// If a word is none that a slot can have, `free` does not name every free slot once, or memory cannot be had.
+    ///
+    /// # Safety
+    ///
+    /// As for [`alloc_row`](EntityPool::alloc_row): the caller keeps the names of rows to itself.
+    pub unsafe fn try_restore_with_rows(words: &[u32], free: &[u32]) -> Result<Self, RestoreError> {
+        Self::try_restore_from(words, free, Census::with_rows(words, MAX_SLOTS)?).map_err(RestoreError::from)
+    }
+
+    fn try_restore_from(words: &[u32], free: &[u32], census: Census) -> Result<Self, Refused> {
+        /// Set in the word of a slot that has come up among the free ones; no word of a free slot has it.
         const SEEN: u32 = 1 << 30;
-        let census = Census::of(words, MAX_SLOTS)?;
         serial::counted("free slots", free.len(), census.free as usize)?;
-        let mut pool = EntityPool::new();
+        let mut pool = EntityPool::carrying();
         pool.try_grow(words.len() as u32)?;
         // SAFETY: there is room for so many slots; their words are copied before they are counted.
         let slots = unsafe {
@@ -710,15 +782,9 @@ impl EntityPool {
             // SAFETY: no slot comes twice, so there are no more than slots, for which the stack has room.
             unsafe { pool.free.at(at).write(slot) };
         }
-        (pool.slots, pool.free_len, pool.live) = (words.len() as u32, free.len() as u32, census.live);
+        (pool.slots, pool.free_len) = (words.len() as u32, free.len() as u32);
+        (pool.live, pool.rows) = (census.live, census.rows);
         Ok(pool)
-    }
-
-    /// A copy whose reservations are made alive.
-    pub(crate) fn try_flushed(&self) -> Result<Self, AllocError> {
-        let mut copy = self.try_clone()?;
-        copy.try_flush()?;
-        Ok(copy)
     }
 }
 

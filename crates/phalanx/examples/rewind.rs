@@ -26,7 +26,7 @@ fn frame(world: &mut World, number: u32) {
             (ball.height, ball.speed) = (-ball.height, -ball.speed * 0.9);
         }
     });
-    if number % 10 == 0
+    if number.is_multiple_of(10)
         && let Some(ball) = world.query::<Entity>().iter().nth(number as usize % world.len())
     {
         world.insert(ball, Fuse(7)).unwrap();

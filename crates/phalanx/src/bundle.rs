@@ -3,6 +3,7 @@
 
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout};
+use crate::track::{Clock, Look};
 use phalanx_store::AllocError;
 use phalanx_store::raw::Lane;
 
@@ -16,6 +17,8 @@ pub struct Place {
     /// For each component in order: the number of its first lane, or its number in `sides`.
     pub(crate) places: *const u16,
     pub(crate) sides: *const SidePlace,
+    /// What tells when values come there: asked by those who keep it.
+    pub(crate) clock: *const Clock,
 }
 
 /// A row of a component's own lane.
@@ -121,7 +124,7 @@ unsafe impl<C: Component> Bundle for C {
         // SAFETY: the caller's promise.
         unsafe {
             let (lane, row) = place.lane(0, C::Layout::KIND);
-            C::Layout::write(C::Layout::ptr(lane), row, self);
+            C::Layout::write(C::Layout::ptr(lane, Look::of::<C>(place.clock)), row, self);
         }
     }
 
@@ -130,7 +133,7 @@ unsafe impl<C: Component> Bundle for C {
         // SAFETY: the caller's promise.
         unsafe {
             let (lane, row) = place.lane(0, C::Layout::KIND);
-            C::Layout::read(C::Layout::ptr(lane), row)
+            C::Layout::read(C::Layout::ptr(lane, Look::READ), row)
         }
     }
 }

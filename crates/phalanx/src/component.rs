@@ -4,6 +4,8 @@ use crate::layout::{Kind, Layout};
 use crate::plain::{Bytes, IsPlain};
 use crate::room::{try_box, try_copy, try_list, try_map_copy, try_map_room, try_room};
 use crate::signature::Signature;
+use crate::tally::Tally;
+use crate::track::{Clock, Track};
 use core::any::TypeId;
 use core::fmt;
 use core::hash::{BuildHasherDefault, Hash, Hasher};
@@ -49,6 +51,10 @@ pub trait Component: Sized + Send + Sync + 'static {
     /// How the entities in a value are visited, for those that hold any: `#[component(entities = "path")]`. Where entities
     /// get other numbers, as when they move to another world, those in components are changed along.
     const ENTITIES: Option<VisitEntities<Self>> = None;
+
+    /// The names and types of the fields, in their order, as far as they are known: a snapshot of values of the same size
+    /// with other fields is told by it.
+    const FIELDS: &'static str = "";
 }
 
 /// Shows each entity in a value to a function, which may change it.
@@ -89,7 +95,7 @@ pub(crate) type DropFn = unsafe fn(*mut u8);
 pub(crate) type CloneFn = unsafe fn(*const u8, *mut u8);
 
 /// Moves a value, given by its address, into a row of the component's lanes.
-pub(crate) type PutFn = unsafe fn(*mut Lane, usize, *const u8);
+pub(crate) type PutFn = unsafe fn(*mut Lane, usize, *const u8, *const Clock);
 
 /// Shows the entities in the value at a row of the component's lanes.
 pub(crate) type VisitFn = unsafe fn(*mut Lane, usize, &mut dyn FnMut(&mut Entity));
@@ -99,7 +105,7 @@ pub(crate) type VisitFn = unsafe fn(*mut Lane, usize, &mut dyn FnMut(&mut Entity
 pub(crate) enum Cloning {
     /// Lane by lane, by their bytes.
     Bytes,
-    /// By a function, in the one lane.
+    /// By a function, in the first lane.
     Value(CloneFn),
 }
 
@@ -118,13 +124,16 @@ pub struct ComponentInfo {
     pub(crate) whole: bool,
     /// What is known of the bytes of a value, in all lanes.
     pub(crate) bytes: Bytes,
+    pub(crate) track: Track,
+    /// What happened to it while that was counted.
+    pub(crate) tally: Tally,
 }
 
 impl ComponentInfo {
     fn try_clone(&self) -> Result<ComponentInfo, AllocError> {
-        let ComponentInfo { name, type_id, ref lanes, drop, clone, put, visit, kind, whole, bytes } = *self;
-        let lanes = try_copy(lanes)?.into();
-        Ok(ComponentInfo { name, type_id, lanes, drop, clone, put, visit, kind, whole, bytes })
+        let ComponentInfo { name, type_id, ref lanes, drop, clone, put, visit, kind, whole, bytes, track, .. } = *self;
+        let (lanes, tally) = (try_copy(lanes)?.into(), Tally::default());
+        Ok(ComponentInfo { name, type_id, lanes, drop, clone, put, visit, kind, whole, bytes, track, tally })
     }
 
     /// The name of the type.
@@ -145,6 +154,26 @@ impl ComponentInfo {
     /// Where its values are kept.
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// How its changes are tracked.
+    pub fn track(&self) -> Track {
+        self.track
+    }
+
+    /// The layout of a value in the first lane, if it has a size.
+    pub(crate) fn value_layout(&self) -> Option<core::alloc::Layout> {
+        self.lanes.first().copied().filter(|lane| lane.size() > 0)
+    }
+
+    /// The lanes beside that of the marks, which is the last.
+    pub(crate) fn value_part(&self) -> &[core::alloc::Layout] {
+        &self.lanes[..self.value_lanes()]
+    }
+
+    /// How many lanes there are beside that of the marks, which is the last.
+    pub(crate) fn value_lanes(&self) -> usize {
+        self.lanes.len() - usize::from(self.track != Track::None)
     }
 
     /// Whether its values can be cloned.
@@ -215,6 +244,8 @@ impl Components {
             kind: Kind::Table,
             whole: false,
             bytes: Bytes::Whole,
+            track: Track::None,
+            tally: Tally::default(),
         };
         let mut infos = try_list(1)?;
         infos.push(row);
@@ -261,13 +292,16 @@ impl Components {
             name: core::any::type_name::<C>(),
             type_id: Some(TypeId::of::<C>()),
             kind: C::Layout::KIND,
-            whole: lanes.is_empty() || C::Layout::WHOLE,
+            // With marks or without: values that are not taken apart lie in the first lane.
+            whole: lanes.is_empty() || !C::Layout::COPY,
             bytes: crate::layout::bytes::<C>(),
+            track: C::Layout::TRACK,
             lanes: lanes.into(),
             drop: C::Layout::DROP,
             clone: crate::layout::cloning::<C>(),
             put: crate::layout::put_value::<C>,
             visit: C::ENTITIES.map(|_| crate::layout::visit_value::<C> as VisitFn),
+            tally: Tally::default(),
         })
     }
 
@@ -327,6 +361,11 @@ impl Components {
     #[track_caller]
     pub fn info(&self, id: ComponentId) -> &ComponentInfo {
         &self.infos[id.index()]
+    }
+
+    /// What is counted of a component, to be changed.
+    pub(crate) fn tally_mut(&mut self, id: ComponentId) -> &mut Tally {
+        &mut self.infos[id.index()].tally
     }
 
     /// How many there are, the reserved one that marks [extra rows](crate::Key) included.

@@ -37,6 +37,13 @@ pub enum ComponentError {
         /// The component.
         component: &'static str,
     },
+    /// The entity has the component, and the query's filter asks for those whose value is new.
+    UnchangedComponent {
+        /// The entity.
+        entity: Entity,
+        /// The component.
+        component: &'static str,
+    },
     /// The component's values lie in several lanes: they have no address.
     NoAddress {
         /// The component.
@@ -60,6 +67,9 @@ impl fmt::Display for ComponentError {
         match self {
             ComponentError::NoSuchEntity(error) => error.fmt(f),
             ComponentError::MissingComponent { entity, component } => write!(f, "{entity} has no {component}"),
+            ComponentError::UnchangedComponent { entity, component } => {
+                write!(f, "{component} of {entity} is not new since the last look")
+            }
             ComponentError::ExcludedComponent { entity, component } => {
                 write!(f, "{entity} has {component}, which the query excludes")
             }

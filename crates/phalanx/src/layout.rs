@@ -6,12 +6,15 @@
 
 use crate::component::{Cloning, Component, DropFn};
 use crate::plain::Bytes;
+use crate::track::{Clock, Tick};
+pub use crate::track::{Look, Track, Tracked, TrackedPtr, TracksAdditions, TracksChanges, Watched, WatchedPtr};
 use core::ptr::NonNull;
 use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
 use phalanx_store::soa::{self, Shape, SoaRow};
 
-/// How a component's values lie in memory. Sealed: [`Table`], [`Soa`], [`Pool`] and [`Linear`].
+/// How a component's values lie in memory. Sealed: [`Table`], [`Soa`], [`Pool`] and [`Linear`], and [`Tracked`] and [`Watched`]
+/// with one of these.
 ///
 /// # Safety
 ///
@@ -46,19 +49,47 @@ pub unsafe trait Layout<C>: sealed::Sealed + Sized + 'static {
     /// The layouts of a row of each lane.
     fn lanes(each: &mut dyn FnMut(core::alloc::Layout));
 
-    /// The pointers into the lanes that begin at `lanes`.
+    /// How changes are tracked.
+    const TRACK: Track = Track::None;
+
+    /// The pointers into the lanes that begin at `lanes`, for somebody who looks at them so.
     ///
     /// # Safety
     ///
     /// They are `LANES` lanes of this component.
-    unsafe fn ptr(lanes: *const Lane) -> Self::Ptr;
+    unsafe fn ptr(lanes: *const Lane, look: Look) -> Self::Ptr;
 
-    /// The pointers into a block that has a row of each lane, one after another, each as it is aligned.
+    /// Notes that a value may be written, where that is noted for a whole column.
     ///
     /// # Safety
     ///
-    /// The block is so long, and aligned as the lanes ask for.
-    unsafe fn ptr_in(block: *const u8) -> Self::Ptr;
+    /// They are `LANES` lanes of this component.
+    #[inline(always)]
+    unsafe fn touch(_lanes: *const Lane, _now: Tick) {}
+
+    /// Moves a value out and another in.
+    ///
+    /// # Safety
+    ///
+    /// The row is initialised, and nobody else uses it.
+    #[inline(always)]
+    unsafe fn replace(ptr: Self::Ptr, row: usize, value: C) -> C {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let old = Self::read(ptr, row);
+            Self::write(ptr, row, value);
+            old
+        }
+    }
+
+    /// The value in a block that has a row of each of its lanes, one after another, each as it is aligned.
+    ///
+    /// # Safety
+    ///
+    /// There is one, which is not written while the item lives; the block is aligned as the lanes ask for.
+    unsafe fn get_in<'a>(block: *const u8) -> Self::Ref<'a>
+    where
+        C: 'a;
 
     /// What `&C` yields of a value that is in no lane.
     fn show(value: &C) -> Self::Ref<'_>;
@@ -137,7 +168,7 @@ pub unsafe trait Layout<C>: sealed::Sealed + Sized + 'static {
     }
 }
 
-mod sealed {
+pub(crate) mod sealed {
     pub trait Sealed {}
     impl Sealed for super::Table {}
     impl Sealed for super::Soa {}
@@ -188,6 +219,10 @@ pub(crate) fn cloning<C: Component>() -> Option<Cloning> {
 
 /// What is known of the bytes of a component's values.
 pub(crate) fn bytes<C: Component>() -> Bytes {
+    if C::Layout::TRACK != Track::None {
+        // The lane of marks is not among those that a value is copied from.
+        return Bytes::Unknown;
+    }
     if !C::Layout::COPY {
         return if C::PLAIN.is_some() { Bytes::Any } else { Bytes::Unknown };
     }
@@ -213,19 +248,16 @@ unsafe fn clone_value<C: Component>(from: *const u8, to: *mut u8) {
     unsafe { to.cast::<C>().write(clone(&*from.cast::<C>())) };
 }
 
-/// The value at a row, for writing, which is noted where it is asked for.
+/// Notes, where it is asked for, that a row is written.
 ///
 /// # Safety
 ///
-/// As for [`Layout::get_mut`], of the component's lanes.
+/// The lanes are the component's, the row is within their capacity, and nobody else writes meanwhile.
 #[inline(always)]
-pub(crate) unsafe fn write_at<'a, C: Component>(lane: *const Lane, row: usize) -> <C::Layout as Layout<C>>::Mut<'a> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if C::Layout::LANES > 0 {
-            (*lane).mark(row as u32);
-        }
-        C::Layout::get_mut(C::Layout::ptr(lane), row)
+pub(crate) unsafe fn mark_row<C: Component>(lane: *const Lane, row: usize) {
+    if C::Layout::LANES > 0 {
+        // SAFETY: the caller's promise.
+        unsafe { (*lane).mark(row as u32) };
     }
 }
 
@@ -234,10 +266,10 @@ pub(crate) unsafe fn write_at<'a, C: Component>(lane: *const Lane, row: usize) -
 /// # Safety
 ///
 /// There is a value of `C`, which counts as moved out; the lanes are the component's, and nothing lives at the row,
-/// which is within their capacity.
-pub(crate) unsafe fn put_value<C: Component>(lanes: *mut Lane, row: usize, value: *const u8) {
+/// which is within their capacity. The clock is there.
+pub(crate) unsafe fn put_value<C: Component>(lanes: *mut Lane, row: usize, value: *const u8, clock: *const Clock) {
     // SAFETY: the caller's promise.
-    unsafe { C::Layout::write(C::Layout::ptr(lanes), row, value.cast::<C>().read()) };
+    unsafe { C::Layout::write(C::Layout::ptr(lanes, Look::of::<C>(clock)), row, value.cast::<C>().read()) };
 }
 
 /// Shows the entities in a value.
@@ -255,7 +287,7 @@ pub(crate) unsafe fn visit_value<C: Component>(lanes: *mut Lane, row: usize, eac
                 if size_of::<C>() == 0 { NonNull::<C>::dangling().as_ptr() } else { (*lanes).ptr().as_ptr().cast() };
             return visit(&mut *lane.add(row), each);
         }
-        let ptr = C::Layout::ptr(lanes);
+        let ptr = C::Layout::ptr(lanes, Look::READ);
         let mut value = C::Layout::read(ptr, row);
         visit(&mut value, each);
         C::Layout::write(ptr, row, value);
@@ -267,7 +299,7 @@ pub(crate) unsafe fn visit_value<C: Component>(lanes: *mut Lane, row: usize, eac
 /// # Safety
 ///
 /// As for [`put_value`]; a component without data has no lane, and nothing is moved.
-pub(crate) unsafe fn put_bytes(lanes: *mut Lane, row: usize, value: *const u8) {
+pub(crate) unsafe fn put_bytes(lanes: *mut Lane, row: usize, value: *const u8, _: *const Clock) {
     // SAFETY: the caller's promise.
     unsafe {
         let size = (*lanes).row_size();
@@ -280,7 +312,7 @@ pub(crate) unsafe fn put_bytes(lanes: *mut Lane, row: usize, value: *const u8) {
 /// # Safety
 ///
 /// None is needed.
-pub(crate) unsafe fn put_nothing(_: *mut Lane, _: usize, _: *const u8) {}
+pub(crate) unsafe fn put_nothing(_: *mut Lane, _: usize, _: *const u8, _: *const Clock) {}
 
 macro_rules! one_lane {
     ($($layout:ident)*) => {$(
@@ -302,7 +334,7 @@ macro_rules! one_lane {
             }
 
             #[inline(always)]
-            unsafe fn ptr(lanes: *const Lane) -> NonNull<C> {
+            unsafe fn ptr(lanes: *const Lane, _: Look) -> NonNull<C> {
                 if size_of::<C>() == 0 {
                     return NonNull::dangling();
                 }
@@ -310,12 +342,13 @@ macro_rules! one_lane {
                 unsafe { (*lanes).ptr().cast() }
             }
 
-            unsafe fn ptr_in(block: *const u8) -> NonNull<C> {
+            unsafe fn get_in<'a>(block: *const u8) -> &'a C {
                 if size_of::<C>() == 0 {
-                    return NonNull::dangling();
+                    // SAFETY: a value without a size is anywhere.
+                    return unsafe { NonNull::dangling().as_ref() };
                 }
-                // SAFETY: a block is not at zero.
-                unsafe { NonNull::new_unchecked(block.cast_mut().cast()) }
+                // SAFETY: the caller's promise.
+                unsafe { &*block.cast() }
             }
 
             fn show(value: &C) -> &C {
@@ -395,7 +428,7 @@ where
     }
 
     #[inline(always)]
-    unsafe fn ptr(lanes: *const Lane) -> Self::Ptr {
+    unsafe fn ptr(lanes: *const Lane, _: Look) -> Self::Ptr {
         let mut at = lanes;
         // SAFETY: the lanes of this component, of which the shape asks for one after another, in the same order.
         unsafe {
@@ -407,17 +440,21 @@ where
         }
     }
 
-    unsafe fn ptr_in(block: *const u8) -> Self::Ptr {
+    unsafe fn get_in<'a>(block: *const u8) -> C
+    where
+        C: 'a,
+    {
         let mut at = 0_usize;
         // SAFETY: the block has a row of each lane, for which the shape asks one after another, in the same order; and it
         // is not at zero.
         unsafe {
-            C::Shape::pointers(&mut |lane| {
+            let ptr = C::Shape::pointers(&mut |lane| {
                 at = at.next_multiple_of(lane.align());
                 let ptr = NonNull::new_unchecked(block.cast_mut().add(at));
                 at += lane.size();
                 ptr
-            })
+            });
+            C::join(C::Shape::read(ptr, 0))
         }
     }
 

@@ -7,6 +7,7 @@ extern crate self as phalanx;
 mod bundle;
 mod commands;
 mod component;
+mod entities;
 mod error;
 pub mod group;
 pub mod layout;
@@ -19,27 +20,34 @@ mod rows;
 mod side;
 pub mod signal;
 mod signature;
+#[cfg(feature = "snapshot")]
+pub mod snapshot;
 mod table;
+mod tally;
 pub mod timeline;
+pub mod track;
 mod world;
 
 pub use bundle::{Bundle, Place};
 pub use commands::{CommandError, CommandQueue, Commands, QueueError, TakenKey};
 pub use component::{Component, ComponentId, ComponentInfo, Components, VisitEntities};
+pub use entities::MapEntities;
 pub use error::{ChangeError, ComponentError, DuplicateComponent, NoSuchEntity, UnequalColumns};
 pub use group::Group;
 #[cfg(feature = "derive")]
-pub use phalanx_derive::{Bundle, Component, Query};
+pub use phalanx_derive::{Bundle, Component, MapEntities, Query};
 pub use phalanx_store as store;
 pub use phalanx_store::Entity;
 pub use plain::{IsPlain, Plain};
-pub use query::{Has, Or, Query, QueryState, With, Without};
+pub use query::{Added, Changed, Has, Or, Query, QueryState, With, Without};
 pub use resources::NoSuchResource;
 pub use rows::{Key, Role, Row, RowError, RowId};
 pub use side::{PoolMut, PoolRef, Removal};
-pub use signal::{Added, Collector, CollectorBuilder, Despawned, ListenerId, Removed, RetiredRow, Set, Spawned};
+pub use signal::{Collector, CollectorBuilder, ListenerId};
 pub use signature::Signature;
+pub use track::{Mut, Tick};
 pub use world::{
-    AccessMut, BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, EntityMap, EntityMut,
-    EntityRef, LaneMemory, Memory, SideMemory, Spawner, TableMemory, View, ViewMut, World,
+    AccessMut, Advice, BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, ComponentReport,
+    EntityMap, EntityMut, EntityRef, LaneMemory, LayoutBytes, LayoutReport, Memory, Placement, SideMemory, Spawner,
+    TableMemory, View, ViewMut, World,
 };

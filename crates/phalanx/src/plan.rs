@@ -42,6 +42,8 @@ pub(crate) struct Edge {
     /// The first lane of each component of the bundle, in its order: in the target for an insertion, in the source for a
     /// removal; for one that is not kept in tables, its number in `puts` or `takes`.
     pub(crate) places: Box<[u16]>,
+    /// Whether a component of either table is tracked.
+    pub(crate) tracked: bool,
     /// The sides that get a value.
     pub(crate) puts: Box<[u32]>,
     /// The sides that lose theirs.

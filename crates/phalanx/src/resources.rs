@@ -51,6 +51,28 @@ impl Resources {
         self.by_type.get(&TypeId::of::<R>()).map(|at| &mut self.list[*at]).ok_or_else(|| missing::<R>(false))
     }
 
+    /// The resources that are there, by their types and the names of those, in the order of their first insertion.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn types(&self) -> impl Iterator<Item = (TypeId, &'static str)> + '_ {
+        self.list.iter().filter_map(|slot| Some(((**slot.value.as_ref()?).type_id(), slot.name)))
+    }
+
+    /// Takes over the resources of another world of which there are none here.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn absorb(&mut self, other: Resources) {
+        for slot in other.list {
+            let Some(value) = slot.value else { continue };
+            let at = *self.by_type.entry((*value).type_id()).or_insert(self.list.len());
+            if at == self.list.len() {
+                self.list.push(Slot { name: slot.name, value: None, in_scope: false });
+            }
+            let place = &mut self.list[at];
+            if place.value.is_none() && !place.in_scope {
+                place.value = Some(value);
+            }
+        }
+    }
+
     fn place<R: 'static>(&mut self) -> &mut Slot {
         let at = *self.by_type.entry(TypeId::of::<R>()).or_insert(self.list.len());
         if at == self.list.len() {

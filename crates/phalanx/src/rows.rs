@@ -183,6 +183,13 @@ pub enum RowError {
         /// The component.
         component: &'static str,
     },
+    /// The row has the component, and the query's filter asks for those whose value is new.
+    UnchangedComponent {
+        /// The row's key.
+        key: Key,
+        /// The component.
+        component: &'static str,
+    },
     /// The bundle names a component twice.
     Duplicate(DuplicateComponent),
     /// There is no memory for it.
@@ -218,6 +225,9 @@ impl fmt::Display for RowError {
             RowError::MissingComponent { key, component } => write!(f, "the row {key} has no {component}"),
             RowError::ExcludedComponent { key, component } => {
                 write!(f, "the row {key} has {component}, which the query excludes")
+            }
+            RowError::UnchangedComponent { key, component } => {
+                write!(f, "{component} of the row {key} is not new since the last look")
             }
             RowError::Duplicate(error) => error.fmt(f),
             RowError::Alloc(error) => error.fmt(f),

@@ -17,6 +17,7 @@ use crate::component::{ComponentId, Components, DropFn};
 use crate::room::try_list;
 use crate::rows::{Label, RowLanes};
 use crate::signature::Signature;
+use crate::track::{Marks, Tick, Track, mark_column, marks};
 use core::fmt;
 use core::ptr::NonNull;
 use phalanx_store::raw::{Lane, LaneOf};
@@ -42,6 +43,15 @@ pub(crate) struct Column {
     pub(crate) first: u16,
     pub(crate) lanes: u16,
     pub(crate) drop: Option<DropFn>,
+    pub(crate) track: Track,
+}
+
+impl Column {
+    /// The number of its last lane, which has the marks of one that is tracked.
+    #[inline(always)]
+    fn marks(&self) -> usize {
+        (self.first + self.lanes - 1) as usize
+    }
 }
 
 /// The rows of one signature.
@@ -58,6 +68,8 @@ pub(crate) struct Table {
     /// Bytes of a row in all lanes.
     row_bytes: usize,
     needs_drop: bool,
+    /// Whether a component is tracked.
+    pub(crate) tracked: bool,
 }
 
 // SAFETY: a table owns its lanes, whose values are components, which are `Send` and `Sync`.
@@ -76,13 +88,14 @@ impl Table {
             let info = components.info(id);
             let first = lanes.len() as u16;
             lanes.extend(info.lanes.iter().map(|row| Lane::new(*row)));
-            columns.push(Column { id, first, lanes: info.lanes.len() as u16, drop: info.drop });
+            columns.push(Column { id, first, lanes: info.lanes.len() as u16, drop: info.drop, track: info.track });
         }
         Ok(Table {
             signature,
             entities: LaneOf::new(),
             row_bytes: lanes.iter().map(Lane::row_size).sum::<usize>() + size_of::<Entity>(),
             needs_drop: columns.iter().any(|c| c.drop.is_some()),
+            tracked: columns.iter().any(|c| c.track != Track::None),
             lanes: NonNull::from(Box::leak(lanes.into_boxed_slice())),
             columns: columns.into(),
             len: 0,
@@ -330,6 +343,55 @@ impl Table {
             }
         }
         Rest { table: self, row, columns }.run();
+    }
+
+    /// Marks the columns that are tracked as wholes: a row has come or gone.
+    pub(crate) fn mark_columns(&self, now: Tick) {
+        for column in self.columns.iter().filter(|column| column.track == Track::Column) {
+            mark_column(&self.lane_list()[column.marks()], now);
+        }
+    }
+
+    /// Marks the columns as those of another table of the same signature are marked.
+    pub(crate) fn copy_column_marks(&self, from: &Table) {
+        for column in self.columns.iter().filter(|column| column.track == Track::Column) {
+            self.lane_list()[column.marks()].set_version(from.lane_list()[column.marks()].version());
+        }
+    }
+
+    /// Marks rows as new.
+    ///
+    /// # Safety
+    ///
+    /// They are within the capacity, and nobody else uses them.
+    pub(crate) unsafe fn mark_new(&self, rows: core::ops::Range<u32>, now: Tick) {
+        self.mark_columns(now);
+        for column in self.columns.iter().filter(|column| column.track == Track::Row) {
+            for row in rows.clone() {
+                // SAFETY: the lane is that of the column's marks, and the row the caller's promise.
+                unsafe {
+                    let lane = &*self.lanes().add(column.marks());
+                    marks(lane, row as usize).write(Marks::new(now));
+                }
+            }
+        }
+    }
+
+    /// Gives a row of these columns, whose values replace those of another, the marks of the others' coming: of a row of the
+    /// same table or of another, which has them in its own columns.
+    ///
+    /// # Safety
+    ///
+    /// The marks of both rows are initialised, and nobody else uses them.
+    pub(crate) unsafe fn keep_added(&self, row: u32, columns: &[Column], (old, old_row): (&Table, u32)) {
+        for column in columns.iter().filter(|column| column.track == Track::Row) {
+            let Some(here) = self.column(column.id) else { continue };
+            // SAFETY: the lanes are those of the columns' marks, and the rows the caller's promise.
+            unsafe {
+                let added = (*marks(&*old.lanes().add(column.marks()), old_row as usize)).added;
+                (*marks(&*self.lanes().add(here.marks()), row as usize)).added = added;
+            }
+        }
     }
 
     /// Checks lengths and capacities.

@@ -80,6 +80,62 @@ fn it_agrees_with_plain_operations_on_table_components() {
     agrees(Number, |w, e| w.get::<Number>(e).ok().map(|n| n.0), |n| n.0);
 }
 
+#[derive(Component, Clone, Debug, PartialEq)]
+#[component(layout = "pool")]
+struct Pooled(String);
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+#[component(layout = "pool")]
+struct Flagged;
+#[derive(Component, Clone, Debug, PartialEq)]
+#[component(layout = "linear")]
+struct Lined(String);
+
+fn number(text: &str) -> u32 {
+    text.parse().unwrap()
+}
+
+#[test]
+fn it_agrees_with_plain_operations_on_components_beside_tables() {
+    agrees(|n| Pooled(n.to_string()), |w, e| w.get::<Pooled>(e).ok().map(|p| number(&p.0)), |p| number(&p.0));
+    agrees(|n| Lined(n.to_string()), |w, e| w.get::<Lined>(e).ok().map(|l| number(&l.0)), |l| number(&l.0));
+    agrees(|_| Flagged, |w, e| w.has::<Flagged>(e).then_some(0), |_| 0);
+}
+
+#[test]
+fn it_keeps_groups_and_tells_listeners() {
+    use phalanx::group::Owned;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicI32, Ordering};
+    let mut world = World::new();
+    let all: Vec<_> = (0..20).map(|n| world.spawn(Pooled(n.to_string()))).collect();
+    let group = world.make_group::<Owned<(Pooled, Flagged)>>().unwrap();
+    for (n, e) in all.iter().enumerate() {
+        let mut access = world.access_mut::<Flagged>();
+        if n % 3 > 0 {
+            access.insert(*e, Flagged).unwrap();
+        }
+        if n % 3 == 2 {
+            assert_eq!(access.remove(*e), Ok(Some(Flagged)));
+        }
+        world.validate().unwrap();
+    }
+    assert!(group.entities(&world).eq(all.iter().copied().skip(1).step_by(3)));
+    world.drop_group(group);
+    let heard = Arc::new(AtomicI32::new(0));
+    let (added, removed) = (heard.clone(), heard.clone());
+    world.on_add::<Flagged>(move |_, _, _| {
+        added.fetch_add(1, Ordering::Relaxed);
+    });
+    world.on_remove::<Flagged>(move |_, _, _| {
+        removed.fetch_add(100, Ordering::Relaxed);
+    });
+    let mut access = world.access_mut::<Flagged>();
+    access.insert(all[0], Flagged).unwrap();
+    access.remove(all[0]).unwrap();
+    access.remove(all[0]).unwrap();
+    assert_eq!(heard.load(Ordering::Relaxed), 101);
+}
+
 #[test]
 fn it_agrees_with_plain_operations_on_soa_components() {
     let spin = |n| Spin { axis: n as f32, speed: f64::from(n) };

@@ -14,7 +14,7 @@ use phalanx_testkit::{Rng, Tally};
 static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();
 
 /// How many programs are run, and how many bytes each has.
-const PROGRAMS: u64 = 300;
+const PROGRAMS: u64 = 120;
 const BYTES: usize = 900;
 
 #[test]

@@ -309,3 +309,23 @@ fn lanes_that_grow_for_a_replacement_are_found_by_queries() {
     world.spawner::<Position>().reserve(10_000);
     assert_eq!(world.query_mut::<&Position>().iter().next(), Some(&Position(5.0)));
 }
+
+#[test]
+fn a_batch_gives_each_table_as_many_values_as_it_has_rows() {
+    #[derive(Component)]
+    struct First;
+    #[derive(Component)]
+    struct Second;
+    #[derive(Component)]
+    struct Third;
+    #[derive(Component, Clone)]
+    struct Given(Box<u32>);
+    let mut world = World::new();
+    // One table leads to the next, whose values are replaced, and another comes after both.
+    world.spawn_batch((0..3).map(|_| (First, Second)));
+    world.spawn_batch((0..2).map(|n| (First, Second, Given(Box::new(n)))));
+    world.spawn_batch((0..4).map(|_| (First, Third)));
+    assert_eq!(world.insert_batch::<phalanx::With<First>, _>(Given(Box::new(9))), 9);
+    assert!(world.query::<&Given>().iter().map(|given| *given.0).eq([9; 9]));
+    world.validate().unwrap();
+}

@@ -162,7 +162,7 @@ impl<K: ?Sized> Slots<K> {
     pub(crate) fn try_restore(words: &[u32], order: &[u32]) -> Result<(Self, LaneOf<u32>), Refused> {
         /// No position: the slot has not come up in the order.
         const NOWHERE: u32 = u32::MAX;
-        let Census { live, free } = Census::of(words, <Self as DenseIndex>::MAX)?;
+        let Census { live, free, .. } = Census::of(words, <Self as DenseIndex>::MAX)?;
         serial::counted("slots in the order", order.len(), words.len())?;
         let total = words.len() as u32;
         let (mut index, mut marks) = (Self::new(), LaneOf::<u32>::new());

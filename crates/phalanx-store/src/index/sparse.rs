@@ -441,6 +441,12 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
         Ok(Dense { index, marks, rows, len: self.len, holes: self.holes, gap: self.gap.clone(), low: self.low })
     }
 
+    /// Whether [`try_ready`](Dense::try_ready) would find everything there.
+    #[inline(always)]
+    pub fn is_ready(&self, index: u32) -> bool {
+        self.len < self.marks.capacity() && self.len < self.rows.capacity() && index < self.index.window_len
+    }
+
     /// Takes the position after the last for a key, and returns it. The row there is in use from now on.
     ///
     /// # Safety
@@ -452,6 +458,22 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
         self.index.link(key, self.len);
         // SAFETY: there is room in rows and marks; the key was made known at this position; the row is the caller's.
         unsafe { self.push(Mark(key)) }
+    }
+
+    /// Takes the position after the last for a hole, as if a key had been there.
+    ///
+    /// # Safety
+    ///
+    /// There is room for a mark and a row, and a key is [admitted](Dense::admit) after it before anything else happens:
+    /// the last position is never a hole.
+    pub unsafe fn admit_hole(&mut self, key: K) {
+        let at = self.len;
+        if self.holes == 0 {
+            (self.low, self.gap) = (at, 0..0);
+        }
+        // SAFETY: there is room; the mark is a hole, which no key leads to.
+        unsafe { self.push(<Sparse<K> as DenseIndex>::hole(Mark(key))) };
+        self.holes += 1;
     }
 
     /// The keys in use, by position: a slice of them, unless there are holes.

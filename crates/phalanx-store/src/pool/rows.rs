@@ -3,7 +3,7 @@
 
 use super::EntityPool;
 use crate::error::infallible;
-use crate::generation::ROW;
+use crate::generation::{ROW, is_dead};
 use crate::{AllocError, Entity};
 
 impl<P: Copy> EntityPool<P> {
@@ -63,6 +63,17 @@ impl<P: Copy> EntityPool<P> {
     #[inline]
     pub fn row_count(&self) -> usize {
         self.rows as usize
+    }
+
+    /// The entity or row that is alive in this slot.
+    ///
+    /// # Safety
+    ///
+    /// As for [`alloc_row`](EntityPool::alloc_row): the caller keeps a row to itself.
+    #[inline]
+    pub unsafe fn occupant(&self, index: u32) -> Option<Entity> {
+        let word = self.words().get(index as usize)?.word;
+        (!is_dead(word)).then(|| Entity::new(index, word))
     }
 
     /// Ends a row, which is there.

@@ -195,6 +195,14 @@ impl Lane {
         self.version.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Announces that any row may be written, and gives the version a number of the caller's: for lanes whose versions
+    /// nobody else counts.
+    #[inline]
+    pub fn set_version(&self, version: u64) {
+        #[allow(clippy::unnecessary_cast)]
+        self.version.store(version as _, Ordering::Relaxed);
+    }
+
     /// Starts to remember which chunks are marked; all are, to begin with. Zero-sized rows need no memory of it. A lane
     /// stays tracked while it has no room.
     ///

@@ -2,7 +2,7 @@
 
 use super::Refused;
 use super::list::List;
-use crate::generation::{self, MAX_GENERATION, RETIRED};
+use crate::generation::{self, MAX_GENERATION, RETIRED, ROW};
 use alloc::vec::Vec;
 
 /// A word in its written form: the dead bit in the lowest place, so that small generations are small numbers. The word
@@ -51,21 +51,35 @@ impl State {
 pub(crate) struct Census {
     pub(crate) live: u32,
     pub(crate) free: u32,
+    pub(crate) rows: u32,
 }
 
 impl Census {
     /// Counts the slots with these words, of which there are at most `most`, and checks each.
     pub(crate) fn of(words: &[u32], most: u32) -> Result<Census, Refused> {
+        Census::count(words, most, 0)
+    }
+
+    /// As [`of`](Census::of), where a slot may be a row.
+    pub(crate) fn with_rows(words: &[u32], most: u32) -> Result<Census, Refused> {
+        Census::count(words, most, ROW)
+    }
+
+    /// The bit `row` is allowed in live words, and marks rows.
+    fn count(words: &[u32], most: u32, row: u32) -> Result<Census, Refused> {
         if words.len() > most as usize {
             return Err(Refused::Whole("more slots than there can be"));
         }
         let mut census = Census::default();
         for (&word, slot) in words.iter().zip(0..) {
             let state = State::of(word);
+            let is_row = state == State::Live && word & row != 0;
+            let word = if is_row { word & !row } else { word };
             if state != State::Retired && generation::generation(word) > MAX_GENERATION {
                 return Err(Refused::Slot { slot, what: "has a generation that is never issued" });
             }
-            census.live += u32::from(state == State::Live);
+            census.live += u32::from(state == State::Live && !is_row);
+            census.rows += u32::from(is_row);
             census.free += u32::from(state == State::Free);
         }
         Ok(census)

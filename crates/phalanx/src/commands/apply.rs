@@ -264,7 +264,7 @@ impl World {
                 }
             }
             Step::Make(plan) => {
-                let plan = self.plans.get(plan);
+                let (plan, clock) = (self.plans.get(plan), &raw const self.sides.clock);
                 let table = &mut self.tables[plan.table as usize];
                 // SAFETY: the row, the slot, its location and its values beside tables are reserved; the places are those of
                 // the bundle in this table. Taking a bundle apart may be user code, so it is written before anything is
@@ -272,7 +272,7 @@ impl World {
                 unsafe {
                     self.sides.find_places(self.entities.next_index(), &plan.sides);
                     let (lanes, row, places) = (table.lanes(), table.len as usize, plan.places.as_ptr());
-                    (entry.verb.write)(payload, Place { lanes, row, places, sides: self.sides.places() });
+                    (entry.verb.write)(payload, Place { lanes, row, places, sides: self.sides.places(), clock });
                     let entity = self.entities.alloc();
                     let row = table.push(entity);
                     self.entities.places().at(entity.index()).write(Location { table: plan.table, row });

@@ -75,7 +75,7 @@ impl Stash {
     /// Counts the values of a row in these columns.
     pub(crate) fn expect_row(&mut self, world: &World, columns: &[Column]) -> Result<(), AllocError> {
         for column in columns.iter().filter(|column| column.drop.is_some() || world.signals.keeps(column.id)) {
-            self.expect(block(&world.components.info(column.id).lanes)?)?;
+            self.expect(block(world.components.info(column.id).value_part())?)?;
         }
         Ok(())
     }
@@ -133,7 +133,7 @@ impl Stash {
             if column.drop.is_none() && !shown {
                 continue;
             }
-            let lanes = &world.components.info(column.id).lanes;
+            let lanes = world.components.info(column.id).value_part();
             // SAFETY: a column that needs an end has one lane, whose rows have this layout, or none; the row is initialised,
             // and the value expected.
             let value = unsafe {

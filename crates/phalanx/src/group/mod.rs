@@ -150,6 +150,20 @@ impl<S: GroupSpec> Group<S> {
         }
     }
 
+    /// The parts, of which all are about to be visited.
+    #[inline]
+    #[track_caller]
+    fn walked<'w>(&self, world: &'w World) -> Parts<'w, S> {
+        let parts = self.parts(world);
+        if world.counting {
+            for side in &self.data(world).what.required {
+                // Side by side, as if each were alone.
+                world.note_visit(world.sides.get(*side).id, parts.slots.len() as u64, false);
+            }
+        }
+        parts
+    }
+
     /// How many members there are.
     ///
     /// # Panics
@@ -189,7 +203,7 @@ impl<S: GroupSpec> Group<S> {
     #[inline]
     #[track_caller]
     pub fn slices<'w>(&self, world: &'w World) -> <S::Owned as Members>::Slices<'w> {
-        let parts = self.parts(world);
+        let parts = self.walked(world);
         // SAFETY: the members are the first in each pool that is owned, and the world is borrowed.
         unsafe { S::Owned::slices(parts.owned, parts.slots.len()) }
     }
@@ -198,7 +212,7 @@ impl<S: GroupSpec> Group<S> {
     #[inline]
     #[track_caller]
     pub fn slices_mut<'w>(&self, world: &'w mut World) -> <S::Owned as Members>::SlicesMut<'w> {
-        let parts = self.parts(world);
+        let parts = self.walked(world);
         world.open_group(self.id);
         // SAFETY: the members are the first in each pool that is owned; no component is named twice, and the world is
         // borrowed exclusively.
@@ -212,7 +226,7 @@ impl<S: GroupSpec> Group<S> {
         &self,
         world: &'w World,
     ) -> impl ExactSizeIterator<Item = S::Item<'w>> + DoubleEndedIterator + use<'w, S> {
-        let parts = self.parts(world);
+        let parts = self.walked(world);
         // SAFETY: there are so many members, and the world is borrowed.
         (0..parts.slots.len()).map(move |at| unsafe { parts.item(at) })
     }
@@ -224,7 +238,7 @@ impl<S: GroupSpec> Group<S> {
         &self,
         world: &'w mut World,
     ) -> impl ExactSizeIterator<Item = S::ItemMut<'w>> + DoubleEndedIterator + use<'w, S> {
-        let parts = self.parts(world);
+        let parts = self.walked(world);
         world.open_group(self.id);
         // SAFETY: there are so many members, none comes twice, and the world is borrowed exclusively.
         (0..parts.slots.len()).map(move |at| unsafe { parts.item_mut(at) })

@@ -6,6 +6,7 @@ use crate::component::Component;
 use crate::layout::Layout;
 use crate::query::Without;
 use crate::side::Side;
+use crate::track::{Look, Tick};
 use crate::world::World;
 use core::fmt;
 use core::marker::PhantomData;
@@ -180,6 +181,7 @@ pub unsafe trait Members: Bundle {
 pub struct Found<'w, C: Component> {
     side: &'w Side,
     ptr: <C::Layout as Layout<C>>::Ptr,
+    now: Tick,
 }
 
 impl<C: Component> Clone for Found<'_, C> {
@@ -218,7 +220,10 @@ unsafe impl<C: Component> Members for C {
     fn find(world: &World) -> Option<Found<'_, C>> {
         let side = world.sides.of(world.components.id::<C>())?;
         // SAFETY: the lanes of the side are the component's.
-        Some(Found { side, ptr: unsafe { C::Layout::ptr(side.values().lane()) } })
+        unsafe {
+            let look = Look::of::<C>(&raw const world.sides.clock);
+            Some(Found { side, now: look.now, ptr: C::Layout::ptr(side.values().lane(), look) })
+        }
     }
 
     #[inline(always)]
@@ -230,7 +235,10 @@ unsafe impl<C: Component> Members for C {
     #[inline(always)]
     unsafe fn muts<'w>(found: Self::Found<'w>, row: usize) -> Self::Muts<'w> {
         // SAFETY: the caller's promise.
-        unsafe { C::Layout::get_mut(found.ptr, row) }
+        unsafe {
+            C::Layout::touch(found.side.values().lane(), found.now);
+            C::Layout::get_mut(found.ptr, row)
+        }
     }
 
     #[inline(always)]
@@ -242,7 +250,10 @@ unsafe impl<C: Component> Members for C {
     #[inline(always)]
     unsafe fn muts_of<'w>(found: Self::Found<'w>, slot: u32) -> Self::Muts<'w> {
         // SAFETY: the caller's promise.
-        unsafe { C::Layout::get_mut(found.ptr, found.row(slot)) }
+        unsafe {
+            C::Layout::touch(found.side.values().lane(), found.now);
+            C::Layout::get_mut(found.ptr, found.row(slot))
+        }
     }
 
     #[inline(always)]
@@ -254,7 +265,10 @@ unsafe impl<C: Component> Members for C {
     #[inline(always)]
     unsafe fn slices_mut<'w>(found: Self::Found<'w>, len: usize) -> Self::SlicesMut<'w> {
         // SAFETY: the caller's promise.
-        unsafe { C::Layout::slice_mut(found.ptr, len) }
+        unsafe {
+            C::Layout::touch(found.side.values().lane(), found.now);
+            C::Layout::slice_mut(found.ptr, len)
+        }
     }
 }
 

@@ -58,8 +58,10 @@ impl Access {
     }
 
     pub(crate) fn touch<C: Component>(&mut self, writes: bool) {
-        let key = TypeId::of::<C>();
-        let name = core::any::type_name::<C>();
+        self.touch_as(TypeId::of::<C>(), core::any::type_name::<C>(), writes);
+    }
+
+    fn touch_as(&mut self, key: TypeId, name: &'static str, writes: bool) {
         if self.touched.iter().any(|(other, _, written)| *other == key && (*written || writes)) {
             self.conflict.get_or_insert(name);
         }
@@ -69,6 +71,26 @@ impl Access {
     /// The ids of the components that are written.
     pub(crate) fn written<'a>(&'a self, components: &'a Components) -> impl Iterator<Item = ComponentId> + 'a {
         self.touched.iter().filter(|t| t.2).map(|t| components.id_of_type(t.0)).filter(|id| *id != ComponentId::UNKNOWN)
+    }
+
+    /// Adds what a filter looks at that stands beside these terms.
+    pub(crate) fn filter<Q: Query, F: super::Filter>(&mut self) {
+        let mut own = Access::default();
+        Q::access(&mut own);
+        let terms = own.touched.len();
+        // What the terms touch is theirs: the filter looks at a row before they do.
+        F::access(&mut own);
+        for &(key, name, _) in &own.touched[terms..] {
+            if own.touched[..terms].iter().all(|(other, ..)| *other != key) {
+                self.touch_as(key, name, false);
+            }
+        }
+    }
+
+    /// The types of the components, each once.
+    pub(crate) fn types(&self) -> impl Iterator<Item = TypeId> + '_ {
+        let first = |at: usize, key: TypeId| self.touched[..at].iter().all(|(other, ..)| *other != key);
+        self.touched.iter().enumerate().filter(move |(at, (key, ..))| first(*at, *key)).map(|(_, (key, ..))| *key)
     }
 
     /// The components that are written.

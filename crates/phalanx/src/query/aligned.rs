@@ -3,6 +3,7 @@
 
 use crate::component::{Component, ComponentId};
 use crate::layout::Layout;
+use crate::track::Look;
 use crate::world::World;
 use core::fmt;
 use core::ptr::NonNull;
@@ -41,10 +42,10 @@ impl Aligned<'_> {
     }
 
     /// The values of a component, if its store is one of them.
-    pub(super) fn values<C: Component>(&self, id: ComponentId) -> Option<<C::Layout as Layout<C>>::Ptr> {
+    pub(super) fn values<C: Component>(&self, id: ComponentId, look: Look) -> Option<<C::Layout as Layout<C>>::Ptr> {
         let side = self.world.sides.of(id).filter(|_| self.is_one(id, self.owned))?;
         // SAFETY: the lanes are this component's.
-        Some(unsafe { C::Layout::ptr(side.values().lane()) })
+        Some(unsafe { C::Layout::ptr(side.values().lane(), look) })
     }
 
     /// The entities, by row, if they are those whose rows these are.

@@ -1,6 +1,7 @@
 //! Queries of a shared world.
 #![allow(unsafe_code)]
 
+use super::ids_of;
 use super::matched::{contains, item_of};
 use super::ref_iter::{RefChunks, RefIter, Runs};
 use super::{Combinations, Filter, Plan, Query, ReadOnlyQuery, SingleError};
@@ -34,6 +35,16 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
     /// The items, table by table and row by row.
     #[inline]
     pub fn iter(&self) -> RefIter<'w, Q, F> {
+        let items = self.items();
+        if self.world.counting {
+            self.world.note_visits::<Q>(items.size_hint().1.unwrap_or(0) as u64);
+        }
+        items
+    }
+
+    /// The items, of which nobody is told.
+    #[inline]
+    fn items(&self) -> RefIter<'w, Q, F> {
         RefIter::new(self.runs())
     }
 
@@ -47,17 +58,21 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
     #[inline]
     pub fn chunks(&self) -> RefChunks<'w, Q, F> {
         const { super::assert_tables(Q::SIDES || F::SIDES) };
-        RefChunks { runs: self.runs() }
+        let runs = self.runs();
+        if self.world.counting {
+            self.world.note_visits::<Q>(runs.rows_left() as u64);
+        }
+        RefChunks { runs }
     }
 
     /// How many items there are.
     pub fn len(&self) -> usize {
-        self.iter().count_left()
+        self.items().count_left()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        !self.iter().any_left()
+        !self.items().any_left()
     }
 
     /// The item of an entity.
@@ -81,7 +96,7 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
     ///
     /// If there is none, or if there are several.
     pub fn single(&self) -> Result<Q::Item<'w>, SingleError> {
-        let mut items = self.iter();
+        let mut items = self.items();
         match (items.next(), items.next()) {
             (Some(item), None) => Ok(item),
             (None, _) => Err(SingleError::None { query: core::any::type_name::<Q>() }),
@@ -130,7 +145,7 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
     }
 
     pub(super) fn ids(&self) -> (Q::State, F::State) {
-        (Q::state(&self.world.components), F::state(&self.world.components))
+        ids_of::<Q, F>(self.world)
     }
 
     fn runs(&self) -> Runs<'w, Q, F> {

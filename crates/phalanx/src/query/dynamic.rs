@@ -7,6 +7,7 @@ use crate::component::{Component, ComponentId};
 use crate::error::ComponentError;
 use crate::layout::{Kind, Layout};
 use crate::signature::Signature;
+use crate::track::{Track, mark_column, marks};
 use crate::world::World;
 use core::fmt;
 use core::marker::PhantomData;
@@ -205,6 +206,12 @@ impl DynamicQuery {
         }
     }
 
+    /// Notes that so many rows are about to be visited.
+    #[cold]
+    pub(super) fn note_visits(&self, world: &World, rows: u64) {
+        self.terms.iter().for_each(|term| world.note_visit(term.id, rows, self.terms.len() > 1));
+    }
+
     /// # Safety
     ///
     /// The world is borrowed for `'w` as the query needs it.
@@ -215,6 +222,10 @@ impl DynamicQuery {
         self.check(world)?;
         if let Some(id) = self.side {
             return Err(DynamicError::NotInTables { component: world.components.info(id).name() });
+        }
+        if world.counting {
+            let matching = world.tables.iter().filter(|table| self.asked().matches(&table.signature));
+            self.note_visits(world, matching.map(|table| u64::from(table.len)).sum());
         }
         let numbered = world.tables.iter().zip(0..);
         let matching = numbered.filter(|(table, _)| table.len > 0 && self.asked().matches(&table.signature));
@@ -340,6 +351,15 @@ impl<'w> DynamicTable<'w> {
     ) -> Result<impl ExactSizeIterator<Item = RawLane> + use<'w>, DynamicError> {
         let at = self.find_id(id)?;
         self.mark(at)?;
+        let info = self.world.components.info(id);
+        if info.track == Track::Row {
+            // SAFETY: the table has the component, whose last lane is that of the marks of its rows, which are nobody else's:
+            // the column is taken once.
+            unsafe {
+                let lane = &*self.world.lane(id, self.number).add(info.value_lanes());
+                (0..self.len()).for_each(|row| (*marks(lane, row)).changed = self.world.tick());
+            }
+        }
         Ok(self.raw(id))
     }
 
@@ -351,7 +371,16 @@ impl<'w> DynamicTable<'w> {
         match (column.term.writes, core::mem::replace(&mut column.taken, true)) {
             (false, _) => Err(DynamicError::OnlyRead { component }),
             (true, true) => Err(DynamicError::Taken { component }),
-            (true, false) => Ok(()),
+            (true, false) => {
+                let id = column.term.id;
+                let info = components.info(id);
+                if info.track == Track::Column {
+                    // SAFETY: the table has the component, whose last lane has its mark.
+                    let lane = unsafe { &*self.world.lane(id, self.number).add(info.value_lanes()) };
+                    mark_column(lane, self.world.tick());
+                }
+                Ok(())
+            }
         }
     }
 
@@ -376,13 +405,14 @@ impl<'w> DynamicTable<'w> {
     unsafe fn ptr<C: Component>(&self) -> <C::Layout as Layout<C>>::Ptr {
         let lanes = self.world.lane(self.world.components.id::<C>(), self.number);
         // SAFETY: the table has the component, so the directory points at its lanes.
-        unsafe { C::Layout::ptr(lanes) }
+        unsafe { C::Layout::ptr(lanes, self.world.look()) }
     }
 
     /// The lanes of a component that the table has.
     fn raw(&self, id: ComponentId) -> impl ExactSizeIterator<Item = RawLane> + use<'w> {
         let first = self.world.lane(id, self.number);
-        let (len, layouts) = (self.len(), &self.world.components.info(id).lanes);
+        let info = self.world.components.info(id);
+        let (len, layouts) = (self.len(), &info.lanes[..info.value_lanes()]);
         layouts.iter().enumerate().map(move |(at, &layout)| {
             // SAFETY: the table has the component, whose lanes lie side by side; their headers do not change while the
             // world is borrowed.

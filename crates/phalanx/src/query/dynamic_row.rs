@@ -9,6 +9,7 @@ use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout};
 use crate::rows::{Key, Row};
 use crate::signature::Signature;
+use crate::track::Look;
 use crate::world::World;
 use core::fmt;
 use core::marker::PhantomData;
@@ -233,6 +234,9 @@ impl DynamicQuery {
     /// The world is the query's, borrowed for `'w` as it needs it.
     unsafe fn walked<'w>(&self, world: &'w World) -> impl Iterator<Item = DynamicRow<'w, '_>> + use<'w, '_> {
         let mut walk = self.walk(world);
+        if world.counting {
+            self.note_visits(world, walk.most() as u64);
+        }
         core::iter::from_fn(move || {
             let spot = walk.next::<()>(&self.ids)?;
             Some(DynamicRow { world, query: self, spot, taken: Vec::new(), items: PhantomData })
@@ -243,6 +247,10 @@ impl DynamicQuery {
     ///
     /// The world is the query's, borrowed for `'w` as it needs it.
     unsafe fn one<'w>(&self, world: &'w World, entity: Entity) -> Result<DynamicRow<'w, '_>, DynamicError> {
+        #[cfg(feature = "counters")]
+        if world.counting {
+            self.terms().iter().for_each(|term| world.note_find(term.id));
+        }
         // SAFETY: `Rows` touches nothing.
         let spot = unsafe { item_of::<Rows, ()>(world, &self.ids, entity) };
         let spot = spot.map_err(DynamicError::Entity)?;
@@ -294,7 +302,7 @@ impl<'w> DynamicRow<'w, '_> {
     pub fn get<C: Component>(&self) -> Result<<C::Layout as Layout<C>>::Ref<'w>, DynamicError> {
         let (lanes, row) = self.read(self.world.components.id::<C>(), core::any::type_name::<C>())?;
         // SAFETY: the lanes are the component's, whose id was found by its type; the row is in use, and nobody writes it.
-        unsafe { Ok(C::Layout::get(C::Layout::ptr(lanes), row)) }
+        unsafe { Ok(C::Layout::get(C::Layout::ptr(lanes, Look::READ), row)) }
     }
 
     /// A component that the query writes. It can be had once.
@@ -305,7 +313,7 @@ impl<'w> DynamicRow<'w, '_> {
     pub fn take_mut<C: Component>(&mut self) -> Result<<C::Layout as Layout<C>>::Mut<'w>, DynamicError> {
         let (lanes, row) = self.take(self.world.components.id::<C>(), core::any::type_name::<C>())?;
         // SAFETY: as in `get`; nobody else has it, since a component that is written is named once and taken once.
-        unsafe { Ok(crate::layout::write_at::<C>(lanes, row)) }
+        unsafe { Ok(self.world.item_mut::<C>(lanes, row)) }
     }
 
     /// The lanes of a component that the query reads, each with the one value of this row.
@@ -329,6 +337,7 @@ impl<'w> DynamicRow<'w, '_> {
     ) -> Result<impl ExactSizeIterator<Item = RawLane> + use<'w>, DynamicError> {
         let at = self.take(id, self.name(id)?)?;
         self.world.open(id, |_| true);
+        self.world.mark_written(id, Candidate::of(self.world, self.spot.index));
         Ok(self.raw(id, at))
     }
 
@@ -382,7 +391,8 @@ impl<'w> DynamicRow<'w, '_> {
         id: ComponentId,
         (first, row): (*const Lane, usize),
     ) -> impl ExactSizeIterator<Item = RawLane> + use<'w> {
-        let layouts = &self.world.components.info(id).lanes;
+        let info = self.world.components.info(id);
+        let layouts = &info.lanes[..info.value_lanes()];
         layouts.iter().enumerate().map(move |(at, &layout)| {
             // SAFETY: the lanes are the component's and lie side by side; the row is one of theirs.
             let ptr = unsafe { (*first.add(at)).ptr().add(row * layout.size()) };

@@ -1,10 +1,12 @@
 //! Filters: what an entity must have or lack beside what is asked for.
 
-use super::{Aligned, Candidate, Mismatch, Reach};
+use super::{Access, Aligned, Candidate, Mismatch, Reach};
 use crate::bundle::all_tuples;
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout};
 use crate::signature::Signature;
+use crate::track::Look;
+use crate::world::World;
 use core::fmt;
 use core::marker::PhantomData;
 
@@ -17,7 +19,7 @@ pub trait Filter: 'static {
     type State: Clone + Send + Sync + 'static;
     /// The ids of the components, as far as the world knows them.
     fn state(components: &Components) -> Self::State;
-    /// Whether it looks at components that are not kept in tables.
+    /// Whether rows must be asked one by one: it looks at components that are not kept in tables, or at marks of values.
     const SIDES: bool = false;
     /// Whether entities with this signature pass; for a filter over [sides](Filter::SIDES), whether some of them may.
     fn passes(state: &Self::State, signature: &Signature) -> bool;
@@ -25,6 +27,16 @@ pub trait Filter: 'static {
     fn passes_row(state: &Self::State, row: &Candidate<'_>) -> bool {
         Self::passes(state, row.signature())
     }
+    /// Whether it looks at what is [tracked](crate::track), and hence may answer otherwise in each run.
+    const LIVE: bool = false;
+    /// Remembers who looks, before each run of a filter that is [live](Filter::LIVE).
+    fn look(_: &mut Self::State, _: Look) {}
+    /// Whether rows of a table that passes pass now, as far as columns are tracked as wholes.
+    fn live(_: &Self::State, _: &World, _: u32) -> bool {
+        true
+    }
+    /// Names the components whose marks it looks at, and that are not among those that a query touches.
+    fn access(_: &mut Access) {}
     /// Whether every row of these stores passes, as far as is known of all of them.
     fn settled(_: &Self::State, _: &Aligned<'_>) -> bool {
         false
@@ -140,6 +152,16 @@ macro_rules! tuple_filter {
             fn passes_row(($($name,)*): &Self::State, row: &Candidate<'_>) -> bool {
                 true $(&& <$name as Filter>::passes_row($name, row))*
             }
+            const LIVE: bool = false $(|| $name::LIVE)*;
+            fn look(($($name,)*): &mut Self::State, look: Look) {
+                $(<$name as Filter>::look($name, look);)*
+            }
+            fn live(($($name,)*): &Self::State, world: &World, table: u32) -> bool {
+                true $(&& <$name as Filter>::live($name, world, table))*
+            }
+            fn access(access: &mut Access) {
+                $($name::access(access);)*
+            }
             fn settled(($($name,)*): &Self::State, stores: &Aligned<'_>) -> bool {
                 true $(&& <$name as Filter>::settled($name, stores))*
             }
@@ -167,6 +189,17 @@ macro_rules! tuple_filter {
             #[inline(always)]
             fn passes_row(($($name,)*): &Self::State, row: &Candidate<'_>) -> bool {
                 false $(|| <$name as Filter>::passes_row($name, row))*
+            }
+            const LIVE: bool = false $(|| $name::LIVE)*;
+            fn look(($($name,)*): &mut Self::State, look: Look) {
+                $(<$name as Filter>::look($name, look);)*
+            }
+            fn live(($($name,)*): &Self::State, world: &World, table: u32) -> bool {
+                let signature = &world.tables[table as usize].signature;
+                false $(|| <$name as Filter>::passes($name, signature) && <$name as Filter>::live($name, world, table))*
+            }
+            fn access(access: &mut Access) {
+                $($name::access(access);)*
             }
             fn settled(($($name,)*): &Self::State, stores: &Aligned<'_>) -> bool {
                 false $(|| <$name as Filter>::settled($name, stores))*

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::combine::{Combinations, Cursor, whole};
+use super::is_live;
 use super::iter::Run;
 use super::walk::{Lead, Walk};
 use super::{Candidate, Chunks, Filter, Iter, Plan, Query, ReadOnlyQuery, Spot};
@@ -57,9 +58,19 @@ impl<'w, 's, Q: Query, F: Filter> Matched<'w, 's, Q, F> {
         }
     }
 
+    /// Notes that all rows are about to be visited, if somebody counts.
+    #[inline(always)]
+    pub(super) fn note(&self) {
+        if self.world.counting {
+            let rows = self.runs.iter().map(|run| u64::from(run.len)).sum();
+            self.world.note_visits::<Q>(self.walks.filter(|_| Self::SIDES).map_or(rows, |(_, len)| len));
+        }
+    }
+
     /// The items, with this kept for another use.
     #[inline]
     pub fn iter(&mut self) -> Iter<'_, '_, Q, F> {
+        self.note();
         // SAFETY: what `new` was promised, for the time of this borrow.
         unsafe { Iter::new(self.runs, self.walk().map(|walk| (walk, self.ids))) }
     }
@@ -74,6 +85,7 @@ impl<'w, 's, Q: Query, F: Filter> Matched<'w, 's, Q, F> {
     #[inline]
     pub fn chunks(self) -> Chunks<'w, 's, Q> {
         const { super::assert_tables(Q::SIDES || F::SIDES) };
+        self.note();
         // SAFETY: what `new` was promised.
         unsafe { Chunks::new(self.runs) }
     }
@@ -174,12 +186,14 @@ impl<'w, 's, Q: Query, F: Filter> Matched<'w, 's, Q, F> {
     where
         Q: ReadOnlyQuery,
     {
+        self.note();
         // SAFETY: what `new` was promised.
         unsafe { Combinations::new::<F>(self.runs.into(), self.walk(), self.ids) }
     }
 
     /// Calls `f` with every set of `N` different items, once, in the order of the query.
     pub fn for_each_combination_mut<const N: usize>(&mut self, mut f: impl FnMut([Q::Item<'_>; N])) {
+        self.note();
         if let Some(mut walk) = self.walk() {
             let (view, spots) = (walk.view(), walk.spots::<F>(self.ids).collect::<Vec<_>>());
             let rows = Run::of_rows(spots.len());
@@ -224,6 +238,7 @@ impl<'w, 's, Q: Query, F: Filter> IntoIterator for Matched<'w, 's, Q, F> {
 
     #[inline]
     fn into_iter(self) -> Iter<'w, 's, Q, F> {
+        self.note();
         // SAFETY: what `new` was promised.
         unsafe { Iter::new(self.runs, self.walk().map(|walk| (walk, self.ids))) }
     }
@@ -271,9 +286,14 @@ impl core::error::Error for SingleError {}
 #[inline]
 pub(super) unsafe fn item_of<'w, Q: Query, F: Filter>(
     world: &World,
-    (terms, filter): &(Q::State, F::State),
+    ids: &(Q::State, F::State),
     entity: Entity,
 ) -> Result<Q::Item<'w>, ComponentError> {
+    #[cfg(feature = "counters")]
+    if world.counting {
+        world.note_finds::<Q>();
+    }
+    let (terms, filter) = ids;
     let location = world.locate(entity)?;
     world.mark_for::<Q>(entity.index(), location);
     let row = Candidate { world, slot: entity.index(), known: None };
@@ -284,23 +304,31 @@ pub(super) unsafe fn item_of<'w, Q: Query, F: Filter>(
     if Q::SIDES || F::SIDES {
         let spot = Spot { index: entity.index(), key: Some(entity), position: 0, location };
         // SAFETY: the row is the world's, and the rest is the caller's promise.
-        let item = || unsafe { Q::at(terms, Q::view(terms, world, None), spot) };
+        let item = || unsafe {
+            let item = Q::at(terms, Q::view(terms, world, None), spot)?;
+            if Q::LIVE {
+                Q::mark(terms, world, Some(location.table));
+                Q::mark(terms, world, None);
+            }
+            Some(item)
+        };
         return F::passes_row(filter, &row).then(item).flatten().ok_or_else(mismatch);
     }
     let signature = &world.tables[location.table as usize].signature;
-    if !(Q::matches(terms, signature) && F::passes(filter, signature)) {
+    let matches = Q::matches(terms, signature) && F::passes(filter, signature);
+    if !(matches && is_live::<Q, F>(ids, world, location.table)) {
         return Err(mismatch());
+    }
+    if Q::LIVE {
+        Q::mark(terms, world, Some(location.table));
     }
     // SAFETY: the table matches, the row is in use, and the rest is the caller's promise.
     Ok(unsafe { Q::row(Q::fetch(terms, world, location.table), location.row as usize) })
 }
 
 /// Whether an entity is alive and matches.
-pub(super) fn contains<Q: Query, F: Filter>(
-    world: &World,
-    (terms, filter): &(Q::State, F::State),
-    entity: Entity,
-) -> bool {
+pub(super) fn contains<Q: Query, F: Filter>(world: &World, ids: &(Q::State, F::State), entity: Entity) -> bool {
+    let (terms, filter) = ids;
     world.locate(entity).is_ok_and(|location| {
         if Q::SIDES || F::SIDES {
             let spot = Spot { index: entity.index(), key: Some(entity), position: 0, location };
@@ -309,6 +337,6 @@ pub(super) fn contains<Q: Query, F: Filter>(
                 && unsafe { Q::holds(terms, Q::view(terms, world, None), spot) };
         }
         let signature = &world.tables[location.table as usize].signature;
-        Q::matches(terms, signature) && F::passes(filter, signature)
+        Q::matches(terms, signature) && F::passes(filter, signature) && is_live::<Q, F>(ids, world, location.table)
     })
 }

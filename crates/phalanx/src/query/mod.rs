@@ -40,7 +40,8 @@
 //! A query visits rows: of an entity with [extra rows](crate::Key) each that has what is asked for, by itself. What one row
 //! has is not joined with what another has, and filters look at the row alone; [`Main`] and [`Extra`] tell them apart.
 //!
-//! Filters say what else an entity must have or lack: [`With`], [`Without`], tuples of them (all), [`Or`] (one of them).
+//! Filters say what else an entity must have or lack: [`With`], [`Without`], tuples of them (all), [`Or`] (one of them). Of
+//! components whose changes are [tracked](crate::track), [`Added`] and [`Changed`] ask for values that are new.
 //!
 //! # Pools and linear stores
 //!
@@ -118,6 +119,7 @@ mod rows;
 mod run;
 mod state;
 mod terms;
+mod tracking;
 mod tuples;
 mod walk;
 
@@ -137,12 +139,14 @@ pub use ref_iter::{RefChunks, RefIter};
 pub use rows::{Extra, KeyFetch, Keys, Main};
 pub use run::{QueryMut, QuerySet};
 pub use state::QueryState;
-pub use terms::{Filtered, Has};
+pub use terms::{Filtered, Has, Target};
+pub use tracking::{Added, Changed};
 
 use crate::component::{Component, ComponentId, Components};
 use crate::error::ComponentError;
 use crate::layout::Kind;
 use crate::signature::Signature;
+use crate::track::Look;
 use crate::world::World;
 use phalanx_store::Entity;
 
@@ -173,8 +177,11 @@ pub unsafe trait Query: 'static {
     type Fetch: Copy;
     /// Random access, resolved: what finds the components of one row.
     type View: Copy;
-    /// Whether it names a component that is not kept in tables. If not, a table that matches is all that there is to know.
+    /// Whether rows must be asked one by one: it names a component that is not kept in tables, or a filter that looks at
+    /// values. If not, a table that matches is all that there is to know.
     const SIDES: bool;
+    /// Whether it writes or filters by a component that is [tracked](crate::track). Then what was resolved is good for one run.
+    const LIVE: bool = false;
     /// Whether [`at`](Query::at) and [`holds`](Query::holds) look at where a row is in its table.
     const LOCATED: bool;
 
@@ -188,6 +195,17 @@ pub unsafe trait Query: 'static {
 
     /// Names components that every matching row has.
     fn required(state: &Self::State, each: &mut dyn FnMut(ComponentId, Kind));
+
+    /// Remembers who looks, before each run of a query that is [live](Query::LIVE).
+    fn look(_: &mut Self::State, _: Look) {}
+
+    /// Whether a table that matches has what is asked for now, as far as columns are tracked as wholes.
+    fn live(_: &Self::State, _: &World, _: u32) -> bool {
+        true
+    }
+
+    /// Notes that rows of a table may be written, or without one, rows of other stores.
+    fn mark(_: &Self::State, _: &World, _: Option<u32>) {}
 
     /// Names components that no matching row has.
     fn excluded(_: &Self::State, _: &mut dyn FnMut(ComponentId)) {}
@@ -255,8 +273,8 @@ pub unsafe trait Query: 'static {
 pub(crate) const fn assert_tables(sides: bool) {
     assert!(
         !sides,
-        "chunks are rows of tables, and this query names a component that is kept in a pool or a linear store: \
-         use `for_each`, or the slices of a pool"
+        "chunks are all rows of a table, and this query names a component that is kept in a pool or a linear store, or filters \
+         by what changed in single rows: use `for_each`, or the slices of a pool"
     );
 }
 
@@ -278,6 +296,8 @@ pub enum Mismatch {
     Missing(&'static str),
     /// It has this component, which a filter excludes.
     Excluded(&'static str),
+    /// It has this component, whose value is not new.
+    Unchanged(&'static str),
 }
 
 impl Mismatch {
@@ -294,6 +314,30 @@ impl Mismatch {
         match self {
             Mismatch::Missing(component) => ComponentError::MissingComponent { entity, component },
             Mismatch::Excluded(component) => ComponentError::ExcludedComponent { entity, component },
+            Mismatch::Unchanged(component) => ComponentError::UnchangedComponent { entity, component },
         }
     }
+}
+
+/// The ids of a query and its filter in a world, looked at as those do who do not remember when they looked last.
+fn ids_of<Q: Query, F: Filter>(world: &World) -> (Q::State, F::State) {
+    let mut ids = (Q::state(&world.components), F::state(&world.components));
+    set_look::<Q, F>(&mut ids, world.look());
+    ids
+}
+
+/// Tells a query and its filter who looks.
+fn set_look<Q: Query, F: Filter>((terms, filter): &mut (Q::State, F::State), look: Look) {
+    if Q::LIVE {
+        Q::look(terms, look);
+    }
+    if F::LIVE {
+        F::look(filter, look);
+    }
+}
+
+/// Whether a table that matches has what is asked for now.
+#[inline(always)]
+fn is_live<Q: Query, F: Filter>((terms, filter): &(Q::State, F::State), world: &World, table: u32) -> bool {
+    (!Q::LIVE || Q::live(terms, world, table)) && (!F::LIVE || F::live(filter, world, table))
 }

@@ -45,6 +45,7 @@ impl<'w, Q: Query, F: Filter> Matched<'w, '_, Q, F> {
     /// Calls `f` with every item, on the threads of rayon's pool, at most `batch` rows of a table to a task (one, if it is
     /// zero). Small batches are for rows that take long.
     pub fn par_for_each_by(self, batch: usize, f: impl Fn(Q::Item<'w>) + Send + Sync) {
+        self.note();
         let (runs, ids, batch) = (self.runs(), self.ids(), batch.max(1));
         if let Some(mut walk) = self.walk() {
             // Who is visited is found out here; the threads only make the items.

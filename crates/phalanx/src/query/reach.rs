@@ -5,6 +5,7 @@ use crate::component::{Component, ComponentId};
 use crate::layout::{Kind, Layout};
 use crate::side::{Linear, Pool, Store};
 use crate::signature::Signature;
+use crate::track::Look;
 use crate::world::{Location, World};
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -64,6 +65,8 @@ pub struct Reach<C: Component> {
     values: MaybeUninit<Ptr<C>>,
     /// Whether rows come from this store, so that each is in it, at its position.
     walked: bool,
+    /// Who looks.
+    look: Look,
 }
 
 impl<C: Component> Clone for Reach<C> {
@@ -85,13 +88,14 @@ impl<C: Component> Reach<C> {
     pub(super) const SIDE: bool = !matches!(C::Layout::KIND, Kind::Table);
 
     #[inline]
-    pub(super) fn new(id: ComponentId, world: &World, walked: Option<ComponentId>) -> Self {
+    pub(super) fn new(id: ComponentId, world: &World, walked: Option<ComponentId>, look: Look) -> Self {
         let mut reach = Reach {
             lanes: NonNull::from(if Self::SIDE { &[] } else { world.lanes_of(id) }),
             pool: core::ptr::null(),
             linear: core::ptr::null(),
             values: MaybeUninit::uninit(),
             walked: walked == Some(id),
+            look,
         };
         if Self::SIDE
             && let Some(side) = world.sides.of(id)
@@ -101,7 +105,7 @@ impl<C: Component> Reach<C> {
                 Store::Linear(linear) => reach.linear = linear,
             }
             // SAFETY: the lanes are this component's.
-            reach.values = MaybeUninit::new(unsafe { C::Layout::ptr(side.values().lane()) });
+            reach.values = MaybeUninit::new(unsafe { C::Layout::ptr(side.values().lane(), look) });
         }
         reach
     }
@@ -120,7 +124,7 @@ impl<C: Component> Reach<C> {
             match C::Layout::KIND {
                 Kind::Table => {
                     let lane = *self.lanes.as_ref().get(spot.location.table as usize)?;
-                    (!lane.is_null()).then(|| (C::Layout::ptr(lane), spot.location.row as usize))
+                    (!lane.is_null()).then(|| (C::Layout::ptr(lane, self.look), spot.location.row as usize))
                 }
                 Kind::Pool => {
                     let position = match self.walked {
@@ -200,6 +204,18 @@ impl<'w> Candidate<'w> {
                 Some(side) => side.row(self.slot).is_some(),
                 None => self.signature().has(id),
             }
+    }
+
+    /// The first lane of a component and the row there, if the row has it.
+    #[inline]
+    pub(crate) fn lanes_of(&self, id: ComponentId) -> Option<(*const Lane, usize)> {
+        if let Some(side) = self.world.sides.of(id) {
+            return side.row(self.slot).map(|row| (side.values().lane().cast_const(), row as usize));
+        }
+        // SAFETY: the row is there, so it has a location.
+        let at = unsafe { *self.world.entities.places().at(self.slot) };
+        let lane = self.world.lane(id, at.table);
+        (!lane.is_null()).then_some((lane.cast_const(), at.row as usize))
     }
 
     /// As [`has`](Candidate::has), for a type.

@@ -3,7 +3,7 @@
 
 use super::iter::Run;
 use super::walk::{Lead, Walk, course};
-use super::{Filter, FlatChunk, Query, ReadOnlyQuery};
+use super::{Filter, FlatChunk, Query, ReadOnlyQuery, is_live};
 use crate::table::Table;
 use crate::world::World;
 use core::fmt;
@@ -23,10 +23,13 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> Runs<'w, Q, F> {
     /// The tables that match and have rows.
     fn tables_of<'i>(
         world: &'w World,
-        (terms, filter): &'i (Q::State, F::State),
+        ids: &'i (Q::State, F::State),
     ) -> impl Iterator<Item = u32> + Clone + use<'w, 'i, Q, F> {
+        let (terms, filter) = ids;
         let matches = |table: &Table| Q::matches(terms, &table.signature) && F::passes(filter, &table.signature);
-        let matching = move |(table, _): &(&Table, u32)| table.len > 0 && matches(table);
+        let matching = move |(table, number): &(&Table, u32)| {
+            table.len > 0 && matches(table) && is_live::<Q, F>(ids, world, *number)
+        };
         world.tables.iter().zip(0..).filter(matching).map(|(_, number)| number)
     }
 
@@ -35,7 +38,8 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> Runs<'w, Q, F> {
         let (terms, filter) = &self.ids;
         (from..self.world.tables.len()).find(|&number| {
             let table = &self.world.tables[number];
-            table.len > 0 && Q::matches(terms, &table.signature) && F::passes(filter, &table.signature)
+            let matches = Q::matches(terms, &table.signature) && F::passes(filter, &table.signature);
+            table.len > 0 && matches && is_live::<Q, F>(&self.ids, self.world, number as u32)
         })
     }
 

@@ -1,6 +1,7 @@
 //! The terms that name rows, and the filters that tell main rows from extra ones.
 #![allow(unsafe_code)]
 
+use super::ids_of;
 use super::matched::item_of;
 use super::{Access, Aligned, Filter, Query, QueryMut, QueryRef, ReadOnlyQuery, Spot};
 use crate::component::{ComponentId, Components};
@@ -236,7 +237,7 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
     /// If the row is not there, or is not among those that the query asks for.
     pub fn get_row(&self, row: impl RowId) -> Result<Q::Item<'w>, RowError> {
         let row = row.find(self.world)?;
-        let ids = (Q::state(&self.world.components), F::state(&self.world.components));
+        let ids = ids_of::<Q, F>(self.world);
         // SAFETY: a query that writes nothing needs no more than a shared world.
         unsafe { item_of::<Q, F>(self.world, &ids, row.0) }.map_err(|error| self.world.access_error(row, error))
     }
@@ -256,7 +257,7 @@ impl<Q: Query, F: Filter> QueryMut<'_, Q, F> {
     pub fn get_row(&mut self, row: impl RowId) -> Result<Q::Item<'_>, RowError> {
         Access::of::<Q>();
         let row = row.find(self.world)?;
-        let ids = (Q::state(&self.world.components), F::state(&self.world.components));
+        let ids = ids_of::<Q, F>(self.world);
         // SAFETY: the world is borrowed exclusively, and the query does not alias.
         unsafe { item_of::<Q, F>(self.world, &ids, row.0) }.map_err(|error| self.world.access_error(row, error))
     }

@@ -216,7 +216,7 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
     #[inline]
     pub(super) fn ids(&mut self) -> &(Q::State, F::State) {
         let state = cached::<Q, F>(self.world, |state, world| {
-            state.resolve(world);
+            state.resolve_look(world);
         });
         // SAFETY: the state lies in a block of its own, which the world keeps and nobody changes while it is borrowed.
         unsafe { (*state).ids() }

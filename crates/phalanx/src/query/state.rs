@@ -5,8 +5,10 @@ use super::iter::Run;
 use super::matched::item_of;
 use super::walk::{Lead, course};
 use super::{Access, AliasError, Chunks, Filter, Iter, Matched, Query, ReadOnlyQuery};
+use super::{is_live, set_look};
 use crate::error::ComponentError;
 use crate::table::Epoch;
+use crate::track::{Look, Tick};
 use crate::world::World;
 use core::fmt;
 use phalanx_store::Entity;
@@ -56,6 +58,8 @@ pub struct QueryState<Q: Query, F: Filter = ()> {
     ids: Option<(Q::State, F::State)>,
     tables: Vec<u32>,
     runs: Vec<Run<Q::Fetch>>,
+    /// The clock and the tick of the last run, of a query that is live.
+    looked: Option<(u64, Tick)>,
     /// What leads instead of the runs, and how many rows it has, in a query over components that are not kept in tables.
     walks: Option<(Lead, u64)>,
 }
@@ -89,22 +93,86 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
             tables: Vec::new(),
             runs: Vec::new(),
             walks: None,
+            looked: None,
         })
     }
 
-    /// Brings the runs up to date with a world.
+    const LIVE: bool = Q::LIVE || F::LIVE;
+
+    /// Brings the runs up to date with a world, to be run by somebody who does not remember when he looked last.
     #[inline(always)]
     pub(super) fn update(&mut self, world: &World) {
-        if self.seen != Some((world.id(), Some(world.epoch()))) {
-            self.update_slow(world);
+        if Self::LIVE {
+            self.update_live(world, world.sides.clock.look_to_run(), true);
+        } else if self.seen != Some((world.id(), Some(world.epoch()))) {
+            self.update_slow(world, None, false);
         }
+    }
+
+    /// Brings the runs up to date with a world, to be run.
+    #[inline(always)]
+    fn begin(&mut self, world: &World) {
+        match Self::LIVE {
+            true => {
+                let (clock, since) = (&world.sides.clock, self.peek(world).since);
+                let now = clock.take();
+                self.looked = Some((clock.id, now));
+                self.update_live(world, Look { now, since, own: true }, true);
+            }
+            false => self.update(world),
+        }
+    }
+
+    /// Brings the runs up to date with a world, to be looked at only.
+    fn begin_peek(&mut self, world: &World) {
+        match Self::LIVE {
+            true => self.update_live(world, self.peek(world), false),
+            false => self.update(world),
+        }
+    }
+
+    /// How a world is looked at without counting as a run.
+    fn peek(&self, world: &World) -> Look {
+        let clock = &world.sides.clock;
+        let since = self.looked.filter(|(id, _)| *id == clock.id).map(|(_, tick)| tick);
+        Look { now: clock.now(), since, own: false }
     }
 
     #[cold]
     #[inline(never)]
-    fn update_slow(&mut self, world: &World) {
+    fn update_live(&mut self, world: &World, look: Look, opens: bool) {
+        self.update_slow(world, Some(look), opens);
+    }
+
+    /// As [`resolve`](QueryState::resolve), for reaching one entity from the world's own state.
+    #[inline]
+    pub(super) fn resolve_look(&mut self, world: &World) {
         self.resolve(world);
-        let Some(ids) = &self.ids else { unreachable!("ids were found just now, or before") };
+        if let (true, Some(ids)) = (Self::LIVE, &mut self.ids) {
+            set_look::<Q, F>(ids, world.look());
+        }
+    }
+
+    /// As [`resolve`](QueryState::resolve), for reaching one entity.
+    #[inline]
+    fn resolve_peek(&mut self, world: &World) -> &(Q::State, F::State) {
+        self.resolve(world);
+        let look = self.peek(world);
+        if let (true, Some(ids)) = (Self::LIVE, &mut self.ids) {
+            set_look::<Q, F>(ids, look);
+        }
+        self.ids()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn update_slow(&mut self, world: &World, look: Option<Look>, opens: bool) {
+        self.resolve(world);
+        let Some(ids) = &mut self.ids else { unreachable!("ids were found just now, or before") };
+        if let Some(look) = look {
+            set_look::<Q, F>(ids, look);
+        }
+        let ids = &*ids;
         let (terms, filter) = ids;
         for number in self.tables_seen..world.tables.len() {
             let signature = &world.tables[number].signature;
@@ -122,11 +190,20 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
             self.walks = course.walks().then_some((course.lead, course.len));
             self.runs.extend(course.run);
             self.seen = Some((world.id(), Some(world.epoch())));
+            if Q::LIVE && opens {
+                for &number in self.tables.iter().filter(|number| is_live::<Q, F>(ids, world, **number)) {
+                    Q::mark(terms, world, Some(number));
+                }
+                Q::mark(terms, world, None);
+            }
             return;
         }
         for &number in &self.tables {
             let len = world.tables[number as usize].len;
-            if len > 0 {
+            if len > 0 && is_live::<Q, F>(ids, world, number) {
+                if Q::LIVE && opens {
+                    Q::mark(terms, world, Some(number));
+                }
                 // SAFETY: the ids are this world's, and the table matches.
                 self.runs.push(Run { fetch: unsafe { Q::fetch(terms, world, number) }, len });
             }
@@ -164,7 +241,7 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
     /// What the query finds in a world that is borrowed exclusively.
     #[inline]
     pub fn of_mut<'w>(&mut self, world: &'w mut World) -> Matched<'w, '_, Q, F> {
-        self.update(world);
+        self.begin(world);
         // SAFETY: the runs are this world's as it is, and the world is borrowed exclusively.
         unsafe { self.matched(world) }
     }
@@ -175,7 +252,7 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
     where
         Q: ReadOnlyQuery,
     {
-        self.update(world);
+        self.begin(world);
         // SAFETY: the runs are this world's as it is, and a query that writes nothing needs no more.
         unsafe { self.matched(world) }
     }
@@ -233,7 +310,7 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
     #[inline]
     pub fn get_mut<'w>(&mut self, world: &'w mut World, entity: Entity) -> Result<Q::Item<'w>, ComponentError> {
         // SAFETY: the ids are this world's, and the world is borrowed exclusively.
-        unsafe { item_of::<Q, F>(world, self.resolve(world), entity) }
+        unsafe { item_of::<Q, F>(world, self.resolve_peek(world), entity) }
     }
 
     /// The item of an entity, of a query that writes nothing.
@@ -247,19 +324,19 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
         Q: ReadOnlyQuery,
     {
         // SAFETY: the ids are this world's, and a query that writes nothing needs no more.
-        unsafe { item_of::<Q, F>(world, self.resolve(world), entity) }
+        unsafe { item_of::<Q, F>(world, self.resolve_peek(world), entity) }
     }
 
     /// How many items there are.
     pub fn len(&mut self, world: &World) -> usize {
-        self.update(world);
+        self.begin_peek(world);
         // SAFETY: the state is up to date, and no item is made.
         unsafe { self.matched(world) }.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&mut self, world: &World) -> bool {
-        self.update(world);
+        self.begin_peek(world);
         // SAFETY: the state is up to date, and no item is made.
         unsafe { self.matched(world) }.is_empty()
     }

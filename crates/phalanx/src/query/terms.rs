@@ -5,6 +5,7 @@ use super::{Access, Aligned, Candidate, Filter, Mismatch, Query, Reach, ReadOnly
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout};
 use crate::signature::Signature;
+use crate::track::{Look, Track};
 use crate::world::World;
 use core::fmt;
 use core::marker::PhantomData;
@@ -44,7 +45,7 @@ unsafe impl<C: Component> Query for &'static C {
     #[inline]
     unsafe fn fetch(state: &ComponentId, world: &World, table: u32) -> Self::Fetch {
         // SAFETY: the table has the component, so the directory points at its lanes.
-        unsafe { C::Layout::ptr(world.lane(*state, table)) }
+        unsafe { C::Layout::ptr(world.lane(*state, table), Look::READ) }
     }
 
     #[inline(always)]
@@ -60,12 +61,12 @@ unsafe impl<C: Component> Query for &'static C {
     }
 
     fn aligned(state: &ComponentId, stores: &Aligned<'_>) -> Option<Self::Fetch> {
-        stores.values::<C>(*state)
+        stores.values::<C>(*state, Look::READ)
     }
 
     #[inline(always)]
     unsafe fn view(state: &ComponentId, world: &World, walked: Option<ComponentId>) -> Reach<C> {
-        Reach::new(*state, world, walked)
+        Reach::new(*state, world, walked, Look::READ)
     }
 
     #[inline(always)]
@@ -90,40 +91,66 @@ unsafe impl<C: Component> Query for &'static C {
 // SAFETY: reads only.
 unsafe impl<C: Component> ReadOnlyQuery for &'static C {}
 
+/// A component that is written, and by whom.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    id: ComponentId,
+    look: Look,
+}
+
 // SAFETY: writes the component's lanes.
 unsafe impl<C: Component> Query for &'static mut C {
     type Item<'w> = <C::Layout as Layout<C>>::Mut<'w>;
     type Chunk<'w> = <C::Layout as Layout<C>>::SliceMut<'w>;
-    type State = ComponentId;
+    type State = Target;
     type Fetch = <C::Layout as Layout<C>>::Ptr;
     type View = Reach<C>;
     const SIDES: bool = Reach::<C>::SIDE;
     const LOCATED: bool = !Reach::<C>::SIDE;
+    const LIVE: bool = !matches!(C::Layout::TRACK, Track::None);
 
-    fn state(components: &Components) -> ComponentId {
-        components.id::<C>()
+    fn look(state: &mut Target, look: Look) {
+        state.look = look;
+    }
+
+    fn mark(state: &Target, world: &World, table: Option<u32>) {
+        if C::Layout::TRACK != Track::Column {
+            return;
+        }
+        let lanes = match table {
+            Some(table) => world.lane(state.id, table),
+            None => world.sides.of(state.id).map_or(core::ptr::null_mut(), |side| side.values().lane()),
+        };
+        if !lanes.is_null() {
+            // SAFETY: the lanes are this component's.
+            unsafe { C::Layout::touch(lanes, state.look.now) };
+        }
+    }
+
+    fn state(components: &Components) -> Target {
+        Target { id: components.id::<C>(), look: Look::default() }
     }
 
     fn access(access: &mut Access) {
         access.touch::<C>(true);
     }
 
-    fn matches(state: &ComponentId, signature: &Signature) -> bool {
-        Self::SIDES || signature.has(*state)
+    fn matches(state: &Target, signature: &Signature) -> bool {
+        Self::SIDES || signature.has(state.id)
     }
 
-    fn required(state: &ComponentId, each: &mut dyn FnMut(ComponentId, Kind)) {
-        each(*state, C::Layout::KIND);
+    fn required(state: &Target, each: &mut dyn FnMut(ComponentId, Kind)) {
+        each(state.id, C::Layout::KIND);
     }
 
-    fn mismatch(state: &ComponentId, row: &Candidate<'_>) -> Option<Mismatch> {
-        (!row.has_type::<C>(*state)).then(Mismatch::missing::<C>)
+    fn mismatch(state: &Target, row: &Candidate<'_>) -> Option<Mismatch> {
+        (!row.has_type::<C>(state.id)).then(Mismatch::missing::<C>)
     }
 
     #[inline]
-    unsafe fn fetch(state: &ComponentId, world: &World, table: u32) -> Self::Fetch {
+    unsafe fn fetch(state: &Target, world: &World, table: u32) -> Self::Fetch {
         // SAFETY: the table has the component, so the directory points at its lanes.
-        unsafe { C::Layout::ptr(world.lane(*state, table)) }
+        unsafe { C::Layout::ptr(world.lane(state.id, table), state.look) }
     }
 
     #[inline(always)]
@@ -138,23 +165,23 @@ unsafe impl<C: Component> Query for &'static mut C {
         unsafe { C::Layout::slice_mut(fetch, len) }
     }
 
-    fn aligned(state: &ComponentId, stores: &Aligned<'_>) -> Option<Self::Fetch> {
-        stores.values::<C>(*state)
+    fn aligned(state: &Target, stores: &Aligned<'_>) -> Option<Self::Fetch> {
+        stores.values::<C>(state.id, state.look)
     }
 
     #[inline(always)]
-    unsafe fn view(state: &ComponentId, world: &World, walked: Option<ComponentId>) -> Reach<C> {
-        Reach::new(*state, world, walked)
+    unsafe fn view(state: &Target, world: &World, walked: Option<ComponentId>) -> Reach<C> {
+        Reach::new(state.id, world, walked, state.look)
     }
 
     #[inline(always)]
-    unsafe fn holds(_: &ComponentId, view: Reach<C>, spot: Spot) -> bool {
+    unsafe fn holds(_: &Target, view: Reach<C>, spot: Spot) -> bool {
         // SAFETY: the caller's promise.
         unsafe { view.has(spot) }
     }
 
     #[inline(always)]
-    unsafe fn at<'w>(_: &ComponentId, view: Reach<C>, spot: Spot) -> Option<Self::Item<'w>> {
+    unsafe fn at<'w>(_: &Target, view: Reach<C>, spot: Spot) -> Option<Self::Item<'w>> {
         // SAFETY: the caller's promise; what is found is in use.
         unsafe { view.find(spot).map(|(values, row)| C::Layout::get_mut(values, row)) }
     }
@@ -190,8 +217,23 @@ unsafe impl<T: Query> Query for Option<T> {
 
     fn required(_: &T::State, _: &mut dyn FnMut(ComponentId, Kind)) {}
 
+    const LIVE: bool = T::LIVE;
+
+    fn look(state: &mut T::State, look: Look) {
+        T::look(state, look);
+    }
+
+    fn mark(state: &T::State, world: &World, table: Option<u32>) {
+        let has =
+            |table: u32| T::matches(state, &world.tables[table as usize].signature) && T::live(state, world, table);
+        if table.is_none_or(has) {
+            T::mark(state, world, table);
+        }
+    }
+
     unsafe fn fetch(state: &T::State, world: &World, table: u32) -> Self::Fetch {
-        let matches = T::matches(state, &world.tables[table as usize].signature);
+        let matches =
+            T::matches(state, &world.tables[table as usize].signature) && (!T::LIVE || T::live(state, world, table));
         // SAFETY: the table matches.
         matches.then(|| unsafe { T::fetch(state, world, table) })
     }
@@ -285,7 +327,7 @@ unsafe impl<C: Component> Query for Has<C> {
 
     #[inline(always)]
     unsafe fn view(state: &ComponentId, world: &World, walked: Option<ComponentId>) -> Reach<C> {
-        Reach::new(*state, world, walked)
+        Reach::new(*state, world, walked, Look::READ)
     }
 
     #[inline(always)]
@@ -412,10 +454,26 @@ unsafe impl<Q: Query, F: Filter> Query for Filtered<Q, F> {
 
     fn access(access: &mut Access) {
         Q::access(access);
+        access.filter::<Q, F>();
     }
 
     fn matches((terms, filter): &Self::State, signature: &Signature) -> bool {
         Q::matches(terms, signature) && F::passes(filter, signature)
+    }
+
+    const LIVE: bool = Q::LIVE || F::LIVE;
+
+    fn look((terms, filter): &mut Self::State, look: Look) {
+        Q::look(terms, look);
+        F::look(filter, look);
+    }
+
+    fn live((terms, filter): &Self::State, world: &World, table: u32) -> bool {
+        Q::live(terms, world, table) && F::live(filter, world, table)
+    }
+
+    fn mark((terms, _): &Self::State, world: &World, table: Option<u32>) {
+        Q::mark(terms, world, table);
     }
 
     fn required((terms, filter): &Self::State, each: &mut dyn FnMut(ComponentId, Kind)) {

@@ -5,6 +5,7 @@ use super::{Access, Aligned, Candidate, Mismatch, Or, Query, ReadOnlyQuery, Spot
 use crate::component::{ComponentId, Components};
 use crate::layout::Kind;
 use crate::signature::Signature;
+use crate::track::Look;
 use crate::world::World;
 
 macro_rules! tuple_query {
@@ -30,6 +31,20 @@ macro_rules! tuple_query {
 
             fn matches(($($name,)*): &Self::State, signature: &Signature) -> bool {
                 true $(&& <$name as Query>::matches($name, signature))*
+            }
+
+            const LIVE: bool = false $(|| $name::LIVE)*;
+
+            fn look(($($name,)*): &mut Self::State, look: Look) {
+                $(<$name as Query>::look($name, look);)*
+            }
+
+            fn live(($($name,)*): &Self::State, world: &World, table: u32) -> bool {
+                true $(&& <$name as Query>::live($name, world, table))*
+            }
+
+            fn mark(($($name,)*): &Self::State, world: &World, table: Option<u32>) {
+                $(<$name as Query>::mark($name, world, table);)*
             }
 
             fn required(($($name,)*): &Self::State, each: &mut dyn FnMut(ComponentId, Kind)) {
@@ -115,6 +130,21 @@ macro_rules! tuple_query {
 
             fn matches(($($name,)*): &Self::State, signature: &Signature) -> bool {
                 false $(|| <$name as Query>::matches($name, signature))*
+            }
+
+            const LIVE: bool = false $(|| $name::LIVE)*;
+
+            fn look(($($name,)*): &mut Self::State, look: Look) {
+                $(<$name as Query>::look($name, look);)*
+            }
+
+            fn live(($($name,)*): &Self::State, world: &World, table: u32) -> bool {
+                let signature = &world.tables[table as usize].signature;
+                false $(|| <$name as Query>::matches($name, signature) && <$name as Query>::live($name, world, table))*
+            }
+
+            fn mark(($($name,)*): &Self::State, world: &World, table: Option<u32>) {
+                $(<Option<$name> as Query>::mark($name, world, table);)*
             }
 
             fn required(_: &Self::State, _: &mut dyn FnMut(ComponentId, Kind)) {}

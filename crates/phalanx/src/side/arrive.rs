@@ -136,6 +136,11 @@ impl Arrivals {
             let slot = slot(index).expect("a slot for which values arrive was made before");
             // SAFETY: the caller's promise: the value lies in the next row of its side. The slot had none.
             unsafe { sides.commit(slot, &[side], &[]) };
+            let values = sides.get(side);
+            if let Some(row) = values.row(index) {
+                // SAFETY: the value is there.
+                unsafe { values.values().mark_new(row, &sides.clock) };
+            }
         }
         sides.release_pages();
     }

@@ -35,7 +35,7 @@ unsafe fn clone_rows(from: &Values, to: &Values, cloning: Cloning, rows: impl It
     core::mem::forget(made);
 }
 
-/// Writes a clone of a value.
+/// Writes a clone of a value, with its marks.
 ///
 /// # Safety
 ///
@@ -50,6 +50,7 @@ pub(crate) unsafe fn clone_value(from: &Values, row: u32, to: &Values, at: u32, 
                 core::ptr::copy_nonoverlapping(from.at(row), to.at(at), size);
             }
         }
+        to.copy_marks(at, from, row);
     }
 }
 
@@ -121,9 +122,18 @@ impl Sides {
                 Store::Linear(linear) => Store::Linear(linear.try_clone(values, cloning)?),
             };
             let (required_by, excluded_by) = (try_copy(&side.required_by)?, try_copy(&side.excluded_by)?);
-            copy.list.push(try_box(Side { id: side.id, store, bit: side.bit, required_by, excluded_by })?);
+            copy.list.push(try_box(Side {
+                id: side.id,
+                store,
+                bit: side.bit,
+                watched: side.watched,
+                required_by,
+                excluded_by,
+                gone: [0; 2],
+            })?);
         }
         copy.groups = self.groups.try_clone()?;
+        copy.clock = self.clock.copy(0);
         Ok(copy)
     }
 

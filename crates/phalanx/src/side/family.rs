@@ -80,9 +80,14 @@ impl Sides {
     /// Makes a group that was drafted just now. Its members are those that belong to it.
     ///
     /// Nothing has changed if it fails.
-    pub(crate) fn try_make(&mut self, mut group: Box<Group>) -> Result<GroupId, AllocError> {
+    pub(crate) fn try_make(&mut self, group: Box<Group>) -> Result<GroupId, AllocError> {
         let at = self.groups.list.iter().position(Option::is_none).unwrap_or(self.groups.list.len());
-        try_room(&mut self.groups.list, 1)?;
+        self.try_make_at(group, at)
+    }
+
+    /// As [`try_make`](Sides::try_make), with the number of a place in which there is no group.
+    pub(crate) fn try_make_at(&mut self, mut group: Box<Group>, at: usize) -> Result<GroupId, AllocError> {
+        crate::room::try_room_at(&mut self.groups.list, at)?;
         for &side in &group.what.required {
             try_room(&mut self.list[side as usize].required_by, 1)?;
         }
@@ -100,7 +105,7 @@ impl Sides {
         self.link(group.outer, inner, Some(id.at), Some(id.at));
         // Those of the next group within are members, and lie where they should.
         group.len = inner.map_or(0, |inner| self.groups.get(inner).len);
-        if at == self.groups.list.len() {
+        while self.groups.list.len() <= at {
             self.groups.list.push(None);
         }
         self.groups.list[at] = Some(group);
@@ -151,6 +156,42 @@ impl Sides {
             }
             Store::Linear(linear) => linear.iter().filter_map(entity).try_for_each(&mut list),
         }
+    }
+
+    /// The groups with the numbers of their places, in the order of their making.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn groups_made(&self) -> Vec<(u32, &Group)> {
+        let mut list: Vec<_> = self.groups.iter().collect();
+        list.sort_by_key(|(_, group)| group.serial);
+        list
+    }
+
+    /// How many places for groups there are, those of dropped ones included.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn group_places(&self) -> u32 {
+        self.groups.list.len() as u32
+    }
+
+    /// Whether there is a group in a place.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn has_group(&self, at: u32) -> bool {
+        self.groups.list.get(at as usize).is_some_and(Option::is_some)
+    }
+
+    /// Where a slot is in the list of a group that owns nothing.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn position_in_group(&self, group: &Group, slot: u32) -> Option<u32> {
+        group.list.index().position_at(slot)
+    }
+
+    /// Makes places for groups.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn try_group_places(&mut self, places: u32) -> Result<(), AllocError> {
+        while self.groups.list.len() < places as usize {
+            try_room(&mut self.groups.list, 1)?;
+            self.groups.list.push(None);
+        }
+        Ok(())
     }
 
     /// Drops a group. Pools stay as they are.

@@ -176,9 +176,12 @@ impl Sides {
         self.groups = image.groups;
     }
 
-    /// Makes sure that no group gets the number of one that was made in another past.
+    /// Goes on to count from where another past has come to: no group gets the number of one that was made there.
     pub(crate) fn outnumber(&mut self, other: &Sides) {
         self.groups.made = self.groups.made.max(other.groups.made);
+        for side in &mut self.list {
+            side.gone = other.of(side.id).map_or(side.gone, |other| other.gone);
+        }
     }
 
     /// Who has a value, as rows of bytes: the first, how many, and the size of one.

@@ -41,6 +41,11 @@ impl Linear {
         &self.values
     }
 
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn values_mut(&mut self) -> &mut Values {
+        &mut self.values
+    }
+
     /// The words that say which slots have a value.
     #[inline(always)]
     pub(crate) fn words(&self) -> &[u64] {
@@ -57,6 +62,12 @@ impl Linear {
     pub(crate) fn has(&self, slot: u32) -> bool {
         // SAFETY: the word is one of those that are initialised.
         slot < self.slots && unsafe { *self.bits.at(slot / 64) } & 1 << (slot % 64) != 0
+    }
+
+    /// The slots for which there is room.
+    #[inline(always)]
+    pub(crate) fn covered(&self) -> u32 {
+        self.slots
     }
 
     /// Where the next value of a slot is to be written.
@@ -113,6 +124,7 @@ impl Linear {
             let word = self.bits.at(index / 64);
             if *word & bit != 0 {
                 self.values.swap(index, self.slots);
+                self.values.keep_added(index, self.slots);
                 return Some(self.slots);
             }
             *word |= bit;

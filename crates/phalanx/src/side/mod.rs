@@ -15,6 +15,7 @@
 //! Every value that comes or goes passes `commit`, `take_all` or `clear`: there groups are kept, see `groups`.
 #![allow(unsafe_code)]
 
+mod alone;
 mod arrive;
 mod bulk;
 mod copy;
@@ -27,6 +28,7 @@ mod pool_ref;
 mod values;
 mod view;
 
+pub(crate) use alone::Put;
 pub(crate) use arrive::Arrivals;
 pub(crate) use bulk::Puts;
 use copy::clone_value;
@@ -44,6 +46,7 @@ use crate::bundle::SidePlace;
 use crate::component::{ComponentId, ComponentInfo};
 use crate::layout::Kind;
 use crate::room::{try_box, try_room, try_room_at};
+use crate::track::{Clock, Track};
 use phalanx_store::raw::{DenseIndex, LaneOf, Rows};
 use phalanx_store::{AllocError, Entity};
 
@@ -61,10 +64,14 @@ pub(crate) struct Side {
     pub(crate) store: Store,
     /// The bit of a pool in the masks.
     pub(crate) bit: Option<u32>,
+    /// Whether its values are tracked as a whole.
+    watched: bool,
     /// The groups whose members have a value here.
     required_by: Vec<u32>,
     /// The groups whose members have none.
     excluded_by: Vec<u32>,
+    /// How many values were taken from slots that lived on, and how many went with their slots, since somebody counts.
+    pub(crate) gone: [u64; 2],
 }
 
 impl Side {
@@ -211,6 +218,8 @@ pub(crate) struct Sides {
     /// What the change that was committed has displaced or taken, in its order.
     pub(crate) retired: Vec<Retired>,
     groups: Groups,
+    /// The time of the world: here, because values go here without anybody above being told.
+    pub(crate) clock: Clock,
 }
 
 impl Sides {
@@ -225,6 +234,7 @@ impl Sides {
             places: Vec::new(),
             retired: Vec::new(),
             groups: Groups::new(),
+            clock: Clock::new(),
         }
     }
 
@@ -250,9 +260,30 @@ impl Sides {
         self.number(id).map(|side| self.get(side))
     }
 
+    /// A side, for those who fill it themselves.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn get_mut(&mut self, side: u32) -> &mut Side {
+        &mut self.list[side as usize]
+    }
+
+    /// The first lane of a side, for those who fill it themselves.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn lanes_mut(&mut self, side: u32) -> *mut phalanx_store::raw::Lane {
+        match &mut self.list[side as usize].store {
+            // SAFETY: the lanes stay those of the pool; what is written beyond its rows nobody counts.
+            Store::Pool(pool) => unsafe { pool.dense.rows_mut() }.lane_mut(),
+            Store::Linear(linear) => linear.values_mut().lane_mut(),
+        }
+    }
+
     /// All sides, in order of registration.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Side> + Clone {
         self.list.iter().map(|side| &**side)
+    }
+
+    /// Counts what goes from here on.
+    pub(crate) fn begin_counts(&mut self) {
+        self.list.iter_mut().for_each(|side| side.gone = [0; 2]);
     }
 
     /// Gives a component that is not kept in tables its side.
@@ -274,7 +305,15 @@ impl Sides {
         try_room(&mut self.retired, sides)?;
         try_room(&mut self.places, sides)?;
         let bit = is_pool.then_some(self.by_bit.len() as u32);
-        let side = try_box(Side { id, store, bit, required_by: Vec::new(), excluded_by: Vec::new() })?;
+        let side = try_box(Side {
+            id,
+            store,
+            bit,
+            watched: info.track == Track::Column,
+            required_by: Vec::new(),
+            excluded_by: Vec::new(),
+            gone: [0; 2],
+        })?;
         if is_pool && self.by_bit.len() as u32 >= self.stride * 64 {
             self.try_widen()?;
         }
@@ -400,7 +439,7 @@ impl Sides {
         let mut enters = false;
         for &number in takes {
             enters |= !self.list[number as usize].excluded_by.is_empty();
-            self.take(slot, number);
+            self.take(slot, number, false);
         }
         for &number in puts {
             if !self.list[number as usize].excluded_by.is_empty() {
@@ -429,7 +468,7 @@ impl Sides {
     /// Takes the value of a slot in a side. It leaves the groups that require it first, while all that it has is there: what
     /// is retired then lies beyond the positions in use, and groups exchange none but these.
     #[inline]
-    fn take(&mut self, slot: Entity, number: u32) {
+    fn take(&mut self, slot: Entity, number: u32, ends: bool) {
         if !self.list[number as usize].required_by.is_empty() {
             self.leave_requiring(slot, number);
         }
@@ -439,6 +478,11 @@ impl Sides {
             Store::Linear(linear) => (None, linear.take(slot)),
         };
         let Some(row) = row else { return };
+        if side.watched {
+            side.values().mark_column(&self.clock);
+        }
+        // In the lines that were written just now: cheaper than to ask whether anybody counts.
+        side.gone[usize::from(ends)] += 1;
         if let Some(bit) = bit {
             self.mark(slot.index(), bit, false);
         }
@@ -457,7 +501,7 @@ impl Sides {
         for at in 0..self.list.len() {
             let is_linear = self.list[at].bit.is_none();
             if is_linear {
-                self.take(slot, at as u32);
+                self.take(slot, at as u32, true);
             }
         }
         for word in 0..self.stride {
@@ -465,7 +509,7 @@ impl Sides {
             while bits != 0 {
                 let bit = word * 64 + bits.trailing_zeros();
                 bits &= bits - 1;
-                self.take(slot, self.pool_of_bit(bit));
+                self.take(slot, self.pool_of_bit(bit), true);
             }
         }
     }
@@ -534,6 +578,9 @@ impl Sides {
         // There is room for as many as there are sides.
         debug_assert!(self.retired.is_empty());
         for number in 0..self.list.len() as u32 {
+            let side = &mut self.list[number as usize];
+            side.gone[1] += u64::from(side.len());
+            side.values().mark_column(&self.clock);
             let row = match &mut self.list[number as usize].store {
                 Store::Pool(pool) => pool.release_all(),
                 Store::Linear(linear) => linear.release_all(),

@@ -70,6 +70,7 @@ impl Pool {
                 Some(position) => {
                     let tail = self.dense.positions();
                     self.dense.rows_mut().swap(position, tail);
+                    self.dense.rows().keep_added(position, tail);
                     Some(tail)
                 }
             }

@@ -5,6 +5,7 @@ use super::{Pool, Removal, Store};
 use crate::component::Component;
 use crate::error::ComponentError;
 use crate::layout::{self, Layout};
+use crate::track::Look;
 use crate::world::World;
 use core::fmt;
 use core::marker::PhantomData;
@@ -82,7 +83,7 @@ impl<'w, C: Component<Layout = layout::Pool>> PoolRef<'w, C> {
         let Some(pool) = self.pool else { return Some(&[]) };
         // SAFETY: so many values are there without a hole, in lanes of the component, and the world is borrowed.
         (pool.dense.holes() == 0).then(|| unsafe {
-            let values = <layout::Pool as Layout<C>>::ptr(pool.values().lane());
+            let values = <layout::Pool as Layout<C>>::ptr(pool.values().lane(), Look::READ);
             <layout::Pool as Layout<C>>::slice(values, pool.len() as usize)
         })
     }
@@ -95,7 +96,7 @@ impl<'w, C: Component<Layout = layout::Pool>> PoolRef<'w, C> {
             let slot = pool.dense.key_at(at)?;
             // SAFETY: the slots in a pool are alive and have a value there, in lanes of the component; the world is borrowed.
             unsafe {
-                let values = <layout::Pool as Layout<C>>::ptr(pool.values().lane());
+                let values = <layout::Pool as Layout<C>>::ptr(pool.values().lane(), Look::READ);
                 Some((world.owner_of(slot), <layout::Pool as Layout<C>>::get(values, at as usize)))
             }
         })

@@ -4,6 +4,7 @@
 use crate::component::{ComponentInfo, DropFn};
 use crate::room::try_list;
 use crate::table::{ALIGNED_FOR_ALL, copy_row, row_ptr, swap_row};
+use crate::track::{Clock, Marks, Track, mark_column, marks};
 use core::alloc::Layout;
 use core::mem::MaybeUninit;
 use core::ops::Range;
@@ -17,24 +18,31 @@ pub(crate) struct Values {
     lanes: Box<[Lane]>,
     layout: Option<Layout>,
     drop: Option<DropFn>,
+    track: Track,
 }
 
 impl Values {
     pub(crate) fn try_new(info: &ComponentInfo) -> Result<Values, AllocError> {
         let mut lanes = try_list(info.lanes.len())?;
         lanes.extend(info.lanes.iter().map(|row| Lane::new(*row)));
-        Ok(Values { lanes: lanes.into_boxed_slice(), layout: info.lanes.first().copied(), drop: info.drop })
+        Ok(Values { lanes: lanes.into_boxed_slice(), layout: info.value_layout(), drop: info.drop, track: info.track })
     }
 
     /// No lanes, of no component.
     pub(crate) fn empty() -> Values {
-        Values { lanes: Box::default(), layout: None, drop: None }
+        Values { lanes: Box::default(), layout: None, drop: None, track: Track::None }
     }
 
     /// The first lane; without data, an address of none.
     #[inline(always)]
     pub(crate) fn lane(&self) -> *mut Lane {
         self.lanes.as_ptr().cast_mut()
+    }
+
+    /// The first lane, whose header may be changed too.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn lane_mut(&mut self) -> *mut Lane {
+        self.lanes.as_mut_ptr()
     }
 
     /// The lanes, to be looked at.
@@ -47,7 +55,7 @@ impl Values {
         &mut self.lanes
     }
 
-    /// The layout of a value in the first lane; `None` without data.
+    /// The layout of a value in the first lane; `None` if it has no size.
     pub(crate) fn layout(&self) -> Option<Layout> {
         self.layout
     }
@@ -76,6 +84,64 @@ impl Values {
         if let Some(lane) = self.lanes.first() {
             // SAFETY: the caller's promise.
             unsafe { lane.mark(row) };
+        }
+    }
+
+    /// Marks the values as wholes, if they are tracked so: one has come or gone.
+    #[inline(always)]
+    pub(crate) fn mark_column(&self, clock: &Clock) {
+        if self.track == Track::Column
+            && let Some(lane) = self.lanes.last()
+        {
+            mark_column(lane, clock.now());
+        }
+    }
+
+    /// Marks the value of a row as new.
+    ///
+    /// # Safety
+    ///
+    /// The row is within the capacity.
+    pub(crate) unsafe fn mark_new(&self, row: u32, clock: &Clock) {
+        self.mark_column(clock);
+        if self.track == Track::Row {
+            // SAFETY: the last lane is that of the marks; and the caller's promise.
+            unsafe { marks(&self.lanes[1], row as usize).write(Marks::new(clock.now())) };
+        }
+    }
+
+    /// Gives a value that replaces another the mark of the other's coming.
+    ///
+    /// # Safety
+    ///
+    /// There are values in both rows.
+    #[inline(always)]
+    pub(crate) unsafe fn keep_added(&self, row: u32, old: u32) {
+        if self.track == Track::Row {
+            // SAFETY: as above.
+            unsafe {
+                let lane = &self.lanes[1];
+                (*marks(lane, row as usize)).added = (*marks(lane, old as usize)).added;
+            }
+        }
+    }
+
+    /// Copies the marks of a row, or of all, with those of another's.
+    ///
+    /// # Safety
+    ///
+    /// There is a value in that row, of the same component, and room here.
+    pub(crate) unsafe fn copy_marks(&self, row: u32, from: &Values, from_row: u32) {
+        match self.track {
+            Track::None => {}
+            Track::Column => {
+                let at = self.lanes.len() - 1;
+                self.lanes[at].set_version(from.lanes[at].version());
+            }
+            // SAFETY: the caller's promise.
+            Track::Row => unsafe {
+                marks(&self.lanes[1], row as usize).write(marks(&from.lanes[1], from_row as usize).read());
+            },
         }
     }
 

@@ -7,6 +7,7 @@ use crate::error::ComponentError;
 use crate::group::PoolError;
 use crate::layout;
 use crate::room::try_list;
+use crate::track::Look;
 use crate::world::World;
 use core::cmp::Ordering;
 use core::fmt;
@@ -154,9 +155,12 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
         self.world.close_holes(side, u32::MAX);
         self.world.open(self.world.sides.get(side).id, |_| false);
         let pool = self.world.sides.pool(side);
+        if self.world.counting {
+            self.world.note_visit(self.world.sides.get(side).id, u64::from(pool.len()), false);
+        }
         // SAFETY: so many values are there without a hole, in lanes of the component, and the world is borrowed exclusively.
         unsafe {
-            let ptr = <layout::Pool as layout::Layout<C>>::ptr(pool.values().lane());
+            let ptr = <layout::Pool as layout::Layout<C>>::ptr(pool.values().lane(), Look::READ);
             <layout::Pool as layout::Layout<C>>::slice_mut(ptr, pool.len() as usize)
         }
     }
@@ -240,7 +244,7 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
         let pool = world.sides.pool(side);
         // SAFETY: so many values are there without a hole, in lanes of the component, and the world is borrowed.
         let values = unsafe {
-            let ptr = <layout::Pool as layout::Layout<C>>::ptr(pool.values().lane());
+            let ptr = <layout::Pool as layout::Layout<C>>::ptr(pool.values().lane(), Look::READ);
             <layout::Pool as layout::Layout<C>>::slice(ptr, order.len())
         };
         sort(values, world, &mut order)?;

@@ -16,6 +16,7 @@ use crate::rows::{Key, Label, NONE, Row};
 use crate::side::{Retired, Sides};
 use crate::signature::Signature;
 use crate::table::{Column, Table};
+use crate::track::Look;
 use crate::world::{Location, Ref, World};
 use phalanx_store::raw::Lane;
 use phalanx_store::{AllocError, Entity};
@@ -50,8 +51,8 @@ impl Spot {
         unsafe {
             match self {
                 Spot::None => None,
-                Spot::Lanes(lane, row) => Some(C::Layout::get(C::Layout::ptr(lane), row as usize)),
-                Spot::Block(block) => Some(C::Layout::get(C::Layout::ptr_in(block), 0)),
+                Spot::Lanes(lane, row) => Some(C::Layout::get(C::Layout::ptr(lane, Look::READ), row as usize)),
+                Spot::Block(block) => Some(C::Layout::get_in(block)),
                 Spot::Value(value) => Some(C::Layout::show(&*value.cast::<C>())),
             }
         }

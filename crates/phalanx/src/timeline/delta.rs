@@ -24,6 +24,7 @@ use crate::layout::Kind;
 use crate::room::{try_list, try_room};
 use crate::side::{PoolState, Removal, Sides};
 use crate::signature::Signature;
+use crate::track::Track;
 use crate::world::World;
 use core::ops::Range;
 use phalanx_store::{AllocError, Entity};
@@ -219,6 +220,7 @@ impl<'a> Reader<'a> {
         if info.bytes != crate::plain::Bytes::Any {
             return match (rows, old) {
                 (0, _) => empty_column(world, id),
+                _ if info.track != Track::None => Err(DeltaError::Tracked { component: info.name() }),
                 _ => Err(DeltaError::NotPlain { component: info.name() }),
             };
         }

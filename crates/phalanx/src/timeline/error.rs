@@ -13,6 +13,12 @@ pub enum TimelineError {
         /// The component.
         component: &'static str,
     },
+    /// An entity has a component that is [tracked](crate::track): its marks belong to the time in which they were made, and
+    /// are not kept.
+    Tracked {
+        /// The component.
+        component: &'static str,
+    },
     /// The state is another world's.
     Foreign,
     /// There is no such frame: there are fewer.
@@ -30,6 +36,7 @@ impl fmt::Display for TimelineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TimelineError::NotClone { component } => write!(f, "{component} can be neither cloned nor copied"),
+            TimelineError::Tracked { component } => write!(f, "{component} is tracked, and marks are not kept"),
             TimelineError::Foreign => write!(f, "the state is another world's"),
             TimelineError::NoSuchFrame { back, kept } => {
                 write!(f, "no frame {back} back: {kept} are kept before the last")
@@ -56,6 +63,11 @@ pub enum DeltaError {
         /// The component.
         component: &'static str,
     },
+    /// An entity has a component that is [tracked](crate::track).
+    Tracked {
+        /// The component.
+        component: &'static str,
+    },
     /// The world has groups.
     Groups,
     /// Entities are reserved: the world is to be flushed first.
@@ -79,6 +91,7 @@ impl fmt::Display for DeltaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DeltaError::NotPlain { component } => write!(f, "{component} is not plain data"),
+            DeltaError::Tracked { component } => write!(f, "{component} is tracked, and marks are not kept"),
             DeltaError::Groups => write!(f, "a world with groups has no deltas"),
             DeltaError::Reserved => write!(f, "a world with reserved entities has no deltas"),
             DeltaError::Foreign => write!(f, "the states are of different worlds"),
@@ -103,6 +116,7 @@ impl From<TimelineError> for DeltaError {
         match error {
             TimelineError::Alloc(error) => DeltaError::Alloc(error),
             TimelineError::NotClone { component } => DeltaError::NotPlain { component },
+            TimelineError::Tracked { component } => DeltaError::Tracked { component },
             TimelineError::Foreign | TimelineError::NoSuchFrame { .. } => DeltaError::Foreign,
         }
     }

@@ -19,6 +19,7 @@ use crate::room::{try_list, try_room};
 use crate::side::{GroupImage, PoolState, Side, Sides, Store};
 use crate::signature::Signature;
 use crate::table::{Epoch, Table};
+use crate::track::Track;
 use crate::world::World;
 use phalanx_store::raw::Lane;
 use phalanx_store::{AllocError, Entity};
@@ -222,14 +223,20 @@ impl SideImage {
     }
 }
 
-/// That all values of a world can be copied.
+/// That all values of a world can be copied. Those that are tracked have a lane of marks beside their values, of which images
+/// know nothing.
 pub(super) fn can_copy(world: &World) -> Result<(), TimelineError> {
     let tables = world.tables.iter().filter(|table| table.len > 0).flat_map(|table| table.columns.iter().map(|c| c.id));
     let sides = world.sides.iter().filter(|side| side.len() > 0).map(|side| side.id);
-    match tables.chain(sides).map(|id| world.components.info(id)).find(|info| !info.is_clone()) {
-        Some(info) => Err(TimelineError::NotClone { component: info.name() }),
-        None => Ok(()),
+    for info in tables.chain(sides).map(|id| world.components.info(id)) {
+        if info.track != Track::None {
+            return Err(TimelineError::Tracked { component: info.name() });
+        }
+        if !info.is_clone() {
+            return Err(TimelineError::NotClone { component: info.name() });
+        }
     }
+    Ok(())
 }
 
 impl Image {

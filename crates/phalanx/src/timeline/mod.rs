@@ -28,7 +28,8 @@
 //! Resources are left alone: a world has no way to copy them. Nobody is told: no signal is sent.
 //!
 //! All components that entities have must be `#[component(clone)]`, `#[component(plain)]` or `soa`; others are named in an
-//! error. A panic of a clone leaves the world as it was; one of a destructor, of the state that is discarded, comes when the
+//! error. None may be [tracked](crate::track): marks belong to the time in which they were made, and a state does not keep
+//! them. A world in which an entity has such a component has no states, and the component is named, too. A panic of a clone leaves the world as it was; one of a destructor, of the state that is discarded, comes when the
 //! world is back already.
 #![allow(unsafe_code)]
 
@@ -68,7 +69,8 @@ impl World {
     ///
     /// # Errors
     ///
-    /// If an entity has a component that can be neither cloned nor copied, which is named, or memory cannot be had.
+    /// If an entity has a component that can be neither cloned nor copied, or is tracked, which is named, or memory cannot be
+    /// had.
     pub fn checkpoint(&self) -> Result<Checkpoint, TimelineError> {
         Ok(Checkpoint { image: Image::try_new(self)? })
     }

@@ -5,6 +5,7 @@ use crate::component::ComponentId;
 use crate::query::{Access, Query};
 use crate::side::GroupId;
 use crate::signature::Signature;
+use crate::track::Track;
 use crate::world::{Location, World};
 
 impl World {
@@ -37,13 +38,13 @@ impl World {
     #[inline(always)]
     pub(crate) fn mark_for<Q: Query>(&self, slot: u32, at: Location) {
         if self.tracker.is_some() {
-            self.mark_written(&Access::of::<Q>(), slot, at);
+            self.mark_accessed(&Access::of::<Q>(), slot, at);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn mark_written(&self, access: &Access, slot: u32, at: Location) {
+    fn mark_accessed(&self, access: &Access, slot: u32, at: Location) {
         for id in access.written(&self.components) {
             let table = &self.tables[at.table as usize];
             // SAFETY: the rows are in use. Whoever writes what a query writes has it for himself, and with it its marks.
@@ -73,6 +74,10 @@ impl World {
     #[cold]
     #[inline(never)]
     fn open_all(&self, id: ComponentId, tables: &dyn Fn(&Signature) -> bool) {
+        if self.components.info(id).track != Track::None {
+            // No frame has values of it, and the version of its lane may be a tick.
+            return;
+        }
         if let Some(side) = self.sides.of(id) {
             side.values().lanes().first().into_iter().for_each(|lane| lane.touch());
             return;

@@ -6,6 +6,7 @@ use crate::component::Component;
 use crate::error::ComponentError;
 use crate::layout::{Kind, Layout};
 use crate::side::{Side, Store};
+use crate::track::Look;
 use core::marker::PhantomData;
 use phalanx_store::raw::Lane;
 use phalanx_store::{Entity, Places};
@@ -25,7 +26,7 @@ impl World {
     pub fn get<C: Component>(&self, entity: Entity) -> Result<Ref<'_, C>, ComponentError> {
         let (lane, row) = self.find::<C>(entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the world is borrowed.
-        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane), row) })
+        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane, Look::READ), row) })
     }
 
     /// A component of an entity, for writing.
@@ -37,7 +38,23 @@ impl World {
     pub fn get_mut<C: Component>(&mut self, entity: Entity) -> Result<Mut<'_, C>, ComponentError> {
         let (lane, row) = self.find::<C>(entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the world is borrowed exclusively.
-        Ok(unsafe { crate::layout::write_at::<C>(lane, row) })
+        Ok(unsafe { self.item_mut::<C>(lane, row) })
+    }
+
+    /// A value for writing.
+    ///
+    /// # Safety
+    ///
+    /// The lane is the component's, the row is in use, and nobody else uses it for `'a`.
+    #[inline(always)]
+    pub(crate) unsafe fn item_mut<'a, C: Component>(&self, lane: *const Lane, row: usize) -> Mut<'a, C> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let look = Look::of::<C>(&raw const self.sides.clock);
+            crate::layout::mark_row::<C>(lane, row);
+            C::Layout::touch(lane, look.now);
+            C::Layout::get_mut(C::Layout::ptr(lane, look), row)
+        }
     }
 
     /// Whether an entity is alive and has a component.
@@ -117,6 +134,10 @@ impl Source<'_> {
     /// The lane and the row of an entity's component.
     #[inline(always)]
     fn find<C: Component>(&self, world: &World, entity: Entity) -> Result<(*const Lane, usize), ComponentError> {
+        #[cfg(feature = "counters")]
+        if world.counting {
+            world.note_find(world.components.id::<C>());
+        }
         // SAFETY: the world has been borrowed since; a location is written for every entity that is alive.
         if let Some(location) = unsafe { self.places.find(entity) } {
             if C::Layout::KIND == Kind::Table {
@@ -167,7 +188,7 @@ impl<'w, C: Component> View<'w, C> {
     pub fn get(&self, entity: Entity) -> Result<Ref<'w, C>, ComponentError> {
         let (lane, row) = self.source.find::<C>(self.world, entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the world is borrowed.
-        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane), row) })
+        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane, Look::READ), row) })
     }
 
     /// Whether an entity has the component.
@@ -211,7 +232,7 @@ impl<C: Component> ViewMut<'_, C> {
     pub fn get(&self, entity: Entity) -> Result<Ref<'_, C>, ComponentError> {
         let (lane, row) = self.world.find::<C>(entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the view is borrowed.
-        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane), row) })
+        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane, Look::READ), row) })
     }
 
     /// The component of an entity, for writing.
@@ -223,7 +244,7 @@ impl<C: Component> ViewMut<'_, C> {
     pub fn get_mut(&mut self, entity: Entity) -> Result<Mut<'_, C>, ComponentError> {
         let (lane, row) = self.world.find::<C>(entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the world is borrowed exclusively.
-        Ok(unsafe { crate::layout::write_at::<C>(lane, row) })
+        Ok(unsafe { self.world.item_mut::<C>(lane, row) })
     }
 }
 

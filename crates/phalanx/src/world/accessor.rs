@@ -6,8 +6,10 @@ use super::access::{Mut, Ref};
 use super::spawn::raise;
 use crate::component::Component;
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
-use crate::layout::Layout;
+use crate::layout::{Kind, Layout};
 use crate::plan::Edge;
+use crate::side::Put;
+use crate::track::{Look, Track};
 use core::marker::PhantomData;
 use phalanx_store::{AllocError, Entity};
 
@@ -48,8 +50,8 @@ impl World {
     /// If memory cannot be had for what the component means to this world.
     pub fn try_access_mut<C: Component>(&mut self) -> Result<AccessMut<'_, C>, ChangeError> {
         let plan = self.plan::<C>()?;
-        let id = self.id();
-        Ok(AccessMut { world: self, id, plan, given: Way::NONE, taken: Way::NONE, component: PhantomData })
+        let (id, side) = (self.id(), self.plans.get(plan).sides.first().copied().unwrap_or(0));
+        Ok(AccessMut { world: self, id, plan, side, given: Way::NONE, taken: Way::NONE, component: PhantomData })
     }
 }
 
@@ -82,6 +84,8 @@ pub struct AccessMut<'w, C> {
     /// Of the world, when plan and edges were found.
     id: u64,
     plan: usize,
+    /// Of a component that is not kept in tables.
+    side: u32,
     given: Way,
     taken: Way,
     component: PhantomData<fn(C) -> C>,
@@ -93,6 +97,9 @@ unsafe impl<C> Send for AccessMut<'_, C> {}
 unsafe impl<C> Sync for AccessMut<'_, C> {}
 
 impl<C: Component> AccessMut<'_, C> {
+    /// Whether there is a short way: for components with a store of their own that are not tracked.
+    const SHORT: bool = !matches!(C::Layout::KIND, Kind::Table) && matches!(C::Layout::TRACK, Track::None);
+
     /// The component of an entity.
     ///
     /// # Errors
@@ -102,7 +109,7 @@ impl<C: Component> AccessMut<'_, C> {
     pub fn get(&self, entity: Entity) -> Result<Ref<'_, C>, ComponentError> {
         let (lane, row) = self.world.find::<C>(entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the accessor is borrowed.
-        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane), row) })
+        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane, Look::READ), row) })
     }
 
     /// The component of an entity, for writing.
@@ -114,7 +121,7 @@ impl<C: Component> AccessMut<'_, C> {
     pub fn get_mut(&mut self, entity: Entity) -> Result<Mut<'_, C>, ComponentError> {
         let (lane, row) = self.world.find::<C>(entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the accessor is borrowed exclusively.
-        Ok(unsafe { crate::layout::write_at::<C>(lane, row) })
+        Ok(unsafe { self.world.item_mut::<C>(lane, row) })
     }
 
     /// Whether an entity is alive and has the component.
@@ -128,6 +135,7 @@ impl<C: Component> AccessMut<'_, C> {
     fn resolve(&mut self) -> Result<(), ChangeError> {
         if self.id != self.world.id() {
             self.plan = self.world.plan::<C>()?;
+            self.side = self.world.plans.get(self.plan).sides.first().copied().unwrap_or(0);
             (self.id, self.given, self.taken) = (self.world.id(), Way::NONE, Way::NONE);
         }
         Ok(())
@@ -151,6 +159,16 @@ impl<C: Component> AccessMut<'_, C> {
     /// If the entity is not alive, or memory cannot be had; the value is dropped, and nothing else happens.
     #[inline]
     pub fn try_insert(&mut self, entity: Entity, value: C) -> Result<Option<C>, ChangeError> {
+        let mut value = value;
+        if Self::SHORT && !self.world.signals.is_active() && self.world.contains(entity) {
+            self.resolve()?;
+            self.world.restructured();
+            // SAFETY: the side is the component's, and the entity is alive.
+            match unsafe { self.world.sides.put_alone(self.side, entity, value) } {
+                Put::Done(old) => return Ok(old),
+                Put::Back(back) => value = back,
+            }
+        }
         if self.world.has::<C>(entity) {
             if self.world.signals.is_active() {
                 self.world.reserve_notes(1)?;
@@ -186,6 +204,13 @@ impl<C: Component> AccessMut<'_, C> {
     #[inline]
     pub fn try_remove(&mut self, entity: Entity) -> Result<Option<C>, ChangeError> {
         self.resolve()?;
+        if Self::SHORT && !self.world.signals.is_active() && self.world.contains(entity) {
+            self.world.restructured();
+            // SAFETY: the side is the component's, and the entity is alive.
+            if let Some(taken) = unsafe { self.world.sides.take_alone(self.side, entity) } {
+                return Ok(taken);
+            }
+        }
         self.world.flush()?;
         let from = self.world.locate(entity)?;
         if !self.world.has::<C>(entity) {

@@ -65,8 +65,10 @@ impl World {
         if count == 0 {
             return Ok(0);
         }
-        let mut replaced = 0;
+        let (mut replaced, mut lens) = (0, try_list(sources.len())?);
         for &source in &sources {
+            // As they are before rows come from other tables of the batch.
+            lens.push(self.tables[source as usize].len);
             self.edge(plan, source, true)?;
             // SAFETY: made just now.
             let target = unsafe { (*self.edge_of(plan, source, true)).target };
@@ -78,7 +80,7 @@ impl World {
         fresh.extend((1..count).map(|_| bundle.clone()));
         fresh.push(bundle);
         let mut fresh = fresh.into_iter();
-        for &source in &sources {
+        for (&source, rows) in sources.iter().zip(lens) {
             let edge = self.edge_of(plan, source, true);
             // SAFETY: edges are boxed, and made only while resolving. There is room in the targets, and for a row beyond
             // the last where values are replaced; the places are the bundle's in the target. Taking a value apart may be
@@ -86,7 +88,7 @@ impl World {
             // the rows follow; otherwise one after another, which trades places with the one it replaces.
             unsafe {
                 let (target, places) = ((*edge).target, (*edge).places.as_ptr());
-                let (table, rows) = (&self.tables[target as usize], self.tables[source as usize].len);
+                let table = &self.tables[target as usize];
                 let (lanes, tail) = (table.lanes(), table.len);
                 if target != source {
                     for (row, value) in (tail..tail + rows).zip(fresh.by_ref()) {
@@ -102,7 +104,9 @@ impl World {
                         let lane = &*lanes.add(lane as usize);
                         swap_row(row_ptr(lane, row), row_ptr(lane, tail), lane.row_size());
                     }
-                    self.tables[target as usize].mark(row, &(*edge).left);
+                    let table = &self.tables[target as usize];
+                    table.mark(row, &(*edge).left);
+                    table.keep_added(row, &(*edge).left, (table, tail));
                     old.push(B::read(self.place(target, places, tail)));
                 }
             }
@@ -161,10 +165,13 @@ impl World {
 
     /// The tables with rows that pass a filter, or may if it looks at each, and how many rows they have.
     fn rows_that_pass<F: Filter>(&self) -> Result<(Vec<u32>, usize), ChangeError> {
-        let filter = F::state(&self.components);
+        let mut filter = F::state(&self.components);
+        F::look(&mut filter, self.look());
         let passing = || {
             let tables = self.tables.iter().zip(0..);
-            tables.filter(|(table, _)| table.len > 0 && F::passes(&filter, &table.signature))
+            tables.filter(|(table, number)| {
+                table.len > 0 && F::passes(&filter, &table.signature) && F::live(&filter, self, *number)
+            })
         };
         let mut sources = try_list(passing().count())?;
         // A filter may answer otherwise the next time: what is in the list counts.
@@ -178,7 +185,8 @@ impl World {
 
     /// The slots that pass a filter, in the order of their tables and rows.
     fn slots_that_pass<F: Filter>(&self) -> Result<Vec<Entity>, ChangeError> {
-        let (filter, (sources, count)) = (F::state(&self.components), self.rows_that_pass::<F>()?);
+        let (mut filter, (sources, count)) = (F::state(&self.components), self.rows_that_pass::<F>()?);
+        F::look(&mut filter, self.look());
         let mut slots = try_list(count)?;
         for slot in sources.iter().flat_map(|table| self.tables[*table as usize].slots()) {
             if !F::SIDES || F::passes_row(&filter, &Candidate::of(self, slot.index())) {
@@ -327,6 +335,10 @@ impl World {
     pub(super) unsafe fn cross_all(&mut self, source: u32, edge: &Edge) -> core::ops::Range<u32> {
         let first = self.tables[edge.target as usize].len;
         let to = self.tables[edge.target as usize].lanes();
+        if edge.tracked {
+            // SAFETY: the rows of the source are in use, and those of the target written.
+            unsafe { self.mark_cross(source, 0..self.tables[source as usize].len, edge, first) };
+        }
         let from = &mut self.tables[source as usize];
         let (len, entities, lanes) = (core::mem::replace(&mut from.len, 0), from.entities.ptr(), from.lanes());
         // SAFETY: the rows of the source were in use, and there is room for as many in the target; the lanes of a pair
@@ -341,6 +353,9 @@ impl World {
                 let row = self.tables[edge.target as usize].push(entity);
                 self.entities.places().at(entity.index()).write(Location { table: edge.target, row });
             }
+        }
+        if self.counting {
+            self.note_crossing(edge, len);
         }
         self.restructured();
         first..first + len

@@ -9,6 +9,7 @@ use crate::layout::Layout;
 use crate::room::{had, try_list};
 use crate::signal::{Notified, Spot};
 use crate::table::swap_row;
+use crate::track::Look;
 use crate::world::spawn::raise;
 use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
@@ -99,6 +100,9 @@ impl World {
                     }
                 }
                 table.mark(from.row, left);
+                if table.tracked {
+                    table.keep_added(from.row, left, (table, tail));
+                }
                 if has_sides {
                     self.sides.commit(entity, puts, takes);
                     self.restructured();
@@ -304,10 +308,10 @@ impl World {
         }
         let sides = self.sides.places_of_retired();
         self.sides.retired.clear();
-        let source = &self.tables[from.table as usize];
+        let (source, clock) = (&self.tables[from.table as usize], &raw const self.sides.clock);
         // SAFETY: the values are at the source's tail and where those of the sides were retired to, nobody's, and are
         // moved out. (An empty bundle has none.)
-        let taken = unsafe { B::read(Place { lanes: source.lanes(), places, row: source.len as usize, sides }) };
+        let taken = unsafe { B::read(Place { lanes: source.lanes(), places, row: source.len as usize, sides, clock }) };
         if active {
             self.complete(notified);
         }
@@ -325,7 +329,21 @@ impl World {
             return Ok(self.replace_noted(entity, value));
         }
         // SAFETY: the lane is the component's and the row is in use.
-        Ok(unsafe { exchange_value(lane, row, value) })
+        Ok(unsafe { self.exchange_value(lane, row, value) })
+    }
+
+    /// Puts a value in the place of another, which is returned.
+    ///
+    /// # Safety
+    ///
+    /// The lane is the component's, and the row is in use.
+    #[inline(always)]
+    unsafe fn exchange_value<C: Component>(&mut self, lane: *const Lane, row: usize, value: C) -> C {
+        // SAFETY: the caller's promise: the old value is moved out, the new one moved in.
+        unsafe {
+            crate::layout::mark_row::<C>(lane, row);
+            C::Layout::replace(C::Layout::ptr(lane, Look::of::<C>(&raw const self.sides.clock)), row, value)
+        }
     }
 
     /// As [`replace`](World::replace), of a component that is there; and tells listeners.
@@ -335,7 +353,7 @@ impl World {
         had(self.reserve_notes(1));
         let Ok((lane, row)) = self.find::<C>(entity) else { unreachable!("found before") };
         // SAFETY: as above.
-        let old = unsafe { exchange_value(lane, row, value) };
+        let old = unsafe { self.exchange_value(lane, row, value) };
         self.note_set(entity, self.components.id::<C>(), Spot::Value((&raw const old).cast()));
         self.announce();
         old
@@ -371,6 +389,9 @@ impl World {
             return Ok(self.end_entities(&[entity], false).map(|_| ())?);
         }
         self.entities.release(entity);
+        if self.counting {
+            self.note_ended(table, 1);
+        }
         if !self.sides.is_empty() {
             self.sides.take_all(entity);
         }
@@ -378,10 +399,14 @@ impl World {
         // SAFETY: the row is in use, and the flags are those of its lanes. What needs an end lies at the tail then,
         // nobody's, and ends.
         unsafe {
+            let tracked = table_ref.tracked;
             if let Some(moved) = table_ref.close(row, &self.ends[table as usize]) {
                 self.entities.places().at(moved.index()).write(Location { table, row });
             }
             self.restructured();
+            if tracked {
+                self.mark_gone(table);
+            }
             let _ends = self.sides.ends();
             let table_ref = &self.tables[table as usize];
             table_ref.drop_row(table_ref.len, &table_ref.columns);
@@ -422,6 +447,9 @@ impl World {
             return Ok(self.end_entities(&entities, true).map(|_| ())?);
         }
         let mut lens = try_list(self.tables.len())?;
+        if self.counting {
+            self.note_all_ended();
+        }
         self.entities.clear();
         self.rows.clear();
         self.restructured();
@@ -453,28 +481,10 @@ impl World {
                 self.run();
             }
         }
+        (0..self.tables.len() as u32).for_each(|table| self.mark_gone(table));
         lens.extend(self.tables.iter_mut().map(|t| core::mem::replace(&mut t.len, 0)));
         let _cleared = self.sides.clear();
         Rows { tables: self.tables.iter(), lens: &lens, now: None }.run();
         Ok(())
-    }
-}
-
-/// Puts a value in the place of another, which is returned.
-///
-/// # Safety
-///
-/// The lane is the component's, the row is in use, and nobody else uses it meanwhile.
-#[inline(always)]
-unsafe fn exchange_value<C: Component>(lane: *const Lane, row: usize, value: C) -> C {
-    // SAFETY: the caller's promise: the old value is moved out, the new one moved in.
-    unsafe {
-        if C::Layout::LANES > 0 {
-            (*lane).mark(row as u32);
-        }
-        let ptr = C::Layout::ptr(lane);
-        let old = C::Layout::read(ptr, row);
-        C::Layout::write(ptr, row, value);
-        old
     }
 }

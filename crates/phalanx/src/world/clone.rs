@@ -66,6 +66,12 @@ unsafe fn clone_rows(components: &Components, from: &Table, row: u32, to: &Table
                         clone(source, place);
                         made.rows_done = at + 1;
                     }
+                    // The marks of one that is tracked row by row.
+                    for lane in (column.first..column.first + column.lanes).skip(1) {
+                        let (a, b) = (&*from.lanes().add(lane as usize), &*to.lanes().add(lane as usize));
+                        let bytes = rows as usize * a.row_size();
+                        core::ptr::copy_nonoverlapping(row_ptr(a, row), row_ptr(b, first), bytes);
+                    }
                 }
                 _ => {
                     for lane in column.first..column.first + column.lanes {
@@ -140,6 +146,7 @@ impl World {
         // SAFETY: the caller's promise.
         unsafe {
             let row = self.tables[table as usize].push(made);
+            self.tables[table as usize].mark_new(row..row + 1, self.tick());
             self.entities.places().at(made.index()).write(Location { table, row });
         }
         self.restructured();
@@ -216,6 +223,8 @@ impl World {
             let twin = self.count_clone(from.table);
             for (label, Location { table, .. }) in labels.into_iter().zip(&originals[1..]) {
                 self.commit_row(twin, label, *table, &[]);
+                let table = &self.tables[*table as usize];
+                table.mark_new(table.len - 1..table.len, self.tick());
             }
             self.receive(&beside);
             if self.signals.is_active() {
@@ -263,6 +272,7 @@ impl World {
         }
         copy.rows = self.rows.try_clone()?;
         copy.sides = self.sides.try_clone(&self.components)?;
+        copy.sides.clock.id = copy.id;
         copy.entities = self.entities.try_clone()?;
         // The copied entities have no rows yet: until they do, nobody may see them.
         for (to, from) in copy.tables.iter_mut().zip(&self.tables) {
@@ -273,6 +283,7 @@ impl World {
                 // SAFETY: the lanes of the row were written just now.
                 unsafe { to.push(entity) };
             }
+            to.copy_column_marks(from);
         }
         for (number, table) in (0..).zip(&copy.tables) {
             for (row, entity) in (0..).zip(table.slots()) {

@@ -14,6 +14,7 @@ use crate::error::{ChangeError, UnequalColumns};
 use crate::layout::{Kind, Layout};
 use crate::room::{try_list, try_room};
 use crate::side::Puts;
+use crate::track::Look;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use phalanx_store::{AllocError, Entity};
@@ -116,7 +117,7 @@ unsafe impl<C: Component> Columns for Vec<C> {
                 (*lane).adopt(NonNull::new_unchecked(values.as_mut_ptr()).cast(), values.capacity() as u32);
                 return;
             }
-            let (ptr, len) = (C::Layout::ptr(lane), values.len());
+            let (ptr, len) = (C::Layout::ptr(lane, Look::of::<C>(to.first.clock)), values.len());
             match C::Layout::KIND {
                 Kind::Table | Kind::Pool => C::Layout::write_many(ptr, row, values.as_ptr(), len),
                 Kind::Linear => {
@@ -238,9 +239,10 @@ impl World {
         // A lane with a bitmap keeps its block.
         let adopt = goal.len == 0 && goal.cap < count && !goal.entities.lane().is_tracked();
         self.restructured();
+        let clock = &raw const self.sides.clock;
         let table_ref = &mut self.tables[table as usize];
         let (first, beside) = (table_ref.len, self.sides.places());
-        let place = Place { lanes: table_ref.lanes(), row: first as usize, places, sides: beside };
+        let place = Place { lanes: table_ref.lanes(), row: first as usize, places, sides: beside, clock };
         let to = ColumnPlaces { first: place, slots: &slots, adopt };
         let reserved = if adopt {
             // SAFETY: the places are those of the bundle in its table, which has no rows.

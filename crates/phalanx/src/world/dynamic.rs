@@ -13,7 +13,9 @@ use crate::component::{Cloning, ComponentId, ComponentInfo};
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
 use crate::layout::{Kind, put_bytes, put_nothing};
 use crate::plan;
+use crate::query::Candidate;
 use crate::room::{had, try_list};
+use crate::track::Track;
 use core::alloc::Layout;
 use core::ptr::NonNull;
 use phalanx_store::Entity;
@@ -96,6 +98,8 @@ impl World {
             kind: descriptor.kind,
             whole: true,
             bytes: crate::plain::Bytes::Unknown,
+            track: Track::None,
+            tally: Default::default(),
         };
         self.components.find_run_time(&info).unwrap_or_else(|| had(self.components.add(info)))
     }
@@ -136,8 +140,10 @@ impl World {
     ///
     /// As [`get_by_id`](World::get_by_id).
     pub fn get_mut_by_id(&mut self, entity: Entity, id: ComponentId) -> Result<NonNull<u8>, ComponentError> {
+        let address = self.get_by_id(entity, id)?;
         self.open(id, |_| true);
-        self.get_by_id(entity, id)
+        self.mark_written(id, Candidate::of(self, entity.index()));
+        Ok(address)
     }
 
     /// Whether an entity is alive and has a component.
@@ -205,7 +211,7 @@ impl World {
                 // SAFETY: the places are those of the ids, in their order; the rest is the caller's promise.
                 unsafe {
                     let (lane, row) = place.lane(at, *kind);
-                    put(lane, row, value.as_ptr());
+                    put(lane, row, value.as_ptr(), place.clock);
                 }
             }
         };
@@ -300,7 +306,7 @@ impl World {
                 // SAFETY: the places are those of the ids, in their order; the rest is the caller's promise.
                 unsafe {
                     let (lane, row) = place.lane(at, *kind);
-                    put(lane, row, value.as_ptr());
+                    put(lane, row, value.as_ptr(), place.clock);
                 }
             }
         };

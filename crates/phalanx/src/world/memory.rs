@@ -149,7 +149,7 @@ impl World {
         Memory { entities, locations, rows, tables: tables.collect(), sides: sides.collect(), masks, signals }
     }
 
-    fn column_memory(&self, table: &crate::table::Table, column: &crate::table::Column) -> ColumnMemory {
+    pub(super) fn column_memory(&self, table: &crate::table::Table, column: &crate::table::Column) -> ColumnMemory {
         let lanes = &table.lane_list()[column.first as usize..][..column.lanes as usize];
         let lane = |lane: &phalanx_store::raw::Lane| LaneMemory {
             row: lane.row_size(),

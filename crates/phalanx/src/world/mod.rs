@@ -28,6 +28,7 @@ mod dynamic;
 mod entity_ref;
 mod exchange;
 mod memory;
+mod report;
 mod row_changes;
 mod row_ends;
 mod rows;
@@ -45,6 +46,7 @@ pub use columns::{ColumnPlaces, Columns};
 pub use dynamic::ComponentDescriptor;
 pub use entity_ref::{EntityMut, EntityRef};
 pub use memory::{ColumnMemory, LaneMemory, Memory, SideMemory, TableMemory};
+pub use report::{Advice, ComponentReport, LayoutBytes, LayoutReport, Placement};
 pub use spawn::Spawner;
 pub(crate) use spawn::raise;
 pub use transfer::EntityMap;
@@ -52,12 +54,14 @@ pub use transfer::EntityMap;
 use crate::component::{Component, ComponentId, Components};
 use crate::error::NoSuchEntity;
 use crate::plan::Plans;
+use crate::query::Candidate;
 use crate::query::cache::QueryCache;
 use crate::room::{had, try_map_room, try_room, try_room_at};
 use crate::rows::Rows;
 use crate::side::{Sides, Store};
 use crate::signature::Signature;
 use crate::table::{Epoch, Table};
+use crate::track::{Look, Tick, Track};
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use phalanx_store::raw::Lane;
@@ -109,6 +113,8 @@ pub struct World {
     /// that are tracked.
     pub(crate) tracker: Option<u64>,
     pub(crate) signals: crate::signal::Signals,
+    /// Whether accesses are counted.
+    pub(crate) counting: bool,
 }
 
 // SAFETY: the directory points at lanes that the tables of this world own, and components are `Send` and `Sync`.
@@ -140,7 +146,9 @@ impl World {
             resources: Default::default(),
             tracker: None,
             signals: Default::default(),
+            counting: false,
         };
+        world.sides.clock.id = world.id;
         world.table_of(&Signature::EMPTY)?;
         Ok(world)
     }
@@ -166,6 +174,44 @@ impl World {
     #[inline(always)]
     pub(crate) fn restructured(&mut self) {
         self.epoch.advance();
+    }
+
+    /// The present tick: what changes is marked with it, where it is [tracked](crate::track).
+    #[inline(always)]
+    pub fn tick(&self) -> Tick {
+        self.sides.clock.now()
+    }
+
+    /// Says that all changes so far have been seen: for queries that [do not remember](crate::track) when they looked last.
+    pub fn settle_changes(&mut self) {
+        self.sides.clock.settle();
+    }
+
+    /// Sets the time, as when a world is restored.
+    #[doc(hidden)]
+    pub fn set_tick(&mut self, number: u32) {
+        self.sides.clock.set(Tick(number));
+    }
+
+    /// The look of those who do not remember when they looked last.
+    #[inline(always)]
+    pub(crate) fn look(&self) -> Look {
+        self.sides.clock.look()
+    }
+
+    /// Notes that a value of a row may be written.
+    pub(crate) fn mark_written(&self, id: ComponentId, row: Candidate<'_>) {
+        let info = self.components.info(id);
+        let Some((lanes, row)) = row.lanes_of(id).filter(|_| info.track != Track::None) else { return };
+        // SAFETY: the lanes are the component's, the last of which is that of its marks; the row is in use, and whoever is to
+        // write the value may write its marks.
+        unsafe {
+            let lane = lanes.add(info.lanes.len() - 1);
+            match info.track {
+                Track::Row => (*crate::track::marks(&*lane, row)).changed = self.tick(),
+                _ => crate::track::mark_column(&*lane, self.tick()),
+            }
+        }
     }
 
     /// How many entities are alive.
@@ -245,6 +291,12 @@ impl World {
         self.by_signature.insert(key, number);
         self.restructured();
         Ok(number)
+    }
+
+    /// The table of a signature, if there is one.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn table_number(&self, signature: &Signature) -> Option<u32> {
+        self.by_signature.get(signature).copied()
     }
 
     /// Enters the columns of a table, which has a higher number than those entered before.
@@ -329,6 +381,8 @@ impl World {
         core::mem::swap(&mut self.ends, &mut other.ends);
         core::mem::swap(&mut self.rows, &mut other.rows);
         core::mem::swap(&mut self.sides, &mut other.sides);
+        // Time goes on: who has looked at changes remembers ticks of this clock.
+        core::mem::swap(&mut self.sides.clock, &mut other.sides.clock);
         let old = core::mem::replace(&mut self.id, World::fresh_id());
         self.signals.rename(old, self.id);
         self.restructured();

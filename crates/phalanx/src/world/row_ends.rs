@@ -108,6 +108,9 @@ impl World {
     /// The row is in use, and its slot was released.
     #[inline(always)]
     pub(crate) unsafe fn close_row(&mut self, at: Location) {
+        if self.counting {
+            self.note_ended(at.table, 1);
+        }
         let table = &mut self.tables[at.table as usize];
         // SAFETY: the caller's promise; the flags are those of the table's lanes.
         unsafe {
@@ -118,6 +121,7 @@ impl World {
             if let Some(moved) = moved {
                 self.entities.places().at(moved.index()).write(at);
             }
+            self.mark_gone(at.table);
         }
     }
 

@@ -431,6 +431,9 @@ impl World {
             (Ok(key), ComponentError::ExcludedComponent { component, .. }) => {
                 RowError::ExcludedComponent { key, component }
             }
+            (Ok(key), ComponentError::UnchangedComponent { component, .. }) => {
+                RowError::UnchangedComponent { key, component }
+            }
             (Ok(key), ComponentError::NoAddress { component }) => RowError::MissingComponent { key, component },
             (Ok(_), ComponentError::NamedTwice { .. }) => RowError::Stale { row },
             (Err(error), _) => error,

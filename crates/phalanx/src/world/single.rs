@@ -128,7 +128,7 @@ impl World {
         }
         // SAFETY: each lane is the component's and each row in use; the entities differ, so the rows do, and the world
         // is borrowed exclusively.
-        Ok(places.map(|(lane, row)| unsafe { crate::layout::write_at::<C>(lane, row) }))
+        Ok(places.map(|(lane, row)| unsafe { self.item_mut::<C>(lane, row) }))
     }
 
     /// Makes exactly this entity, with these components: for entities whose numbers come from elsewhere.

@@ -160,14 +160,14 @@ impl World {
     #[inline(always)]
     unsafe fn commit_spawn<B: Bundle>(&mut self, plan: usize, bundle: B) -> Entity {
         let plan = self.plans.get(plan);
-        let (number, sides) = (plan.table, self.sides.places());
+        let (number, sides, clock) = (plan.table, self.sides.places(), &raw const self.sides.clock);
         let table = &mut self.tables[number as usize];
         // SAFETY: there is room for the row and for the location; the plan's places are those of the bundle's components
         // in its table. Taking a soa value apart is code of its type, which may panic: the entity is made when the row is
         // whole, and until then the row is beyond the last.
         let entity = unsafe {
             let row = table.len;
-            bundle.write(Place { lanes: table.lanes(), places: plan.places.as_ptr(), row: row as usize, sides });
+            bundle.write(Place { lanes: table.lanes(), places: plan.places.as_ptr(), row: row as usize, sides, clock });
             let entity = self.entities.alloc();
             table.push(entity);
             self.entities.places().at(entity.index()).write(Location { table: number, row });

@@ -64,6 +64,9 @@ impl World {
             write(self.place(*target, places.as_ptr(), tail));
             if *target == from.table {
                 stash.take(self, table, from.row, left);
+                if table.tracked {
+                    table.keep_added(tail, left, (table, from.row));
+                }
                 for lane in left.iter().flat_map(|column| column.first..column.first + column.lanes) {
                     let lane = &*table.lanes().add(lane as usize);
                     copy_row(row_ptr(lane, tail), row_ptr(lane, from.row), lane.row_size());

@@ -59,7 +59,8 @@ impl World {
             moved.extend((0..column.lanes).map(|lane| (column.first + lane, to.first + lane)));
         }
         let (puts, takes) = (Box::default(), Box::default());
-        Ok(Edge { target, moved: moved.into(), keep: keep.into(), left: left.into(), places, puts, takes })
+        let tracked = from.tracked || to.tracked;
+        Ok(Edge { target, moved: moved.into(), keep: keep.into(), left: left.into(), places, tracked, puts, takes })
     }
 
     /// The first lane of each component in a table that has them; for one that is not kept in tables, how many such come
@@ -92,7 +93,7 @@ impl World {
     #[inline(always)]
     pub(crate) fn place(&self, table: u32, places: *const u16, row: u32) -> Place {
         let lanes = self.tables[table as usize].lanes();
-        Place { lanes, places, row: row as usize, sides: self.sides.places() }
+        Place { lanes, places, row: row as usize, sides: self.sides.places(), clock: &raw const self.sides.clock }
     }
 
     /// Carries out an edge for the entity at `from`: its row goes to the target, and what stays behind lies at the
@@ -109,6 +110,10 @@ impl World {
         let target = &mut self.tables[edge.target as usize];
         // SAFETY: there is room, by the caller's promise.
         let (row, to) = unsafe { (target.push(entity), target.lanes()) };
+        if edge.tracked {
+            // SAFETY: the source's row is in use, and the target's is written.
+            unsafe { self.mark_cross(from.table, from.row..from.row + 1, edge, row) };
+        }
         let source = &mut self.tables[from.table as usize];
         // SAFETY: the source's row is in use, the target's was made just now; the lanes of a pair belong to the same
         // component. The values that went along count as moved out of the source.
@@ -122,7 +127,36 @@ impl World {
             }
             self.entities.places().at(entity.index()).write(Location { table: edge.target, row });
         }
+        if self.counting {
+            self.note_crossing(edge, 1);
+        }
         self.restructured();
+    }
+
+    /// Notes that rows are about to go from one table to another, where the first comes to lie in `row`.
+    ///
+    /// # Safety
+    ///
+    /// The edge is one of that table to another. The rows are in use, and those of the target have the values in them that do
+    /// not come along.
+    #[cold]
+    pub(super) unsafe fn mark_cross(&self, source: u32, rows: core::ops::Range<u32>, edge: &Edge, row: u32) {
+        let (from, to) = (&self.tables[source as usize], &self.tables[edge.target as usize]);
+        from.mark_columns(self.tick());
+        to.mark_columns(self.tick());
+        for (old, row) in rows.zip(row..) {
+            // SAFETY: the caller's promise.
+            unsafe { to.keep_added(row, &edge.left, (from, old)) };
+        }
+    }
+
+    /// Notes that rows of a table have gone.
+    #[inline(always)]
+    pub(crate) fn mark_gone(&self, table: u32) {
+        let table = &self.tables[table as usize];
+        if table.tracked {
+            table.mark_columns(self.tick());
+        }
     }
 
     pub(crate) fn edge_of(&self, plan: usize, source: u32, insert: bool) -> *const Edge {

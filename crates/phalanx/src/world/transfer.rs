@@ -175,6 +175,9 @@ impl World {
                 };
                 arrived.push((passage.target, row));
                 self.entities.release(slot);
+                if self.counting {
+                    self.note_ended(from.table, 1);
+                }
                 self.sides.take_all(slot);
                 self.sides.retired.clear();
                 let source = &mut self.tables[from.table as usize];
@@ -192,6 +195,7 @@ impl World {
         self.note_moves(&map, other);
         other.rename_beside(&map, &beside);
         arrived.into_iter().for_each(|(table, row)| other.rename(&map, table, row..row + 1));
+        passages.iter().for_each(|passage| self.mark_gone(passage.source));
         self.announce_moves(other);
         Ok(new)
     }
@@ -231,6 +235,9 @@ impl World {
         self.reserve_moves(notes, other)?;
         // SAFETY: room was made there, and the values count as moved out here.
         unsafe { beside.move_in(&self.sides, &other.sides) };
+        if self.counting {
+            self.note_all_ended();
+        }
         self.sides.forget_all();
         self.entities.clear();
         for passage in &passages {
@@ -250,6 +257,7 @@ impl World {
                 arrived.push((passage.target, first..target.len));
             }
             self.tables[passage.source as usize].len = 0;
+            self.mark_gone(passage.source);
         }
         let (map, slots) = (EntityMap::of(pairs), EntityMap::of(slots));
         self.hand_over_rows(other, &map, &slots, &arrived, labels);
@@ -353,7 +361,10 @@ impl World {
             let (Some(visit), Some(row)) = (self.components.info(side.id).visit, side.row(slot)) else { continue };
             let mut change = |entity: &mut Entity| *entity = map.get(*entity).unwrap_or(*entity);
             // SAFETY: the lane is the component's, the row is in use, and the world is borrowed exclusively.
-            unsafe { visit(side.values().lane(), row as usize, &mut change) };
+            unsafe {
+                visit(side.values().lane(), row as usize, &mut change);
+                side.values().mark_new(row, &self.sides.clock);
+            }
         }
     }
 
@@ -447,7 +458,7 @@ impl World {
         Ok(Passage { source, target, rows: 0, lanes })
     }
 
-    /// Changes the entities in the components of some rows to what they have become.
+    /// Changes the entities in the components of some rows, which have arrived, to what they have become.
     fn rename(&mut self, map: &EntityMap, table: u32, rows: Range<u32>) {
         let table = &self.tables[table as usize];
         for column in &table.columns {
@@ -458,5 +469,7 @@ impl World {
                 unsafe { visit(table.lanes().add(column.first as usize), row as usize, &mut change) };
             }
         }
+        // SAFETY: the rows are in use, and the world is borrowed exclusively.
+        unsafe { table.mark_new(rows, self.tick()) };
     }
 }

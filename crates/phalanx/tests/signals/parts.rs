@@ -1,7 +1,8 @@
 //! Components of every layout, and a recorder of all signals about them.
 
+use phalanx::signal::RetiredRow;
 use phalanx::store::Soa;
-use phalanx::{Bundle, BundleBuilder, Component, ComponentId, Entity, Key, RetiredRow, World};
+use phalanx::{Bundle, BundleBuilder, Component, ComponentId, Entity, Key, World};
 use std::sync::{Arc, Mutex};
 
 /// What a listener was told.

@@ -3,7 +3,7 @@
 use crate::kit::{Burning, Frozen, Mass, Position, Tag, run, seen, world};
 use phalanx::group::Owned;
 use phalanx::query::QueryState;
-use phalanx::timeline::TimelineError;
+use phalanx::timeline::{DeltaError, Timeline, TimelineError, delta};
 use phalanx::{Component, Entity, Without, World};
 use phalanx_testkit::{Rng, Tally};
 
@@ -118,4 +118,73 @@ fn components_that_cannot_be_copied_are_named() {
     world.checkpoint().unwrap();
     world.insert(e, Will).unwrap();
     assert!(matches!(world.checkpoint(), Err(TimelineError::NotClone { component }) if component.ends_with("Will")));
+}
+
+#[test]
+fn components_that_are_tracked_are_named_and_no_state_is_made() {
+    #[derive(Component, Clone, Copy)]
+    #[component(track = "row", plain)]
+    struct Row(u32);
+    #[derive(Component, Clone)]
+    #[component(track = "column", clone)]
+    struct Column;
+    #[derive(Component, Clone, Copy)]
+    #[component(layout = "pool", track = "row", plain)]
+    struct Pooled(u32);
+    #[derive(Component, Clone, Copy)]
+    #[component(layout = "linear", track = "column", plain)]
+    struct Lined(u32);
+    fn check<C: Component>(value: C) {
+        let (mut world, mut timeline) = (World::new(), Timeline::new(3));
+        let (e, other) = (world.spawn(Position([1; 3])), world.spawn_empty());
+        let before = world.checkpoint().unwrap();
+        timeline.capture(&mut world).unwrap();
+        let no_way = delta(&before, &world.checkpoint().unwrap()).unwrap();
+        world.insert(e, value).unwrap();
+        let component = core::any::type_name::<C>();
+        let refused = TimelineError::Tracked { component };
+        assert_eq!(world.checkpoint().unwrap_err(), refused);
+        assert_eq!(timeline.capture(&mut world), Err(refused));
+        assert_eq!(Timeline::new(1).capture(&mut world), Err(refused));
+        assert_eq!(world.apply_delta(&no_way), Err(DeltaError::Tracked { component }));
+        assert!(refused.to_string().contains("is tracked"), "{refused}");
+        // What is written meanwhile is news to whoever looks, and noticed by the next frame.
+        world.settle_changes();
+        world.query_mut::<&mut Position>().for_each(|p| p.0[0] = 2);
+        // Once nobody has it, frames are kept again.
+        world.remove::<C>(e).unwrap();
+        timeline.capture(&mut world).unwrap();
+        timeline.validate(&world).unwrap();
+        world.despawn(other).unwrap();
+        timeline.rewind(&mut world, 0).unwrap();
+        assert!(world.contains(other) && world.get::<Position>(e).unwrap().0[0] == 2);
+        // A state that was made before the component came is good.
+        world.rollback(&before).unwrap();
+        assert!(!world.has::<C>(e) && world.get::<Position>(e).unwrap().0[0] == 1);
+        world.validate().unwrap();
+    }
+    check(Row(1));
+    check(Column);
+    check(Pooled(1));
+    check(Lined(1));
+    assert_eq!((Row(1).0, Pooled(1).0, Lined(1).0), (1, 1, 1));
+}
+
+#[test]
+fn ticks_go_on_when_a_world_is_rolled_back() {
+    #[derive(Component, Clone)]
+    #[component(track = "row", clone)]
+    struct Seen;
+    let mut world = World::new();
+    let e = world.spawn(Tag);
+    let before = world.checkpoint().unwrap();
+    let mut added = QueryState::<Entity, phalanx::Added<Seen>>::new();
+    world.insert(e, Seen).unwrap();
+    assert_eq!(added.iter(&world).count(), 1);
+    let then = world.tick();
+    world.rollback(&before).unwrap();
+    assert_eq!((world.tick(), added.iter(&world).count()), (then, 0));
+    world.insert(e, Seen).unwrap();
+    assert_eq!(added.iter(&world).count(), 1);
+    assert_eq!(added.iter(&world).count(), 0);
 }

@@ -3,7 +3,7 @@
 
 use crate::kit::{Burning, Mass, Pooled, Position, Spin, Tag, Value, run, rush, seen, world};
 use phalanx::timeline::{Timeline, TimelineError};
-use phalanx::{Entity, World};
+use phalanx::{Entity, With, World};
 use phalanx_testkit::{AllocationSweep, PanicSweep, Rng, Site, Tally};
 
 #[test]
@@ -61,7 +61,7 @@ fn every_way_to_write_is_noticed() {
             ))
         })
         .collect();
-    let e = all[200];
+    let (e, other) = (all[200], all[3]);
     let ids = [world.component_id::<Position>().unwrap(), world.component_id::<Mass>().unwrap()];
     let ways: Vec<Way> = vec![
         Box::new(move |w| w.entity_mut(e).unwrap().get_mut::<Position>().unwrap().0[0] ^= 1),
@@ -89,6 +89,23 @@ fn every_way_to_write_is_noticed() {
             }
         }),
         Box::new(move |w| w.commands_insert(e)),
+        Box::new(move |w| _ = w.access_mut::<Burning>().insert(e, Burning(12)).unwrap()),
+        Box::new(move |w| _ = w.access_mut::<Mass>().insert(e, Mass(12)).unwrap()),
+        Box::new(move |w| _ = w.access_mut::<Burning>().remove(e).unwrap()),
+        Box::new(move |w| _ = w.access_mut::<Mass>().remove(e).unwrap()),
+        Box::new(move |w| _ = w.access_mut::<Burning>().insert(e, Burning(13)).unwrap()),
+        Box::new(move |w| _ = w.access_mut::<Mass>().insert(e, Mass(13)).unwrap()),
+        Box::new(move |w| _ = w.insert_batch::<With<Burning>, _>((Position([14; 3]), Mass(14)))),
+        Box::new(move |w| _ = arriving().transfer_all(w).unwrap()),
+        #[cfg(feature = "snapshot")]
+        Box::new(merge),
+        // With listeners, rows end as a whole, and values are replaced another way.
+        Box::new(move |w| {
+            w.on_despawn(|_, _, _| {});
+            w.despawn(other).unwrap();
+        }),
+        Box::new(move |w| _ = w.replace(e, Position([15; 3])).unwrap()),
+        Box::new(move |w| _ = w.access_mut::<Mass>().insert(e, Mass(15)).unwrap()),
     ];
     let mut timeline = Timeline::new(4);
     timeline.capture(&mut world).unwrap();
@@ -106,6 +123,24 @@ fn every_way_to_write_is_noticed() {
         timeline.rewind(&mut world, 0).unwrap();
         assert_eq!(seen(&mut world), after, "way {at}");
     }
+}
+
+/// A world to be joined to another.
+fn arriving() -> World {
+    let mut world = World::new();
+    world.spawn_batch((0..200).map(|n| (Position([n; 3]), Burning(n), Mass(n as u16))));
+    world
+}
+
+#[cfg(feature = "snapshot")]
+fn merge(world: &mut World) {
+    let mut registry = phalanx::snapshot::Registry::new();
+    registry.serde::<Position>("position").unwrap();
+    registry.serde::<Burning>("burning").unwrap();
+    registry.serde::<Mass>("mass").unwrap();
+    let mut file = Vec::new();
+    arriving().save(&registry, &mut file).unwrap();
+    world.merge(&registry, &*file).unwrap();
 }
 
 trait ByCommand {

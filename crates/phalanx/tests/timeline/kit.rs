@@ -7,6 +7,7 @@ use phalanx_testkit::{Counted, Rng, Tally};
 use std::fmt::Write;
 
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "snapshot", derive(serde::Serialize, serde::Deserialize))]
 #[component(plain)]
 pub(crate) struct Position(pub(crate) [u32; 3]);
 #[derive(Component, Clone, Debug)]
@@ -31,6 +32,7 @@ pub(crate) struct Odd {
     pub(crate) flag: bool,
 }
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "snapshot", derive(serde::Serialize, serde::Deserialize))]
 #[component(layout = "pool", plain)]
 pub(crate) struct Burning(pub(crate) u32);
 #[derive(Component, Clone, Debug)]
@@ -40,6 +42,7 @@ pub(crate) struct Pooled(pub(crate) Counted);
 #[component(layout = "pool", clone)]
 pub(crate) struct Frozen;
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "snapshot", derive(serde::Serialize, serde::Deserialize))]
 #[component(layout = "linear", plain)]
 pub(crate) struct Mass(pub(crate) u16);
 #[derive(Component, Clone, Debug)]

@@ -1,0 +1,159 @@
+//! How values become bytes: as they are in memory, by serde, or by a codec of the user's.
+// For the declaration of two unsafe traits only.
+#![allow(unsafe_code)]
+
+use super::depth::Bound;
+use super::error::CodecError;
+use crate::layout::{Layout, Linear, Pool, Soa, Table};
+use bytemuck::{AnyBitPattern, NoUninit};
+use core::cell::Cell;
+use phalanx_store::soa::{Leaf, Nested, Shape, SoaRow};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A way to write values of a component or resource, and to read them back.
+///
+/// ```
+/// use phalanx::snapshot::{Codec, CodecError, Registry};
+/// use phalanx::{Component, World};
+///
+/// #[derive(Component, Debug, PartialEq)]
+/// struct Label(&'static str);
+///
+/// struct Labels;
+/// impl Codec<Label> for Labels {
+///     fn name(&self) -> &'static str {
+///         "labels"
+///     }
+///     fn encode(&self, value: &Label, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+///         bytes.push(if value.0 == "red" { 1 } else { 0 });
+///         Ok(())
+///     }
+///     fn decode(&self, bytes: &mut &[u8]) -> Result<Label, CodecError> {
+///         let (first, rest) = bytes.split_first().ok_or(CodecError("no byte is left"))?;
+///         *bytes = rest;
+///         match first {
+///             0 => Ok(Label("none")),
+///             1 => Ok(Label("red")),
+///             _ => Err(CodecError("no such label")),
+///         }
+///     }
+/// }
+///
+/// let mut registry = Registry::new();
+/// registry.codec("label", Labels)?;
+/// let mut world = World::new();
+/// let e = world.spawn(Label("red"));
+/// let mut file = Vec::new();
+/// world.save(&registry, &mut file)?;
+/// assert_eq!(World::load(&registry, &*file)?.get::<Label>(e)?, &Label("red"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Codec<C>: Send + Sync + 'static {
+    /// The codec's name, of at most 63 bytes. A column that was written by a codec of another name is refused.
+    fn name(&self) -> &'static str;
+
+    /// Appends a value.
+    ///
+    /// # Errors
+    ///
+    /// If the value has no encoded form.
+    fn encode(&self, value: &C, bytes: &mut Vec<u8>) -> Result<(), CodecError>;
+
+    /// Reads a value from the front of the bytes, and leaves the rest. The bytes may be anybody's.
+    ///
+    /// # Errors
+    ///
+    /// If they are no value.
+    fn decode(&self, bytes: &mut &[u8]) -> Result<C, CodecError>;
+
+    /// Whether equal values are equal bytes. It is not so where a value has a hash map with a random seed.
+    fn is_canonical(&self) -> bool {
+        true
+    }
+}
+
+/// Values by serde, in the format of `postcard`: numbers of variable length, no names, fields in their order.
+///
+/// Values that are nested more than 128 levels deep are not read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Serde;
+
+impl<C: Serialize + DeserializeOwned> Codec<C> for Serde {
+    fn name(&self) -> &'static str {
+        "serde"
+    }
+
+    fn encode(&self, value: &C, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+        match postcard::to_extend(value, core::mem::take(bytes)) {
+            Ok(list) => *bytes = list,
+            Err(_) => return Err(CodecError("its serializer refused")),
+        }
+        Ok(())
+    }
+
+    fn decode(&self, bytes: &mut &[u8]) -> Result<C, CodecError> {
+        // Lists of values without size have parts that take no bytes; that many are believed.
+        let parts = Cell::new((1 << 24) + 8 * bytes.len() as u64);
+        let mut deserializer = postcard::Deserializer::from_bytes(bytes);
+        let value = C::deserialize(Bound::new(&mut deserializer, &parts));
+        let value = value.map_err(|error| match error {
+            postcard::Error::DeserializeUnexpectedEnd => CodecError("the bytes end too early"),
+            postcard::Error::DeserializeBadVarint => CodecError("a number that is too long"),
+            postcard::Error::DeserializeBadUtf8 => CodecError("a text that is no UTF-8"),
+            postcard::Error::DeserializeBadBool | postcard::Error::DeserializeBadOption => {
+                CodecError("a byte that is neither 0 nor 1")
+            }
+            postcard::Error::DeserializeBadEnum => CodecError("a variant that does not exist"),
+            _ => CodecError("its deserializer refused, or it is nested too deeply"),
+        })?;
+        match deserializer.finalize() {
+            Ok(rest) => *bytes = rest,
+            Err(_) => return Err(CodecError("its deserializer refused")),
+        }
+        Ok(value)
+    }
+}
+
+/// A layout whose lanes are plain data for a component: any bytes are values, and no byte of a value is padding.
+///
+/// So it is for the layouts of one lane where the component is [`NoUninit`] and [`AnyBitPattern`], and for soa components
+/// all of whose fields are.
+///
+/// # Safety
+///
+/// It is so for each lane.
+#[diagnostic::on_unimplemented(
+    message = "`{C}` is not plain data",
+    note = "derive `NoUninit` and `AnyBitPattern` of bytemuck (or `Pod`) for it, or register it with `serde`"
+)]
+pub unsafe trait PlainLayout<C>: Layout<C> {}
+
+// SAFETY: one lane of `C`, which is plain.
+unsafe impl<C: NoUninit + AnyBitPattern> PlainLayout<C> for Table {}
+// SAFETY: as above.
+unsafe impl<C: NoUninit + AnyBitPattern> PlainLayout<C> for Pool {}
+// SAFETY: as above.
+unsafe impl<C: NoUninit + AnyBitPattern> PlainLayout<C> for Linear {}
+// SAFETY: the lanes are the leaves of the shape, which are plain.
+unsafe impl<C: SoaRow> PlainLayout<C> for Soa
+where
+    Soa: Layout<C>,
+    C::Shape: PlainShape,
+{
+}
+
+/// A shape all of whose leaves are plain data.
+///
+/// # Safety
+///
+/// It is so.
+pub unsafe trait PlainShape: Shape {}
+// SAFETY: there are no leaves.
+unsafe impl PlainShape for () {}
+// SAFETY: one leaf, which is plain.
+unsafe impl<V: NoUninit + AnyBitPattern> PlainShape for Leaf<V> {}
+// SAFETY: the leaves of the nested row.
+unsafe impl<R: SoaRow> PlainShape for Nested<R> where R::Shape: PlainShape {}
+// SAFETY: the leaves of both.
+unsafe impl<A: PlainShape, B: PlainShape> PlainShape for (A, B) {}

@@ -1,0 +1,550 @@
+//! Columns of values without their types: the one file of snapshots that touches rows.
+//!
+//! # Invariants
+//!
+//! A [`Made`] counts the values that were read into rows that nobody counts yet. Whoever reads holds one, and it ends them
+//! if anything goes wrong; when all is there, it is forgotten and the rows are counted by their owner.
+#![allow(unsafe_code)]
+
+use super::codec::{Codec, PlainLayout};
+use super::error::{CodecError, LoadError, Problem, SaveError};
+use super::frame::{FRAME, In, Out};
+use crate::component::{Component, ComponentInfo, DropFn};
+use crate::layout::Layout;
+use crate::room::try_list;
+use crate::table::{ALIGNED_FOR_ALL, row_ptr};
+use crate::track::Look;
+use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
+use core::ops::Range;
+use phalanx_store::AllocError;
+use phalanx_store::raw::Lane;
+
+/// Which rows of lanes.
+#[derive(Clone, Copy)]
+pub(super) enum Runs<'a> {
+    /// All of these.
+    All(u32),
+    /// Those whose bits are set.
+    Bits(&'a [u64]),
+}
+
+impl<'a> Runs<'a> {
+    /// Runs of rows next to each other.
+    pub(super) fn iter(self) -> impl Iterator<Item = Range<u32>> + 'a {
+        let (all, words) = match self {
+            Runs::All(0) => (None, &[][..]),
+            Runs::All(len) => (Some(0..len), &[][..]),
+            Runs::Bits(words) => (None, words),
+        };
+        all.into_iter().chain(BitRuns { words, at: 0 })
+    }
+
+    pub(super) fn rows(self) -> impl Iterator<Item = u32> + 'a {
+        self.iter().flatten()
+    }
+
+    pub(super) fn len(self) -> u32 {
+        match self {
+            Runs::All(len) => len,
+            Runs::Bits(words) => words.iter().map(|word| word.count_ones()).sum(),
+        }
+    }
+}
+
+struct BitRuns<'a> {
+    words: &'a [u64],
+    at: u32,
+}
+
+impl BitRuns<'_> {
+    /// The next row, from `at` on, whose bit is as asked, or the end.
+    fn seek(&self, mut at: u32, set: bool) -> u32 {
+        let end = self.words.len() as u32 * 64;
+        while at < end {
+            let word = self.words[at as usize / 64];
+            let word = if set { word } else { !word } >> (at % 64);
+            if word != 0 {
+                return at + word.trailing_zeros();
+            }
+            at = (at / 64 + 1) * 64;
+        }
+        end
+    }
+}
+
+impl Iterator for BitRuns<'_> {
+    type Item = Range<u32>;
+
+    fn next(&mut self) -> Option<Range<u32>> {
+        let start = self.seek(self.at, true);
+        if start >= self.words.len() as u32 * 64 {
+            return None;
+        }
+        self.at = self.seek(start, false);
+        Some(start..self.at)
+    }
+}
+
+/// Values that are read and not counted, and where the next ones go.
+pub(super) struct Made<'a> {
+    lanes: *mut Lane,
+    lane_count: usize,
+    drop: Option<DropFn>,
+    runs: Runs<'a>,
+    /// Values of the runs that are there, in their order; plain data is not counted.
+    count: u32,
+    /// How many of the first values have an owner already.
+    owned: u32,
+}
+
+impl<'a> Made<'a> {
+    /// No values yet.
+    ///
+    /// # Safety
+    ///
+    /// The lanes are those of a component with this destructor; they stay where they are, and nothing lives in these rows.
+    /// Nobody else uses the lanes. Where the rows are set bits, there is room for all of them.
+    pub(super) unsafe fn new(lanes: *mut Lane, info: &ComponentInfo, runs: Runs<'a>) -> Made<'a> {
+        Made { lanes, lane_count: info.lanes.len(), drop: info.drop, runs, count: 0, owned: 0 }
+    }
+
+    /// All values are there and have an owner.
+    pub(super) fn keep(self) {
+        core::mem::forget(self);
+    }
+
+    /// The first lane.
+    pub(super) fn lane(&self) -> *const Lane {
+        self.lanes
+    }
+
+    /// The next value has an owner.
+    pub(super) fn own_one(&mut self) {
+        self.owned += 1;
+    }
+
+    fn lanes(&mut self) -> &mut [Lane] {
+        match self.lane_count {
+            0 => &mut [],
+            // SAFETY: so many lanes are there, and nobody else uses them.
+            count => unsafe { core::slice::from_raw_parts_mut(self.lanes, count) },
+        }
+    }
+
+    /// Makes room up to a row.
+    fn try_cover(&mut self, rows: u32) -> Result<(), AllocError> {
+        let Runs::All(total) = self.runs else { return Ok(()) };
+        for lane in self.lanes() {
+            if lane.capacity() < rows {
+                let room = believed(lane.capacity(), total, lane.row_size()).max(rows);
+                // SAFETY: the lane grows; `&mut self` ends the use of older pointers.
+                unsafe { lane.try_resize(room)? };
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows at which values are to be written.
+    fn places(&self) -> impl Iterator<Item = u32> + use<'a> {
+        self.runs.rows()
+    }
+}
+
+impl Drop for Made<'_> {
+    fn drop(&mut self) {
+        let Some(drop) = self.drop else { return };
+        struct Rest<I: Iterator<Item = *mut u8>>(I, DropFn);
+        impl<I: Iterator<Item = *mut u8>> Rest<I> {
+            fn run(&mut self) {
+                for value in self.0.by_ref() {
+                    // SAFETY: the value was written, and nobody else owns it; it ends once.
+                    unsafe { self.1(value) };
+                }
+            }
+        }
+        impl<I: Iterator<Item = *mut u8>> Drop for Rest<I> {
+            fn drop(&mut self) {
+                self.run();
+            }
+        }
+        let (lanes, count) = (self.lanes, self.lane_count);
+        let values = self.runs.rows().take(self.count as usize).skip(self.owned as usize).map(|row| match count {
+            0 => core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get()),
+            // SAFETY: the row is in use in the component's lane.
+            _ => unsafe { row_ptr(&*lanes, row) },
+        });
+        Rest(values, drop).run();
+    }
+}
+
+/// Lanes of a component outside a world.
+pub(super) struct Scratch {
+    pub(super) lanes: Box<[Lane]>,
+}
+
+impl Scratch {
+    pub(super) fn try_new<C: Component>() -> Result<Scratch, AllocError> {
+        let mut lanes = try_list(C::Layout::LANES)?;
+        C::Layout::lanes(&mut |lane| lanes.push(Lane::new(lane)));
+        Ok(Scratch { lanes: lanes.into_boxed_slice() })
+    }
+}
+
+/// Rows of lanes that are written one after another.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub(super) lanes: *const Lane,
+    pub(super) runs: Runs<'a>,
+}
+
+/// The columns of one component: how they are written and read.
+pub(super) trait Column: Send + Sync {
+    /// The name of the codec.
+    fn codec(&self) -> &'static str;
+
+    /// Whether equal values are equal bytes.
+    fn is_canonical(&self) -> bool;
+
+    /// Whether what lies in memory is what is written, so that it must be laid out the same.
+    fn is_plain(&self) -> bool;
+
+    /// Writes the values of these rows.
+    ///
+    /// # Safety
+    ///
+    /// The lanes are the component's; the rows are in use, and not written meanwhile.
+    unsafe fn write(&self, name: &'static str, sources: &[Source<'_>], out: &mut Out<'_>) -> Result<(), SaveError>;
+
+    /// Appends one value to a list of bytes.
+    ///
+    /// # Safety
+    ///
+    /// The lanes are the component's; the row is in use, and not written meanwhile.
+    unsafe fn encode(&self, lanes: *const Lane, row: u32, bytes: &mut Vec<u8>) -> Result<(), CodecError>;
+
+    /// Reads the values of all rows of `made`, which counts them. Lanes grow where it says so.
+    ///
+    /// # Safety
+    ///
+    /// `made` is of this component.
+    unsafe fn read(&self, name: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError>;
+}
+
+/// Values as they are in memory, lane by lane.
+pub(super) struct Plain<C>(pub(super) PhantomData<fn() -> C>);
+
+/// Writes rows as bytes.
+///
+/// # Safety
+///
+/// The rows are in use, have no padding, and are not written meanwhile.
+unsafe fn write_lane(lane: &Lane, runs: Runs<'_>, out: &mut Out<'_>) -> Result<(), SaveError> {
+    for run in runs.iter() {
+        let bytes = run.len() * lane.row_size();
+        // SAFETY: the caller's promise.
+        out.put(unsafe { core::slice::from_raw_parts(row_ptr(lane, run.start), bytes) })?;
+    }
+    Ok(())
+}
+
+impl<C: Component> Column for Plain<C>
+where
+    C::Layout: PlainLayout<C>,
+{
+    fn codec(&self) -> &'static str {
+        "plain"
+    }
+    fn is_canonical(&self) -> bool {
+        true
+    }
+    fn is_plain(&self) -> bool {
+        true
+    }
+
+    unsafe fn write(&self, _: &'static str, sources: &[Source<'_>], out: &mut Out<'_>) -> Result<(), SaveError> {
+        for lane in 0..C::Layout::LANES {
+            for source in sources {
+                // SAFETY: the lanes are the component's, whose rows have no padding.
+                unsafe { write_lane(&*source.lanes.add(lane), source.runs, out)? };
+            }
+        }
+        Ok(())
+    }
+
+    unsafe fn encode(&self, lanes: *const Lane, row: u32, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+        for lane in 0..C::Layout::LANES {
+            // SAFETY: as above.
+            bytes.extend_from_slice(unsafe {
+                let lane = &*lanes.add(lane);
+                core::slice::from_raw_parts(row_ptr(lane, row), lane.row_size())
+            });
+        }
+        Ok(())
+    }
+
+    unsafe fn read(&self, _: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
+        let runs = made.runs;
+        for at in 0..C::Layout::LANES {
+            for run in runs.iter() {
+                let mut row = run.start;
+                while row < run.end {
+                    let lane = &mut made.lanes()[at];
+                    if let Runs::All(total) = runs
+                        && lane.capacity() == row
+                    {
+                        let room = believed(row, total, lane.row_size());
+                        // SAFETY: the lane grows, and no older pointer into it is used.
+                        input.had(unsafe { lane.try_resize(room) })?;
+                    }
+                    let end = run.end.min(lane.capacity());
+                    // SAFETY: there is room for these rows, in which nothing lives, and any bytes are values.
+                    unsafe { fill(row_ptr(lane, row), (end - row) as usize * lane.row_size(), input)? };
+                    row = end;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many rows to make room for when so many are there and the input says that there are `total`, each of which has
+/// shown a key or slot of 4 bytes already: 16 times those, or twice of what was really read, or some frames.
+fn believed(rows: u32, total: u32, size: usize) -> u32 {
+    let size = size.max(1);
+    let bytes = (total as usize).saturating_mul(64).max(4 * FRAME);
+    let more = u32::try_from(bytes / size).unwrap_or(u32::MAX).max(1);
+    rows.saturating_mul(2).max(more).max(rows.saturating_add(1)).min(total)
+}
+
+/// Reads bytes to where nothing was written yet.
+///
+/// # Safety
+///
+/// There is room for so many bytes, which nobody else uses.
+unsafe fn fill(place: *mut u8, len: usize, input: &mut In<'_>) -> Result<(), LoadError> {
+    let mut done = 0;
+    while done < len {
+        let buffered = input.buffered();
+        // SAFETY: within the room; what a reader may look at is zeroed before.
+        unsafe {
+            let place = place.add(done);
+            if !buffered.is_empty() {
+                let now = buffered.len().min(len - done);
+                core::ptr::copy_nonoverlapping(buffered.as_ptr(), place, now);
+                input.consume(now);
+                done += now;
+            } else if let Some(now) = input.next_direct(len - done)? {
+                place.write_bytes(0, now);
+                input.direct(core::slice::from_raw_parts_mut(place, now))?;
+                done += now;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Calls a function with the value at a row.
+///
+/// # Safety
+///
+/// The lanes are the component's; the row is in use, and not written meanwhile.
+pub(super) unsafe fn with_value<C: Component, T>(lanes: *const Lane, row: u32, see: impl FnOnce(&C) -> T) -> T {
+    // SAFETY: the caller's promise. A value that lies in one lane, or nowhere, is shown in its place; one in several lanes
+    // is `Copy`, and so can be read without being moved out.
+    unsafe {
+        if C::Layout::COPY {
+            let value = ManuallyDrop::new(C::Layout::read(C::Layout::ptr(lanes, Look::READ), row as usize));
+            return see(&value);
+        }
+        match size_of::<C>() {
+            0 => see(core::ptr::NonNull::<C>::dangling().as_ref()),
+            _ => see(&*row_ptr(&*lanes, row).cast::<C>()),
+        }
+    }
+}
+
+/// Writes the next value of a column that is being read.
+///
+/// # Safety
+///
+/// `made` is of this component, and `row` is the next of its rows.
+pub(super) unsafe fn put_next<C: Component>(made: &mut Made<'_>, row: u32, value: C) -> Result<(), AllocError> {
+    made.try_cover(row + 1)?;
+    // SAFETY: there is room, and nothing lives in the row.
+    unsafe { C::Layout::write(C::Layout::ptr(made.lanes, Look::READ), row as usize, value) };
+    made.count += 1;
+    Ok(())
+}
+
+/// Values one by one, in blocks of bytes.
+pub(super) struct Coded<C, K>(pub(super) K, pub(super) PhantomData<fn() -> C>);
+
+/// A block of a column is closed when it has so many bytes.
+const BLOCK: usize = 1 << 14;
+
+/// Reads values in blocks.
+pub(super) fn read_blocks<C, K: Codec<C>>(
+    codec: &K,
+    name: &'static str,
+    count: u32,
+    input: &mut In<'_>,
+    mut each: impl FnMut(C) -> Result<(), AllocError>,
+) -> Result<(), LoadError> {
+    let (mut bytes, mut done) = (Vec::new(), 0);
+    while done < count {
+        let (values, len) = (input.u32()?, input.u32()?);
+        if values == 0 || values > count - done {
+            let expected = u64::from(count - done);
+            return Err(input.error(Problem::Count { what: "values in a block", found: values.into(), expected }));
+        }
+        bytes.clear();
+        input.bytes(&mut bytes, len as usize)?;
+        let mut rest = &*bytes;
+        for row in done..done + values {
+            let value = codec.decode(&mut rest);
+            let value = value.map_err(|error| input.error(Problem::Value { name, row, error }))?;
+            input.had(each(value))?;
+        }
+        if !rest.is_empty() {
+            let error = CodecError("bytes are left over after it");
+            return Err(input.error(Problem::Value { name, row: done + values - 1, error }));
+        }
+        done += values;
+    }
+    Ok(())
+}
+
+impl<C: Component, K: Codec<C>> Column for Coded<C, K> {
+    fn codec(&self) -> &'static str {
+        self.0.name()
+    }
+    fn is_canonical(&self) -> bool {
+        self.0.is_canonical()
+    }
+    fn is_plain(&self) -> bool {
+        false
+    }
+
+    unsafe fn write(&self, name: &'static str, sources: &[Source<'_>], out: &mut Out<'_>) -> Result<(), SaveError> {
+        let (mut bytes, mut values) = (Vec::new(), 0_u32);
+        let close = |bytes: &mut Vec<u8>, values: &mut u32, out: &mut Out<'_>| {
+            let len = u32::try_from(bytes.len());
+            let len = len.map_err(|_| SaveError::Codec { name, error: CodecError("it is larger than 4 GiB") })?;
+            out.put_u32(core::mem::take(values))?;
+            out.put_u32(len)?;
+            out.put(bytes)?;
+            bytes.clear();
+            Ok::<_, SaveError>(())
+        };
+        for (lanes, row) in sources.iter().flat_map(|source| source.runs.rows().map(|row| (source.lanes, row))) {
+            // SAFETY: the caller's promise.
+            let done = unsafe { with_value(lanes, row, |value: &C| self.0.encode(value, &mut bytes)) };
+            done.map_err(|error| SaveError::Codec { name, error })?;
+            values += 1;
+            if bytes.len() >= BLOCK {
+                close(&mut bytes, &mut values, out)?;
+            }
+        }
+        if values > 0 { close(&mut bytes, &mut values, out) } else { Ok(()) }
+    }
+
+    unsafe fn encode(&self, lanes: *const Lane, row: u32, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+        // SAFETY: the caller's promise.
+        unsafe { with_value(lanes, row, |value: &C| self.0.encode(value, bytes)) }
+    }
+
+    unsafe fn read(&self, name: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
+        let mut rows = made.places();
+        read_blocks(&self.0, name, made.runs.len(), input, |value: C| match rows.next() {
+            // SAFETY: the next row of this component.
+            Some(row) => unsafe { put_next(made, row, value) },
+            None => unreachable!("no more values are read than there are rows"),
+        })
+    }
+}
+
+/// Values without data, which are made anew.
+pub(super) struct Tag<C, F>(pub(super) F, pub(super) PhantomData<fn() -> C>);
+
+impl<C: Component, F: Fn() -> C + Send + Sync> Column for Tag<C, F> {
+    fn codec(&self) -> &'static str {
+        "tag"
+    }
+    fn is_canonical(&self) -> bool {
+        true
+    }
+    fn is_plain(&self) -> bool {
+        false
+    }
+    unsafe fn write(&self, _: &'static str, _: &[Source<'_>], _: &mut Out<'_>) -> Result<(), SaveError> {
+        Ok(())
+    }
+    unsafe fn encode(&self, _: *const Lane, _: u32, _: &mut Vec<u8>) -> Result<(), CodecError> {
+        Ok(())
+    }
+    unsafe fn read(&self, _: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
+        for row in made.places() {
+            // SAFETY: the next row of this component.
+            input.had(unsafe { put_next(made, row, (self.0)()) })?;
+        }
+        Ok(())
+    }
+}
+
+/// A column of an older version, in memory as `Old` is.
+pub(super) struct FromPlain<Old, C, M>(pub(super) M, pub(super) PhantomData<fn(Old) -> C>);
+/// A column of an older version, by a codec.
+pub(super) struct FromCoded<Old, C, K, M>(pub(super) K, pub(super) M, pub(super) PhantomData<fn(Old) -> C>);
+
+/// Reads a column of another type, of which each value is converted.
+pub(super) trait Migration: Send + Sync {
+    fn codec(&self) -> &'static str;
+
+    /// Reads all rows of `made`.
+    ///
+    /// # Safety
+    ///
+    /// `made` is of the component that is converted to.
+    unsafe fn read(&self, name: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError>;
+}
+
+impl<Old: Component, C: Component, M: Fn(Old) -> C + Send + Sync> Migration for FromPlain<Old, C, M>
+where
+    Old::Layout: PlainLayout<Old>,
+{
+    fn codec(&self) -> &'static str {
+        "plain"
+    }
+
+    unsafe fn read(&self, name: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
+        let mut scratch = input.had(Scratch::try_new::<Old>())?;
+        let (lanes, lane_count) = (scratch.lanes.as_mut_ptr(), scratch.lanes.len());
+        let mut old = Made { lanes, lane_count, drop: None, runs: Runs::All(made.runs.len()), count: 0, owned: 0 };
+        // SAFETY: the lanes are of `Old`. Plain data is `Copy`: reading a value moves nothing out.
+        unsafe { Plain::<Old>(PhantomData).read(name, &mut old, input)? };
+        for (at, row) in made.places().enumerate() {
+            // SAFETY: the value was read just now, and is read once; the next row of `C`.
+            input.had(unsafe {
+                let value = Old::Layout::read(Old::Layout::ptr(lanes, Look::READ), at);
+                put_next(made, row, (self.0)(value))
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl<Old: 'static, C: Component, K: Codec<Old>, M: Fn(Old) -> C + Send + Sync> Migration for FromCoded<Old, C, K, M> {
+    fn codec(&self) -> &'static str {
+        self.0.name()
+    }
+
+    unsafe fn read(&self, name: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
+        let mut rows = made.places();
+        read_blocks(&self.0, name, made.runs.len(), input, |old: Old| match rows.next() {
+            // SAFETY: the next row of this component.
+            Some(row) => unsafe { put_next(made, row, (self.1)(old)) },
+            None => unreachable!("no more values are read than there are rows"),
+        })
+    }
+}

@@ -1,0 +1,201 @@
+//! A deserializer around another that gives up where values are nested too deeply, or have too many parts.
+//!
+//! Bytes that no saver wrote may describe a list of a million lists in each other, which would take the stack, or one of a
+//! billion values without size, which would take for ever.
+
+use core::cell::Cell;
+use core::fmt;
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor};
+
+/// How deeply values may be nested.
+pub(super) const DEEPEST: u32 = 128;
+
+/// Something of a deserializer's, with how many levels are left below it, and how many parts of the whole value.
+#[derive(Clone, Copy)]
+pub(super) struct Bound<'f, T> {
+    inner: T,
+    levels: u32,
+    parts: &'f Cell<u64>,
+}
+
+impl<'f, T> Bound<'f, T> {
+    pub(super) fn new(inner: T, parts: &'f Cell<u64>) -> Self {
+        Bound { inner, levels: DEEPEST, parts }
+    }
+
+    fn with<U>(&self, inner: U) -> Bound<'f, U> {
+        Bound { inner, levels: self.levels, parts: self.parts }
+    }
+
+    /// The same one level below.
+    fn below<U, E: Error>(&self, inner: U) -> Result<Bound<'f, U>, E> {
+        match self.levels.checked_sub(1) {
+            Some(levels) => Ok(Bound { inner, levels, parts: self.parts }),
+            None => Err(E::custom("nested too deeply")),
+        }
+    }
+
+    fn part<E: Error>(&self) -> Result<(), E> {
+        match self.parts.get().checked_sub(1) {
+            Some(parts) => {
+                self.parts.set(parts);
+                Ok(())
+            }
+            None => Err(E::custom("too many parts")),
+        }
+    }
+}
+
+macro_rules! forward {
+    ($($method:ident($($argument:ident: $type:ty),*)),* $(,)?) => {$(
+        fn $method<V: Visitor<'de>>(self, $($argument: $type,)* visitor: V) -> Result<V::Value, D::Error> {
+            let visitor = self.with(visitor);
+            self.inner.$method($($argument,)* visitor)
+        }
+    )*};
+}
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Bound<'_, D> {
+    type Error = D::Error;
+
+    forward! {
+        deserialize_any(), deserialize_bool(), deserialize_i8(), deserialize_i16(), deserialize_i32(), deserialize_i64(),
+        deserialize_i128(), deserialize_u8(), deserialize_u16(), deserialize_u32(), deserialize_u64(), deserialize_u128(),
+        deserialize_f32(), deserialize_f64(), deserialize_char(), deserialize_str(), deserialize_string(),
+        deserialize_bytes(), deserialize_byte_buf(), deserialize_option(), deserialize_unit(),
+        deserialize_unit_struct(name: &'static str), deserialize_newtype_struct(name: &'static str), deserialize_seq(),
+        deserialize_tuple(len: usize), deserialize_tuple_struct(name: &'static str, len: usize), deserialize_map(),
+        deserialize_struct(name: &'static str, fields: &'static [&'static str]),
+        deserialize_enum(name: &'static str, variants: &'static [&'static str]),
+        deserialize_identifier(), deserialize_ignored_any(),
+    }
+
+    fn is_human_readable(&self) -> bool {
+        self.inner.is_human_readable()
+    }
+}
+
+macro_rules! visit {
+    ($($method:ident: $type:ty),* $(,)?) => {$(
+        fn $method<E: Error>(self, value: $type) -> Result<V::Value, E> {
+            self.inner.$method(value)
+        }
+    )*};
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Bound<'_, V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.expecting(f)
+    }
+
+    visit! {
+        visit_bool: bool, visit_i8: i8, visit_i16: i16, visit_i32: i32, visit_i64: i64, visit_i128: i128, visit_u8: u8,
+        visit_u16: u16, visit_u32: u32, visit_u64: u64, visit_u128: u128, visit_f32: f32, visit_f64: f64, visit_char: char,
+        visit_str: &str, visit_borrowed_str: &'de str, visit_string: String, visit_bytes: &[u8],
+        visit_borrowed_bytes: &'de [u8], visit_byte_buf: Vec<u8>,
+    }
+
+    fn visit_none<E: Error>(self) -> Result<V::Value, E> {
+        self.inner.visit_none()
+    }
+    fn visit_unit<E: Error>(self) -> Result<V::Value, E> {
+        self.inner.visit_unit()
+    }
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
+        let below = self.below(deserializer)?;
+        self.inner.visit_some(below)
+    }
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
+        let below = self.below(deserializer)?;
+        self.inner.visit_newtype_struct(below)
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, access: A) -> Result<V::Value, A::Error> {
+        let below = self.below(access)?;
+        self.inner.visit_seq(below)
+    }
+    fn visit_map<A: MapAccess<'de>>(self, access: A) -> Result<V::Value, A::Error> {
+        let below = self.below(access)?;
+        self.inner.visit_map(below)
+    }
+    fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> Result<V::Value, A::Error> {
+        let below = self.below(access)?;
+        self.inner.visit_enum(below)
+    }
+}
+
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Bound<'_, S> {
+    type Value = S::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<S::Value, D::Error> {
+        let deserializer = self.with(deserializer);
+        self.inner.deserialize(deserializer)
+    }
+}
+
+impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Bound<'_, A> {
+    type Error = A::Error;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, A::Error> {
+        self.part()?;
+        let seed = self.with(seed);
+        self.inner.next_element_seed(seed)
+    }
+    fn size_hint(&self) -> Option<usize> {
+        self.inner.size_hint()
+    }
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Bound<'_, A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        self.part()?;
+        let seed = self.with(seed);
+        self.inner.next_key_seed(seed)
+    }
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        let seed = self.with(seed);
+        self.inner.next_value_seed(seed)
+    }
+    fn size_hint(&self) -> Option<usize> {
+        self.inner.size_hint()
+    }
+}
+
+impl<'de, 'f, A: EnumAccess<'de>> EnumAccess<'de> for Bound<'f, A> {
+    type Error = A::Error;
+    type Variant = Bound<'f, A::Variant>;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self::Variant), A::Error> {
+        let (seed, levels, parts) = (self.with(seed), self.levels, self.parts);
+        let (value, inner) = self.inner.variant_seed(seed)?;
+        Ok((value, Bound { inner, levels, parts }))
+    }
+}
+
+impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Bound<'_, A> {
+    type Error = A::Error;
+
+    fn unit_variant(self) -> Result<(), A::Error> {
+        self.inner.unit_variant()
+    }
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, A::Error> {
+        let seed = self.below(seed)?;
+        self.inner.newtype_variant_seed(seed)
+    }
+    fn tuple_variant<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, A::Error> {
+        let visitor = self.below(visitor)?;
+        self.inner.tuple_variant(len, visitor)
+    }
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, A::Error> {
+        let visitor = self.below(visitor)?;
+        self.inner.struct_variant(fields, visitor)
+    }
+}

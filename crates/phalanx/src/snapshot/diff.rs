@@ -1,0 +1,113 @@
+//! Where two worlds differ.
+#![allow(unsafe_code)]
+
+use super::error::{Difference, SaveError};
+use super::part::Part;
+use super::registry::{Entry, Registry};
+use super::save::Saving;
+use crate::component::ComponentId;
+use crate::layout::Kind;
+use crate::rows::{Key, Row};
+use crate::world::World;
+use phalanx_store::Entity;
+use phalanx_store::raw::Lane;
+
+/// The first difference of two worlds: by entity, then by component in the order of registration, then resources, then
+/// orders. `None` if there is none.
+///
+/// ```
+/// use phalanx::snapshot::{Difference, Registry, diff};
+/// use phalanx::{Component, World};
+///
+/// #[derive(Component, serde::Serialize, serde::Deserialize)]
+/// struct Health(u32);
+///
+/// let mut registry = Registry::new();
+/// registry.serde::<Health>("health")?;
+/// let (mut a, mut b) = (World::new(), World::new());
+/// let (e, _) = (a.spawn(Health(1)), b.spawn(Health(2)));
+/// assert_eq!(diff(&registry, &a, &b)?, Some(Difference::Value { entity: e, component: "health" }));
+/// b.get_mut::<Health>(e)?.0 = 1;
+/// assert_eq!(diff(&registry, &a, &b)?, None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`World::checksum`].
+pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Difference>, SaveError> {
+    let whole = Part::whole();
+    for world in [a, b] {
+        Saving::new(world, registry, &whole)?.check_canonical()?;
+    }
+    let ids = |world: &World| {
+        let id = |entry: &Entry| world.components.iter().find(|(_, info)| info.type_id() == Some(entry.type_id));
+        registry.entries.iter().map(|entry| id(entry).map(|(id, _)| id)).collect::<Vec<_>>()
+    };
+    let (of_a, of_b) = (ids(a), ids(b));
+    let mut bytes = (Vec::new(), Vec::new());
+    for slot in 0..a.entities.slot_count().max(b.entities.slot_count()) as u32 {
+        let (in_a, in_b) = (a.entities.at(slot), b.entities.at(slot));
+        let entity = match (in_a, in_b) {
+            (None, None) => continue,
+            (Some(entity), other) if other != Some(entity) => {
+                return Ok(Some(Difference::Entity { entity, in_first: true }));
+            }
+            (None, Some(entity)) => return Ok(Some(Difference::Entity { entity, in_first: false })),
+            (Some(entity), _) => entity,
+        };
+        let (Ok(rows_a), Ok(rows_b)) = (a.rows(entity), b.rows(entity)) else { continue };
+        let [rows_a, rows_b]: [Vec<(Key, Row)>; 2] = [rows_a.collect(), rows_b.collect()];
+        let name = |world: &World, key: &Key| (key.component.map(|id| world.components.info(id).name()), key.role);
+        if !rows_a.iter().map(|(key, _)| name(a, key)).eq(rows_b.iter().map(|(key, _)| name(b, key))) {
+            return Ok(Some(Difference::Rows { entity }));
+        }
+        for ((_, row_a), (_, row_b)) in rows_a.iter().zip(&rows_b) {
+            for (at, entry) in registry.entries.iter().enumerate() {
+                let component = entry.name;
+                let values = (place(a, row_a.0, of_a[at], entry), place(b, row_b.0, of_b[at], entry));
+                let (value_a, value_b) = match values {
+                    (None, None) => continue,
+                    (Some(value_a), Some(value_b)) => (value_a, value_b),
+                    (in_a, _) => {
+                        let in_first = in_a.is_some();
+                        return Ok(Some(Difference::Component { entity, component, in_first }));
+                    }
+                };
+                for (value, bytes) in [(value_a, &mut bytes.0), (value_b, &mut bytes.1)] {
+                    bytes.clear();
+                    // SAFETY: the value is there, in the component's lanes, and the worlds are borrowed.
+                    let done = unsafe { entry.column.encode(value.0, value.1, bytes) };
+                    done.map_err(|error| SaveError::Codec { name: component, error })?;
+                }
+                if bytes.0 != bytes.1 {
+                    return Ok(Some(Difference::Value { entity, component }));
+                }
+            }
+        }
+    }
+    for entry in &registry.resources {
+        let value = |world: &World| {
+            let there = world.resources.types().any(|(type_id, _)| type_id == entry.type_id);
+            let mut bytes = Vec::new();
+            let done = if there { entry.value.encode(world, &mut bytes) } else { Ok(()) };
+            done.map(|()| (there, bytes)).map_err(|error| SaveError::Codec { name: entry.name, error })
+        };
+        if value(a)? != value(b)? {
+            return Ok(Some(Difference::Resource { name: entry.name }));
+        }
+    }
+    Ok((a.checksum(registry)? != b.checksum(registry)?).then_some(Difference::Order))
+}
+
+/// Where the value of a slot is, if it has one.
+pub(super) fn place(world: &World, slot: Entity, id: Option<ComponentId>, entry: &Entry) -> Option<(*const Lane, u32)> {
+    let id = id?;
+    if entry.kind != Kind::Table {
+        let side = world.sides.of(id)?;
+        return side.row(slot.index()).map(|row| (side.values().lane().cast_const(), row));
+    }
+    let at = world.locate(slot).ok()?;
+    let lanes = world.lane(id, at.table);
+    (!lanes.is_null()).then_some((lanes.cast_const(), at.row))
+}

@@ -1,0 +1,474 @@
+//! The outer form of a snapshot: sections, cut into frames with a checksum each.
+//!
+//! A reader hands out nothing that is not checked, and neither side holds more than one frame. Checksums are chained: each
+//! is seeded by the one before, the first by the head of the file, so that frames cannot be lost, repeated or exchanged.
+
+use super::checksum::checksum;
+use super::error::{LoadError, Problem, SaveError};
+use crate::room::{try_list, try_room};
+use phalanx_store::AllocError;
+use std::io::{self, Read, Write};
+
+/// What a snapshot begins with.
+pub(super) const MAGIC: [u8; 8] = *b"PHALANX\x1a";
+/// The version of the format.
+pub(super) const VERSION: u32 = 1;
+/// Bytes in every frame of a section but its last.
+pub(super) const FRAME: usize = 1 << 16;
+
+/// The kinds of sections, in their order.
+pub(super) const COMPONENTS: [u8; 4] = *b"comp";
+pub(super) const SLOTS: [u8; 4] = *b"slot";
+pub(super) const TABLE: [u8; 4] = *b"tabl";
+pub(super) const ROWS: [u8; 4] = *b"rows";
+pub(super) const SIDE: [u8; 4] = *b"side";
+pub(super) const GROUPS: [u8; 4] = *b"grup";
+pub(super) const RESOURCE: [u8; 4] = *b"rsrc";
+pub(super) const END: [u8; 4] = *b"end ";
+
+/// Set in the flags of a section that may be skipped by those who do not know it.
+pub(super) const OPTIONAL: u32 = 1;
+
+fn mixed(chain: u64, kind: [u8; 4], flags: u32) -> u64 {
+    let [a, b, c, d] = kind;
+    let [e, f, g, h] = flags.to_le_bytes();
+    checksum(chain, &[a, b, c, d, e, f, g, h])
+}
+
+/// Writes sections.
+pub(super) struct Out<'w> {
+    writer: &'w mut dyn Write,
+    buffer: Vec<u8>,
+    chain: u64,
+    written: u64,
+    section: u64,
+}
+
+impl<'w> Out<'w> {
+    /// Writes the head of the file.
+    pub(super) fn new(writer: &'w mut dyn Write) -> Result<Out<'w>, SaveError> {
+        let mut head = [0; 16];
+        head[..8].copy_from_slice(&MAGIC);
+        head[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        writer.write_all(&head)?;
+        Ok(Out { writer, buffer: try_list(FRAME)?, chain: checksum(0, &head), written: 16, section: 0 })
+    }
+
+    /// Bytes written so far.
+    pub(super) fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// A number for everything that was written.
+    pub(super) fn chain(&self) -> u64 {
+        self.chain
+    }
+
+    pub(super) fn begin(&mut self, kind: [u8; 4], flags: u32) -> Result<(), SaveError> {
+        self.writer.write_all(&kind)?;
+        self.writer.write_all(&flags.to_le_bytes())?;
+        self.chain = mixed(self.chain, kind, flags);
+        (self.written, self.section) = (self.written + 8, 0);
+        Ok(())
+    }
+
+    fn frame(&mut self, bytes: &[u8]) -> Result<(), SaveError> {
+        self.chain = checksum(self.chain, bytes);
+        self.writer.write_all(&(bytes.len() as u32).to_le_bytes())?;
+        self.writer.write_all(bytes)?;
+        self.writer.write_all(&self.chain.to_le_bytes())?;
+        self.written += bytes.len() as u64 + 12;
+        self.section += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), SaveError> {
+        let buffer = core::mem::take(&mut self.buffer);
+        let done = self.frame(&buffer);
+        self.buffer = buffer;
+        self.buffer.clear();
+        done
+    }
+
+    /// Writes bytes to the section. How they come in pieces leaves no trace.
+    pub(super) fn put(&mut self, mut bytes: &[u8]) -> Result<(), SaveError> {
+        while !bytes.is_empty() {
+            if self.buffer.is_empty() && bytes.len() >= FRAME {
+                let (frame, rest) = bytes.split_at(FRAME);
+                self.frame(frame)?;
+                bytes = rest;
+                continue;
+            }
+            let (now, rest) = bytes.split_at(bytes.len().min(FRAME - self.buffer.len()));
+            self.buffer.extend_from_slice(now);
+            bytes = rest;
+            if self.buffer.len() == FRAME {
+                self.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn put_u8(&mut self, n: u8) -> Result<(), SaveError> {
+        self.put(&[n])
+    }
+    pub(super) fn put_u32(&mut self, n: u32) -> Result<(), SaveError> {
+        self.put(&n.to_le_bytes())
+    }
+    pub(super) fn put_u64(&mut self, n: u64) -> Result<(), SaveError> {
+        self.put(&n.to_le_bytes())
+    }
+    /// A string of at most 255 bytes.
+    pub(super) fn put_name(&mut self, name: &str) -> Result<(), SaveError> {
+        self.put_u8(name.len() as u8)?;
+        self.put(name.as_bytes())
+    }
+    /// Numbers, one after another.
+    pub(super) fn put_u32s(&mut self, numbers: impl Iterator<Item = u32>) -> Result<(), SaveError> {
+        let (mut block, mut len) = ([[0; 4]; 1024], 0);
+        let mut done = Ok(());
+        // An inner loop over slices, where the numbers come from some.
+        numbers.for_each(|n| {
+            block[len] = n.to_le_bytes();
+            len += 1;
+            if len == block.len() {
+                if done.is_ok() {
+                    done = self.put(block.as_flattened());
+                }
+                len = 0;
+            }
+        });
+        done?;
+        self.put(block[..len].as_flattened())
+    }
+
+    /// Numbers that lie side by side.
+    pub(super) fn put_u32_slice(&mut self, numbers: &[u32]) -> Result<(), SaveError> {
+        match cfg!(target_endian = "little") {
+            true => self.put(bytemuck::cast_slice(numbers)),
+            false => self.put_u32s(numbers.iter().copied()),
+        }
+    }
+
+    pub(super) fn end(&mut self) -> Result<(), SaveError> {
+        if !self.buffer.is_empty() {
+            self.flush()?;
+        }
+        self.writer.write_all(&0_u32.to_le_bytes())?;
+        let section = self.section.to_le_bytes();
+        self.chain = checksum(self.chain, &section);
+        self.writer.write_all(&section)?;
+        self.writer.write_all(&self.chain.to_le_bytes())?;
+        self.written += 20;
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> Result<(), SaveError> {
+        Ok(self.writer.flush()?)
+    }
+}
+
+/// Reads sections.
+pub(super) struct In<'r> {
+    reader: &'r mut dyn Read,
+    buffer: Vec<u8>,
+    taken: usize,
+    /// The section is read to its end.
+    ended: bool,
+    chain: u64,
+    read: u64,
+    section: u64,
+    pub(super) kind: [u8; 4],
+    pub(super) flags: u32,
+}
+
+impl<'r> In<'r> {
+    pub(super) fn new(reader: &'r mut dyn Read) -> Result<In<'r>, LoadError> {
+        let buffer = Vec::new();
+        let (kind, flags) = (*b"head", 0);
+        let mut this = In { reader, buffer, taken: 0, ended: true, chain: 0, read: 0, section: 0, kind, flags };
+        let mut head = [0; 16];
+        match this.raw(&mut head) {
+            Err(error) if error.problem == Problem::Truncated => return Err(this.error(Problem::NotASnapshot)),
+            other => other?,
+        }
+        let (magic, version) = (&head[..8], u32::from_le_bytes([head[8], head[9], head[10], head[11]]));
+        if magic != MAGIC {
+            return Err(this.error(Problem::NotASnapshot));
+        }
+        if version != VERSION {
+            return Err(this.error(Problem::Version { found: version }));
+        }
+        if head[12..] != [0; 4] {
+            return Err(this.error(Problem::Invalid("reserved bytes of the head are in use")));
+        }
+        this.chain = checksum(0, &head);
+        Ok(this)
+    }
+
+    /// A problem, where it was found.
+    pub(super) fn error(&self, problem: impl Into<Problem>) -> LoadError {
+        LoadError { section: self.kind, offset: self.read, problem: problem.into() }
+    }
+
+    pub(super) fn invalid<T>(&self, what: &'static str) -> Result<T, LoadError> {
+        Err(self.error(Problem::Invalid(what)))
+    }
+
+    /// Bytes read so far.
+    pub(super) fn offset(&self) -> u64 {
+        self.read
+    }
+
+    /// Bytes of the section's contents so far.
+    pub(super) fn section_bytes(&self) -> u64 {
+        self.section
+    }
+
+    /// A number for everything that was read.
+    pub(super) fn chain(&self) -> u64 {
+        self.chain
+    }
+
+    fn raw(&mut self, bytes: &mut [u8]) -> Result<(), LoadError> {
+        match self.reader.read_exact(bytes) {
+            Ok(()) => {
+                self.read += bytes.len() as u64;
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(self.error(Problem::Truncated)),
+            Err(error) => Err(self.error(Problem::Io(error.kind()))),
+        }
+    }
+
+    fn raw_u32(&mut self) -> Result<u32, LoadError> {
+        let mut bytes = [0; 4];
+        self.raw(&mut bytes)?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+
+    fn raw_u64(&mut self) -> Result<u64, LoadError> {
+        let mut bytes = [0; 8];
+        self.raw(&mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// Goes on to the next section, which the present one was read to the end before.
+    pub(super) fn next_section(&mut self) -> Result<(), LoadError> {
+        let (mut kind, mut flags) = ([0; 4], [0; 4]);
+        self.raw(&mut kind)?;
+        self.raw(&mut flags)?;
+        (self.kind, self.flags) = (kind, u32::from_le_bytes(flags));
+        self.chain = mixed(self.chain, kind, self.flags);
+        (self.ended, self.section, self.taken) = (false, 0, 0);
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// The length of the next frame; `None` at the end of the section.
+    fn frame_len(&mut self) -> Result<Option<usize>, LoadError> {
+        if self.ended {
+            return Ok(None);
+        }
+        let len = self.raw_u32()?;
+        if len == 0 {
+            let declared = self.raw_u64()?;
+            self.chain = checksum(self.chain, &declared.to_le_bytes());
+            if self.raw_u64()? != self.chain {
+                return Err(self.error(Problem::Checksum));
+            }
+            self.ended = true;
+            return match declared == self.section {
+                true => Ok(None),
+                false => Err(self.error(Problem::SectionLength)),
+            };
+        }
+        match len as usize > FRAME {
+            true => Err(self.error(Problem::FrameTooLong { len })),
+            false => Ok(Some(len as usize)),
+        }
+    }
+
+    /// Checks a frame that was just read.
+    fn verify(&mut self, bytes: &[u8]) -> Result<(), LoadError> {
+        self.chain = checksum(self.chain, bytes);
+        self.section += bytes.len() as u64;
+        match self.raw_u64()? == self.chain {
+            true => Ok(()),
+            false => Err(self.error(Problem::Checksum)),
+        }
+    }
+
+    /// What was read and not taken yet.
+    pub(super) fn buffered(&self) -> &[u8] {
+        &self.buffer[self.taken..]
+    }
+
+    /// So much of it was taken.
+    pub(super) fn consume(&mut self, len: usize) {
+        self.taken += len;
+    }
+
+    /// With nothing buffered: the length of the next frame, if it is not longer than `room`, to be read
+    /// [directly](In::direct) next; otherwise the frame is buffered.
+    pub(super) fn next_direct(&mut self, room: usize) -> Result<Option<usize>, LoadError> {
+        match self.frame_len()? {
+            None => Err(self.error(Problem::SectionLength)),
+            Some(len) if len <= room => Ok(Some(len)),
+            Some(len) => self.fill(len).map(|()| None),
+        }
+    }
+
+    /// Reads a whole frame into its place.
+    pub(super) fn direct(&mut self, bytes: &mut [u8]) -> Result<(), LoadError> {
+        self.raw(bytes)?;
+        self.verify(bytes)
+    }
+
+    /// Reads the next frame into the buffer, which was taken to its end. Whether there was one.
+    fn refill(&mut self) -> Result<bool, LoadError> {
+        match self.frame_len()? {
+            None => Ok(false),
+            Some(len) => self.fill(len).map(|()| true),
+        }
+    }
+
+    fn fill(&mut self, len: usize) -> Result<(), LoadError> {
+        let mut buffer = core::mem::take(&mut self.buffer);
+        buffer.clear();
+        try_room(&mut buffer, len).map_err(|error| self.error(error))?;
+        buffer.resize(len, 0);
+        self.raw(&mut buffer)?;
+        self.verify(&buffer)?;
+        (self.buffer, self.taken) = (buffer, 0);
+        Ok(())
+    }
+
+    /// Reads so many bytes of the section.
+    pub(super) fn take(&mut self, mut bytes: &mut [u8]) -> Result<(), LoadError> {
+        while !bytes.is_empty() {
+            let left = self.buffer.len() - self.taken;
+            if left > 0 {
+                let (now, rest) = bytes.split_at_mut(left.min(bytes.len()));
+                now.copy_from_slice(&self.buffer[self.taken..self.taken + now.len()]);
+                self.taken += now.len();
+                bytes = rest;
+            } else if let Some(len) = self.next_direct(bytes.len())? {
+                let (now, rest) = bytes.split_at_mut(len);
+                self.direct(now)?;
+                bytes = rest;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn u8(&mut self) -> Result<u8, LoadError> {
+        let mut bytes = [0; 1];
+        self.take(&mut bytes)?;
+        Ok(bytes[0])
+    }
+    pub(super) fn u32(&mut self) -> Result<u32, LoadError> {
+        let mut bytes = [0; 4];
+        self.take(&mut bytes)?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+    pub(super) fn u64(&mut self) -> Result<u64, LoadError> {
+        let mut bytes = [0; 8];
+        self.take(&mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// Reads a string of at most 255 bytes into a place for one.
+    pub(super) fn name<'a>(&mut self, place: &'a mut [u8; 255]) -> Result<&'a str, LoadError> {
+        let len = usize::from(self.u8()?);
+        self.take(&mut place[..len])?;
+        core::str::from_utf8(&place[..len]).or_else(|_| self.invalid("a name that is no UTF-8"))
+    }
+
+    /// Reads so many bytes to the end of a list, which grows with what is really there.
+    pub(super) fn bytes(&mut self, list: &mut Vec<u8>, count: usize) -> Result<(), LoadError> {
+        let mut left = count;
+        while left > 0 {
+            let now = left.min(FRAME);
+            try_room(list, now).map_err(|error| self.error(error))?;
+            let len = list.len();
+            list.resize(len + now, 0);
+            self.take(&mut list[len..])?;
+            left -= now;
+        }
+        Ok(())
+    }
+
+    /// Reads numbers into a place for them.
+    pub(super) fn numbers(&mut self, numbers: &mut [u32]) -> Result<(), LoadError> {
+        self.take(bytemuck::cast_slice_mut(numbers))?;
+        if cfg!(target_endian = "big") {
+            numbers.iter_mut().for_each(|n| *n = u32::from_le(*n));
+        }
+        Ok(())
+    }
+
+    /// Reads so many numbers, in blocks.
+    pub(super) fn u32s(
+        &mut self,
+        count: u32,
+        mut each: impl FnMut(&In<'_>, &[u32]) -> Result<(), LoadError>,
+    ) -> Result<(), LoadError> {
+        let mut numbers = [0_u32; 2048];
+        let mut left = count as usize;
+        while left > 0 {
+            let now = left.min(numbers.len());
+            self.numbers(&mut numbers[..now])?;
+            each(self, &numbers[..now])?;
+            left -= now;
+        }
+        Ok(())
+    }
+
+    /// The rest of the section.
+    pub(super) fn rest(&mut self, list: &mut Vec<u8>) -> Result<(), LoadError> {
+        loop {
+            try_room(list, self.buffer.len() - self.taken).map_err(|error| self.error(error))?;
+            list.extend_from_slice(&self.buffer[self.taken..]);
+            self.taken = self.buffer.len();
+            if !self.refill()? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Passes over the rest of the section.
+    pub(super) fn skip(&mut self) -> Result<(), LoadError> {
+        loop {
+            self.taken = self.buffer.len();
+            if !self.refill()? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Checks that the section is read to its end.
+    pub(super) fn end_section(&mut self) -> Result<(), LoadError> {
+        match self.taken < self.buffer.len() || self.frame_len()?.is_some() {
+            true => Err(self.error(Problem::SectionLength)),
+            false => Ok(()),
+        }
+    }
+
+    /// Checks that nothing follows.
+    pub(super) fn end(&mut self) -> Result<(), LoadError> {
+        let mut byte = [0];
+        loop {
+            return match self.reader.read(&mut byte) {
+                Ok(0) => Ok(()),
+                Ok(_) => Err(self.error(Problem::Trailing)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => Err(self.error(Problem::Io(error.kind()))),
+            };
+        }
+    }
+
+    pub(super) fn had<T>(&self, result: Result<T, AllocError>) -> Result<T, LoadError> {
+        result.map_err(|error| self.error(error))
+    }
+}

@@ -1,0 +1,207 @@
+//! What is in a snapshot, without the types.
+
+use super::error::{LoadError, Problem};
+use super::frame::{COMPONENTS, END, GROUPS, In, OPTIONAL, RESOURCE, ROWS, SIDE, SLOTS, TABLE};
+use super::save::HOLE;
+use std::io::Read;
+
+/// A component of a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComponentSummary {
+    /// Its name.
+    pub name: String,
+    /// Where its values are kept: `table`, `pool` or `linear`.
+    pub layout: &'static str,
+    /// The name of its codec.
+    pub codec: String,
+    /// Its version.
+    pub version: u32,
+    /// A number for its schema: name, layout, codec, version, lanes and fields.
+    pub schema: u64,
+    /// How many values there are.
+    pub values: u64,
+}
+
+/// A table of a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableSummary {
+    /// Its components, as numbers in [`Inspection::components`].
+    pub components: Vec<u32>,
+    /// Whether its rows are extra ones.
+    pub extra: bool,
+    /// How many rows it has.
+    pub rows: u32,
+    /// Bytes of its section.
+    pub bytes: u64,
+}
+
+/// What is in a snapshot: [`inspect`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inspection {
+    /// The components, in the order of their numbers.
+    pub components: Vec<ComponentSummary>,
+    /// The tables, in their order.
+    pub tables: Vec<TableSummary>,
+    /// The names of the resources and the bytes of their values.
+    pub resources: Vec<(String, u64)>,
+    /// Groups.
+    pub groups: u32,
+    /// Slots, alive or not.
+    pub slots: u32,
+    /// Entities that are alive.
+    pub entities: u32,
+    /// Extra rows.
+    pub extra_rows: u32,
+    /// Slots that will be used again.
+    pub free: u32,
+    /// Slots that have used all their generations.
+    pub retired: u32,
+    /// The sections, by their four letters, and the bytes of their contents.
+    pub sections: Vec<([u8; 4], u64)>,
+    /// Bytes in all.
+    pub bytes: u64,
+    /// The number for everything in it: that of [`World::checksum`](crate::World::checksum).
+    pub checksum: u64,
+}
+
+/// Reads a snapshot without knowing its types: names, counts, sizes. The checksums are checked; whether the contents are a
+/// world is not.
+///
+/// # Errors
+///
+/// If it is no snapshot, or damaged.
+pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
+    let mut input = In::new(&mut reader)?;
+    let mut found = Inspection::default();
+    loop {
+        input.next_section()?;
+        match input.kind {
+            COMPONENTS => components(&mut input, &mut found)?,
+            SLOTS => slots(&mut input, &mut found)?,
+            TABLE => table(&mut input, &mut found)?,
+            ROWS => input.skip()?,
+            GROUPS => {
+                input.u32()?;
+                found.groups = input.u32()?;
+                input.skip()?;
+            }
+            SIDE => side(&mut input, &mut found)?,
+            RESOURCE => {
+                let name = text(&mut input)?;
+                let codec = text(&mut input)?;
+                input.u32()?;
+                let start = found.resources.len();
+                found.resources.push((name, 0));
+                input.skip()?;
+                let head = (2 + found.resources[start].0.len() + codec.len() + 4) as u64;
+                found.resources[start].1 = input.section_bytes().saturating_sub(head);
+            }
+            END => {}
+            other if input.flags & OPTIONAL == 0 => return Err(input.error(Problem::Section { found: other })),
+            _ => input.skip()?,
+        }
+        input.end_section()?;
+        found.sections.push((input.kind, input.section_bytes()));
+        if input.kind == END {
+            input.end()?;
+            (found.bytes, found.checksum) = (input.offset(), input.chain());
+            return Ok(found);
+        }
+    }
+}
+
+fn text(input: &mut In<'_>) -> Result<String, LoadError> {
+    let mut place = [0; 255];
+    input.name(&mut place).map(str::to_owned)
+}
+
+fn layout(input: &In<'_>, kind: u8) -> Result<&'static str, LoadError> {
+    match kind {
+        0 => Ok("table"),
+        1 => Ok("pool"),
+        2 => Ok("linear"),
+        _ => input.invalid("a component that is kept in a way that is not known"),
+    }
+}
+
+fn components(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadError> {
+    for _ in 0..input.u32()? {
+        let name = text(input)?;
+        let kind = input.u8()?;
+        let (layout, codec, version) = (layout(input, kind)?, text(input)?, input.u32()?);
+        let mut schema = super::checksum(input.u64()?, name.as_bytes());
+        schema = super::checksum(schema, codec.as_bytes());
+        schema = super::checksum(schema, &[kind, version as u8, (version >> 8) as u8, (version >> 16) as u8]);
+        for _ in 0..input.u32()? {
+            schema = super::checksum(schema, &input.u64()?.to_le_bytes());
+        }
+        found.components.push(ComponentSummary { name, layout, codec, version, schema, values: 0 });
+    }
+    Ok(())
+}
+
+fn slots(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadError> {
+    found.slots = input.u32()?;
+    let (mut entities, mut rows, mut retired) = (0, 0, 0);
+    input.u32s(found.slots, |_, words| {
+        for &word in words {
+            retired += u32::from(word == u32::MAX);
+            rows += u32::from(word >> 30 == 1);
+            entities += u32::from(word >> 30 == 0);
+        }
+        Ok(())
+    })?;
+    (found.entities, found.extra_rows, found.retired) = (entities, rows, retired);
+    found.free = input.u32()?;
+    input.skip()
+}
+
+/// The component with this number.
+fn component<'a>(
+    input: &In<'_>,
+    found: &'a mut Inspection,
+    number: u32,
+) -> Result<&'a mut ComponentSummary, LoadError> {
+    match found.components.get_mut(number as usize) {
+        Some(component) => Ok(component),
+        None => input.invalid("a component that there is not"),
+    }
+}
+
+fn table(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadError> {
+    let (extra, count) = (input.u8()? != 0, input.u32()?);
+    let mut components = Vec::new();
+    input.u32s(count, |_, numbers| {
+        components.extend_from_slice(numbers);
+        Ok(())
+    })?;
+    let rows = input.u32()?;
+    for &number in &components {
+        component(input, found, number)?.values += u64::from(rows);
+    }
+    input.skip()?;
+    found.tables.push(TableSummary { components, extra, rows, bytes: input.section_bytes() });
+    Ok(())
+}
+
+fn side(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadError> {
+    let number = input.u32()?;
+    let mut values = 0;
+    match component(input, found, number)?.layout {
+        "pool" => {
+            input.u8()?;
+            let positions = input.u32()?;
+            input.u32s(positions, |_, keys| {
+                values += keys.iter().filter(|key| **key != HOLE).count() as u64;
+                Ok(())
+            })?;
+        }
+        _ => {
+            for _ in 0..input.u32()? {
+                values += u64::from(input.u64()?.count_ones());
+            }
+        }
+    }
+    component(input, found, number)?.values += values;
+    input.skip()
+}

@@ -1,0 +1,461 @@
+//! Bytes to worlds.
+#![allow(unsafe_code)]
+
+use super::column::Runs;
+use super::error::{LoadError, Name, Problem};
+use super::frame::{COMPONENTS, END, FRAME, GROUPS, In, OPTIONAL, RESOURCE, ROWS, SIDE, SLOTS, TABLE};
+use super::registry::{Entry, Registry};
+use super::restore;
+use super::save::{HOLE, kind_number, removal_number};
+use crate::component::{ComponentId, Components};
+use crate::room::try_room;
+use crate::side::Removal;
+use crate::signature::Signature;
+use crate::world::World;
+use std::io::Read;
+
+/// A component of the snapshot: how it is read, and what it is in the world.
+#[derive(Clone, Copy)]
+struct Loaded<'a> {
+    id: ComponentId,
+    entry: &'a Entry,
+    /// The migration, if it is of an older version.
+    older: Option<usize>,
+}
+
+struct Loading<'a, 'r> {
+    registry: &'a Registry,
+    input: In<'r>,
+    world: World,
+    components: Vec<Loaded<'a>>,
+}
+
+/// Reads a world.
+pub(super) fn load(registry: &Registry, reader: &mut dyn Read) -> Result<World, LoadError> {
+    let input = In::new(reader)?;
+    let world = Components::try_new().and_then(World::try_with).map_err(|error| input.error(error))?;
+    let mut loading = Loading { registry, input, world, components: Vec::new() };
+    loading.run()?;
+    loading.world.restructured();
+    Ok(loading.world)
+}
+
+impl Loading<'_, '_> {
+    fn run(&mut self) -> Result<(), LoadError> {
+        self.section()?;
+        self.expect(COMPONENTS)?;
+        self.read_components()?;
+        self.section()?;
+        self.expect(SLOTS)?;
+        self.read_slots()?;
+        self.section()?;
+        let mut tables = 0;
+        while self.input.kind == TABLE {
+            self.read_table(tables)?;
+            tables += 1;
+            self.section()?;
+        }
+        if tables == 0 {
+            return self.input.invalid("there is no table of entities without components");
+        }
+        restore::all_placed(&self.world).map_err(|problem| self.input.error(problem))?;
+        if self.input.kind == ROWS {
+            self.read_names()?;
+            self.section()?;
+        } else if self.world.entities.row_count() > 0 {
+            return self.input.invalid("the names of extra rows are missing");
+        }
+        let mut sides = 0;
+        while self.input.kind == SIDE {
+            self.read_side(sides)?;
+            sides += 1;
+            self.section()?;
+        }
+        if self.input.kind == GROUPS {
+            self.read_groups()?;
+            self.section()?;
+        }
+        while self.input.kind == RESOURCE {
+            self.read_resource()?;
+            self.section()?;
+        }
+        self.expect(END)?;
+        self.input.end_section()?;
+        self.input.end()
+    }
+
+    /// Goes on to the next section that is known, or is not to be skipped.
+    fn section(&mut self) -> Result<(), LoadError> {
+        loop {
+            self.input.next_section()?;
+            if ![COMPONENTS, SLOTS, TABLE, ROWS, SIDE, GROUPS, RESOURCE, END].contains(&self.input.kind) {
+                if self.input.flags & OPTIONAL == 0 {
+                    return Err(self.input.error(Problem::Section { found: self.input.kind }));
+                }
+                self.input.skip()?;
+                continue;
+            }
+            return match self.input.flags {
+                0 => Ok(()),
+                _ => self.input.invalid("a section with flags that it cannot have"),
+            };
+        }
+    }
+
+    fn expect(&self, kind: [u8; 4]) -> Result<(), LoadError> {
+        match self.input.kind == kind {
+            true => Ok(()),
+            false => Err(self.input.error(Problem::Section { found: self.input.kind })),
+        }
+    }
+
+    fn read_components(&mut self) -> Result<(), LoadError> {
+        let count = self.input.u32()?;
+        for _ in 0..count {
+            let mut place = [0; 255];
+            let name = self.input.name(&mut place)?;
+            let Some(at) = self.registry.by_name(name) else {
+                return Err(self.input.error(Problem::UnknownName { name: Name::new(name) }));
+            };
+            let entry = &self.registry.entries[at];
+            if self.components.iter().any(|other| other.entry.name == entry.name) {
+                return Err(self.input.error(Problem::RepeatedName { name: Name::new(entry.name) }));
+            }
+            let older = self.read_schema(entry)?;
+            let id = (entry.register)(&mut self.world.components);
+            let id = self.input.had(id)?;
+            self.input.had(try_room(&mut self.components, 1))?;
+            self.components.push(Loaded { id, entry, older });
+        }
+        self.input.end_section()
+    }
+
+    /// Checks that a component was saved as it is registered, or finds its migration.
+    fn read_schema(&mut self, entry: &Entry) -> Result<Option<usize>, LoadError> {
+        let name = entry.name;
+        let differs = |input: &In<'_>, what, found: u64, expected: u64| {
+            Err(input.error(Problem::Schema { name, what, found, expected }))
+        };
+        let kind = self.input.u8()?;
+        if kind != kind_number(entry.kind) {
+            return differs(&self.input, "layout", kind.into(), kind_number(entry.kind).into());
+        }
+        let mut place = [0; 255];
+        let codec = self.input.name(&mut place)?;
+        let version = self.input.u32()?;
+        let (older, expected, schema) = match version == entry.version {
+            true => (None, entry.column.codec(), Some(&entry.schema)),
+            false => {
+                let Some(at) = entry.older.iter().position(|older| older.version == version) else {
+                    let expected = entry.version;
+                    return Err(self.input.error(Problem::OldVersion { name, found: version, expected }));
+                };
+                (Some(at), entry.older[at].migration.codec(), entry.older[at].schema.as_ref())
+            }
+        };
+        if codec != expected {
+            let number = |codec: &str| super::checksum(0, codec.as_bytes());
+            return differs(&self.input, "codec", number(codec), number(expected));
+        }
+        let (fields, lanes) = (self.input.u64()?, self.input.u32()?);
+        if let Some(schema) = schema {
+            if fields != schema.fields {
+                return differs(&self.input, "schema hash", fields, schema.fields);
+            }
+            if lanes as usize != schema.lanes.len() {
+                return differs(&self.input, "number of lanes", lanes.into(), schema.lanes.len() as u64);
+            }
+        }
+        for lane in 0..lanes {
+            let (size, align) = (self.input.u32()?, self.input.u32()?);
+            let Some(known) = schema.and_then(|schema| schema.lanes.get(lane as usize)) else { continue };
+            if size as usize != known.size() {
+                return differs(&self.input, "size", size.into(), known.size() as u64);
+            }
+            if align as usize != known.align() {
+                return differs(&self.input, "alignment", align.into(), known.align() as u64);
+            }
+        }
+        Ok(older)
+    }
+
+    /// Reads a list of numbers that grows with what is really there.
+    fn numbers(&mut self, count: u32) -> Result<Vec<u32>, LoadError> {
+        let mut list = Vec::new();
+        while list.len() < count as usize {
+            let (len, left) = (list.len(), count as usize - list.len());
+            let now = left.min(FRAME);
+            self.input.had(try_room(&mut list, now))?;
+            list.resize(len + now, 0);
+            self.input.numbers(&mut list[len..])?;
+        }
+        Ok(list)
+    }
+
+    fn read_slots(&mut self) -> Result<(), LoadError> {
+        let count = self.input.u32()?;
+        let words = self.numbers(count)?;
+        let count = self.input.u32()?;
+        let free = self.numbers(count)?;
+        self.input.end_section()?;
+        restore::slots(&mut self.world, &words, &free).map_err(|problem| self.input.error(problem))
+    }
+
+    fn read_table(&mut self, number: u32) -> Result<(), LoadError> {
+        let extra = match self.input.u8()? {
+            0 => false,
+            1 => true,
+            _ => return self.input.invalid("a table that is neither of entities nor of extra rows"),
+        };
+        let (count, most) = (self.input.u32()?, self.components.len());
+        if count as usize > most {
+            let what = "components of a table";
+            return Err(self.input.error(Problem::Count { what, found: count.into(), expected: most as u64 }));
+        }
+        let list = self.numbers(count)?;
+        let mut signature = Signature::EMPTY;
+        if extra {
+            self.input.had(signature.try_insert(ComponentId::ROW))?;
+        }
+        let mut last = None;
+        for &component in &list {
+            let Some(loaded) = self.components.get(component as usize) else {
+                return self.input.invalid("a table with a component that there is not");
+            };
+            if last.is_some_and(|last| last >= component) {
+                return self.input.invalid("a table whose components are not in their order");
+            }
+            if loaded.entry.kind != crate::layout::Kind::Table {
+                return self.input.invalid("a table with a component that is kept elsewhere");
+            }
+            self.input.had(signature.try_insert(loaded.id))?;
+            last = Some(component);
+        }
+        if number == 0 && (extra || !list.is_empty()) {
+            return self.input.invalid("the first table is not that of entities without components");
+        }
+        restore::table(&mut self.world, &signature, number).map_err(|problem| self.input.error(problem))?;
+        let rows = self.input.u32()?;
+        let (mut first, world) = (0, &mut self.world);
+        self.input.u32s(rows, |input, slots| {
+            restore::rows(world, number, first, slots).map_err(|problem| input.error(problem))?;
+            first += slots.len() as u32;
+            Ok(())
+        })?;
+        let mut all = Vec::new();
+        self.input.had(try_room(&mut all, list.len()))?;
+        for &component in &list {
+            let Loaded { id, entry, older } = self.components[component as usize];
+            let made = restore::column(&self.world, number, id, rows).map_err(|problem| self.input.error(problem))?;
+            all.push(made);
+            let Some(made) = all.last_mut() else { continue };
+            // SAFETY: the place is of this component.
+            unsafe {
+                match older {
+                    None => entry.column.read(entry.name, made, &mut self.input)?,
+                    Some(at) => entry.older[at].migration.read(entry.name, made, &mut self.input)?,
+                }
+            }
+        }
+        self.input.end_section()?;
+        // SAFETY: the values of all columns were read, and so many rows named. What fails, fails before they are counted.
+        let settled = unsafe { restore::settle_table(&mut self.world, number, rows) };
+        settled.map_err(|problem| self.input.error(problem))?;
+        all.into_iter().for_each(|made| made.keep());
+        Ok(())
+    }
+
+    fn read_names(&mut self) -> Result<(), LoadError> {
+        let (count, rows) = (self.input.u32()?, self.world.entities.row_count());
+        if count as usize != rows {
+            let what = "names of extra rows";
+            return Err(self.input.error(Problem::Count { what, found: count.into(), expected: rows as u64 }));
+        }
+        let mut last = None;
+        for _ in 0..count {
+            let (slot, owner) = (self.input.u32()?, self.input.u32()?);
+            let (component, role) = (self.input.u32()?, self.input.u32()?);
+            let component = match component.checked_sub(1) {
+                None => None,
+                Some(component) => match self.components.get(component as usize) {
+                    Some(loaded) => Some(loaded.id),
+                    None => return self.input.invalid("an extra row under a component that there is not"),
+                },
+            };
+            let named = restore::name_row(&mut self.world, last, slot, owner, component, role);
+            named.map_err(|problem| self.input.error(problem))?;
+            last = Some((owner, slot));
+        }
+        self.world.rows.bare = self.world.table_number(&Signature::of([ComponentId::ROW]));
+        self.input.end_section()
+    }
+
+    fn read_side(&mut self, number: u32) -> Result<(), LoadError> {
+        let component = self.input.u32()?;
+        let Some(&Loaded { id, entry, older }) = self.components.get(component as usize) else {
+            return self.input.invalid("values of a component that there is not");
+        };
+        let info = self.world.components.info(id).clone();
+        let refused = |input: &In<'_>, problem| input.error(problem);
+        let (mut keys, mut bits) = (Vec::new(), Vec::new());
+        match entry.kind {
+            crate::layout::Kind::Table => return self.input.invalid("values of a component that is kept in tables"),
+            crate::layout::Kind::Pool => {
+                let removal = self.input.u8()?;
+                let known = [Removal::Swap, Removal::Ordered, Removal::Deferred];
+                let Some(removal) = known.into_iter().find(|known| removal_number(*known) == removal) else {
+                    return self.input.invalid("a pool that removes in a way that is not known");
+                };
+                let positions = self.input.u32()?;
+                keys = self.numbers(positions)?;
+                if keys.last() == Some(&HOLE) || (removal != Removal::Deferred && keys.contains(&HOLE)) {
+                    return self.input.invalid("a hole in a pool where there can be none");
+                }
+                restore::side(&mut self.world, id, &info, number).map_err(|problem| refused(&self.input, problem))?;
+                if keys.contains(&HOLE) {
+                    self.input.had(try_room(&mut bits, keys.len().div_ceil(64)))?;
+                    bits.resize(keys.len().div_ceil(64), 0_u64);
+                    for (at, _) in keys.iter().enumerate().filter(|(_, key)| **key != HOLE) {
+                        bits[at / 64] |= 1 << (at % 64);
+                    }
+                }
+                let room = if bits.is_empty() { 0 } else { positions };
+                let room = restore::pool_room(&mut self.world, number, room, removal);
+                room.map_err(|problem| refused(&self.input, problem))?;
+            }
+            crate::layout::Kind::Linear => {
+                let (words, slots) = (self.input.u32()?, self.world.entities.slot_count());
+                if words as usize > slots.div_ceil(64) {
+                    let (found, expected) = (u64::from(words) * 64, slots as u64);
+                    let what = "slots of a linear store";
+                    return Err(self.input.error(Problem::Count { what, found, expected }));
+                }
+                for _ in 0..words {
+                    self.input.had(try_room(&mut bits, 1))?;
+                    bits.push(self.input.u64()?);
+                }
+                if bits.last() == Some(&0) {
+                    return self.input.invalid("a linear store with empty words at its end");
+                }
+                restore::side(&mut self.world, id, &info, number).map_err(|problem| refused(&self.input, problem))?;
+                if let Some(last) = Runs::Bits(&bits).rows().last() {
+                    let room = restore::linear_room(&mut self.world, number, last);
+                    room.map_err(|problem| refused(&self.input, problem))?;
+                }
+            }
+        }
+        // Whose they are is checked before values are read.
+        let is_pool = entry.kind == crate::layout::Kind::Pool;
+        let runs = if is_pool && bits.is_empty() { Runs::All(keys.len() as u32) } else { Runs::Bits(&bits) };
+        if !is_pool {
+            for slot in runs.rows() {
+                restore::alive(&self.world, slot).map_err(|problem| refused(&self.input, problem))?;
+            }
+        }
+        let mut made = restore::side_column(&mut self.world, number, &info, runs);
+        // SAFETY: the place is of this component.
+        unsafe {
+            match older {
+                None => entry.column.read(entry.name, &mut made, &mut self.input)?,
+                Some(at) => entry.older[at].migration.read(entry.name, &mut made, &mut self.input)?,
+            }
+        }
+        self.input.end_section()?;
+        let mut holes = 0;
+        let mut own = |slot: u32, holes: u32| {
+            let entity = restore::alive(&self.world, slot)?;
+            if restore::has(&self.world, number, slot) {
+                return Err(Problem::Slot { slot, what: "is in a pool twice" });
+            }
+            // SAFETY: the values were read in this order, with room for the holes between them.
+            unsafe { restore::own(&mut self.world, number, entity, holes)? };
+            made.own_one();
+            Ok(())
+        };
+        let owned = match is_pool {
+            false => runs.rows().try_for_each(|slot| own(slot, 0)),
+            true => keys.iter().try_for_each(|&key| match key {
+                HOLE => {
+                    holes += 1;
+                    Ok(())
+                }
+                slot => own(slot, core::mem::take(&mut holes)),
+            }),
+        };
+        owned.map_err(|problem| refused(&self.input, problem))?;
+        made.keep();
+        Ok(())
+    }
+
+    fn read_groups(&mut self) -> Result<(), LoadError> {
+        /// How many places are believed: one that is empty takes 8 bytes, and nothing of the input.
+        const MOST: u32 = 1 << 16;
+        let (places, count) = (self.input.u32()?, self.input.u32()?);
+        if places > MOST || count > places {
+            let expected = u64::from(places.min(MOST));
+            let found = u64::from(places.max(count));
+            return Err(self.input.error(Problem::Count { what: "places of groups", found, expected }));
+        }
+        for _ in 0..count {
+            let place = self.input.u32()?;
+            let mut lists = [const { Vec::new() }; 4];
+            for list in &mut lists {
+                let count = self.input.u32()?;
+                *list = self.numbers(count)?;
+            }
+            if place >= places {
+                return self.input.invalid("a group in a place that there is not");
+            }
+            let [owned, required, excluded, members] = lists;
+            let mut sides = [const { Vec::new() }; 3];
+            for (sides, components) in sides.iter_mut().zip([owned, required, excluded]) {
+                self.input.had(try_room(sides, components.len()))?;
+                for component in components {
+                    let loaded = self.components.get(component as usize);
+                    let Some(side) = loaded.and_then(|loaded| self.world.sides.number(loaded.id)) else {
+                        return self.input.invalid("a group of a component that has no store of its own");
+                    };
+                    sides.push(side);
+                }
+            }
+            let made = restore::group(&mut self.world, place, sides, &members);
+            made.map_err(|problem| self.input.error(problem))?;
+        }
+        self.input.had(self.world.sides.try_group_places(places))?;
+        self.input.end_section()
+    }
+
+    fn read_resource(&mut self) -> Result<(), LoadError> {
+        let mut place = [0; 255];
+        let name = self.input.name(&mut place)?;
+        let Some(entry) = self.registry.resources.iter().find(|entry| entry.name == name) else {
+            return Err(self.input.error(Problem::UnknownName { name: Name::new(name) }));
+        };
+        let name = entry.name;
+        if self.world.resources.types().any(|(type_id, _)| type_id == entry.type_id) {
+            return Err(self.input.error(Problem::RepeatedName { name: Name::new(name) }));
+        }
+        let mut place = [0; 255];
+        let codec = self.input.name(&mut place)?;
+        let version = self.input.u32()?;
+        let value = match version == entry.version {
+            true => &entry.value,
+            false => match entry.older.iter().find(|(older, _)| *older == version) {
+                Some((_, value)) => value,
+                None => {
+                    let expected = entry.version;
+                    return Err(self.input.error(Problem::OldVersion { name, found: version, expected }));
+                }
+            },
+        };
+        if codec != value.codec() {
+            let number = |codec: &str| super::checksum(0, codec.as_bytes());
+            let (found, expected) = (number(codec), number(value.codec()));
+            return Err(self.input.error(Problem::Schema { name, what: "codec", found, expected }));
+        }
+        let mut bytes = Vec::new();
+        self.input.rest(&mut bytes)?;
+        let done = value.decode(&mut self.world, &bytes);
+        done.map_err(|error| self.input.error(Problem::Value { name, row: 0, error }))
+    }
+}

@@ -1,0 +1,225 @@
+//! Worlds as bytes, and back: snapshots. Behind the feature `snapshot`.
+//!
+//! A [`Registry`] says which components and resources are saved, under which names, and how. [`World::save`] writes a world,
+//! [`World::load`] reads it: the same entities with the same generations, the same handles to come, the same order of every
+//! query. Equal worlds are equal bytes. `docs/snapshot-format.md` describes the format byte by byte.
+//!
+//! # What loading promises
+//!
+//! Bytes may be anybody's. What no world can have been is refused with an error that says what is wrong and where; nothing
+//! panics, and the world that was there stays as it was. A count that is only declared reserves nothing: lists and columns
+//! grow with what was really read, to twice that at most. What a slot, a page or a place of a linear store then costs is
+//! what it costs in a world. Values that are read by a codec of the user's may be as large as it makes them.
+//!
+//! Neither side holds more than a frame of 64 KiB beside the world and what one value takes.
+
+mod checksum;
+mod codec;
+mod column;
+mod depth;
+mod diff;
+mod error;
+mod frame;
+mod inspect;
+mod load;
+mod part;
+mod readable;
+mod registry;
+mod restore;
+mod save;
+
+pub use checksum::checksum;
+pub use codec::{Codec, PlainLayout, PlainShape, Serde};
+pub use diff::diff;
+pub use error::{CodecError, Difference, LONGEST_NAME, LoadError, Name, Problem, RegistryError, SaveError};
+pub use inspect::{ComponentSummary, Inspection, TableSummary, inspect};
+pub use part::Part;
+pub use readable::WorldSeed;
+pub use registry::{Registered, RegisteredResource, Registry};
+
+use crate::world::{EntityMap, World};
+use frame::Out;
+use save::Saving;
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::path::Path;
+
+fn has_bit(bits: &[u64], index: u32) -> bool {
+    bits.get(index as usize / 64).is_some_and(|word| word & 1 << (index % 64) != 0)
+}
+
+/// What was saved.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Entities.
+    pub entities: usize,
+    /// Extra rows.
+    pub rows: usize,
+    /// Tables, those without rows too.
+    pub tables: usize,
+    /// The names of the components, in the order of their ids.
+    pub components: Vec<&'static str>,
+    /// The names of the resources, in the order of their first insertion.
+    pub resources: Vec<&'static str>,
+    /// The types of what was left out because it is not registered.
+    pub skipped: Vec<&'static str>,
+    /// Bytes written.
+    pub bytes: u64,
+    /// The number that [`World::checksum`] gives, of what was written.
+    pub checksum: u64,
+}
+
+/// Snapshots: see [`snapshot`](crate::snapshot).
+impl World {
+    /// Writes the world: everything that is registered.
+    ///
+    /// Entities that are [reserved](crate::Commands) are saved as if they had been made already, without components.
+    ///
+    /// # Errors
+    ///
+    /// If an entity has a component that is not registered (unless [that was allowed](Registry::skip_unregistered)), a value
+    /// has no encoded form, or the writer fails. What was written until then is no snapshot.
+    pub fn save(&self, registry: &Registry, writer: impl Write) -> Result<Report, SaveError> {
+        self.save_part(registry, &Part::whole(), writer)
+    }
+
+    /// Writes a part of the world.
+    ///
+    /// # Errors
+    ///
+    /// As [`save`](World::save), and if the part names a component that is not registered.
+    pub fn save_part(&self, registry: &Registry, part: &Part, mut writer: impl Write) -> Result<Report, SaveError> {
+        let saving = Saving::new(self, registry, part)?;
+        let mut out = Out::new(&mut writer)?;
+        let report = saving.write(&mut out)?;
+        out.finish()?;
+        Ok(report)
+    }
+
+    /// Writes the world to a file, which it replaces as a whole or not at all: it is written under another name beside it,
+    /// flushed to the disk and renamed.
+    ///
+    /// # Errors
+    ///
+    /// As [`save`](World::save); the file is as it was then.
+    pub fn save_to(&self, registry: &Registry, path: impl AsRef<Path>) -> Result<Report, SaveError> {
+        let path = path.as_ref();
+        let (temporary, file) = beside(path)?;
+        /// Removes what is not finished.
+        struct Remove<'a>(&'a Path);
+        impl Drop for Remove<'_> {
+            fn drop(&mut self) {
+                let _ = std::fs::remove_file(self.0);
+            }
+        }
+        let remove = Remove(&temporary);
+        let mut writer = BufWriter::new(file);
+        let report = self.save(registry, &mut writer)?;
+        let file = writer.into_inner().map_err(|error| error.into_error())?;
+        file.sync_all()?;
+        drop(file);
+        std::fs::rename(&temporary, path)?;
+        core::mem::forget(remove);
+        // The renaming itself is on the disk when the folder is; where folders cannot be flushed, that is as good as it gets.
+        if let Some(folder) = path.parent() {
+            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            let _ = File::open(folder).and_then(|folder| folder.sync_all());
+        }
+        Ok(report)
+    }
+
+    /// Reads a world.
+    ///
+    /// # Errors
+    ///
+    /// If the input is no snapshot of what is registered: see [`Problem`].
+    pub fn load(registry: &Registry, mut reader: impl Read) -> Result<World, LoadError> {
+        load::load(registry, &mut reader)
+    }
+
+    /// Reads a world from a file.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](World::load), and if the file cannot be read.
+    pub fn load_from(registry: &Registry, path: impl AsRef<Path>) -> Result<World, LoadError> {
+        let file = File::open(path).map_err(|error| LoadError {
+            section: *b"head",
+            offset: 0,
+            problem: Problem::Io(error.kind()),
+        })?;
+        World::load(registry, io::BufReader::new(file))
+    }
+
+    /// Reads a world and joins it to this one. Its entities become others, which the map tells; entities in components
+    /// ([`Component::ENTITIES`](crate::Component::ENTITIES)) are changed along. Resources that are here already stay.
+    ///
+    /// ```
+    /// use phalanx::snapshot::Registry;
+    /// use phalanx::{Component, Entity, World};
+    ///
+    /// #[derive(Component, serde::Serialize, serde::Deserialize, Debug, PartialEq)]
+    /// #[component(entities)]
+    /// struct Likes(Vec<Entity>);
+    ///
+    /// let mut registry = Registry::new();
+    /// registry.serde::<Likes>("likes")?;
+    /// let mut scene = World::new();
+    /// let ann = scene.spawn_empty();
+    /// let bob = scene.spawn(Likes(vec![ann]));
+    /// let mut file = Vec::new();
+    /// scene.save(&registry, &mut file)?;
+    ///
+    /// let mut world = World::new();
+    /// world.spawn_empty();
+    /// let map = world.merge(&registry, &*file)?;
+    /// let (ann, bob) = (map.get(ann).unwrap(), map.get(bob).unwrap());
+    /// assert_eq!(world.get::<Likes>(bob)?, &Likes(vec![ann]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](World::load), and if memory cannot be had; this world is as it was then.
+    pub fn merge(&mut self, registry: &Registry, reader: impl Read) -> Result<EntityMap, LoadError> {
+        let mut loaded = World::load(registry, reader)?;
+        let map = loaded.transfer_all(self).map_err(|error| LoadError {
+            section: frame::END,
+            offset: 0,
+            problem: Problem::Merge(error),
+        })?;
+        self.resources.absorb(core::mem::take(&mut loaded.resources));
+        Ok(map)
+    }
+
+    /// A number for the world: the same for equal worlds, orders included, and most likely another for others.
+    ///
+    /// # Errors
+    ///
+    /// As [`save`](World::save), and if a component is [not canonical](Registered::not_canonical).
+    pub fn checksum(&self, registry: &Registry) -> Result<u64, SaveError> {
+        let whole = Part::whole();
+        let saving = Saving::new(self, registry, &whole)?;
+        saving.check_canonical()?;
+        let mut sink = io::sink();
+        let mut out = Out::new(&mut sink)?;
+        Ok(saving.write(&mut out)?.checksum)
+    }
+}
+
+/// A new file beside another, under a name that nobody has.
+fn beside(path: &Path) -> Result<(std::path::PathBuf, File), SaveError> {
+    let name = path.file_name().ok_or(SaveError::Io(io::ErrorKind::InvalidInput))?;
+    for attempt in 0..u32::MAX {
+        let mut other = std::ffi::OsString::from(".");
+        other.push(name);
+        other.push(format!(".{}-{attempt}", std::process::id()));
+        let other = path.with_file_name(other);
+        match File::options().write(true).create_new(true).open(&other) {
+            Ok(file) => return Ok((other, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(SaveError::Io(io::ErrorKind::AlreadyExists))
+}

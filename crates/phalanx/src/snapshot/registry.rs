@@ -1,0 +1,487 @@
+//! What is saved, under which names, and how.
+
+use super::codec::{Codec, PlainLayout, Serde};
+use super::column::{Coded, Column, FromCoded, FromPlain, Migration, Plain, Tag};
+use super::error::{CodecError, LONGEST_NAME, RegistryError};
+use super::readable::{Readable, ReadableResource};
+use crate::component::{Component, ComponentId, Components};
+use crate::layout::{Kind, Layout};
+use crate::world::World;
+use bytemuck::{AnyBitPattern, NoUninit};
+use core::any::{Any, TypeId};
+use core::fmt;
+use core::marker::PhantomData;
+use phalanx_store::AllocError;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// What a column must agree in with the one that it was saved from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Schema {
+    /// The lanes in memory, where they are what is written.
+    pub(super) lanes: Vec<core::alloc::Layout>,
+    /// A number for the names and types of the fields.
+    pub(super) fields: u64,
+}
+
+impl Schema {
+    fn of<C: Component>(is_plain: bool) -> Schema {
+        let mut lanes = Vec::new();
+        if is_plain {
+            C::Layout::lanes(&mut |lane| lanes.push(lane));
+        }
+        let endian = u64::from(is_plain && cfg!(target_endian = "big"));
+        Schema { lanes, fields: super::checksum(endian, C::FIELDS.as_bytes()) }
+    }
+}
+
+/// A way from an older version.
+pub(super) struct Older {
+    pub(super) version: u32,
+    /// What the old columns must look like, if that is known.
+    pub(super) schema: Option<Schema>,
+    pub(super) migration: Box<dyn Migration>,
+}
+
+/// A component that is saved.
+pub(super) struct Entry {
+    pub(super) name: &'static str,
+    pub(super) type_name: &'static str,
+    pub(super) type_id: TypeId,
+    pub(super) kind: Kind,
+    pub(super) version: u32,
+    pub(super) schema: Schema,
+    pub(super) column: Box<dyn Column>,
+    pub(super) canonical: bool,
+    pub(super) older: Vec<Older>,
+    pub(super) readable: Option<Readable>,
+    pub(super) register: fn(&mut Components) -> Result<ComponentId, AllocError>,
+}
+
+/// Writes and reads a resource.
+pub(super) trait Value: Send + Sync {
+    fn codec(&self) -> &'static str;
+    /// Appends a value, which is of this resource's type.
+    fn encode_value(&self, value: &dyn Any, bytes: &mut Vec<u8>) -> Result<(), CodecError>;
+    /// Appends the resource of a world, if it has it.
+    fn encode(&self, world: &World, bytes: &mut Vec<u8>) -> Result<(), CodecError>;
+    /// Gives a world the resource.
+    fn decode(&self, world: &mut World, bytes: &[u8]) -> Result<(), CodecError>;
+}
+
+struct ResourceOf<R, K>(K, PhantomData<fn() -> R>);
+
+fn decode_all<R, K: Codec<R>>(codec: &K, mut bytes: &[u8]) -> Result<R, CodecError> {
+    let value = codec.decode(&mut bytes)?;
+    if bytes.is_empty() { Ok(value) } else { Err(CodecError("bytes are left over after it")) }
+}
+
+impl<R: Send + Sync + 'static, K: Codec<R>> Value for ResourceOf<R, K> {
+    fn codec(&self) -> &'static str {
+        self.0.name()
+    }
+    fn encode_value(&self, value: &dyn Any, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+        match value.downcast_ref() {
+            Some(value) => self.0.encode(value, bytes),
+            None => Err(CodecError("it is of another type")),
+        }
+    }
+    fn encode(&self, world: &World, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+        match world.resource::<R>() {
+            Ok(value) => self.0.encode(value, bytes),
+            Err(_) => Ok(()),
+        }
+    }
+    fn decode(&self, world: &mut World, bytes: &[u8]) -> Result<(), CodecError> {
+        let value = decode_all(&self.0, bytes)?;
+        drop(world.insert_resource(value));
+        Ok(())
+    }
+}
+
+struct OldResource<Old, R, K, M>(K, M, PhantomData<fn(Old) -> R>);
+
+impl<Old: 'static, R: Send + Sync + 'static, K: Codec<Old>, M: Fn(Old) -> R + Send + Sync> Value
+    for OldResource<Old, R, K, M>
+{
+    fn codec(&self) -> &'static str {
+        self.0.name()
+    }
+    fn encode_value(&self, _: &dyn Any, _: &mut Vec<u8>) -> Result<(), CodecError> {
+        Err(CodecError("it is of an older version"))
+    }
+    fn encode(&self, _: &World, _: &mut Vec<u8>) -> Result<(), CodecError> {
+        Err(CodecError("it is of an older version"))
+    }
+    fn decode(&self, world: &mut World, bytes: &[u8]) -> Result<(), CodecError> {
+        let value = (self.1)(decode_all(&self.0, bytes)?);
+        drop(world.insert_resource(value));
+        Ok(())
+    }
+}
+
+/// A plain value as its bytes.
+struct Bytes;
+
+impl<R: NoUninit + AnyBitPattern> Codec<R> for Bytes {
+    fn name(&self) -> &'static str {
+        "plain"
+    }
+    fn encode(&self, value: &R, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+        bytes.extend_from_slice(bytemuck::bytes_of(value));
+        Ok(())
+    }
+    fn decode(&self, bytes: &mut &[u8]) -> Result<R, CodecError> {
+        let (value, rest) = bytes.split_at_checked(size_of::<R>()).ok_or(CodecError("the bytes end too early"))?;
+        *bytes = rest;
+        Ok(bytemuck::pod_read_unaligned(value))
+    }
+}
+
+/// A resource that is saved.
+pub(super) struct ResourceEntry {
+    pub(super) name: &'static str,
+    pub(super) type_name: &'static str,
+    pub(super) type_id: TypeId,
+    pub(super) version: u32,
+    pub(super) canonical: bool,
+    pub(super) value: Box<dyn Value>,
+    pub(super) readable: Option<ReadableResource>,
+    pub(super) older: Vec<(u32, Box<dyn Value>)>,
+}
+
+/// Which components and resources are saved, under which names, and how.
+///
+/// The names are what a snapshot knows types by: they stay when a type is renamed or moves to another module.
+///
+/// ```
+/// use phalanx::snapshot::Registry;
+/// use phalanx::{Component, World};
+///
+/// #[derive(Component, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, Debug, PartialEq)]
+/// #[repr(C)]
+/// struct Position { x: f32, y: f32 }
+/// #[derive(Component, serde::Serialize, serde::Deserialize, Debug, PartialEq)]
+/// struct Name(String);
+/// #[derive(Component)]
+/// struct Enemy;
+///
+/// let mut registry = Registry::new();
+/// registry.plain::<Position>("position")?;
+/// registry.serde::<Name>("name")?;
+/// registry.tag("enemy", || Enemy)?;
+///
+/// let mut world = World::new();
+/// let orc = world.spawn((Position { x: 1.0, y: 2.0 }, Name("Gorbag".into()), Enemy));
+/// let mut file = Vec::new();
+/// world.save(&registry, &mut file)?;
+/// let copy = World::load(&registry, &*file)?;
+/// assert_eq!(copy.get::<Name>(orc)?, world.get::<Name>(orc)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Default)]
+pub struct Registry {
+    pub(super) entries: Vec<Entry>,
+    pub(super) resources: Vec<ResourceEntry>,
+    pub(super) skips: bool,
+}
+
+impl Registry {
+    /// A registry of nothing.
+    pub fn new() -> Registry {
+        Registry::default()
+    }
+
+    /// From now on components that are not registered are left out when a world is saved, and listed in the
+    /// [`Report`](super::Report). Otherwise they are an error. Resources that are not registered are always left out.
+    pub fn skip_unregistered(&mut self) -> &mut Registry {
+        self.skips = true;
+        self
+    }
+
+    /// Saves a component as it is in memory: whole columns are copied, for soa components lane by lane.
+    ///
+    /// # Errors
+    ///
+    /// If the name or the type is registered already, or the name is empty or too long.
+    pub fn plain<C: Component>(&mut self, name: &'static str) -> Result<Registered<'_, C>, RegistryError>
+    where
+        C::Layout: PlainLayout<C>,
+    {
+        self.add::<C>(name, Box::new(Plain::<C>(PhantomData)))
+    }
+
+    /// Saves a component by [serde](Serde).
+    ///
+    /// # Errors
+    ///
+    /// As [`plain`](Registry::plain).
+    pub fn serde<C: Component + Serialize + DeserializeOwned>(
+        &mut self,
+        name: &'static str,
+    ) -> Result<Registered<'_, C>, RegistryError> {
+        Ok(self.codec::<C>(name, Serde)?.readable())
+    }
+
+    /// Saves a component by a codec.
+    ///
+    /// # Errors
+    ///
+    /// As [`plain`](Registry::plain).
+    pub fn codec<C: Component>(
+        &mut self,
+        name: &'static str,
+        codec: impl Codec<C>,
+    ) -> Result<Registered<'_, C>, RegistryError> {
+        self.add::<C>(name, Box::new(Coded(codec, PhantomData)))
+    }
+
+    /// Saves that entities have a component without data; when a world is loaded, `make` makes each anew.
+    ///
+    /// # Errors
+    ///
+    /// As [`plain`](Registry::plain).
+    pub fn tag<C: Component>(
+        &mut self,
+        name: &'static str,
+        make: impl Fn() -> C + Send + Sync + 'static,
+    ) -> Result<Registered<'_, C>, RegistryError> {
+        const { assert!(size_of::<C>() == 0, "a tag is a component without data") };
+        let entry = self.add::<C>(name, Box::new(Tag(make, PhantomData)))?;
+        Ok(entry.readable_tag())
+    }
+
+    fn add<C: Component>(
+        &mut self,
+        name: &'static str,
+        column: Box<dyn Column>,
+    ) -> Result<Registered<'_, C>, RegistryError> {
+        let (type_id, type_name) = (TypeId::of::<C>(), core::any::type_name::<C>());
+        let taken = self.entries.iter().map(|entry| (entry.name, entry.type_id, entry.type_name));
+        check(name, type_id, type_name, taken)?;
+        check_name(column.codec())?;
+        self.entries.push(Entry {
+            name,
+            type_name,
+            type_id,
+            kind: C::Layout::KIND,
+            version: 0,
+            schema: Schema::of::<C>(column.is_plain()),
+            canonical: column.is_canonical(),
+            column,
+            older: Vec::new(),
+            readable: None,
+            register: Components::register::<C>,
+        });
+        let at = self.entries.len() - 1;
+        Ok(Registered { entry: &mut self.entries[at], component: PhantomData })
+    }
+
+    /// Saves a resource as it is in memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`plain`](Registry::plain). Names of resources may be those of components.
+    pub fn plain_resource<R: NoUninit + AnyBitPattern + Send + Sync>(
+        &mut self,
+        name: &'static str,
+    ) -> Result<RegisteredResource<'_, R>, RegistryError> {
+        self.resource_codec::<R>(name, Bytes)
+    }
+
+    /// Saves a resource by [serde](Serde).
+    ///
+    /// # Errors
+    ///
+    /// As [`plain_resource`](Registry::plain_resource).
+    pub fn serde_resource<R: Serialize + DeserializeOwned + Send + Sync + 'static>(
+        &mut self,
+        name: &'static str,
+    ) -> Result<RegisteredResource<'_, R>, RegistryError> {
+        Ok(self.resource_codec::<R>(name, Serde)?.readable())
+    }
+
+    /// Saves a resource by a codec.
+    ///
+    /// # Errors
+    ///
+    /// As [`plain_resource`](Registry::plain_resource).
+    pub fn resource_codec<R: Send + Sync + 'static>(
+        &mut self,
+        name: &'static str,
+        codec: impl Codec<R>,
+    ) -> Result<RegisteredResource<'_, R>, RegistryError> {
+        let (type_id, type_name) = (TypeId::of::<R>(), core::any::type_name::<R>());
+        let taken = self.resources.iter().map(|entry| (entry.name, entry.type_id, entry.type_name));
+        check(name, type_id, type_name, taken)?;
+        check_name(codec.name())?;
+        let (canonical, value) = (codec.is_canonical(), Box::new(ResourceOf(codec, PhantomData)));
+        let older = Vec::new();
+        self.resources.push(ResourceEntry {
+            name,
+            type_name,
+            type_id,
+            version: 0,
+            canonical,
+            value,
+            older,
+            readable: None,
+        });
+        let at = self.resources.len() - 1;
+        Ok(RegisteredResource { entry: &mut self.resources[at], resource: PhantomData })
+    }
+
+    pub(super) fn by_type(&self, type_id: TypeId) -> Option<usize> {
+        self.entries.iter().position(|entry| entry.type_id == type_id)
+    }
+
+    pub(super) fn by_name(&self, name: &str) -> Option<usize> {
+        self.entries.iter().position(|entry| entry.name == name)
+    }
+}
+
+fn check_name(name: &'static str) -> Result<(), RegistryError> {
+    if (1..=LONGEST_NAME).contains(&name.len()) { Ok(()) } else { Err(RegistryError::BadName { name }) }
+}
+
+fn check(
+    name: &'static str,
+    type_id: TypeId,
+    type_name: &'static str,
+    taken: impl Iterator<Item = (&'static str, TypeId, &'static str)>,
+) -> Result<(), RegistryError> {
+    check_name(name)?;
+    for (other, other_type, by) in taken {
+        if other_type == type_id {
+            return Err(RegistryError::TypeTwice { type_name, name: other });
+        }
+        if other == name {
+            return Err(RegistryError::NameTaken { name, by });
+        }
+    }
+    Ok(())
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.entries.iter().map(|entry| entry.name)).finish()
+    }
+}
+
+/// A component that was just registered, and what else is to be said of it.
+pub struct Registered<'r, C> {
+    pub(super) entry: &'r mut Entry,
+    pub(super) component: PhantomData<fn() -> C>,
+}
+
+impl<C: Component> Registered<'_, C> {
+    /// The present version of the component, 0 unless it is said. Older ones are loaded by their migrations only.
+    ///
+    /// ```
+    /// use phalanx::snapshot::Registry;
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component, serde::Serialize, serde::Deserialize)]
+    /// struct HealthV1(u8);
+    /// #[derive(Component, serde::Serialize, serde::Deserialize, Debug, PartialEq)]
+    /// struct Health { now: u32, most: u32 }
+    ///
+    /// let mut old = Registry::new();
+    /// old.serde::<HealthV1>("health")?.version(1);
+    /// let mut world = World::new();
+    /// let e = world.spawn(HealthV1(80));
+    /// let mut file = Vec::new();
+    /// world.save(&old, &mut file)?;
+    ///
+    /// let mut registry = Registry::new();
+    /// registry.serde::<Health>("health")?.version(2).migrate_serde(1, |HealthV1(now)| Health { now: now.into(), most: 100 });
+    /// let world = World::load(&registry, &*file)?;
+    /// assert_eq!(world.get::<Health>(e)?, &Health { now: 80, most: 100 });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn version(self, version: u32) -> Self {
+        self.entry.version = version;
+        self
+    }
+
+    /// Loads values that were saved in an older version by [serde](Serde), as `Old`.
+    pub fn migrate_serde<Old: Serialize + DeserializeOwned + 'static>(
+        self,
+        version: u32,
+        convert: impl Fn(Old) -> C + Send + Sync + 'static,
+    ) -> Self {
+        self.migrate_codec(version, Serde, convert)
+    }
+
+    /// Loads values that were saved in an older version by a codec.
+    pub fn migrate_codec<Old: 'static>(
+        self,
+        version: u32,
+        codec: impl Codec<Old>,
+        convert: impl Fn(Old) -> C + Send + Sync + 'static,
+    ) -> Self {
+        let migration = Box::new(FromCoded(codec, convert, PhantomData));
+        self.entry.older.push(Older { version, schema: None, migration });
+        self
+    }
+
+    /// Loads values that were saved in an older version as they were in memory, as `Old`.
+    pub fn migrate_plain<Old: Component>(self, version: u32, convert: impl Fn(Old) -> C + Send + Sync + 'static) -> Self
+    where
+        Old::Layout: PlainLayout<Old>,
+    {
+        let migration = Box::new(FromPlain(convert, PhantomData));
+        self.entry.older.push(Older { version, schema: Some(Schema::of::<Old>(true)), migration });
+        self
+    }
+
+    /// Says that equal values need not be equal bytes, as where a value has a hash map. Worlds with such values have no
+    /// [checksum](World::checksum).
+    pub fn not_canonical(self) -> Self {
+        self.entry.canonical = false;
+        self
+    }
+}
+
+impl<C> fmt::Debug for Registered<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Registered({})", self.entry.name)
+    }
+}
+
+/// A resource that was just registered, and what else is to be said of it.
+pub struct RegisteredResource<'r, R> {
+    pub(super) entry: &'r mut ResourceEntry,
+    resource: PhantomData<fn() -> R>,
+}
+
+impl<R: Send + Sync + 'static> RegisteredResource<'_, R> {
+    /// The present version of the resource, 0 unless it is said.
+    pub fn version(self, version: u32) -> Self {
+        self.entry.version = version;
+        self
+    }
+
+    /// Loads a value that was saved in an older version by a codec.
+    pub fn migrate_codec<Old: 'static>(
+        self,
+        version: u32,
+        codec: impl Codec<Old>,
+        convert: impl Fn(Old) -> R + Send + Sync + 'static,
+    ) -> Self {
+        self.entry.older.push((version, Box::new(OldResource(codec, convert, PhantomData))));
+        self
+    }
+
+    /// Says that equal values need not be equal bytes.
+    pub fn not_canonical(self) -> Self {
+        self.entry.canonical = false;
+        self
+    }
+}
+
+impl<R> fmt::Debug for RegisteredResource<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RegisteredResource({})", self.entry.name)
+    }
+}

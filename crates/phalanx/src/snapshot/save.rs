@@ -1,0 +1,501 @@
+//! Worlds to bytes.
+#![allow(unsafe_code)]
+
+use super::column::{Runs, Source};
+use super::error::SaveError;
+use super::frame::{COMPONENTS, END, GROUPS, Out, RESOURCE, ROWS, SIDE, SLOTS, TABLE};
+use super::part::Part;
+use super::registry::{Entry, Registry};
+use super::{Report, has_bit};
+use crate::component::ComponentId;
+use crate::layout::Kind;
+use crate::side::{GroupData, Removal, Side, Store};
+use crate::world::{Location, World};
+use phalanx_store::{Entity, EntityPool};
+
+/// The key of a hole in a pool.
+pub(super) const HOLE: u32 = u32::MAX;
+
+/// A component of the snapshot.
+#[derive(Clone, Copy)]
+pub(super) struct Saved<'a> {
+    pub(super) id: ComponentId,
+    pub(super) entry: &'a Entry,
+}
+
+/// What is saved of a group: its place, and the components that it owns, requires and excludes; and its members, if it owns
+/// none.
+pub(super) struct GroupParts {
+    pub(super) place: u32,
+    pub(super) lists: [Vec<u32>; 4],
+}
+
+/// Writes groups.
+pub(super) fn put_groups(places: u32, groups: &[GroupParts], out: &mut Out<'_>) -> Result<(), SaveError> {
+    out.begin(GROUPS, 0)?;
+    out.put_u32(places)?;
+    out.put_u32(groups.len() as u32)?;
+    for group in groups {
+        out.put_u32(group.place)?;
+        for list in &group.lists {
+            out.put_u32(list.len() as u32)?;
+            out.put_u32_slice(list)?;
+        }
+    }
+    out.end()
+}
+
+/// A table of the snapshot: of one table of the world, or of several that differ in components that are left out.
+pub(super) struct OutTable {
+    pub(super) extra: bool,
+    pub(super) components: Vec<u32>,
+    sources: Vec<u32>,
+}
+
+/// The rows of a table of the world that are saved.
+pub(super) struct SourceRows {
+    table: u32,
+    len: u32,
+    /// Which of them, if not all.
+    bits: Option<Vec<u64>>,
+}
+
+impl SourceRows {
+    fn runs(&self) -> Runs<'_> {
+        match &self.bits {
+            None => Runs::All(self.len),
+            Some(bits) => Runs::Bits(bits),
+        }
+    }
+}
+
+/// What is saved of a side beside its values.
+pub(super) struct SideParts {
+    pub(super) removal: u8,
+    /// The keys of a pool, [`HOLE`] among them.
+    pub(super) keys: Vec<u32>,
+    /// The presence bits of a linear store.
+    pub(super) words: Vec<u64>,
+    /// The rows that are in use, if not all keys' are.
+    bits: Option<Vec<u64>>,
+    is_pool: bool,
+}
+
+impl SideParts {
+    pub(super) fn runs(&self) -> Runs<'_> {
+        match &self.bits {
+            Some(bits) => Runs::Bits(bits),
+            None if self.is_pool => Runs::All(self.keys.len() as u32),
+            None => Runs::Bits(&self.words),
+        }
+    }
+}
+
+/// What is saved, and under which numbers.
+pub(super) struct Saving<'a> {
+    world: &'a World,
+    part: &'a Part,
+    registry: &'a Registry,
+    pub(super) components: Vec<Saved<'a>>,
+    /// By component of the world: its number in the snapshot.
+    numbers: Vec<Option<u32>>,
+    /// The pool as it is saved, if it is not the world's.
+    pool: Option<EntityPool<Location>>,
+    /// Entities that are reserved: they get a row without components.
+    reserved: Vec<Entity>,
+    /// The slots that are saved, if not all are.
+    chosen: Option<Vec<u64>>,
+    pub(super) skipped: Vec<&'static str>,
+}
+
+impl<'a> Saving<'a> {
+    pub(super) fn new(world: &'a World, registry: &'a Registry, part: &'a Part) -> Result<Saving<'a>, SaveError> {
+        if let Some(names) = &part.components
+            && let Some(name) = names.iter().find(|name| registry.by_name(name).is_none())
+        {
+            return Err(SaveError::UnknownName { name });
+        }
+        let (mut components, mut numbers, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
+        for (id, info) in world.components.iter() {
+            let entry = info.type_id.and_then(|key| registry.by_type(key)).map(|at| &registry.entries[at]);
+            let wanted = entry.filter(|entry| part.components.as_ref().is_none_or(|names| names.contains(&entry.name)));
+            numbers.push(wanted.map(|entry| {
+                components.push(Saved { id, entry });
+                components.len() as u32 - 1
+            }));
+            if entry.is_none() && id != ComponentId::ROW && is_used(world, id) {
+                match registry.skips || part.components.is_some() {
+                    true => skipped.push(info.name()),
+                    false => return Err(SaveError::Unregistered { component: info.name() }),
+                }
+            }
+        }
+        let (pool, reserved, chosen) = (None, Vec::new(), None);
+        let mut this = Saving { world, part, registry, components, numbers, pool, reserved, chosen, skipped };
+        this.choose()?;
+        Ok(this)
+    }
+
+    /// Finds out which slots are saved, and what the pool is like without the others.
+    fn choose(&mut self) -> Result<(), SaveError> {
+        let world = self.world;
+        if world.entities.reserved_count() == 0 && self.part.entities.is_none() {
+            return Ok(());
+        }
+        let mut pool = world.entities.try_clone()?;
+        self.reserved = pool.try_flush()?.collect();
+        if let Some(entities) = &self.part.entities {
+            let mut chosen = vec![0_u64; pool.slot_count().div_ceil(64)];
+            for table in &world.tables {
+                for (slot, owner) in table.slots().iter().zip(table.entities()) {
+                    match has_bit(entities, owner.index()) {
+                        true => chosen[slot.index() as usize / 64] |= 1 << (slot.index() % 64),
+                        false => drop(pool.release(*slot)),
+                    }
+                }
+            }
+            for entity in core::mem::take(&mut self.reserved) {
+                match has_bit(entities, entity.index()) {
+                    true => self.reserved.push(entity),
+                    false => drop(pool.release(entity)),
+                }
+            }
+            self.chosen = Some(chosen);
+        }
+        self.pool = Some(pool);
+        Ok(())
+    }
+
+    pub(super) fn pool(&self) -> &EntityPool<Location> {
+        self.pool.as_ref().unwrap_or(&self.world.entities)
+    }
+
+    pub(super) fn is_chosen(&self, slot: u32) -> bool {
+        self.chosen.as_ref().is_none_or(|bits| has_bit(bits, slot))
+    }
+
+    fn number(&self, id: ComponentId) -> Option<u32> {
+        self.numbers.get(id.index()).copied().flatten()
+    }
+
+    /// Bits for the rows of a table that are saved; none if all are.
+    fn chosen_rows(&self, table: u32) -> Option<Vec<u64>> {
+        self.chosen.as_ref()?;
+        let slots = self.world.tables[table as usize].slots();
+        let mut bits = vec![0_u64; slots.len().div_ceil(64)];
+        for (row, slot) in slots.iter().enumerate() {
+            bits[row / 64] |= u64::from(self.is_chosen(slot.index())) << (row % 64);
+        }
+        Some(bits)
+    }
+
+    pub(super) fn tables(&self) -> Vec<OutTable> {
+        let mut tables: Vec<OutTable> = Vec::new();
+        for (number, table) in (0..).zip(&self.world.tables) {
+            let extra = table.signature.has(ComponentId::ROW);
+            let components = table.signature.iter().filter_map(|id| self.number(id)).collect();
+            tables.push(OutTable { extra, components, sources: vec![number] });
+        }
+        merged(tables)
+    }
+
+    /// Writes everything.
+    pub(super) fn write(&self, out: &mut Out<'_>) -> Result<Report, SaveError> {
+        let mut report = Report { skipped: self.skipped.clone(), ..Report::default() };
+        self.write_components(out)?;
+        self.write_slots(out)?;
+        for table in self.tables() {
+            self.write_table(&table, out, &mut report)?;
+        }
+        self.write_names(out)?;
+        for (number, side) in self.sides() {
+            self.write_side(side, number, out)?;
+        }
+        self.write_groups(out)?;
+        if self.part.resources {
+            self.write_resources(out, &mut report)?;
+        }
+        out.begin(END, 0)?;
+        out.end()?;
+        report.entities = self.pool().len();
+        report.rows = self.pool().row_count();
+        report.components = self.components.iter().map(|saved| saved.entry.name).collect();
+        (report.bytes, report.checksum) = (out.written(), out.chain());
+        Ok(report)
+    }
+
+    fn write_components(&self, out: &mut Out<'_>) -> Result<(), SaveError> {
+        out.begin(COMPONENTS, 0)?;
+        out.put_u32(self.components.len() as u32)?;
+        for Saved { entry, .. } in &self.components {
+            put_component(entry, out)?;
+        }
+        out.end()
+    }
+
+    fn write_slots(&self, out: &mut Out<'_>) -> Result<(), SaveError> {
+        let pool = self.pool();
+        out.begin(SLOTS, 0)?;
+        out.put_u32(pool.slot_count() as u32)?;
+        out.put_u32s(pool.each_word())?;
+        out.put_u32(pool.stack().len() as u32)?;
+        out.put_u32s(pool.stack().iter().rev().copied())?;
+        out.end()
+    }
+
+    fn write_table(&self, table: &OutTable, out: &mut Out<'_>, report: &mut Report) -> Result<(), SaveError> {
+        let rows = self.source_rows(table);
+        out.begin(TABLE, 0)?;
+        out.put_u8(u8::from(table.extra))?;
+        out.put_u32(table.components.len() as u32)?;
+        out.put_u32s(table.components.iter().copied())?;
+        out.put_u32(rows.iter().map(|rows| rows.runs().len()).sum::<u32>() + self.reserved_of(table).len() as u32)?;
+        out.put_u32s(self.slots_of(table, &rows))?;
+        for &number in &table.components {
+            let entry = self.components[number as usize].entry;
+            // SAFETY: the lanes are the component's in these tables, whose rows are in use; the world is borrowed.
+            unsafe { entry.column.write(entry.name, &self.sources(number, &rows), out)? };
+        }
+        report.tables += 1;
+        out.end()
+    }
+
+    /// The rows of a table that are saved, source by source.
+    pub(super) fn source_rows(&self, table: &OutTable) -> Vec<SourceRows> {
+        let rows = |&table: &u32| SourceRows {
+            table,
+            len: self.world.tables[table as usize].len,
+            bits: self.chosen_rows(table),
+        };
+        table.sources.iter().map(rows).collect()
+    }
+
+    fn reserved_of(&self, table: &OutTable) -> &[Entity] {
+        if table.components.is_empty() && !table.extra { &self.reserved } else { &[] }
+    }
+
+    /// The slots of the rows of a table.
+    pub(super) fn slots_of<'b>(&'b self, table: &OutTable, rows: &'b [SourceRows]) -> impl Iterator<Item = u32> + 'b {
+        let slots = rows.iter().flat_map(|source| {
+            let slots = self.world.tables[source.table as usize].slots();
+            source.runs().iter().flat_map(|run| &slots[run.start as usize..run.end as usize])
+        });
+        slots.chain(self.reserved_of(table)).map(|slot| slot.index())
+    }
+
+    /// Where the values of a component in a table lie.
+    pub(super) fn sources<'b>(&self, number: u32, rows: &'b [SourceRows]) -> Vec<Source<'b>> {
+        let id = self.components[number as usize].id;
+        rows.iter().map(|rows| Source { lanes: self.world.lane(id, rows.table), runs: rows.runs() }).collect()
+    }
+
+    /// The names of the extra rows that are saved: slot, owner, component, role.
+    pub(super) fn names(&self) -> Result<Vec<[u32; 4]>, SaveError> {
+        let mut names = Vec::new();
+        let owners = self.world.iter().filter(|e| self.world.rows.owns(e.index()) && self.is_chosen(e.index()));
+        for entity in owners {
+            let Ok(rows) = self.world.rows(entity) else { continue };
+            for (key, row) in rows.filter(|(_, row)| !row.is_main()) {
+                let component = match key.component {
+                    None => 0,
+                    Some(id) => {
+                        1 + self.number(id).ok_or_else(|| SaveError::Unregistered {
+                            component: self.world.components.info(id).name(),
+                        })?
+                    }
+                };
+                names.push([row.0.index(), entity.index(), component, key.role.0]);
+            }
+        }
+        Ok(names)
+    }
+
+    fn write_names(&self, out: &mut Out<'_>) -> Result<(), SaveError> {
+        let names = self.names()?;
+        if names.is_empty() {
+            return Ok(());
+        }
+        out.begin(ROWS, 0)?;
+        out.put_u32(names.len() as u32)?;
+        out.put_u32s(names.into_iter().flatten())?;
+        out.end()
+    }
+
+    /// The sides that are saved, with the numbers of their components.
+    pub(super) fn sides(&self) -> impl Iterator<Item = (u32, &Side)> {
+        self.world.sides.iter().filter_map(|side| Some((self.number(side.id)?, side)))
+    }
+
+    pub(super) fn side_form(&self, side: &Side) -> SideParts {
+        match &side.store {
+            Store::Pool(pool) => {
+                let (removal, dense) = (removal_number(pool.removal), &pool.dense);
+                if let (Some(keys), None) = (dense.keys(), &self.chosen) {
+                    let keys = keys.iter().map(|key| key.index()).collect();
+                    return SideParts { removal, keys, words: Vec::new(), bits: None, is_pool: true };
+                }
+                // A part has no holes.
+                let mut bits = vec![0_u64; (dense.positions() as usize).div_ceil(64)];
+                let mut keys = Vec::new();
+                for at in 0..dense.positions() {
+                    match dense.key_at(at).filter(|key| self.is_chosen(key.index())) {
+                        Some(key) => {
+                            bits[at as usize / 64] |= 1 << (at % 64);
+                            keys.push(key.index());
+                        }
+                        None if self.chosen.is_none() => keys.push(HOLE),
+                        None => {}
+                    }
+                }
+                SideParts { removal, keys, words: Vec::new(), bits: Some(bits), is_pool: true }
+            }
+            Store::Linear(linear) => {
+                let mut words = linear.words().to_vec();
+                if let Some(chosen) = &self.chosen {
+                    for (at, word) in words.iter_mut().enumerate() {
+                        *word &= chosen.get(at).copied().unwrap_or(0);
+                    }
+                }
+                words.truncate(words.iter().rposition(|word| *word != 0).map_or(0, |at| at + 1));
+                SideParts { removal: 0, keys: Vec::new(), words, bits: None, is_pool: false }
+            }
+        }
+    }
+
+    fn write_side(&self, side: &Side, number: u32, out: &mut Out<'_>) -> Result<(), SaveError> {
+        let (entry, parts) = (self.components[number as usize].entry, self.side_form(side));
+        out.begin(SIDE, 0)?;
+        out.put_u32(number)?;
+        if parts.is_pool {
+            out.put_u8(parts.removal)?;
+            out.put_u32(parts.keys.len() as u32)?;
+            out.put_u32s(parts.keys.iter().copied())?;
+        } else {
+            out.put_u32(parts.words.len() as u32)?;
+            for word in &parts.words {
+                out.put_u64(*word)?;
+            }
+        }
+        let source = Source { lanes: side.values().lane(), runs: parts.runs() };
+        // SAFETY: the rows of keys, and of slots with a bit, are in use, and the world is borrowed.
+        unsafe { entry.column.write(entry.name, &[source], out)? };
+        out.end()
+    }
+
+    /// The groups, in the order of their making; none of a part.
+    pub(super) fn groups(&self) -> Vec<GroupParts> {
+        if self.chosen.is_some() || self.part.components.is_some() {
+            return Vec::new();
+        }
+        let sides = &self.world.sides;
+        let numbers =
+            |list: &[u32]| list.iter().map(|side| self.number(sides.get(*side).id)).collect::<Option<Vec<_>>>();
+        let parts = |(at, group): (u32, &GroupData)| {
+            let what = &group.what;
+            let (owned, required) = (numbers(&what.owned)?, numbers(&what.required)?);
+            let members = if owned.is_empty() { sides.members(group) } else { &[] };
+            let members = members.iter().map(|slot| slot.index()).collect();
+            Some(GroupParts { place: at, lists: [owned, required, numbers(&what.excluded)?, members] })
+        };
+        // One of a component that is left out is left out.
+        sides.groups_made().into_iter().filter_map(parts).collect()
+    }
+
+    pub(super) fn group_places(&self) -> u32 {
+        if self.chosen.is_some() || self.part.components.is_some() { 0 } else { self.world.sides.group_places() }
+    }
+
+    fn write_groups(&self, out: &mut Out<'_>) -> Result<(), SaveError> {
+        match self.group_places() {
+            0 => Ok(()),
+            places => put_groups(places, &self.groups(), out),
+        }
+    }
+
+    fn write_resources(&self, out: &mut Out<'_>, report: &mut Report) -> Result<(), SaveError> {
+        for (type_id, type_name) in self.world.resources.types() {
+            let Some(entry) = self.registry.resources.iter().find(|entry| entry.type_id == type_id) else {
+                report.skipped.push(type_name);
+                continue;
+            };
+            let mut bytes = Vec::new();
+            let done = entry.value.encode(self.world, &mut bytes);
+            done.map_err(|error| SaveError::Codec { name: entry.name, error })?;
+            out.begin(RESOURCE, 0)?;
+            out.put_name(entry.name)?;
+            out.put_name(entry.value.codec())?;
+            out.put_u32(entry.version)?;
+            out.put(&bytes)?;
+            out.end()?;
+            report.resources.push(entry.name);
+        }
+        Ok(())
+    }
+
+    /// Checks that equal values are equal bytes, of all that there is.
+    pub(super) fn check_canonical(&self) -> Result<(), SaveError> {
+        let of_components =
+            self.components.iter().filter(|saved| !saved.entry.canonical && is_used(self.world, saved.id));
+        let of_resources = self.world.resources.types().filter_map(|(type_id, _)| {
+            self.registry.resources.iter().find(|entry| entry.type_id == type_id && !entry.canonical)
+        });
+        let mut names = of_components.map(|saved| saved.entry.name).chain(of_resources.map(|entry| entry.name));
+        names.next().map_or(Ok(()), |name| Err(SaveError::NotCanonical { name }))
+    }
+}
+
+/// Puts tables of the same components together, at the place of the first.
+fn merged(tables: Vec<OutTable>) -> Vec<OutTable> {
+    let mut list: Vec<OutTable> = Vec::with_capacity(tables.len());
+    let mut known = std::collections::BTreeMap::new();
+    for table in tables {
+        match known.get(&(table.extra, table.components.clone())) {
+            Some(&at) => {
+                let first: &mut OutTable = &mut list[at];
+                first.sources.extend(table.sources);
+            }
+            None => {
+                known.insert((table.extra, table.components.clone()), list.len());
+                list.push(table);
+            }
+        }
+    }
+    list
+}
+
+/// Whether anybody has a component, or a row is about it.
+pub(super) fn is_used(world: &World, id: ComponentId) -> bool {
+    let in_tables = world.tables.iter().any(|table| table.len > 0 && table.signature.has(id));
+    in_tables || world.sides.of(id).is_some_and(|side| side.len() > 0)
+}
+
+pub(super) fn kind_number(kind: Kind) -> u8 {
+    match kind {
+        Kind::Table => 0,
+        Kind::Pool => 1,
+        Kind::Linear => 2,
+    }
+}
+
+pub(super) fn removal_number(removal: Removal) -> u8 {
+    match removal {
+        Removal::Swap => 0,
+        Removal::Ordered => 1,
+        Removal::Deferred => 2,
+    }
+}
+
+/// Writes what must agree when a component is loaded.
+pub(super) fn put_component(entry: &Entry, out: &mut Out<'_>) -> Result<(), SaveError> {
+    out.put_name(entry.name)?;
+    out.put_u8(kind_number(entry.kind))?;
+    out.put_name(entry.column.codec())?;
+    out.put_u32(entry.version)?;
+    out.put_u64(entry.schema.fields)?;
+    out.put_u32(entry.schema.lanes.len() as u32)?;
+    for lane in &entry.schema.lanes {
+        out.put_u32(lane.size() as u32)?;
+        out.put_u32(lane.align() as u32)?;
+    }
+    Ok(())
+}

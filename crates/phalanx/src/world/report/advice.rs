@@ -1,0 +1,124 @@
+//! Which layout suits what was counted.
+//!
+//! Each kind of access has a price in each layout, in nanoseconds, from `phalanx demo` on the machine of the README: half of
+//! 100,000 entities had the component, beside 72 bytes in tables. Only the relation of the prices matters, and only where it
+//! is clear.
+
+use super::{Advice, ComponentReport, Placement};
+
+/// What accesses cost in a layout.
+struct Prices {
+    placement: Placement,
+    /// Giving it to an entity and taking it again.
+    change: f64,
+    /// A row of a walk over it alone.
+    alone: f64,
+    /// A row of a walk over it and a component in a table.
+    together: f64,
+    /// A look-up by entity.
+    by_entity: f64,
+}
+
+const PRICES: [Prices; 3] = [
+    Prices { placement: Placement::Table, change: 170.0, alone: 1.0, together: 1.1, by_entity: 4.0 },
+    Prices { placement: Placement::Pool, change: 107.0, alone: 1.0, together: 5.3, by_entity: 4.8 },
+    Prices { placement: Placement::Linear, change: 80.0, alone: 1.0, together: 3.5, by_entity: 3.3 },
+];
+
+/// The share of the present cost that another layout must save.
+const WORTH: f64 = 0.15;
+
+/// The share of the slots that must have a component for which a linear store is advised: its places grow with the world,
+/// and walks pass the empty ones.
+const MOST: f64 = 0.5;
+
+/// What the accesses of a component would have cost, by kind: changes, rows alone, rows together, look-ups.
+fn costs(report: &ComponentReport, prices: &Prices) -> [f64; 4] {
+    let alone = report.visited - report.together;
+    // A tenth of a value for each gap: 64 bits are tested at once, but lines of memory lie in between.
+    let gaps = match prices.placement {
+        Placement::Linear if report.values > 0 => 0.9 + 0.1 / report.utilisation.max(1e-3),
+        _ => 1.0,
+    };
+    [
+        report.taken as f64 * prices.change,
+        alone as f64 * prices.alone * gaps,
+        report.together as f64 * prices.together,
+        report.by_entity.unwrap_or(0) as f64 * prices.by_entity,
+    ]
+}
+
+pub(super) fn advise(report: &ComponentReport, counted: bool) -> Advice {
+    let stay = |reason: &str| Advice { placement: report.placement, reason: reason.to_string() };
+    if !counted {
+        return stay("accesses were not counted");
+    }
+    if report.taken + report.visited + report.by_entity.unwrap_or(0) == 0 {
+        return stay("nothing was done with it");
+    }
+    let of = |prices: &Prices| costs(report, prices);
+    let total = |prices: &Prices| of(prices).iter().sum::<f64>();
+    let now = match report.placement {
+        // Lanes of fields are a table to all but look-ups, which put the value together.
+        Placement::Table | Placement::Soa => &PRICES[0],
+        Placement::Pool => &PRICES[1],
+        Placement::Linear => &PRICES[2],
+    };
+    let fits = |prices: &&Prices| prices.placement != Placement::Linear || report.utilisation >= MOST;
+    let best = PRICES.iter().filter(fits).min_by(|a, b| total(a).total_cmp(&total(b))).unwrap_or(now);
+    if total(best) > total(now) * (1.0 - WORTH) {
+        return settled(report, of(now));
+    }
+    let savings: [f64; 4] = core::array::from_fn(|at| of(now)[at] - of(best)[at]);
+    let why = match greatest(savings) {
+        0 => match now.placement {
+            Placement::Table => {
+                format!("it was taken {} times from entities that lived on, and each time a row moved", report.taken)
+            }
+            _ => format!("it was taken {} times from entities that lived on, and nothing moves there", report.taken),
+        },
+        1 => format!("{} rows were visited, and there they lie side by side", report.visited - report.together),
+        2 => match best.placement {
+            Placement::Table => {
+                format!(
+                    "{} rows were visited together with other components, and there they lie in step",
+                    report.together
+                )
+            }
+            _ => format!(
+                "{} rows were visited together with other components, and there no index is read",
+                report.together
+            ),
+        },
+        _ => format!(
+            "{} look-ups by entity, and {:.0} % of the slots have it: the index of the entity is the place",
+            report.by_entity.unwrap_or(0),
+            100.0 * report.utilisation
+        ),
+    };
+    Advice { placement: best.placement, reason: why }
+}
+
+/// Why a component is where it should be, by what costs most.
+fn settled(report: &ComponentReport, costs: [f64; 4]) -> Advice {
+    let looked_up = greatest(costs) == 3;
+    if report.placement == Placement::Soa && looked_up {
+        let reason = "it is looked up by entity more than it is walked over, and put together each time".to_string();
+        return Advice { placement: Placement::Table, reason };
+    }
+    let reason = match (greatest(costs), report.placement) {
+        (0, _) => "it comes and goes, and that is cheap there",
+        (1 | 2, Placement::Table) => {
+            "it is walked over, and lies in step with the others; soa, if loops read single fields"
+        }
+        (1 | 2, Placement::Soa) => "it is walked over, a lane for each field",
+        (1 | 2, _) => "it is walked over, and no other place is much better",
+        _ => "it is looked up by entity, and no other place is much better",
+    };
+    Advice { placement: report.placement, reason: reason.to_string() }
+}
+
+/// Which of the figures is the greatest.
+fn greatest(figures: [f64; 4]) -> usize {
+    (0..4).max_by(|a, b| figures[*a].total_cmp(&figures[*b])).unwrap_or(0)
+}

@@ -1,0 +1,26 @@
+//! A file of each version of the format: what was saved once can be loaded for ever, and is what is saved today.
+
+use crate::hostile::small;
+use crate::kit::*;
+use phalanx::group::Observed;
+use phalanx::snapshot::diff;
+
+fn world() -> phalanx::World {
+    let mut world = small();
+    world.make_group::<Observed<(Burning, Title)>>().unwrap();
+    world
+}
+
+/// To write it anew, for a new version of the format: `PHALANX_GOLDEN=write cargo test -p phalanx --features snapshot golden`.
+#[test]
+fn version_1_is_what_it_was() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshot/golden/version-1.phalanx");
+    let world = world();
+    if std::env::var_os("PHALANX_GOLDEN").is_some() {
+        world.save_to(registry(), path).unwrap();
+    }
+    let golden = std::fs::read(path).unwrap();
+    assert_eq!(diff(registry(), &load(&golden), &world), Ok(None));
+    assert!(bytes(&world) == golden);
+    assert_eq!(&golden[..16], b"PHALANX\x1a\x01\0\0\0\0\0\0\0");
+}

@@ -1,0 +1,422 @@
+//! Bytes that nobody saved.
+
+use crate::forge::{Forged, Section};
+use crate::kit::*;
+use phalanx::snapshot::{Codec, CodecError, LoadError, Problem, Registry, inspect};
+use phalanx::{Component, Key, Role, World};
+use phalanx_testkit::{Rng, Tally, catch, measure};
+use serde::{Deserialize, Serialize};
+
+/// One of everything, small.
+pub(crate) fn small() -> World {
+    let mut world = World::new();
+    let a = world.spawn((Position { x: 1.0, y: 2.0 }, Name("ann".into()), Burning(1)));
+    let b = world.spawn((Velocity { x: 1.0, y: 2 }, Health(1), Title("sir".into())));
+    let c = world.spawn((Enemy, Marked, Seen, Path(vec![1, 2])));
+    world.insert(b, Burning(2)).unwrap();
+    world.extend(Key::main(a).with_role(Role(1)), Position { x: 3.0, y: 4.0 }).unwrap();
+    world.extend(Key::main(a).with_role(Role(2)), Name("row".into())).unwrap();
+    world.despawn(c).unwrap();
+    world.spawn(Likes(vec![Some(a), None]));
+    let d = world.spawn_empty();
+    world.spawn_empty();
+    world.despawn(d).unwrap();
+    world.insert_resource(Score(1, "points".into()));
+    world.insert_resource(Clock(5));
+    world
+}
+
+/// Loads in bounded memory, without a panic. What is loaded is a world.
+#[track_caller]
+fn attempt(file: &[u8], bound: usize) -> Result<World, LoadError> {
+    let registry = registry();
+    let (loaded, usage) = measure(|| catch(|| World::load(registry, file)));
+    let loaded = loaded.unwrap_or_else(|caught| panic!("{} from {file:?}", caught.message()));
+    assert!(usage.peak_bytes <= bound as u64, "{} bytes from {}", usage.peak_bytes, file.len());
+    if let Ok(world) = &loaded {
+        world.validate().unwrap();
+    }
+    loaded
+}
+
+const BOUND: usize = 1 << 20;
+
+#[test]
+fn h62_truncation_at_every_byte_is_refused() {
+    let file = bytes(&small());
+    assert!(attempt(&file, BOUND).is_ok());
+    for len in 0..file.len() {
+        let error = attempt(&file[..len], BOUND).unwrap_err();
+        assert!(matches!(error.problem, Problem::Truncated | Problem::NotASnapshot), "{len}: {error}");
+        assert!(inspect(&file[..len]).is_err());
+    }
+}
+
+#[test]
+fn h62_every_flipped_bit_is_refused() {
+    let mut world = World::new();
+    let a = world.spawn((Position { x: 1.0, y: 2.0 }, Burning(1), Name("a".into())));
+    world.extend(Key::main(a).with_role(Role(1)), Enemy).unwrap();
+    let b = world.spawn((Health(1), Marked));
+    world.despawn(b).unwrap();
+    let file = bytes(&world);
+    for bit in 0..file.len() * 8 {
+        let mut damaged = file.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        assert!(attempt(&damaged, BOUND).is_err(), "bit {bit}");
+        assert!(inspect(&*damaged).is_err(), "bit {bit}");
+    }
+}
+
+#[test]
+fn h62_random_bytes_are_refused() {
+    let mut rng = Rng::new(7);
+    let file = bytes(&small());
+    for _ in 0..2000 {
+        let mut random: Vec<u8> = (0..rng.below(200)).map(|_| rng.below(256) as u8).collect();
+        assert!(attempt(&random, BOUND).is_err());
+        random.splice(0..0, file[..16 + rng.below(64)].iter().copied());
+        assert!(attempt(&random, BOUND).is_err());
+    }
+}
+
+/// Contents that are changed at random under checksums that fit: most are refused, and what is not is a world.
+#[test]
+fn h62_forged_contents_are_refused_or_a_world() {
+    let forged = Forged::of(&bytes(&small()));
+    let mut refused = 0;
+    for (at, section) in forged.sections.iter().enumerate() {
+        for byte in 0..section.bytes.len() {
+            for change in [1, 0x40, 0x80, 0xff] {
+                let mut other = forged.clone();
+                other.sections[at].bytes[byte] ^= change;
+                refused += u32::from(attempt(&other.file(), BOUND).is_err());
+                let _ = inspect(&*other.file());
+            }
+        }
+    }
+    assert!(refused > 500, "{refused}");
+    let mut rng = Rng::new(11);
+    for _ in 0..3000 {
+        let mut other = forged.clone();
+        for _ in 0..1 + rng.below(3) {
+            let count = other.sections.len();
+            let at = rng.below(count);
+            match rng.below(5) {
+                0 => drop(other.sections.remove(at)),
+                1 => {
+                    let copy = other.sections[at].clone();
+                    other.sections.insert(rng.below(count), copy);
+                }
+                2 => other.sections.swap(at, rng.below(count)),
+                3 => other.sections[at].bytes.truncate(rng.below(100)),
+                _ => {
+                    let bytes = &mut other.sections[at].bytes;
+                    let len = bytes.len();
+                    if len >= 4 {
+                        let place = rng.below(len - 3);
+                        bytes[place..place + 4].copy_from_slice(&[0xff; 4]);
+                    }
+                }
+            }
+            if other.sections.is_empty() {
+                break;
+            }
+        }
+        let _ = attempt(&other.file(), BOUND);
+    }
+}
+
+fn problem(change: impl FnOnce(&mut Forged)) -> Problem {
+    let mut forged = Forged::of(&bytes(&small()));
+    change(&mut forged);
+    match attempt(&forged.file(), BOUND) {
+        Err(error) => error.problem,
+        Ok(_) => panic!("it was loaded"),
+    }
+}
+
+fn slot(change: impl FnOnce(&mut Forged)) -> (u32, &'static str) {
+    match problem(change) {
+        Problem::Slot { slot, what } => (slot, what),
+        other => panic!("{other}"),
+    }
+}
+
+/// The words of the slots begin after their count; the free list after them.
+const WORDS: usize = 4;
+
+#[test]
+fn h63_forged_slots_are_refused_by_name() {
+    let world = small();
+    let slots = 8;
+    assert_eq!(inspect(&*bytes(&world)).unwrap().slots, slots as u32 - 1, "the tests below go by it");
+    let dead = 1 << 31;
+    // A generation that is never issued, an extra row that is dead, a free slot that is not listed.
+    assert_eq!(slot(|f| drop(f.put(b"slot", 0, WORDS, dead | 1 << 30 | 5))).0, 0);
+    assert!(matches!(problem(|f| drop(f.put(b"slot", 0, WORDS, dead | 5))), Problem::Invalid(_)));
+    // A retired slot that still has rows.
+    assert_eq!(slot(|f| drop(f.put(b"slot", 0, WORDS, u32::MAX))), (0, "has a row in a table and is not alive"));
+    // An entity marked as an extra row, and the other way round.
+    let (at, what) = slot(|f| drop(f.put(b"slot", 0, WORDS, 1 << 30)));
+    assert_eq!((at, what), (0, "is an extra row in a table of entities"));
+    // More slots than the section has.
+    let many = problem(|f| drop(f.put(b"slot", 0, 0, u32::MAX)));
+    assert_eq!(many, Problem::SectionLength);
+    // The free list: a slot that is not free, does not exist, comes twice; too long.
+    let free = WORDS + 4 * (slots - 1) + 4;
+    assert_eq!(slot(|f| drop(f.put(b"slot", 0, free, 0))).1, "is among the free ones and is not free");
+    assert_eq!(slot(|f| drop(f.put(b"slot", 0, free, u32::MAX))).1, "is among the free ones and does not exist");
+    assert_eq!(problem(|f| drop(f.put(b"slot", 0, free - 4, u32::MAX))), Problem::SectionLength);
+}
+
+#[test]
+fn h63_forged_tables_are_refused_by_name() {
+    // The table of entities without components has two rows, from byte 9 on.
+    let rows = 9;
+    assert_eq!(slot(|f| drop(f.put(b"tabl", 0, rows, 1000))).1, "has a row in a table and is not alive");
+    assert_eq!(slot(|f| drop(f.put(b"tabl", 0, rows, u32::MAX))).1, "has a row in a table and is not alive");
+    assert_eq!(slot(|f| drop(f.put(b"tabl", 0, rows, 0))).1, "has a row in a table twice");
+    assert_eq!(problem(|f| drop(f.put(b"tabl", 0, 5, u32::MAX))), Problem::SectionLength);
+    let lost = slot(|f| {
+        f.put(b"tabl", 0, 5, 0);
+        f.section(b"tabl", 0).bytes.truncate(9);
+    });
+    assert_eq!(lost.1, "is alive and has no row in any table");
+    assert!(matches!(problem(|f| drop(f.put(b"tabl", 1, 1, 10_000))), Problem::Count { .. }));
+    assert!(matches!(problem(|f| drop(f.put(b"tabl", 1, 5, 10_000))), Problem::Invalid(_)));
+    let twice = problem(|f| {
+        let copy = f.section(b"tabl", 1).clone();
+        let at = f.sections.iter().position(|s| s.kind == *b"tabl").unwrap();
+        f.sections.insert(at + 1, copy);
+    });
+    assert!(matches!(twice, Problem::Slot { .. } | Problem::Invalid(_)), "{twice}");
+    assert!(matches!(problem(|f| f.section(b"tabl", 0).bytes[0] = 2), Problem::Invalid(_)));
+    assert!(matches!(problem(|f| f.section(b"tabl", 0).bytes[0] = 1), Problem::Invalid(_)));
+}
+
+#[test]
+fn h63_forged_rows_are_refused_by_name() {
+    // Slot, owner, component, role of each.
+    let at = |row: usize, field: usize| 4 + row * 16 + field * 4;
+    assert!(matches!(problem(|f| drop(f.put(b"rows", 0, 0, 1))), Problem::Count { .. }));
+    assert_eq!(slot(|f| drop(f.put(b"rows", 0, at(0, 0), 0))).1, "has a name of a row and is none");
+    assert_eq!(slot(|f| drop(f.put(b"rows", 0, at(0, 0), u32::MAX))).1, "has a name of a row and is none");
+    assert_eq!(slot(|f| drop(f.put(b"rows", 0, at(0, 1), u32::MAX))).1, "owns a row and is no entity");
+    assert_eq!(slot(|f| drop(f.put(b"rows", 0, at(0, 3), 0))).1, "has the name of a main row");
+    assert_eq!(slot(|f| drop(f.put(b"rows", 0, at(1, 3), 1))).1, "has the name of another row");
+    assert_eq!(slot(|f| drop(f.put(b"rows", 0, at(0, 1), 1))).1, "owns a row and does not come in its order");
+    assert!(matches!(problem(|f| drop(f.put(b"rows", 0, at(0, 2), 100))), Problem::Invalid(_)));
+    let first = Forged::of(&bytes(&small())).section(b"rows", 0).bytes[4..8].try_into().unwrap();
+    let twice = slot(|f| drop(f.put(b"rows", 0, at(1, 0), u32::from_le_bytes(first))));
+    assert_eq!(twice.1, "has two names");
+    let missing = problem(|f| f.sections.retain(|section| section.kind != *b"rows"));
+    assert_eq!(missing, Problem::Invalid("the names of extra rows are missing"));
+}
+
+#[test]
+fn h63_forged_pools_are_refused_by_name() {
+    // The first side is the pool of `burning`: component, removal, positions, keys.
+    assert_eq!(slot(|f| drop(f.put(b"side", 0, 9, 1000))).1, "has a value and is not alive");
+    assert_eq!(slot(|f| drop(f.put(b"side", 0, 9, 1))).1, "is in a pool twice");
+    assert!(matches!(problem(|f| drop(f.put(b"side", 0, 9, u32::MAX))), Problem::Invalid(_)), "a hole");
+    assert!(matches!(problem(|f| f.section(b"side", 0).bytes[4] = 7), Problem::Invalid(_)));
+    assert_eq!(problem(|f| drop(f.put(b"side", 0, 5, u32::MAX))), Problem::SectionLength);
+    assert!(matches!(problem(|f| drop(f.put(b"side", 0, 0, 99))), Problem::Invalid(_)));
+    assert!(matches!(problem(|f| drop(f.put(b"side", 0, 0, 0))), Problem::Invalid(_)));
+    // The second is the linear store of `health`: component, words.
+    assert!(matches!(problem(|f| drop(f.put(b"side", 1, 4, u32::MAX))), Problem::Count { .. }));
+    assert_eq!(slot(|f| f.section(b"side", 1).bytes[15] = 0x80).1, "has a value and is not alive");
+}
+
+#[test]
+fn h63_names_versions_and_sections_are_refused_by_name() {
+    let component = |f: &mut Forged| f.section(b"comp", 0).bytes[5] = b'q';
+    assert!(matches!(problem(component), Problem::UnknownName { name } if name.as_str().starts_with('q')));
+    let twice = problem(|f| {
+        let section = f.section(b"comp", 0);
+        let first = section.bytes[4..].to_vec();
+        section.bytes.truncate(4);
+        section.bytes.extend_from_slice(&first[..1 + 8 + 1 + 6 + 4 + 8 + 4 + 8]);
+        section.bytes.extend_from_slice(&first[..1 + 8 + 1 + 6 + 4 + 8 + 4 + 8]);
+        section.bytes[..4].copy_from_slice(&2_u32.to_le_bytes());
+    });
+    assert!(matches!(twice, Problem::RepeatedName { name } if name.as_str() == "position"));
+    assert_eq!(problem(|f| drop(f.put(b"comp", 0, 0, u32::MAX))), Problem::SectionLength);
+    assert!(matches!(problem(|f| f.head[0] = b'Q'), Problem::NotASnapshot));
+    assert!(matches!(problem(|f| f.head[8] = 2), Problem::Version { found: 2 }));
+    assert!(matches!(problem(|f| f.head[12] = 1), Problem::Invalid(_)));
+    assert!(matches!(problem(|f| f.section(b"rsrc", 0).bytes[1] = b'q'), Problem::UnknownName { .. }));
+    let twice = problem(|f| {
+        let copy = f.section(b"rsrc", 0).clone();
+        let at = f.sections.len() - 1;
+        f.sections.insert(at, copy);
+    });
+    assert!(matches!(twice, Problem::RepeatedName { name } if name.as_str() == "score"));
+    assert!(matches!(problem(|f| f.section(b"rsrc", 0).bytes.truncate(18)), Problem::Value { name: "score", .. }));
+    assert_eq!(problem(|f| f.section(b"end ", 0).bytes.push(0)), Problem::SectionLength);
+    let mut trailing = bytes(&small());
+    trailing.push(0);
+    assert_eq!(attempt(&trailing, BOUND).unwrap_err().problem, Problem::Trailing);
+}
+
+#[test]
+fn sections_that_are_not_known_are_skipped_if_they_may_be() {
+    let mut forged = Forged::of(&bytes(&small()));
+    for at in (0..=forged.sections.len() - 1).rev() {
+        forged.sections.insert(at, Section { kind: *b"tick", flags: 1, bytes: vec![7; 100_000] });
+    }
+    let world = attempt(&forged.file(), BOUND).unwrap();
+    assert!(bytes(&world) == bytes(&small()));
+    assert!(inspect(&*forged.file()).is_ok());
+    let required = problem(|f| f.sections.insert(3, Section { kind: *b"tick", flags: 0, bytes: vec![] }));
+    assert_eq!(required, Problem::Section { found: *b"tick" });
+    assert!(matches!(problem(|f| f.section(b"tabl", 0).flags = 1), Problem::Invalid(_)));
+}
+
+#[derive(Component, Serialize, Deserialize, Debug)]
+struct Chain(Option<Box<Chain>>);
+
+#[test]
+fn h64_a_million_levels_do_not_overflow_the_stack() {
+    let mut registry = Registry::new();
+    registry.serde::<Chain>("chain").unwrap();
+    let nested = |levels: usize| {
+        let mut world = World::new();
+        world.spawn(Chain(None));
+        let mut file = Vec::new();
+        world.save(&registry, &mut file).unwrap();
+        let mut forged = Forged::of(&file);
+        // One row: its slot, then a block of one value.
+        let section = forged.section(b"tabl", 1);
+        section.bytes.truncate(1 + 4 + 4 + 4 + 4);
+        section.bytes.extend(1_u32.to_le_bytes());
+        section.bytes.extend((levels as u32 + 1).to_le_bytes());
+        section.bytes.extend(std::iter::repeat_n(1, levels));
+        section.bytes.push(0);
+        World::load(&registry, &*forged.file()).map(drop)
+    };
+    assert!(nested(20).is_ok());
+    let error = nested(1_000_000).unwrap_err();
+    assert!(matches!(error.problem, Problem::Value { name: "chain", .. }), "{error}");
+}
+
+#[derive(Component, Serialize, Deserialize, Debug)]
+struct Units(Vec<()>);
+
+#[test]
+fn h62_a_list_of_nothing_a_billion_times_is_refused() {
+    let mut registry = Registry::new();
+    registry.serde::<Units>("units").unwrap();
+    let mut world = World::new();
+    world.spawn(Units(vec![(); 1000]));
+    let mut file = Vec::new();
+    world.save(&registry, &mut file).unwrap();
+    assert!(World::load(&registry, &*file).is_ok());
+    let mut forged = Forged::of(&file);
+    let bytes = &mut forged.section(b"tabl", 1).bytes;
+    let len = bytes.len();
+    bytes.truncate(len - 6);
+    bytes.extend(10_u32.to_le_bytes());
+    bytes.extend([0xff; 9]);
+    bytes.push(1);
+    let error = World::load(&registry, &*forged.file()).unwrap_err();
+    assert!(matches!(error.problem, Problem::Value { .. }), "{error}");
+}
+
+/// Values that count their ends.
+#[derive(Component)]
+struct Token(#[allow(dead_code)] phalanx_testkit::Counted);
+#[derive(Component)]
+#[component(layout = "pool")]
+struct PoolToken(#[allow(dead_code)] phalanx_testkit::Counted);
+#[derive(Component)]
+#[component(layout = "linear")]
+struct LinearToken(#[allow(dead_code)] phalanx_testkit::Counted);
+
+#[derive(Clone, Copy)]
+struct Tokens(&'static Tally);
+macro_rules! token {
+    ($($type:ident)*) => {$(
+        impl Codec<$type> for Tokens {
+            fn name(&self) -> &'static str {
+                "token"
+            }
+            fn encode(&self, value: &$type, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+                bytes.extend(value.0.key().to_le_bytes());
+                Ok(())
+            }
+            fn decode(&self, bytes: &mut &[u8]) -> Result<$type, CodecError> {
+                let (word, rest) = bytes.split_first_chunk::<4>().ok_or(CodecError("short"))?;
+                *bytes = rest;
+                match u32::from_le_bytes(*word) {
+                    key @ 0..1000 => Ok($type(self.0.value(key))),
+                    _ => Err(CodecError("no token")),
+                }
+            }
+        }
+    )*};
+}
+token!(Token PoolToken LinearToken);
+
+#[test]
+fn h65_values_that_were_read_before_an_error_end_once() {
+    let tally: &'static Tally = Box::leak(Box::new(Tally::new()));
+    let mut registry = Registry::new();
+    registry.codec::<Token>("a", Tokens(tally)).unwrap();
+    registry.codec::<PoolToken>("b", Tokens(tally)).unwrap();
+    registry.codec::<LinearToken>("c", Tokens(tally)).unwrap();
+    let mut world = World::new();
+    for key in 0..4 {
+        world.spawn((Token(tally.value(key)), PoolToken(tally.value(key)), LinearToken(tally.value(key))));
+    }
+    let mut file = Vec::new();
+    world.save(&registry, &mut file).unwrap();
+    let forged = Forged::of(&file);
+    let before = tally.live();
+    for (at, section) in forged.sections.iter().enumerate() {
+        for byte in 0..section.bytes.len() {
+            let mut other = forged.clone();
+            other.sections[at].bytes[byte] ^= 0xff;
+            drop(World::load(&registry, &*other.file()));
+            assert_eq!(tally.live(), before, "section {at}, byte {byte}");
+        }
+    }
+    for len in 0..file.len() {
+        assert!(World::load(&registry, &file[..len]).is_err());
+        assert_eq!(tally.live(), before);
+    }
+    drop(World::load(&registry, &*file).unwrap());
+    drop(world);
+    tally.assert_sound();
+    tally.assert_no_leaks();
+}
+
+#[test]
+fn h62_counts_that_are_only_declared_take_no_memory() {
+    for (kind, at) in [(b"slot", 0), (b"tabl", 5), (b"side", 5)] {
+        for count in [u32::MAX, 1 << 30, 1 << 24] {
+            let mut forged = Forged::of(&bytes(&small()));
+            forged.put(kind, 0, at, count);
+            attempt(&forged.file(), 300_000).unwrap_err();
+        }
+    }
+}
+
+#[test]
+fn readers_that_fail_are_errors() {
+    struct Broken<'a>(&'a [u8]);
+    impl std::io::Read for Broken<'_> {
+        fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+            match self.0.read(bytes)? {
+                0 => Err(std::io::ErrorKind::ConnectionReset.into()),
+                count => Ok(count),
+            }
+        }
+    }
+    let file = bytes(&small());
+    for len in (0..file.len()).step_by(11) {
+        let error = World::load(registry(), Broken(&file[..len])).unwrap_err();
+        assert_eq!(error.problem, Problem::Io(std::io::ErrorKind::ConnectionReset));
+    }
+}

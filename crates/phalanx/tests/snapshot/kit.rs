@@ -1,0 +1,159 @@
+//! Components of every layout and codec, and worlds with histories.
+
+use phalanx::snapshot::Registry;
+use phalanx::store::Soa;
+use phalanx::{Component, Entity, Key, Role, World};
+use phalanx_testkit::Rng;
+use serde::{Deserialize, Serialize};
+
+#[derive(Component, Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
+#[repr(C)]
+pub(crate) struct Position {
+    pub(crate) x: f32,
+    pub(crate) y: f32,
+}
+#[derive(Component, Soa, Debug, PartialEq, Clone, Copy, Serialize, Deserialize)]
+#[soa(crate = "phalanx::store")]
+#[component(layout = "soa")]
+pub(crate) struct Velocity {
+    pub(crate) x: f32,
+    pub(crate) y: u16,
+}
+#[derive(Component, Debug, PartialEq, Clone, Serialize, Deserialize)]
+pub(crate) struct Name(pub(crate) String);
+#[derive(Component, Debug, PartialEq, Clone, Copy)]
+pub(crate) struct Enemy;
+#[derive(Component, Debug, PartialEq, Clone, Serialize, Deserialize)]
+#[component(entities)]
+pub(crate) struct Likes(pub(crate) Vec<Option<Entity>>);
+#[derive(Component, Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
+#[component(layout = "pool")]
+#[repr(transparent)]
+pub(crate) struct Burning(pub(crate) u64);
+#[derive(Component, Debug, PartialEq, Clone, Serialize, Deserialize)]
+#[component(layout = "pool")]
+pub(crate) struct Title(pub(crate) String);
+#[derive(Component, Debug, PartialEq, Clone, Copy)]
+#[component(layout = "pool")]
+pub(crate) struct Marked;
+#[derive(Component, Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
+#[component(layout = "linear")]
+#[repr(transparent)]
+pub(crate) struct Health(pub(crate) u16);
+#[derive(Component, Debug, PartialEq, Clone, Serialize, Deserialize)]
+#[component(layout = "linear")]
+pub(crate) struct Path(pub(crate) Vec<u8>);
+#[derive(Component, Debug, PartialEq, Clone, Copy)]
+#[component(layout = "linear")]
+pub(crate) struct Seen;
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Score(pub(crate) u32, pub(crate) String);
+#[derive(Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
+#[repr(C)]
+pub(crate) struct Clock(pub(crate) u64);
+
+/// Everything above, in readable form too.
+pub(crate) fn registry() -> &'static Registry {
+    static REGISTRY: std::sync::OnceLock<Registry> = std::sync::OnceLock::new();
+    REGISTRY.get_or_init(new_registry)
+}
+
+/// The same, to be changed.
+pub(crate) fn new_registry() -> Registry {
+    let mut registry = Registry::new();
+    registry.plain::<Position>("position").unwrap().readable();
+    registry.plain::<Velocity>("velocity").unwrap().readable();
+    registry.serde::<Name>("name").unwrap();
+    registry.tag("enemy", || Enemy).unwrap();
+    registry.serde::<Likes>("likes").unwrap();
+    registry.plain::<Burning>("burning").unwrap().readable();
+    registry.serde::<Title>("title").unwrap();
+    registry.tag("marked", || Marked).unwrap();
+    registry.plain::<Health>("health").unwrap().readable();
+    registry.serde::<Path>("path").unwrap();
+    registry.tag("seen", || Seen).unwrap();
+    registry.serde_resource::<Score>("score").unwrap();
+    registry.plain_resource::<Clock>("clock").unwrap().readable();
+    registry
+}
+
+/// A world with a history, and who is alive.
+pub(crate) fn world(seed: u64, steps: usize) -> World {
+    let mut world = World::new();
+    grow(&mut world, &mut Rng::new(seed), steps);
+    world
+}
+
+/// Goes on with a world: the same from the same state and seed.
+pub(crate) fn grow(world: &mut World, rng: &mut Rng, steps: usize) {
+    for step in 0..steps as u32 {
+        let alive: Vec<Entity> = world.iter().collect();
+        let pick = rng.pick(&alive).copied();
+        let position = Position { x: step as f32, y: -1.0 };
+        let velocity = Velocity { x: 0.5, y: step as u16 };
+        match (rng.below(24), pick) {
+            (0, _) => drop(world.spawn((position, velocity))),
+            (1, _) => drop(world.spawn((Name(format!("n{step}")), Enemy, position))),
+            (2, _) => drop(world.spawn((Burning(step.into()), position))),
+            (3, _) => drop(world.spawn((Health(step as u16), Title("sir".repeat(step as usize % 4))))),
+            (4, _) => drop(world.spawn_empty()),
+            (5, _) => drop(world.spawn((Marked, Seen, Path(vec![step as u8; step as usize % 5])))),
+            (6 | 7, Some(e)) => world.despawn(e).unwrap(),
+            (8, Some(e)) => world.insert(e, velocity).unwrap(),
+            (9, Some(e)) => world.insert(e, (Name(format!("x{step}")), Marked)).unwrap(),
+            (10, Some(e)) => world.insert(e, Likes(vec![Some(e), None, alive.first().copied()])).unwrap(),
+            (11, Some(e)) => drop(world.remove::<Position>(e)),
+            (12, Some(e)) => drop(world.remove::<Name>(e)),
+            (13, Some(e)) => drop(world.remove::<Burning>(e)),
+            (14, Some(e)) => drop(world.remove::<Health>(e)),
+            (15, Some(e)) => drop(world.remove::<Marked>(e)),
+            (16, Some(e)) => drop(world.extend(Key::main(e).with_role(Role(rng.below(3) as u32 + 1)), position)),
+            (17, Some(e)) => {
+                let name = world.register::<Name>();
+                drop(world.extend(Key::main(e).with_component(name), (Enemy, Name("row".into()))));
+            }
+            (18, Some(e)) => drop(world.delete_row(Key::main(e).with_role(Role(1)))),
+            (19, Some(e)) => world.insert(e, (Burning(7), Seen)).unwrap(),
+            (20, _) => drop(world.insert_resource(Score(step, "points".into()))),
+            (21, _) => drop(world.insert_resource(Clock(step.into()))),
+            (22, Some(e)) => drop(world.remove::<Seen>(e)),
+            (23, Some(e)) => world.insert(e, Path(vec![1, 2, 3])).unwrap(),
+            _ => {}
+        }
+    }
+}
+
+pub(crate) fn bytes(world: &World) -> Vec<u8> {
+    let mut file = Vec::new();
+    let report = world.save(registry(), &mut file).unwrap();
+    assert_eq!(report.bytes, file.len() as u64);
+    assert_eq!(world.checksum(registry()), Ok(report.checksum));
+    file
+}
+
+#[track_caller]
+pub(crate) fn load(file: &[u8]) -> World {
+    let world = World::load(registry(), file).unwrap();
+    world.validate().unwrap();
+    world
+}
+
+/// What the queries of a user see, in their order.
+pub(crate) fn seen(world: &World) -> Vec<String> {
+    let mut seen = Vec::new();
+    let mut note = |line: String| seen.push(line);
+    world.query::<(Key, &Position)>().for_each(|x| note(format!("{x:?}")));
+    world.query::<(Key, &Velocity, Option<&Position>)>().for_each(|x| note(format!("{x:?}")));
+    world.query::<(Key, &Name)>().for_each(|x| note(format!("{x:?}")));
+    world.query::<(Entity, &Likes)>().for_each(|x| note(format!("{x:?}")));
+    world.query::<Key>().for_each(|x| note(format!("{x:?}")));
+    for e in world.iter() {
+        note(format!("{e} {:?} {:?}", world.get::<Burning>(e).ok(), world.get::<Title>(e).ok()));
+        note(format!("{:?} {:?}", world.get::<Health>(e).ok(), world.get::<Path>(e).ok()));
+        note(format!("{} {}", world.has::<Marked>(e), world.has::<Seen>(e)));
+        note(format!("{:?}", world.rows(e).unwrap().map(|(key, _)| key).collect::<Vec<_>>()));
+    }
+    note(format!("{:?} {:?}", world.resource::<Score>(), world.resource::<Clock>()));
+    seen
+}

@@ -1,0 +1,19 @@
+//! Worlds as bytes, and back.
+
+// In a list of things to do, `drop` is how their results end.
+#![allow(dropping_copy_types, dropping_references, clippy::drop_non_drop)]
+#![cfg(feature = "snapshot")]
+
+mod codecs;
+mod forge;
+mod golden;
+mod hostile;
+mod kit;
+mod merge;
+mod parts;
+mod pools;
+mod readable;
+mod round;
+
+#[global_allocator]
+static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();

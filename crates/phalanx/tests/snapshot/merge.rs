@@ -1,0 +1,114 @@
+//! Worlds that are joined.
+
+use crate::kit::*;
+use phalanx::snapshot::Registry;
+use phalanx::{Component, Entity, MapEntities, World};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+
+#[derive(MapEntities, Serialize, Deserialize, Debug, PartialEq, Clone)]
+enum Order {
+    Wait,
+    Follow { leader: Entity, distance: f32 },
+    Guard(Vec<Option<Entity>>, [Entity; 2]),
+}
+
+#[derive(Component, Serialize, Deserialize, Debug, PartialEq, Clone)]
+#[component(entities)]
+struct Mind {
+    order: Order,
+    trust: BTreeMap<Entity, u32>,
+    debts: HashMap<String, Box<(Entity, f64)>>,
+    #[entities(skip)]
+    first_met: Entity,
+}
+
+#[test]
+fn references_follow_into_every_container() {
+    let mut registry = Registry::new();
+    registry.serde::<Mind>("mind").unwrap();
+    let mut scene = World::new();
+    let [a, b, c] = [scene.spawn_empty(), scene.spawn_empty(), scene.spawn_empty()];
+    let mind = |[a, b, c]: [Entity; 3], kept: Entity, order: Order| Mind {
+        order,
+        trust: [(a, 1), (b, 2), (c, 3)].into(),
+        debts: [("x".to_string(), Box::new((c, 0.5)))].into(),
+        first_met: kept,
+    };
+    let orders = |[a, b, c]: [Entity; 3]| {
+        [Order::Wait, Order::Follow { leader: b, distance: 2.0 }, Order::Guard(vec![None, Some(c)], [a, b])]
+    };
+    for (e, order) in [a, b, c].into_iter().zip(orders([a, b, c])) {
+        scene.insert(e, mind([a, b, c], a, order)).unwrap();
+    }
+    let mut file = Vec::new();
+    scene.save(&registry, &mut file).unwrap();
+    let mut world = World::new();
+    let gone = world.spawn_empty();
+    world.spawn_empty();
+    world.despawn(gone).unwrap();
+    for _ in 0..2 {
+        let map = world.merge(&registry, &*file).unwrap();
+        world.validate().unwrap();
+        let new = [a, b, c].map(|e| map.get(e).unwrap());
+        for (e, order) in new.into_iter().zip(orders(new)) {
+            assert_eq!(world.get::<Mind>(e), Ok(&mind(new, a, order)));
+        }
+    }
+    assert_eq!(world.len(), 7);
+}
+
+#[test]
+fn merging_leaves_what_is_there() {
+    let mut world = World::new();
+    let here = world.spawn((Name("here".into()), Position { x: 9.0, y: 9.0 }));
+    world.insert_resource(Clock(1));
+    let mut scene = World::new();
+    let there = scene.spawn((Name("there".into()), Likes(vec![])));
+    scene.insert(there, Likes(vec![Some(there), None])).unwrap();
+    scene.insert_resource(Clock(2));
+    scene.insert_resource(Score(3, "s".into()));
+    let map = world.merge(registry(), &*bytes(&scene)).unwrap();
+    world.validate().unwrap();
+    let new = map.get(there).unwrap();
+    assert_eq!(world.get::<Likes>(new).unwrap().0, [Some(new), None]);
+    assert_eq!(world.get::<Name>(here).unwrap().0, "here");
+    assert_eq!((world.resource::<Clock>().unwrap().0, world.resource::<Score>().unwrap().0), (1, 3));
+}
+
+#[test]
+fn h65_a_failed_merge_leaves_the_world_as_it_was() {
+    let mut target = world(1, 80);
+    let before = bytes(&target);
+    let mut scene = World::new();
+    scene.spawn((Name("a".into()), Burning(1), Health(2), Position { x: 0.0, y: 0.0 }));
+    let file = bytes(&scene);
+    for len in 0..file.len() {
+        assert!(target.merge(registry(), &file[..len]).is_err());
+    }
+    target.validate().unwrap();
+    assert!(bytes(&target) == before);
+}
+
+#[test]
+fn everything_of_every_layout_comes_along() {
+    for seed in 0..10 {
+        let (scene, mut target) = (world(seed, 120), world(seed + 100, 60));
+        let before = target.len();
+        let map = target.merge(registry(), &*bytes(&scene)).unwrap();
+        target.validate().unwrap();
+        assert_eq!((map.len(), target.len()), (scene.len(), before + scene.len()));
+        for (old, new) in map.iter() {
+            assert_eq!(scene.get::<Position>(old).ok(), target.get::<Position>(new).ok());
+            assert_eq!(scene.get::<Velocity>(old).ok(), target.get::<Velocity>(new).ok());
+            assert_eq!(scene.get::<Title>(old).ok(), target.get::<Title>(new).ok());
+            assert_eq!(scene.get::<Burning>(old).ok(), target.get::<Burning>(new).ok());
+            assert_eq!(scene.get::<Path>(old).ok(), target.get::<Path>(new).ok());
+            assert_eq!(scene.get::<Health>(old).ok(), target.get::<Health>(new).ok());
+            assert_eq!(scene.has::<Seen>(old), target.has::<Seen>(new));
+            assert_eq!(scene.rows(old).unwrap().count(), target.rows(new).unwrap().count());
+            let mapped = |likes: &Likes| likes.0.iter().map(|e| e.map(|e| map.get(e).unwrap_or(e))).collect::<Vec<_>>();
+            assert_eq!(scene.get::<Likes>(old).ok().map(mapped), target.get::<Likes>(new).ok().map(|l| l.0.clone()));
+        }
+    }
+}

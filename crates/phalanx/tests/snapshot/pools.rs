@@ -1,0 +1,102 @@
+//! Pools with holes, and groups.
+
+use crate::forge::Forged;
+use crate::kit::*;
+use phalanx::group::{Observed, Owned};
+use phalanx::snapshot::Problem;
+use phalanx::{Removal, Without, World};
+use phalanx_testkit::Rng;
+
+#[test]
+fn holes_and_the_way_of_removing_come_back() {
+    for removal in [Removal::Swap, Removal::Ordered, Removal::Deferred] {
+        let mut world = World::new();
+        world.set_removal::<Burning>(removal).unwrap();
+        world.set_removal::<Title>(removal).unwrap();
+        let list: Vec<_> = (0..10).map(|i| world.spawn((Burning(i), Title(i.to_string())))).collect();
+        for at in [0, 3, 4, 7] {
+            world.remove::<(Burning, Title)>(list[at]).unwrap();
+        }
+        world.despawn(list[5]).unwrap();
+        let file = bytes(&world);
+        let mut copy = load(&file);
+        assert!(bytes(&copy) == file);
+        let order = |world: &World| {
+            world.query::<(&Burning, &Title)>().iter().map(|(b, t)| (b.0, t.0.clone())).collect::<Vec<_>>()
+        };
+        assert_eq!(order(&copy), order(&world));
+        for world in [&mut world, &mut copy] {
+            world.remove::<Burning>(list[2]).unwrap();
+            world.insert(list[0], (Burning(77), Title("new".into()))).unwrap();
+            world.validate().unwrap();
+        }
+        assert!(bytes(&copy) == bytes(&world));
+    }
+}
+
+fn grouped(seed: u64) -> World {
+    let mut world = World::new();
+    let dropped = world.make_group::<Observed<(Marked, Burning)>>().unwrap();
+    world.make_group::<(Owned<(Burning, Title)>, Without<Marked>)>().unwrap();
+    grow(&mut world, &mut Rng::new(seed), 100);
+    let listed = world.make_group::<Observed<(Health, Title)>>().unwrap();
+    world.make_group::<Owned<Burning>>().unwrap();
+    assert!(world.drop_group(dropped));
+    grow(&mut world, &mut Rng::new(seed + 1), 60);
+    listed.sort_by(&mut world, |(a, _), (b, _)| b.0.cmp(&a.0));
+    world
+}
+
+#[test]
+fn groups_come_back_with_their_order() {
+    for seed in 0..15 {
+        let mut world = grouped(seed);
+        let file = bytes(&world);
+        let mut copy = load(&file);
+        assert!(bytes(&copy) == file, "seed {seed}");
+        let members = |world: &mut World| {
+            let listed = world.make_group::<Observed<(Health, Title)>>().unwrap();
+            let owned = world.make_group::<(Owned<(Burning, Title)>, Without<Marked>)>().unwrap();
+            (listed.entities(world).collect::<Vec<_>>(), owned.entities(world).collect::<Vec<_>>())
+        };
+        assert_eq!(members(&mut world), members(&mut copy));
+        // They are the groups that were there, and go on as such.
+        assert!(bytes(&copy) == file, "finding a group changes nothing");
+        grow(&mut world, &mut Rng::new(seed + 2), 60);
+        grow(&mut copy, &mut Rng::new(seed + 2), 60);
+        for world in [&mut world, &mut copy] {
+            world.make_group::<Observed<(Marked, Health)>>().unwrap();
+            world.validate().unwrap();
+        }
+        assert!(bytes(&copy) == bytes(&world), "seed {seed}");
+    }
+}
+
+#[test]
+fn h63_forged_groups_are_refused_by_name() {
+    let file = bytes(&grouped(1));
+    let section = Forged::of(&file).section(b"grup", 0).clone();
+    let (mut refused, mut loaded) = (0, 0);
+    for byte in 0..section.bytes.len() {
+        for change in [1, 2, 0x80, 0xff] {
+            let mut forged = Forged::of(&file);
+            forged.section(b"grup", 0).bytes[byte] ^= change;
+            match World::load(registry(), &*forged.file()) {
+                Ok(world) => {
+                    world.validate().unwrap();
+                    loaded += 1;
+                }
+                Err(_) => refused += 1,
+            }
+        }
+    }
+    assert!(refused > 3 * loaded, "{refused} refused, {loaded} loaded");
+    let problem = |at: usize, n: u32| {
+        let mut forged = Forged::of(&file);
+        forged.put(b"grup", 0, at, n);
+        World::load(registry(), &*forged.file()).unwrap_err().problem
+    };
+    assert!(matches!(problem(0, u32::MAX), Problem::Count { .. }));
+    assert!(matches!(problem(4, u32::MAX), Problem::Count { .. }));
+    assert!(matches!(problem(8, 1000), Problem::Invalid(_)));
+}
