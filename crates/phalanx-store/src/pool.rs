@@ -569,8 +569,8 @@ impl<P: Copy> EntityPool<P> {
     /// let mut pool = EntityPool::new();
     /// let first = pool.alloc();
     /// pool.release(first);
-    /// assert_eq!(pool.nth_entity(0), EntityPool::successor(first).unwrap());
-    /// assert_eq!(pool.alloc(), EntityPool::successor(first).unwrap());
+    /// assert_eq!(pool.nth_entity(0), EntityPool::<()>::successor(first).unwrap());
+    /// assert_eq!(pool.alloc(), EntityPool::<()>::successor(first).unwrap());
     /// ```
     pub fn successor(entity: Entity) -> Option<Entity> {
         let word = generation::released(entity.generation() & !ROW);

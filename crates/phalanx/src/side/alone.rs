@@ -22,7 +22,7 @@ pub(crate) enum Put<C> {
 impl Side {
     /// Whether no group names the component.
     #[inline(always)]
-    fn is_alone(&self) -> bool {
+    pub(super) fn is_alone(&self) -> bool {
         self.required_by.is_empty() && self.excluded_by.is_empty()
     }
 }

@@ -590,6 +590,34 @@ impl Sides {
         Cleared { sides: self, next: 0 }
     }
 
+    /// Takes the values of one side from everybody, if no group names it: only what the store keeps is looked at. What is to
+    /// be ended is in what is returned.
+    pub(crate) fn clear_one(&mut self, number: u32) -> Option<Cleared<'_>> {
+        if !self.list[number as usize].is_alone() {
+            return None;
+        }
+        debug_assert!(self.retired.is_empty());
+        let (covered, stride, masks) = (self.covered, self.stride, &self.masks);
+        let side = &mut *self.list[number as usize];
+        side.gone[0] += u64::from(side.len());
+        side.values().mark_column(&self.clock);
+        let row = match (&mut side.store, side.bit) {
+            (Store::Pool(pool), Some(bit)) => {
+                for slot in (0..pool.dense.positions()).filter_map(|at| pool.dense.key_at(at)) {
+                    debug_assert!(slot.index() < covered);
+                    // SAFETY: a slot that is in a pool is covered, and covered slots have their words.
+                    unsafe { *masks.at(slot.index() * stride + bit / 64) &= !(1 << (bit % 64)) };
+                }
+                pool.release_all()
+            }
+            (Store::Linear(linear), _) => linear.release_all(),
+            (Store::Pool(_), None) => unreachable!("a pool has a bit"),
+        };
+        // There is room for as many as there are sides.
+        self.retired.push(Retired { side: number, row });
+        Some(Cleared { sides: self, next: 0 })
+    }
+
     /// Checks every side, and that the masks say what the pools hold. `is_alive` says whether a slot is, `shown` whether
     /// retired values are being shown to listeners.
     pub(crate) fn validate(&self, is_alive: impl Fn(Entity) -> bool, shown: bool) -> Result<(), &'static str> {

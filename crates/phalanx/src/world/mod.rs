@@ -37,6 +37,7 @@ mod spawn;
 mod steps;
 mod structure;
 mod transfer;
+mod transient;
 
 pub(crate) use access::Ref;
 pub use access::{View, ViewMut};

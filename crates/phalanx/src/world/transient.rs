@@ -1,0 +1,56 @@
+//! Components that live for a moment: events, requests, marks of one frame.
+
+use super::World;
+use super::spawn::raise;
+use crate::component::Component;
+use crate::error::ChangeError;
+use crate::query::With;
+
+impl World {
+    /// Takes a component from everybody and drops it: for components that live for a moment, such as events. How many there
+    /// were.
+    ///
+    /// In a pool or a linear store, if nobody listens to anything and no group names the component, only what its own store
+    /// keeps is looked at: no entity is, and no row moves. Otherwise it is as
+    /// [`remove_batch::<With<C>, C>`](World::remove_batch).
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// #[component(layout = "pool")]
+    /// struct Damaged(u32);
+    ///
+    /// let mut world = World::new();
+    /// let [ann, bob] = [world.spawn_empty(), world.spawn_empty()];
+    /// world.insert(ann, Damaged(3))?;
+    /// world.insert(bob, Damaged(4))?;
+    /// assert_eq!(world.query::<&Damaged>().iter().map(|damage| damage.0).sum::<u32>(), 7);
+    /// assert_eq!(world.clear_component::<Damaged>(), 2); // the frame is over
+    /// assert!(!world.has::<Damaged>(ann));
+    /// # Ok::<(), phalanx::NoSuchEntity>(())
+    /// ```
+    pub fn clear_component<C: Component>(&mut self) -> usize {
+        self.try_clear_component::<C>().unwrap_or_else(|error| raise(error))
+    }
+
+    /// As [`clear_component`](World::clear_component).
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had; nothing happens then.
+    pub fn try_clear_component<C: Component>(&mut self) -> Result<usize, ChangeError> {
+        let id = self.components.id::<C>();
+        if let Some(side) = self.sides.number(id)
+            && !self.signals.is_active()
+        {
+            let count = self.sides.get(side).len() as usize;
+            self.restructured();
+            if let Some(cleared) = self.sides.clear_one(side) {
+                drop(cleared);
+                return Ok(count);
+            }
+        }
+        self.try_remove_batch::<With<C>, C>()
+    }
+}
