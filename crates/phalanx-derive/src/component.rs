@@ -2,10 +2,10 @@
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
-use syn::{DeriveInput, ExprPath, LitStr, Path, Result};
+use syn::{Data, DeriveInput, Error, ExprPath, LitStr, Path, Result};
 
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
-    let (mut layout, mut at, mut clone, mut entities) = (None, None, None, None);
+    let (mut layout, mut at, mut clone, mut entities, mut plain) = (None, None, None, None, None);
     let (mut mapped, mut track) = (false, None);
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("component")) {
         attribute.parse_nested_meta(|meta| {
@@ -16,14 +16,18 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 });
                 return Ok(());
             }
+            if meta.path.is_ident("plain") {
+                plain = Some(meta.path.clone());
+                return Ok(());
+            }
             if meta.path.is_ident("entities") && !meta.input.peek(syn::Token![=]) {
                 mapped = true;
                 return Ok(());
             }
             if !["layout", "track", "entities", "crate"].iter().any(|known| meta.path.is_ident(known)) {
-                return Err(
-                    meta.error("unknown option: a component has `layout`, `track`, `clone`, `entities` and `crate`")
-                );
+                return Err(meta.error(
+                    "unknown option: a component has `layout`, `track`, `clone`, `plain`, `entities` and `crate`",
+                ));
             }
             let value: LitStr = meta.value()?.parse()?;
             if meta.path.is_ident("layout") {
@@ -77,6 +81,10 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let entities = entities.map(|visit: ExprPath| {
         quote!(const ENTITIES: ::core::option::Option<#at::VisitEntities<Self>> = ::core::option::Option::Some(#visit);)
     });
+    let (plain, checked) = match plain {
+        Some(option) => plain_parts(input, &option, &at)?,
+        None => Default::default(),
+    };
     let fields = fields(&input.data);
     let (name, generics) = (&input.ident, crate::attributes::component_generics(&input.generics));
     let (generics, arguments, bounds) = generics.split_for_impl();
@@ -84,11 +92,43 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         impl #generics #at::Component for #name #arguments #bounds {
             type Layout = #layout;
             #clone
+            #plain
             #entities
             const FIELDS: &'static str = #fields;
         }
+        #checked
         #implemented
     })
+}
+
+/// That a component is plain data: the constant that says so, and what checks it.
+fn plain_parts(input: &DeriveInput, option: &Path, at: &TokenStream) -> Result<(TokenStream, TokenStream)> {
+    let Data::Struct(data) = &input.data else {
+        return Err(Error::new_spanned(option, "`plain` is for structs: not all bytes are a value of another type"));
+    };
+    if !input.generics.params.is_empty() {
+        return Err(Error::new_spanned(option, "`plain` is for structs without generics"));
+    }
+    let (name, types) = (&input.ident, data.fields.iter().map(|field| &field.ty).collect::<Vec<_>>());
+    let constant = quote! {
+        const PLAIN: ::core::option::Option<#at::IsPlain<Self>> = ::core::option::Option::Some(#at::IsPlain::new());
+    };
+    let checked = quote! {
+        // SAFETY: the constant below checks that the fields are plain, and that there is no padding.
+        #[automatically_derived]
+        #[allow(unsafe_code)]
+        unsafe impl #at::Plain for #name {}
+        const _: () = {
+            // A name that the struct will not have: type parameters shadow it.
+            const fn plain<__FieldOfAPlainStruct: #at::Plain>() {}
+            #(plain::<#types>();)*
+            assert!(
+                ::core::mem::size_of::<#name>() == 0 #(+ ::core::mem::size_of::<#types>())*,
+                "a plain component has no padding",
+            );
+        };
+    };
+    Ok((constant, checked))
 }
 
 /// The fields of a type as they are declared, attributes aside, without a blank: how tokens are printed may change.

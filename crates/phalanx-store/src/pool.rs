@@ -14,6 +14,7 @@
 #![allow(unsafe_code)]
 
 mod claim;
+mod image;
 mod rows;
 
 use crate::error::infallible;
@@ -244,10 +245,12 @@ impl<P: Copy> EntityPool<P> {
                 let index = *self.free.at(self.free_len);
                 let generation = generation::generation(*self.word(index));
                 self.word(index).write(generation);
+                self.words.mark(index);
                 return Entity::new(index, generation);
             }
             let index = self.slots;
             self.word(index).write(0);
+            self.words.mark(index);
             self.slots += 1;
             Entity::new(index, 0)
         }
@@ -288,8 +291,10 @@ impl<P: Copy> EntityPool<P> {
         for at in self.free_len - count..self.free_len {
             // SAFETY: the stack holds slots that exist.
             unsafe {
-                let word = self.word(*self.free.at(at));
+                let index = *self.free.at(at);
+                let word = self.word(index);
                 word.write(generation::generation(*word));
+                self.words.mark(index);
             }
         }
         self.free_len -= count;
@@ -304,6 +309,8 @@ impl<P: Copy> EntityPool<P> {
             // SAFETY: there is room for so many words.
             unsafe { self.word(index).write(0) };
         }
+        // SAFETY: as above.
+        unsafe { self.words.mark_rows(start..start + fresh) };
         self.slots += fresh;
         self.live += fresh;
         let recycled = self.free_len..self.free_len + recycled;
@@ -334,8 +341,10 @@ impl<P: Copy> EntityPool<P> {
         // SAFETY: the slot exists; the stack has room for all slots, and this one was not on it.
         unsafe {
             self.word(index).write(word);
+            self.words.mark(index);
             if word != RETIRED {
                 self.free.at(self.free_len).write(index);
+                self.free.mark(self.free_len);
                 self.free_len += 1;
             }
         }
@@ -358,6 +367,7 @@ impl<P: Copy> EntityPool<P> {
     /// If there are reservations and memory for them cannot be had; nothing changed.
     pub fn try_clear(&mut self) -> Result<(), AllocError> {
         self.try_flush()?;
+        self.touch();
         self.free_len = 0;
         for index in (0..self.slots).rev() {
             // SAFETY: the slot exists; the stack has room for all slots and was emptied, so each comes to it once.
@@ -642,6 +652,12 @@ impl<P: Copy> EntityPool<P> {
     /// Reservations that were not made alive yet.
     pub fn reserved_count(&self) -> usize {
         self.reserved.now() as usize + self.pending as usize
+    }
+
+    /// Announces that any word and any free slot may be written.
+    fn touch(&mut self) {
+        self.words.touch();
+        self.free.touch();
     }
 
     fn words(&self) -> &[Slot<P>] {

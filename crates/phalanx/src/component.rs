@@ -1,6 +1,7 @@
 //! Components: what entities have.
 
 use crate::layout::{Kind, Layout};
+use crate::plain::{Bytes, IsPlain};
 use crate::room::{try_box, try_copy, try_list, try_map_copy, try_map_room, try_room};
 use crate::signature::Signature;
 use crate::tally::Tally;
@@ -43,6 +44,9 @@ pub trait Component: Sized + Send + Sync + 'static {
     /// How a value is cloned, for those that can be: `#[component(clone)]` on a type that is `Clone`. Entities whose
     /// components all can be cloned can be, and so can worlds. Soa components, which are `Copy`, need not say it.
     const CLONE: Option<fn(&Self) -> Self> = None;
+
+    /// That values are nothing but bytes, for those of which it is so: `#[component(plain)]`.
+    const PLAIN: Option<IsPlain<Self>> = None;
 
     /// How the entities in a value are visited, for those that hold any: `#[component(entities = "path")]`. Where entities
     /// get other numbers, as when they move to another world, those in components are changed along.
@@ -118,6 +122,8 @@ pub struct ComponentInfo {
     pub(crate) kind: Kind,
     /// Whether a value has an address: it lies in one lane, or has no size.
     pub(crate) whole: bool,
+    /// What is known of the bytes of a value, in all lanes.
+    pub(crate) bytes: Bytes,
     pub(crate) track: Track,
     /// What happened to it while that was counted.
     pub(crate) tally: Tally,
@@ -125,9 +131,9 @@ pub struct ComponentInfo {
 
 impl ComponentInfo {
     fn try_clone(&self) -> Result<ComponentInfo, AllocError> {
-        let ComponentInfo { name, type_id, ref lanes, drop, clone, put, visit, kind, whole, track, .. } = *self;
+        let ComponentInfo { name, type_id, ref lanes, drop, clone, put, visit, kind, whole, bytes, track, .. } = *self;
         let (lanes, tally) = (try_copy(lanes)?.into(), Tally::default());
-        Ok(ComponentInfo { name, type_id, lanes, drop, clone, put, visit, kind, whole, track, tally })
+        Ok(ComponentInfo { name, type_id, lanes, drop, clone, put, visit, kind, whole, bytes, track, tally })
     }
 
     /// The name of the type.
@@ -237,6 +243,7 @@ impl Components {
             visit: None,
             kind: Kind::Table,
             whole: false,
+            bytes: Bytes::Whole,
             track: Track::None,
             tally: Tally::default(),
         };
@@ -287,6 +294,7 @@ impl Components {
             kind: C::Layout::KIND,
             // With marks or without: values that are not taken apart lie in the first lane.
             whole: lanes.is_empty() || !C::Layout::COPY,
+            bytes: crate::layout::bytes::<C>(),
             track: C::Layout::TRACK,
             lanes: lanes.into(),
             drop: C::Layout::DROP,

@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 use crate::component::{Cloning, Component, DropFn};
+use crate::plain::Bytes;
 use crate::track::{Clock, Tick};
 pub use crate::track::{Look, Track, Tracked, TrackedPtr, TracksAdditions, TracksChanges, Watched, WatchedPtr};
 use core::ptr::NonNull;
@@ -146,6 +147,11 @@ pub unsafe trait Layout<C>: sealed::Sealed + Sized + 'static {
     /// Whether values can be copied lane by lane.
     const COPY: bool;
 
+    /// What the lanes tell of the bytes of a value: calls the function for each lane with whether it is known that none is
+    /// padding, and that any are a value.
+    #[doc(hidden)]
+    fn bytes(_: &mut dyn FnMut(bool, bool)) {}
+
     /// Whether the one lane is an array of `C`, so that a vector's block can become it.
     const WHOLE: bool;
 
@@ -206,8 +212,29 @@ unsafe fn drop_value<C>(value: *mut u8) {
 pub(crate) fn cloning<C: Component>() -> Option<Cloning> {
     match C::Layout::COPY {
         true => Some(Cloning::Bytes),
+        false if C::PLAIN.is_some() => Some(Cloning::Bytes),
         false => C::CLONE.map(|_| Cloning::Value(clone_value::<C>)),
     }
+}
+
+/// What is known of the bytes of a component's values.
+pub(crate) fn bytes<C: Component>() -> Bytes {
+    if C::Layout::TRACK != Track::None {
+        // The lane of marks is not among those that a value is copied from.
+        return Bytes::Unknown;
+    }
+    if !C::Layout::COPY {
+        return if C::PLAIN.is_some() { Bytes::Any } else { Bytes::Unknown };
+    }
+    let mut known = Bytes::Any;
+    C::Layout::bytes(&mut |whole, any| {
+        known = known.min(match (whole, any) {
+            (false, _) => Bytes::Unknown,
+            (true, false) => Bytes::Whole,
+            (true, true) => Bytes::Any,
+        });
+    });
+    known
 }
 
 /// Clones a value.
@@ -219,6 +246,19 @@ unsafe fn clone_value<C: Component>(from: *const u8, to: *mut u8) {
     let Some(clone) = C::CLONE else { unreachable!("named for components that can be cloned") };
     // SAFETY: the caller's promise.
     unsafe { to.cast::<C>().write(clone(&*from.cast::<C>())) };
+}
+
+/// Notes, where it is asked for, that a row is written.
+///
+/// # Safety
+///
+/// The lanes are the component's, the row is within their capacity, and nobody else writes meanwhile.
+#[inline(always)]
+pub(crate) unsafe fn mark_row<C: Component>(lane: *const Lane, row: usize) {
+    if C::Layout::LANES > 0 {
+        // SAFETY: the caller's promise.
+        unsafe { (*lane).mark(row as u32) };
+    }
 }
 
 /// Moves a value into a row of its lanes.
@@ -381,6 +421,10 @@ where
 
     fn lanes(each: &mut dyn FnMut(core::alloc::Layout)) {
         C::Shape::layouts(&mut |lane| each(lane));
+    }
+
+    fn bytes(each: &mut dyn FnMut(bool, bool)) {
+        C::Shape::scalars(each);
     }
 
     #[inline(always)]

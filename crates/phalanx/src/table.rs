@@ -219,9 +219,27 @@ impl Table {
         let row = self.len;
         debug_assert!(row < self.cap);
         // SAFETY: there is room.
-        unsafe { self.entities.at(row).write(entity) };
+        unsafe {
+            self.entities.at(row).write(entity);
+            self.entities.mark(row);
+        }
         self.len = row + 1;
         row
+    }
+
+    /// Notes, where it is asked for, that these columns of a row were written.
+    ///
+    /// # Safety
+    ///
+    /// The row is within the capacity.
+    #[inline(always)]
+    pub(crate) unsafe fn mark(&self, row: u32, columns: &[Column]) {
+        if self.entities.lane().is_tracked() {
+            for column in columns.iter().filter(|column| column.lanes > 0) {
+                // SAFETY: one of the table's lanes, and the caller's promise; the world is borrowed exclusively.
+                unsafe { (*self.lanes().add(column.first as usize)).mark(row) };
+            }
+        }
     }
 
     /// Closes a row with the last one. In lanes with `keep` the row's value comes to lie at the tail, in the others it
@@ -247,6 +265,7 @@ impl Table {
             }
             let moved = *self.entities.at(last);
             self.entities.at(row).write(moved);
+            self.entities.mark(row);
             Some(moved)
         }
     }
@@ -271,6 +290,7 @@ impl Table {
             }
             let moved = *self.entities.at(last);
             self.entities.at(row).write(moved);
+            self.entities.mark(row);
             Some(moved)
         }
     }

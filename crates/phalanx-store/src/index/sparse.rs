@@ -21,6 +21,7 @@ use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::fmt;
 use core::marker::PhantomData;
+use core::ops::Range;
 
 /// Where a key leads, and the generation that it must have.
 #[derive(Clone, Copy)]
@@ -501,6 +502,7 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
         // SAFETY: both positions are in use and, there being no holes, alive.
         unsafe {
             self.index.release(*self.marks.at(position));
+            self.marks.touch();
             self.rows.rotate(position, self.len);
             core::ptr::copy(self.marks.at(position + 1), self.marks.at(position), (last - position) as usize);
             self.len = last;
@@ -520,7 +522,42 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
     pub unsafe fn take_over(&mut self, position: u32, key: K) {
         self.index.rename(key);
         // SAFETY: the position is in use, so within the marks.
-        unsafe { self.marks.at(position).write(Mark(key)) };
+        unsafe { self.set_mark(position, Mark(key)) };
+    }
+
+    /// The same keys at the same positions, holes among them, as a container had whose marks these bytes are, over other
+    /// rows.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be had; the rows are dropped, as they are.
+    ///
+    /// # Safety
+    ///
+    /// There are the bytes of `len` marks, of such a container with this [compaction](Dense::compaction). The rows get room
+    /// for all positions, and are initialised at all that are no holes, before anything else happens.
+    pub unsafe fn try_rebuild(
+        rows: R,
+        marks: *const u8,
+        len: u32,
+        (gap, low): (Range<u32>, u32),
+    ) -> Result<Self, AllocError> {
+        let mut dense = Dense::new(Sparse::new(), rows);
+        dense.marks.try_grow(len)?;
+        // SAFETY: so many marks are there, and there is room for them here.
+        unsafe { core::ptr::copy_nonoverlapping(marks, dense.marks.ptr().cast::<u8>(), len as usize * size_of::<K>()) };
+        for at in 0..len {
+            // SAFETY: so many marks were written just now.
+            let mark = unsafe { *dense.marks.at(at) };
+            if <Sparse<K> as DenseIndex>::is_hole(mark) {
+                dense.holes += 1;
+                continue;
+            }
+            dense.index.try_prepare(mark.0.index(), at - dense.holes)?;
+            dense.index.link(mark.0, at);
+        }
+        (dense.len, dense.gap, dense.low) = (len, gap, low);
+        Ok(dense)
     }
 }
 

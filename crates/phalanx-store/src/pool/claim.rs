@@ -30,6 +30,7 @@ impl<P: Copy> EntityPool<P> {
             return Ok(false);
         }
         self.try_flush()?;
+        self.touch();
         if let Some(&Slot { word, .. }) = self.words().get(index as usize) {
             if !is_dead(word) || word == RETIRED || generation::generation(word) > generation {
                 return Ok(false);

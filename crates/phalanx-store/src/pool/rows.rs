@@ -51,7 +51,10 @@ impl<P: Copy> EntityPool<P> {
         let entity = self.try_alloc()?;
         let row = Entity::new(entity.index(), entity.generation() | ROW);
         // SAFETY: the slot exists.
-        unsafe { self.word(row.index()).write(row.generation()) };
+        unsafe {
+            self.word(row.index()).write(row.generation());
+            self.words.mark(row.index());
+        }
         (self.live, self.rows) = (self.live - 1, self.rows + 1);
         Ok(row)
     }

@@ -17,7 +17,7 @@
 //! already as they will stay.
 #![allow(unsafe_code)]
 
-use super::{LaneOf, Rows};
+use super::{Lane, LaneOf, Rows};
 use crate::{AllocError, Key};
 use core::ops::Range;
 
@@ -214,6 +214,41 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         }
     }
 
+    /// Writes the mark of a position.
+    ///
+    /// # Safety
+    ///
+    /// The position is within the room for marks.
+    #[inline(always)]
+    pub(crate) unsafe fn set_mark(&mut self, at: u32, mark: X::Mark) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.marks.at(at).write(mark);
+            self.marks.mark(at);
+        }
+    }
+
+    /// The lane of the marks, to be tracked, and the rows. Whoever changes which key or row is at a position marks it in that
+    /// lane, or raises its version.
+    ///
+    /// # Safety
+    ///
+    /// The lane is not exchanged for another or resized; for the rows, as [`rows_mut`](Dense::rows_mut).
+    pub unsafe fn parts_mut(&mut self) -> (&mut Lane, &mut R) {
+        // SAFETY: the caller's promise.
+        (unsafe { self.marks.erased() }, &mut self.rows)
+    }
+
+    /// The lane of the marks, see [`parts_mut`](Dense::parts_mut).
+    pub fn marks_lane(&self) -> &Lane {
+        self.marks.lane()
+    }
+
+    /// The run of holes that a compaction is pushing, and a position below which there is no hole.
+    pub fn compaction(&self) -> (Range<u32>, u32) {
+        (self.gap.clone(), self.low)
+    }
+
     /// Takes the position after the last for `mark`, and returns it: the caller writes the row there.
     ///
     /// # Safety
@@ -225,7 +260,7 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         let at = self.len;
         debug_assert!(at < self.marks.capacity() && at < self.rows.capacity());
         // SAFETY: there is room, by the caller's promise.
-        unsafe { self.marks.at(at).write(mark) };
+        unsafe { self.set_mark(at, mark) };
         self.len = at + 1;
         at
     }
@@ -257,7 +292,7 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
             if position != last {
                 let moved = *self.marks.at(last);
                 shift(&mut self.rows, last, position);
-                self.marks.at(position).write(moved);
+                self.set_mark(position, moved);
                 self.index.relocate(moved, position);
                 self.marks.at(last).write(mark);
             }
@@ -289,7 +324,7 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
             if position != last {
                 let moved = *self.marks.at(last);
                 self.rows.swap(last, position);
-                self.marks.at(position).write(moved);
+                self.set_mark(position, moved);
                 self.index.relocate(moved, position);
                 self.marks.at(last).write(mark);
             }
@@ -312,6 +347,7 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
             let mark = *self.marks.at(position);
             self.index.release(mark);
             if position != last {
+                self.marks.touch();
                 self.rows.close(position, self.len);
                 core::ptr::copy(self.marks.at(position + 1), self.marks.at(position), (last - position) as usize);
             }
@@ -333,9 +369,9 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
     pub unsafe fn punch(&mut self, position: u32) {
         // SAFETY: the position is in use and its mark alive.
         unsafe {
-            let mark = self.marks.at(position);
-            self.index.release(*mark);
-            mark.write(X::hole(*mark));
+            let mark = *self.marks.at(position);
+            self.index.release(mark);
+            self.set_mark(position, X::hole(mark));
         }
         if self.holes == 0 {
             (self.low, self.gap) = (position, 0..0);
@@ -357,7 +393,7 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
             while self.len > 0 && X::is_hole(*self.marks.at(self.len - 1)) {
                 let at = self.len - 1;
                 let mark = X::filled(*self.marks.at(at));
-                self.marks.at(at).write(mark);
+                self.set_mark(at, mark);
                 self.len = at;
                 self.holes -= 1;
                 self.index.settle(&mut self.marks, at);
@@ -394,8 +430,8 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
                             return moves;
                         }
                         self.rows.shift(end, start);
-                        self.marks.at(end).write(*self.marks.at(start));
-                        self.marks.at(start).write(mark);
+                        self.set_mark(end, *self.marks.at(start));
+                        self.set_mark(start, mark);
                         self.index.relocate(mark, start);
                         start += 1;
                         moves += 1;
@@ -423,8 +459,8 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         unsafe {
             self.rows.swap(a, b);
             let (x, y) = (*self.marks.at(a), *self.marks.at(b));
-            self.marks.at(a).write(y);
-            self.marks.at(b).write(x);
+            self.set_mark(a, y);
+            self.set_mark(b, x);
             self.index.relocate(y, a);
             self.index.relocate(x, b);
         }
@@ -450,8 +486,8 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
                 unsafe {
                     self.rows.swap(at, from);
                     let mark = *self.marks.at(from);
-                    self.marks.at(from).write(*self.marks.at(at));
-                    self.marks.at(at).write(mark);
+                    self.set_mark(from, *self.marks.at(at));
+                    self.set_mark(at, mark);
                 }
                 at = from;
             }

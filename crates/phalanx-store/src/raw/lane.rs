@@ -42,7 +42,8 @@ pub struct Lane {
 // SAFETY: a lane owns its blocks and hands out nothing but raw pointers; what may be done with the rows from which
 // thread is decided by those who dereference them (`LaneOf<T>` follows `T`).
 unsafe impl Send for Lane {}
-// SAFETY: as above; behind a shared reference only the atomic version changes.
+// SAFETY: as above; behind a shared reference only the atomic version changes, and marks, whose writers promise to be
+// alone.
 unsafe impl Sync for Lane {}
 
 impl Lane {
@@ -231,14 +232,45 @@ impl Lane {
     ///
     /// # Safety
     ///
-    /// `row` is below the capacity.
+    /// `row` is below the capacity, and nobody else marks rows or looks at the marks at the same time.
     #[inline(always)]
-    pub unsafe fn mark(&mut self, row: u32) {
+    pub unsafe fn mark(&self, row: u32) {
         if !self.dirty.is_null() {
             let chunk = row / Lane::CHUNK;
-            // SAFETY: the row is below the capacity, so its chunk has a bit in the bitmap.
+            // SAFETY: the row is below the capacity, so its chunk has a bit in the bitmap, which is the caller's alone.
             unsafe { *self.dirty.add(chunk as usize / 64) |= 1 << (chunk % 64) };
         }
+    }
+
+    /// Remembers, if the lane is tracked, that these rows were written.
+    ///
+    /// # Safety
+    ///
+    /// They are below the capacity, and nobody else marks rows or looks at the marks at the same time.
+    #[inline]
+    pub unsafe fn mark_rows(&self, rows: core::ops::Range<u32>) {
+        if self.dirty.is_null() || rows.is_empty() {
+            return;
+        }
+        for chunk in rows.start / Lane::CHUNK..=(rows.end - 1) / Lane::CHUNK {
+            // SAFETY: the first row of each chunk is not above the last of these.
+            unsafe { self.mark(chunk * Lane::CHUNK) };
+        }
+    }
+
+    /// Whether it is [tracked](Lane::try_track).
+    #[inline]
+    pub const fn is_tracked(&self) -> bool {
+        self.tracked
+    }
+
+    /// The bitmap, a bit a chunk, to be looked at while nobody marks rows. Empty when the lane is not tracked.
+    pub fn dirty(&self) -> &[u64] {
+        if self.dirty.is_null() {
+            return &[];
+        }
+        // SAFETY: the bitmap is a block of that many initialised words, which change through an exclusive reference only.
+        unsafe { core::slice::from_raw_parts(self.dirty, dirty_words(self.cap)) }
     }
 
     /// The bitmap, a bit a chunk: words to read and to reset. Empty when the lane is not tracked.
@@ -371,6 +403,40 @@ impl<T> LaneOf<T> {
     /// read as `T` then.
     pub const unsafe fn erased(&mut self) -> &mut Lane {
         &mut self.lane
+    }
+
+    /// See [`Lane::mark`].
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline(always)]
+    pub unsafe fn mark(&self, row: u32) {
+        // SAFETY: the caller's promise.
+        unsafe { self.lane.mark(row) };
+    }
+
+    /// See [`Lane::mark_rows`].
+    ///
+    /// # Safety
+    ///
+    /// They are below the capacity, and nobody else marks rows or looks at the marks at the same time.
+    #[inline]
+    pub unsafe fn mark_rows(&self, rows: core::ops::Range<u32>) {
+        // SAFETY: the caller's promise.
+        unsafe { self.lane.mark_rows(rows) };
+    }
+
+    /// See [`Lane::touch`].
+    #[inline]
+    pub fn touch(&self) {
+        self.lane.touch();
+    }
+
+    /// The lane without its type, to be looked at.
+    #[inline]
+    pub const fn lane(&self) -> &Lane {
+        &self.lane
     }
 
     /// See [`Lane::countable`].

@@ -39,6 +39,10 @@ unsafe impl<R: SoaRow> Shape for Nested<R> {
         R::Shape::layouts(each);
     }
 
+    fn scalars(each: &mut dyn FnMut(bool, bool)) {
+        R::Shape::scalars(each);
+    }
+
     #[inline]
     unsafe fn pointers<F: FnMut(Layout) -> NonNull<u8>>(next: &mut F) -> Self::Ptrs {
         // SAFETY: the caller's promise.

@@ -58,6 +58,11 @@ unsafe impl<A: Shape, B: Shape> Shape for (A, B) {
         B::layouts(each);
     }
 
+    fn scalars(each: &mut dyn FnMut(bool, bool)) {
+        A::scalars(each);
+        B::scalars(each);
+    }
+
     #[inline]
     unsafe fn pointers<F: FnMut(Layout) -> NonNull<u8>>(next: &mut F) -> Self::Ptrs {
         // SAFETY: the caller's promise covers the lanes of both.

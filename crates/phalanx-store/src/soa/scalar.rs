@@ -8,6 +8,8 @@
 use super::radix::sort_packed;
 use crate::AllocError;
 use alloc::vec::Vec;
+use core::any::TypeId;
+use core::marker::PhantomData;
 use core::slice;
 
 mod sealed {
@@ -141,4 +143,44 @@ pub fn flat_mut<V: Flat>(lane: &mut [V]) -> &mut [V::Scalar] {
     let count = const { scalars_in::<V>() };
     // SAFETY: as in `flat`; whatever scalars are written are a valid value, by the contract.
     unsafe { slice::from_raw_parts_mut(lane.as_mut_ptr().cast(), lane.len() * count) }
+}
+
+/// Whether a type is a scalar, and whether it is a number.
+pub(super) fn known<V>() -> (bool, bool) {
+    /// The id of a type without its lifetimes.
+    trait Identified {
+        fn id(&self) -> TypeId
+        where
+            Self: 'static;
+    }
+    impl<T> Identified for PhantomData<T> {
+        fn id(&self) -> TypeId
+        where
+            Self: 'static,
+        {
+            TypeId::of::<T>()
+        }
+    }
+    let phantom = PhantomData::<V>;
+    let here: &dyn Identified = &phantom;
+    // SAFETY: the method looks at nothing that the lifetime is of. It is compared with ids of types without lifetimes.
+    let id = Identified::id(unsafe { core::mem::transmute::<&dyn Identified, &(dyn Identified + 'static)>(here) });
+    macro_rules! is {
+        ($($t:ty)*) => { false $(|| id == TypeId::of::<$t>())* };
+    }
+    let number = is!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f32 f64);
+    (number || is!(bool char), number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::known;
+
+    #[test]
+    fn scalars_are_known_and_others_are_not() {
+        assert_eq!(known::<f32>(), (true, true));
+        assert_eq!(known::<bool>(), (true, false));
+        assert_eq!(known::<(u8, u32)>(), (false, false));
+        assert_eq!(known::<&u32>(), (false, false));
+    }
 }

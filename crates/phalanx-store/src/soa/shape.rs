@@ -83,6 +83,10 @@ pub unsafe trait Shape: sealed::Sealed {
     /// Calls `each` with the layout of an element of each lane, in lane order.
     fn layouts<F: FnMut(Layout)>(each: &mut F);
 
+    /// Calls `each` for each lane, in lane order, with whether its elements are scalars, whose bytes are all theirs, and
+    /// whether they are numbers, for which any bytes stand.
+    fn scalars(each: &mut dyn FnMut(bool, bool));
+
     /// Takes one pointer per lane from `next`, in lane order.
     ///
     /// # Safety
@@ -230,6 +234,7 @@ unsafe impl Shape for () {
     const DANGLING: () = ();
 
     fn layouts<F: FnMut(Layout)>(_: &mut F) {}
+    fn scalars(_: &mut dyn FnMut(bool, bool)) {}
     unsafe fn pointers<F: FnMut(Layout) -> NonNull<u8>>(_: &mut F) -> () {}
     unsafe fn write((): (), _: usize, (): ()) {}
     unsafe fn read((): (), _: usize) -> () {}
@@ -311,6 +316,11 @@ unsafe impl<V> Shape for Leaf<V> {
     #[inline]
     fn layouts<F: FnMut(Layout)>(each: &mut F) {
         each(Layout::new::<V>());
+    }
+
+    fn scalars(each: &mut dyn FnMut(bool, bool)) {
+        let (scalar, number) = super::scalar::known::<V>();
+        each(scalar, number);
     }
 
     #[inline]

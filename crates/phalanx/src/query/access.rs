@@ -1,7 +1,7 @@
 //! What a query touches, and whether it would alias.
 
 use super::Query;
-use crate::component::Component;
+use crate::component::{Component, ComponentId, Components};
 use core::any::TypeId;
 use core::fmt;
 
@@ -66,6 +66,11 @@ impl Access {
             self.conflict.get_or_insert(name);
         }
         self.touched.push((key, name, writes));
+    }
+
+    /// The ids of the components that are written.
+    pub(crate) fn written<'a>(&'a self, components: &'a Components) -> impl Iterator<Item = ComponentId> + 'a {
+        self.touched.iter().filter(|t| t.2).map(|t| components.id_of_type(t.0)).filter(|id| *id != ComponentId::UNKNOWN)
     }
 
     /// Adds what a filter looks at that stands beside these terms.

@@ -336,6 +336,7 @@ impl<'w> DynamicRow<'w, '_> {
         id: ComponentId,
     ) -> Result<impl ExactSizeIterator<Item = RawLane> + use<'w>, DynamicError> {
         let at = self.take(id, self.name(id)?)?;
+        self.world.open(id, |_| true);
         self.world.mark_written(id, Candidate::of(self.world, self.spot.index));
         Ok(self.raw(id, at))
     }

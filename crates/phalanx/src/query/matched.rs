@@ -295,6 +295,7 @@ pub(super) unsafe fn item_of<'w, Q: Query, F: Filter>(
     }
     let (terms, filter) = ids;
     let location = world.locate(entity)?;
+    world.mark_for::<Q>(entity.index(), location);
     let row = Candidate { world, slot: entity.index(), known: None };
     let mismatch = || {
         let mismatch = Q::mismatch(terms, &row).or_else(|| F::mismatch(filter, &row));

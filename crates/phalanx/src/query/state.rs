@@ -262,6 +262,7 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
     /// The state is up to date, and the world is borrowed for `'w` as the query needs it.
     #[inline(always)]
     pub(super) unsafe fn matched<'w>(&self, world: &'w World) -> Matched<'w, '_, Q, F> {
+        world.open_for::<Q>(|signature| Q::matches(&self.ids().0, signature));
         // SAFETY: the caller's promise.
         unsafe {
             match Q::SIDES || F::SIDES {

@@ -6,7 +6,7 @@
 
 use super::{Removal, Side, Sides, Store};
 use crate::component::Component;
-use crate::layout::Layout;
+use crate::layout::{Layout, mark_row};
 use crate::track::Look;
 use phalanx_store::Entity;
 use phalanx_store::raw::Rows;
@@ -43,10 +43,12 @@ impl Sides {
         // SAFETY: the side is the component's, so its lanes are; the row of a value that is there is in use, and the one that
         // a value is written to is within the capacity, where nothing lives.
         unsafe {
-            let ptr = C::Layout::ptr(side.values().lane(), Look::READ);
+            let lane = side.values().lane();
+            let ptr = C::Layout::ptr(lane, Look::READ);
             match &mut side.store {
                 Store::Pool(pool) => {
                     if let Some(position) = pool.position(index) {
+                        mark_row::<C>(lane, position as usize);
                         return Put::Done(Some(C::Layout::replace(ptr, position as usize, value)));
                     }
                     if index >= covered || !pool.dense.is_ready(index) {
@@ -60,6 +62,7 @@ impl Sides {
                 }
                 Store::Linear(linear) => {
                     if linear.has(index) {
+                        mark_row::<C>(lane, index as usize);
                         return Put::Done(Some(C::Layout::replace(ptr, index as usize, value)));
                     }
                     if index >= linear.covered() {

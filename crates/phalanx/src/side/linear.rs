@@ -8,7 +8,7 @@
 
 use super::Values;
 use crate::component::ComponentInfo;
-use phalanx_store::raw::{LaneOf, Rows};
+use phalanx_store::raw::{Lane, LaneOf, Rows};
 use phalanx_store::{AllocError, Entity};
 
 /// The values of a component, each at its slot.
@@ -51,6 +51,11 @@ impl Linear {
     pub(crate) fn words(&self) -> &[u64] {
         // SAFETY: a word for each 64 slots is initialised.
         unsafe { self.bits.slice(self.slots / 64) }
+    }
+
+    /// The words up to the last that has a bit.
+    pub(crate) fn used_words(&self) -> u32 {
+        self.words().iter().rposition(|word| *word != 0).map_or(0, |at| at as u32 + 1)
     }
 
     #[inline(always)]
@@ -123,6 +128,8 @@ impl Linear {
                 return Some(self.slots);
             }
             *word |= bit;
+            self.bits.mark(index / 64);
+            self.values.mark(index);
         }
         self.len += 1;
         self.rows += u32::from(slot.is_row());
@@ -137,7 +144,11 @@ impl Linear {
             return None;
         }
         // SAFETY: the word is one of those that are initialised.
-        unsafe { *self.bits.at(index / 64) &= !(1 << (index % 64)) };
+        unsafe {
+            *self.bits.at(index / 64) &= !(1 << (index % 64));
+            self.bits.mark(index / 64);
+            self.values.mark(index);
+        }
         self.len -= 1;
         self.rows -= u32::from(slot.is_row());
         Some(index)
@@ -157,6 +168,7 @@ impl Linear {
     }
 
     fn forget_bits(&mut self) {
+        self.bits.touch();
         for at in 0..self.slots / 64 {
             // SAFETY: a word for each 64 slots is there.
             unsafe { self.bits.at(at).write(0) };
@@ -228,6 +240,21 @@ impl Linear {
             self.bits.try_resize(words)?;
             self.values.try_resize(rows)
         }
+    }
+
+    /// The lane of the words, and those of the values.
+    ///
+    /// # Safety
+    ///
+    /// They are not exchanged for others or resized.
+    pub(super) unsafe fn lanes_mut(&mut self) -> (&mut Lane, &mut [Lane]) {
+        // SAFETY: the caller's promise.
+        unsafe { (self.bits.erased(), self.values.lanes_mut()) }
+    }
+
+    /// The lane of the words, to be looked at.
+    pub(crate) fn bits_lane(&self) -> &Lane {
+        self.bits.lane()
     }
 
     /// Bytes of the words that say which slots have a value.

@@ -28,6 +28,11 @@ impl Values {
         Ok(Values { lanes: lanes.into_boxed_slice(), layout: info.value_layout(), drop: info.drop, track: info.track })
     }
 
+    /// No lanes, of no component.
+    pub(crate) fn empty() -> Values {
+        Values { lanes: Box::default(), layout: None, drop: None, track: Track::None }
+    }
+
     /// The first lane; without data, an address of none.
     #[inline(always)]
     pub(crate) fn lane(&self) -> *mut Lane {
@@ -43,6 +48,11 @@ impl Values {
     /// The lanes, to be looked at.
     pub(crate) fn lanes(&self) -> &[Lane] {
         &self.lanes
+    }
+
+    /// The lanes, to be tracked and written.
+    pub(crate) fn lanes_mut(&mut self) -> &mut [Lane] {
+        &mut self.lanes
     }
 
     /// The layout of a value in the first lane; `None` if it has no size.
@@ -61,6 +71,19 @@ impl Values {
             // SAFETY: the caller's promise.
             Some(lane) => unsafe { row_ptr(lane, row) },
             None => core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get()),
+        }
+    }
+
+    /// Notes, where it is asked for, that a row was written.
+    ///
+    /// # Safety
+    ///
+    /// The row is within the capacity, and the values are borrowed exclusively.
+    #[inline(always)]
+    pub(crate) unsafe fn mark(&self, row: u32) {
+        if let Some(lane) = self.lanes.first() {
+            // SAFETY: the caller's promise.
+            unsafe { lane.mark(row) };
         }
     }
 
@@ -178,6 +201,11 @@ unsafe impl Rows for Values {
         for lane in &self.lanes {
             // SAFETY: both rows are within the capacity, and they differ.
             unsafe { swap_row(row_ptr(lane, a), row_ptr(lane, b), lane.row_size()) };
+        }
+        // SAFETY: as above.
+        unsafe {
+            self.mark(a);
+            self.mark(b);
         }
     }
 

@@ -153,6 +153,7 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
     pub fn values(&mut self) -> &mut [C] {
         let Some(side) = self.side else { return &mut [] };
         self.world.close_holes(side, u32::MAX);
+        self.world.open(self.world.sides.get(side).id, |_| false);
         let pool = self.world.sides.pool(side);
         if self.world.counting {
             self.world.note_visit(self.world.sides.get(side).id, u64::from(pool.len()), false);

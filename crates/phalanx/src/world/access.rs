@@ -51,6 +51,7 @@ impl World {
         // SAFETY: the caller's promise.
         unsafe {
             let look = Look::of::<C>(&raw const self.sides.clock);
+            crate::layout::mark_row::<C>(lane, row);
             C::Layout::touch(lane, look.now);
             C::Layout::get_mut(C::Layout::ptr(lane, look), row)
         }

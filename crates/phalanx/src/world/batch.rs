@@ -105,6 +105,7 @@ impl World {
                         swap_row(row_ptr(lane, row), row_ptr(lane, tail), lane.row_size());
                     }
                     let table = &self.tables[target as usize];
+                    table.mark(row, &(*edge).left);
                     table.keep_added(row, &(*edge).left, (table, tail));
                     old.push(B::read(self.place(target, places, tail)));
                 }

@@ -99,6 +99,7 @@ impl World {
                         swap_row(a, b, lane.row_size());
                     }
                 }
+                table.mark(from.row, left);
                 if table.tracked {
                     table.keep_added(from.row, left, (table, tail));
                 }
@@ -339,7 +340,10 @@ impl World {
     #[inline(always)]
     unsafe fn exchange_value<C: Component>(&mut self, lane: *const Lane, row: usize, value: C) -> C {
         // SAFETY: the caller's promise: the old value is moved out, the new one moved in.
-        unsafe { C::Layout::replace(C::Layout::ptr(lane, Look::of::<C>(&raw const self.sides.clock)), row, value) }
+        unsafe {
+            crate::layout::mark_row::<C>(lane, row);
+            C::Layout::replace(C::Layout::ptr(lane, Look::of::<C>(&raw const self.sides.clock)), row, value)
+        }
     }
 
     /// As [`replace`](World::replace), of a component that is there; and tells listeners.

@@ -236,7 +236,9 @@ impl World {
             self.reserve_column_sides(unsafe { &*sides }, &slots)?;
         }
         let (table, places) = (self.plans.get(plan).table, self.plans.get(plan).places.as_ptr());
-        let adopt = self.tables[table as usize].len == 0 && self.tables[table as usize].cap < count;
+        let goal = &self.tables[table as usize];
+        // A lane with a bitmap keeps its block.
+        let adopt = goal.len == 0 && goal.cap < count && !goal.entities.lane().is_tracked();
         self.restructured();
         let clock = &raw const self.sides.clock;
         let table_ref = &mut self.tables[table as usize];
@@ -273,6 +275,8 @@ impl World {
             }
             at + 1
         });
+        // SAFETY: there is room for so many rows.
+        unsafe { table_ref.entities.mark_rows(first..first + count) };
         // The lanes of these rows were written above.
         table_ref.len = first + count;
         if C::Bundle::SIDES > 0 {

@@ -97,6 +97,7 @@ impl World {
             visit: None,
             kind: descriptor.kind,
             whole: true,
+            bytes: crate::plain::Bytes::Unknown,
             track: Track::None,
             tally: Default::default(),
         };
@@ -140,6 +141,7 @@ impl World {
     /// As [`get_by_id`](World::get_by_id).
     pub fn get_mut_by_id(&mut self, entity: Entity, id: ComponentId) -> Result<NonNull<u8>, ComponentError> {
         let address = self.get_by_id(entity, id)?;
+        self.open(id, |_| true);
         self.mark_written(id, Candidate::of(self, entity.index()));
         Ok(address)
     }

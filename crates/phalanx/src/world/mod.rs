@@ -110,6 +110,9 @@ pub struct World {
     pub(crate) rows: Rows,
     pub(crate) queries: Option<Box<QueryCache>>,
     pub(crate) resources: crate::resources::Resources,
+    /// The timeline that removed the marks of written rows last. While there is none, nothing is noted but marks in lanes
+    /// that are tracked.
+    pub(crate) tracker: Option<u64>,
     pub(crate) signals: crate::signal::Signals,
     /// Whether accesses are counted.
     pub(crate) counting: bool,
@@ -142,6 +145,7 @@ impl World {
             rows: Rows::default(),
             queries: None,
             resources: Default::default(),
+            tracker: None,
             signals: Default::default(),
             counting: false,
         };
@@ -362,6 +366,54 @@ impl World {
 }
 
 impl World {
+    /// Takes over the state of another world with the same components, and drops its own.
+    ///
+    /// Numbers of tables and sides mean something else afterwards: what remembers them is forgotten.
+    /// Its old state is in what is returned, to be dropped when nothing else is left to be done.
+    #[must_use]
+    pub(crate) fn become_state(&mut self, mut other: World) -> World {
+        other.sides.outnumber(&self.sides);
+        self.plans.clear();
+        self.queries = None;
+        core::mem::swap(&mut self.entities, &mut other.entities);
+        core::mem::swap(&mut self.tables, &mut other.tables);
+        core::mem::swap(&mut self.by_signature, &mut other.by_signature);
+        core::mem::swap(&mut self.directory, &mut other.directory);
+        core::mem::swap(&mut self.ends, &mut other.ends);
+        core::mem::swap(&mut self.rows, &mut other.rows);
+        core::mem::swap(&mut self.sides, &mut other.sides);
+        // Time goes on: who has looked at changes remembers ticks of this clock.
+        core::mem::swap(&mut self.sides.clock, &mut other.sides.clock);
+        let old = core::mem::replace(&mut self.id, World::fresh_id());
+        self.signals.rename(old, self.id);
+        self.restructured();
+        other
+    }
+
+    /// Finds the names of extra rows anew, for which there is room.
+    pub(crate) fn find_rows(&mut self) {
+        for (number, table) in (0..).zip(&self.tables) {
+            let Some(lanes) = table.row_lanes() else { continue };
+            if table.columns.len() == 1 {
+                self.rows.bare = Some(number);
+            }
+            for (row, (slot, label)) in table.slots().iter().zip(table.labels()).enumerate() {
+                let owner = table.entities()[row].index();
+                self.rows.by_name.insert((owner, *label), slot.index());
+                // SAFETY: the rows in use are initialised, and so are the locations of slots that are alive. The row before
+                // the first is the last, which has none after it.
+                let is_first = unsafe {
+                    let before = *self.entities.places().at((*lanes.links.add(row)).prev);
+                    let there = self.tables[before.table as usize].row_lanes();
+                    there.is_some_and(|there| (*there.links.add(before.row as usize)).next == crate::rows::NONE)
+                };
+                if is_first {
+                    self.rows.begin(owner, slot.index());
+                }
+            }
+        }
+    }
+
     /// Checks the components that are not kept in tables.
     fn validate_sides(&self) -> Result<(), &'static str> {
         self.sides.validate(|slot| self.contains(slot), self.signals.telling)?;

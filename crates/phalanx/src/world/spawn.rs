@@ -318,6 +318,7 @@ impl Batch<'_> {
                 places.at(entity.index()).write(Location { table: number, row: first + at });
                 at + 1
             });
+            table.entities.mark_rows(first..self.row);
             table.len = self.row;
         }
         self.world.restructured();

@@ -71,6 +71,7 @@ impl World {
                     let lane = &*table.lanes().add(lane as usize);
                     copy_row(row_ptr(lane, tail), row_ptr(lane, from.row), lane.row_size());
                 }
+                table.mark(from.row, left);
             } else {
                 self.cross(slot, from, edge);
                 let source = &self.tables[from.table as usize];

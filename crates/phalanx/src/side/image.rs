@@ -1,0 +1,201 @@
+//! Sides taken apart and put together again, for copies of a world's state.
+#![allow(unsafe_code)]
+
+use super::groups::Groups;
+use super::{Linear, Pool, Removal, Side, Sides, Store, Values};
+use crate::room::{try_copy, try_list};
+use core::ops::Range;
+use phalanx_store::raw::{Dense, DenseIndex, Lane, LaneOf};
+use phalanx_store::{AllocError, Entity};
+
+/// The groups of a world with their members, and by side the groups that require it and those that exclude it.
+#[derive(Debug)]
+pub(crate) struct GroupImage {
+    groups: Groups,
+    links: Vec<[Vec<u32>; 2]>,
+}
+
+impl GroupImage {
+    pub(crate) fn try_clone(&self) -> Result<GroupImage, AllocError> {
+        let mut links = try_list(self.links.len())?;
+        for [required_by, excluded_by] in &self.links {
+            links.push([try_copy(required_by)?, try_copy(excluded_by)?]);
+        }
+        Ok(GroupImage { groups: self.groups.try_clone()?, links })
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    /// Bytes held from the allocator.
+    pub(crate) fn bytes(&self) -> usize {
+        let links = self.links.iter().flatten().map(|list| list.capacity() * size_of::<u32>()).sum::<usize>();
+        self.groups.bytes() + links + self.links.capacity() * size_of::<[Vec<u32>; 2]>()
+    }
+}
+
+impl Groups {
+    /// Whether there are the same groups, with the same members in the same order.
+    fn is_same(&self, other: &Groups) -> bool {
+        let same = |(a, b): ((u32, &super::GroupData), (u32, &super::GroupData))| {
+            let (x, y) = (a.1, b.1);
+            let links = (x.outer, x.inner) == (y.outer, y.inner);
+            (a.0, x.serial, x.len) == (b.0, y.serial, y.len) && links && x.list.keys() == y.list.keys()
+        };
+        self.live == other.live && self.list.len() == other.list.len() && self.iter().zip(other.iter()).all(same)
+    }
+}
+
+impl Side {
+    /// The lane that says who has a value, to be tracked, and those of the values.
+    ///
+    /// # Safety
+    ///
+    /// They are not exchanged for others or resized.
+    pub(crate) unsafe fn lanes_mut(&mut self) -> (&mut Lane, &mut [Lane]) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match &mut self.store {
+                Store::Pool(pool) => {
+                    let (keys, values) = pool.dense.parts_mut();
+                    (keys, values.lanes_mut())
+                }
+                Store::Linear(linear) => linear.lanes_mut(),
+            }
+        }
+    }
+}
+
+/// What a pool is, beside its keys and values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PoolState {
+    pub(crate) removal: Removal,
+    pub(crate) compaction: (Range<u32>, u32),
+    pub(crate) rows: u32,
+}
+
+impl Pool {
+    pub(crate) fn state(&self) -> PoolState {
+        let mut compaction = self.dense.compaction();
+        if self.dense.holes() == 0 {
+            // Of no meaning, and hence always the same.
+            compaction = (0..0, 0);
+        }
+        PoolState { removal: self.removal, compaction, rows: self.rows }
+    }
+}
+
+impl Sides {
+    pub(crate) fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut Side> {
+        self.list.iter_mut().map(|side| &mut **side)
+    }
+
+    /// Whether the groups are as they were.
+    pub(crate) fn has_groups(&self, image: &GroupImage) -> bool {
+        self.groups.is_same(&image.groups)
+    }
+
+    pub(crate) fn try_group_image(&self) -> Result<GroupImage, AllocError> {
+        let mut links = try_list(self.list.len())?;
+        for side in self.iter() {
+            links.push([try_copy(&side.required_by)?, try_copy(&side.excluded_by)?]);
+        }
+        Ok(GroupImage { groups: self.groups.try_clone()?, links })
+    }
+
+    /// Makes a pool of what its keys were and of values, which are asked for when nothing can fail any more. `empty` has none.
+    ///
+    /// # Safety
+    ///
+    /// The side has no values. The bytes are those of the marks of a pool in this state. The values are of the component,
+    /// with room for all positions, and initialised at all that are no holes.
+    pub(crate) unsafe fn try_restore_pool(
+        &mut self,
+        side: u32,
+        marks: &[u8],
+        state: &PoolState,
+        empty: Values,
+        values: impl FnOnce() -> Values,
+    ) -> Result<(), AllocError> {
+        let len = (marks.len() / size_of::<Entity>()) as u32;
+        let Store::Pool(pool) = &mut self.list[side as usize].store else { unreachable!("a pool as it was") };
+        // SAFETY: the caller's promise; the rows are there before anybody asks for them.
+        unsafe {
+            let mut dense: Dense<_, Values> = Dense::try_rebuild(empty, marks.as_ptr(), len, state.compaction.clone())?;
+            *dense.rows_mut() = values();
+            *pool = Pool { dense, removal: state.removal, rows: state.rows };
+        }
+        Ok(())
+    }
+
+    /// Makes a linear store.
+    ///
+    /// # Safety
+    ///
+    /// The side has no values. They are initialised at all slots that have a bit, and there is room for a spare row.
+    pub(crate) unsafe fn restore_linear(
+        &mut self,
+        side: u32,
+        bits: LaneOf<u64>,
+        words: u32,
+        rows: u32,
+        values: Values,
+    ) {
+        // SAFETY: so many words are initialised.
+        let len = unsafe { bits.slice(words) }.iter().map(|word| word.count_ones()).sum();
+        let Store::Linear(linear) = &mut self.list[side as usize].store else {
+            unreachable!("a linear store as it was")
+        };
+        *linear = Linear::of(values, bits, words * 64, (len, rows));
+    }
+
+    /// Finds the masks of so many slots anew.
+    pub(crate) fn try_restore_masks(&mut self, slots: u32) -> Result<(), AllocError> {
+        if slots == 0 || self.by_bit.is_empty() {
+            return Ok(());
+        }
+        self.try_cover(slots - 1)?;
+        for at in 0..self.list.len() {
+            let (Store::Pool(pool), Some(bit)) = (&self.list[at].store, self.list[at].bit) else { continue };
+            let (dense, stride, masks) = (&pool.dense, self.stride, self.masks.ptr());
+            for key in (0..dense.positions()).filter_map(|at| dense.key_at(at)) {
+                // SAFETY: keys are slots, all of which are covered.
+                unsafe { *masks.add((key.index() * stride + bit / 64) as usize) |= 1 << (bit % 64) };
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts groups in the place of what there are, for sides that are as they were with them.
+    pub(crate) fn restore_groups(&mut self, image: GroupImage) {
+        for (side, [required_by, excluded_by]) in self.list.iter_mut().zip(image.links) {
+            (side.required_by, side.excluded_by) = (required_by, excluded_by);
+        }
+        self.groups = image.groups;
+    }
+
+    /// Goes on to count from where another past has come to: no group gets the number of one that was made there.
+    pub(crate) fn outnumber(&mut self, other: &Sides) {
+        self.groups.made = self.groups.made.max(other.groups.made);
+        for side in &mut self.list {
+            side.gone = other.of(side.id).map_or(side.gone, |other| other.gone);
+        }
+    }
+
+    /// Who has a value, as rows of bytes: the first, how many, and the size of one.
+    pub(crate) fn key_bytes(store: &Store) -> (*const u8, u32, usize) {
+        match store {
+            Store::Pool(pool) => (pool.dense.marks().as_ptr().cast(), pool.dense.positions(), size_of::<Entity>()),
+            Store::Linear(linear) => (linear.words().as_ptr().cast(), linear.used_words(), size_of::<u64>()),
+        }
+    }
+}
+
+const _: () = {
+    const fn index<X: DenseIndex>() -> usize {
+        size_of::<X::Mark>()
+    }
+    assert!(index::<phalanx_store::index::Sparse<Entity>>() == size_of::<Entity>());
+};

@@ -1,0 +1,311 @@
+//! The state of a world, copied: what cannot be found out from the rest, and nothing else.
+//!
+//! # Representation
+//!
+//! The words and the stack of slots; by table the signature, the slots and the columns; by side who has a value, and the
+//! values; the groups. Locations, indices, masks and names of rows follow from these, and are made when a world is made of
+//! the image.
+//!
+//! `seen` are the versions of the lanes when they were looked at last. They, and the marks in the lanes, say what may have
+//! changed since, if the world's [tracker](World::tracker) is the one that the image belongs to.
+#![allow(unsafe_code)]
+
+use super::array::{Array, Dirty, From, Source};
+use super::column::{Column, Place};
+use super::error::TimelineError;
+use crate::component::{ComponentId, Components};
+use crate::plain::Bytes;
+use crate::room::{try_list, try_room};
+use crate::side::{GroupImage, PoolState, Side, Sides, Store};
+use crate::signature::Signature;
+use crate::table::{Epoch, Table};
+use crate::track::Track;
+use crate::world::World;
+use phalanx_store::raw::Lane;
+use phalanx_store::{AllocError, Entity};
+
+/// The state of a world.
+#[derive(Debug)]
+pub(super) struct Image {
+    /// The set of component ids, which is the world's as long as it lives.
+    pub(super) space: u64,
+    /// The world's number for what it remembers by number: tables have other numbers under another.
+    pub(super) world: u64,
+    pub(super) epoch: Epoch,
+    pub(super) words: Array,
+    pub(super) stack: Array,
+    pub(super) reserved: [u32; 2],
+    pub(super) seen: [u64; 2],
+    pub(super) tables: Vec<TableImage>,
+    pub(super) sides: Vec<SideImage>,
+    pub(super) groups: GroupImage,
+    /// By component id: what it is, and whether its values are plain and any bytes are one.
+    pub(super) components: Vec<(u64, &'static str, bool)>,
+}
+
+/// What a component must be to be the same in another world, in one number.
+pub(super) fn fingerprint(info: &crate::component::ComponentInfo) -> u64 {
+    let mut sum = Sum::default();
+    sum.add(info.name().as_bytes());
+    sum.number(info.kind() as u64);
+    for lane in info.lanes() {
+        sum.number((lane.size() as u64) << 32 | lane.align() as u64);
+    }
+    sum.0
+}
+
+/// A checksum.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sum(pub(super) u64);
+
+impl Sum {
+    pub(super) fn number(&mut self, n: u64) {
+        let mixed =
+            (self.0.rotate_left(23) ^ n).wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        self.0 = mixed ^ mixed >> 29;
+    }
+
+    pub(super) fn add(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|word| self.number(u64::from_ne_bytes(*word)));
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        self.number(u64::from_ne_bytes(last));
+        self.number(bytes.len() as u64);
+    }
+}
+
+impl Image {
+    /// A number that depends on all of the state, of a world whose components are plain.
+    pub(super) fn checksum(&self) -> u64 {
+        let mut sum = Sum::default();
+        sum.add(self.words.bytes());
+        sum.add(self.stack.bytes());
+        let columns = |sum: &mut Sum, column: &Column| {
+            if let Column::Plain(arrays) = column {
+                arrays.iter().for_each(|array| sum.add(array.bytes()));
+            }
+        };
+        for table in &self.tables {
+            table.signature.iter().for_each(|id| sum.number(id.index() as u64));
+            sum.add(table.slots.bytes());
+            table.columns.iter().for_each(|(column, _)| columns(&mut sum, column));
+        }
+        for side in &self.sides {
+            sum.number(side.id.index() as u64);
+            sum.add(side.keys.bytes());
+            columns(&mut sum, &side.column);
+        }
+        sum.0
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct TableImage {
+    pub(super) signature: Signature,
+    pub(super) slots: Array,
+    pub(super) seen: u64,
+    /// With the versions of their first lanes.
+    pub(super) columns: Vec<(Column, u64)>,
+}
+
+#[derive(Debug)]
+pub(super) struct SideImage {
+    pub(super) id: ComponentId,
+    pub(super) keys: Array,
+    pub(super) column: Column,
+    pub(super) state: SideState,
+    pub(super) seen: [u64; 2],
+}
+
+/// What a side is, beside who has values and the values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum SideState {
+    Pool(PoolState),
+    Linear { rows: u32 },
+}
+
+pub(super) fn words_of(world: &World) -> Source<'_> {
+    Source { rows: world.entities.slot_count() as u32, row: 4, from: From::Words(&world.entities) }
+}
+
+pub(super) fn stack_of(world: &World) -> Source<'_> {
+    let stack = world.entities.free_slots();
+    Source { rows: stack.len() as u32, row: 4, from: From::Flat(stack.as_ptr().cast()) }
+}
+
+pub(super) fn slots_of(table: &Table) -> Source<'_> {
+    Source { rows: table.len, row: size_of::<Entity>(), from: From::Flat(table.slots().as_ptr().cast()) }
+}
+
+pub(super) fn keys_of(side: &Side) -> Source<'_> {
+    let (ptr, rows, row) = Sides::key_bytes(&side.store);
+    Source { rows, row, from: From::Flat(ptr) }
+}
+
+/// The values of a column of a table.
+pub(super) fn column_of<'a>(table: &'a Table, at: usize, components: &'a Components) -> Place<'a> {
+    let column = &table.columns[at];
+    let lanes = &table.lane_list()[column.first as usize..][..column.lanes as usize];
+    Place { info: components.info(column.id), lanes, rows: table.len, has: None }
+}
+
+/// Calls a function with the values of a side.
+pub(super) fn with_values<R>(side: &Side, components: &Components, f: impl FnOnce(Place<'_>) -> R) -> R {
+    let place = Place { info: components.info(side.id), lanes: side.values().lanes(), rows: 0, has: None };
+    match &side.store {
+        Store::Pool(pool) => {
+            let has = |at: u32| pool.dense.key_at(at).is_some();
+            let has: Option<&dyn Fn(u32) -> bool> = if pool.dense.holes() > 0 { Some(&has) } else { None };
+            f(Place { rows: pool.dense.positions(), has, ..place })
+        }
+        Store::Linear(linear) => {
+            let has = |slot: u32| linear.has(slot);
+            f(Place { rows: linear.used_words() * 64, has: Some(&has), ..place })
+        }
+    }
+}
+
+pub(super) fn state_of(side: &Side) -> SideState {
+    match &side.store {
+        Store::Pool(pool) => SideState::Pool(pool.state()),
+        Store::Linear(linear) => SideState::Linear { rows: linear.rows },
+    }
+}
+
+/// The lane that says who has a value in a side.
+pub(super) fn key_lane(side: &Side) -> &Lane {
+    match &side.store {
+        Store::Pool(pool) => pool.dense.marks_lane(),
+        Store::Linear(linear) => linear.bits_lane(),
+    }
+}
+
+pub(super) fn version(lane: Option<&Lane>) -> u64 {
+    lane.map_or(0, Lane::version)
+}
+
+impl TableImage {
+    pub(super) fn try_new(table: &Table, components: &Components) -> Result<TableImage, AllocError> {
+        let mut columns = try_list(table.columns.len())?;
+        for at in 0..table.columns.len() {
+            let place = column_of(table, at, components);
+            columns.push((Column::try_new(place)?, version(place.lanes.first())));
+        }
+        let slots = Array::try_new(slots_of(table))?;
+        Ok(TableImage {
+            signature: table.signature.try_clone()?,
+            slots,
+            seen: table.entities.lane().version(),
+            columns,
+        })
+    }
+
+    fn memory(&self) -> usize {
+        let columns = self.columns.iter().map(|(column, _)| column.memory()).sum::<usize>();
+        self.slots.memory() + columns + self.columns.capacity() * size_of::<(Column, u64)>()
+    }
+}
+
+impl SideImage {
+    pub(super) fn try_new(side: &Side, components: &Components) -> Result<SideImage, AllocError> {
+        Ok(SideImage {
+            id: side.id,
+            keys: Array::try_new(keys_of(side))?,
+            column: with_values(side, components, Column::try_new)?,
+            state: state_of(side),
+            seen: [key_lane(side).version(), version(side.values().lanes().first())],
+        })
+    }
+
+    fn memory(&self) -> usize {
+        self.keys.memory() + self.column.memory()
+    }
+}
+
+/// That all values of a world can be copied. Those that are tracked have a lane of marks beside their values, of which images
+/// know nothing.
+pub(super) fn can_copy(world: &World) -> Result<(), TimelineError> {
+    let tables = world.tables.iter().filter(|table| table.len > 0).flat_map(|table| table.columns.iter().map(|c| c.id));
+    let sides = world.sides.iter().filter(|side| side.len() > 0).map(|side| side.id);
+    for info in tables.chain(sides).map(|id| world.components.info(id)) {
+        if info.track != Track::None {
+            return Err(TimelineError::Tracked { component: info.name() });
+        }
+        if !info.is_clone() {
+            return Err(TimelineError::NotClone { component: info.name() });
+        }
+    }
+    Ok(())
+}
+
+impl Image {
+    /// The state of a world as it is.
+    pub(super) fn try_new(world: &World) -> Result<Image, TimelineError> {
+        can_copy(world)?;
+        let mut image = Image {
+            space: world.components.space.number(),
+            world: world.id(),
+            epoch: world.epoch(),
+            words: Array::try_new(words_of(world))?,
+            stack: Array::try_new(stack_of(world))?,
+            reserved: world.entities.reservations(),
+            seen: world.entities.versions(),
+            tables: try_list(world.tables.len())?,
+            sides: try_list(world.sides.iter().len())?,
+            groups: world.sides.try_group_image()?,
+            components: try_components(&world.components)?,
+        };
+        image.try_follow(world)?;
+        Ok(image)
+    }
+
+    /// Adds the tables and sides that the world has beyond those of the image.
+    fn try_follow(&mut self, world: &World) -> Result<(), AllocError> {
+        for table in &world.tables[self.tables.len()..] {
+            self.tables.push(TableImage::try_new(table, &world.components)?);
+        }
+        for side in world.sides.iter().skip(self.sides.len()) {
+            self.sides.push(SideImage::try_new(side, &world.components)?);
+        }
+        Ok(())
+    }
+
+    /// Bytes held from the allocator.
+    pub(super) fn memory(&self) -> usize {
+        let tables = self.tables.iter().map(TableImage::memory).sum::<usize>();
+        let sides = self.sides.iter().map(SideImage::memory).sum::<usize>();
+        let lists = self.tables.capacity() * size_of::<TableImage>() + self.sides.capacity() * size_of::<SideImage>();
+        self.words.memory() + self.stack.memory() + tables + sides + lists + self.groups.bytes()
+    }
+}
+
+/// What the components of a world are, by id.
+fn try_components(components: &Components) -> Result<Vec<(u64, &'static str, bool)>, AllocError> {
+    let mut list = try_list(components.len())?;
+    list.extend(components.iter().map(|(_, info)| (fingerprint(info), info.name(), info.bytes == Bytes::Any)));
+    Ok(list)
+}
+
+/// The tables and sides that a world has beyond those of an image.
+pub(super) fn try_beyond(image: &mut Image, world: &World) -> Result<(Vec<TableImage>, Vec<SideImage>), AllocError> {
+    let (tables, sides) = (&world.tables[image.tables.len()..], world.sides.iter().skip(image.sides.len()));
+    let (mut new_tables, mut new_sides) = (try_list(tables.len())?, try_list(sides.len())?);
+    for table in tables {
+        new_tables.push(TableImage::try_new(table, &world.components)?);
+    }
+    for side in sides {
+        new_sides.push(SideImage::try_new(side, &world.components)?);
+    }
+    try_room(&mut image.tables, new_tables.len())?;
+    try_room(&mut image.sides, new_sides.len())?;
+    Ok((new_tables, new_sides))
+}
+
+/// What may have changed in a lane since a version.
+pub(super) fn dirty<'a>(keys: &'a Lane, seen: u64, values: Option<(&'a Lane, u64)>) -> Dirty<'a> {
+    if keys.version() != seen || values.is_some_and(|(lane, seen)| lane.version() != seen) {
+        return Dirty::Any;
+    }
+    Dirty::Marked(keys.dirty(), values.map_or(&[], |(lane, _)| lane.dirty()))
+}

@@ -1,0 +1,123 @@
+//! A world made of an image.
+//!
+//! Everything is made beside the world that is to become it: clones first, then what may lack memory; the rows are moved
+//! in when nothing can fail any more.
+#![allow(unsafe_code)]
+
+use super::column::Column;
+use super::image::{Image, SideState};
+use crate::component::ComponentId;
+use crate::room::{try_list, try_map_room, try_room_at};
+use crate::rows::Rows;
+use crate::side::Values;
+use crate::table::row_ptr;
+use crate::world::{Location, World};
+use phalanx_store::raw::LaneOf;
+use phalanx_store::{AllocError, EntityPool};
+
+impl Image {
+    /// A world with this state, and the components of another, whose state it is.
+    ///
+    /// # Safety
+    ///
+    /// The image is of a world with these components as it was at one time.
+    pub(super) unsafe fn try_restore(&self, world: &World) -> Result<World, AllocError> {
+        let components = &world.components;
+        let mut fresh = World::try_with(components.try_clone()?)?;
+        let mut revived = Vec::new();
+        for (number, table) in self.tables.iter().enumerate() {
+            let made = fresh.table_of(&table.signature)?;
+            debug_assert_eq!(made as usize, number);
+            let rows = table.slots.rows();
+            fresh.tables[number].try_reserve_exact(rows, &mut fresh.epoch)?;
+            let mut columns = try_list(table.columns.len())?;
+            for ((column, _), place) in table.columns.iter().zip(&fresh.tables[number].columns) {
+                columns.push(match column {
+                    Column::Plain(_) => None,
+                    Column::Cloned(_) => Some(column.try_revive(components.info(place.id), rows)?),
+                });
+            }
+            crate::room::try_room(&mut revived, 1)?;
+            revived.push(columns);
+        }
+        // SAFETY: the caller's promise.
+        fresh.entities = unsafe { EntityPool::try_rebuild(self.words.words(), self.stack.words(), self.reserved)? };
+        let extra = self.tables.iter().filter(|table| table.signature.has(ComponentId::ROW));
+        let extra = extra.map(|table| table.slots.rows() as usize).sum();
+        let mut rows = Rows::default();
+        if extra > 0 {
+            try_map_room(&mut rows.by_name, extra)?;
+            try_map_room(&mut rows.first, extra)?;
+            try_room_at(&mut rows.owners, fresh.entities.slot_count() / 64)?;
+        }
+        for side in &self.sides {
+            let info = components.info(side.id);
+            let number = fresh.sides.try_register(side.id, info)?;
+            match &side.state {
+                SideState::Pool(state) => {
+                    let values = side.column.try_revive(info, side.keys.rows())?;
+                    let empty = Values::try_new(info)?;
+                    // SAFETY: the keys and values of a pool in this state.
+                    unsafe {
+                        let values = || values.into_values();
+                        fresh.sides.try_restore_pool(number, side.keys.bytes(), state, empty, values)?;
+                    }
+                }
+                SideState::Linear { rows } => {
+                    let (words, mut bits) = (side.keys.rows(), LaneOf::<u64>::new());
+                    let room = if words == 0 { 0 } else { words * 64 + 1 };
+                    let values = side.column.try_revive(info, room)?;
+                    // SAFETY: nothing is in use; so many words are there, and there is room for them here. The values are
+                    // those of the slots that have a bit.
+                    unsafe {
+                        bits.try_resize(words)?;
+                        let bytes = side.keys.bytes();
+                        core::ptr::copy_nonoverlapping(bytes.as_ptr(), bits.ptr().cast(), bytes.len());
+                        fresh.sides.restore_linear(number, bits, words, *rows, values.into_values());
+                    }
+                }
+            }
+        }
+        fresh.sides.try_restore_masks(fresh.entities.slot_count() as u32)?;
+        fresh.sides.restore_groups(self.groups.try_clone()?);
+        // Nothing fails from here on.
+        for (number, (table, revived)) in self.tables.iter().zip(revived).enumerate() {
+            let target = &mut fresh.tables[number];
+            for (at, ((column, _), clones)) in table.columns.iter().zip(revived).enumerate() {
+                let place = target.columns[at];
+                let lanes = &target.lane_list()[place.first as usize..][..place.lanes as usize];
+                match (column, clones) {
+                    (Column::Plain(arrays), _) => {
+                        for (array, lane) in arrays.iter().zip(lanes) {
+                            let bytes = array.bytes();
+                            // SAFETY: there is room for so many rows.
+                            unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), lane.ptr().as_ptr(), bytes.len()) };
+                        }
+                    }
+                    (_, Some(clones)) => {
+                        let values = clones.into_values();
+                        for (from, to) in values.lanes().iter().zip(lanes) {
+                            let bytes = table.slots.rows() as usize * from.row_size();
+                            // SAFETY: there is room for so many rows; the clones count as moved out.
+                            unsafe { core::ptr::copy_nonoverlapping(row_ptr(from, 0), row_ptr(to, 0), bytes) };
+                        }
+                    }
+                    (Column::Cloned(_), None) => unreachable!("clones were made of clones"),
+                }
+            }
+            // SAFETY: there is room for so many rows, whose lanes are written; and for the locations of all slots.
+            unsafe {
+                let slots = table.slots.bytes();
+                core::ptr::copy_nonoverlapping(slots.as_ptr(), target.entities.ptr().cast(), slots.len());
+                target.len = table.slots.rows();
+                for (row, slot) in (0..).zip(target.slots()) {
+                    fresh.entities.places().at(slot.index()).write(Location { table: number as u32, row });
+                }
+            }
+        }
+        fresh.rows = rows;
+        fresh.find_rows();
+        fresh.restructured();
+        Ok(fresh)
+    }
+}

@@ -1,0 +1,90 @@
+//! What is noted while something keeps frames: columns that are opened for writing.
+#![allow(unsafe_code)]
+
+use crate::component::ComponentId;
+use crate::query::{Access, Query};
+use crate::side::GroupId;
+use crate::signature::Signature;
+use crate::track::Track;
+use crate::world::{Location, World};
+
+impl World {
+    /// Notes, if something keeps frames, that all values of a component may be written, beside tables and in those of these
+    /// signatures.
+    #[inline(always)]
+    pub(crate) fn open(&self, id: ComponentId, tables: impl Fn(&Signature) -> bool) {
+        if self.tracker.is_some() {
+            self.open_all(id, &tables);
+        }
+    }
+
+    /// As [`open`](World::open), for all that a query writes.
+    #[inline(always)]
+    pub(crate) fn open_for<Q: Query>(&self, tables: impl Fn(&Signature) -> bool) {
+        if self.tracker.is_some() {
+            self.open_written(&Access::of::<Q>(), &tables);
+        }
+    }
+
+    /// As [`open`](World::open), for all that the members of a group have.
+    #[inline(always)]
+    pub(crate) fn open_group(&self, group: GroupId) {
+        if self.tracker.is_some() {
+            self.open_required(group);
+        }
+    }
+
+    /// Notes, if something keeps frames, that what a query writes of one row may be written.
+    #[inline(always)]
+    pub(crate) fn mark_for<Q: Query>(&self, slot: u32, at: Location) {
+        if self.tracker.is_some() {
+            self.mark_accessed(&Access::of::<Q>(), slot, at);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn mark_accessed(&self, access: &Access, slot: u32, at: Location) {
+        for id in access.written(&self.components) {
+            let table = &self.tables[at.table as usize];
+            // SAFETY: the rows are in use. Whoever writes what a query writes has it for himself, and with it its marks.
+            unsafe {
+                match self.sides.of(id) {
+                    Some(side) => side.row(slot).into_iter().for_each(|row| side.values().mark(row)),
+                    None => table.column(id).into_iter().for_each(|column| table.mark(at.row, &[*column])),
+                }
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn open_written(&self, access: &Access, tables: &dyn Fn(&Signature) -> bool) {
+        access.written(&self.components).for_each(|id| self.open_all(id, tables));
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn open_required(&self, group: GroupId) {
+        for &side in self.sides.group(group).map_or(&[][..], |group| &group.what.required) {
+            self.open_all(self.sides.get(side).id, &|_| false);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn open_all(&self, id: ComponentId, tables: &dyn Fn(&Signature) -> bool) {
+        if self.components.info(id).track != Track::None {
+            // No frame has values of it, and the version of its lane may be a tick.
+            return;
+        }
+        if let Some(side) = self.sides.of(id) {
+            side.values().lanes().first().into_iter().for_each(|lane| lane.touch());
+            return;
+        }
+        for table in self.tables.iter().filter(|table| table.len > 0 && tables(&table.signature)) {
+            let lane = table.column(id).filter(|column| column.lanes > 0).map(|column| column.first as usize);
+            lane.into_iter().for_each(|at| table.lane_list()[at].touch());
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Deltas: from one state to the next, in another world.
+
+use crate::kit::{Burning, Frozen, Mass, Position, Tag};
+use phalanx::timeline::{DeltaError, delta};
+use phalanx::{Component, Entity, Removal, World};
+use phalanx_testkit::{AllocationSweep, Rng};
+
+fn fresh() -> World {
+    let mut world = World::new();
+    world.register::<Position>();
+    world.register::<Tag>();
+    world.register::<Burning>();
+    world.register::<Mass>();
+    world
+}
+
+/// One operation with plain components, made up.
+fn act(world: &mut World, rng: &mut Rng) {
+    let (n, len) = (rng.below(1 << 16) as u32, world.len());
+    let Some(e) = world.iter().nth(rng.below(len.max(1))) else {
+        world.spawn_batch((0..300).map(|n| (Position([n; 3]), Burning(n))));
+        return;
+    };
+    match rng.below(12) {
+        0 => drop(world.spawn((Position([n; 3]), Mass(n as u16)))),
+        1 => drop(world.spawn((Tag, Burning(n)))),
+        2 => world.despawn(e).unwrap(),
+        3 => world.insert(e, (Burning(n), Mass(1))).unwrap(),
+        4 => world.insert(e, Tag).unwrap(),
+        5 => drop(world.remove::<Burning>(e)),
+        6 => drop(world.remove::<(Mass, Tag)>(e)),
+        7 => world.get_mut::<Position>(e).into_iter().for_each(|p| p.0[0] = n),
+        8 => world.query_mut::<&mut Mass>().for_each(|m| m.0 += 1),
+        9 => drop(world.set_removal::<Burning>(if n % 2 == 0 { Removal::Deferred } else { Removal::Swap })),
+        10 => drop(world.compact(if n % 8 == 0 { usize::MAX } else { 0 })),
+        _ => drop(world.spawn_batch((0..n % 50).map(|n| Position([n; 3])))),
+    }
+}
+
+type Seen = (Vec<(Entity, Option<Position>, bool, Option<Mass>)>, Vec<(Entity, Burning)>);
+
+fn seen(world: &World) -> Seen {
+    let rows = world.query::<(Entity, Option<&Position>, Option<&Tag>, Option<&Mass>)>();
+    let rows = rows.iter().map(|(e, p, t, m)| (e, p.copied(), t.is_some(), m.copied())).collect();
+    (rows, world.pool::<Burning>().iter().map(|(e, b)| (e, *b)).collect())
+}
+
+#[test]
+fn a_world_elsewhere_follows_by_deltas() {
+    for seed in 0..30 {
+        let (mut here, mut there, mut rng) = (fresh(), fresh(), Rng::new(seed));
+        let mut last = here.checkpoint().unwrap();
+        for _ in 0..40 {
+            (0..rng.below(6)).for_each(|_| act(&mut here, &mut rng));
+            let now = here.checkpoint().unwrap();
+            there.apply_delta(&delta(&last, &now).unwrap()).unwrap();
+            there.validate().unwrap();
+            assert_eq!(seen(&there), seen(&here), "seed {seed}");
+            last = now;
+        }
+        // And has the same future.
+        assert_eq!(here.spawn(Tag), there.spawn(Tag));
+    }
+}
+
+#[test]
+fn one_row_of_a_hundred_takes_three_bytes_of_a_hundred_at_most() {
+    let mut world = fresh();
+    let all = world.spawn_batch((0..100_000).map(|n| (Position([n; 3]), Burning(n)))).to_vec();
+    let (before, size) = (world.checkpoint().unwrap(), world.memory().total());
+    for e in &all[40_000..41_000] {
+        world.get_mut::<Position>(*e).unwrap().0[1] = 7;
+        world.get_mut::<Burning>(*e).unwrap().0 = 7;
+    }
+    let bytes = delta(&before, &world.checkpoint().unwrap()).unwrap();
+    assert!(bytes.len() * 100 <= size * 3, "{} bytes for a world of {size}", bytes.len());
+}
+
+#[test]
+fn damaged_bytes_are_errors_and_the_world_is_as_it_was() {
+    let mut world = fresh();
+    let mut rng = Rng::new(1);
+    (0..40).for_each(|_| act(&mut world, &mut rng));
+    let before = world.checkpoint().unwrap();
+    (0..10).for_each(|_| act(&mut world, &mut rng));
+    let bytes = delta(&before, &world.checkpoint().unwrap()).unwrap();
+    world.rollback(&before).unwrap();
+    let then = seen(&world);
+    for len in (0..bytes.len()).step_by(1 + bytes.len() / 400) {
+        assert!(world.apply_delta(&bytes[..len]).is_err());
+    }
+    for _ in 0..600 {
+        let mut damaged = bytes.clone();
+        let at = rng.below(damaged.len());
+        damaged[at] ^= 1 << rng.below(8);
+        assert!(world.apply_delta(&damaged).is_err(), "byte {at}");
+        assert_eq!(seen(&world), then);
+    }
+    let longer: Vec<u8> = bytes.iter().copied().chain([0]).collect();
+    assert!(matches!(world.apply_delta(&longer), Err(DeltaError::Damaged { .. })));
+    world.spawn(Tag);
+    assert_eq!(world.apply_delta(&bytes), Err(DeltaError::OtherBase));
+    world.rollback(&before).unwrap();
+    world.apply_delta(&bytes).unwrap();
+}
+
+#[test]
+fn what_has_no_deltas_is_named() {
+    #[derive(Component, Clone)]
+    #[component(clone)]
+    struct Name(String);
+    let mut world = fresh();
+    let empty = world.checkpoint().unwrap();
+    let e = world.spawn(Name("Ann".into()));
+    assert_eq!(world.get::<Name>(e).unwrap().0, "Ann");
+    let error = delta(&empty, &world.checkpoint().unwrap()).unwrap_err();
+    assert!(error.to_string().ends_with("Name is not plain data"), "{error}");
+    world.despawn(e).unwrap();
+    world.spawn(Burning(1));
+    let now = world.checkpoint().unwrap();
+    assert!(delta(&now, &now).is_ok());
+    let _ = world.make_group::<(phalanx::group::Owned<Burning>, phalanx::Without<Frozen>)>().unwrap();
+    assert_eq!(delta(&now, &world.checkpoint().unwrap()), Err(DeltaError::Groups));
+    assert_eq!(delta(&now, &fresh().checkpoint().unwrap()), Err(DeltaError::Foreign));
+    let mut other = World::new();
+    other.register::<Mass>();
+    let bytes = delta(&empty, &now).unwrap();
+    assert_eq!(other.apply_delta(&bytes), Err(DeltaError::OtherComponents));
+}
+
+#[test]
+fn h60_a_delta_without_memory_is_an_error_and_changes_nothing() {
+    for sweep in [AllocationSweep::new(), AllocationSweep::new().persistent()] {
+        let points = sweep.run(
+            || {
+                let (mut world, mut rng) = (fresh(), Rng::new(3));
+                (0..30).for_each(|_| act(&mut world, &mut rng));
+                let before = world.checkpoint().unwrap();
+                (0..10).for_each(|_| act(&mut world, &mut rng));
+                let after = world.checkpoint().unwrap();
+                world.rollback(&before).unwrap();
+                let then = seen(&world);
+                (world, before, after, then)
+            },
+            |(world, before, after, _)| world.apply_delta(&delta(before, after)?),
+            |(world, _, _, then), outcome| {
+                world.validate().unwrap();
+                if outcome.is_err() {
+                    assert_eq!(seen(world), *then);
+                }
+            },
+        );
+        assert!(points > 20, "{points} allocations failed");
+    }
+}

@@ -1,0 +1,183 @@
+//! Components of every layout, operations on a world that are made up, and all that can be seen of it.
+
+use phalanx::group::{Observed, Owned};
+use phalanx::query::QueryState;
+use phalanx::{Component, Entity, Key, Removal, Role, Without, World};
+use phalanx_testkit::{Counted, Rng, Tally};
+use std::fmt::Write;
+
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "snapshot", derive(serde::Serialize, serde::Deserialize))]
+#[component(plain)]
+pub(crate) struct Position(pub(crate) [u32; 3]);
+#[derive(Component, Clone, Debug)]
+#[component(clone)]
+pub(crate) struct Value(pub(crate) Counted);
+#[derive(Component, Clone, Copy, Debug)]
+#[component(plain)]
+pub(crate) struct Tag;
+/// With padding, in lanes.
+#[derive(phalanx::store::Soa, Component, Clone, Copy, Debug, PartialEq)]
+#[soa(crate = "phalanx::store")]
+#[component(layout = "soa")]
+pub(crate) struct Spin {
+    pub(crate) axis: u8,
+    pub(crate) speed: f64,
+}
+#[derive(phalanx::store::Soa, Component, Clone, Copy, Debug, PartialEq)]
+#[soa(crate = "phalanx::store")]
+#[component(layout = "soa")]
+pub(crate) struct Odd {
+    pub(crate) pair: (u8, u32),
+    pub(crate) flag: bool,
+}
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "snapshot", derive(serde::Serialize, serde::Deserialize))]
+#[component(layout = "pool", plain)]
+pub(crate) struct Burning(pub(crate) u32);
+#[derive(Component, Clone, Debug)]
+#[component(layout = "pool", clone)]
+pub(crate) struct Pooled(pub(crate) Counted);
+#[derive(Component, Clone, Copy, Debug)]
+#[component(layout = "pool", clone)]
+pub(crate) struct Frozen;
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "snapshot", derive(serde::Serialize, serde::Deserialize))]
+#[component(layout = "linear", plain)]
+pub(crate) struct Mass(pub(crate) u16);
+#[derive(Component, Clone, Debug)]
+#[component(layout = "linear", clone)]
+pub(crate) struct Lined(pub(crate) Counted);
+#[derive(Component, Clone, Copy, Debug)]
+#[component(layout = "linear", clone)]
+pub(crate) struct Seen;
+
+/// One operation, made up.
+pub(crate) fn act(world: &mut World, rng: &mut Rng, tally: &Tally) {
+    let (kind, n, who) = (rng.below(46), rng.below(1 << 16) as u32, rng.below(1 << 20));
+    let alive = world.query::<Entity>().iter().count();
+    let pick = |world: &World, who: usize| world.query::<Entity>().iter().nth(who % alive.max(1));
+    let other = pick(world, rng.below(1 << 20));
+    let Some(e) = pick(world, who) else {
+        world.spawn_batch((0..20).map(|n| (Position([n; 3]), Burning(n))));
+        return;
+    };
+    let key = Key::main(e).with_role(Role(1 + n % 3));
+    match kind {
+        0 => drop(world.spawn((Position([n; 3]), Value(tally.value(n)), Burning(n)))),
+        1 => drop(world.spawn((Spin { axis: 1, speed: f64::from(n) }, Mass(n as u16), Pooled(tally.value(n))))),
+        2 => drop(world.spawn((Tag, Lined(tally.value(n)), Seen, Frozen))),
+        3 => drop(world.spawn_empty()),
+        4 => drop(world.spawn_batch((0..n % 40).map(|n| (Position([n, 0, 0]), Mass(n as u16))))),
+        5 => drop(world.spawn_batch((0..n % 9).map(|n| (Odd { pair: (1, n), flag: n % 2 == 0 }, Tag)))),
+        6 => drop(world.spawn_columns((vec![Position([n; 3]); 5], vec![Burning(n); 5])).map(drop)),
+        7..10 => world.despawn(e).unwrap(),
+        10 => world.insert(e, (Position([n; 3]), Value(tally.value(n)))).unwrap(),
+        11 => world.insert(e, Burning(n)).unwrap(),
+        12 => world.insert(e, (Pooled(tally.value(n)), Frozen)).unwrap(),
+        13 => world.insert(e, (Mass(n as u16), Lined(tally.value(n)))).unwrap(),
+        14 => world.insert(e, (Spin { axis: 2, speed: f64::from(n) }, Seen)).unwrap(),
+        15 => drop(world.remove::<(Position, Spin)>(e)),
+        16 => drop(world.remove::<Burning>(e)),
+        17 => drop(world.remove::<(Pooled, Frozen, Value)>(e)),
+        18 => drop(world.remove::<(Mass, Lined, Seen)>(e)),
+        19 => world.get_mut::<Position>(e).into_iter().for_each(|p| p.0[1] = n),
+        20 => world.get_mut::<Burning>(e).into_iter().for_each(|b| b.0 = n),
+        21 => world.get_mut::<Mass>(e).into_iter().for_each(|m| m.0 = n as u16),
+        22 => world.get_mut::<Spin>(e).into_iter().for_each(|s| *s.speed = f64::from(n)),
+        23 => world.get_mut::<Value>(e).into_iter().for_each(|v| v.0.set_key(n)),
+        24 => world.get_mut::<Lined>(e).into_iter().for_each(|v| v.0.set_key(n)),
+        25 => world.query_mut::<&mut Position>().for_each(|p| p.0[2] += 1),
+        26 => world.query_mut::<(&mut Burning, Option<&mut Mass>)>().for_each(|(b, m)| {
+            b.0 += 1;
+            m.into_iter().for_each(|m| m.0 ^= 1);
+        }),
+        27 => world.query_mut::<&mut Spin>().chunks().for_each(|s| s.speed.iter_mut().for_each(|s| *s += 1.0)),
+        28 => world.query_mut::<&mut Pooled>().for_each(|p| p.0.set_key(n)),
+        29 => QueryState::<&mut Odd>::new().iter_mut(world).for_each(|o| o.pair.1 = n),
+        30 => drop(world.extend(key, (Position([n; 3]), Burning(n), Mass(3)))),
+        31 => drop(world.update(key, (Value(tally.value(n)), Pooled(tally.value(n))))),
+        32 => drop(world.get_key_mut::<Position>(key).map(|p| p.0[0] = n)),
+        33 => world.pool_mut::<Burning>().values().iter_mut().for_each(|b| b.0 ^= 3),
+        34 => drop(world.pool_mut::<Pooled>().sort_by_key(|p| p.0.key())),
+        35 => drop(world.set_removal::<Pooled>([Removal::Swap, Removal::Ordered, Removal::Deferred][n as usize % 3])),
+        36 => drop(world.compact_pool::<Pooled>(2)),
+        37 => drop(world.make_group::<(Owned<Burning>, Without<Frozen>)>()),
+        38 => drop(world.make_group::<Observed<(Burning, Mass)>>()),
+        39 => {
+            let group = world.make_group::<(Owned<Burning>, Without<Frozen>)>();
+            group.into_iter().for_each(|g| g.slices_mut(world).iter_mut().for_each(|b| b.0 += 5));
+        }
+        40 => drop(world.reserve_entity()),
+        41 => drop(world.clone_entity(e)),
+        42 => drop(world.compact(if n % 4 == 0 { usize::MAX } else { 0 })),
+        43 => drop(world.despawn_batch(other.into_iter().chain([e]).collect::<Vec<_>>())),
+        44 => world.view_mut::<Position>().get_mut(e).into_iter().for_each(|p| p.0[0] = n),
+        _ if n % 16 == 0 => world.clear(),
+        _ => drop(world.exchange::<Tag, _>(e, Position([n; 3]))),
+    }
+}
+
+/// All that can be seen of a world, in its order.
+pub(crate) fn seen(world: &mut World) -> String {
+    let mut out = String::new();
+    let w = &mut out;
+    writeln!(w, "{:?}", world.iter().collect::<Vec<_>>()).unwrap();
+    macro_rules! list {
+        ($($c:ty, |$v:ident| $show:expr;)*) => {$(
+            let all = world.query::<(Entity, &$c)>().iter().map(|(e, $v)| (e, $show)).collect::<Vec<_>>();
+            writeln!(w, "{} {all:?}", stringify!($c)).unwrap();
+        )*};
+    }
+    list! {
+        Position, |v| *v;
+        Value, |v| v.0.key();
+        Tag, |v| { let _ = v; };
+        Spin, |v| v;
+        Odd, |v| v;
+        Burning, |v| *v;
+        Pooled, |v| v.0.key();
+        Frozen, |v| { let _ = v; };
+        Mass, |v| *v;
+        Lined, |v| v.0.key();
+        Seen, |v| { let _ = v; };
+    }
+    let removal = (world.pool::<Pooled>().removal(), world.pool::<Pooled>().holes());
+    writeln!(w, "{removal:?}").unwrap();
+    for e in world.iter() {
+        let rows = world.rows(e).unwrap().map(|(key, row)| (key.role, world.get_row::<Position>(row).ok()));
+        writeln!(w, "{e} {:?} {:?}", world.components_of(e).unwrap().collect::<Vec<_>>(), rows.collect::<Vec<_>>())
+            .unwrap();
+    }
+    out
+}
+
+/// A world that knows all components, so that their ids do not depend on what comes first.
+pub(crate) fn world() -> World {
+    let mut world = World::new();
+    world.register::<Position>();
+    world.register::<Value>();
+    world.register::<Tag>();
+    world.register::<Spin>();
+    world.register::<Odd>();
+    world.register::<Burning>();
+    world.register::<Pooled>();
+    world.register::<Frozen>();
+    world.register::<Mass>();
+    world.register::<Lined>();
+    world.register::<Seen>();
+    world
+}
+
+/// Does so many operations, each followed by a check of the world.
+pub(crate) fn run(world: &mut World, rng: &mut Rng, tally: &Tally, count: usize) {
+    for _ in 0..count {
+        act(world, rng, tally);
+        world.validate().unwrap();
+    }
+}
+
+/// Does so many operations.
+pub(crate) fn rush(world: &mut World, rng: &mut Rng, tally: &Tally, count: usize) {
+    (0..count).for_each(|_| act(world, rng, tally));
+}

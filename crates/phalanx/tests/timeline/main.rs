@@ -1,0 +1,10 @@
+//! Worlds that are brought back to what they were.
+
+mod checkpoint;
+mod deltas;
+mod failures;
+mod frames;
+mod kit;
+
+#[global_allocator]
+static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();
