@@ -50,6 +50,9 @@ pub struct Field<W> {
     pub sum: u32,
 }
 
+/// Adds to or removes from each of some entities, one by one.
+pub type Change<W> = fn(&mut W, &[<W as Ecs>::Entity]);
+
 /// One library.
 pub trait Ecs: Sized + 'static {
     const NAME: &'static str;
@@ -74,6 +77,10 @@ pub trait Ecs: Sized + 'static {
     fn add_b(&mut self, order: &[Self::Entity]);
     /// Removes `B` from each, one by one.
     fn remove_b(&mut self, order: &[Self::Entity]);
+    /// The ways to add and remove `B`, each a row.
+    fn changes() -> Vec<(&'static str, Change<Self>, Change<Self>)> {
+        vec![("", Self::add_b, Self::remove_b)]
+    }
 
     /// Spawns the first 10k rows into an empty world, one call each.
     fn insert_each(ways: &mut Ways<Self>) {

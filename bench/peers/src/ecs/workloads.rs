@@ -11,8 +11,8 @@ use std::hint::black_box;
 /// The rows of a function over every library.
 macro_rules! worlds {
     ($f:ident $(, $arg:expr)* $(; $($more:ty),*)?) => {
-        worlds!(@ $f ($($arg),*) limit::Limit, phalanx::Table, phalanx::Soa, bevy::Bevy<false>, hecs::Hecs,
-            shipyard::Shipyard, sparsey::Sparsey<false>, sparsey::Sparsey<true>, specs::Specs, legion::Legion,
+        worlds!(@ $f ($($arg),*) limit::Limit, phalanx::Table, phalanx::Soa, phalanx::Pool, phalanx::Linear,
+            phalanx::Grouped, bevy::Bevy<false>, hecs::Hecs, shipyard::Shipyard, sparsey::Sparsey<false>, sparsey::Sparsey<true>, specs::Specs, legion::Legion,
             flecs::Flecs $($(, $more)*)?)
     };
     (@ $f:ident $args:tt $($world:ty),*) => {{
@@ -240,21 +240,24 @@ fn heavy_parallel<W: Ecs>() -> Vec<Case> {
 }
 
 fn add_remove<W: Ecs>() -> Vec<Case> {
-    let mut world = W::new(Program::AddRemove);
-    let order: Vec<W::Entity> = (0..K10).map(|i| world.spawn_a(i as f32)).collect();
-    vec![Case::new(W::NAME, move |check| {
-        let mut digest = 0;
-        if check {
-            world.add_b(&order);
-            digest = world.count_ab();
-            world.remove_b(&order);
-        }
-        let (amount, ()) = time(|| {
-            world.add_b(&order);
-            world.remove_b(black_box(&order));
-        });
-        Sample { amount, digest: if check { digest + (world.count_ab() << 32) } else { 0 } }
-    })]
+    let rows = W::changes().into_iter().map(|(way, add, remove)| {
+        let mut world = W::new(Program::AddRemove);
+        let order: Vec<W::Entity> = (0..K10).map(|i| world.spawn_a(i as f32)).collect();
+        Case::new(format!("{} {way}", W::NAME).trim_end(), move |check| {
+            let mut digest = 0;
+            if check {
+                add(&mut world, &order);
+                digest = world.count_ab();
+                remove(&mut world, &order);
+            }
+            let (amount, ()) = time(|| {
+                add(&mut world, &order);
+                remove(&mut world, black_box(&order));
+            });
+            Sample { amount, digest: if check { digest + (world.count_ab() << 32) } else { 0 } }
+        })
+    });
+    rows.collect()
 }
 
 fn schedule<W: Ecs>() -> Vec<Case> {

@@ -4,6 +4,7 @@
 
 mod hecs;
 mod limit;
+mod phalanx;
 mod shipyard;
 
 use crate::harness::{BAND, Build, Case, Unit, Ways, Workload};
@@ -22,7 +23,7 @@ pub trait Snapshot: Sized + 'static {
 
 macro_rules! worlds {
     ($f:ident) => {
-        worlds!(@ $f limit::Columns, hecs::Bincode, hecs::Postcard, shipyard::Postcard)
+        worlds!(@ $f limit::Columns, phalanx::Table, phalanx::Pool, phalanx::Linear, hecs::Bincode, hecs::Postcard, shipyard::Postcard)
     };
     (@ $f:ident $($world:ty),*) => {{
         let rows: Vec<Build> = vec![$(Box::new($f::<$world>)),*];

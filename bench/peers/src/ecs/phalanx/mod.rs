@@ -1,15 +1,17 @@
 //! Phalanx, once for each layout.
 //!
 //! A layout is a module with the components in it, made by [`components!`], and with what is done to its items and
-//! chunks; [`world!`] makes the rest of it.
+//! chunks; [`world!`] makes the rest of it. Queries over tables have chunks ([`tables!`]), groups have slices.
 
+mod flat;
 mod soa;
-mod table;
 
-use super::{Ecs, Field, Program, Reading};
+use super::{Change, Ecs, Field, Program, Reading};
 use crate::data::{Digest, with_letters};
 use crate::harness::Ways;
+use ::phalanx::group::{Group, Owned};
 use ::phalanx::{Entity, QueryState, World};
+use flat::{linear, pool, table};
 
 /// The components of all workloads in one layout, and the values that entities begin with.
 macro_rules! components {
@@ -57,11 +59,18 @@ macro_rules! fragments {
     )* };
 }
 
-/// A world whose components are those of a module. `with` adds rows that only this layout has.
+/// A world whose components are those of a module, with groups if it has any. The closures add the rows that only this
+/// layout has.
 macro_rules! world {
-    ($world:ident, $layout:ident, $name:literal, with $integrate:expr) => {
+    (
+        $world:ident, $layout:ident, $name:literal, $groups:ty = $make:expr,
+        integrate $integrate:expr, join $join:expr, field $field:expr
+    ) => {
         pub struct $world {
             world: World,
+            // Nothing, where there are none.
+            #[allow(dead_code)]
+            groups: $groups,
             moving: QueryState<(&'static mut $layout::Position, &'static $layout::Velocity)>,
             data: QueryState<&'static mut $layout::Data>,
         }
@@ -70,8 +79,10 @@ macro_rules! world {
             const NAME: &'static str = $name;
             type Entity = Entity;
 
-            fn new(_: Program) -> Self {
-                $world { world: World::new(), moving: QueryState::new(), data: QueryState::new() }
+            fn new(program: Program) -> Self {
+                let mut world = World::new();
+                let groups = $make(&mut world, program);
+                $world { world, groups, moving: QueryState::new(), data: QueryState::new() }
             }
 
             #[inline]
@@ -117,6 +128,22 @@ macro_rules! world {
                 }
             }
 
+            fn changes() -> Vec<(&'static str, Change<Self>, Change<Self>)> {
+                fn add(w: &mut $world, order: &[Entity]) {
+                    let mut b = w.world.access_mut::<$layout::B>();
+                    for &e in order {
+                        b.insert(e, $layout::B { v: 2.0 }).unwrap();
+                    }
+                }
+                fn remove(w: &mut $world, order: &[Entity]) {
+                    let mut b = w.world.access_mut::<$layout::B>();
+                    for &e in order {
+                        b.remove(e).unwrap();
+                    }
+                }
+                vec![("insert", Self::add_b, Self::remove_b), ("access_mut", add, remove)]
+            }
+
             fn insert_each(ways: &mut Ways<Self>) {
                 ways.add("spawn", |w| (0..10_000).for_each(|i| _ = w.spawn_four(i)));
                 ways.add("Spawner", |w| {
@@ -145,12 +172,6 @@ macro_rules! world {
                 ways.add("QueryState", |w| {
                     w.moving.of_mut(&mut w.world).for_each(|(p, v)| $layout::step(p, v));
                 });
-                ways.add("chunks", |w| {
-                    w.world
-                        .query_mut::<(&mut $layout::Position, &$layout::Velocity)>()
-                        .chunks()
-                        .for_each($layout::step_chunk);
-                });
                 $integrate(ways);
             }
 
@@ -173,12 +194,7 @@ macro_rules! world {
                         .query_mut::<(&mut $layout::Position, &$layout::Velocity, &$layout::Extra)>()
                         .for_each(|(p, v, e)| $layout::join(p, v, e));
                 });
-                ways.add("chunks", |w| {
-                    w.world
-                        .query_mut::<(&mut $layout::Position, &$layout::Velocity, &$layout::Extra)>()
-                        .chunks()
-                        .for_each($layout::join_chunk);
-                });
+                $join(ways);
             }
 
             fn double(ways: &mut Ways<Self>) {
@@ -223,9 +239,7 @@ macro_rules! world {
                         .for_each(|p| sum = sum.wrapping_add(p.x.to_bits()));
                     f.sum = sum;
                 });
-                ways.add("chunks", |f| {
-                    f.sum = f.world.world.query::<&$layout::Position>().chunks().fold(f.sum, $layout::field_chunk);
-                });
+                $field(ways);
             }
 
             fn digest(&mut self) -> u64 {
@@ -247,11 +261,107 @@ macro_rules! world {
     };
 }
 
-world!(Table, table, "phalanx table", with |ways: &mut Ways<Self>| {
+/// A world whose components are in tables. `with` adds rows that only this layout has.
+macro_rules! tables {
+    ($world:ident, $layout:ident, $name:literal, with $integrate:expr) => {
+        world!(
+            $world, $layout, $name, () = |_: &mut World, _| (),
+            integrate |ways: &mut Ways<Self>| {
+                ways.add("chunks", |w| {
+                    w.world
+                        .query_mut::<(&mut $layout::Position, &$layout::Velocity)>()
+                        .chunks()
+                        .for_each($layout::step_chunk);
+                });
+                $integrate(ways);
+            },
+            join |ways: &mut Ways<Self>| {
+                ways.add("chunks", |w| {
+                    w.world
+                        .query_mut::<(&mut $layout::Position, &$layout::Velocity, &$layout::Extra)>()
+                        .chunks()
+                        .for_each($layout::join_chunk);
+                });
+            },
+            field |ways: &mut Ways<Field<Self>>| {
+                ways.add("chunks", |f| {
+                    f.sum = f.world.world.query::<&$layout::Position>().chunks().fold(f.sum, $layout::field_chunk);
+                });
+            }
+        );
+    };
+}
+
+/// A world whose components are not in tables, without groups.
+macro_rules! sides {
+    ($world:ident, $layout:ident, $name:literal) => {
+        world!(
+            $world, $layout, $name, () = |_: &mut World, _| (),
+            integrate |_: &mut Ways<Self>| (), join |_: &mut Ways<Self>| (), field |_: &mut Ways<Field<Self>>| ()
+        );
+    };
+}
+
+tables!(Table, table, "phalanx table", with |ways: &mut Ways<Self>| {
     ways.add("flat", |w| {
         for (p, v) in w.world.query_mut::<(&mut table::Position, &table::Velocity)>().chunks().flat() {
             p.iter_mut().zip(v).for_each(|(p, v)| *p += v);
         }
     });
 });
-world!(Soa, soa, "phalanx soa", with |_: &mut Ways<Self>| ());
+tables!(Soa, soa, "phalanx soa", with |_: &mut Ways<Self>| ());
+sides!(Pool, pool, "phalanx pool");
+sides!(Linear, linear, "phalanx linear");
+
+/// The owning group that a program profits from.
+#[derive(Clone, Copy)]
+enum Groups {
+    None,
+    Moving(Group<Owned<(pool::Position, pool::Velocity)>>),
+    Join(Group<Owned<(pool::Position, pool::Velocity, pool::Extra)>>),
+}
+
+impl Groups {
+    fn new(world: &mut World, program: Program) -> Groups {
+        match program {
+            Program::Four | Program::Moving => Groups::Moving(world.make_group().unwrap()),
+            Program::Join => Groups::Join(world.make_group().unwrap()),
+            Program::AddRemove => {
+                world.make_group::<Owned<(pool::A, pool::B)>>().unwrap();
+                Groups::None
+            }
+            Program::Fragments | Program::Schedule => Groups::None,
+        }
+    }
+}
+
+world!(
+    Grouped, pool, "phalanx group", Groups = Groups::new,
+    integrate |ways: &mut Ways<Self>| {
+        ways.add("Group::for_each", |w| {
+            if let Groups::Moving(group) = w.groups {
+                group.for_each(&mut w.world, |(p, v)| pool::step(p, v));
+            }
+        });
+        ways.add("slices", |w| {
+            if let Groups::Moving(group) = w.groups {
+                let (p, v) = group.slices_mut(&mut w.world);
+                pool::step_chunk((p, v));
+            }
+        });
+    },
+    join |ways: &mut Ways<Self>| {
+        ways.add("Group::for_each", |w| {
+            if let Groups::Join(group) = w.groups {
+                group.for_each(&mut w.world, |(p, v, e)| pool::join(p, v, e));
+            }
+        });
+        ways.add("slices", |w| {
+            if let Groups::Join(group) = w.groups {
+                let (p, v, e) = group.slices_mut(&mut w.world);
+                pool::join_chunk((p, v, e));
+            }
+        });
+    },
+    field |_: &mut Ways<Field<Self>>| ()
+);
