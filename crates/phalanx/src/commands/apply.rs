@@ -143,8 +143,11 @@ impl Commands {
     fn skip(&mut self, world: &mut World) {
         let entry = self.entries[self.done];
         self.done += 1;
-        // Without memory to note it, the entity stays, without components.
-        if self.home == Some(world.id()) && (!world.signals.is_active() || world.reserve_notes(1).is_ok()) {
+        // Without memory to note it, or to make entities that are reserved, the entity stays, without components.
+        if self.home == Some(world.id())
+            && world.flush().is_ok()
+            && (!world.signals.is_active() || world.reserve_notes(1).is_ok())
+        {
             world.end_promise(&entry);
         }
         // SAFETY: the entry owned its payload, which ends here.
@@ -353,6 +356,7 @@ impl World {
     ///
     /// It is alive, and there.
     unsafe fn end_row(&mut self, entity: Entity, at: Location) {
+        debug_assert_eq!(self.entities.reserved_count(), 0, "what is reserved has no row yet");
         self.entities.release(entity);
         if !self.sides.is_empty() {
             self.sides.take_all(entity);

@@ -213,14 +213,16 @@ impl World {
         fresh.push(bundle);
         self.reserve_each(plan, &slots, true, &mut stash)?;
         self.begin_notes();
+        // What is displaced ends also if taking a value apart panics.
+        let mut ending = Ending::of(&mut stash);
         for (&slot, value) in slots.iter().zip(fresh) {
             let from = self.locate(slot)?;
             let edge = self.edge_of(plan, from.table, true);
             // SAFETY: the slot is there, the edge is one of its table for this bundle, and what it needs is reserved.
-            unsafe { self.bring(slot, from, edge, |place| value.write(place), &mut stash) };
+            unsafe { self.bring(slot, from, edge, |place| value.write(place), ending.stash()) };
         }
         self.sides.release_pages();
-        self.end_steps(&mut stash);
+        self.end_steps(ending);
         Ok(slots.len())
     }
 
@@ -240,13 +242,12 @@ impl World {
             }
         }
         self.sides.release_pages();
-        self.end_steps(&mut stash);
+        self.end_steps(Ending::of(&mut stash));
         Ok(count)
     }
 
     /// Tells what the steps have changed, and ends what they displaced.
-    fn end_steps(&mut self, stash: &mut Stash) {
-        let mut ending = Ending::of(stash);
+    fn end_steps(&mut self, mut ending: Ending<'_>) {
         let active = self.signals.is_active();
         if active {
             self.link_notes();

@@ -301,7 +301,10 @@ impl World {
             self.signals.made.push(entity);
             self.note_arrival(entity);
         }
+        // Listeners may have recorded that more columns are to come, which are listed here too.
+        let made = core::mem::take(&mut self.signals.made);
         self.announce();
+        self.signals.made = made;
         &self.signals.made
     }
 
