@@ -100,12 +100,13 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     <#nested as #at::Query>::look(&mut state.0, look);
                 }
 
-                fn live(state: &Self::State, world: &#at::World, table: u32) -> bool {
-                    <#nested as #at::Query>::live(&state.0, world, table)
+                fn live(state: &Self::State, columns: #at::query::Columns<'_>) -> bool {
+                    <#nested as #at::Query>::live(&state.0, columns)
                 }
 
-                fn mark(state: &Self::State, world: &#at::World, table: ::core::option::Option<u32>) {
-                    <#nested as #at::Query>::mark(&state.0, world, table);
+                unsafe fn mark(state: &Self::State, world: &#at::World, table: ::core::option::Option<u32>) {
+                    // SAFETY: the caller's promise.
+                    unsafe { <#nested as #at::Query>::mark(&state.0, world, table) };
                 }
 
                 fn excluded(state: &Self::State, each: &mut dyn ::core::ops::FnMut(#at::ComponentId)) {
@@ -119,11 +120,12 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     <#nested as #at::Query>::mismatch(&state.0, row)
                 }
 
-                fn aligned(
+                unsafe fn aligned(
                     state: &Self::State,
                     stores: &#at::query::Aligned<'_>,
                 ) -> ::core::option::Option<Self::Fetch> {
-                    <#nested as #at::Query>::aligned(&state.0, stores).map(__QueryFetch)
+                    // SAFETY: the caller's promise.
+                    unsafe { <#nested as #at::Query>::aligned(&state.0, stores) }.map(__QueryFetch)
                 }
 
                 #[inline(always)]

@@ -88,7 +88,7 @@ unsafe impl Query for Rows {
 
     unsafe fn chunk<'w>((): (), _: usize) -> Self::Chunk<'w> {}
 
-    fn aligned(_: &Self::State, _: &Aligned<'_>) -> Option<()> {
+    unsafe fn aligned(_: &Self::State, _: &Aligned<'_>) -> Option<()> {
         None
     }
 

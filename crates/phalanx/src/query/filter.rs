@@ -1,12 +1,11 @@
 //! Filters: what an entity must have or lack beside what is asked for.
 
-use super::{Access, Aligned, Candidate, Mismatch, Reach};
+use super::{Access, Aligned, Candidate, Columns, Mismatch, Reach};
 use crate::bundle::all_tuples;
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout};
 use crate::signature::Signature;
 use crate::track::Look;
-use crate::world::World;
 use core::fmt;
 use core::marker::PhantomData;
 
@@ -32,7 +31,7 @@ pub trait Filter: 'static {
     /// Remembers who looks, before each run of a filter that is [live](Filter::LIVE).
     fn look(_: &mut Self::State, _: Look) {}
     /// Whether rows of a table that passes pass now, as far as columns are tracked as wholes.
-    fn live(_: &Self::State, _: &World, _: u32) -> bool {
+    fn live(_: &Self::State, _: Columns<'_>) -> bool {
         true
     }
     /// Names the components whose marks it looks at, and that are not among those that a query touches.
@@ -156,8 +155,8 @@ macro_rules! tuple_filter {
             fn look(($($name,)*): &mut Self::State, look: Look) {
                 $(<$name as Filter>::look($name, look);)*
             }
-            fn live(($($name,)*): &Self::State, world: &World, table: u32) -> bool {
-                true $(&& <$name as Filter>::live($name, world, table))*
+            fn live(($($name,)*): &Self::State, columns: Columns<'_>) -> bool {
+                true $(&& <$name as Filter>::live($name, columns))*
             }
             fn access(access: &mut Access) {
                 $($name::access(access);)*
@@ -194,9 +193,9 @@ macro_rules! tuple_filter {
             fn look(($($name,)*): &mut Self::State, look: Look) {
                 $(<$name as Filter>::look($name, look);)*
             }
-            fn live(($($name,)*): &Self::State, world: &World, table: u32) -> bool {
-                let signature = &world.tables[table as usize].signature;
-                false $(|| <$name as Filter>::passes($name, signature) && <$name as Filter>::live($name, world, table))*
+            fn live(($($name,)*): &Self::State, columns: Columns<'_>) -> bool {
+                let signature = columns.signature();
+                false $(|| <$name as Filter>::passes($name, signature) && <$name as Filter>::live($name, columns))*
             }
             fn access(access: &mut Access) {
                 $($name::access(access);)*

@@ -320,7 +320,8 @@ pub(super) unsafe fn item_of<'w, Q: Query, F: Filter>(
         return Err(mismatch());
     }
     if Q::LIVE {
-        Q::mark(terms, world, Some(location.table));
+        // SAFETY: the ids are this world's.
+        unsafe { Q::mark(terms, world, Some(location.table)) };
     }
     // SAFETY: the table matches, the row is in use, and the rest is the caller's promise.
     Ok(unsafe { Q::row(Q::fetch(terms, world, location.table), location.row as usize) })

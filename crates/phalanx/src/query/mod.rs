@@ -200,12 +200,16 @@ pub unsafe trait Query: 'static {
     fn look(_: &mut Self::State, _: Look) {}
 
     /// Whether a table that matches has what is asked for now, as far as columns are tracked as wholes.
-    fn live(_: &Self::State, _: &World, _: u32) -> bool {
+    fn live(_: &Self::State, _: Columns<'_>) -> bool {
         true
     }
 
     /// Notes that rows of a table may be written, or without one, rows of other stores.
-    fn mark(_: &Self::State, _: &World, _: Option<u32>) {}
+    ///
+    /// # Safety
+    ///
+    /// The state is the world's.
+    unsafe fn mark(_: &Self::State, _: &World, _: Option<u32>) {}
 
     /// Names components that no matching row has.
     fn excluded(_: &Self::State, _: &mut dyn FnMut(ComponentId)) {}
@@ -223,7 +227,11 @@ pub unsafe trait Query: 'static {
     unsafe fn fetch(state: &Self::State, world: &World, table: u32) -> Self::Fetch;
 
     /// Resolves stores whose rows are aligned, if they are all that is asked for and every row of theirs matches.
-    fn aligned(state: &Self::State, stores: &Aligned<'_>) -> Option<Self::Fetch>;
+    ///
+    /// # Safety
+    ///
+    /// The state is that of the stores' world.
+    unsafe fn aligned(state: &Self::State, stores: &Aligned<'_>) -> Option<Self::Fetch>;
 
     /// Resolves a world for random access. `walked` is the component whose store the rows come from, if they do.
     ///
@@ -339,5 +347,25 @@ fn set_look<Q: Query, F: Filter>((terms, filter): &mut (Q::State, F::State), loo
 /// Whether a table that matches has what is asked for now.
 #[inline(always)]
 fn is_live<Q: Query, F: Filter>((terms, filter): &(Q::State, F::State), world: &World, table: u32) -> bool {
-    (!Q::LIVE || Q::live(terms, world, table)) && (!F::LIVE || F::live(filter, world, table))
+    let columns = Columns { world, table };
+    (!Q::LIVE || Q::live(terms, columns)) && (!F::LIVE || F::live(filter, columns))
+}
+
+/// The columns of a table, for those who know which of them are tracked. There is nothing to be seen here for others: what a
+/// table holds may be lent for writing.
+#[derive(Clone, Copy, Debug)]
+pub struct Columns<'w> {
+    world: &'w World,
+    table: u32,
+}
+
+impl<'w> Columns<'w> {
+    pub(crate) fn new(world: &'w World, table: u32) -> Self {
+        Columns { world, table }
+    }
+
+    /// The components of the table.
+    pub fn signature(&self) -> &'w Signature {
+        &self.world.tables[self.table as usize].signature
+    }
 }

@@ -67,7 +67,7 @@ unsafe impl Query for Key {
         }
     }
 
-    fn aligned((): &(), stores: &Aligned<'_>) -> Option<KeyFetch> {
+    unsafe fn aligned((): &(), stores: &Aligned<'_>) -> Option<KeyFetch> {
         stores.entities().map(|owners| KeyFetch { owners, labels: None })
     }
 
@@ -179,7 +179,7 @@ unsafe impl Query for Row {
         unsafe { core::slice::from_raw_parts(fetch.as_ptr(), len) }
     }
 
-    fn aligned((): &(), stores: &Aligned<'_>) -> Option<NonNull<Row>> {
+    unsafe fn aligned((): &(), stores: &Aligned<'_>) -> Option<NonNull<Row>> {
         stores.keys.map(NonNull::cast)
     }
 

@@ -192,9 +192,11 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
             self.seen = Some((world.id(), Some(world.epoch())));
             if Q::LIVE && opens {
                 for &number in self.tables.iter().filter(|number| is_live::<Q, F>(ids, world, **number)) {
-                    Q::mark(terms, world, Some(number));
+                    // SAFETY: the ids are this world's.
+                    unsafe { Q::mark(terms, world, Some(number)) };
                 }
-                Q::mark(terms, world, None);
+                // SAFETY: the ids are this world's.
+                unsafe { Q::mark(terms, world, None) };
             }
             return;
         }
@@ -202,7 +204,8 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
             let len = world.tables[number as usize].len;
             if len > 0 && is_live::<Q, F>(ids, world, number) {
                 if Q::LIVE && opens {
-                    Q::mark(terms, world, Some(number));
+                    // SAFETY: the ids are this world's.
+                    unsafe { Q::mark(terms, world, Some(number)) };
                 }
                 // SAFETY: the ids are this world's, and the table matches.
                 self.runs.push(Run { fetch: unsafe { Q::fetch(terms, world, number) }, len });

@@ -1,7 +1,7 @@
 //! The terms of a query, one by one.
 #![allow(unsafe_code)]
 
-use super::{Access, Aligned, Candidate, Filter, Mismatch, Query, Reach, ReadOnlyQuery, Spot};
+use super::{Access, Aligned, Candidate, Columns, Filter, Mismatch, Query, Reach, ReadOnlyQuery, Spot};
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout};
 use crate::signature::Signature;
@@ -60,7 +60,7 @@ unsafe impl<C: Component> Query for &'static C {
         unsafe { C::Layout::slice(fetch, len) }
     }
 
-    fn aligned(state: &ComponentId, stores: &Aligned<'_>) -> Option<Self::Fetch> {
+    unsafe fn aligned(state: &ComponentId, stores: &Aligned<'_>) -> Option<Self::Fetch> {
         stores.values::<C>(*state, Look::READ)
     }
 
@@ -113,7 +113,7 @@ unsafe impl<C: Component> Query for &'static mut C {
         state.look = look;
     }
 
-    fn mark(state: &Target, world: &World, table: Option<u32>) {
+    unsafe fn mark(state: &Target, world: &World, table: Option<u32>) {
         if C::Layout::TRACK != Track::Column {
             return;
         }
@@ -165,7 +165,7 @@ unsafe impl<C: Component> Query for &'static mut C {
         unsafe { C::Layout::slice_mut(fetch, len) }
     }
 
-    fn aligned(state: &Target, stores: &Aligned<'_>) -> Option<Self::Fetch> {
+    unsafe fn aligned(state: &Target, stores: &Aligned<'_>) -> Option<Self::Fetch> {
         stores.values::<C>(state.id, state.look)
     }
 
@@ -223,17 +223,19 @@ unsafe impl<T: Query> Query for Option<T> {
         T::look(state, look);
     }
 
-    fn mark(state: &T::State, world: &World, table: Option<u32>) {
-        let has =
-            |table: u32| T::matches(state, &world.tables[table as usize].signature) && T::live(state, world, table);
+    unsafe fn mark(state: &T::State, world: &World, table: Option<u32>) {
+        let has = |table: u32| {
+            T::matches(state, &world.tables[table as usize].signature) && T::live(state, Columns { world, table })
+        };
         if table.is_none_or(has) {
-            T::mark(state, world, table);
+            // SAFETY: the caller's promise.
+            unsafe { T::mark(state, world, table) };
         }
     }
 
     unsafe fn fetch(state: &T::State, world: &World, table: u32) -> Self::Fetch {
-        let matches =
-            T::matches(state, &world.tables[table as usize].signature) && (!T::LIVE || T::live(state, world, table));
+        let matches = T::matches(state, &world.tables[table as usize].signature)
+            && (!T::LIVE || T::live(state, Columns { world, table }));
         // SAFETY: the table matches.
         matches.then(|| unsafe { T::fetch(state, world, table) })
     }
@@ -250,8 +252,9 @@ unsafe impl<T: Query> Query for Option<T> {
         fetch.map(|fetch| unsafe { T::chunk(fetch, len) })
     }
 
-    fn aligned(state: &T::State, stores: &Aligned<'_>) -> Option<Self::Fetch> {
-        T::aligned(state, stores).map(Some)
+    unsafe fn aligned(state: &T::State, stores: &Aligned<'_>) -> Option<Self::Fetch> {
+        // SAFETY: the caller's promise.
+        unsafe { T::aligned(state, stores) }.map(Some)
     }
 
     #[inline(always)]
@@ -320,7 +323,7 @@ unsafe impl<C: Component> Query for Has<C> {
         fetch
     }
 
-    fn aligned(state: &ComponentId, stores: &Aligned<'_>) -> Option<bool> {
+    unsafe fn aligned(state: &ComponentId, stores: &Aligned<'_>) -> Option<bool> {
         let known = [stores.has(*state), stores.lacks(*state)];
         (known != [false, false]).then_some(known[0])
     }
@@ -381,7 +384,7 @@ unsafe impl Query for Entity {
         unsafe { core::slice::from_raw_parts(fetch.as_ptr(), len) }
     }
 
-    fn aligned((): &(), stores: &Aligned<'_>) -> Option<NonNull<Entity>> {
+    unsafe fn aligned((): &(), stores: &Aligned<'_>) -> Option<NonNull<Entity>> {
         stores.entities()
     }
 
@@ -468,12 +471,13 @@ unsafe impl<Q: Query, F: Filter> Query for Filtered<Q, F> {
         F::look(filter, look);
     }
 
-    fn live((terms, filter): &Self::State, world: &World, table: u32) -> bool {
-        Q::live(terms, world, table) && F::live(filter, world, table)
+    fn live((terms, filter): &Self::State, columns: Columns<'_>) -> bool {
+        Q::live(terms, columns) && F::live(filter, columns)
     }
 
-    fn mark((terms, _): &Self::State, world: &World, table: Option<u32>) {
-        Q::mark(terms, world, table);
+    unsafe fn mark((terms, _): &Self::State, world: &World, table: Option<u32>) {
+        // SAFETY: the caller's promise.
+        unsafe { Q::mark(terms, world, table) };
     }
 
     fn required((terms, filter): &Self::State, each: &mut dyn FnMut(ComponentId, Kind)) {
@@ -508,8 +512,9 @@ unsafe impl<Q: Query, F: Filter> Query for Filtered<Q, F> {
         unsafe { Q::chunk(fetch, len) }
     }
 
-    fn aligned((terms, filter): &Self::State, stores: &Aligned<'_>) -> Option<Q::Fetch> {
-        Q::aligned(terms, stores).filter(|_| F::settled(filter, stores))
+    unsafe fn aligned((terms, filter): &Self::State, stores: &Aligned<'_>) -> Option<Q::Fetch> {
+        // SAFETY: the caller's promise.
+        unsafe { Q::aligned(terms, stores) }.filter(|_| F::settled(filter, stores))
     }
 
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! The filters over what is tracked.
 #![allow(unsafe_code)]
 
-use super::{Access, Aligned, Candidate, Filter, Mismatch, Reach};
+use super::{Access, Aligned, Candidate, Columns, Filter, Mismatch, Reach};
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout, TracksAdditions, TracksChanges};
 use crate::signature::Signature;
@@ -57,10 +57,18 @@ impl<C> fmt::Debug for Changed<C> {
 #[derive(Clone, Copy, Debug)]
 pub struct Watching {
     id: ComponentId,
+    /// Whose number it is: a state of another world finds nothing.
+    space: u64,
     look: Look,
 }
 
 impl Watching {
+    /// Whether the component's number is one of this world.
+    #[inline(always)]
+    fn is_of(&self, world: &World) -> bool {
+        self.space == world.components.space.number()
+    }
+
     /// Whether the mark of a column in a table is new; marks of values are not looked at.
     ///
     /// # Safety
@@ -74,6 +82,9 @@ impl Watching {
     ) -> bool {
         if C::Layout::TRACK != Track::Column || C::Layout::KIND != Kind::Table {
             return true;
+        }
+        if !self.is_of(world) {
+            return false;
         }
         let lanes = world.lane(self.id, table);
         // SAFETY: the lanes are the component's; and the caller's promise.
@@ -92,7 +103,7 @@ macro_rules! tracking_filter {
             const LIVE: bool = true;
 
             fn state(components: &Components) -> Watching {
-                Watching { id: components.id::<C>(), look: Look::default() }
+                Watching { id: components.id::<C>(), space: components.space.number(), look: Look::default() }
             }
 
             fn look(state: &mut Watching, look: Look) {
@@ -103,14 +114,14 @@ macro_rules! tracking_filter {
                 Reach::<C>::SIDE || signature.has(state.id)
             }
 
-            fn live(state: &Watching, world: &World, table: u32) -> bool {
+            fn live(state: &Watching, columns: Columns<'_>) -> bool {
                 // SAFETY: it reads the component's marks.
-                unsafe { state.live::<C>(world, table, <C::Layout as $bound<C>>::$mark) }
+                unsafe { state.live::<C>(columns.world, columns.table, <C::Layout as $bound<C>>::$mark) }
             }
 
             #[inline(always)]
             fn passes_row(state: &Watching, row: &Candidate<'_>) -> bool {
-                row.lanes_of(state.id).is_some_and(|(lanes, row)| {
+                state.is_of(row.world) && row.lanes_of(state.id).is_some_and(|(lanes, row)| {
                     // SAFETY: the lanes are the component's, and the row is in use.
                     let mark = unsafe { <C::Layout as $bound<C>>::$mark(lanes, row, state.look) };
                     state.look.is_new(mark)
@@ -119,6 +130,7 @@ macro_rules! tracking_filter {
 
             fn settled(state: &Watching, stores: &Aligned<'_>) -> bool {
                 C::Layout::TRACK == Track::Column
+                    && state.is_of(stores.world)
                     && stores.has(state.id)
                     && stores.world.sides.of(state.id).is_some_and(|side| {
                         // SAFETY: the lanes are the component's, and the mark is that of all rows.

@@ -1,7 +1,7 @@
 //! Tuples of terms: all of them, or one at least.
 #![allow(unsafe_code)]
 
-use super::{Access, Aligned, Candidate, Mismatch, Or, Query, ReadOnlyQuery, Spot};
+use super::{Access, Aligned, Candidate, Columns, Mismatch, Or, Query, ReadOnlyQuery, Spot};
 use crate::component::{ComponentId, Components};
 use crate::layout::Kind;
 use crate::signature::Signature;
@@ -39,12 +39,13 @@ macro_rules! tuple_query {
                 $(<$name as Query>::look($name, look);)*
             }
 
-            fn live(($($name,)*): &Self::State, world: &World, table: u32) -> bool {
-                true $(&& <$name as Query>::live($name, world, table))*
+            fn live(($($name,)*): &Self::State, columns: Columns<'_>) -> bool {
+                true $(&& <$name as Query>::live($name, columns))*
             }
 
-            fn mark(($($name,)*): &Self::State, world: &World, table: Option<u32>) {
-                $(<$name as Query>::mark($name, world, table);)*
+            unsafe fn mark(($($name,)*): &Self::State, world: &World, table: Option<u32>) {
+                // SAFETY: the caller's promise, for each member.
+                $(unsafe { <$name as Query>::mark($name, world, table) };)*
             }
 
             fn required(($($name,)*): &Self::State, each: &mut dyn FnMut(ComponentId, Kind)) {
@@ -77,8 +78,9 @@ macro_rules! tuple_query {
                 unsafe { ($(<$name as Query>::chunk($name, len),)*) }
             }
 
-            fn aligned(($($name,)*): &Self::State, stores: &Aligned<'_>) -> Option<Self::Fetch> {
-                Some(($(<$name as Query>::aligned($name, stores)?,)*))
+            unsafe fn aligned(($($name,)*): &Self::State, stores: &Aligned<'_>) -> Option<Self::Fetch> {
+                // SAFETY: the caller's promise, for each member.
+                Some(($(unsafe { <$name as Query>::aligned($name, stores)? },)*))
             }
 
             #[inline(always)]
@@ -138,13 +140,14 @@ macro_rules! tuple_query {
                 $(<$name as Query>::look($name, look);)*
             }
 
-            fn live(($($name,)*): &Self::State, world: &World, table: u32) -> bool {
-                let signature = &world.tables[table as usize].signature;
-                false $(|| <$name as Query>::matches($name, signature) && <$name as Query>::live($name, world, table))*
+            fn live(($($name,)*): &Self::State, columns: Columns<'_>) -> bool {
+                let signature = columns.signature();
+                false $(|| <$name as Query>::matches($name, signature) && <$name as Query>::live($name, columns))*
             }
 
-            fn mark(($($name,)*): &Self::State, world: &World, table: Option<u32>) {
-                $(<Option<$name> as Query>::mark($name, world, table);)*
+            unsafe fn mark(($($name,)*): &Self::State, world: &World, table: Option<u32>) {
+                // SAFETY: the caller's promise, for each member.
+                $(unsafe { <Option<$name> as Query>::mark($name, world, table) };)*
             }
 
             fn required(_: &Self::State, _: &mut dyn FnMut(ComponentId, Kind)) {}
@@ -166,8 +169,9 @@ macro_rules! tuple_query {
                 unsafe { ($(<Option<$name> as Query>::chunk($name, len),)*) }
             }
 
-            fn aligned(($($name,)*): &Self::State, stores: &Aligned<'_>) -> Option<Self::Fetch> {
-                let fetch: Self::Fetch = ($(Some(<$name as Query>::aligned($name, stores)?),)*);
+            unsafe fn aligned(($($name,)*): &Self::State, stores: &Aligned<'_>) -> Option<Self::Fetch> {
+                // SAFETY: the caller's promise, for each member.
+                let fetch: Self::Fetch = ($(Some(unsafe { <$name as Query>::aligned($name, stores)? }),)*);
                 // Without members nothing matches.
                 (false $(|| fetch.$n.is_some())*).then_some(fetch)
             }

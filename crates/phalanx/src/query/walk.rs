@@ -167,7 +167,8 @@ fn run<Q: Query, F: Filter>(
         Store::Linear(linear) => linear.rows > 0,
     });
     let stores = Aligned { world, owned, has, lacks, keys: Some(NonNull::from(keys).cast()), extra };
-    let fetch = Q::aligned(terms, &stores).filter(|_| !keys.is_empty() && F::settled(filter, &stores))?;
+    // SAFETY: the ids are this world's.
+    let fetch = unsafe { Q::aligned(terms, &stores) }.filter(|_| !keys.is_empty() && F::settled(filter, &stores))?;
     Some(Run { fetch, len: keys.len() as u32 })
 }
 
@@ -278,7 +279,8 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
         let extra = stores.iter().flatten().all(|store| store.rows > 0);
         let owned = &owned[..count];
         let aligned = Aligned { world, owned, has: owned, lacks: &[], keys: None, extra };
-        let fetch = Q::aligned(terms, &aligned).filter(|_| F::settled(filter, &aligned));
+        // SAFETY: the ids are this world's.
+        let fetch = unsafe { Q::aligned(terms, &aligned) }.filter(|_| F::settled(filter, &aligned));
         Source::Linear { stores, next: 0, bits: 0, fetch }
     }
 

@@ -77,6 +77,7 @@ use phalanx_store::raw::Lane;
 
 /// A moment in the life of a world: [`World::tick`](crate::World::tick).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(transparent)]
 pub struct Tick(pub(crate) u32);
 
 impl Tick {

@@ -12,6 +12,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU32, Ordering};
 use phalanx_store::raw::Lane;
 
 /// When a value was added, and when it was changed.
@@ -22,6 +23,29 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
+    /// Notes a change. Atomic, as is [`changed`](Marks::changed): a filter may look at marks of values that are lent for
+    /// writing, on another thread.
+    ///
+    /// # Safety
+    ///
+    /// The marks are there, and written in no other way meanwhile.
+    #[inline(always)]
+    unsafe fn set_changed(marks: *mut Marks, now: Tick) {
+        // SAFETY: the caller's promise; a tick is a number of 32 bits.
+        unsafe { AtomicU32::from_ptr((&raw mut (*marks).changed).cast()).store(now.0, Ordering::Relaxed) };
+    }
+
+    /// When the value was changed.
+    ///
+    /// # Safety
+    ///
+    /// The marks are there.
+    #[inline(always)]
+    unsafe fn changed(marks: *mut Marks) -> Tick {
+        // SAFETY: the caller's promise; a tick is a number of 32 bits.
+        Tick(unsafe { AtomicU32::from_ptr((&raw mut (*marks).changed).cast()).load(Ordering::Relaxed) })
+    }
+
     #[inline(always)]
     pub(crate) fn new(now: Tick) -> Marks {
         Marks { added: now, changed: now }
@@ -104,7 +128,7 @@ impl<C> Mut<'_, C> {
     #[inline(always)]
     pub fn set_changed(&mut self) {
         // SAFETY: as above.
-        unsafe { (*self.marks.as_ptr()).changed = self.look.now };
+        unsafe { Marks::set_changed(self.marks.as_ptr(), self.look.now) };
     }
 
     /// The value, for writing that is not to be noticed.
@@ -156,7 +180,7 @@ impl<'a, C> SliceMut<'a, C> {
     pub fn all(&mut self) -> &mut [C] {
         for row in 0..self.values.len() {
             // SAFETY: there are as many marks as values, and they are nobody else's.
-            unsafe { (*self.marks.add(row).as_ptr()).changed = self.look.now };
+            unsafe { Marks::set_changed(self.marks.add(row).as_ptr(), self.look.now) };
         }
         self.values
     }
@@ -293,7 +317,7 @@ where
     unsafe fn replace(ptr: Self::Ptr, row: usize, value: C) -> C {
         // SAFETY: the caller's promise.
         unsafe {
-            (*ptr.marks.add(row).as_ptr()).changed = ptr.look.now;
+            Marks::set_changed(ptr.marks.add(row).as_ptr(), ptr.look.now);
             L::replace(ptr.values, row, value)
         }
     }
@@ -308,7 +332,7 @@ where
     unsafe fn changed(lanes: *const Lane, row: usize, _: Look) -> Tick {
         // SAFETY: the caller's promise; the second lane is that of the marks. Raw, since items of the same query may be about
         // to write them.
-        unsafe { (*marks(&*lanes.add(1), row)).changed }
+        unsafe { Marks::changed(marks(&*lanes.add(1), row)) }
     }
 }
 

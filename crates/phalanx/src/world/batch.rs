@@ -16,6 +16,7 @@ use crate::bundle::Bundle;
 use crate::commands::stash::{Ending, Stash};
 use crate::error::ChangeError;
 use crate::plan::Edge;
+use crate::query::Columns;
 use crate::query::{Candidate, Filter};
 use crate::room::{try_list, try_room};
 use crate::side::Puts;
@@ -170,7 +171,7 @@ impl World {
         let passing = || {
             let tables = self.tables.iter().zip(0..);
             tables.filter(|(table, number)| {
-                table.len > 0 && F::passes(&filter, &table.signature) && F::live(&filter, self, *number)
+                table.len > 0 && F::passes(&filter, &table.signature) && F::live(&filter, Columns::new(self, *number))
             })
         };
         let mut sources = try_list(passing().count())?;

@@ -2,7 +2,7 @@
 
 use super::{Flag, Other, Small, Value, Wide, populated, rows};
 use phalanx::{ChangeError, Commands, Entity, World};
-use phalanx_testkit::{AllocationSweep, Dial, PanicSweep, Site, Tally, catch, for_every_panic};
+use phalanx_testkit::{AllocationSweep, Dial, PanicSweep, Site, Tally, catch, fail_from, for_every_panic};
 use std::sync::Arc;
 
 #[test]
@@ -175,4 +175,28 @@ fn a_report_that_panics_loses_nothing() {
     world.validate().unwrap();
     drop((world, commands));
     tally.assert_no_leaks();
+}
+
+#[test]
+fn a_command_that_is_skipped_without_memory_leaves_no_entity_without_a_row() {
+    for n in 1..60 {
+        let tally = Tally::new();
+        let mut world = World::new();
+        let old: Vec<_> = (0..40).map(|key| world.spawn(Value(tally.value(key)))).collect();
+        old.iter().for_each(|e| world.despawn(*e).unwrap());
+        let mut commands = Commands::new();
+        commands.add(|world| {
+            for _ in 0..60 {
+                world.reserve_entity();
+            }
+        });
+        let promised = commands.spawn(&world, Value(tally.value(7)));
+        fail_from(n, || commands.apply_lossy(&mut world, |_| {}));
+        // Reservations that are not made real yet are, by the next change.
+        let _ = world.spawn_empty();
+        world.validate().unwrap();
+        assert!(world.get::<Value>(promised).is_err() || world.get::<Value>(promised).unwrap().0.key() == 7);
+        drop((world, commands));
+        tally.assert_no_leaks();
+    }
 }
