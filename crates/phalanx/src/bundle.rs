@@ -4,8 +4,9 @@
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout};
 use crate::track::{Clock, Look};
-use phalanx_store::AllocError;
+use crate::world::World;
 use phalanx_store::raw::Lane;
+use phalanx_store::{AllocError, Entity};
 
 /// Where the values of a bundle go to, or come from: a row of a table, and a row beside it for each component that is not
 /// kept in tables.
@@ -103,6 +104,25 @@ pub unsafe trait Bundle: Sized + Send + Sync + 'static {
     ///
     /// The place is one for these components, in their order; values are there, and count as moved out from now on.
     unsafe fn read(place: Place) -> Self;
+
+    /// Gives a bundle to an entity, if it is alive and there is a short way to do it. Whether that was so: otherwise nothing
+    /// has happened.
+    ///
+    /// # Safety
+    ///
+    /// There is a bundle, which counts as moved out if it was given, or if this panics.
+    #[doc(hidden)]
+    #[inline(always)]
+    unsafe fn put_short(_: *const Self, _: &mut World, _: Entity) -> bool {
+        false
+    }
+
+    /// Takes the bundle from an entity and drops it, if it is alive and there is a short way to do it: whether it had it.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn drop_short(_: &mut World, _: Entity) -> Option<bool> {
+        None
+    }
 }
 
 // SAFETY: one component.
@@ -136,6 +156,34 @@ unsafe impl<C: Component> Bundle for C {
             C::Layout::read(C::Layout::ptr(lane, Look::READ), row)
         }
     }
+
+    #[inline(always)]
+    unsafe fn put_short(bundle: *const Self, world: &mut World, entity: Entity) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { world.put_short(entity, bundle) }
+    }
+
+    #[inline(always)]
+    fn drop_short(world: &mut World, entity: Entity) -> Option<bool> {
+        world.drop_short::<C>(entity)
+    }
+}
+
+/// The short ways of a tuple: of one member, its own.
+macro_rules! tuple_short {
+    ($name:ident) => {
+        #[inline(always)]
+        unsafe fn put_short(bundle: *const Self, world: &mut World, entity: Entity) -> bool {
+            // SAFETY: the caller's promise: the member is all that there is.
+            unsafe { $name::put_short(&raw const (*bundle).0, world, entity) }
+        }
+
+        #[inline(always)]
+        fn drop_short(world: &mut World, entity: Entity) -> Option<bool> {
+            $name::drop_short(world, entity)
+        }
+    };
+    ($($name:ident)*) => {};
 }
 
 macro_rules! tuple_bundle {
@@ -178,6 +226,8 @@ macro_rules! tuple_bundle {
                 };)*
                 ($($name,)*)
             }
+
+            tuple_short!($($name)*);
         }
     };
 }

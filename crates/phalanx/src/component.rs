@@ -216,11 +216,14 @@ pub struct Components {
     infos: Vec<ComponentInfo>,
     by_type: HashMap<TypeId, ComponentId, TypeIdHasher>,
     /// The component that was registered last under these bits of its type id: most look-ups end here.
-    direct: Box<[(Option<TypeId>, ComponentId); DIRECT]>,
+    direct: Box<[(TypeId, ComponentId); DIRECT]>,
     void: Signature,
 }
 
 const DIRECT: usize = 64;
+
+/// No component: it stands where there is none.
+struct Nobody;
 
 /// Bits of a type id that choose one of 64 places. Folded to a constant where the type is known.
 #[inline(always)]
@@ -232,7 +235,7 @@ pub(crate) fn direct_place(key: &TypeId) -> usize {
 
 impl Components {
     pub(crate) fn try_new() -> Result<Components, AllocError> {
-        let direct = try_box([(None, ComponentId::UNKNOWN); DIRECT])?;
+        let direct = try_box([(TypeId::of::<Nobody>(), ComponentId::UNKNOWN); DIRECT])?;
         let row = ComponentInfo {
             name: "row",
             type_id: None,
@@ -272,7 +275,7 @@ impl Components {
     pub(crate) fn id<C: Component>(&self) -> ComponentId {
         let key = TypeId::of::<C>();
         let (found, id) = &self.direct[direct_place(&key)];
-        if *found == Some(key) { *id } else { self.id_of_type(key) }
+        if *found == key { *id } else { self.id_of_type(key) }
     }
 
     #[cold]
@@ -315,7 +318,7 @@ impl Components {
         }
         if let Some(key) = info.type_id {
             self.by_type.insert(key, id);
-            self.direct[direct_place(&key)] = (Some(key), id);
+            self.direct[direct_place(&key)] = (key, id);
         }
         self.infos.push(info);
         Ok(id)
@@ -381,7 +384,7 @@ impl Components {
     /// Checks that ids lead to what is known of components, and types to ids.
     pub(crate) fn validate(&self) -> Result<(), &'static str> {
         let typed = self.infos.iter().filter(|info| info.type_id.is_some()).count();
-        let direct = self.direct.iter().filter_map(|(key, id)| Some((key.as_ref()?, id)));
+        let direct = self.direct.iter().filter(|(key, _)| *key != TypeId::of::<Nobody>()).map(|(key, id)| (key, id));
         let leads = |(key, id): (&TypeId, &ComponentId)| {
             self.infos.get(id.index()).is_some_and(|info| info.type_id == Some(*key))
         };

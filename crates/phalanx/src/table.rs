@@ -19,6 +19,7 @@ use crate::rows::{Label, RowLanes};
 use crate::signature::Signature;
 use crate::track::{Marks, Tick, Track, mark_column, marks};
 use core::fmt;
+use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use phalanx_store::raw::{Lane, LaneOf};
 use phalanx_store::{AllocError, Entity};
@@ -469,7 +470,7 @@ pub(crate) unsafe fn copy_row(from: *const u8, to: *mut u8, size: usize) {
     /// Copies `N` bytes, initialised or not.
     unsafe fn exactly<const N: usize>(from: *const u8, to: *mut u8) {
         // SAFETY: the caller's promise; arrays of bytes have no alignment.
-        unsafe { core::ptr::copy_nonoverlapping(from.cast::<core::mem::MaybeUninit<[u8; N]>>(), to.cast(), 1) };
+        unsafe { core::ptr::copy_nonoverlapping(from.cast::<MaybeUninit<[u8; N]>>(), to.cast(), 1) };
     }
     // SAFETY: the caller's promise.
     unsafe {
@@ -491,12 +492,26 @@ pub(crate) unsafe fn copy_row(from: *const u8, to: *mut u8, size: usize) {
 /// Both are `size` bytes, of different rows.
 #[inline(always)]
 pub(crate) unsafe fn swap_row(a: *mut u8, b: *mut u8, size: usize) {
+    /// Exchanges `N` bytes, initialised or not.
+    #[inline(always)]
+    unsafe fn exactly<const N: usize>(a: *mut u8, b: *mut u8) {
+        let (a, b) = (a.cast::<MaybeUninit<[u8; N]>>(), b.cast::<MaybeUninit<[u8; N]>>());
+        // SAFETY: the caller's promise; arrays of bytes have no alignment.
+        unsafe {
+            let value = a.read();
+            a.copy_from_nonoverlapping(b, 1);
+            b.write(value);
+        }
+    }
     // SAFETY: the caller's promise; as maybe-uninitialised bytes, whatever they are.
     unsafe {
-        core::ptr::swap_nonoverlapping(
-            a.cast::<core::mem::MaybeUninit<u8>>(),
-            b.cast::<core::mem::MaybeUninit<u8>>(),
-            size,
-        );
+        match size {
+            4 => exactly::<4>(a, b),
+            8 => exactly::<8>(a, b),
+            12 => exactly::<12>(a, b),
+            16 => exactly::<16>(a, b),
+            64 => exactly::<64>(a, b),
+            _ => core::ptr::swap_nonoverlapping(a.cast::<MaybeUninit<u8>>(), b.cast::<MaybeUninit<u8>>(), size),
+        }
     }
 }

@@ -4,4 +4,4 @@ mod slots;
 mod sparse;
 
 pub use slots::Slots;
-pub use sparse::{Mark, Sparse};
+pub use sparse::{Mark, Seat, Sparse};

@@ -351,6 +351,19 @@ impl<K: Key> Default for Sparse<K> {
     }
 }
 
+/// What a container has for a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seat {
+    /// A row, at this position.
+    Taken(u32),
+    /// None, and all the room that it takes.
+    Free,
+    /// None, and another key of the same index has one.
+    Lost,
+    /// Nothing that is at hand: the index is beyond the window, or room has to be made.
+    Far,
+}
+
 /// What a dense container of keys from elsewhere can do, typed or erased.
 impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
     /// Takes the position after the last for a key, and returns it: the caller writes the row there.
@@ -441,10 +454,61 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
         Ok(Dense { index, marks, rows, len: self.len, holes: self.holes, gap: self.gap.clone(), low: self.low })
     }
 
-    /// Whether [`try_ready`](Dense::try_ready) would find everything there.
+    /// What there is for a key.
     #[inline(always)]
-    pub fn is_ready(&self, index: u32) -> bool {
-        self.len < self.marks.capacity() && self.len < self.rows.capacity() && index < self.index.window_len
+    pub fn seat(&self, key: K) -> Seat {
+        if key.index() >= self.index.window_len {
+            return Seat::Far;
+        }
+        // SAFETY: `window_len` entries are initialised.
+        let entry = unsafe { *self.index.window.at(key.index()) };
+        if entry.word == key.generation() {
+            Seat::Taken(entry.position)
+        } else if !entry.is_vacant() {
+            Seat::Lost
+        } else if self.len < self.marks.capacity() && self.len < self.rows.capacity() {
+            Seat::Free
+        } else {
+            Seat::Far
+        }
+    }
+
+    /// As [`admit`](Dense::admit), of a key whose seat is free.
+    ///
+    /// # Safety
+    ///
+    /// The [seat](Dense::seat) of the key is free, and the row is written, now or before anything else happens.
+    #[inline(always)]
+    pub unsafe fn sit(&mut self, key: K) {
+        // SAFETY: a free seat has an entry in the window, and there is room for a mark.
+        unsafe {
+            self.index.window.at(key.index()).write(Entry { position: self.len, word: key.generation() });
+            self.push(Mark(key));
+        }
+    }
+
+    /// Ends a key, whose row is moved out already, and closes its place with the last row, which `shift` copies:
+    /// from the first position to the second.
+    ///
+    /// # Safety
+    ///
+    /// The [seat](Dense::seat) of the key is taken, at this position; its row counts as moved out, and there are no holes.
+    #[inline(always)]
+    pub unsafe fn stand_up(&mut self, key: K, position: u32, shift: impl FnOnce(&mut R, u32, u32)) {
+        debug_assert_eq!(self.holes, 0);
+        let last = self.len - 1;
+        // SAFETY: a seat that is taken has an entry in the window; both positions are in use and, there being no holes,
+        // their marks alive.
+        unsafe {
+            self.index.window.at(key.index()).write(VACANT);
+            if position != last {
+                let moved = *self.marks.at(last);
+                shift(&mut self.rows, last, position);
+                self.set_mark(position, moved);
+                self.index.relocate(moved, position);
+            }
+        }
+        self.len = last;
     }
 
     /// Takes the position after the last for a key, and returns it. The row there is in use from now on.

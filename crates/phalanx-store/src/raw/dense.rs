@@ -450,6 +450,7 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
     /// # Safety
     ///
     /// Both are in use, and there are no holes.
+    #[inline]
     pub unsafe fn swap(&mut self, a: u32, b: u32) {
         debug_assert_eq!(self.holes, 0);
         if a == b {

@@ -1,22 +1,28 @@
-//! One component of one slot, given and taken by those who know its type: the short way for loops.
+//! One component of one slot, given and taken by those who know its type: the short way.
 //!
-//! It is taken where nothing else is concerned: the component is not tracked, no group names it, and all room is there.
-//! Otherwise the usual way is.
+//! It is taken where no listener is, the component is not tracked, and all room is there. Otherwise the usual way is; it
+//! comes to the same.
 #![allow(unsafe_code)]
 
-use super::{Removal, Side, Sides, Store};
-use crate::component::Component;
-use crate::layout::{Layout, mark_row};
-use crate::track::Look;
+use super::{Linear, Pool, Removal, Side, Sides, Store};
+use crate::component::{Component, ComponentId};
+use crate::layout::{Kind, Layout, mark_row};
+use crate::track::{Look, Track};
 use phalanx_store::Entity;
+use phalanx_store::index::Seat;
 use phalanx_store::raw::Rows;
 
 /// What became of a value that was to be put the short way.
 pub(crate) enum Put<C> {
-    /// It is there, in the place of this one.
+    /// It was moved to its place, where this one was.
     Done(Option<C>),
-    /// It has to go the usual way.
-    Back(C),
+    /// It is where it was, and has to go the usual way.
+    Not,
+}
+
+/// Whether there is a short way to a component: if it has a store of its own and is not tracked.
+pub(crate) const fn has_short_way<C: Component>() -> bool {
+    !matches!(C::Layout::KIND, Kind::Table) && matches!(C::Layout::TRACK, Track::None)
 }
 
 impl Side {
@@ -25,53 +31,154 @@ impl Side {
     pub(super) fn is_alone(&self) -> bool {
         self.required_by.is_empty() && self.excluded_by.is_empty()
     }
+
+    /// # Safety
+    ///
+    /// It is a pool.
+    #[inline(always)]
+    unsafe fn as_pool(&mut self) -> &mut Pool {
+        match &mut self.store {
+            Store::Pool(pool) => pool,
+            // SAFETY: the caller's promise.
+            Store::Linear(_) => unsafe { core::hint::unreachable_unchecked() },
+        }
+    }
+
+    /// # Safety
+    ///
+    /// It is a linear store.
+    #[inline(always)]
+    unsafe fn as_linear(&mut self) -> &mut Linear {
+        match &mut self.store {
+            Store::Linear(linear) => linear,
+            // SAFETY: the caller's promise.
+            Store::Pool(_) => unsafe { core::hint::unreachable_unchecked() },
+        }
+    }
 }
 
 impl Sides {
+    /// The side of this number, for [`put_short`](Sides::put_short) and [`take_short`](Sides::take_short). It stays where it
+    /// is, and is the caller's until a change goes another way.
+    ///
+    /// # Safety
+    ///
+    /// There is one of this number.
+    #[inline(always)]
+    pub(crate) unsafe fn at(&mut self, number: u32) -> *mut Side {
+        debug_assert!((number as usize) < self.list.len());
+        // SAFETY: the caller's promise.
+        unsafe { &raw mut **self.list.get_unchecked_mut(number as usize) }
+    }
+
     /// Gives a slot a value of a side.
     ///
     /// # Safety
     ///
-    /// The side is the component's, which is not tracked, and the slot is alive.
+    /// The side is the component's and was [found](Sides::at) since a change went another way; the component [has a short
+    /// way](has_short_way). There is a value at the address, which counts as moved out if it is done, or if this panics.
+    /// `is_alive` says whether the slot is.
     #[inline(always)]
-    pub(crate) unsafe fn put_alone<C: Component>(&mut self, number: u32, slot: Entity, value: C) -> Put<C> {
-        let (index, covered) = (slot.index(), self.covered);
-        let side = &mut *self.list[number as usize];
-        if !side.is_alone() {
-            return Put::Back(value);
-        }
-        // SAFETY: the side is the component's, so its lanes are; the row of a value that is there is in use, and the one that
-        // a value is written to is within the capacity, where nothing lives.
+    pub(crate) unsafe fn put_short<C: Component>(
+        &mut self,
+        side: *mut Side,
+        slot: Entity,
+        value: *const C,
+        is_alive: impl Fn() -> bool,
+    ) -> Put<C> {
+        debug_assert!(has_short_way::<C>());
+        let index = slot.index();
+        // SAFETY: the side is the component's, so it is of this kind and its lanes are the component's; the row of a value
+        // that is there is in use, and the one that a value is written to is within the capacity, where nothing lives. Room
+        // was found for everything else. Only slots that are alive are in pools.
         unsafe {
-            let lane = side.values().lane();
-            let ptr = C::Layout::ptr(lane, Look::READ);
+            let side = &mut *side;
+            if !side.is_alone() {
+                return if is_alive() { self.put_grouped(side.id, slot, value) } else { Put::Not };
+            }
+            if matches!(C::Layout::KIND, Kind::Linear) {
+                let linear = side.as_linear();
+                if index >= linear.covered() || !is_alive() {
+                    return Put::Not;
+                }
+                let lane = linear.values().lane();
+                mark_row::<C>(lane, index as usize);
+                let place = C::Layout::ptr(lane, Look::READ);
+                if linear.has(index) {
+                    return Put::Done(Some(C::Layout::replace(place, index as usize, value.read())));
+                }
+                C::Layout::write(place, index as usize, value.read());
+                linear.count(slot);
+                return Put::Done(None);
+            }
+            let bit = side.bit.unwrap_unchecked();
+            let pool = side.as_pool();
+            let lane = pool.values().lane();
+            match pool.dense.seat(slot) {
+                Seat::Taken(at) => {
+                    mark_row::<C>(lane, at as usize);
+                    let old = C::Layout::replace(C::Layout::ptr(lane, Look::READ), at as usize, value.read());
+                    return Put::Done(Some(old));
+                }
+                Seat::Free if index < self.covered && is_alive() => {}
+                _ => return Put::Not,
+            }
+            C::Layout::write(C::Layout::ptr(lane, Look::READ), pool.dense.positions() as usize, value.read());
+            pool.dense.sit(slot);
+            pool.rows += u32::from(slot.is_row());
+            self.mark(index, bit, true);
+        }
+        Put::Done(None)
+    }
+
+    /// As [`put_short`](Sides::put_short), of a component that groups name: the same, and the groups are kept.
+    ///
+    /// # Safety
+    ///
+    /// As there, and the slot is alive.
+    #[inline(never)]
+    unsafe fn put_grouped<C: Component>(&mut self, id: ComponentId, slot: Entity, value: *const C) -> Put<C> {
+        let (Some(number), index) = (self.number(id), slot.index()) else { return Put::Not };
+        let side = self.get(number);
+        let lane = side.values().lane();
+        // SAFETY: as there. Groups were found to have room; those that the slot leaves do not own this side, so that the place
+        // of the value stays where it is.
+        unsafe {
+            if let Some(row) = side.row(index) {
+                mark_row::<C>(lane, row as usize);
+                let place = C::Layout::ptr(lane, Look::READ);
+                return Put::Done(Some(C::Layout::replace(place, row as usize, value.read())));
+            }
+            let has_room = match &side.store {
+                Store::Pool(pool) => pool.dense.seat(slot) == Seat::Free && index < self.covered,
+                Store::Linear(linear) => index < linear.covered(),
+            };
+            let groups_have = |at: &u32| {
+                let group = self.groups.get(*at);
+                group.owns() || group.list.seat(slot) != Seat::Far
+            };
+            if !has_room || !side.required_by.iter().all(groups_have) {
+                return Put::Not;
+            }
+            let row = side.spare(index).row;
+            C::Layout::write(C::Layout::ptr(lane, Look::READ), row, value.read());
+            if !side.excluded_by.is_empty() {
+                self.leave_excluding(slot, number);
+            }
+            let side = &mut *self.list[number as usize];
             match &mut side.store {
                 Store::Pool(pool) => {
-                    if let Some(position) = pool.position(index) {
-                        mark_row::<C>(lane, position as usize);
-                        return Put::Done(Some(C::Layout::replace(ptr, position as usize, value)));
-                    }
-                    if index >= covered || !pool.dense.is_ready(index) {
-                        return Put::Back(value);
-                    }
-                    C::Layout::write(ptr, pool.dense.positions() as usize, value);
-                    pool.put(slot);
-                    if let Some(bit) = side.bit {
-                        self.mark(index, bit, true);
-                    }
+                    pool.dense.sit(slot);
+                    pool.rows += u32::from(slot.is_row());
+                    let bit = side.bit.unwrap_unchecked();
+                    self.mark(index, bit, true);
                 }
                 Store::Linear(linear) => {
-                    if linear.has(index) {
-                        mark_row::<C>(lane, index as usize);
-                        return Put::Done(Some(C::Layout::replace(ptr, index as usize, value)));
-                    }
-                    if index >= linear.covered() {
-                        return Put::Back(value);
-                    }
-                    C::Layout::write(ptr, index as usize, value);
-                    linear.put(slot);
+                    mark_row::<C>(lane, row);
+                    linear.count(slot);
                 }
             }
+            self.enter_requiring(slot, number);
         }
         Put::Done(None)
     }
@@ -80,50 +187,67 @@ impl Sides {
     ///
     /// # Safety
     ///
-    /// The side is the component's, which is not tracked, and the slot is alive.
+    /// As for [`put_short`](Sides::put_short).
     #[inline(always)]
-    pub(crate) unsafe fn take_alone<C: Component>(&mut self, number: u32, slot: Entity) -> Option<Option<C>> {
+    pub(crate) unsafe fn take_short<C: Component>(
+        &mut self,
+        side: *mut Side,
+        slot: Entity,
+        is_alive: impl Fn() -> bool,
+    ) -> Option<Option<C>> {
+        debug_assert!(has_short_way::<C>());
         let index = slot.index();
-        let side = &mut *self.list[number as usize];
-        if !side.is_alone() {
-            return None;
-        }
-        let lane = side.values().lane();
-        match &mut side.store {
-            Store::Pool(pool) => {
-                if pool.removal != Removal::Swap {
+        // SAFETY: the side is the component's, so it is of this kind and its lanes are the component's. A value that is there
+        // is moved out, and in a pool the last one takes its place. After groups were left the side is found again. Only
+        // slots that are alive are in pools.
+        unsafe {
+            let mut side = &mut *side;
+            if !side.is_alone() {
+                if !side.excluded_by.is_empty() || !is_alive() {
                     return None;
                 }
-                let Some(position) = pool.position(index) else { return Some(None) };
-                // SAFETY: the position is in use: the value is moved out, and the last one takes its place. The lanes are
-                // the component's.
-                let value = unsafe {
-                    let ptr = C::Layout::ptr(lane, Look::READ);
-                    let value = C::Layout::read(ptr, position as usize);
-                    let mark = pool.dense.marks()[position as usize];
-                    pool.dense.close_swap_by(position, mark, |rows, last, position| {
-                        if C::Layout::WHOLE {
-                            let values = (*lane).ptr().cast::<C>();
-                            values.add(last as usize).copy_to_nonoverlapping(values.add(position as usize), 1);
-                        } else {
-                            rows.shift(last, position);
-                        }
-                    });
-                    value
-                };
-                pool.rows -= u32::from(slot.is_row());
-                side.gone[0] += 1;
-                if let Some(bit) = side.bit {
-                    self.mark(index, bit, false);
+                let number = self.number(side.id)?;
+                self.leave_requiring(slot, number);
+                side = &mut *self.at(number);
+            }
+            if matches!(C::Layout::KIND, Kind::Linear) {
+                let linear = side.as_linear();
+                if !is_alive() {
+                    return None;
                 }
-                Some(Some(value))
-            }
-            Store::Linear(linear) => {
-                let Some(row) = linear.take(slot) else { return Some(None) };
+                if !linear.has(index) {
+                    return Some(None);
+                }
+                let lane = linear.values().lane();
+                mark_row::<C>(lane, index as usize);
+                linear.discount(slot);
                 side.gone[0] += 1;
-                // SAFETY: the slot had a value, which is moved out.
-                Some(Some(unsafe { C::Layout::read(C::Layout::ptr(lane, Look::READ), row as usize) }))
+                return Some(Some(C::Layout::read(C::Layout::ptr(lane, Look::READ), index as usize)));
             }
+            let bit = side.bit.unwrap_unchecked();
+            let pool = side.as_pool();
+            let position = match pool.dense.seat(slot) {
+                Seat::Taken(position) => position,
+                Seat::Free if is_alive() => return Some(None),
+                _ => return None,
+            };
+            if pool.removal != Removal::Swap {
+                return None;
+            }
+            let lane = pool.values().lane();
+            let value = C::Layout::read(C::Layout::ptr(lane, Look::READ), position as usize);
+            pool.dense.stand_up(slot, position, |rows, last, position| {
+                if C::Layout::WHOLE {
+                    let values = (*lane).ptr().cast::<C>();
+                    values.add(last as usize).copy_to_nonoverlapping(values.add(position as usize), 1);
+                } else {
+                    rows.shift(last, position);
+                }
+            });
+            pool.rows -= u32::from(slot.is_row());
+            side.gone[0] += 1;
+            self.mark(index, bit, false);
+            Some(Some(value))
         }
     }
 }

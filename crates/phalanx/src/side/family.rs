@@ -132,7 +132,7 @@ impl Sides {
             let Some(slot) = self.pool(lead).dense.key_at(position) else { continue };
             // What comes to lie at this position in exchange was looked at before.
             if self.belongs(self.groups.get(at), slot.index()) {
-                self.exchange(at, slot.index());
+                self.groups.get(at).exchange(&mut self.list, slot.index());
                 self.groups.get_mut(at).len += 1;
             }
         }

@@ -20,7 +20,7 @@
 //! Entering and leaving run no user code, and need no memory but for the sparse sets, where it is reserved.
 #![allow(unsafe_code)]
 
-use super::{Removal, Sides, Store};
+use super::{Pool, Removal, Side, Sides, Store};
 use crate::room::{try_box, try_copy, try_list};
 use phalanx_store::index::Sparse;
 use phalanx_store::raw::{Dense, DenseIndex, LaneOf};
@@ -38,9 +38,8 @@ pub(crate) struct GroupId {
 pub(crate) struct Group {
     pub(crate) serial: u64,
     pub(crate) what: Draft,
-    /// What members have, and what they lack.
-    has: Sieve,
-    lacks: Sieve,
+    /// What members have and lack.
+    sieve: Sieve,
     /// The next group of the family with more members, and the next with fewer.
     pub(super) outer: Option<u32>,
     pub(super) inner: Option<u32>,
@@ -60,32 +59,68 @@ pub(crate) struct Draft {
     pub(crate) excluded: Vec<u32>,
 }
 
-/// Sides as slots are tested for them.
+/// What slots are tested for: the first word of their masks, and what else there is.
 #[derive(Debug)]
 struct Sieve {
-    /// The pools, as a mask.
-    pools: Box<[u64]>,
-    linear: Box<[u32]>,
+    /// Bits that are set, and bits that are not.
+    first: [u64; 2],
+    more: Option<Box<More>>,
+}
+
+/// What a group asks beyond the first 64 pools.
+#[derive(Debug)]
+struct More {
+    /// The next words, as the first.
+    words: Vec<[u64; 2]>,
+    /// Linear stores that have the slot, and that do not.
+    linear: [Vec<u32>; 2],
 }
 
 impl Sieve {
-    fn try_new(sides: &[u32], all: &Sides) -> Result<Sieve, AllocError> {
-        let bits = || sides.iter().filter_map(|side| all.get(*side).bit);
-        let mut pools = try_list(bits().max().map_or(0, |bit| bit as usize / 64 + 1))?;
-        pools.resize(pools.capacity(), 0);
-        bits().for_each(|bit| pools[bit as usize / 64] |= 1 << (bit % 64));
-        let others = || sides.iter().copied().filter(|side| all.get(*side).bit.is_none());
-        let mut linear = try_list(others().count())?;
-        linear.extend(others());
-        Ok(Sieve { pools: pools.into(), linear: linear.into() })
+    fn try_new(what: &Draft, all: &Sides) -> Result<Sieve, AllocError> {
+        let lists = [&what.required, &what.excluded];
+        let bits =
+            || lists.iter().zip(0..).flat_map(|(list, at)| list.iter().map(move |side| (all.get(*side).bit, at)));
+        let last = bits().filter_map(|(bit, _)| bit).max().map_or(0, |bit| bit as usize / 64);
+        let mut words = try_list(last)?;
+        words.resize(last, [0; 2]);
+        let mut first = [0; 2];
+        for (bit, at) in bits() {
+            let Some(bit) = bit else { continue };
+            let word: &mut [u64; 2] = match (bit as usize / 64).checked_sub(1) {
+                None => &mut first,
+                Some(word) => &mut words[word],
+            };
+            word[at] |= 1 << (bit % 64);
+        }
+        let mut linear = [Vec::new(), Vec::new()];
+        for (list, linear) in lists.iter().zip(&mut linear) {
+            let others = || list.iter().copied().filter(|side| all.get(*side).bit.is_none());
+            *linear = try_list(others().count())?;
+            linear.extend(others());
+        }
+        let is_more = last > 0 || linear.iter().any(|list| !list.is_empty());
+        let more = if is_more { Some(try_box(More { words, linear })?) } else { None };
+        Ok(Sieve { first, more })
     }
 
     fn try_clone(&self) -> Result<Sieve, AllocError> {
-        Ok(Sieve { pools: try_copy(&self.pools)?.into(), linear: try_copy(&self.linear)?.into() })
+        let more = match &self.more {
+            None => None,
+            Some(more) => {
+                let linear = [try_copy(&more.linear[0])?, try_copy(&more.linear[1])?];
+                Some(try_box(More { words: try_copy(&more.words)?, linear })?)
+            }
+        };
+        Ok(Sieve { first: self.first, more })
     }
 
     fn bytes(&self) -> usize {
-        size_of_val(&*self.pools) + size_of_val(&*self.linear)
+        self.more.as_ref().map_or(0, |more| {
+            size_of::<More>()
+                + more.words.capacity() * size_of::<[u64; 2]>()
+                + more.linear.iter().map(|list| list.capacity() * size_of::<u32>()).sum::<usize>()
+        })
     }
 }
 
@@ -112,13 +147,39 @@ impl Draft {
 
 impl Group {
     pub(super) fn try_new(what: Draft, serial: u64, sides: &Sides) -> Result<Group, AllocError> {
-        let (has, lacks) = (Sieve::try_new(&what.required, sides)?, Sieve::try_new(&what.excluded, sides)?);
+        let sieve = Sieve::try_new(&what, sides)?;
         let list = Dense::new(Sparse::new(), LaneOf::new());
-        Ok(Group { serial, what, has, lacks, outer: None, inner: None, len: 0, list })
+        Ok(Group { serial, what, sieve, outer: None, inner: None, len: 0, list })
     }
 
+    #[inline(always)]
     pub(super) fn owns(&self) -> bool {
         !self.what.owned.is_empty()
+    }
+
+    /// Whether a slot, which is alive, is a member.
+    #[inline(always)]
+    fn has_member(&self, list: &[Box<Side>], slot: u32) -> bool {
+        match self.what.owned.first() {
+            Some(&side) => list[side as usize].pool().position(slot).is_some_and(|at| at < self.len),
+            None => self.list.index().position_at(slot).is_some(),
+        }
+    }
+
+    /// Exchanges a slot with the one at the group's length, in all pools that it owns.
+    #[inline(always)]
+    pub(super) fn exchange(&self, list: &mut [Box<Side>], slot: u32) {
+        for &side in &self.what.owned {
+            let pool = list[side as usize].pool_mut();
+            let Some(position) = pool.position(slot) else {
+                unreachable!("whoever enters or leaves has what is owned")
+            };
+            if position != self.len {
+                // SAFETY: both positions are in use: there are more slots than members before the one enters, and no fewer
+                // than there were members before the other left. Pools that are owned have no holes.
+                unsafe { pool.exchange(position, self.len) };
+            }
+        }
     }
 
     /// The same group, with the same members.
@@ -131,8 +192,7 @@ impl Group {
         Ok(Group {
             serial: self.serial,
             what,
-            has: self.has.try_clone()?,
-            lacks: self.lacks.try_clone()?,
+            sieve: self.sieve.try_clone()?,
             outer: self.outer,
             inner: self.inner,
             len: self.len,
@@ -143,8 +203,7 @@ impl Group {
     fn bytes(&self) -> usize {
         let Draft { owned, required, excluded, .. } = &self.what;
         (owned.capacity() + required.capacity() + excluded.capacity()) * size_of::<u32>()
-            + self.has.bytes()
-            + self.lacks.bytes()
+            + self.sieve.bytes()
             + self.list.index().bytes()
             + self.list.mark_bytes()
     }
@@ -174,6 +233,7 @@ impl Groups {
         (0..).zip(&self.list).filter_map(|(at, group)| Some((at, &**group.as_ref()?)))
     }
 
+    #[inline(always)]
     pub(super) fn get(&self, at: u32) -> &Group {
         match &self.list[at as usize] {
             Some(group) => group,
@@ -181,6 +241,7 @@ impl Groups {
         }
     }
 
+    #[inline(always)]
     pub(super) fn get_mut(&mut self, at: u32) -> &mut Group {
         match &mut self.list[at as usize] {
             Some(group) => group,
@@ -264,38 +325,38 @@ impl Sides {
         self.get(side).required_by.iter().find(owns).map(|at| self.groups.get(*at))
     }
 
-    pub(super) fn pool(&self, side: u32) -> &super::Pool {
-        match &self.get(side).store {
-            Store::Pool(pool) => pool,
-            Store::Linear(_) => unreachable!("groups own pools only"),
-        }
+    #[inline(always)]
+    pub(super) fn pool(&self, side: u32) -> &Pool {
+        self.get(side).pool()
     }
 
-    pub(super) fn pool_mut(&mut self, side: u32) -> &mut super::Pool {
-        match &mut self.list[side as usize].store {
-            Store::Pool(pool) => pool,
-            Store::Linear(_) => unreachable!("groups own pools only"),
-        }
+    #[inline(always)]
+    pub(super) fn pool_mut(&mut self, side: u32) -> &mut Pool {
+        self.list[side as usize].pool_mut()
     }
 
     /// Whether what a slot has makes it a member.
-    #[inline]
+    #[inline(always)]
     pub(super) fn belongs(&self, group: &Group, slot: u32) -> bool {
-        let mask = self.mask(slot);
-        let word = |at: usize| mask.get(at).copied().unwrap_or(0);
-        group.has.pools.iter().enumerate().all(|(at, pools)| word(at) & pools == *pools)
-            && group.lacks.pools.iter().enumerate().all(|(at, pools)| word(at) & pools == 0)
-            && group.has.linear.iter().all(|side| self.get(*side).row(slot).is_some())
-            && group.lacks.linear.iter().all(|side| self.get(*side).row(slot).is_none())
+        let [has, lacks] = group.sieve.first;
+        self.word(slot, 0) & (has | lacks) == has
+            && group.sieve.more.as_ref().is_none_or(|more| self.belongs_further(more, slot))
+    }
+
+    #[inline(never)]
+    fn belongs_further(&self, more: &More, slot: u32) -> bool {
+        let words = || more.words.iter().zip(1..);
+        let [has, lacks] = &more.linear;
+        // Masks have a word for every pool that is registered.
+        words().all(|([has, lacks], at)| self.word(slot, at) & (has | lacks) == *has)
+            && has.iter().all(|side| self.get(*side).row(slot).is_some())
+            && lacks.iter().all(|side| self.get(*side).row(slot).is_none())
     }
 
     /// Whether a slot, which is alive, is a member.
     #[inline]
     pub(crate) fn is_member(&self, group: &Group, slot: u32) -> bool {
-        match group.what.owned.first() {
-            Some(&pool) => self.pool(pool).position(slot).is_some_and(|at| at < group.len),
-            None => group.list.index().position_at(slot).is_some(),
-        }
+        group.has_member(&self.list, slot)
     }
 
     /// Makes room in the lists of groups that a slot may enter by a change.
@@ -345,33 +406,47 @@ impl Sides {
     /// A slot leaves the groups that require a side.
     #[inline(never)]
     pub(super) fn leave_requiring(&mut self, slot: Entity, side: u32) {
-        for at in 0..self.list[side as usize].required_by.len() {
-            self.leave(self.list[side as usize].required_by[at], slot.index());
+        let mut next = 0;
+        while let Some(&at) = self.list[side as usize].required_by.get(next) {
+            self.leave(at, slot.index());
+            next += 1;
         }
     }
 
     /// A slot leaves the groups that exclude a side.
     #[inline(never)]
     pub(super) fn leave_excluding(&mut self, slot: Entity, side: u32) {
-        for at in 0..self.list[side as usize].excluded_by.len() {
-            self.leave(self.list[side as usize].excluded_by[at], slot.index());
+        let mut next = 0;
+        while let Some(&at) = self.list[side as usize].excluded_by.get(next) {
+            self.leave(at, slot.index());
+            next += 1;
         }
     }
 
     /// A slot leaves a group, if it is a member, and before that the groups within.
-    #[inline]
+    #[inline(always)]
     fn leave(&mut self, at: u32, slot: u32) {
-        let group = self.groups.get(at);
-        if !self.is_member(group, slot) {
+        let group = self.groups.get_mut(at);
+        if !group.has_member(&self.list, slot) {
             return;
         }
-        if let Some(inner) = group.inner {
+        if group.inner.is_some() || !group.owns() {
+            return self.leave_slowly(at, slot);
+        }
+        group.len -= 1;
+        group.exchange(&mut self.list, slot);
+    }
+
+    /// As [`leave`](Sides::leave), of a member of a group that has others within or owns nothing.
+    #[inline(never)]
+    fn leave_slowly(&mut self, at: u32, slot: u32) {
+        if let Some(inner) = self.groups.get(at).inner {
             self.leave(inner, slot);
         }
         let group = self.groups.get_mut(at);
         if group.owns() {
             group.len -= 1;
-            self.exchange(at, slot);
+            group.exchange(&mut self.list, slot);
         } else if let Some(position) = group.list.index().position_at(slot) {
             // SAFETY: the position is in use, and the list never has holes.
             unsafe { group.list.retire_swap(position) };
@@ -387,16 +462,31 @@ impl Sides {
     #[inline(never)]
     pub(super) unsafe fn enter_groups(&mut self, slot: Entity, puts: &[u32], takes: &[u32]) {
         for &side in puts {
-            for at in 0..self.list[side as usize].required_by.len() {
-                // SAFETY: the caller's promise.
-                unsafe { self.enter(self.list[side as usize].required_by[at], slot) };
-            }
+            // SAFETY: the caller's promise.
+            unsafe { self.enter_requiring(slot, side) };
         }
         for &side in takes {
-            for at in 0..self.list[side as usize].excluded_by.len() {
+            let mut next = 0;
+            while let Some(&at) = self.list[side as usize].excluded_by.get(next) {
                 // SAFETY: the caller's promise.
-                unsafe { self.enter(self.list[side as usize].excluded_by[at], slot) };
+                unsafe { self.enter(at, slot) };
+                next += 1;
             }
+        }
+    }
+
+    /// A slot enters the groups that require a side, those that it belongs to.
+    ///
+    /// # Safety
+    ///
+    /// As for [`enter_groups`](Sides::enter_groups).
+    #[inline(always)]
+    pub(super) unsafe fn enter_requiring(&mut self, slot: Entity, side: u32) {
+        let mut next = 0;
+        while let Some(&at) = self.list[side as usize].required_by.get(next) {
+            // SAFETY: the caller's promise.
+            unsafe { self.enter(at, slot) };
+            next += 1;
         }
     }
 
@@ -405,38 +495,39 @@ impl Sides {
     /// # Safety
     ///
     /// As for [`enter_groups`](Sides::enter_groups).
-    #[inline]
+    #[inline(always)]
     unsafe fn enter(&mut self, at: u32, slot: Entity) {
         let group = self.groups.get(at);
-        if !self.belongs(group, slot.index()) || self.is_member(group, slot.index()) {
+        if !self.belongs(group, slot.index()) || group.has_member(&self.list, slot.index()) {
             return;
         }
-        if let Some(outer) = group.outer {
+        if group.outer.is_some() || !group.owns() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.enter_slowly(at, slot) };
+        }
+        let group = self.groups.get_mut(at);
+        group.exchange(&mut self.list, slot.index());
+        group.len += 1;
+    }
+
+    /// As [`enter`](Sides::enter), of one that is to be a member of a group that has others around or owns nothing.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline(never)]
+    unsafe fn enter_slowly(&mut self, at: u32, slot: Entity) {
+        if let Some(outer) = self.groups.get(at).outer {
             // SAFETY: the caller's promise.
             unsafe { self.enter(outer, slot) };
         }
         let group = self.groups.get_mut(at);
         if group.owns() {
-            self.exchange(at, slot.index());
-            self.groups.get_mut(at).len += 1;
+            group.exchange(&mut self.list, slot.index());
+            group.len += 1;
         } else {
             // SAFETY: there is room, by the caller's promise, and the slot is no member. A row without size is written.
             unsafe { group.list.admit(slot) };
-        }
-    }
-
-    /// Exchanges a slot with the one at a group's length, in all pools that it owns.
-    #[inline]
-    pub(super) fn exchange(&mut self, at: u32, slot: u32) {
-        let group = self.groups.get(at);
-        for &side in &group.what.owned {
-            let Store::Pool(pool) = &mut self.list[side as usize].store else { unreachable!("groups own pools only") };
-            let Some(position) = pool.position(slot) else {
-                unreachable!("whoever enters or leaves has what is owned")
-            };
-            // SAFETY: both positions are in use: there are more slots than members before the one enters, and no fewer than
-            // there were members before the other left. Pools that are owned have no holes.
-            unsafe { pool.dense.swap(position, group.len) };
         }
     }
 

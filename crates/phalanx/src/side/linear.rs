@@ -118,22 +118,35 @@ impl Linear {
     /// The slot was [made ready](Linear::try_ready), and the value is written.
     #[inline(always)]
     pub(crate) unsafe fn put(&mut self, slot: Entity) -> Option<u32> {
-        let (index, bit) = (slot.index(), 1 << (slot.index() % 64));
+        let index = slot.index();
         // SAFETY: the word is one of those that are initialised; the spare row differs from the slot's.
         unsafe {
-            let word = self.bits.at(index / 64);
-            if *word & bit != 0 {
+            if self.has(index) {
                 self.values.swap(index, self.slots);
                 self.values.keep_added(index, self.slots);
                 return Some(self.slots);
             }
-            *word |= bit;
-            self.bits.mark(index / 64);
+            self.count(slot);
             self.values.mark(index);
+        }
+        None
+    }
+
+    /// Counts the value that was written at a slot that has none. Whoever wrote it has [marked](Values::mark) it.
+    ///
+    /// # Safety
+    ///
+    /// The slot is [covered](Linear::covered), and the value is written.
+    #[inline(always)]
+    pub(super) unsafe fn count(&mut self, slot: Entity) {
+        let index = slot.index();
+        // SAFETY: the word is one of those that are initialised.
+        unsafe {
+            *self.bits.at(index / 64) |= 1 << (index % 64);
+            self.bits.mark(index / 64);
         }
         self.len += 1;
         self.rows += u32::from(slot.is_row());
-        None
     }
 
     /// Takes the value of a slot. It lies in the row that is returned, nobody's, until the slot gets another.
@@ -143,15 +156,29 @@ impl Linear {
         if !self.has(index) {
             return None;
         }
+        // SAFETY: the slot has a bit, and its row is within the capacity.
+        unsafe {
+            self.discount(slot);
+            self.values.mark(index);
+        }
+        Some(index)
+    }
+
+    /// Counts the value of a slot no more, which is moved out. Whoever moved it has [marked](Values::mark) it.
+    ///
+    /// # Safety
+    ///
+    /// The slot has a value.
+    #[inline(always)]
+    pub(super) unsafe fn discount(&mut self, slot: Entity) {
+        let index = slot.index();
         // SAFETY: the word is one of those that are initialised.
         unsafe {
             *self.bits.at(index / 64) &= !(1 << (index % 64));
             self.bits.mark(index / 64);
-            self.values.mark(index);
         }
         self.len -= 1;
         self.rows -= u32::from(slot.is_row());
-        Some(index)
     }
 
     /// Gives up all values, which are nobody's until [`end_released`](Linear::end_released).

@@ -28,7 +28,7 @@ mod pool_ref;
 mod values;
 mod view;
 
-pub(crate) use alone::Put;
+pub(crate) use alone::{Put, has_short_way};
 pub(crate) use arrive::Arrivals;
 pub(crate) use bulk::Puts;
 use copy::clone_value;
@@ -80,6 +80,24 @@ impl Side {
         match &self.store {
             Store::Pool(pool) => pool.values(),
             Store::Linear(linear) => linear.values(),
+        }
+    }
+
+    /// Its pool: of a side that a group owns.
+    #[inline(always)]
+    fn pool(&self) -> &Pool {
+        match &self.store {
+            Store::Pool(pool) => pool,
+            Store::Linear(_) => unreachable!("groups own pools only"),
+        }
+    }
+
+    /// Its pool: of a side that a group owns.
+    #[inline(always)]
+    fn pool_mut(&mut self) -> &mut Pool {
+        match &mut self.store {
+            Store::Pool(pool) => pool,
+            Store::Linear(_) => unreachable!("groups own pools only"),
         }
     }
 
@@ -246,7 +264,10 @@ impl Sides {
     /// The side of a component, if it is one.
     #[inline(always)]
     pub(crate) fn number(&self, id: ComponentId) -> Option<u32> {
-        self.by_component.get(id.index()).copied().filter(|side| *side != NO_SIDE)
+        match self.by_component.get(id.index()) {
+            Some(&side) if side != NO_SIDE => Some(side),
+            _ => None,
+        }
     }
 
     #[inline(always)]
@@ -347,6 +368,7 @@ impl Sides {
     /// A word of a slot's mask.
     #[inline(always)]
     fn word(&self, slot: u32, word: u32) -> u64 {
+        debug_assert!(word < self.stride);
         // SAFETY: covered slots have their words, which are initialised.
         if slot < self.covered { unsafe { *self.masks.at(slot * self.stride + word) } } else { 0 }
     }

@@ -95,6 +95,17 @@ impl Pool {
         })
     }
 
+    /// Exchanges two positions.
+    ///
+    /// # Safety
+    ///
+    /// They differ, both are in use, and there are no holes.
+    #[inline(never)]
+    pub(super) unsafe fn exchange(&mut self, a: u32, b: u32) {
+        // SAFETY: the caller's promise.
+        unsafe { self.dense.swap(a, b) };
+    }
+
     /// Forgets all keys. The values `0..n` are nobody's, for the `n` that is returned.
     pub(crate) fn release_all(&mut self) -> u32 {
         self.rows = 0;

@@ -16,21 +16,30 @@ use phalanx_store::raw::{Lane, Rows};
 pub(crate) struct Values {
     /// In a block that does not move.
     lanes: Box<[Lane]>,
+    /// How many rows all of them have room for.
+    room: u32,
     layout: Option<Layout>,
     drop: Option<DropFn>,
     track: Track,
+}
+
+/// How many rows all lanes have room for.
+fn least(lanes: &[Lane]) -> u32 {
+    lanes.iter().map(Lane::capacity).min().unwrap_or(u32::MAX)
 }
 
 impl Values {
     pub(crate) fn try_new(info: &ComponentInfo) -> Result<Values, AllocError> {
         let mut lanes = try_list(info.lanes.len())?;
         lanes.extend(info.lanes.iter().map(|row| Lane::new(*row)));
-        Ok(Values { lanes: lanes.into_boxed_slice(), layout: info.value_layout(), drop: info.drop, track: info.track })
+        let (lanes, layout) = (lanes.into_boxed_slice(), info.value_layout());
+        let room = least(&lanes);
+        Ok(Values { lanes, room, layout, drop: info.drop, track: info.track })
     }
 
     /// No lanes, of no component.
     pub(crate) fn empty() -> Values {
-        Values { lanes: Box::default(), layout: None, drop: None, track: Track::None }
+        Values { lanes: Box::default(), room: u32::MAX, layout: None, drop: None, track: Track::None }
     }
 
     /// The first lane; without data, an address of none.
@@ -173,10 +182,8 @@ impl Values {
 unsafe impl Rows for Values {
     #[inline(always)]
     fn capacity(&self) -> u32 {
-        match &*self.lanes {
-            [lane] => lane.capacity(),
-            lanes => lanes.iter().map(Lane::capacity).min().unwrap_or(u32::MAX),
-        }
+        debug_assert_eq!(self.room, least(&self.lanes));
+        self.room
     }
 
     fn bytes(&self) -> usize {
@@ -188,12 +195,16 @@ unsafe impl Rows for Values {
     }
 
     fn try_grow(&mut self, needed: u32) -> Result<(), AllocError> {
-        self.lanes.iter_mut().try_for_each(|lane| lane.try_grow(needed))
+        let grown = self.lanes.iter_mut().try_for_each(|lane| lane.try_grow(needed));
+        self.room = least(&self.lanes);
+        grown
     }
 
     unsafe fn try_resize(&mut self, cap: u32) -> Result<(), AllocError> {
         // SAFETY: the caller's promise.
-        self.lanes.iter_mut().try_for_each(|lane| unsafe { lane.try_resize(cap) })
+        let resized = self.lanes.iter_mut().try_for_each(|lane| unsafe { lane.try_resize(cap) });
+        self.room = least(&self.lanes);
+        resized
     }
 
     #[inline(always)]

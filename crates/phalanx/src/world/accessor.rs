@@ -6,11 +6,12 @@ use super::access::{Mut, Ref};
 use super::spawn::raise;
 use crate::component::Component;
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
-use crate::layout::{Kind, Layout};
+use crate::layout::Layout;
 use crate::plan::Edge;
-use crate::side::Put;
-use crate::track::{Look, Track};
+use crate::side::{Put, Side, has_short_way};
+use crate::track::Look;
 use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
 use phalanx_store::{AllocError, Entity};
 
 impl World {
@@ -50,8 +51,51 @@ impl World {
     /// If memory cannot be had for what the component means to this world.
     pub fn try_access_mut<C: Component>(&mut self) -> Result<AccessMut<'_, C>, ChangeError> {
         let plan = self.plan::<C>()?;
-        let (id, side) = (self.id(), self.plans.get(plan).sides.first().copied().unwrap_or(0));
-        Ok(AccessMut { world: self, id, plan, side, given: Way::NONE, taken: Way::NONE, component: PhantomData })
+        let id = self.id();
+        let (given, taken, short) = (Way::NONE, Way::NONE, core::ptr::null_mut());
+        let mut accessor = AccessMut { world: self, id, plan, short, given, taken, component: PhantomData };
+        accessor.find_short_way();
+        Ok(accessor)
+    }
+}
+
+/// The short way without an accessor.
+impl World {
+    /// The side of a component that has a short way, if it may be gone: there are no listeners.
+    #[inline(always)]
+    fn short_way<C: Component>(&mut self) -> Option<*mut Side> {
+        if !const { has_short_way::<C>() } || self.signals.is_active() {
+            return None;
+        }
+        let side = self.sides.number(self.components.id::<C>())?;
+        // SAFETY: it is one of the sides.
+        Some(unsafe { self.sides.at(side) })
+    }
+
+    /// Gives a component to an entity if there is a short way: the value is moved out then, and the one that it had dropped.
+    /// Whether it was so.
+    ///
+    /// # Safety
+    ///
+    /// There is a value, which counts as moved out if there was a short way, or if this panics.
+    #[inline(always)]
+    pub(crate) unsafe fn put_short<C: Component>(&mut self, entity: Entity, value: *const C) -> bool {
+        let Some(side) = self.short_way::<C>() else { return false };
+        self.restructured();
+        let entities = &self.entities;
+        // SAFETY: the side is the component's, found just now.
+        let put = unsafe { self.sides.put_short(side, entity, value, || entities.contains(entity)) };
+        matches!(put, Put::Done(_))
+    }
+
+    /// Takes a component from an entity and drops it, if there is a short way. Whether there was one.
+    #[inline(always)]
+    pub(crate) fn drop_short<C: Component>(&mut self, entity: Entity) -> Option<bool> {
+        let side = self.short_way::<C>()?;
+        self.restructured();
+        let entities = &self.entities;
+        // SAFETY: the side is the component's, found just now.
+        Some(unsafe { self.sides.take_short::<C>(side, entity, || entities.contains(entity)) }?.is_some())
     }
 }
 
@@ -84,22 +128,20 @@ pub struct AccessMut<'w, C> {
     /// Of the world, when plan and edges were found.
     id: u64,
     plan: usize,
-    /// Of a component that is not kept in tables.
-    side: u32,
+    /// The side of the component if the short way may be tried: it has one, and there are no listeners. Nobody else changes
+    /// the world meanwhile but what listeners record.
+    short: *mut Side,
     given: Way,
     taken: Way,
     component: PhantomData<fn(C) -> C>,
 }
 
-// SAFETY: the edges belong to the world, which is borrowed exclusively.
+// SAFETY: edges and side belong to the world, which is borrowed exclusively.
 unsafe impl<C> Send for AccessMut<'_, C> {}
-// SAFETY: through a shared accessor the world is read, and the edges are not followed.
+// SAFETY: through a shared accessor the world is read, and neither edges nor side are used.
 unsafe impl<C> Sync for AccessMut<'_, C> {}
 
 impl<C: Component> AccessMut<'_, C> {
-    /// Whether there is a short way: for components with a store of their own that are not tracked.
-    const SHORT: bool = !matches!(C::Layout::KIND, Kind::Table) && matches!(C::Layout::TRACK, Track::None);
-
     /// The component of an entity.
     ///
     /// # Errors
@@ -135,10 +177,27 @@ impl<C: Component> AccessMut<'_, C> {
     fn resolve(&mut self) -> Result<(), ChangeError> {
         if self.id != self.world.id() {
             self.plan = self.world.plan::<C>()?;
-            self.side = self.world.plans.get(self.plan).sides.first().copied().unwrap_or(0);
             (self.id, self.given, self.taken) = (self.world.id(), Way::NONE, Way::NONE);
         }
         Ok(())
+    }
+
+    /// Carries out a change the usual way, and finds out whether the next may go the short one.
+    #[inline(always)]
+    fn long<R>(&mut self, change: impl FnOnce(&mut Self) -> Result<R, ChangeError>) -> Result<R, ChangeError> {
+        self.resolve()?;
+        let outcome = change(self);
+        self.find_short_way();
+        outcome
+    }
+
+    fn find_short_way(&mut self) {
+        self.short = core::ptr::null_mut();
+        if has_short_way::<C>() && self.id == self.world.id() && !self.world.signals.is_active() {
+            let side = self.world.plans.get(self.plan).sides[0];
+            // SAFETY: the plan is the component's in this world, so the side is one of its sides.
+            self.short = unsafe { self.world.sides.at(side) };
+        }
     }
 
     /// Gives the component to an entity; returns the one that it had.
@@ -159,23 +218,40 @@ impl<C: Component> AccessMut<'_, C> {
     /// If the entity is not alive, or memory cannot be had; the value is dropped, and nothing else happens.
     #[inline]
     pub fn try_insert(&mut self, entity: Entity, value: C) -> Result<Option<C>, ChangeError> {
-        let mut value = value;
-        if Self::SHORT && !self.world.signals.is_active() && self.world.contains(entity) {
-            self.resolve()?;
-            self.world.restructured();
-            // SAFETY: the side is the component's, and the entity is alive.
-            match unsafe { self.world.sides.put_alone(self.side, entity, value) } {
-                Put::Done(old) => return Ok(old),
-                Put::Back(back) => value = back,
+        if const { has_short_way::<C>() } {
+            let value = ManuallyDrop::new(value);
+            if !self.short.is_null() {
+                self.world.restructured();
+                let entities = &self.world.entities;
+                let is_alive = || entities.contains(entity);
+                // SAFETY: the side is the component's, found since the last change went the usual way; the value is moved
+                // out once, here or below.
+                if let Put::Done(old) =
+                    unsafe { self.world.sides.put_short(self.short, entity, &raw const *value, is_alive) }
+                {
+                    return Ok(old);
+                }
             }
+            return self.insert_side(entity, ManuallyDrop::into_inner(value));
         }
+        self.long(|accessor| accessor.insert_long(entity, value))
+    }
+
+    /// As [`try_insert`](AccessMut::try_insert), where the short way does not lead on.
+    #[cold]
+    #[inline(never)]
+    fn insert_side(&mut self, entity: Entity, value: C) -> Result<Option<C>, ChangeError> {
+        self.long(|accessor| accessor.insert_long(entity, value))
+    }
+
+    #[inline(always)]
+    fn insert_long(&mut self, entity: Entity, value: C) -> Result<Option<C>, ChangeError> {
         if self.world.has::<C>(entity) {
             if self.world.signals.is_active() {
                 self.world.reserve_notes(1)?;
             }
             return Ok(self.world.replace(entity, value).ok());
         }
-        self.resolve()?;
         self.world.flush()?;
         let from = self.world.locate(entity)?;
         let edge = self.given.from(self.world, self.plan, from.table, true)?;
@@ -203,14 +279,30 @@ impl<C: Component> AccessMut<'_, C> {
     /// If the entity is not alive, or memory cannot be had; nothing happens then.
     #[inline]
     pub fn try_remove(&mut self, entity: Entity) -> Result<Option<C>, ChangeError> {
-        self.resolve()?;
-        if Self::SHORT && !self.world.signals.is_active() && self.world.contains(entity) {
-            self.world.restructured();
-            // SAFETY: the side is the component's, and the entity is alive.
-            if let Some(taken) = unsafe { self.world.sides.take_alone(self.side, entity) } {
-                return Ok(taken);
+        if const { has_short_way::<C>() } {
+            if !self.short.is_null() {
+                self.world.restructured();
+                let entities = &self.world.entities;
+                // SAFETY: the side is the component's, found since the last change went the usual way.
+                let taken = unsafe { self.world.sides.take_short(self.short, entity, || entities.contains(entity)) };
+                if let Some(taken) = taken {
+                    return Ok(taken);
+                }
             }
+            return self.remove_side(entity);
         }
+        self.long(|accessor| accessor.remove_long(entity))
+    }
+
+    /// As [`try_remove`](AccessMut::try_remove), where the short way does not lead on.
+    #[cold]
+    #[inline(never)]
+    fn remove_side(&mut self, entity: Entity) -> Result<Option<C>, ChangeError> {
+        self.long(|accessor| accessor.remove_long(entity))
+    }
+
+    #[inline(always)]
+    fn remove_long(&mut self, entity: Entity) -> Result<Option<C>, ChangeError> {
         self.world.flush()?;
         let from = self.world.locate(entity)?;
         if !self.world.has::<C>(entity) {

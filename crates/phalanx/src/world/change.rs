@@ -11,6 +11,7 @@ use crate::signal::{Notified, Spot};
 use crate::table::swap_row;
 use crate::track::Look;
 use crate::world::spawn::raise;
+use core::mem::ManuallyDrop;
 use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
 
@@ -40,7 +41,19 @@ impl World {
     ///
     /// If the entity is not alive, the bundle names a component twice, or memory cannot be had; the bundle is dropped,
     /// and nothing else happens.
+    #[inline]
     pub fn try_insert<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), ChangeError> {
+        let bundle = ManuallyDrop::new(bundle);
+        // SAFETY: the bundle is moved out once, here or below.
+        match unsafe { B::put_short(&raw const *bundle, self, entity) } {
+            true => Ok(()),
+            false => self.insert_long(entity, ManuallyDrop::into_inner(bundle)),
+        }
+    }
+
+    /// As [`try_insert`](World::try_insert), where there is no short way.
+    #[inline(never)]
+    fn insert_long<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), ChangeError> {
         let plan = self.plan::<B>()?;
         self.flush()?;
         let from = self.locate(entity)?;
@@ -165,6 +178,7 @@ impl World {
     /// # Panics
     ///
     /// If the bundle names a component twice.
+    #[inline]
     #[track_caller]
     pub fn remove<B: Bundle>(&mut self, entity: Entity) -> Result<bool, NoSuchEntity> {
         match self.try_remove::<B>(entity) {
@@ -179,7 +193,17 @@ impl World {
     /// # Errors
     ///
     /// If the entity is not alive, the bundle names a component twice, or memory cannot be had; nothing happens then.
+    #[inline]
     pub fn try_remove<B: Bundle>(&mut self, entity: Entity) -> Result<bool, ChangeError> {
+        match B::drop_short(self, entity) {
+            Some(had) => Ok(had),
+            None => self.remove_long::<B>(entity),
+        }
+    }
+
+    /// As [`try_remove`](World::try_remove), where there is no short way.
+    #[inline(never)]
+    fn remove_long<B: Bundle>(&mut self, entity: Entity) -> Result<bool, ChangeError> {
         let plan = self.plan::<B>()?;
         self.flush()?;
         let from = self.locate(entity)?;
