@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use super::{Linear, Pool, Removal, Side, Sides, Store};
-use crate::component::{Component, ComponentId};
+use crate::component::Component;
 use crate::layout::{Kind, Layout, mark_row};
 use crate::track::{Look, Track};
 use phalanx_store::Entity;
@@ -58,30 +58,28 @@ impl Side {
 }
 
 impl Sides {
-    /// The side of this number, for [`put_short`](Sides::put_short) and [`take_short`](Sides::take_short). It stays where it
-    /// is, and is the caller's until a change goes another way.
+    /// The side of this number.
     ///
     /// # Safety
     ///
     /// There is one of this number.
     #[inline(always)]
-    pub(crate) unsafe fn at(&mut self, number: u32) -> *mut Side {
+    unsafe fn at(&mut self, number: u32) -> &mut Side {
         debug_assert!((number as usize) < self.list.len());
         // SAFETY: the caller's promise.
-        unsafe { &raw mut **self.list.get_unchecked_mut(number as usize) }
+        unsafe { self.list.get_unchecked_mut(number as usize) }
     }
 
     /// Gives a slot a value of a side.
     ///
     /// # Safety
     ///
-    /// The side is the component's and was [found](Sides::at) since a change went another way; the component [has a short
-    /// way](has_short_way). There is a value at the address, which counts as moved out if it is done, or if this panics.
-    /// `is_alive` says whether the slot is.
+    /// The side is the component's, which [has a short way](has_short_way). There is a value at the address, which counts as
+    /// moved out if it is done, or if this panics. `is_alive` says whether the slot is.
     #[inline(always)]
     pub(crate) unsafe fn put_short<C: Component>(
         &mut self,
-        side: *mut Side,
+        number: u32,
         slot: Entity,
         value: *const C,
         is_alive: impl Fn() -> bool,
@@ -92,9 +90,10 @@ impl Sides {
         // that is there is in use, and the one that a value is written to is within the capacity, where nothing lives. Room
         // was found for everything else. Only slots that are alive are in pools.
         unsafe {
-            let side = &mut *side;
+            let covered = self.covered;
+            let side = self.at(number);
             if !side.is_alone() {
-                return if is_alive() { self.put_grouped(side.id, slot, value) } else { Put::Not };
+                return if is_alive() { self.put_grouped(number, slot, value) } else { Put::Not };
             }
             if matches!(C::Layout::KIND, Kind::Linear) {
                 let linear = side.as_linear();
@@ -120,7 +119,7 @@ impl Sides {
                     let old = C::Layout::replace(C::Layout::ptr(lane, Look::READ), at as usize, value.read());
                     return Put::Done(Some(old));
                 }
-                Seat::Free if index < self.covered && is_alive() => {}
+                Seat::Free if index < covered && is_alive() => {}
                 _ => return Put::Not,
             }
             C::Layout::write(C::Layout::ptr(lane, Look::READ), pool.dense.positions() as usize, value.read());
@@ -137,9 +136,8 @@ impl Sides {
     ///
     /// As there, and the slot is alive.
     #[inline(never)]
-    unsafe fn put_grouped<C: Component>(&mut self, id: ComponentId, slot: Entity, value: *const C) -> Put<C> {
-        let (Some(number), index) = (self.number(id), slot.index()) else { return Put::Not };
-        let side = self.get(number);
+    unsafe fn put_grouped<C: Component>(&mut self, number: u32, slot: Entity, value: *const C) -> Put<C> {
+        let (side, index) = (self.get(number), slot.index());
         let lane = side.values().lane();
         // SAFETY: as there. Groups were found to have room; those that the slot leaves do not own this side, so that the place
         // of the value stays where it is.
@@ -191,25 +189,24 @@ impl Sides {
     #[inline(always)]
     pub(crate) unsafe fn take_short<C: Component>(
         &mut self,
-        side: *mut Side,
+        number: u32,
         slot: Entity,
         is_alive: impl Fn() -> bool,
     ) -> Option<Option<C>> {
         debug_assert!(has_short_way::<C>());
         let index = slot.index();
         // SAFETY: the side is the component's, so it is of this kind and its lanes are the component's. A value that is there
-        // is moved out, and in a pool the last one takes its place. After groups were left the side is found again. Only
+        // is moved out, and in a pool the last one takes its place. Only
         // slots that are alive are in pools.
         unsafe {
-            let mut side = &mut *side;
+            let side = self.at(number);
             if !side.is_alone() {
                 if !side.excluded_by.is_empty() || !is_alive() {
                     return None;
                 }
-                let number = self.number(side.id)?;
                 self.leave_requiring(slot, number);
-                side = &mut *self.at(number);
             }
+            let side = self.at(number);
             if matches!(C::Layout::KIND, Kind::Linear) {
                 let linear = side.as_linear();
                 if !is_alive() {

@@ -8,7 +8,7 @@ use crate::layout::{Kind, Layout};
 use crate::side::{Side, Store};
 use crate::track::Look;
 use core::marker::PhantomData;
-use phalanx_store::raw::Lane;
+use phalanx_store::raw::{DenseIndex, Lane};
 use phalanx_store::{Entity, Places};
 
 /// What a reader of `C` sees.
@@ -139,23 +139,24 @@ impl Source<'_> {
             world.note_find(world.components.id::<C>());
         }
         // SAFETY: the world has been borrowed since; a location is written for every entity that is alive.
-        if let Some(location) = unsafe { self.places.find(entity) } {
-            if C::Layout::KIND == Kind::Table {
-                if let Some(lane) = self.lanes.get(location.table as usize)
-                    && !lane.is_null()
-                {
-                    return Ok((*lane, location.row as usize));
-                }
-            } else if let Some(side) = self.side {
-                let row = match (&side.store, C::Layout::KIND) {
-                    (Store::Pool(pool), Kind::Pool) => pool.position(entity.index()),
-                    (Store::Linear(linear), Kind::Linear) => linear.has(entity.index()).then_some(entity.index()),
-                    _ => unreachable!("a component has the store of its layout"),
-                };
-                if let Some(row) = row {
-                    return Ok((side.values().lane(), row as usize));
-                }
+        let locate = || unsafe { self.places.find(entity) };
+        let found = match (C::Layout::KIND, self.side.map(|side| &side.store)) {
+            (Kind::Table, _) => locate().and_then(|location| {
+                let lane = *self.lanes.get(location.table as usize)?;
+                (!lane.is_null()).then_some((lane, location.row))
+            }),
+            // Only slots that are alive are in a pool, under their generations.
+            (Kind::Pool, Some(Store::Pool(pool))) => {
+                pool.dense.index().position(entity).map(|position| (pool.values().lane(), position))
             }
+            (Kind::Linear, Some(Store::Linear(linear))) => {
+                let index = entity.index();
+                (linear.has(index) && locate().is_some()).then(|| (linear.values().lane(), index))
+            }
+            _ => None,
+        };
+        if let Some((lane, row)) = found {
+            return Ok((lane, row as usize));
         }
         Err(absent(world, entity, core::any::type_name::<C>()))
     }

@@ -8,7 +8,7 @@ use crate::component::Component;
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
 use crate::layout::Layout;
 use crate::plan::Edge;
-use crate::side::{Put, Side, has_short_way};
+use crate::side::{Put, has_short_way};
 use crate::track::Look;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
@@ -52,8 +52,9 @@ impl World {
     pub fn try_access_mut<C: Component>(&mut self) -> Result<AccessMut<'_, C>, ChangeError> {
         let plan = self.plan::<C>()?;
         let id = self.id();
-        let (given, taken, short) = (Way::NONE, Way::NONE, core::ptr::null_mut());
-        let mut accessor = AccessMut { world: self, id, plan, short, given, taken, component: PhantomData };
+        let (given, taken) = (Way::NONE, Way::NONE);
+        let mut accessor =
+            AccessMut { world: self, id, plan, side: 0, short: false, given, taken, component: PhantomData };
         accessor.find_short_way();
         Ok(accessor)
     }
@@ -63,13 +64,11 @@ impl World {
 impl World {
     /// The side of a component that has a short way, if it may be gone: there are no listeners.
     #[inline(always)]
-    fn short_way<C: Component>(&mut self) -> Option<*mut Side> {
+    fn short_way<C: Component>(&self) -> Option<u32> {
         if !const { has_short_way::<C>() } || self.signals.is_active() {
             return None;
         }
-        let side = self.sides.number(self.components.id::<C>())?;
-        // SAFETY: it is one of the sides.
-        Some(unsafe { self.sides.at(side) })
+        self.sides.number(self.components.id::<C>())
     }
 
     /// Gives a component to an entity if there is a short way: the value is moved out then, and the one that it had dropped.
@@ -83,7 +82,7 @@ impl World {
         let Some(side) = self.short_way::<C>() else { return false };
         self.restructured();
         let entities = &self.entities;
-        // SAFETY: the side is the component's, found just now.
+        // SAFETY: the side is the component's, and the value is the caller's to give.
         let put = unsafe { self.sides.put_short(side, entity, value, || entities.contains(entity)) };
         matches!(put, Put::Done(_))
     }
@@ -94,7 +93,7 @@ impl World {
         let side = self.short_way::<C>()?;
         self.restructured();
         let entities = &self.entities;
-        // SAFETY: the side is the component's, found just now.
+        // SAFETY: the side is the component's.
         Some(unsafe { self.sides.take_short::<C>(side, entity, || entities.contains(entity)) }?.is_some())
     }
 }
@@ -128,17 +127,19 @@ pub struct AccessMut<'w, C> {
     /// Of the world, when plan and edges were found.
     id: u64,
     plan: usize,
-    /// The side of the component if the short way may be tried: it has one, and there are no listeners. Nobody else changes
-    /// the world meanwhile but what listeners record.
-    short: *mut Side,
+    /// Of a component that is not kept in tables.
+    side: u32,
+    /// Whether the short way may be tried: there is one, there are no listeners, and the side is the component's. Nobody else
+    /// changes the world meanwhile but what listeners record.
+    short: bool,
     given: Way,
     taken: Way,
     component: PhantomData<fn(C) -> C>,
 }
 
-// SAFETY: edges and side belong to the world, which is borrowed exclusively.
+// SAFETY: the edges belong to the world, which is borrowed exclusively.
 unsafe impl<C> Send for AccessMut<'_, C> {}
-// SAFETY: through a shared accessor the world is read, and neither edges nor side are used.
+// SAFETY: through a shared accessor the world is read, and the edges are not followed.
 unsafe impl<C> Sync for AccessMut<'_, C> {}
 
 impl<C: Component> AccessMut<'_, C> {
@@ -192,11 +193,9 @@ impl<C: Component> AccessMut<'_, C> {
     }
 
     fn find_short_way(&mut self) {
-        self.short = core::ptr::null_mut();
-        if has_short_way::<C>() && self.id == self.world.id() && !self.world.signals.is_active() {
-            let side = self.world.plans.get(self.plan).sides[0];
-            // SAFETY: the plan is the component's in this world, so the side is one of its sides.
-            self.short = unsafe { self.world.sides.at(side) };
+        self.short = has_short_way::<C>() && self.id == self.world.id() && !self.world.signals.is_active();
+        if self.short {
+            self.side = self.world.plans.get(self.plan).sides[0];
         }
     }
 
@@ -220,15 +219,13 @@ impl<C: Component> AccessMut<'_, C> {
     pub fn try_insert(&mut self, entity: Entity, value: C) -> Result<Option<C>, ChangeError> {
         if const { has_short_way::<C>() } {
             let value = ManuallyDrop::new(value);
-            if !self.short.is_null() {
+            if self.short {
                 self.world.restructured();
                 let entities = &self.world.entities;
                 let is_alive = || entities.contains(entity);
-                // SAFETY: the side is the component's, found since the last change went the usual way; the value is moved
-                // out once, here or below.
-                if let Put::Done(old) =
-                    unsafe { self.world.sides.put_short(self.short, entity, &raw const *value, is_alive) }
-                {
+                // SAFETY: the side is the component's; the value is moved out once, here or below.
+                let put = unsafe { self.world.sides.put_short(self.side, entity, &raw const *value, is_alive) };
+                if let Put::Done(old) = put {
                     return Ok(old);
                 }
             }
@@ -280,11 +277,11 @@ impl<C: Component> AccessMut<'_, C> {
     #[inline]
     pub fn try_remove(&mut self, entity: Entity) -> Result<Option<C>, ChangeError> {
         if const { has_short_way::<C>() } {
-            if !self.short.is_null() {
+            if self.short {
                 self.world.restructured();
                 let entities = &self.world.entities;
-                // SAFETY: the side is the component's, found since the last change went the usual way.
-                let taken = unsafe { self.world.sides.take_short(self.short, entity, || entities.contains(entity)) };
+                // SAFETY: the side is the component's.
+                let taken = unsafe { self.world.sides.take_short(self.side, entity, || entities.contains(entity)) };
                 if let Some(taken) = taken {
                     return Ok(taken);
                 }

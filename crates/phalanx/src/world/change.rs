@@ -43,6 +43,9 @@ impl World {
     /// and nothing else happens.
     #[inline]
     pub fn try_insert<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), ChangeError> {
+        if const { B::LEN != 1 || B::SIDES != 1 } {
+            return self.insert_long(entity, bundle);
+        }
         let bundle = ManuallyDrop::new(bundle);
         // SAFETY: the bundle is moved out once, here or below.
         match unsafe { B::put_short(&raw const *bundle, self, entity) } {
@@ -52,7 +55,6 @@ impl World {
     }
 
     /// As [`try_insert`](World::try_insert), where there is no short way.
-    #[inline(never)]
     fn insert_long<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), ChangeError> {
         let plan = self.plan::<B>()?;
         self.flush()?;
