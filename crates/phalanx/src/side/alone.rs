@@ -29,7 +29,7 @@ impl Side {
     /// Whether no group names the component.
     #[inline(always)]
     pub(super) fn is_alone(&self) -> bool {
-        self.required_by.is_empty() && self.excluded_by.is_empty()
+        self.required_by.len() | self.excluded_by.len() == 0
     }
 
     /// # Safety

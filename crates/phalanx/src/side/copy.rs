@@ -99,6 +99,7 @@ impl Sides {
     pub(crate) fn try_clone(&self, components: &Components) -> Result<Sides, AllocError> {
         let mut copy = Sides::new();
         copy.by_component = try_copy(&self.by_component)?;
+        copy.direct = self.direct;
         copy.by_bit = try_copy(&self.by_bit)?;
         copy.list = try_list(self.list.len())?;
         copy.places = try_list(self.list.len())?;

@@ -43,10 +43,11 @@ pub(crate) use values::Values;
 pub use view::PoolMut;
 
 use crate::bundle::SidePlace;
-use crate::component::{ComponentId, ComponentInfo};
+use crate::component::{Component, ComponentId, ComponentInfo, Components, direct_place};
 use crate::layout::Kind;
 use crate::room::{try_box, try_room, try_room_at};
 use crate::track::{Clock, Track};
+use core::any::TypeId;
 use phalanx_store::raw::{DenseIndex, LaneOf, Rows};
 use phalanx_store::{AllocError, Entity};
 
@@ -218,6 +219,8 @@ pub(crate) struct Retired {
 
 const NO_SIDE: u32 = u32::MAX;
 
+const DIRECT: usize = 32;
+
 /// All sides of a world.
 #[derive(Debug)]
 pub(crate) struct Sides {
@@ -226,6 +229,8 @@ pub(crate) struct Sides {
     list: Vec<Box<Side>>,
     /// By component: its side, or none.
     by_component: Vec<u32>,
+    /// The side of the type that was registered last under these bits of its id: most look-ups end here.
+    direct: [(TypeId, u32); DIRECT],
     /// By bit in the masks: the pool's side.
     by_bit: Vec<u32>,
     masks: LaneOf<u64>,
@@ -245,6 +250,7 @@ impl Sides {
         Sides {
             list: Vec::new(),
             by_component: Vec::new(),
+            direct: [(TypeId::of::<Sides>(), NO_SIDE); DIRECT],
             by_bit: Vec::new(),
             masks: LaneOf::new(),
             covered: 0,
@@ -268,6 +274,20 @@ impl Sides {
             Some(&side) if side != NO_SIDE => Some(side),
             _ => None,
         }
+    }
+
+    /// The side of a component's type, if it is one.
+    #[inline(always)]
+    pub(crate) fn number_of<C: Component>(&self, components: &Components) -> Option<u32> {
+        let key = TypeId::of::<C>();
+        let (found, side) = self.direct[direct_place(&key) % DIRECT];
+        if found == key { Some(side) } else { self.number(components.id::<C>()) }
+    }
+
+    /// Whether types lead directly to the sides of their components.
+    pub(crate) fn leads(&self, components: &Components) -> bool {
+        let mut known = self.direct.iter().filter(|(_, side)| *side != NO_SIDE);
+        known.all(|(key, side)| self.number(components.id_of_type(*key)) == Some(*side))
     }
 
     #[inline(always)]
@@ -344,6 +364,9 @@ impl Sides {
         }
         self.by_component.resize(self.by_component.len().max(id.index() + 1), NO_SIDE);
         self.by_component[id.index()] = number;
+        if let Some(key) = info.type_id {
+            self.direct[direct_place(&key) % DIRECT] = (key, number);
+        }
         self.list.push(side);
         Ok(number)
     }

@@ -72,10 +72,13 @@ impl World {
     /// Where the values of a component are.
     #[inline(always)]
     fn source<C: Component>(&self) -> Source<'_> {
-        let (id, places) = (self.components.id::<C>(), self.entities.places());
+        let places = self.entities.places();
         match C::Layout::KIND {
-            Kind::Table => Source { places, lanes: self.lanes_of(id), side: None },
-            Kind::Pool | Kind::Linear => Source { places, lanes: &[], side: self.sides.of(id) },
+            Kind::Table => Source { places, lanes: self.lanes_of(self.components.id::<C>()), side: None },
+            Kind::Pool | Kind::Linear => {
+                let side = self.sides.number_of::<C>(&self.components).map(|side| self.sides.get(side));
+                Source { places, lanes: &[], side }
+            }
         }
     }
 

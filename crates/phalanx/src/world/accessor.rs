@@ -68,7 +68,7 @@ impl World {
         if !const { has_short_way::<C>() } || self.signals.is_active() {
             return None;
         }
-        self.sides.number(self.components.id::<C>())
+        self.sides.number_of::<C>(&self.components)
     }
 
     /// Gives a component to an entity if there is a short way: the value is moved out then, and the one that it had dropped.

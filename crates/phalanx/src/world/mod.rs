@@ -417,6 +417,9 @@ impl World {
     /// Checks the components that are not kept in tables.
     fn validate_sides(&self) -> Result<(), &'static str> {
         self.sides.validate(|slot| self.contains(slot), self.signals.telling)?;
+        if !self.sides.leads(&self.components) {
+            return Err("a type that leads to another component's side");
+        }
         for linear in self.sides.iter().filter_map(|side| match &side.store {
             Store::Linear(linear) => Some(linear),
             Store::Pool(_) => None,
