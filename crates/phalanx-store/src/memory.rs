@@ -223,11 +223,11 @@ impl Model {
             // Beside the value its slot; for each slot a generation and the row.
             Layout::Packed => live * (size + 12),
             // A generation and a presence bit for each slot, and two levels of words that find a vacant one.
-            Layout::Slot => live * (size + 4) + presence(live) + vacant_slots(live),
+            Layout::Slot => cells(live, size) + presence(live) + vacant_slots(live),
             // Beside the value its key.
             Layout::Sparse => live * (size + 8) + sparse_side(entities, live),
             // A generation and a presence bit for each index, used or not.
-            Layout::Linear => entities * (size + 4) + presence(entities),
+            Layout::Linear => cells(entities, size) + presence(entities),
         }
     }
 
@@ -247,6 +247,11 @@ impl Model {
     pub fn best_of(&self, layouts: &[Layout]) -> Option<Layout> {
         layouts.iter().copied().min_by_key(|&layout| self.bytes(layout))
     }
+}
+
+/// A value of `size` bytes and a generation for each of `slots`. The generations are aligned.
+fn cells(slots: u64, size: u64) -> u64 {
+    (slots * size).next_multiple_of(4) + slots * 4
 }
 
 /// A bit for each of `slots`, in whole words.

@@ -8,6 +8,7 @@
 //! Everything here trusts its caller: positions are not checked against lengths. The containers at the root of the
 //! crate are the safe surface.
 
+mod cells;
 mod dense;
 
 mod lane;
@@ -16,6 +17,7 @@ mod vacant;
 
 pub use dense::{Dense, DenseIndex};
 
+pub(crate) use cells::Cells;
 pub use lane::{Lane, LaneOf};
 pub use rows::Rows;
 pub(crate) use vacant::Vacant;

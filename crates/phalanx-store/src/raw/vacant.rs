@@ -5,14 +5,17 @@
 //! The container has a presence bit a slot, in words of 64. `mid` has a bit for each of these words, `top` a bit for each
 //! word of `mid`. A word with a vacant slot that is not retired has its bit set in `mid`; the converse need not hold, and
 //! is established when the word is looked at. `top` says exactly which words of `mid` are not zero. `low` is a word below
-//! which there is no vacant slot that is not retired.
+//! which there is no vacant slot that is not retired. `usable` are the slots that are not retired.
+//!
+//! A word whose presence bits are below `known` has its bit set in `mid`. This is `u64::MAX`, as every word but a full one
+//! has a vacant slot, until a slot is retired; 0 from then on, and nothing is known without looking.
 //!
 //! The lowest vacant slot is used first: values stay close together, successive insertions touch neighbouring memory,
 //! the order does not depend on the order of removals nor on these caches, and vacating cannot fail. It takes 0.002 bytes
 //! a slot.
 #![allow(unsafe_code)]
 
-use super::LaneOf;
+use super::{Cells, LaneOf};
 use crate::AllocError;
 use crate::generation::RETIRED;
 
@@ -21,29 +24,38 @@ use crate::generation::RETIRED;
 pub(crate) struct Vacant {
     mid: LaneOf<u64>,
     top: LaneOf<u64>,
+    known: u64,
     /// Words of the presence mask that are covered.
     words: u32,
     low: u32,
+    usable: u32,
     retired: u32,
 }
 
 impl Vacant {
     pub(crate) const fn new() -> Vacant {
-        Vacant { mid: LaneOf::new(), top: LaneOf::new(), words: 0, low: 0, retired: 0 }
+        Vacant { mid: LaneOf::new(), top: LaneOf::new(), known: u64::MAX, words: 0, low: 0, usable: 0, retired: 0 }
     }
 
-    /// How many slots are vacant for ever.
+    /// How many slots are not vacant for ever.
     #[inline(always)]
-    pub(crate) fn retired(&self) -> u32 {
-        self.retired
+    pub(crate) fn usable(&self) -> u32 {
+        self.usable
+    }
+
+    /// Whether a word that had these presence bits may have to be [noted](Vacant::note) when one of them is cleared.
+    #[inline(always)]
+    pub(crate) fn unknown(&self, before: u64) -> bool {
+        before >= self.known
     }
 
     pub(crate) fn bytes(&self) -> usize {
         self.mid.bytes() + self.top.bytes()
     }
 
-    /// Makes room for the summaries of so many words.
-    pub(crate) fn try_reserve(&mut self, words: u32) -> Result<(), AllocError> {
+    /// Makes room for the summaries of so many slots.
+    pub(crate) fn try_reserve(&mut self, slots: u32) -> Result<(), AllocError> {
+        let words = slots.div_ceil(64);
         for (lane, needed) in [(&mut self.mid, words.div_ceil(64)), (&mut self.top, words.div_ceil(64 * 64))] {
             if needed > lane.capacity() {
                 // SAFETY: the capacity grows.
@@ -53,12 +65,13 @@ impl Vacant {
         Ok(())
     }
 
-    /// Covers `words` words, or fewer than before, and looks for vacant slots in all of them.
+    /// Covers the words of so many slots, or fewer than before, and looks for vacant slots in all of them.
     ///
     /// # Safety
     ///
-    /// There is room for their summaries.
-    pub(crate) unsafe fn cover(&mut self, words: u32) {
+    /// There is room for their summaries, and all slots that are retired are among them.
+    pub(crate) unsafe fn cover(&mut self, slots: u32) {
+        let words = slots.div_ceil(64);
         let fill = |lane: &mut LaneOf<u64>, bits: u32| {
             for at in 0..bits.div_ceil(64) {
                 let rest = bits - at * 64;
@@ -69,7 +82,7 @@ impl Vacant {
         };
         fill(&mut self.mid, words);
         fill(&mut self.top, words.div_ceil(64));
-        (self.words, self.low) = (words, 0);
+        (self.words, self.low, self.usable) = (words, 0, slots - self.retired);
     }
 
     /// Gives back room that the summaries do not need.
@@ -82,12 +95,15 @@ impl Vacant {
     }
 
     /// Counts a slot that will not be used again.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn retire(&mut self) {
         self.retired += 1;
+        self.usable -= 1;
+        self.known = 0;
     }
 
-    /// Notes that a slot has become vacant and is not retired. Needed for the first of a word only, unless slots are
-    /// retired.
+    /// Notes that a slot has become vacant and is not retired. Needed where the word is [unknown](Vacant::unknown).
     ///
     /// # Safety
     ///
@@ -107,30 +123,52 @@ impl Vacant {
         self.low = self.low.min(word);
     }
 
-    /// The lowest vacant slot that is not retired, and its bit.
+    /// The lowest vacant slot that is not retired, where its presence bit is, and the word there with the bit set.
     ///
     /// # Safety
     ///
-    /// There is one; `bits` and `generations` are the container's, whose words are all covered.
+    /// There is one; `bits` and `cells` are the container's, whose words are all covered.
     #[inline(always)]
-    pub(crate) unsafe fn lowest(&mut self, bits: &LaneOf<u64>, generations: &LaneOf<u32>) -> (u32, u64) {
+    pub(crate) unsafe fn lowest<T>(&mut self, bits: &LaneOf<u64>, cells: &Cells<T>) -> (u32, *mut u64, u64) {
         // SAFETY: a vacant slot exists, at or above `low`; bits past the last slot are higher than it, so that they are
         // not reached. So every word looked at is initialised, and every slot.
         unsafe {
             loop {
-                let word = self.low;
-                let mut vacant = !*bits.at(word);
-                while vacant != 0 {
-                    let slot = word * 64 + vacant.trailing_zeros();
-                    if *generations.at(slot) != RETIRED {
-                        // The lowest bit alone, without counting: the next insertion waits for the word.
-                        return (slot, vacant & vacant.wrapping_neg());
+                let place = bits.at(self.low);
+                let presence = *place;
+                if presence != u64::MAX {
+                    let slot = self.low * 64 + presence.trailing_ones();
+                    // The lowest bit that is not set, without counting: the next insertion waits for the word.
+                    if *cells.word(slot) != RETIRED {
+                        return (slot, place, presence | (presence + 1));
                     }
-                    vacant &= vacant - 1;
+                    if let Some((slot, bit)) = self.beyond_retired(!presence, cells) {
+                        return (slot, place, presence | bit);
+                    }
                 }
-                self.pass(word);
+                self.pass(self.low);
             }
         }
+    }
+
+    /// The lowest slot that is not retired of these vacant ones of the word `low`, and its bit.
+    ///
+    /// # Safety
+    ///
+    /// `cells` are the container's. In its last word there is one.
+    #[cold]
+    #[inline(never)]
+    unsafe fn beyond_retired<T>(&self, mut vacant: u64, cells: &Cells<T>) -> Option<(u32, u64)> {
+        while vacant != 0 {
+            let slot = self.low * 64 + vacant.trailing_zeros();
+            // SAFETY: in the last word one is found before the bits past the last slot, by the caller's promise; so the
+            // slot exists, and its word is initialised.
+            if unsafe { *cells.word(slot) } != RETIRED {
+                return Some((slot, vacant & vacant.wrapping_neg()));
+            }
+            vacant &= vacant - 1;
+        }
+        None
     }
 
     /// Goes on from a word that has nothing to offer.
@@ -179,9 +217,13 @@ impl Vacant {
         if (0..top.len() * 64).any(|i| (top[i / 64] & 1 << (i % 64) != 0) != mid.get(i).is_some_and(|w| *w != 0)) {
             return Err("a summary of the summary is wrong");
         }
-        match generations.iter().filter(|w| **w == RETIRED).count() == self.retired as usize {
-            true => Ok(()),
-            false => Err("retired slots miscounted"),
+        let retired = generations.iter().filter(|w| **w == RETIRED).count();
+        if retired != self.retired as usize || generations.len() - retired != self.usable as usize {
+            return Err("retired slots miscounted");
+        }
+        match (self.known, self.retired) {
+            (u64::MAX, 0) | (0, 1..) => Ok(()),
+            _ => Err("words are taken for known that are not"),
         }
     }
 }

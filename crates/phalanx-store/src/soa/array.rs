@@ -183,10 +183,11 @@ impl<T: SoaRow> Soa<T> {
         if self.len == self.block.capacity() {
             self.grow();
         }
-        let values = row.split();
+        let (len, values) = (self.len, row.split());
         // SAFETY: `len` is below the capacity, so the row is within the lanes; it is not in use.
-        unsafe { T::Shape::write(self.block.ptrs(), self.len, values) };
-        self.len += 1;
+        unsafe { T::Shape::write(self.block.ptrs(), len, values) };
+        // Not read again: the compiler does not know that no lane lies over it.
+        self.len = len + 1;
     }
 
     /// Room for one more row, or the end of the call.

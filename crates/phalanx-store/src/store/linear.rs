@@ -46,12 +46,12 @@ impl<K: Key> sealed::Sealed for Keyed<K> {
     const UNUSED: u32 = RETIRED;
 
     #[inline(always)]
-    fn vacated(_: u32) -> u32 {
-        RETIRED
+    unsafe fn vacate(&mut self, _: u32, word: *mut u32, _: u32, _: u64) {
+        // SAFETY: the slot's own word, by the caller's promise.
+        unsafe { word.write(RETIRED) };
     }
 
-    #[inline(always)]
-    unsafe fn note(&mut self, _: u32, _: u32, _: u64) {}
+    unsafe fn note(&mut self, _: u32, _: u32) {}
 
     fn try_reserve(&mut self, _: u32) -> Result<(), AllocError> {
         Ok(())
@@ -123,7 +123,7 @@ impl<K: Key, T> LinearStore<K, T> {
             self.try_grow(slot + 1)?;
         }
         // SAFETY: the slot exists, so its word is initialised.
-        let word = unsafe { *self.words.at(slot) };
+        let word = unsafe { *self.cells.word(slot) };
         if is_dead(word) {
             return Ok(false);
         }
@@ -144,10 +144,10 @@ impl<K: Key, T> LinearStore<K, T> {
         // initialised; otherwise it is vacant.
         unsafe {
             if occupied {
-                self.words.at(slot).write(key.generation());
-                return Some(mem::replace(&mut *self.values.at(slot), value));
+                self.cells.word(slot).write(key.generation());
+                return Some(mem::replace(&mut *self.cells.value(slot), value));
             }
-            self.values.at(slot).write(value);
+            self.cells.value(slot).write(value);
             self.occupy(slot, 1 << (slot % 64), key.generation());
         }
         None
@@ -189,7 +189,7 @@ impl<K: Key, T> KeyedStore for LinearStore<K, T> {
             return Ok(());
         }
         // SAFETY: the slot exists, so its word is initialised.
-        let word = unsafe { *self.words.at(key.index()) };
+        let word = unsafe { *self.cells.word(key.index()) };
         if is_dead(word) { Ok(()) } else { admits(key, word) }
     }
 }

@@ -5,13 +5,14 @@ use super::slotted::{Vacancy, sealed};
 use super::traits::{Rejected, believed};
 use super::{MintingStore, OccupiedEntry, SlottedStore};
 use crate::error::infallible;
-use crate::generation::{self, DEAD, RETIRED};
+use crate::generation::{self, DEAD, MAX_GENERATION, RETIRED};
 use crate::raw::Vacant;
 #[cfg(feature = "serde")]
 use crate::serial::{self, Census, Refused};
 use crate::{AllocError, Handle};
 #[cfg(feature = "serde")]
 use alloc::vec::Vec;
+use core::hint::assert_unchecked;
 use core::marker::PhantomData;
 
 /// Values that stay where they were put, behind handles that stay valid while others come and go.
@@ -53,28 +54,35 @@ impl<K: ?Sized> sealed::Sealed for Minted<K> {
     const UNUSED: u32 = DEAD;
 
     #[inline(always)]
-    fn vacated(generation: u32) -> u32 {
-        generation::released(generation)
+    unsafe fn vacate(&mut self, slot: u32, word: *mut u32, generation: u32, before: u64) {
+        // SAFETY: the slot's own word, by the caller's promise; it exists, so it is covered.
+        unsafe {
+            word.write(DEAD | (generation + 1));
+            if generation == MAX_GENERATION {
+                word.write(RETIRED);
+                self.vacant.retire();
+            } else if self.vacant.unknown(before) {
+                self.vacant.note(slot);
+            }
+        }
     }
 
-    #[inline(always)]
-    unsafe fn note(&mut self, slot: u32, word: u32, before: u64) {
+    unsafe fn note(&mut self, slot: u32, word: u32) {
         if word == RETIRED {
             self.vacant.retire();
-        } else if before == u64::MAX || self.vacant.retired() > 0 {
+        } else {
             // SAFETY: the slot exists, so it is covered.
             unsafe { self.vacant.note(slot) };
         }
-        // Otherwise another slot of the same word was vacant and not retired: the word is known.
     }
 
     fn try_reserve(&mut self, slots: u32) -> Result<(), AllocError> {
-        self.vacant.try_reserve(slots.div_ceil(64))
+        self.vacant.try_reserve(slots)
     }
 
     unsafe fn cover(&mut self, slots: u32) {
         // SAFETY: there is room, by the caller's promise.
-        unsafe { self.vacant.cover(slots.div_ceil(64)) };
+        unsafe { self.vacant.cover(slots) };
     }
 
     fn shrink(&mut self) {
@@ -148,8 +156,8 @@ impl<T, K: ?Sized> SlotStore<T, K> {
         }
         // SAFETY: the store is not full, so a slot is vacant; the words below `slots` are initialised.
         let next = unsafe {
-            let (slot, _) = self.vacancy.vacant.lowest(&self.bits, &self.words);
-            Handle::new(slot, generation::generation(*self.words.at(slot)))
+            let (slot, _, _) = self.vacancy.vacant.lowest(&self.bits, &self.cells);
+            Handle::new(slot, generation::generation(*self.cells.word(slot)))
         };
         let value = make(next);
         // SAFETY: not full.
@@ -188,13 +196,13 @@ impl<T, K: ?Sized> SlotStore<T, K> {
             // SAFETY: so many slots exist, and are vacant. One gets a dead word, and is noted if it is retired, or
             // occupied.
             unsafe {
-                store.words.at(slot).write(word | DEAD);
+                store.cells.word(slot).write(word | DEAD);
                 match value {
                     Some(value) => {
-                        store.values.at(slot).write(value);
+                        store.cells.value(slot).write(value);
                         store.occupy(slot, 1 << (slot % 64), word);
                     }
-                    None => sealed::Sealed::note(&mut store.vacancy, slot, word, u64::MAX),
+                    None => sealed::Sealed::note(&mut store.vacancy, slot, word),
                 }
             }
         }
@@ -203,13 +211,14 @@ impl<T, K: ?Sized> SlotStore<T, K> {
 
     #[inline(always)]
     fn is_full(&self) -> bool {
-        self.live + self.vacancy.vacant.retired() == self.slots
+        self.live == self.vacancy.vacant.usable()
     }
 
     #[cold]
     #[inline(never)]
     fn try_grow_by(&mut self, additional: u32) -> Result<(), AllocError> {
-        let used = self.live + self.vacancy.vacant.retired();
+        // Those that are retired are used too.
+        let used = self.live + (self.slots - self.vacancy.vacant.usable());
         self.try_grow(used.checked_add(additional).ok_or(AllocError::CapacityOverflow)?)
     }
 
@@ -220,10 +229,15 @@ impl<T, K: ?Sized> SlotStore<T, K> {
     unsafe fn commit(&mut self, value: T) -> Handle<K> {
         // SAFETY: not full, so a slot is vacant; it exists, and its word is initialised.
         unsafe {
-            let (slot, bit) = self.vacancy.vacant.lowest(&self.bits, &self.words);
-            let generation = generation::generation(*self.words.at(slot));
-            self.values.at(slot).write(value);
-            self.occupy(slot, bit, generation);
+            let (slot, bits, presence) = self.vacancy.vacant.lowest(&self.bits, &self.cells);
+            let word = self.cells.word(slot);
+            let generation = generation::generation(*word);
+            self.cells.value(slot).write(value);
+            word.write(generation);
+            bits.write(presence);
+            self.live += 1;
+            // Slots are fewer than `u32::MAX`.
+            assert_unchecked(slot < u32::MAX);
             Handle::new(slot, generation)
         }
     }

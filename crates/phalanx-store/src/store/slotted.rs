@@ -2,7 +2,7 @@
 //!
 //! # Representation
 //!
-//! Slots `0..slots` exist: as many as there is room for in all lanes. Each has a generation word and a presence bit; the
+//! Slots `0..slots` exist: as many as there is room for everywhere. Each has a generation word and a presence bit; the
 //! bit is set if and only if the word is not dead, and only then is its value initialised. `ceil(slots / 64)` words of
 //! bits are initialised, bits past the last slot are zero. What a slot's word is while it is vacant, and how vacant slots
 //! are found again, is the business of the [`Vacancy`].
@@ -16,7 +16,7 @@ use crate::error::infallible;
 use crate::generation::{self, is_dead};
 use crate::iter::{Drain, Emptying, Iter, IterMut, Keys, Values, ValuesMut};
 use crate::memory::Usage;
-use crate::raw::LaneOf;
+use crate::raw::{Cells, LaneOf};
 use crate::{AllocError, Key};
 use core::{mem, ptr};
 
@@ -36,21 +36,26 @@ pub(crate) mod sealed {
         const NEW: Self;
         /// The word of a slot that was never used.
         const UNUSED: u32;
-        /// The word of a slot after the occupant of `generation` has left.
-        fn vacated(generation: u32) -> u32;
-        /// Notes that a slot was vacated and now has this word; `before` are the presence bits around it as they were.
+        /// Gives a slot whose occupant of `generation` leaves its new word, and notes it; `before` are the presence bits
+        /// around it as they were.
+        ///
+        /// # Safety
+        ///
+        /// The slot exists, and `word` is its word, which is the generation and may be written.
+        unsafe fn vacate(&mut self, slot: u32, word: *mut u32, generation: u32, before: u64);
+        /// Notes a slot that was vacant all along under this word, which is not that of a slot that was never used.
         ///
         /// # Safety
         ///
         /// The slot exists.
-        unsafe fn note(&mut self, slot: u32, word: u32, before: u64);
+        unsafe fn note(&mut self, slot: u32, word: u32);
         /// Makes room for so many slots.
         fn try_reserve(&mut self, slots: u32) -> Result<(), AllocError>;
         /// Covers so many slots, more or fewer than before, all of which may be vacant.
         ///
         /// # Safety
         ///
-        /// There is room for them.
+        /// There is room for them, and those that were ever used are among them.
         unsafe fn cover(&mut self, slots: u32);
         /// Gives back room that the slots that are covered do not need.
         fn shrink(&mut self);
@@ -66,8 +71,7 @@ pub(crate) mod sealed {
 /// This is [`SlotStore`](crate::SlotStore) and [`LinearStore`](crate::LinearStore), which differ in where the keys come
 /// from. Values never move, but when the container grows or shrinks. Order is the order of slots.
 pub struct SlottedStore<V: Vacancy, T> {
-    pub(crate) values: LaneOf<T>,
-    pub(crate) words: LaneOf<u32>,
+    pub(crate) cells: Cells<T>,
     pub(crate) bits: LaneOf<u64>,
     pub(crate) slots: u32,
     pub(crate) live: u32,
@@ -76,14 +80,7 @@ pub struct SlottedStore<V: Vacancy, T> {
 
 impl<V: Vacancy, T> SlottedStore<V, T> {
     pub(crate) const fn empty() -> Self {
-        SlottedStore {
-            values: LaneOf::new(),
-            words: LaneOf::new(),
-            bits: LaneOf::new(),
-            slots: 0,
-            live: 0,
-            vacancy: V::NEW,
-        }
+        SlottedStore { cells: Cells::new(), bits: LaneOf::new(), slots: 0, live: 0, vacancy: V::NEW }
     }
 
     /// How many values there are.
@@ -109,7 +106,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         let slot = key.index();
         // SAFETY: the words below `slots` are initialised. A key's generation never has the dead bit, so it equals the
         // word of an occupied slot only.
-        (slot < self.slots && unsafe { *self.words.at(slot) } == key.generation()).then_some(slot)
+        (slot < self.slots && unsafe { *self.cells.word(slot) } == key.generation()).then_some(slot)
     }
 
     /// Whether the key names a value that is there.
@@ -123,7 +120,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
     pub fn get(&self, key: V::Key) -> Option<&T> {
         let slot = self.find(key)?;
         // SAFETY: the slot is occupied, so its value is initialised.
-        Some(unsafe { &*self.values.at(slot) })
+        Some(unsafe { &*self.cells.value(slot) })
     }
 
     /// The value of a key, for writing.
@@ -131,7 +128,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
     pub fn get_mut(&mut self, key: V::Key) -> Option<&mut T> {
         let slot = self.find(key)?;
         // SAFETY: the slot is occupied, so its value is initialised; the store is borrowed exclusively.
-        Some(unsafe { &mut *self.values.at(slot) })
+        Some(unsafe { &mut *self.cells.value(slot) })
     }
 
     /// The values of several keys, for writing.
@@ -141,7 +138,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
     /// If a key names no value, or two name the same.
     pub fn get_disjoint_mut<const N: usize>(&mut self, keys: [V::Key; N]) -> Result<[&mut T; N], DisjointError> {
         // SAFETY: the values are borrowed exclusively, and slots that are found are occupied.
-        unsafe { disjoint(self.values.ptr(), |at| self.find(keys[at])) }
+        unsafe { disjoint(self.cells.values(), |at| self.find(keys[at])) }
     }
 
     /// Replaces the value of a key and returns the old one, or gives the new one back if there is nothing to replace.
@@ -163,8 +160,8 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         // SAFETY: the slot is occupied; it is made vacant, and then nobody owns its value but the caller. (Read last, the
         // value goes straight to where it is wanted.)
         unsafe {
-            self.vacate(slot);
-            Some(self.values.at(slot).read())
+            self.vacate(slot, key.generation());
+            Some(self.cells.value(slot).read())
         }
     }
 
@@ -172,18 +169,16 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
     ///
     /// # Safety
     ///
-    /// The slot is occupied.
+    /// The slot is occupied, under this generation.
     #[inline(always)]
-    unsafe fn vacate(&mut self, slot: u32) {
-        // SAFETY: an occupied slot has a word and a bit; the vacancy is told about a slot that was occupied.
+    unsafe fn vacate(&mut self, slot: u32, generation: u32) {
+        // SAFETY: an occupied slot has a word, its generation, and a bit.
         unsafe {
-            let word = V::vacated(*self.words.at(slot));
-            self.words.at(slot).write(word);
             let bits = self.bits.at(slot / 64);
             let before = *bits;
             *bits = before & !(1 << (slot % 64));
             self.live -= 1;
-            self.vacancy.note(slot, word, before);
+            self.vacancy.vacate(slot, self.cells.word(slot), generation, before);
         }
     }
 
@@ -196,7 +191,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
     pub(crate) unsafe fn occupy(&mut self, slot: u32, bit: u64, generation: u32) {
         // SAFETY: a slot that exists has a word and a bit.
         unsafe {
-            self.words.at(slot).write(generation);
+            self.cells.word(slot).write(generation);
             *self.bits.at(slot / 64) |= bit;
         }
         self.live += 1;
@@ -212,10 +207,8 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         if !generation::countable(slots) {
             return Err(AllocError::CapacityOverflow);
         }
-        self.values.countable(slots)?;
-        self.words.try_grow(slots)?;
-        self.values.try_grow(self.words.capacity())?;
-        let slots = generation::at_most_countable(self.words.capacity().min(self.values.capacity()));
+        self.cells.try_grow(self.slots, slots)?;
+        let slots = self.cells.capacity();
         let bits = slots.div_ceil(64);
         if bits > self.bits.capacity() {
             // SAFETY: the capacity grows.
@@ -225,7 +218,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         // SAFETY: there is room for so many slots in all lanes and in the vacancy.
         unsafe {
             for slot in self.slots..slots {
-                self.words.at(slot).write(V::UNUSED);
+                self.cells.word(slot).write(V::UNUSED);
             }
             for at in self.slots.div_ceil(64)..bits {
                 self.bits.at(at).write(0);
@@ -245,10 +238,10 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
             // SAFETY: the slot is occupied. It is vacated before its value is dropped: then nobody owns the value but
             // this function.
             unsafe {
-                let key = <V::Key as crate::entity::sealed::Sealed>::from_parts(slot, *self.words.at(slot));
-                let value = self.values.at(slot);
+                let key = <V::Key as crate::entity::sealed::Sealed>::from_parts(slot, *self.cells.word(slot));
+                let value = self.cells.value(slot);
                 if !keep(key, &mut *value) {
-                    self.vacate(slot);
+                    self.vacate(slot, key.generation());
                     ptr::drop_in_place(value);
                 }
             }
@@ -288,7 +281,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
     #[inline]
     pub(crate) fn words(&self) -> &[u32] {
         // SAFETY: the words below `slots` are initialised.
-        unsafe { self.words.slice(self.slots) }
+        unsafe { self.cells.words(self.slots) }
     }
 
     /// The words up to the last slot that was ever used.
@@ -306,13 +299,13 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
     #[inline]
     pub fn iter(&self) -> Iter<'_, BitCursor<'_, V::Key>, T> {
         // SAFETY: the values of the cursor's own store, borrowed with it.
-        unsafe { Iter::new(self.cursor(), self.values.ptr()) }
+        unsafe { Iter::new(self.cursor(), self.cells.values()) }
     }
 
     /// Keys and values, for writing, in order.
     #[inline]
     pub fn iter_mut(&mut self) -> IterMut<'_, BitCursor<'_, V::Key>, T> {
-        let values = self.values.ptr();
+        let values = self.cells.values();
         // SAFETY: the values of the cursor's own store, which is borrowed exclusively; the cursor reads bits and words.
         unsafe { IterMut::new(self.cursor(), values) }
     }
@@ -321,13 +314,13 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
     #[inline]
     pub fn values(&self) -> Values<'_, BitCursor<'_, V::Key>, T> {
         // SAFETY: the values of the cursor's own store, borrowed with it.
-        unsafe { Values::new(self.cursor(), self.values.ptr()) }
+        unsafe { Values::new(self.cursor(), self.cells.values()) }
     }
 
     /// The values, for writing, in order.
     #[inline]
     pub fn values_mut(&mut self) -> ValuesMut<'_, BitCursor<'_, V::Key>, T> {
-        let values = self.values.ptr();
+        let values = self.cells.values();
         // SAFETY: the values of the cursor's own store, which is borrowed exclusively; the cursor reads bits and words.
         unsafe { ValuesMut::new(self.cursor(), values) }
     }
@@ -345,8 +338,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         // SAFETY: nothing at or above `slots` is in use, nor bits above theirs; what cannot be had smaller stays as it
         // was. The vacancy has room for fewer slots than before.
         unsafe {
-            let _ = self.values.try_resize(self.slots);
-            let _ = self.words.try_resize(self.slots);
+            let _ = self.cells.try_resize(self.slots, self.slots);
             let _ = self.bits.try_resize(self.slots.div_ceil(64));
             self.vacancy.cover(self.slots);
         }
@@ -369,10 +361,10 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         for slot in 0..self.slots {
             // SAFETY: words below `slots` are initialised there, and there is room for them here.
             unsafe {
-                let word = *self.words.at(slot) | generation::DEAD;
-                copy.words.at(slot).write(word);
+                let word = *self.cells.word(slot) | generation::DEAD;
+                copy.cells.word(slot).write(word);
                 if word == generation::RETIRED && V::UNUSED != generation::RETIRED {
-                    copy.vacancy.note(slot, word, u64::MAX);
+                    copy.vacancy.note(slot, word);
                 }
             }
         }
@@ -380,8 +372,8 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         while let Some(slot) = self.occupied_from(from) {
             // SAFETY: occupied there; it exists and is vacant here.
             unsafe {
-                copy.values.at(slot).write((*self.values.at(slot)).clone());
-                copy.occupy(slot, 1 << (slot % 64), *self.words.at(slot));
+                copy.cells.value(slot).write((*self.cells.value(slot)).clone());
+                copy.occupy(slot, 1 << (slot % 64), *self.cells.word(slot));
             }
             from = slot + 1;
         }
@@ -390,7 +382,11 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
 
     /// The bytes that the store holds from the allocator.
     pub fn memory(&self) -> Usage {
-        Usage { values: self.values.bytes(), keys: self.words.bytes(), index: self.bits.bytes() + self.vacancy.bytes() }
+        Usage {
+            values: self.cells.value_bytes(),
+            keys: self.cells.word_bytes(),
+            index: self.bits.bytes() + self.vacancy.bytes(),
+        }
     }
 
     /// Checks every invariant of the store.
@@ -399,10 +395,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
     ///
     /// A sentence that says what does not hold. It never does for a store that was used by safe code alone.
     pub fn validate(&self) -> Result<(), &'static str> {
-        if self.slots > self.words.capacity()
-            || self.slots > self.values.capacity()
-            || self.slots.div_ceil(64) > self.bits.capacity()
-        {
+        if self.slots > self.cells.capacity() || self.slots.div_ceil(64) > self.bits.capacity() {
             return Err("more slots than room");
         }
         let words = self.words();
@@ -450,9 +443,9 @@ impl<V: Vacancy, T> Emptying for SlottedStore<V, T> {
         *from = slot + 1;
         // SAFETY: the slot is occupied; its value is read once, and the slot is vacant then.
         unsafe {
-            let key = <V::Key as crate::entity::sealed::Sealed>::from_parts(slot, *self.words.at(slot));
-            let value = self.values.at(slot).read();
-            self.vacate(slot);
+            let key = <V::Key as crate::entity::sealed::Sealed>::from_parts(slot, *self.cells.word(slot));
+            let value = self.cells.value(slot).read();
+            self.vacate(slot, key.generation());
             Some((key, value))
         }
     }
