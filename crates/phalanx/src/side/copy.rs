@@ -100,6 +100,7 @@ impl Sides {
         let mut copy = Sides::new();
         copy.by_component = try_copy(&self.by_component)?;
         copy.by_bit = try_copy(&self.by_bit)?;
+        copy.linear = try_copy(&self.linear)?;
         copy.list = try_list(self.list.len())?;
         copy.places = try_list(self.list.len())?;
         copy.retired = try_list(self.list.len())?;

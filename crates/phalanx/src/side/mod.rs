@@ -19,7 +19,9 @@ mod alone;
 mod arrive;
 mod bulk;
 mod copy;
+mod ends;
 mod family;
+mod fresh;
 mod groups;
 mod image;
 mod linear;
@@ -210,9 +212,13 @@ pub(crate) struct Sides {
     by_component: Vec<u32>,
     /// By bit in the masks: the pool's side.
     by_bit: Vec<u32>,
+    /// The sides that are linear stores.
+    linear: Vec<u32>,
     masks: LaneOf<u64>,
     covered: u32,
     stride: u32,
+    /// The first 64 pools of the slot that ended last: most likely those of the next.
+    likely: u64,
     /// Where the values of the change that is reserved are to be written.
     places: Vec<SidePlace>,
     /// What the change that was committed has displaced or taken, in its order.
@@ -228,9 +234,11 @@ impl Sides {
             list: Vec::new(),
             by_component: Vec::new(),
             by_bit: Vec::new(),
+            linear: Vec::new(),
             masks: LaneOf::new(),
             covered: 0,
             stride: 1,
+            likely: 0,
             places: Vec::new(),
             retired: Vec::new(),
             groups: Groups::new(),
@@ -299,7 +307,7 @@ impl Sides {
         let is_pool = info.kind == Kind::Pool;
         try_room_at(&mut self.by_component, id.index())?;
         try_room(&mut self.list, 1)?;
-        try_room(&mut self.by_bit, 1)?;
+        try_room(if is_pool { &mut self.by_bit } else { &mut self.linear }, 1)?;
         // Room for all of them at once: ending an entity takes what it has without asking for memory.
         let sides = self.list.len() + 1;
         try_room(&mut self.retired, sides)?;
@@ -318,9 +326,7 @@ impl Sides {
             self.try_widen()?;
         }
         let number = self.list.len() as u32;
-        if is_pool {
-            self.by_bit.push(number);
-        }
+        if is_pool { &mut self.by_bit } else { &mut self.linear }.push(number);
         self.by_component.resize(self.by_component.len().max(id.index() + 1), NO_SIDE);
         self.by_component[id.index()] = number;
         self.list.push(side);
@@ -498,11 +504,8 @@ impl Sides {
     /// Takes all that a slot has. It is listed in `retired`, where there is room for one slot's at least.
     #[inline]
     pub(crate) fn take_all(&mut self, slot: Entity) {
-        for at in 0..self.list.len() {
-            let is_linear = self.list[at].bit.is_none();
-            if is_linear {
-                self.take(slot, at as u32, true);
-            }
+        for at in 0..self.linear.len() {
+            self.take(slot, self.linear[at], true);
         }
         for word in 0..self.stride {
             let mut bits = self.word(slot.index(), word);
@@ -663,7 +666,7 @@ impl Sides {
             + self.list.capacity() * size_of::<Box<Side>>()
             + self.list.len() * size_of::<Side>()
             + self.by_component.capacity() * size_of::<u32>()
-            + self.by_bit.capacity() * size_of::<u32>()
+            + (self.by_bit.capacity() + self.linear.capacity()) * size_of::<u32>()
             + self.places.capacity() * size_of::<SidePlace>()
             + self.retired.capacity() * size_of::<Retired>()
             + self.iter().map(|side| side.required_by.capacity() + side.excluded_by.capacity()).sum::<usize>() * 4

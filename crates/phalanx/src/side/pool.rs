@@ -77,6 +77,33 @@ impl Pool {
         }
     }
 
+    /// Counts the value that was written beyond the last as that of a slot that has none.
+    ///
+    /// # Safety
+    ///
+    /// As for [`put`](Pool::put); and the slot has no value here.
+    #[inline(always)]
+    pub(crate) unsafe fn admit(&mut self, slot: Entity) {
+        debug_assert!(self.position(slot.index()).is_none());
+        // SAFETY: the caller's promise.
+        unsafe { self.dense.admit(slot) };
+        self.rows += u32::from(slot.is_row());
+    }
+
+    /// Takes the value of a slot, over which the last one is copied: the short way, which not every slot has. Whether it did.
+    ///
+    /// # Safety
+    ///
+    /// The slot has a value, which counts as moved out or needs no end. Removal is by swapping.
+    #[inline(always)]
+    pub(crate) unsafe fn forget(&mut self, slot: Entity) -> bool {
+        debug_assert!(self.removal == Removal::Swap);
+        // SAFETY: the caller's promise.
+        let gone = unsafe { self.dense.close_swap_low(slot, |rows, last, position| rows.shift(last, position)) };
+        self.rows -= u32::from(gone && slot.is_row());
+        gone
+    }
+
     /// Takes the value of a slot. It lies at the position that is returned, nobody's, until the next one is put.
     #[inline(always)]
     pub(crate) fn take(&mut self, slot: Entity) -> Option<u32> {

@@ -6,6 +6,7 @@ use crate::bundle::{Bundle, Place};
 use crate::component::ComponentId;
 use crate::error::ChangeError;
 use crate::plan;
+use crate::query::prefetch;
 use crate::room::try_list;
 use core::any::TypeId;
 use phalanx_store::{AllocError, Entity};
@@ -90,7 +91,15 @@ impl World {
     fn reserve_spawn_sides(&mut self, plan: usize) -> Result<(), AllocError> {
         // Values may move, even if one of several stores cannot grow.
         self.restructured();
-        self.sides.try_reserve(self.entities.next_index(), &self.plans.get(plan).sides, &[])
+        // Slots that are used again lie anywhere: one that comes soon is announced, not the next, which is to be had at once.
+        if self.sides.is_far()
+            && let [.., slot, _, _, _, _] = self.entities.stack()
+        {
+            // SAFETY: slots on the stack exist.
+            prefetch(unsafe { self.entities.places().at(*slot) });
+            self.sides.announce_fresh(*slot, &self.plans.get(plan).sides);
+        }
+        self.sides.try_reserve_fresh(self.entities.next_index(), &self.plans.get(plan).sides)
     }
 
     /// Makes room for so many entities, in a plan's table too.
@@ -172,7 +181,7 @@ impl World {
             table.push(entity);
             self.entities.places().at(entity.index()).write(Location { table: number, row });
             if B::SIDES > 0 {
-                self.sides.commit(entity, &plan.sides, &[]);
+                self.sides.commit_fresh(entity, &plan.sides);
             }
             entity
         };
