@@ -18,7 +18,7 @@ impl Side {
 }
 
 /// From so many slots on the indices of pools are not expected to lie in a near cache.
-pub(super) const FAR: u32 = 1 << 15;
+pub(super) const FAR: u32 = 1 << 13;
 
 impl Sides {
     /// Announces to the processor what [`end_all`](Sides::end_all) is going to read. Which pools that is, is known when the mask
