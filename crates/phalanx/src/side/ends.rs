@@ -32,10 +32,10 @@ impl Sides {
 
     #[inline]
     fn announce_far(&self, slot: u32) {
-        prefetch(self.masks.ptr().wrapping_add(slot as usize * self.stride as usize));
+        prefetch(self.masks.ptr().wrapping_add((slot as usize).wrapping_mul(self.stride as usize)));
         let mut bits = self.likely;
         while bits != 0 {
-            if let Store::Pool(pool) = &self.list[self.by_bit[bits.trailing_zeros() as usize] as usize].store {
+            if let Store::Pool(pool) = &self.get(self.pool_of_bit(bits.trailing_zeros())).store {
                 let (index, marks) = (pool.dense.index(), pool.dense.keys());
                 prefetch(index.address(slot));
                 // The one that is going to be moved.

@@ -10,7 +10,7 @@ use phalanx_store::{AllocError, Entity};
 impl Sides {
     /// Announces to the processor that a slot is going to get values of these sides soon.
     pub(crate) fn announce_fresh(&self, slot: u32, puts: &[u32]) {
-        prefetch(self.masks.ptr().wrapping_add(slot as usize * self.stride as usize));
+        prefetch(self.masks.ptr().wrapping_add((slot as usize).wrapping_mul(self.stride as usize)));
         for &number in puts {
             if let Store::Pool(pool) = &self.list[number as usize].store {
                 prefetch(pool.dense.index().address(slot));
@@ -45,10 +45,8 @@ impl Sides {
                     (linear.values(), slot)
                 }
             };
-            let place = SidePlace { lane: values.lane(), row: row as usize };
-            debug_assert!(self.places.len() < self.places.capacity());
             // There is room: no more are put than there are sides.
-            self.places.push(place);
+            self.places.push(SidePlace { lane: values.lane(), row: row as usize });
         }
         if enters { self.try_ready_groups(slot, puts, &[]) } else { Ok(()) }
     }

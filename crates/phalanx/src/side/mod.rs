@@ -12,7 +12,8 @@
 //! written there, beyond what counts. [`commit`](Sides::commit) then makes it count. Values that were displaced or taken
 //! lie in rows that nobody owns, listed in `retired`, until they are ended.
 //!
-//! Every value that comes or goes passes `commit`, `take_all` or `clear`: there groups are kept, see `groups`.
+//! Every value that comes or goes passes `commit`, `take_all` or `clear`: there groups are kept, see `groups`. The short ways
+//! around them are `alone`, `ends` and `fresh`.
 #![allow(unsafe_code)]
 
 mod alone;
@@ -635,6 +636,9 @@ impl Sides {
             match &side.store {
                 Store::Linear(linear) => {
                     linear.validate()?;
+                    if !self.linear.contains(&number) {
+                        return Err("a linear store that is not listed as one");
+                    }
                 }
                 Store::Pool(pool) => {
                     pool.validate()?;
@@ -657,6 +661,9 @@ impl Sides {
             // SAFETY: covered slots have their words, which are initialised.
             .map(|at| unsafe { *self.masks.at(at) }.count_ones())
             .sum();
+        if self.linear.len() + self.by_bit.len() != self.list.len() {
+            return Err("more linear stores or pools than there are");
+        }
         if bits != marked { Err("a mask with a pool that lacks its slot") } else { self.validate_groups() }
     }
 
