@@ -220,6 +220,18 @@ impl<P: Copy> EntityPool<P> {
         self.reserved.get() | self.pending == 0 && (self.free_len > 0 || self.slots < self.room)
     }
 
+    /// As [`alloc`](EntityPool::alloc), without asking for anything.
+    ///
+    /// # Safety
+    ///
+    /// The pool [is ready](EntityPool::is_ready).
+    #[inline(always)]
+    pub unsafe fn alloc_ready(&mut self) -> Entity {
+        debug_assert!(self.is_ready());
+        // SAFETY: the caller's promise.
+        unsafe { self.commit() }
+    }
+
     /// How many entities can be made without memory, if nothing is reserved: of slots that are free or have room.
     #[inline]
     pub fn ready_count(&self) -> usize {

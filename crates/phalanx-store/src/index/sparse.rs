@@ -133,10 +133,17 @@ impl<K: Key> Sparse<K> {
             // SAFETY: `window_len` entries are initialised, and `self` is borrowed exclusively.
             unsafe { &mut *self.window.at(index) }
         } else {
-            let (branch, page, at) = split(index);
-            let page = self.root[branch].as_mut().and_then(|b| b.pages[page].as_mut());
-            &mut page.expect("a key in use has a page")[at]
+            self.place_in_page(index)
         }
+    }
+
+    /// By itself: it would be in the way of those who write to the window.
+    #[cold]
+    #[inline(never)]
+    fn place_in_page(&mut self, index: u32) -> &mut Entry {
+        let (branch, page, at) = split(index);
+        let page = self.root[branch].as_mut().and_then(|b| b.pages[page].as_mut());
+        &mut page.expect("a key in use has a page")[at]
     }
 
     /// The position that is known for an index, whatever the generation of its key: for those who know that it is alive.
@@ -144,6 +151,12 @@ impl<K: Key> Sparse<K> {
     pub fn position_at(&self, index: u32) -> Option<u32> {
         let entry = self.entry(index);
         (!entry.is_vacant()).then_some(entry.position)
+    }
+
+    /// Where the entry of an index would be in the window: an address to be announced to the processor, and never read.
+    #[inline(always)]
+    pub fn address(&self, index: u32) -> *const u8 {
+        self.window.ptr().wrapping_add(index as usize).cast()
     }
 
     /// Makes a place for `index`, in a set that has `live` keys without it. The place is [linked](Sparse::link) later, or
@@ -287,13 +300,22 @@ impl<K: Key> Sparse<K> {
     /// Occupies a vacant entry, whose place was made before.
     #[inline(always)]
     pub(crate) fn link(&mut self, key: K, position: u32) {
-        let index = key.index();
-        *self.place(index) = Entry { position, word: key.generation() };
-        if index >= self.window_len {
-            let (branch, page, _) = split(index);
-            if let Some(branch) = &mut self.root[branch] {
-                branch.occupied[page] += 1;
-            }
+        let (index, entry) = (key.index(), Entry { position, word: key.generation() });
+        if index < self.window_len {
+            // SAFETY: there are so many entries.
+            unsafe { self.window.at(index).write(entry) };
+        } else {
+            self.link_in_page(index, entry);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn link_in_page(&mut self, index: u32, entry: Entry) {
+        *self.place_in_page(index) = entry;
+        let (branch, page, _) = split(index);
+        if let Some(branch) = &mut self.root[branch] {
+            branch.occupied[page] += 1;
         }
     }
 

@@ -134,6 +134,7 @@ pub use flat::FlatChunk;
 pub use iter::{Chunks, Iter};
 pub use matched::{Matched, SingleError};
 pub use plan::{Driver, Plan, PlanTable};
+pub(crate) use reach::prefetch;
 pub use reach::{Candidate, Reach, Spot};
 pub use ref_iter::{RefChunks, RefIter};
 pub use rows::{Extra, KeyFetch, Keys, Main};

@@ -42,7 +42,7 @@ impl Spot {
 
 /// Asks the processor for the memory at an address, where it can be asked.
 #[inline(always)]
-pub(super) fn prefetch<T>(at: *const T) {
+pub(crate) fn prefetch<T>(at: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: a hint, for which any address will do.
     unsafe {

@@ -101,6 +101,7 @@ impl Sides {
         copy.by_component = try_copy(&self.by_component)?;
         copy.direct = self.direct;
         copy.by_bit = try_copy(&self.by_bit)?;
+        copy.linear = try_copy(&self.linear)?;
         copy.list = try_list(self.list.len())?;
         copy.places = try_list(self.list.len())?;
         copy.retired = try_list(self.list.len())?;

@@ -12,14 +12,17 @@
 //! written there, beyond what counts. [`commit`](Sides::commit) then makes it count. Values that were displaced or taken
 //! lie in rows that nobody owns, listed in `retired`, until they are ended.
 //!
-//! Every value that comes or goes passes `commit`, `take_all` or `clear`: there groups are kept, see `groups`.
+//! Every value that comes or goes passes `commit`, `take_all` or `clear`: there groups are kept, see `groups`. The short ways
+//! around them are `alone`, `ends` and `fresh`.
 #![allow(unsafe_code)]
 
 mod alone;
 mod arrive;
 mod bulk;
 mod copy;
+mod ends;
 mod family;
+mod fresh;
 mod groups;
 mod image;
 mod linear;
@@ -233,9 +236,13 @@ pub(crate) struct Sides {
     direct: [(TypeId, u32); DIRECT],
     /// By bit in the masks: the pool's side.
     by_bit: Vec<u32>,
+    /// The sides that are linear stores.
+    linear: Vec<u32>,
     masks: LaneOf<u64>,
     covered: u32,
     stride: u32,
+    /// The first 64 pools of the slot that ended last: most likely those of the next.
+    likely: u64,
     /// Where the values of the change that is reserved are to be written.
     places: Vec<SidePlace>,
     /// What the change that was committed has displaced or taken, in its order.
@@ -252,9 +259,11 @@ impl Sides {
             by_component: Vec::new(),
             direct: [(TypeId::of::<Sides>(), NO_SIDE); DIRECT],
             by_bit: Vec::new(),
+            linear: Vec::new(),
             masks: LaneOf::new(),
             covered: 0,
             stride: 1,
+            likely: 0,
             places: Vec::new(),
             retired: Vec::new(),
             groups: Groups::new(),
@@ -340,7 +349,7 @@ impl Sides {
         let is_pool = info.kind == Kind::Pool;
         try_room_at(&mut self.by_component, id.index())?;
         try_room(&mut self.list, 1)?;
-        try_room(&mut self.by_bit, 1)?;
+        try_room(if is_pool { &mut self.by_bit } else { &mut self.linear }, 1)?;
         // Room for all of them at once: ending an entity takes what it has without asking for memory.
         let sides = self.list.len() + 1;
         try_room(&mut self.retired, sides)?;
@@ -359,9 +368,7 @@ impl Sides {
             self.try_widen()?;
         }
         let number = self.list.len() as u32;
-        if is_pool {
-            self.by_bit.push(number);
-        }
+        if is_pool { &mut self.by_bit } else { &mut self.linear }.push(number);
         self.by_component.resize(self.by_component.len().max(id.index() + 1), NO_SIDE);
         self.by_component[id.index()] = number;
         if let Some(key) = info.type_id {
@@ -543,11 +550,8 @@ impl Sides {
     /// Takes all that a slot has. It is listed in `retired`, where there is room for one slot's at least.
     #[inline]
     pub(crate) fn take_all(&mut self, slot: Entity) {
-        for at in 0..self.list.len() {
-            let is_linear = self.list[at].bit.is_none();
-            if is_linear {
-                self.take(slot, at as u32, true);
-            }
+        for at in 0..self.linear.len() {
+            self.take(slot, self.linear[at], true);
         }
         for word in 0..self.stride {
             let mut bits = self.word(slot.index(), word);
@@ -677,6 +681,9 @@ impl Sides {
             match &side.store {
                 Store::Linear(linear) => {
                     linear.validate()?;
+                    if !self.linear.contains(&number) {
+                        return Err("a linear store that is not listed as one");
+                    }
                 }
                 Store::Pool(pool) => {
                     pool.validate()?;
@@ -699,6 +706,9 @@ impl Sides {
             // SAFETY: covered slots have their words, which are initialised.
             .map(|at| unsafe { *self.masks.at(at) }.count_ones())
             .sum();
+        if self.linear.len() + self.by_bit.len() != self.list.len() {
+            return Err("more linear stores or pools than there are");
+        }
         if bits != marked { Err("a mask with a pool that lacks its slot") } else { self.validate_groups() }
     }
 
@@ -708,7 +718,7 @@ impl Sides {
             + self.list.capacity() * size_of::<Box<Side>>()
             + self.list.len() * size_of::<Side>()
             + self.by_component.capacity() * size_of::<u32>()
-            + self.by_bit.capacity() * size_of::<u32>()
+            + (self.by_bit.capacity() + self.linear.capacity()) * size_of::<u32>()
             + self.places.capacity() * size_of::<SidePlace>()
             + self.retired.capacity() * size_of::<Retired>()
             + self.iter().map(|side| side.required_by.capacity() + side.excluded_by.capacity()).sum::<usize>() * 4

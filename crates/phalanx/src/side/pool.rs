@@ -3,7 +3,7 @@
 
 use super::Values;
 use crate::component::ComponentInfo;
-use phalanx_store::index::Sparse;
+use phalanx_store::index::{Seat, Sparse};
 use phalanx_store::raw::{Dense, Rows};
 use phalanx_store::{AllocError, Entity};
 
@@ -75,6 +75,35 @@ impl Pool {
                 }
             }
         }
+    }
+
+    /// Counts the value that was written beyond the last as that of a slot that has none.
+    ///
+    /// # Safety
+    ///
+    /// As for [`put`](Pool::put); and the slot has no value here.
+    #[inline(always)]
+    pub(crate) unsafe fn admit(&mut self, slot: Entity) {
+        debug_assert!(self.position(slot.index()).is_none());
+        // SAFETY: the caller's promise.
+        unsafe { self.dense.admit(slot) };
+        self.rows += u32::from(slot.is_row());
+    }
+
+    /// Takes the value of a slot, over which the last one is copied: the short way, which not every slot has. Whether it did.
+    ///
+    /// # Safety
+    ///
+    /// The slot has a value, which counts as moved out or needs no end. Removal is by swapping.
+    #[inline(always)]
+    pub(crate) unsafe fn forget(&mut self, slot: Entity) -> bool {
+        debug_assert!(self.removal == Removal::Swap);
+        let Seat::Taken(position) = self.dense.seat(slot) else { return false };
+        // SAFETY: the seat is taken, and by the caller's promise the row is as good as moved out; where gaps are closed by
+        // swapping there are no holes.
+        unsafe { self.dense.stand_up(slot, position, |rows, last, position| rows.shift(last, position)) };
+        self.rows -= u32::from(slot.is_row());
+        true
     }
 
     /// Takes the value of a slot. It lies at the position that is returned, nobody's, until the next one is put.

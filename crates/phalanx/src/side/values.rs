@@ -222,9 +222,19 @@ unsafe impl Rows for Values {
 
     #[inline(always)]
     unsafe fn shift(&mut self, from: u32, to: u32) {
-        for lane in &self.lanes {
-            // SAFETY: both rows are within the capacity, and they differ.
-            unsafe { copy_row(row_ptr(lane, from), row_ptr(lane, to), lane.row_size()) };
+        #[inline(never)]
+        unsafe fn shift_all(lanes: &[Lane], from: u32, to: u32) {
+            for lane in lanes {
+                // SAFETY: the caller's promise.
+                unsafe { copy_row(row_ptr(lane, from), row_ptr(lane, to), lane.row_size()) };
+            }
+        }
+        // SAFETY: both rows are within the capacity, and they differ.
+        unsafe {
+            match &*self.lanes {
+                [lane] => copy_row(row_ptr(lane, from), row_ptr(lane, to), lane.row_size()),
+                lanes => shift_all(lanes, from, to),
+            }
         }
     }
 

@@ -409,6 +409,7 @@ impl World {
     /// If it is not alive, or memory cannot be had; nothing happens then.
     #[inline(always)]
     pub fn try_despawn(&mut self, entity: Entity) -> Result<(), ChangeError> {
+        self.sides.announce_end(entity.index());
         self.flush()?;
         let Location { table, row } = self.locate(entity)?;
         if self.rows.owns(entity.index()) || self.signals.is_active() {
@@ -419,7 +420,7 @@ impl World {
             self.note_ended(table, 1);
         }
         if !self.sides.is_empty() {
-            self.sides.take_all(entity);
+            self.sides.end_all(entity);
         }
         let table_ref = &mut self.tables[table as usize];
         // SAFETY: the row is in use, and the flags are those of its lanes. What needs an end lies at the tail then,

@@ -283,7 +283,7 @@ impl World {
             for &entity in &table_ref.slots()[first as usize..] {
                 // SAFETY: reserved for these slots, which had nothing; and the values are written where each in turn counts
                 // them.
-                unsafe { self.sides.commit(entity, &*sides, &[]) };
+                unsafe { self.sides.commit_fresh(entity, &*sides) };
             }
             self.sides.release_pages();
         }

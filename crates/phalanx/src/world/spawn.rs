@@ -6,6 +6,7 @@ use crate::bundle::{Bundle, Place};
 use crate::component::ComponentId;
 use crate::error::ChangeError;
 use crate::plan;
+use crate::query::prefetch;
 use crate::room::try_list;
 use core::any::TypeId;
 use phalanx_store::{AllocError, Entity};
@@ -45,9 +46,8 @@ impl World {
     #[inline]
     #[track_caller]
     pub fn spawn<B: Bundle>(&mut self, bundle: B) -> Entity {
-        match self.reserve_spawn::<B>() {
-            // SAFETY: reserved just now.
-            Ok(plan) => unsafe { self.commit_spawn(plan, bundle) },
+        match self.try_spawn(bundle) {
+            Ok(entity) => entity,
             Err(error) => raise(error),
         }
     }
@@ -57,10 +57,14 @@ impl World {
     /// # Errors
     ///
     /// If the bundle names a component twice, or memory cannot be had; the bundle is dropped, and nothing else happens.
+    #[inline(always)]
     pub fn try_spawn<B: Bundle>(&mut self, bundle: B) -> Result<Entity, ChangeError> {
-        let plan = self.reserve_spawn::<B>()?;
+        let plan = self.plan::<B>()?;
+        self.reserve_spawn::<B>(plan)?;
         // SAFETY: reserved just now.
-        Ok(unsafe { self.commit_spawn(plan, bundle) })
+        let entity = unsafe { self.commit_spawn(plan, bundle) };
+        self.arrived(entity);
+        Ok(entity)
     }
 
     /// Makes an entity without components.
@@ -68,10 +72,9 @@ impl World {
         self.spawn(())
     }
 
-    /// Resolves a bundle and makes room for one row of it.
+    /// Makes room for one entity of a bundle.
     #[inline(always)]
-    fn reserve_spawn<B: Bundle>(&mut self) -> Result<usize, ChangeError> {
-        let plan = self.plan::<B>()?;
+    fn reserve_spawn<B: Bundle>(&mut self, plan: usize) -> Result<(), AllocError> {
         let table = &self.tables[self.plans.get(plan).table as usize];
         if table.len == table.cap || !self.entities.is_ready() {
             self.reserve_rows(plan, 1)?;
@@ -79,10 +82,13 @@ impl World {
         if B::SIDES > 0 {
             self.reserve_spawn_sides(plan)?;
         }
-        if self.signals.is_active() {
-            self.reserve_notes(self.notes_of(self.plans.get(plan).table))?;
-        }
-        Ok(plan)
+        if self.signals.is_active() { self.reserve_spawn_notes(plan) } else { Ok(()) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn reserve_spawn_notes(&mut self, plan: usize) -> Result<(), AllocError> {
+        self.reserve_notes(self.notes_of(self.plans.get(plan).table))
     }
 
     /// Makes room for the components of the next entity that are not kept in tables.
@@ -90,7 +96,15 @@ impl World {
     fn reserve_spawn_sides(&mut self, plan: usize) -> Result<(), AllocError> {
         // Values may move, even if one of several stores cannot grow.
         self.restructured();
-        self.sides.try_reserve(self.entities.next_index(), &self.plans.get(plan).sides, &[])
+        // Slots that are used again lie anywhere: one that comes soon is announced, not the next, which is to be had at once.
+        if self.sides.is_far()
+            && let [.., slot, _, _, _, _] = self.entities.stack()
+        {
+            // SAFETY: slots on the stack exist.
+            prefetch(unsafe { self.entities.places().at(*slot) });
+            self.sides.announce_fresh(*slot, &self.plans.get(plan).sides);
+        }
+        self.sides.try_reserve_fresh(self.entities.next_index(), &self.plans.get(plan).sides)
     }
 
     /// Makes room for so many entities, in a plan's table too.
@@ -168,16 +182,15 @@ impl World {
         let entity = unsafe {
             let row = table.len;
             bundle.write(Place { lanes: table.lanes(), places: plan.places.as_ptr(), row: row as usize, sides, clock });
-            let entity = self.entities.alloc();
+            let entity = self.entities.alloc_ready();
             table.push(entity);
             self.entities.places().at(entity.index()).write(Location { table: number, row });
             if B::SIDES > 0 {
-                self.sides.commit(entity, &plan.sides, &[]);
+                self.sides.commit_fresh(entity, &plan.sides);
             }
             entity
         };
         self.restructured();
-        self.arrived(entity);
         entity
     }
 
@@ -345,28 +358,34 @@ impl<B: Bundle> Spawner<'_, B> {
     /// Makes an entity.
     #[inline]
     pub fn spawn(&mut self, bundle: B) -> Entity {
-        self.resolve();
-        let table = &self.world.tables[self.world.plans.get(self.plan).table as usize];
-        if (table.len == table.cap || !self.world.entities.is_ready())
-            && let Err(error) = self.world.reserve_rows(self.plan, 1)
-        {
+        if let Err(error) = self.world.reserve_spawn::<B>(self.plan) {
             raise(error.into());
-        }
-        if B::SIDES > 0
-            && let Err(error) = self.world.reserve_spawn_sides(self.plan)
-        {
-            raise(error.into());
-        }
-        if self.world.signals.is_active() {
-            let notes = self.world.notes_of(self.world.plans.get(self.plan).table);
-            crate::room::had(self.world.reserve_notes(notes));
         }
         // SAFETY: there is room, for the row and for the entity.
-        unsafe { self.world.commit_spawn(self.plan, bundle) }
+        let entity = unsafe { self.world.commit_spawn(self.plan, bundle) };
+        if self.world.signals.is_active() {
+            self.tell(entity);
+        }
+        entity
     }
 
-    /// Resolves the bundle anew if the world has forgotten its plans: what listeners recorded may have compacted it.
-    #[inline(always)]
+    /// Tells listeners of an entity. What these record may make the world forget its plans.
+    ///
+    /// Not given the bundle, nor is anything beside the way of those without listeners: it would have to lie in memory for it.
+    #[cold]
+    #[inline(never)]
+    fn tell(&mut self, entity: Entity) {
+        /// Resolves the bundle anew, also if a listener panics.
+        struct Resolved<'a, 'w, B: Bundle>(&'a mut Spawner<'w, B>);
+        impl<B: Bundle> Drop for Resolved<'_, '_, B> {
+            fn drop(&mut self) {
+                self.0.resolve();
+            }
+        }
+        Resolved(self).0.world.arrived(entity);
+    }
+
+    /// Resolves the bundle anew if the world has forgotten its plans.
     fn resolve(&mut self) {
         if self.id != self.world.id() {
             self.plan = self.world.plan::<B>().unwrap_or_else(|error| raise(error));
@@ -376,7 +395,6 @@ impl<B: Bundle> Spawner<'_, B> {
 
     /// Makes room for so many more.
     pub fn reserve(&mut self, additional: usize) {
-        self.resolve();
         let reserved = u32::try_from(additional).map_err(|_| AllocError::CapacityOverflow);
         if let Err(error) = reserved.and_then(|n| self.world.reserve_rows(self.plan, n)) {
             raise(error.into());

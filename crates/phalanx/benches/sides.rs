@@ -1,0 +1,173 @@
+//! What components beside tables cost those who end entities, and those who have nothing to do with them; every target with
+//! its figure.
+//!
+//! `cargo bench -p phalanx --bench sides [-- --only WORD] [--seconds S]`. Ratios of minima over many interleaved rounds.
+#![allow(missing_docs)]
+// Some components are only carried along.
+#![allow(dead_code)]
+
+use phalanx::group::Owned;
+use phalanx::{Component, Entity, World};
+use phalanx_testkit::Rng;
+use phalanx_testkit::bench::Bound::Within;
+use phalanx_testkit::bench::{self, Build, Case, Target, Workload, mix, target, time};
+use std::hint::black_box;
+use std::time::Duration;
+
+const COUNT: usize = 10_000;
+
+#[derive(Clone, Copy, Component)]
+struct Position(f32, f32, f32);
+#[derive(Clone, Copy, Component)]
+struct Velocity(f32, f32, f32);
+
+/// One of many components, each in a pool of its own.
+#[derive(Clone, Copy)]
+struct Pooled<const N: usize>(f32);
+impl<const N: usize> Component for Pooled<N> {
+    type Layout = phalanx::layout::Pool;
+}
+
+/// One of many components, each in a linear store of its own.
+#[derive(Clone, Copy)]
+struct Linear<const N: usize>(f32);
+impl<const N: usize> Component for Linear<N> {
+    type Layout = phalanx::layout::Linear;
+}
+
+type Three = (Pooled<97>, Pooled<98>, Pooled<99>);
+
+/// Gives 97 components that nobody has their pools.
+fn register_others(world: &mut World) {
+    macro_rules! register {
+        ($($tens:literal)*) => { $(
+            register!(@ $tens 0 1 2 3 4 5 6);
+            register!(@ $tens 7 8 9);
+        )* };
+        (@ $tens:literal $($one:literal)*) => { $(
+            if $tens * 10 + $one < 97 {
+                let entity = world.spawn(Pooled::<{ $tens * 10 + $one }>(0.0));
+                world.despawn(entity).unwrap();
+            }
+        )* };
+    }
+    register!(0 1 2 3 4 5 6 7 8 9);
+}
+
+/// A world of entities with three components, in random order.
+fn threes(others: bool) -> (World, Vec<Entity>) {
+    let mut world = World::new();
+    if others {
+        register_others(&mut world);
+    }
+    let spawn = |i| world.spawn::<Three>((Pooled(i as f32), Pooled(1.0), Pooled(2.0)));
+    let mut entities: Vec<_> = (0..COUNT).map(spawn).collect();
+    Rng::new(7).shuffle(&mut entities);
+    (world, entities)
+}
+
+fn ends(label: &'static str, others: bool) -> Build {
+    Box::new(move || {
+        Case::new(label, move |_| {
+            let (mut world, entities) = threes(others);
+            let (ns, ended) = time(|| entities.iter().filter(|entity| world.despawn(**entity).is_ok()).count());
+            (ns, ended as u64 + world.len() as u64)
+        })
+    })
+}
+
+fn despawn() -> Workload {
+    Workload {
+        name: "despawn 10k from 3 pools",
+        ops: COUNT as f64,
+        build: vec![ends("3 registered", false), ends("100 registered", true)],
+    }
+}
+
+fn makes(label: &'static str, others: bool) -> Build {
+    Box::new(move || {
+        Case::new(label, move |_| {
+            let mut world = World::new();
+            if others {
+                register_others(&mut world);
+            }
+            let (ns, ()) = time(|| {
+                for i in 0..COUNT {
+                    black_box(world.spawn::<Three>((Pooled(i as f32), Pooled(1.0), Pooled(2.0))));
+                }
+            });
+            (ns, world.len() as u64)
+        })
+    })
+}
+
+fn spawn() -> Workload {
+    Workload {
+        name: "spawn 10k into 3 pools",
+        ops: COUNT as f64,
+        build: vec![makes("3 registered", false), makes("100 registered", true)],
+    }
+}
+
+fn step(p: &mut Position, v: &Velocity) {
+    p.0 += v.0;
+    p.1 += v.1;
+    p.2 += v.2;
+}
+
+/// A loop over a table, in a world with nothing else, or with all that can be beside it.
+fn walk(label: &'static str, beside: bool) -> Build {
+    const REPS: usize = 20;
+    Box::new(move || {
+        let mut world = World::new();
+        if beside {
+            world.make_group::<Owned<(Pooled<0>, Pooled<1>)>>().unwrap();
+            world.on_remove::<Linear<0>>(|_, _, _| ());
+            for i in 0..COUNT / 10 {
+                world.spawn((Pooled::<0>(i as f32), Pooled::<1>(1.0), Linear::<0>(2.0)));
+            }
+        }
+        let one = (Position(0.0, 1.0, 2.0), Velocity(1.0, 2.0, 3.0));
+        world.spawn_batch(std::iter::repeat_n(one, COUNT));
+        Case::new(label, move |check| {
+            let run = |world: &mut World| {
+                world.query_mut::<(&mut Position, &Velocity)>().for_each(|(p, v)| step(p, v));
+            };
+            run(&mut world);
+            let (ns, ()) = time(|| (0..REPS).for_each(|_| run(black_box(&mut world))));
+            let digest = |world: &World| world.query::<&Position>().iter().map(|p| mix(p.0.to_bits().into())).max();
+            (ns, if check { digest(&world).unwrap_or(0) } else { 0 })
+        })
+    })
+}
+
+fn iterate() -> Workload {
+    Workload {
+        name: "iterate 10k",
+        ops: COUNT as f64 * 20.0,
+        build: vec![walk("alone", false), walk("pools, groups, listeners", true)],
+    }
+}
+
+const TARGETS: &[Target] = &[
+    target("despawn 10k from 3 pools", "100 registered", &["3 registered"], Within(1.2)),
+    target("spawn 10k into 3 pools", "100 registered", &["3 registered"], Within(1.2)),
+    target("iterate 10k", "pools, groups, listeners", &["alone"], Within(1.05)),
+];
+
+fn main() {
+    bench::settle_allocator();
+    let args: Vec<String> = std::env::args().collect();
+    let after = |flag: &str| args.iter().position(|a| a == flag).and_then(|at| args.get(at + 1));
+    let only = after("--only");
+    let seconds: f64 = after("--seconds").and_then(|s| s.parse().ok()).unwrap_or(3.0);
+    let mut figures = Vec::new();
+    for workload in [despawn(), spawn(), iterate()] {
+        if only.is_none_or(|word| workload.name.contains(word.as_str())) {
+            let f = bench::run(&workload, Duration::from_secs_f64(seconds));
+            f.print();
+            figures.push(f);
+        }
+    }
+    bench::print_targets(TARGETS, &figures);
+}

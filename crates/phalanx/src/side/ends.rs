@@ -1,0 +1,115 @@
+//! All that a slot has, gone with the slot: the short way, where nobody looks on.
+//!
+//! A value is *plain* if nothing has to be known of its going: no group names its component, it needs no end, it is not
+//! tracked as a whole, and its pool closes gaps by swapping. The last value of the pool is copied over it then; it is
+//! neither kept nor listed. The others are taken the usual way.
+#![allow(unsafe_code)]
+
+use super::{Removal, Side, Sides, Store};
+use crate::query::prefetch;
+use phalanx_store::Entity;
+
+impl Side {
+    /// Whether values go without anything having to be known of it, as far as that does not depend on the store.
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        self.is_alone() && !self.watched && !self.values().needs_drop()
+    }
+}
+
+/// From so many slots on the indices of pools are not expected to lie in a near cache.
+pub(super) const FAR: u32 = 1 << 13;
+
+impl Sides {
+    /// Announces to the processor what [`end_all`](Sides::end_all) is going to read. Which pools that is, is known when the mask
+    /// was read: here it is guessed, so that the wait for the mask and for the indices of pools is one.
+    #[inline(always)]
+    pub(crate) fn announce_end(&self, slot: u32) {
+        if self.covered >= FAR {
+            self.announce_far(slot);
+        }
+    }
+
+    #[inline]
+    fn announce_far(&self, slot: u32) {
+        prefetch(self.masks.ptr().wrapping_add((slot as usize).wrapping_mul(self.stride as usize)));
+        let mut bits = self.likely;
+        while bits != 0 {
+            if let Store::Pool(pool) = &self.get(self.pool_of_bit(bits.trailing_zeros())).store {
+                let (index, marks) = (pool.dense.index(), pool.dense.keys());
+                prefetch(index.address(slot));
+                // The one that is going to be moved.
+                if let Some(last) = marks.and_then(<[Entity]>::last) {
+                    prefetch(index.address(last.index()));
+                }
+            }
+            bits &= bits - 1;
+        }
+    }
+
+    /// As [`take_all`](Sides::take_all), where nobody is to see what was taken: only values that need an end are sure to be
+    /// listed in `retired`.
+    #[inline]
+    pub(crate) fn end_all(&mut self, slot: Entity) {
+        if !self.linear.is_empty() {
+            self.end_linear(slot);
+        }
+        let index = slot.index();
+        if index >= self.covered {
+            return;
+        }
+        for word in 0..self.stride {
+            // Copied: taking values the usual way changes the word.
+            let mut bits = self.word(index, word);
+            if bits == 0 {
+                continue;
+            }
+            if word == 0 {
+                self.likely = bits;
+            }
+            while bits != 0 {
+                let number = self.by_bit[(word * 64 + bits.trailing_zeros()) as usize];
+                bits &= bits - 1;
+                let side = &mut *self.list[number as usize];
+                if side.is_plain()
+                    && let Store::Pool(pool) = &mut side.store
+                    && pool.removal == Removal::Swap
+                    // SAFETY: the slot is in the pool, as its mask says; the pool closes gaps by swapping, and its values
+                    // need no end.
+                    && unsafe { pool.forget(slot) }
+                {
+                    side.gone[1] += 1;
+                } else {
+                    self.take_usual(slot, number);
+                }
+            }
+            // What is plain concerns no group, so that nobody has asked for these bits since.
+            // SAFETY: covered slots have their words.
+            unsafe { self.masks.at(index * self.stride + word).write(0) };
+        }
+    }
+
+    /// By itself: it would be in the way of what is plain.
+    #[inline(never)]
+    fn take_usual(&mut self, slot: Entity, number: u32) {
+        self.take(slot, number, true);
+    }
+
+    /// As [`end_all`](Sides::end_all), of linear stores.
+    #[inline(never)]
+    fn end_linear(&mut self, slot: Entity) {
+        for at in 0..self.linear.len() {
+            let number = self.linear[at];
+            let side = &mut *self.list[number as usize];
+            if !side.is_plain() {
+                self.take(slot, number, true);
+                continue;
+            }
+            if let Store::Linear(linear) = &mut side.store
+                && linear.take(slot).is_some()
+            {
+                side.gone[1] += 1;
+            }
+        }
+    }
+}
