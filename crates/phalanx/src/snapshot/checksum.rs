@@ -2,11 +2,11 @@
 //!
 //! It finds accidents, not forgeries: whoever writes a file on purpose can make it fit. A change within a block of 128 bytes
 //! is always found: two words go into the two sums of a lane, `a + u + v` and `b + 2a + 2u + v`, from which they can be told,
-//! and all later steps are bijections of what there is. There are no products, so that two lanes go in one register.
+//! and all later steps are bijections of what there is. There are no products, so that several lanes go in one register.
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
-use core::arch::x86_64::{__m128i, _mm_add_epi64, _mm_shuffle_epi32};
+use core::arch::x86_64::*;
 
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 const LANES: usize = 8;
@@ -52,9 +52,12 @@ impl Sum {
 
     fn blocks(&mut self, blocks: &[[u8; BLOCK]]) {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: every machine of this kind has SSE2.
+        // SAFETY: every machine of this kind has SSE2, and this one was asked for AVX2.
         unsafe {
-            pairs_of_lanes(&mut self.a, &mut self.b, blocks)
+            match std::arch::is_x86_feature_detected!("avx2") {
+                true => four_lanes_at_a_time(&mut self.a, &mut self.b, blocks),
+                false => two_lanes_at_a_time(&mut self.a, &mut self.b, blocks),
+            }
         };
         #[cfg(not(target_arch = "x86_64"))]
         each_lane(&mut self.a, &mut self.b, blocks);
@@ -89,27 +92,35 @@ fn each_lane(sums: &mut [u64; LANES], sums_of_sums: &mut [u64; LANES], blocks: &
     (*sums, *sums_of_sums) = (a, b);
 }
 
-/// The same, two lanes at a time: the compiler does not find this by itself.
+/// The same with several lanes in a register: the compiler does not find this by itself.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "sse2")]
-fn pairs_of_lanes(sums: &mut [u64; LANES], sums_of_sums: &mut [u64; LANES], blocks: &[[u8; BLOCK]]) {
-    const PAIRS: usize = LANES / 2;
-    let mut a: [__m128i; PAIRS] = bytemuck::cast(*sums);
-    let mut b: [__m128i; PAIRS] = bytemuck::cast(*sums_of_sums);
-    for block in blocks {
-        let words: [__m128i; 2 * PAIRS] = bytemuck::pod_read_unaligned(block);
-        for i in 0..PAIRS {
-            a[i] = _mm_add_epi64(a[i], words[i]);
-            b[i] = _mm_add_epi64(b[i], a[i]);
-            a[i] = _mm_add_epi64(a[i], words[PAIRS + i]);
-            b[i] = _mm_add_epi64(b[i], a[i]);
-            // The halves of each word exchanged.
-            let turned = _mm_shuffle_epi32::<0b10_11_00_01>(b[i]);
-            (a[i], b[i]) = (turned, _mm_add_epi64(a[i], turned));
+macro_rules! lanes_at_a_time {
+    ($name:ident, $lanes:literal in $register:ty, $feature:literal, $add:ident, $shuffle:ident) => {
+        #[target_feature(enable = $feature)]
+        fn $name(sums: &mut [u64; LANES], sums_of_sums: &mut [u64; LANES], blocks: &[[u8; BLOCK]]) {
+            const COUNT: usize = LANES / $lanes;
+            let mut a: [$register; COUNT] = bytemuck::cast(*sums);
+            let mut b: [$register; COUNT] = bytemuck::cast(*sums_of_sums);
+            for block in blocks {
+                let words: [$register; 2 * COUNT] = bytemuck::pod_read_unaligned(block);
+                for i in 0..COUNT {
+                    a[i] = $add(a[i], words[i]);
+                    b[i] = $add(b[i], a[i]);
+                    a[i] = $add(a[i], words[COUNT + i]);
+                    b[i] = $add(b[i], a[i]);
+                    // The halves of each word exchanged.
+                    let turned = $shuffle::<0b10_11_00_01>(b[i]);
+                    (a[i], b[i]) = (turned, $add(a[i], turned));
+                }
+            }
+            (*sums, *sums_of_sums) = (bytemuck::cast(a), bytemuck::cast(b));
         }
-    }
-    (*sums, *sums_of_sums) = (bytemuck::cast(a), bytemuck::cast(b));
+    };
 }
+#[cfg(target_arch = "x86_64")]
+lanes_at_a_time!(two_lanes_at_a_time, 2 in __m128i, "sse2", _mm_add_epi64, _mm_shuffle_epi32);
+#[cfg(target_arch = "x86_64")]
+lanes_at_a_time!(four_lanes_at_a_time, 4 in __m256i, "avx2", _mm256_add_epi64, _mm256_shuffle_epi32);
 
 /// A number that is another one for other bytes, other counts of them, or another seed: what a
 /// [snapshot](crate::snapshot) writes behind each frame.
@@ -152,13 +163,20 @@ mod tests {
         assert_ne!(checksum(8, &bytes), sum);
     }
     #[test]
-    fn lanes_are_the_same_by_themselves_and_in_pairs() {
-        let bytes: Vec<u8> = (0..10 * BLOCK).map(|i| (i * i * 31 >> 3) as u8).collect();
+    fn lanes_are_the_same_by_themselves_and_together() {
+        let bytes: Vec<u8> = (0..10 * BLOCK).map(|i| (i * i * 31 / 8) as u8).collect();
         let (mut one, mut all) = (Sum::new(5), Sum::new(5));
         let (blocks, _) = bytes.as_chunks();
         all.blocks(blocks);
         super::each_lane(&mut one.a, &mut one.b, blocks);
         assert_eq!((one.a, one.b), (all.a, all.b));
+        #[cfg(target_arch = "x86_64")]
+        {
+            let mut two = Sum::new(5);
+            // SAFETY: every machine of this kind has SSE2.
+            unsafe { super::two_lanes_at_a_time(&mut two.a, &mut two.b, blocks) };
+            assert_eq!((one.a, one.b), (two.a, two.b));
+        }
         // What the documentation says, of words that are easy to follow.
         let mut small = Sum::new(0);
         small.take(&[1, 0, 0, 0, 0, 0, 0, 0]);
