@@ -11,7 +11,7 @@ use core::arch::x86_64::*;
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 const LANES: usize = 8;
 /// Bytes that are taken in at once: two words for each lane.
-pub(super) const BLOCK: usize = LANES * 16;
+const BLOCK: usize = LANES * 16;
 
 #[inline(always)]
 fn step(sum: u64, word: u64) -> u64 {
@@ -24,12 +24,14 @@ pub(super) struct Sum {
     len: u64,
     a: [u64; LANES],
     b: [u64; LANES],
+    /// The bytes after the last whole block; those after them are old ones.
+    rest: [u8; BLOCK],
 }
 
 impl Sum {
     pub(super) fn new(seed: u64) -> Sum {
         let a = [0, 1, 2, 3, 4, 5, 6, 7].map(|i| seed.wrapping_add(i));
-        Sum { seed, len: 0, a, b: a.map(|a| !a) }
+        Sum { seed, len: 0, a, b: a.map(|a| !a), rest: [0; BLOCK] }
     }
 
     /// The bytes that were taken in.
@@ -37,17 +39,27 @@ impl Sum {
         self.len
     }
 
-    /// Takes in bytes: a multiple of [`BLOCK`], unless they are the last.
-    pub(super) fn take(&mut self, bytes: &[u8]) {
-        debug_assert!(self.len.is_multiple_of(BLOCK as u64));
-        self.len += bytes.len() as u64;
-        let (blocks, rest) = bytes.as_chunks::<BLOCK>();
-        self.blocks(blocks);
-        if !rest.is_empty() {
-            let mut last = [0; BLOCK];
-            last[..rest.len()].copy_from_slice(rest);
-            self.blocks(&[last]);
+    fn rest_len(&self) -> usize {
+        (self.len % BLOCK as u64) as usize
+    }
+
+    /// Takes in bytes.
+    pub(super) fn take(&mut self, mut bytes: &[u8]) {
+        let before = self.rest_len();
+        if before > 0 {
+            let (now, later) = bytes.split_at(bytes.len().min(BLOCK - before));
+            self.rest[before..before + now.len()].copy_from_slice(now);
+            self.len += now.len() as u64;
+            if self.rest_len() > 0 {
+                return;
+            }
+            self.blocks(&[self.rest]);
+            bytes = later;
         }
+        let (blocks, rest) = bytes.as_chunks();
+        self.blocks(blocks);
+        self.rest[..rest.len()].copy_from_slice(rest);
+        self.len += bytes.len() as u64;
     }
 
     fn blocks(&mut self, blocks: &[[u8; BLOCK]]) {
@@ -63,7 +75,12 @@ impl Sum {
         each_lane(&mut self.a, &mut self.b, blocks);
     }
 
-    pub(super) fn end(self) -> u64 {
+    pub(super) fn end(mut self) -> u64 {
+        let rest = self.rest_len();
+        if rest > 0 {
+            self.rest[rest..].fill(0);
+            self.blocks(&[self.rest]);
+        }
         let mut sum = step(self.seed, self.len);
         for (a, b) in self.a.into_iter().zip(self.b) {
             sum = step(step(sum, a), b);
@@ -178,8 +195,9 @@ mod tests {
             assert_eq!((one.a, one.b), (two.a, two.b));
         }
         // What the documentation says, of words that are easy to follow.
-        let mut small = Sum::new(0);
-        small.take(&[1, 0, 0, 0, 0, 0, 0, 0]);
+        let (mut small, mut block) = (Sum::new(0), [0; BLOCK]);
+        block[0] = 1;
+        small.take(&block);
         let b = (u64::MAX.wrapping_add(1 + 1)).rotate_left(32);
         assert_eq!((small.a[0], small.b[0]), (b, b + 1));
     }
@@ -187,10 +205,11 @@ mod tests {
     #[test]
     fn pieces_leave_no_trace() {
         let bytes: Vec<u8> = (0..1000).map(|i| (i * 7) as u8).collect();
-        for cut in (0..bytes.len()).step_by(BLOCK) {
+        for (one, two) in (0..300).flat_map(|one| [0, 1, 63, 127, 128, 129, 500].map(|two| (one, one + two))) {
             let mut sum = Sum::new(3);
-            sum.take(&bytes[..cut]);
-            sum.take(&bytes[cut..]);
+            sum.take(&bytes[..one]);
+            sum.take(&bytes[one..two]);
+            sum.take(&bytes[two..]);
             assert_eq!(sum.end(), checksum(3, &bytes));
         }
     }

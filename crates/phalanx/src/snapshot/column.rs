@@ -327,13 +327,15 @@ unsafe fn fill(place: *mut u8, len: usize, input: &mut In<'_>) -> Result<(), Loa
                 core::ptr::copy_nonoverlapping(buffered.as_ptr(), place, now);
                 input.consume(now);
                 done += now;
-            } else if let Some(now) = input.next_direct(len - done)? {
-                let mut sum = input.open();
+            } else {
+                let frame = input.next_frame()?;
+                let (now, mut sum) = (frame.min(len - done), input.open());
                 for at in (0..now).step_by(PIECE) {
                     let (place, now) = (place.add(at), PIECE.min(now - at));
                     place.write_bytes(0, now);
                     input.piece(&mut sum, core::slice::from_raw_parts_mut(place, now))?;
                 }
+                input.keep(&mut sum, frame - now)?;
                 input.close(sum)?;
                 done += now;
             }

@@ -3,7 +3,7 @@
 //! A reader hands out nothing that is not checked, and neither side holds more than one frame. Checksums are chained: each
 //! is seeded by the one before, the first by the head of the file, so that frames cannot be lost, repeated or exchanged.
 
-use super::checksum::{BLOCK, Sum, checksum};
+use super::checksum::{Sum, checksum};
 use super::error::{LoadError, Problem, SaveError};
 use crate::room::{try_list, try_room};
 use phalanx_store::AllocError;
@@ -18,7 +18,6 @@ pub(super) const FRAME: usize = 1 << 16;
 
 /// Bytes that are read or written, and summed up, at a time: so few that they are near when they come up again.
 pub(super) const PIECE: usize = 1 << 14;
-const _: () = assert!(PIECE.is_multiple_of(BLOCK) && FRAME.is_multiple_of(PIECE));
 
 /// The kinds of sections, in their order.
 pub(super) const COMPONENTS: [u8; 4] = *b"comp";
@@ -76,44 +75,31 @@ impl<'w> Out<'w> {
         Ok(())
     }
 
+    /// Writes a frame: what is in the buffer, and these bytes after it.
     fn frame(&mut self, bytes: &[u8]) -> Result<(), SaveError> {
-        self.writer.write_all(&(bytes.len() as u32).to_le_bytes())?;
+        let len = self.buffer.len() + bytes.len();
+        self.writer.write_all(&(len as u32).to_le_bytes())?;
         let mut sum = Sum::new(self.chain);
-        for piece in bytes.chunks(PIECE) {
+        for piece in self.buffer.chunks(PIECE).chain(bytes.chunks(PIECE)) {
             sum.take(piece);
             self.writer.write_all(piece)?;
         }
         self.chain = sum.end();
         self.writer.write_all(&self.chain.to_le_bytes())?;
-        self.written += bytes.len() as u64 + 12;
-        self.section += bytes.len() as u64;
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), SaveError> {
-        let buffer = core::mem::take(&mut self.buffer);
-        let done = self.frame(&buffer);
-        self.buffer = buffer;
+        self.written += len as u64 + 12;
+        self.section += len as u64;
         self.buffer.clear();
-        done
+        Ok(())
     }
 
     /// Writes bytes to the section. How they come in pieces leaves no trace.
     pub(super) fn put(&mut self, mut bytes: &[u8]) -> Result<(), SaveError> {
-        while !bytes.is_empty() {
-            if self.buffer.is_empty() && bytes.len() >= FRAME {
-                let (frame, rest) = bytes.split_at(FRAME);
-                self.frame(frame)?;
-                bytes = rest;
-                continue;
-            }
-            let (now, rest) = bytes.split_at(bytes.len().min(FRAME - self.buffer.len()));
-            self.buffer.extend_from_slice(now);
+        while bytes.len() >= FRAME - self.buffer.len() {
+            let (now, rest) = bytes.split_at(FRAME - self.buffer.len());
+            self.frame(now)?;
             bytes = rest;
-            if self.buffer.len() == FRAME {
-                self.flush()?;
-            }
         }
+        self.buffer.extend_from_slice(bytes);
         Ok(())
     }
 
@@ -170,7 +156,7 @@ impl<'w> Out<'w> {
 
     pub(super) fn end(&mut self) -> Result<(), SaveError> {
         if !self.buffer.is_empty() {
-            self.flush()?;
+            self.frame(&[])?;
         }
         self.writer.write_all(&0_u32.to_le_bytes())?;
         let section = self.section.to_le_bytes();
@@ -316,7 +302,7 @@ impl<'r> In<'r> {
         Sum::new(self.chain)
     }
 
-    /// Reads the next piece of a frame: [`PIECE`] bytes, or the rest.
+    /// Reads the next piece of a frame.
     pub(super) fn piece(&mut self, sum: &mut Sum, bytes: &mut [u8]) -> Result<(), LoadError> {
         self.raw(bytes)?;
         sum.take(bytes);
@@ -343,34 +329,14 @@ impl<'r> In<'r> {
         self.taken += len;
     }
 
-    /// With nothing buffered: the length of the next frame, if it is not longer than `room`, to be read
-    /// into its place next, from [`open`](In::open) to [`close`](In::close); otherwise the frame is buffered.
-    pub(super) fn next_direct(&mut self, room: usize) -> Result<Option<usize>, LoadError> {
-        match self.frame_len()? {
-            None => Err(self.error(Problem::SectionLength)),
-            Some(len) if len <= room => Ok(Some(len)),
-            Some(len) => self.fill(len).map(|()| None),
-        }
+    /// With nothing buffered: the length of the next frame, which is to be read by [pieces](In::piece) into its place, as far
+    /// as there is one, and [kept](In::keep) from there on, and is [closed](In::close) then.
+    pub(super) fn next_frame(&mut self) -> Result<usize, LoadError> {
+        self.frame_len()?.ok_or_else(|| self.error(Problem::SectionLength))
     }
 
-    /// Reads a whole frame into its place.
-    fn direct(&mut self, bytes: &mut [u8]) -> Result<(), LoadError> {
-        let mut sum = self.open();
-        for piece in bytes.chunks_mut(PIECE) {
-            self.piece(&mut sum, piece)?;
-        }
-        self.close(sum)
-    }
-
-    /// Reads the next frame into the buffer, which was taken to its end. Whether there was one.
-    fn refill(&mut self) -> Result<bool, LoadError> {
-        match self.frame_len()? {
-            None => Ok(false),
-            Some(len) => self.fill(len).map(|()| true),
-        }
-    }
-
-    fn fill(&mut self, len: usize) -> Result<(), LoadError> {
+    /// Reads the rest of a frame into the buffer, which was taken to its end.
+    pub(super) fn keep(&mut self, sum: &mut Sum, len: usize) -> Result<(), LoadError> {
         let mut buffer = core::mem::take(&mut self.buffer);
         (self.filled, self.taken) = (0, 0);
         if buffer.len() < len {
@@ -378,9 +344,17 @@ impl<'r> In<'r> {
             try_room(&mut buffer, more).map_err(|error| self.error(error))?;
             buffer.resize(len, 0);
         }
-        self.direct(&mut buffer[..len])?;
-        (self.buffer, self.filled, self.taken) = (buffer, len, 0);
+        buffer[..len].chunks_mut(PIECE).try_for_each(|piece| self.piece(sum, piece))?;
+        (self.buffer, self.filled) = (buffer, len);
         Ok(())
+    }
+
+    /// Reads the next frame into the buffer, which was taken to its end. Whether there was one.
+    fn refill(&mut self) -> Result<bool, LoadError> {
+        let Some(len) = self.frame_len()? else { return Ok(false) };
+        let mut sum = self.open();
+        self.keep(&mut sum, len)?;
+        self.close(sum).map(|()| true)
     }
 
     /// Reads so many bytes of the section.
@@ -392,9 +366,13 @@ impl<'r> In<'r> {
                 now.copy_from_slice(&self.buffer[self.taken..self.taken + now.len()]);
                 self.taken += now.len();
                 bytes = rest;
-            } else if let Some(len) = self.next_direct(bytes.len())? {
-                let (now, rest) = bytes.split_at_mut(len);
-                self.direct(now)?;
+            } else {
+                let len = self.next_frame()?;
+                let (now, rest) = bytes.split_at_mut(len.min(bytes.len()));
+                let mut sum = self.open();
+                now.chunks_mut(PIECE).try_for_each(|piece| self.piece(&mut sum, piece))?;
+                self.keep(&mut sum, len - now.len())?;
+                self.close(sum)?;
                 bytes = rest;
             }
         }
