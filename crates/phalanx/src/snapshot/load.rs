@@ -236,6 +236,7 @@ impl Loading<'_, '_> {
         }
         restore::table(&mut self.world, &signature, number).map_err(|problem| self.input.error(problem))?;
         let rows = self.input.u32()?;
+        restore::rows_room(&mut self.world, number, rows).map_err(|problem| self.input.error(problem))?;
         let (mut first, world) = (0, &mut self.world);
         self.input.u32s(rows, |input, slots| {
             restore::rows(world, number, first, slots).map_err(|problem| input.error(problem))?;

@@ -40,6 +40,14 @@ pub(super) fn table(world: &mut World, signature: &Signature, number: u32) -> Re
     }
 }
 
+/// Makes room for the names of so many rows of a table, if there can be so many: each slot has shown its word.
+pub(super) fn rows_room(world: &mut World, number: u32, rows: u32) -> Result<(), Problem> {
+    match rows as usize <= world.entities.len() + world.entities.row_count() {
+        true => Ok(world.tables[number as usize].entities.try_grow(rows)?),
+        false => Ok(()),
+    }
+}
+
 /// Says whose the next rows of a table are; the table does not count them yet.
 pub(super) fn rows(world: &mut World, number: u32, first: u32, slots: &[u32]) -> Result<(), Problem> {
     let table = &mut world.tables[number as usize];
