@@ -41,15 +41,16 @@ fuzz_target!(|bytes: &[u8]| {
     let nothing = world.checkpoint().unwrap();
     let is_made_up = input.byte() % 2 == 1;
     input.act(&mut world, 24);
-    let Ok(before) = world.checkpoint() else { return };
-    let Ok(then) = delta(&nothing, &before) else { return };
+    let before = world.checkpoint().unwrap();
+    let then = delta(&nothing, &before).unwrap();
     let mut bytes = if is_made_up {
         [head(&then), input.0].concat()
     } else {
         input.act(&mut world, 8);
-        let Ok(after) = world.checkpoint() else { return };
-        let Ok(bytes) = delta(&before, &after) else { return };
+        let after = world.checkpoint().unwrap();
+        let bytes = delta(&before, &after).unwrap();
         world.rollback(&before).unwrap();
+        assert!(plain::whole(&world, &nothing) == then);
         if input.0.is_empty() {
             world.apply_delta(&bytes).unwrap();
             world.validate().unwrap();
@@ -77,6 +78,10 @@ fuzz_target!(|bytes: &[u8]| {
             world.despawn_batch(world.iter().step_by(2).collect::<Vec<_>>());
             world.spawn((plain::Place([1; 3]), plain::Fire(1), plain::Load(1)));
             world.query_mut::<(&mut plain::Place, Option<&mut plain::Fire>)>().for_each(|(p, _)| p.0[0] += 1);
+            world.validate().unwrap();
+            for n in 0..20 {
+                plain::act(&mut world, |bound| (n * 7 + 3) % bound);
+            }
             world.validate().unwrap();
             world.clear();
             world.validate().unwrap();

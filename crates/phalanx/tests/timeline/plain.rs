@@ -48,6 +48,13 @@ pub(crate) struct Aim(pub(crate) u8);
 #[component(layout = "linear", track = "column", plain)]
 pub(crate) struct Rank(pub(crate) u8);
 
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+#[component(track = "row", plain)]
+pub(crate) struct Told;
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+#[component(layout = "linear", track = "column", plain)]
+pub(crate) struct Known;
+
 /// A world that knows all components, so that their ids do not depend on what comes first.
 pub(crate) fn world() -> World {
     let mut world = World::new();
@@ -64,6 +71,8 @@ pub(crate) fn world() -> World {
     world.register::<Speed>();
     world.register::<Aim>();
     world.register::<Rank>();
+    world.register::<Told>();
+    world.register::<Known>();
     world
 }
 
@@ -74,7 +83,7 @@ pub(crate) fn whole(world: &World, nothing: &Checkpoint) -> Vec<u8> {
 
 /// One operation; `pick` says which, by numbers below those it is given.
 pub(crate) fn act(world: &mut World, mut pick: impl FnMut(usize) -> usize) {
-    let (kind, n) = (pick(40), pick(256) as u32);
+    let (kind, n) = (pick(41), pick(256) as u32);
     let len = world.query::<Entity>().iter().count();
     let who = pick(len.max(1));
     let Some(e) = world.query::<Entity>().iter().nth(who) else {
@@ -93,25 +102,26 @@ pub(crate) fn act(world: &mut World, mut pick: impl FnMut(usize) -> usize) {
         6 => world.insert(e, (Fire(n), Load(1))).unwrap(),
         7 => world.insert(e, (Mark, Ice(n as u8))).unwrap(),
         8 => world.insert(e, (Health(n), Heat(1), Dead)).unwrap(),
-        9 => world.insert(e, (Speed(u64::from(n)), Aim(1))).unwrap(),
-        10 => world.insert(e, (Wound(n), Rank(1))).unwrap(),
+        9 => world.insert(e, (Speed(u64::from(n)), Aim(1), Known)).unwrap(),
+        10 => world.insert(e, (Wound(n), Rank(1), Told)).unwrap(),
         11 => drop(world.remove::<(Fire, Dead)>(e)),
         12 => drop(world.remove::<(Load, Mark)>(e)),
         13 => drop(world.remove::<(Health, Heat)>(e)),
-        14 => drop(world.remove::<(Speed, Rank, Ice)>(e)),
+        14 => drop(world.remove::<(Speed, Rank, Ice, Told, Known)>(e)),
         15 => world.get_mut::<Place>(e).into_iter().for_each(|p| p.0[0] = n),
         16 => world.get_mut::<Health>(e).into_iter().for_each(|mut h| h.0 = n),
-        17 => world.get_mut::<Heat>(e).into_iter().for_each(|mut h| h.0 += 1),
-        18 => world.get_mut::<Speed>(e).into_iter().for_each(|s| s.0 += 1),
-        19 => world.query_mut::<(&mut Load, Option<&mut Place>)>().for_each(|(l, _)| l.0 += 1),
+        17 => world.get_mut::<Heat>(e).into_iter().for_each(|mut h| h.0 ^= 1),
+        18 => world.get_mut::<Speed>(e).into_iter().for_each(|s| s.0 ^= 1),
+        19 => world.query_mut::<(&mut Load, Option<&mut Place>)>().for_each(|(l, _)| l.0 ^= 1),
         20 => world.query_mut::<&mut Health>().for_each(|mut h| {
             if h.0 % 2 == 0 {
                 h.0 += 1;
             }
         }),
         21 => world.query_mut::<(&mut Heat, Option<&mut Aim>)>().for_each(|(mut h, _)| h.0 ^= 1),
-        22 => world.query_mut::<(&mut Wound, Option<&mut Rank>)>().for_each(|(mut w, _)| w.bypass().0 += 1),
-        23 => world.query_mut::<&mut Speed>().for_each(|s| s.0 *= 3),
+        22 => world.query_mut::<(&mut Wound, Option<&mut Rank>)>().for_each(|(mut w, _)| w.bypass().0 ^= 1),
+        23 => world.query_mut::<(&mut Speed, Option<&mut Known>)>().for_each(|(s, _)| s.0 ^= 3),
+        39 => world.query_mut::<&mut Told>().for_each(|mut told| told.set_changed()),
         24 => world.settle_changes(),
         25 => drop(world.extend(key, (Place([n; 3]), Fire(n), Load(3)))),
         26 => drop(world.extend(key, (Health(n), Ice(1), Heat(1)))),
