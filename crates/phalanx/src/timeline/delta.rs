@@ -151,6 +151,9 @@ impl World {
     /// See the [module](crate::timeline) for what that means. The world must know the same components under the same ids, as
     /// a copy of the other world does, or one in which they were registered in the same order.
     ///
+    /// Looking at changes is no change: a world in which somebody did since is in the first state all the same. To him
+    /// everything is new afterwards.
+    ///
     /// # Errors
     ///
     /// If the world is not in the first state, the bytes are no delta of this version and machine, or are damaged, or memory
