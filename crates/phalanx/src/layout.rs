@@ -217,12 +217,8 @@ pub(crate) fn cloning<C: Component>() -> Option<Cloning> {
     }
 }
 
-/// What is known of the bytes of a component's values.
+/// What is known of the bytes of a component's values. Those of marks, in a lane beside them, may be any.
 pub(crate) fn bytes<C: Component>() -> Bytes {
-    if C::Layout::TRACK != Track::None {
-        // The lane of marks is not among those that a value is copied from.
-        return Bytes::Unknown;
-    }
     if !C::Layout::COPY {
         return if C::PLAIN.is_some() { Bytes::Any } else { Bytes::Unknown };
     }

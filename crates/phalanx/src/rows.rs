@@ -250,6 +250,7 @@ impl From<AllocError> for RowError {
 
 /// What an extra row is to its owner: the second lane of the reserved component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(C)]
 pub(crate) struct Label {
     /// The component's id; 0, which is reserved, for none.
     component: u32,
@@ -282,6 +283,7 @@ impl Label {
 
 /// The neighbours of an extra row among those of its entity: the third lane of the reserved component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub(crate) struct Link {
     pub(crate) prev: u32,
     pub(crate) next: u32,

@@ -601,3 +601,15 @@ fn items_on_several_threads_are_marked() {
     });
     assert_eq!((other.iter(&world).count(), state.len(&world)), (100, 0));
 }
+
+#[test]
+fn a_tracked_component_without_data_takes_memory_for_its_bits_only() {
+    #[derive(Component)]
+    #[component(layout = "linear", track = "column")]
+    struct Known;
+    let mut world = World::new();
+    world.spawn(Known);
+    world.spawn(Known);
+    assert!(world.memory().total() < 100_000, "{} bytes", world.memory().total());
+    world.validate().unwrap();
+}

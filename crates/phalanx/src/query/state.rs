@@ -134,7 +134,7 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
     /// How a world is looked at without counting as a run.
     fn peek(&self, world: &World) -> Look {
         let clock = &world.sides.clock;
-        let since = self.looked.filter(|(id, _)| *id == clock.id).map(|(_, tick)| tick);
+        let since = self.looked.and_then(|look| clock.since(look));
         Look { now: clock.now(), since, own: false }
     }
 

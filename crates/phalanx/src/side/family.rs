@@ -173,13 +173,11 @@ impl Sides {
     }
 
     /// Whether there is a group in a place.
-    #[cfg(feature = "snapshot")]
     pub(crate) fn has_group(&self, at: u32) -> bool {
         self.groups.list.get(at as usize).is_some_and(Option::is_some)
     }
 
     /// Where a slot is in the list of a group that owns nothing.
-    #[cfg(feature = "snapshot")]
     pub(crate) fn position_in_group(&self, group: &Group, slot: u32) -> Option<u32> {
         group.list.index().position_at(slot)
     }

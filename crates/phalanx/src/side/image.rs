@@ -2,7 +2,9 @@
 #![allow(unsafe_code)]
 
 use super::groups::Groups;
-use super::{Linear, Pool, Removal, Side, Sides, Store, Values};
+use super::{Draft, Linear, Pool, Removal, Side, Sides, Store, Values};
+use crate::component::Components;
+use crate::group::GroupError;
 use crate::room::{try_copy, try_list};
 use core::ops::Range;
 use phalanx_store::raw::{Dense, DenseIndex, Lane, LaneOf};
@@ -24,15 +26,44 @@ impl GroupImage {
         Ok(GroupImage { groups: self.groups.try_clone()?, links })
     }
 
-    /// Whether there is none.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.groups.is_empty()
+    /// How many places for groups there are, those of dropped ones included.
+    pub(crate) fn places(&self) -> u32 {
+        self.groups.list.len() as u32
     }
 
     /// Bytes held from the allocator.
     pub(crate) fn bytes(&self) -> usize {
         let links = self.links.iter().flatten().map(|list| list.capacity() * size_of::<u32>()).sum::<usize>();
         self.groups.bytes() + links + self.links.capacity() * size_of::<[Vec<u32>; 2]>()
+    }
+}
+
+/// A group, without anything that follows from the rest.
+#[derive(Debug)]
+pub(crate) struct Sketch {
+    pub(crate) place: u32,
+    /// None for one that is new to the world.
+    pub(crate) serial: Option<u64>,
+    /// The sides that it owns, requires and excludes.
+    pub(crate) sides: [Vec<u32>; 3],
+    /// The slots of the members of one that owns nothing, in their order.
+    pub(crate) members: Vec<u32>,
+}
+
+impl GroupImage {
+    /// The groups, in the order of their making.
+    pub(crate) fn try_sketches(&self) -> Result<Vec<Sketch>, AllocError> {
+        let mut sketches = try_list(self.groups.live as usize)?;
+        for (place, group) in self.groups.iter() {
+            let what = &group.what;
+            let sides = [try_copy(&what.owned)?, try_copy(&what.required)?, try_copy(&what.excluded)?];
+            let listed = group.list.keys().unwrap_or(&[]);
+            let mut members = try_list(listed.len())?;
+            members.extend(listed.iter().map(|slot| slot.index()));
+            sketches.push(Sketch { place, serial: Some(group.serial), sides, members });
+        }
+        sketches.sort_unstable_by_key(|sketch| sketch.serial);
+        Ok(sketches)
     }
 }
 
@@ -45,6 +76,19 @@ impl Groups {
             (a.0, x.serial, x.len) == (b.0, y.serial, y.len) && links && x.list.keys() == y.list.keys()
         };
         self.live == other.live && self.list.len() == other.list.len() && self.iter().zip(other.iter()).all(same)
+    }
+}
+
+/// Why groups could not be made anew.
+#[derive(Debug)]
+pub(crate) enum Regroup {
+    Wrong(&'static str),
+    Alloc(AllocError),
+}
+
+impl From<AllocError> for Regroup {
+    fn from(error: AllocError) -> Self {
+        Regroup::Alloc(error)
     }
 }
 
@@ -174,6 +218,75 @@ impl Sides {
             (side.required_by, side.excluded_by) = (required_by, excluded_by);
         }
         self.groups = image.groups;
+    }
+
+    /// Makes groups, in the order of their making, where there are none. Those that are new get numbers that no group of
+    /// `before` has. `entity` says who lives at an index.
+    ///
+    /// # Errors
+    ///
+    /// If there cannot be such groups, or memory cannot be had; some may have been made.
+    pub(crate) fn try_regroup(
+        &mut self,
+        sketches: Vec<Sketch>,
+        before: &Sides,
+        names: &Components,
+        entity: impl Fn(u32) -> Option<Entity>,
+    ) -> Result<(), Regroup> {
+        self.groups.made = before.groups.made;
+        for Sketch { place, serial, sides: [owned, required, excluded], members } in sketches {
+            let ascending = |list: &[u32]| list.windows(2).all(|pair| pair[0] < pair[1]);
+            let known = |list: &[u32]| list.iter().all(|side| (*side as usize) < self.list.len());
+            if [&owned, &required, &excluded].into_iter().any(|list| !ascending(list) || !known(list)) {
+                return Err(Regroup::Wrong("a group of stores that there are not, or not in their order"));
+            }
+            if required.is_empty() || owned.iter().any(|side| !required.contains(side)) {
+                return Err(Regroup::Wrong("a group that requires nothing, or not what it owns"));
+            }
+            if excluded.iter().any(|side| required.contains(side)) {
+                return Err(Regroup::Wrong("a group that excludes what it requires"));
+            }
+            if owned.iter().any(|side| matches!(self.get(*side).store, Store::Linear(_))) {
+                return Err(Regroup::Wrong("a group that owns a linear store"));
+            }
+            let mut what = Draft { name: "a group of a delta", owned, required, excluded };
+            if let Some(known) = before.groups().find(|group| group.what.is_same(&what)) {
+                what.name = known.what.name;
+            }
+            if self.find_group(&what).is_some() || self.has_group(place) {
+                return Err(Regroup::Wrong("a group that there is already"));
+            }
+            let owns = !what.owned.is_empty();
+            let draft = self.try_draft(what, names, &entity).map_err(|error| match error {
+                GroupError::Alloc(error) => Regroup::Alloc(error),
+                _ => Regroup::Wrong("groups that cannot be beside one another"),
+            })?;
+            let id = self.try_make_at(draft, place as usize)?;
+            if !owns {
+                let group = self.groups.get(id.at);
+                let mut order = try_list(members.len())?;
+                let mut seen = try_list(members.len())?;
+                seen.resize(members.len(), false);
+                for slot in members {
+                    let at = self.position_in_group(group, slot).filter(|at| (*at as usize) < seen.len());
+                    match at {
+                        Some(at) if !core::mem::replace(&mut seen[at as usize], true) => order.push(at),
+                        _ => return Err(Regroup::Wrong("a member of a group that is none, or is twice")),
+                    }
+                }
+                if self.members(group).len() != order.len() {
+                    return Err(Regroup::Wrong("a group that misses members"));
+                }
+                // SAFETY: a permutation of the positions of the group, of which each comes once.
+                unsafe { self.try_arrange(id, &mut order)? };
+            } else if !members.is_empty() {
+                return Err(Regroup::Wrong("a group that owns pools and lists its members"));
+            }
+            if let Some(serial) = serial {
+                self.groups.get_mut(id.at).serial = serial;
+            }
+        }
+        Ok(())
     }
 
     /// Goes on to count from where another past has come to: no group gets the number of one that was made there.

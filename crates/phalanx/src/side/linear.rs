@@ -87,7 +87,7 @@ impl Linear {
     fn try_cover(&mut self, slot: u32) -> Result<(), AllocError> {
         let needed = slot.checked_add(2).ok_or(AllocError::CapacityOverflow)?;
         self.values.countable(needed)?;
-        let room = match self.values.lanes().is_empty() {
+        let room = match self.values.capacity() == u32::MAX {
             // Without data only the bits grow: by themselves, and by half at least.
             true => needed.max(self.slots.saturating_add(self.slots / 2)),
             false => {

@@ -37,7 +37,7 @@ pub(crate) use bulk::Puts;
 use copy::clone_value;
 use groups::Groups;
 pub(crate) use groups::{Draft, Group as GroupData, GroupId};
-pub(crate) use image::{GroupImage, PoolState};
+pub(crate) use image::{GroupImage, PoolState, Regroup, Sketch};
 pub(crate) use linear::Linear;
 pub(crate) use pool::Pool;
 pub use pool::Removal;

@@ -81,6 +81,9 @@ impl Source<'_> {
     fn read(&self, rows: Range<u32>, out: &mut [u8]) {
         let (start, len) = (rows.start as usize * self.row, rows.len() * self.row);
         debug_assert!(rows.end <= self.rows && out.len() == len);
+        if len == 0 {
+            return;
+        }
         match self.from {
             // SAFETY: so many rows are initialised there.
             From::Flat(ptr) => unsafe { core::ptr::copy_nonoverlapping(ptr.add(start), out.as_mut_ptr(), len) },
@@ -176,6 +179,9 @@ impl Array {
 
     /// What must be kept to come back from the rows of `source`, if they differ; and room for them. Nothing changes yet.
     pub(super) fn try_diff(&mut self, source: Source<'_>, dirty: Dirty<'_>) -> Result<Option<Undo>, AllocError> {
+        if self.row == 0 {
+            return Ok(None);
+        }
         let (old, new) = (self.rows(), source.rows);
         let mut undo = Undo { rows: old, runs: Vec::new(), bytes: Vec::new() };
         self.try_runs(source, dirty, &mut undo)?;

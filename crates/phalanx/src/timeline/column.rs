@@ -12,6 +12,7 @@ use crate::plain::Bytes;
 use crate::room::try_list;
 use crate::side::Values;
 use crate::table::{ALIGNED_FOR_ALL, row_ptr};
+use crate::track::Track;
 use phalanx_store::AllocError;
 use phalanx_store::raw::{Lane, Rows as _};
 
@@ -26,6 +27,19 @@ pub(super) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
+    /// The tick of the column, if it is tracked as a whole: the version of its last lane.
+    pub(super) fn tick(&self) -> u64 {
+        match (self.info.track, self.lanes.last()) {
+            (Track::Column, Some(lane)) => lane.version(),
+            _ => 0,
+        }
+    }
+
+    /// Whether marks of rows are lost: they are kept in the first lane, and it has no memory.
+    pub(super) fn is_blind(&self) -> bool {
+        self.info.track == Track::Row && self.lanes.first().is_some_and(|lane| lane.row_size() == 0)
+    }
+
     fn source(&self, lane: &Lane) -> Source<'a> {
         let ptr = lane.ptr().as_ptr().cast_const();
         let from = match self.has {
@@ -173,6 +187,18 @@ pub(super) struct Clones {
     has: Vec<u64>,
 }
 
+/// Copies a row of all lanes but the first ones.
+///
+/// # Safety
+///
+/// It is within the capacity of both, which are of one component.
+unsafe fn copy_lanes(from: &[Lane], to: &[Lane], row: u32, skip: usize) {
+    for (from, to) in from.iter().zip(to).skip(skip) {
+        // SAFETY: the caller's promise.
+        unsafe { core::ptr::copy_nonoverlapping(row_ptr(from, row), row_ptr(to, row), from.row_size()) };
+    }
+}
+
 /// The address of a value in its first lane.
 ///
 /// # Safety
@@ -202,12 +228,12 @@ impl Clones {
             // SAFETY: there is a value, and room for another here, where nothing lives.
             unsafe {
                 match place.info.clone {
-                    Some(Cloning::Value(clone)) => clone(value(place.lanes, row), clones.values.at(row)),
-                    _ => {
-                        for (from, to) in place.lanes.iter().zip(clones.values.lanes()) {
-                            core::ptr::copy_nonoverlapping(row_ptr(from, row), row_ptr(to, row), from.row_size());
-                        }
+                    // The lanes after it are marks.
+                    Some(Cloning::Value(clone)) => {
+                        clone(value(place.lanes, row), clones.values.at(row));
+                        copy_lanes(place.lanes, clones.values.lanes(), row, 1);
                     }
+                    _ => copy_lanes(place.lanes, clones.values.lanes(), row, 0),
                 }
             }
             // It counts when it is there: a clone may panic.

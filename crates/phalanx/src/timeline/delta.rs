@@ -2,32 +2,32 @@
 //!
 //! # Format
 //!
-//! Numbers are little-endian. A mark; the checksums of both states; the fingerprints of the components, by id; then the
-//! arrays of the second state, in the order of the image, each as the rows it has, and the runs in which it differs from the
-//! array of the first state that has its place. A table or side that is another in the first state, or is not there, differs
-//! from an empty one.
+//! Numbers are little-endian. A mark; the checksums of both states; the fingerprints of the components, by id; the times of
+//! both; then the arrays of the second state, in the order of the image, each as the rows it has, and the runs in which it
+//! differs from the array of the first state that has its place. A table or side that is another in the first state, or is not
+//! there, differs from an empty one. At last the groups, in the order of their making: the place of each, whether it was
+//! there, its sides, and the members of one that owns nothing.
 //!
 //! # Hostile bytes
 //!
 //! An array cannot grow by more rows than there are bytes for. What was read is checked as a state, see `check`, before a
-//! world is made of it. The checksums are no protection against forgery, and nothing relies on them.
+//! world is made of it; groups are made anew, of what their members have. The checksums are no protection against forgery, and nothing relies on them.
 #![allow(unsafe_code)]
 
 use super::Checkpoint;
 use super::array::Array;
-use super::check::check;
-use super::column::Column;
+use super::bytes::{Reader, SHORT, Writer};
+use super::check::{check, count_rows};
 use super::error::DeltaError;
-use super::image::{Image, SideImage, SideState, TableImage, fingerprint};
+use super::image::{ColumnImage, Image, SideImage, SideState, TableImage, fingerprint};
 use crate::component::ComponentId;
 use crate::layout::Kind;
 use crate::room::{try_list, try_room};
-use crate::side::{PoolState, Removal, Sides};
+use crate::side::{PoolState, Removal, Sides, Sketch};
 use crate::signature::Signature;
-use crate::track::Track;
+use crate::track::Tick;
 use crate::world::World;
-use core::ops::Range;
-use phalanx_store::{AllocError, Entity};
+use phalanx_store::Entity;
 
 /// The head of all deltas: what they are, and the order of bytes in values.
 const MARK: [u8; 8] = if cfg!(target_endian = "little") { *b"PHXDLT1L" } else { *b"PHXDLT1B" };
@@ -60,31 +60,40 @@ const MARK: [u8; 8] = if cfg!(target_endian = "little") { *b"PHXDLT1L" } else { 
 /// # Errors
 ///
 /// If the two are of different worlds; if one has a component that is not plain data, or of lanes that are not numbers,
-/// which is named; if it has groups, entities that are reserved or extra rows; or if memory cannot be had.
+/// which is named; if it has more than 65,536 places for groups, or more entities reserved than it has slots, and 65,536; or
+/// if memory cannot be had.
 pub fn delta(base: &Checkpoint, target: &Checkpoint) -> Result<Vec<u8>, DeltaError> {
     let (base, target) = (&base.image, &target.image);
     if base.space != target.space {
         return Err(DeltaError::Foreign);
     }
     for image in [base, target] {
-        is_plain(image)?;
+        can_write(image)?;
     }
+    let (old_groups, groups) = (base.groups.try_sketches()?, target.groups.try_sketches()?);
     let mut out = Writer(Vec::new());
     out.bytes(&MARK)?;
-    out.long(base.checksum())?;
-    out.long(target.checksum())?;
+    out.long(base.checksum(&old_groups))?;
+    out.long(target.checksum_then(&groups))?;
     out.number(target.components.len() as u32)?;
     target.components.iter().try_for_each(|(print, ..)| out.long(*print))?;
+    let settled = target.time.settled;
+    for number in [base.time.tick, target.time.tick, settled.unwrap_or_default()].map(Tick::number) {
+        out.number(number)?;
+    }
+    out.number(u32::from(settled.is_some()))?;
     out.array(&base.words, &target.words)?;
     out.array(&base.stack, &target.stack)?;
+    target.reserved.iter().try_for_each(|count| out.number(*count))?;
     out.number(target.tables.len() as u32)?;
     for (at, table) in target.tables.iter().enumerate() {
         out.number(table.signature.len() as u32)?;
         table.signature.iter().try_for_each(|id| out.number(id.index() as u32))?;
         let old = base.tables.get(at).filter(|old| old.signature == table.signature);
         out.array(old.map_or(&Array::empty(8), |old| &old.slots), &table.slots)?;
-        for (at, ((column, _), id)) in table.columns.iter().zip(table.signature.iter()).enumerate() {
-            out.column(target.components[id.index()].2, old.map(|old| &old.columns[at].0), column)?;
+        for (at, (image, id)) in table.columns.iter().zip(table.signature.iter()).enumerate() {
+            out.long(image.tick)?;
+            out.column(target.components[id.index()].2, old.map(|old| &old.columns[at].column), &image.column)?;
         }
     }
     out.number(target.sides.len() as u32)?;
@@ -97,154 +106,43 @@ pub fn delta(base: &Checkpoint, target: &Checkpoint) -> Result<Vec<u8>, DeltaErr
             }
         }
         out.array(old.map_or(&Array::empty(side.keys.row_size()), |old| &old.keys), &side.keys)?;
+        out.long(side.tick)?;
         out.column(target.components[side.id.index()].2, old.map(|old| &old.column), &side.column)?;
+    }
+    out.number(groups.len() as u32)?;
+    for group in &groups {
+        let was = old_groups.iter().any(|old| (old.place, old.serial) == (group.place, group.serial));
+        out.number(group.place)?;
+        out.number(u32::from(was))?;
+        group.sides.iter().try_for_each(|sides| out.numbers(sides))?;
+        out.numbers(&group.members)?;
     }
     Ok(out.0)
 }
 
+/// What is believed of places for groups, and of entities reserved beside as many as there are slots.
+const MOST: u32 = 1 << 16;
+
 /// That a state can be written as bytes and read from any.
-fn is_plain(image: &Image) -> Result<(), DeltaError> {
+fn can_write(image: &Image) -> Result<(), DeltaError> {
     let tables = image.tables.iter().filter(|table| table.slots.rows() > 0).flat_map(|table| table.signature.iter());
     let sides = image.sides.iter().filter(|side| side.keys.rows() > 0).map(|side| side.id);
     if let Some((_, component, _)) = tables.chain(sides).map(|id| image.components[id.index()]).find(|known| !known.2) {
         return Err(DeltaError::NotPlain { component });
     }
-    match (image.groups.is_empty(), image.reserved == [0, 0]) {
-        (false, _) => Err(DeltaError::Groups),
-        (_, false) => Err(DeltaError::Reserved),
-        _ => Ok(()),
+    if image.groups.places() > MOST {
+        return Err(DeltaError::TooMany { what: "groups" });
     }
+    can_reserve(image)
 }
 
-struct Writer(Vec<u8>);
-
-impl Writer {
-    fn bytes(&mut self, bytes: &[u8]) -> Result<(), AllocError> {
-        try_room(&mut self.0, bytes.len())?;
-        self.0.extend_from_slice(bytes);
-        Ok(())
+/// That what is reserved is believed.
+fn can_reserve(image: &Image) -> Result<(), DeltaError> {
+    let [reserved, pending] = image.reserved.map(u64::from);
+    match reserved + pending > u64::from(image.words.rows()) + u64::from(MOST) {
+        true => Err(DeltaError::TooMany { what: "reserved entities" }),
+        false => Ok(()),
     }
-
-    fn number(&mut self, number: u32) -> Result<(), AllocError> {
-        self.bytes(&number.to_le_bytes())
-    }
-
-    fn long(&mut self, number: u64) -> Result<(), AllocError> {
-        self.bytes(&number.to_le_bytes())
-    }
-
-    fn array(&mut self, old: &Array, new: &Array) -> Result<(), AllocError> {
-        let runs = old.try_differing(new)?;
-        self.number(new.rows())?;
-        self.number(runs.len() as u32)?;
-        for run in &runs {
-            self.number(run.start)?;
-            self.number(run.end)?;
-            self.bytes(new.run(run))?;
-        }
-        Ok(())
-    }
-
-    /// Those of components that are not plain have no rows.
-    fn column(&mut self, plain: bool, old: Option<&Column>, new: &Column) -> Result<(), AllocError> {
-        let (Column::Plain(arrays), true) = (new, plain) else { return Ok(()) };
-        for (at, array) in arrays.iter().enumerate() {
-            match old {
-                Some(Column::Plain(old)) => self.array(&old[at], array)?,
-                _ => self.array(&Array::empty(array.row_size()), array)?,
-            }
-        }
-        Ok(())
-    }
-}
-
-struct Reader<'a>(&'a [u8]);
-
-const SHORT: DeltaError = DeltaError::Damaged { what: "the bytes end too early" };
-
-impl<'a> Reader<'a> {
-    fn bytes(&mut self, count: usize) -> Result<&'a [u8], DeltaError> {
-        let (now, rest) = self.0.split_at_checked(count).ok_or(SHORT)?;
-        self.0 = rest;
-        Ok(now)
-    }
-
-    fn number(&mut self) -> Result<u32, DeltaError> {
-        let bytes = self.bytes(4)?;
-        Ok(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
-    }
-
-    fn long(&mut self) -> Result<u64, DeltaError> {
-        Ok(u64::from(self.number()?) | u64::from(self.number()?) << 32)
-    }
-
-    /// How many things follow, of at least so many bytes each.
-    fn count(&mut self, size: usize) -> Result<usize, DeltaError> {
-        let count = self.number()? as usize;
-        if count > self.0.len() / size { Err(SHORT) } else { Ok(count) }
-    }
-
-    fn array(&mut self, old: &Array) -> Result<Array, DeltaError> {
-        let (rows, row) = (self.number()?, old.row_size());
-        let count = self.count(8)?;
-        let mut runs: Vec<(Range<u32>, &[u8])> = try_list(count)?;
-        // Rows up to here are known.
-        let (mut known, mut last) = (old.rows(), 0);
-        for _ in 0..count {
-            let run = self.number()?..self.number()?;
-            if run.start < last || run.start >= run.end || run.end > rows {
-                return Err(DeltaError::Damaged { what: "runs of rows that are no runs, or out of order" });
-            }
-            let bytes = self.bytes(run.len().checked_mul(row).ok_or(SHORT)?)?;
-            last = run.end;
-            if run.start <= known {
-                known = known.max(run.end);
-            }
-            runs.push((run, bytes));
-        }
-        if rows > known {
-            return Err(DeltaError::Damaged { what: "rows without bytes" });
-        }
-        Ok(old.try_patched(rows, &runs)?)
-    }
-
-    /// The arrays of a column: as many as the component has lanes, of so many rows.
-    fn column(
-        &mut self,
-        old: Option<&Column>,
-        world: &World,
-        id: ComponentId,
-        rows: u32,
-    ) -> Result<Column, DeltaError> {
-        let info = world.components.info(id);
-        if info.bytes != crate::plain::Bytes::Any {
-            return match (rows, old) {
-                (0, _) => empty_column(world, id),
-                _ if info.track != Track::None => Err(DeltaError::Tracked { component: info.name() }),
-                _ => Err(DeltaError::NotPlain { component: info.name() }),
-            };
-        }
-        let mut arrays = try_list(info.lanes.len())?;
-        for (at, lane) in info.lanes.iter().enumerate() {
-            let array = match old {
-                Some(Column::Plain(old)) => self.array(&old[at])?,
-                _ => self.array(&Array::empty(lane.size()))?,
-            };
-            if array.rows() != rows {
-                return Err(DeltaError::Damaged { what: "columns of different lengths" });
-            }
-            arrays.push(array);
-        }
-        Ok(Column::Plain(arrays))
-    }
-}
-
-/// The column of a component without values.
-fn empty_column(world: &World, id: ComponentId) -> Result<Column, DeltaError> {
-    let info = world.components.info(id);
-    let mut lanes = try_list(info.lanes.len())?;
-    lanes.extend(info.lanes.iter().map(|row| phalanx_store::raw::Lane::new(*row)));
-    Ok(Column::try_new(super::column::Place { info, lanes: &lanes, rows: 0, has: None })?)
 }
 
 impl World {
@@ -253,23 +151,29 @@ impl World {
     /// See the [module](crate::timeline) for what that means. The world must know the same components under the same ids, as
     /// a copy of the other world does, or one in which they were registered in the same order.
     ///
+    /// Looking at changes is no change: a world in which somebody did since is in the first state all the same. To him
+    /// everything is new afterwards.
+    ///
     /// # Errors
     ///
     /// If the world is not in the first state, the bytes are no delta of this version and machine, or are damaged, or memory
     /// cannot be had. The world is as it was then.
     pub fn apply_delta(&mut self, bytes: &[u8]) -> Result<(), DeltaError> {
-        self.try_apply(bytes, true)
+        // A fuzzer does not find checksums.
+        self.try_apply(bytes, !cfg!(fuzzing))
     }
 
-    /// As [`apply_delta`](World::apply_delta); the checksum of the second state counts only if it is asked for.
+    /// As [`apply_delta`](World::apply_delta); checksums count only if they are asked for.
     fn try_apply(&mut self, bytes: &[u8], summed: bool) -> Result<(), DeltaError> {
         let base = Image::try_new(self)?;
-        is_plain(&base)?;
+        can_write(&base)?;
+        let old_groups = base.groups.try_sketches()?;
         let mut input = Reader(bytes);
         if input.bytes(8)? != MARK {
             return Err(DeltaError::Damaged { what: "no delta, or one of another version or machine" });
         }
-        if input.long()? != base.checksum() {
+        let start = input.long()?;
+        if summed && start != base.checksum(&old_groups) {
             return Err(DeltaError::OtherBase);
         }
         let goal = input.long()?;
@@ -283,25 +187,33 @@ impl World {
             }
         }
         let image = self.try_read(&base, &mut input)?;
+        let groups = try_groups(&old_groups, &mut input)?;
         if !input.0.is_empty() {
             return Err(DeltaError::Damaged { what: "bytes after the end" });
         }
-        if summed && image.checksum() != goal {
+        if summed && image.checksum_then(&groups) != goal {
             return Err(DeltaError::Damaged { what: "the checksum is another" });
         }
-        check(&image)?;
+        can_reserve(&image)?;
+        check(&image, self.components.len())?;
         // SAFETY: the state was checked: it is one that a world with these components can be in.
-        let fresh = unsafe { image.try_restore(self)? };
+        let mut fresh = unsafe { image.try_restore(self)? };
+        let (entities, tables) = (&fresh.entities, &fresh.tables);
+        let slot = |index| World::slot_at(entities, tables, index);
+        fresh.sides.try_regroup(groups, &self.sides, &self.components, slot)?;
         drop(self.become_state(fresh));
         Ok(())
     }
 
     /// The second state, as the bytes have it. Nothing in it is checked but lengths.
     fn try_read(&self, base: &Image, input: &mut Reader<'_>) -> Result<Image, DeltaError> {
+        let [same, tick, settled] = [Tick(input.number()?), Tick(input.number()?), Tick(input.number()?)];
+        let settled = (input.flag()?).then_some(settled);
         let mut image = Image {
+            time: base.time.followed_by(tick, settled, same),
             words: input.array(&base.words)?,
             stack: input.array(&base.stack)?,
-            reserved: [0, 0],
+            reserved: [input.number()?, input.number()?],
             tables: Vec::new(),
             sides: Vec::new(),
             groups: Sides::new().try_group_image()?,
@@ -325,8 +237,9 @@ impl World {
             let slots = input.array(old.map_or(&Array::empty(8), |old| &old.slots))?;
             let mut columns = try_list(signature.len())?;
             for (at, id) in signature.iter().enumerate() {
-                let column = input.column(old.map(|old| &old.columns[at].0), self, id, slots.rows())?;
-                columns.push((column, 0));
+                let tick = input.long()?;
+                let column = input.column(old.map(|old| &old.columns[at].column), self, id, slots.rows())?;
+                columns.push(ColumnImage { column, seen: 0, tick });
             }
             try_room(&mut image.tables, 1)?;
             image.tables.push(TableImage { signature, slots, seen: 0, columns });
@@ -350,12 +263,32 @@ impl World {
             };
             let keys = input.array(old.map_or(&Array::empty(row), |old| &old.keys))?;
             let rows = keys.rows().checked_mul(of_keys).ok_or(SHORT)?;
+            let tick = input.long()?;
             let column = input.column(old.map(|old| &old.column), self, id, rows)?;
             try_room(&mut image.sides, 1)?;
-            image.sides.push(SideImage { id, keys, column, state, seen: [0, 0] });
+            let mut side = SideImage { id, keys, column, state, tick, seen: [0, 0] };
+            count_rows(&mut side, &image.words);
+            image.sides.push(side);
         }
         Ok(image)
     }
+}
+
+/// The groups, as the bytes have them.
+fn try_groups(old: &[Sketch], input: &mut Reader<'_>) -> Result<Vec<Sketch>, DeltaError> {
+    let count = input.count(24)?;
+    let mut groups = try_list(count)?;
+    for _ in 0..count {
+        let (place, was) = (input.number()?, input.flag()?);
+        let sides = [input.numbers()?, input.numbers()?, input.numbers()?];
+        let known = old.iter().find(|old| old.place == place && old.sides == sides);
+        let serial = known.filter(|_| was).and_then(|known| known.serial);
+        if place >= MOST || was && serial.is_none() {
+            return Err(DeltaError::Damaged { what: "a group in a place that there is not, or that was not there" });
+        }
+        groups.push(Sketch { place, serial, sides, members: input.numbers()? });
+    }
+    Ok(groups)
 }
 
 #[cfg(all(test, feature = "derive"))]

@@ -1,5 +1,6 @@
 //! Why a world could not be copied or brought back.
 
+use crate::side::Regroup;
 use core::fmt;
 use phalanx_store::AllocError;
 
@@ -10,12 +11,6 @@ pub enum TimelineError {
     /// An entity has a component that can be neither cloned nor copied: it is not `#[component(clone)]`, nor
     /// `#[component(plain)]`.
     NotClone {
-        /// The component.
-        component: &'static str,
-    },
-    /// An entity has a component that is [tracked](crate::track): its marks belong to the time in which they were made, and
-    /// are not kept.
-    Tracked {
         /// The component.
         component: &'static str,
     },
@@ -36,7 +31,6 @@ impl fmt::Display for TimelineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TimelineError::NotClone { component } => write!(f, "{component} can be neither cloned nor copied"),
-            TimelineError::Tracked { component } => write!(f, "{component} is tracked, and marks are not kept"),
             TimelineError::Foreign => write!(f, "the state is another world's"),
             TimelineError::NoSuchFrame { back, kept } => {
                 write!(f, "no frame {back} back: {kept} are kept before the last")
@@ -63,15 +57,11 @@ pub enum DeltaError {
         /// The component.
         component: &'static str,
     },
-    /// An entity has a component that is [tracked](crate::track).
-    Tracked {
-        /// The component.
-        component: &'static str,
+    /// There is more of something than bytes are believed.
+    TooMany {
+        /// Of what.
+        what: &'static str,
     },
-    /// The world has groups.
-    Groups,
-    /// Entities are reserved: the world is to be flushed first.
-    Reserved,
     /// The two states are of different worlds.
     Foreign,
     /// The world is not in the state that the delta leads from.
@@ -91,9 +81,7 @@ impl fmt::Display for DeltaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DeltaError::NotPlain { component } => write!(f, "{component} is not plain data"),
-            DeltaError::Tracked { component } => write!(f, "{component} is tracked, and marks are not kept"),
-            DeltaError::Groups => write!(f, "a world with groups has no deltas"),
-            DeltaError::Reserved => write!(f, "a world with reserved entities has no deltas"),
+            DeltaError::TooMany { what } => write!(f, "too many {what} for a delta"),
             DeltaError::Foreign => write!(f, "the states are of different worlds"),
             DeltaError::OtherBase => write!(f, "the world is not in the state that the delta leads from"),
             DeltaError::OtherComponents => write!(f, "the world has other components, or under other ids"),
@@ -116,8 +104,16 @@ impl From<TimelineError> for DeltaError {
         match error {
             TimelineError::Alloc(error) => DeltaError::Alloc(error),
             TimelineError::NotClone { component } => DeltaError::NotPlain { component },
-            TimelineError::Tracked { component } => DeltaError::Tracked { component },
             TimelineError::Foreign | TimelineError::NoSuchFrame { .. } => DeltaError::Foreign,
+        }
+    }
+}
+
+impl From<Regroup> for DeltaError {
+    fn from(error: Regroup) -> Self {
+        match error {
+            Regroup::Wrong(what) => DeltaError::Damaged { what },
+            Regroup::Alloc(error) => DeltaError::Alloc(error),
         }
     }
 }

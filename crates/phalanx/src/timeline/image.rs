@@ -16,10 +16,10 @@ use super::error::TimelineError;
 use crate::component::{ComponentId, Components};
 use crate::plain::Bytes;
 use crate::room::{try_list, try_room};
-use crate::side::{GroupImage, PoolState, Side, Sides, Store};
+use crate::side::{GroupImage, PoolState, Side, Sides, Sketch, Store};
 use crate::signature::Signature;
 use crate::table::{Epoch, Table};
-use crate::track::Track;
+use crate::track::{Tick, Time};
 use crate::world::World;
 use phalanx_store::raw::Lane;
 use phalanx_store::{AllocError, Entity};
@@ -39,7 +39,8 @@ pub(super) struct Image {
     pub(super) tables: Vec<TableImage>,
     pub(super) sides: Vec<SideImage>,
     pub(super) groups: GroupImage,
-    /// By component id: what it is, and whether its values are plain and any bytes are one.
+    pub(super) time: Time,
+    /// By component id: what it is, and whether its values are plain and any bytes are one. Extra rows are checked.
     pub(super) components: Vec<(u64, &'static str, bool)>,
 }
 
@@ -76,8 +77,8 @@ impl Sum {
 }
 
 impl Image {
-    /// A number that depends on all of the state, of a world whose components are plain.
-    pub(super) fn checksum(&self) -> u64 {
+    /// A number that depends on all of the state but the time, of a world whose components are plain.
+    pub(super) fn checksum(&self, groups: &[Sketch]) -> u64 {
         let mut sum = Sum::default();
         sum.add(self.words.bytes());
         sum.add(self.stack.bytes());
@@ -86,16 +87,41 @@ impl Image {
                 arrays.iter().for_each(|array| sum.add(array.bytes()));
             }
         };
+        self.reserved.iter().for_each(|count| sum.number(u64::from(*count)));
         for table in &self.tables {
             table.signature.iter().for_each(|id| sum.number(id.index() as u64));
             sum.add(table.slots.bytes());
-            table.columns.iter().for_each(|(column, _)| columns(&mut sum, column));
+            for ColumnImage { column, tick, .. } in &table.columns {
+                sum.number(*tick);
+                columns(&mut sum, column);
+            }
         }
         for side in &self.sides {
             sum.number(side.id.index() as u64);
             sum.add(side.keys.bytes());
+            sum.number(side.tick);
+            if let SideState::Pool(PoolState { removal, compaction: (gap, low), .. }) = &side.state {
+                [*removal as u32, gap.start, gap.end, *low]
+                    .into_iter()
+                    .for_each(|number| sum.number(u64::from(number)));
+            }
             columns(&mut sum, &side.column);
         }
+        for Sketch { place, sides, members, .. } in groups {
+            sum.number(u64::from(*place));
+            for list in sides.iter().chain([members]) {
+                sum.number(list.len() as u64);
+                list.iter().for_each(|number| sum.number(u64::from(*number)));
+            }
+        }
+        sum.0
+    }
+
+    /// The checksum with the time.
+    pub(super) fn checksum_then(&self, groups: &[Sketch]) -> u64 {
+        let (mut sum, settled) = (Sum(self.checksum(groups)), self.time.settled.map(Tick::number));
+        sum.number(u64::from(self.time.tick.number()));
+        sum.number(settled.map_or(u64::MAX, u64::from));
         sum.0
     }
 }
@@ -105,8 +131,16 @@ pub(super) struct TableImage {
     pub(super) signature: Signature,
     pub(super) slots: Array,
     pub(super) seen: u64,
-    /// With the versions of their first lanes.
-    pub(super) columns: Vec<(Column, u64)>,
+    pub(super) columns: Vec<ColumnImage>,
+}
+
+#[derive(Debug)]
+pub(super) struct ColumnImage {
+    pub(super) column: Column,
+    /// The version of the first lane.
+    pub(super) seen: u64,
+    /// See [`Place::tick`].
+    pub(super) tick: u64,
 }
 
 #[derive(Debug)]
@@ -115,6 +149,7 @@ pub(super) struct SideImage {
     pub(super) keys: Array,
     pub(super) column: Column,
     pub(super) state: SideState,
+    pub(super) tick: u64,
     pub(super) seen: [u64; 2],
 }
 
@@ -190,7 +225,11 @@ impl TableImage {
         let mut columns = try_list(table.columns.len())?;
         for at in 0..table.columns.len() {
             let place = column_of(table, at, components);
-            columns.push((Column::try_new(place)?, version(place.lanes.first())));
+            columns.push(ColumnImage {
+                column: Column::try_new(place)?,
+                seen: version(place.lanes.first()),
+                tick: place.tick(),
+            });
         }
         let slots = Array::try_new(slots_of(table))?;
         Ok(TableImage {
@@ -202,8 +241,8 @@ impl TableImage {
     }
 
     fn memory(&self) -> usize {
-        let columns = self.columns.iter().map(|(column, _)| column.memory()).sum::<usize>();
-        self.slots.memory() + columns + self.columns.capacity() * size_of::<(Column, u64)>()
+        let columns = self.columns.iter().map(|image| image.column.memory()).sum::<usize>();
+        self.slots.memory() + columns + self.columns.capacity() * size_of::<ColumnImage>()
     }
 }
 
@@ -214,6 +253,7 @@ impl SideImage {
             keys: Array::try_new(keys_of(side))?,
             column: with_values(side, components, Column::try_new)?,
             state: state_of(side),
+            tick: with_values(side, components, |place| place.tick()),
             seen: [key_lane(side).version(), version(side.values().lanes().first())],
         })
     }
@@ -223,15 +263,11 @@ impl SideImage {
     }
 }
 
-/// That all values of a world can be copied. Those that are tracked have a lane of marks beside their values, of which images
-/// know nothing.
+/// That all values of a world can be copied.
 pub(super) fn can_copy(world: &World) -> Result<(), TimelineError> {
     let tables = world.tables.iter().filter(|table| table.len > 0).flat_map(|table| table.columns.iter().map(|c| c.id));
     let sides = world.sides.iter().filter(|side| side.len() > 0).map(|side| side.id);
     for info in tables.chain(sides).map(|id| world.components.info(id)) {
-        if info.track != Track::None {
-            return Err(TimelineError::Tracked { component: info.name() });
-        }
         if !info.is_clone() {
             return Err(TimelineError::NotClone { component: info.name() });
         }
@@ -254,6 +290,7 @@ impl Image {
             tables: try_list(world.tables.len())?,
             sides: try_list(world.sides.iter().len())?,
             groups: world.sides.try_group_image()?,
+            time: world.sides.clock.time(),
             components: try_components(&world.components)?,
         };
         image.try_follow(world)?;
@@ -280,10 +317,15 @@ impl Image {
     }
 }
 
+/// Whether the values of a component can be written as bytes and read from any.
+pub(super) fn is_plain(id: ComponentId, info: &crate::component::ComponentInfo) -> bool {
+    info.bytes == Bytes::Any || id == ComponentId::ROW
+}
+
 /// What the components of a world are, by id.
 fn try_components(components: &Components) -> Result<Vec<(u64, &'static str, bool)>, AllocError> {
     let mut list = try_list(components.len())?;
-    list.extend(components.iter().map(|(_, info)| (fingerprint(info), info.name(), info.bytes == Bytes::Any)));
+    list.extend(components.iter().map(|(id, info)| (fingerprint(info), info.name(), is_plain(id, info))));
     Ok(list)
 }
 

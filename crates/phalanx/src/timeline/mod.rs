@@ -28,12 +28,16 @@
 //! Resources are left alone: a world has no way to copy them. Nobody is told: no signal is sent.
 //!
 //! All components that entities have must be `#[component(clone)]`, `#[component(plain)]` or `soa`; others are named in an
-//! error. None may be [tracked](crate::track): marks belong to the time in which they were made, and a state does not keep
-//! them. A world in which an entity has such a component has no states, and the component is named, too. A panic of a clone leaves the world as it was; one of a destructor, of the state that is discarded, comes when the
+//! error. A panic of a clone leaves the world as it was; one of a destructor, of the state that is discarded, comes when the
 //! world is back already.
+//!
+//! Marks of what is [tracked](crate::track) come back as well, and the time with them. A [`QueryState`](crate::QueryState) is
+//! not part of the world: one that ran last before the checkpoint goes on from there; to one that ran in the discarded time
+//! everything is new, and so it is, to be safe, after eight times back since its last run.
 #![allow(unsafe_code)]
 
 mod array;
+mod bytes;
 mod check;
 mod column;
 mod delta;
@@ -69,8 +73,7 @@ impl World {
     ///
     /// # Errors
     ///
-    /// If an entity has a component that can be neither cloned nor copied, or is tracked, which is named, or memory cannot be
-    /// had.
+    /// If an entity has a component that can be neither cloned nor copied, which is named, or memory cannot be had.
     pub fn checkpoint(&self) -> Result<Checkpoint, TimelineError> {
         Ok(Checkpoint { image: Image::try_new(self)? })
     }

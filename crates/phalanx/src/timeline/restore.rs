@@ -5,15 +5,23 @@
 #![allow(unsafe_code)]
 
 use super::column::Column;
-use super::image::{Image, SideState};
-use crate::component::ComponentId;
+use super::image::{ColumnImage, Image, SideState};
+use crate::component::{ComponentId, ComponentInfo};
 use crate::room::{try_list, try_map_room, try_room_at};
 use crate::rows::Rows;
 use crate::side::Values;
 use crate::table::row_ptr;
+use crate::track::{Clock, Track};
 use crate::world::{Location, World};
-use phalanx_store::raw::LaneOf;
+use phalanx_store::raw::{Lane, LaneOf};
 use phalanx_store::{AllocError, EntityPool};
+
+/// Gives a column the tick that it had.
+fn set_tick(info: &ComponentInfo, lanes: &[Lane], tick: u64) {
+    if let (Track::Column, Some(lane)) = (info.track, lanes.last()) {
+        lane.set_version(tick);
+    }
+}
 
 impl Image {
     /// A world with this state, and the components of another, whose state it is.
@@ -31,7 +39,8 @@ impl Image {
             let rows = table.slots.rows();
             fresh.tables[number].try_reserve_exact(rows, &mut fresh.epoch)?;
             let mut columns = try_list(table.columns.len())?;
-            for ((column, _), place) in table.columns.iter().zip(&fresh.tables[number].columns) {
+            for (image, place) in table.columns.iter().zip(&fresh.tables[number].columns) {
+                let column = &image.column;
                 columns.push(match column {
                     Column::Plain(_) => None,
                     Column::Cloned(_) => Some(column.try_revive(components.info(place.id), rows)?),
@@ -78,12 +87,16 @@ impl Image {
                 }
             }
         }
+        for (side, image) in fresh.sides.iter().zip(&self.sides) {
+            set_tick(components.info(side.id), side.values().lanes(), image.tick);
+        }
         fresh.sides.try_restore_masks(fresh.entities.slot_count() as u32)?;
         fresh.sides.restore_groups(self.groups.try_clone()?);
+        fresh.sides.clock = Clock::resumed(self.time, fresh.id());
         // Nothing fails from here on.
         for (number, (table, revived)) in self.tables.iter().zip(revived).enumerate() {
             let target = &mut fresh.tables[number];
-            for (at, ((column, _), clones)) in table.columns.iter().zip(revived).enumerate() {
+            for (at, (ColumnImage { column, tick, .. }, clones)) in table.columns.iter().zip(revived).enumerate() {
                 let place = target.columns[at];
                 let lanes = &target.lane_list()[place.first as usize..][..place.lanes as usize];
                 match (column, clones) {
@@ -104,6 +117,7 @@ impl Image {
                     }
                     (Column::Cloned(_), None) => unreachable!("clones were made of clones"),
                 }
+                set_tick(components.info(place.id), lanes, *tick);
             }
             // SAFETY: there is room for so many rows, whose lanes are written; and for the locations of all slots.
             unsafe {

@@ -102,7 +102,7 @@ impl Timeline {
     ///
     /// # Errors
     ///
-    /// If an entity has a component that can be neither cloned nor copied, or is tracked, which is named; if the frames before are of
+    /// If an entity has a component that can be neither cloned nor copied, which is named; if the frames before are of
     /// another world; or if memory cannot be had. Nothing is kept then.
     pub fn capture(&mut self, world: &mut World) -> Result<(), TimelineError> {
         if self.now.as_ref().is_some_and(|now| now.space != world.components.space.number()) {

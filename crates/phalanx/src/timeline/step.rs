@@ -5,16 +5,17 @@
 #![allow(unsafe_code)]
 
 use super::array::{Dirty, Undo};
-use super::column::ColumnUndo;
+use super::column::{ColumnUndo, Place};
 use super::error::TimelineError;
 use super::image::{
-    Image, SideState, can_copy, column_of, dirty, key_lane, keys_of, slots_of, stack_of, state_of, try_beyond, version,
-    with_values, words_of,
+    ColumnImage, Image, SideState, can_copy, column_of, dirty, key_lane, keys_of, slots_of, stack_of, state_of,
+    try_beyond, version, with_values, words_of,
 };
 use crate::component::ComponentId;
 use crate::room::try_room;
 use crate::side::GroupImage;
 use crate::table::Table;
+use crate::track::Time;
 use crate::world::World;
 use phalanx_store::AllocError;
 use phalanx_store::raw::Lane;
@@ -30,13 +31,21 @@ pub(super) struct Step {
     sides: Vec<SideStep>,
     side_count: usize,
     groups: Option<GroupImage>,
+    time: Time,
 }
 
 #[derive(Debug)]
 struct TableStep {
     table: u32,
     slots: Option<Undo>,
-    columns: Vec<(u32, ColumnUndo)>,
+    columns: Vec<ColumnStep>,
+}
+
+#[derive(Debug)]
+struct ColumnStep {
+    at: u32,
+    values: Option<ColumnUndo>,
+    tick: u64,
 }
 
 #[derive(Debug)]
@@ -45,6 +54,7 @@ struct SideStep {
     keys: Option<Undo>,
     column: Option<ColumnUndo>,
     state: SideState,
+    tick: u64,
 }
 
 impl Step {
@@ -52,8 +62,9 @@ impl Step {
         let undo = |undo: &Option<Undo>| undo.as_ref().map_or(0, Undo::memory);
         let mut sum = undo(&self.words) + undo(&self.stack) + self.groups.as_ref().map_or(0, GroupImage::bytes);
         for table in &self.tables {
-            sum += undo(&table.slots) + table.columns.iter().map(|(_, column)| column.memory()).sum::<usize>();
-            sum += table.columns.capacity() * size_of::<(u32, ColumnUndo)>();
+            let values = table.columns.iter().filter_map(|column| column.values.as_ref());
+            sum += undo(&table.slots) + values.map(ColumnUndo::memory).sum::<usize>();
+            sum += table.columns.capacity() * size_of::<ColumnStep>();
         }
         for side in &self.sides {
             sum += undo(&side.keys) + side.column.as_ref().map_or(0, ColumnUndo::memory);
@@ -105,8 +116,11 @@ pub(super) fn unmark(world: &mut World) {
 }
 
 /// What may have changed in the column of a table.
-fn table_dirty<'a>(table: &'a Table, seen: u64, lanes: &'a [Lane], column_seen: u64) -> Dirty<'a> {
-    dirty(table.entities.lane(), seen, lanes.first().map(|lane| (lane, column_seen)))
+fn table_dirty<'a>(table: &'a Table, seen: u64, place: Place<'a>, column_seen: u64) -> Dirty<'a> {
+    match place.is_blind() {
+        true => Dirty::Any,
+        false => dirty(table.entities.lane(), seen, place.lanes.first().map(|lane| (lane, column_seen))),
+    }
 }
 
 impl Image {
@@ -142,6 +156,7 @@ impl Image {
             sides: Vec::new(),
             side_count: self.sides.len(),
             groups: None,
+            time: world.sides.clock.time(),
         };
         if restructured {
             let [words, stack] = world.entities.lanes();
@@ -154,16 +169,18 @@ impl Image {
                 let slots = dirty(table.entities.lane(), image.seen, None);
                 found.slots = image.slots.try_diff(slots_of(table), all(slots))?;
             }
-            for (at, (column, seen)) in image.columns.iter_mut().enumerate() {
+            for (at, image_column) in image.columns.iter_mut().enumerate() {
                 let place = column_of(table, at, &world.components);
                 let written = match table.columns[at].id {
                     // The links of rows are written wherever their neighbours are.
                     ComponentId::ROW if restructured => Dirty::Any,
-                    _ => table_dirty(table, image.seen, place.lanes, *seen),
+                    _ => table_dirty(table, image.seen, place, image_column.seen),
                 };
-                if let Some(undo) = column.try_diff(place, all(written), found.slots.is_some())? {
+                let values = image_column.column.try_diff(place, all(written), found.slots.is_some())?;
+                let tick = place.tick();
+                if values.is_some() || tick != image_column.tick {
                     try_room(&mut found.columns, 1)?;
-                    found.columns.push((at as u32, undo));
+                    found.columns.push(ColumnStep { at: at as u32, values, tick });
                 }
             }
             if found.slots.is_some() || !found.columns.is_empty() {
@@ -187,11 +204,14 @@ impl Image {
             };
             let moved = keys.is_some();
             let column = &mut image.column;
-            let column = with_values(side, &world.components, |place| column.try_diff(place, all(written), moved))?;
+            let (column, tick) = with_values(side, &world.components, |place| {
+                let written = if place.is_blind() { Dirty::Any } else { all(written) };
+                Ok::<_, AllocError>((column.try_diff(place, written, moved)?, place.tick()))
+            })?;
             let state = state_of(side);
-            if moved || column.is_some() || state != image.state {
+            if moved || column.is_some() || state != image.state || tick != image.tick {
                 try_room(&mut step.sides, 1)?;
-                step.sides.push(SideStep { side: number, keys, column, state });
+                step.sides.push(SideStep { side: number, keys, column, state, tick });
             }
         }
         Ok(step)
@@ -211,9 +231,13 @@ impl Image {
             if let Some(undo) = &mut found.slots {
                 image.slots.commit(slots_of(table), undo);
             }
-            for (at, undo) in &mut found.columns {
-                let place = column_of(table, *at as usize, &world.components);
-                image.columns[*at as usize].0.commit(place, undo);
+            for ColumnStep { at, values, tick } in &mut found.columns {
+                let (place, image) =
+                    (column_of(table, *at as usize, &world.components), &mut image.columns[*at as usize]);
+                if let Some(undo) = values {
+                    image.column.commit(place, undo);
+                }
+                core::mem::swap(&mut image.tick, tick);
             }
         }
         for found in &mut step.sides {
@@ -225,10 +249,12 @@ impl Image {
                 with_values(side, &world.components, |place| image.column.commit(place, undo));
             }
             core::mem::swap(&mut image.state, &mut found.state);
+            core::mem::swap(&mut image.tick, &mut found.tick);
         }
         if let Some(groups) = &mut step.groups {
             core::mem::swap(&mut self.groups, groups);
         }
+        core::mem::swap(&mut self.time, &mut step.time);
         self.look(world);
     }
 
@@ -237,8 +263,8 @@ impl Image {
         (self.world, self.epoch, self.seen) = (world.id(), world.epoch(), world.entities.versions());
         for (image, table) in self.tables.iter_mut().zip(&world.tables) {
             image.seen = table.entities.lane().version();
-            for (at, (_, seen)) in image.columns.iter_mut().enumerate() {
-                *seen = version(column_of(table, at, &world.components).lanes.first());
+            for (at, column) in image.columns.iter_mut().enumerate() {
+                column.seen = version(column_of(table, at, &world.components).lanes.first());
             }
         }
         for (image, side) in self.sides.iter_mut().zip(world.sides.iter()) {
@@ -257,7 +283,7 @@ impl Image {
                 self.0.truncate(self.1);
             }
         }
-        self.reserved = step.reserved;
+        (self.reserved, self.time) = (step.reserved, step.time);
         if let Some(undo) = &mut step.words {
             self.words.undo(undo);
         }
@@ -269,8 +295,12 @@ impl Image {
             if let Some(undo) = &mut found.slots {
                 image.slots.undo(undo);
             }
-            for (at, undo) in &mut found.columns {
-                image.columns[*at as usize].0.undo(undo);
+            for ColumnStep { at, values, tick } in &mut found.columns {
+                let image = &mut image.columns[*at as usize];
+                if let Some(undo) = values {
+                    image.column.undo(undo);
+                }
+                image.tick = *tick;
             }
         }
         for found in &mut step.sides {
@@ -282,6 +312,7 @@ impl Image {
                 image.column.undo(undo);
             }
             image.state = found.state.clone();
+            image.tick = found.tick;
         }
         if let Some(groups) = &mut step.groups {
             core::mem::swap(&mut self.groups, groups);
@@ -293,9 +324,15 @@ impl Image {
     /// Whether the image is what the world is: what the marks are trusted for. Clones are not compared.
     pub(super) fn is_of(&mut self, world: &World) -> Result<bool, AllocError> {
         let step = self.try_find(world, false, true)?;
-        let plain = |undo: &ColumnUndo| matches!(undo, ColumnUndo::Plain(_));
-        let tables = step.tables.iter().any(|t| t.slots.is_some() || t.columns.iter().any(|(_, undo)| plain(undo)));
-        let sides = step.sides.iter().any(|side| side.keys.is_some() || side.column.as_ref().is_some_and(plain));
+        let plain = |undo: &Option<ColumnUndo>| matches!(undo, Some(ColumnUndo::Plain(_)));
+        let written = |column: &ColumnStep, known: &ColumnImage| plain(&column.values) || column.tick != known.tick;
+        let tables = step.tables.iter().any(|found| {
+            let image = &self.tables[found.table as usize];
+            let columns = || found.columns.iter().any(|column| written(column, &image.columns[column.at as usize]));
+            found.slots.is_some() || columns()
+        });
+        let other = |side: &SideStep| side.tick != self.sides[side.side as usize].tick;
+        let sides = step.sides.iter().any(|side| side.keys.is_some() || plain(&side.column) || other(side));
         Ok(step.words.is_none() && step.stack.is_none() && !tables && !sides && world.sides.has_groups(&self.groups))
     }
 }

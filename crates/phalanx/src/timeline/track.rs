@@ -74,8 +74,9 @@ impl World {
     #[cold]
     #[inline(never)]
     fn open_all(&self, id: ComponentId, tables: &dyn Fn(&Signature) -> bool) {
-        if self.components.info(id).track != Track::None {
-            // No frame has values of it, and the version of its lane may be a tick.
+        let info = self.components.info(id);
+        if info.track == Track::Column && info.value_lanes() == 0 {
+            // There is nothing to be written, and the version of the only lane is a tick.
             return;
         }
         if let Some(side) = self.sides.of(id) {

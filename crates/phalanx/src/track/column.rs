@@ -54,6 +54,10 @@ unsafe impl<C: 'static, L: Layout<C>> Layout<C> for Watched<L> {
     const COPY: bool = L::COPY;
     const WHOLE: bool = false;
 
+    fn bytes(each: &mut dyn FnMut(bool, bool)) {
+        L::bytes(each);
+    }
+
     fn lanes(each: &mut dyn FnMut(core::alloc::Layout)) {
         L::lanes(each);
         // Aligned as the values are: where they have no size, it is the first.

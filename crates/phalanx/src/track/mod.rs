@@ -85,6 +85,11 @@ impl Tick {
     pub fn number(self) -> u32 {
         self.0
     }
+
+    /// Whether it is not after another.
+    fn is_until(self, other: Tick) -> bool {
+        other.0.wrapping_sub(self.0) < 1 << 31
+    }
 }
 
 /// How changes of a component are tracked.
@@ -142,18 +147,44 @@ pub(crate) struct Clock {
     tick: AtomicU32,
     /// What counts as seen by those who do not remember.
     settled: Option<Tick>,
-    /// Tells it from the clocks of other worlds. It stays when the world gets another number.
+    /// Tells it from the clocks of other worlds, and from what it was before it was set back. It stays when the world gets
+    /// another number.
     pub(crate) id: u64,
+    past: Past,
+}
+
+/// Numbers that a clock had before it was set back, each with the last tick under it that was not undone: who looked until
+/// then remembers what still holds. The last is the first; those that are too old are forgotten.
+#[derive(Clone, Copy, Debug, Default)]
+struct Past([Option<(u64, Tick)>; 8]);
+
+/// What a clock shows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Time {
+    pub(crate) tick: Tick,
+    pub(crate) settled: Option<Tick>,
+    /// Who looked until then knows what is marked until then.
+    known: Tick,
+    id: u64,
+    past: Past,
+}
+
+impl Time {
+    /// The time to which the clock goes on, in which marks are the same as now until a tick.
+    pub(crate) fn followed_by(self, tick: Tick, settled: Option<Tick>, same: Tick) -> Time {
+        let known = if same.is_until(tick) { same } else { tick };
+        Time { tick, settled, known, ..self }
+    }
 }
 
 impl Clock {
     pub(crate) const fn new() -> Clock {
-        Clock { tick: AtomicU32::new(1), settled: None, id: 0 }
+        Clock { tick: AtomicU32::new(1), settled: None, id: 0, past: Past([None; 8]) }
     }
 
     /// The same time on a clock of another world.
     pub(crate) fn copy(&self, id: u64) -> Clock {
-        Clock { tick: AtomicU32::new(self.now().0), settled: self.settled, id }
+        Clock { tick: AtomicU32::new(self.now().0), settled: self.settled, id, past: Past::default() }
     }
 
     #[inline(always)]
@@ -182,6 +213,27 @@ impl Clock {
 
     pub(crate) fn set(&mut self, tick: Tick) {
         *self.tick.get_mut() = tick.0;
+    }
+
+    pub(crate) fn time(&self) -> Time {
+        Time { tick: self.now(), settled: self.settled, known: self.now(), id: self.id, past: self.past }
+    }
+
+    /// A clock that shows a time, under a number of its own: what follows is another time than what followed then.
+    pub(crate) fn resumed(time: Time, id: u64) -> Clock {
+        let mut past = time.past;
+        past.0.rotate_right(1);
+        past.0[0] = Some((time.id, time.known));
+        for (_, until) in past.0.iter_mut().flatten().filter(|(_, until)| !until.is_until(time.known)) {
+            *until = time.known;
+        }
+        Clock { tick: AtomicU32::new(time.tick.0), settled: time.settled, id, past }
+    }
+
+    /// The tick of a look under a number that this clock has, or had then.
+    pub(crate) fn since(&self, (id, tick): (u64, Tick)) -> Option<Tick> {
+        let is_past = |(was, until): &(u64, Tick)| *was == id && tick.is_until(*until);
+        (id == self.id || self.past.0.iter().flatten().any(is_past)).then_some(tick)
     }
 }
 

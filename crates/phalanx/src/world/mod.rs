@@ -382,8 +382,6 @@ impl World {
         core::mem::swap(&mut self.ends, &mut other.ends);
         core::mem::swap(&mut self.rows, &mut other.rows);
         core::mem::swap(&mut self.sides, &mut other.sides);
-        // Time goes on: who has looked at changes remembers ticks of this clock.
-        core::mem::swap(&mut self.sides.clock, &mut other.sides.clock);
         let old = core::mem::replace(&mut self.id, World::fresh_id());
         self.signals.rename(old, self.id);
         self.restructured();

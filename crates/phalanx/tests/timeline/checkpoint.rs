@@ -3,8 +3,8 @@
 use crate::kit::{Burning, Frozen, Mass, Position, Tag, run, seen, world};
 use phalanx::group::Owned;
 use phalanx::query::QueryState;
-use phalanx::timeline::{DeltaError, Timeline, TimelineError, delta};
-use phalanx::{Component, Entity, Without, World};
+use phalanx::timeline::{Timeline, TimelineError};
+use phalanx::{Added, Changed, Component, Entity, Without, World};
 use phalanx_testkit::{Rng, Tally};
 
 #[test]
@@ -120,71 +120,104 @@ fn components_that_cannot_be_copied_are_named() {
     assert!(matches!(world.checkpoint(), Err(TimelineError::NotClone { component }) if component.ends_with("Will")));
 }
 
+/// One who looks at all changes, and one who looks at what came.
+type States = (QueryState<Entity, Changed<Seen>>, QueryState<Entity, Added<Seen>>);
+
+/// How much they see.
+fn news(world: &World, states: &mut States) -> [usize; 2] {
+    [states.0.iter(world).count(), states.1.iter(world).count()]
+}
+
+#[derive(Component, Clone, Copy)]
+#[component(track = "row", plain)]
+struct Seen(u32);
+
 #[test]
-fn components_that_are_tracked_are_named_and_no_state_is_made() {
-    #[derive(Component, Clone, Copy)]
-    #[component(track = "row", plain)]
-    struct Row(u32);
-    #[derive(Component, Clone)]
-    #[component(track = "column", clone)]
-    struct Column;
-    #[derive(Component, Clone, Copy)]
-    #[component(layout = "pool", track = "row", plain)]
-    struct Pooled(u32);
-    #[derive(Component, Clone, Copy)]
-    #[component(layout = "linear", track = "column", plain)]
-    struct Lined(u32);
-    fn check<C: Component>(value: C) {
-        let (mut world, mut timeline) = (World::new(), Timeline::new(3));
-        let (e, other) = (world.spawn(Position([1; 3])), world.spawn_empty());
-        let before = world.checkpoint().unwrap();
-        timeline.capture(&mut world).unwrap();
-        let no_way = delta(&before, &world.checkpoint().unwrap()).unwrap();
-        world.insert(e, value).unwrap();
-        let component = core::any::type_name::<C>();
-        let refused = TimelineError::Tracked { component };
-        assert_eq!(world.checkpoint().unwrap_err(), refused);
-        assert_eq!(timeline.capture(&mut world), Err(refused));
-        assert_eq!(Timeline::new(1).capture(&mut world), Err(refused));
-        assert_eq!(world.apply_delta(&no_way), Err(DeltaError::Tracked { component }));
-        assert!(refused.to_string().contains("is tracked"), "{refused}");
-        // What is written meanwhile is news to whoever looks, and noticed by the next frame.
+fn who_looked_before_a_checkpoint_goes_on_from_there() {
+    let mut world = World::new();
+    let all: Vec<Entity> = (0..10).map(|n| world.spawn(Seen(n))).collect();
+    let mut states = (QueryState::new(), QueryState::new());
+    assert_eq!(news(&world, &mut states), [10, 10]);
+    world.get_mut::<Seen>(all[0]).unwrap().0 += 1;
+    let before = world.checkpoint().unwrap();
+    let then = world.tick();
+    for round in 0..20 {
+        world.query_mut::<&mut Seen>().for_each(|mut seen| seen.0 += 1);
+        world.spawn(Seen(round));
         world.settle_changes();
-        world.query_mut::<&mut Position>().for_each(|p| p.0[0] = 2);
-        // Once nobody has it, frames are kept again.
-        world.remove::<C>(e).unwrap();
-        timeline.capture(&mut world).unwrap();
-        timeline.validate(&world).unwrap();
-        world.despawn(other).unwrap();
-        timeline.rewind(&mut world, 0).unwrap();
-        assert!(world.contains(other) && world.get::<Position>(e).unwrap().0[0] == 2);
-        // A state that was made before the component came is good.
         world.rollback(&before).unwrap();
-        assert!(!world.has::<C>(e) && world.get::<Position>(e).unwrap().0[0] == 1);
-        world.validate().unwrap();
+        assert_eq!((world.tick(), world.get::<Seen>(all[0]).unwrap().0), (then, 1));
+        assert_eq!(world.query::<&Seen>().filter::<Changed<Seen>>().len(), 10);
+        if round == 0 {
+            assert_eq!((states.0.len(&world), states.1.len(&world)), (1, 0));
+        }
+        world.rollback(&before).unwrap();
     }
-    check(Row(1));
-    check(Column);
-    check(Pooled(1));
-    check(Lined(1));
-    assert_eq!((Row(1).0, Pooled(1).0, Lined(1).0), (1, 1, 1));
+    world.get_mut::<Seen>(all[1]).unwrap().0 += 1;
+    assert_eq!(news(&world, &mut states), [2, 0]);
+    assert_eq!(news(&world, &mut states), [0, 0]);
 }
 
 #[test]
-fn ticks_go_on_when_a_world_is_rolled_back() {
+fn to_who_looked_in_the_discarded_time_everything_is_new() {
+    let mut world = World::new();
+    let all: Vec<Entity> = (0..10).map(|n| world.spawn(Seen(n))).collect();
+    let before = world.checkpoint().unwrap();
+    let mut states = (QueryState::new(), QueryState::new());
+    world.get_mut::<Seen>(all[0]).unwrap().0 += 1;
+    news(&world, &mut states);
+    world.rollback(&before).unwrap();
+    // The time in which it looked comes again; what happens in it is no less new.
+    world.get_mut::<Seen>(all[3]).unwrap().0 += 1;
+    for _ in 0..4 {
+        world.settle_changes();
+    }
+    assert_eq!(news(&world, &mut states), [10, 10]);
+    assert_eq!(news(&world, &mut states), [0, 0]);
+}
+
+#[test]
+fn one_who_looked_long_ago_and_many_times_back_sees_all_rather_than_too_little() {
+    let mut world = World::new();
+    let all: Vec<Entity> = (0..10).map(|n| world.spawn(Seen(n))).collect();
+    let mut states = (QueryState::new(), QueryState::new());
+    news(&world, &mut states);
+    for n in 0..20 {
+        world.get_mut::<Seen>(all[0]).unwrap().0 += 1;
+        let before = world.checkpoint().unwrap();
+        world.settle_changes();
+        world.rollback(&before).unwrap();
+        assert_eq!(states.0.len(&world), if n < 8 { 1 } else { 10 }, "{n} times back");
+    }
+}
+
+#[test]
+fn marks_of_columns_come_back_with_clones() {
+    #[derive(Component, Clone)]
+    #[component(layout = "pool", track = "column", clone)]
+    struct Noted(String);
     #[derive(Component, Clone)]
     #[component(track = "row", clone)]
-    struct Seen;
+    struct Told;
     let mut world = World::new();
-    let e = world.spawn(Tag);
-    let before = world.checkpoint().unwrap();
-    let mut added = QueryState::<Entity, phalanx::Added<Seen>>::new();
-    world.insert(e, Seen).unwrap();
-    assert_eq!(added.iter(&world).count(), 1);
-    let then = world.tick();
+    let e = world.spawn((Noted("a".into()), Told));
+    world.settle_changes();
+    let (changed, told) = (
+        |world: &World| world.query::<&Noted>().filter::<Changed<Noted>>().len(),
+        |world: &World| world.query::<&Told>().filter::<Changed<Told>>().len(),
+    );
+    let (before, mut timeline) = (world.checkpoint().unwrap(), Timeline::new(3));
+    timeline.capture(&mut world).unwrap();
+    world.get_mut::<Noted>(e).unwrap().0.push('b');
+    world.get_mut::<Told>(e).unwrap().set_changed();
+    assert_eq!((changed(&world), told(&world)), (1, 1));
+    timeline.capture(&mut world).unwrap();
+    timeline.rewind(&mut world, 1).unwrap();
+    assert_eq!((changed(&world), told(&world), &*world.get::<Noted>(e).unwrap().0), (0, 0, "a"));
+    world.query_mut::<(&mut Noted, &mut Told)>().for_each(|(_, mut told)| told.set_changed());
+    timeline.capture(&mut world).unwrap();
     world.rollback(&before).unwrap();
-    assert_eq!((world.tick(), added.iter(&world).count()), (then, 0));
-    world.insert(e, Seen).unwrap();
-    assert_eq!(added.iter(&world).count(), 1);
-    assert_eq!(added.iter(&world).count(), 0);
+    assert_eq!((changed(&world), told(&world)), (0, 0));
+    timeline.rewind(&mut world, 0).unwrap();
+    assert_eq!((changed(&world), told(&world)), (1, 1));
 }

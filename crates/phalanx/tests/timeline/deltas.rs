@@ -1,6 +1,6 @@
 //! Deltas: from one state to the next, in another world.
 
-use crate::kit::{Burning, Frozen, Mass, Position, Tag};
+use crate::kit::{Burning, Mass, Position, Tag};
 use phalanx::timeline::{DeltaError, delta};
 use phalanx::{Component, Entity, Removal, World};
 use phalanx_testkit::{AllocationSweep, Rng};
@@ -119,8 +119,6 @@ fn what_has_no_deltas_is_named() {
     world.spawn(Burning(1));
     let now = world.checkpoint().unwrap();
     assert!(delta(&now, &now).is_ok());
-    let _ = world.make_group::<(phalanx::group::Owned<Burning>, phalanx::Without<Frozen>)>().unwrap();
-    assert_eq!(delta(&now, &world.checkpoint().unwrap()), Err(DeltaError::Groups));
     assert_eq!(delta(&now, &fresh().checkpoint().unwrap()), Err(DeltaError::Foreign));
     let mut other = World::new();
     other.register::<Mass>();

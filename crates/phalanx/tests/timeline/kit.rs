@@ -2,7 +2,7 @@
 
 use phalanx::group::{Observed, Owned};
 use phalanx::query::QueryState;
-use phalanx::{Component, Entity, Key, Removal, Role, Without, World};
+use phalanx::{Added, Changed, Component, Entity, Key, Removal, Role, Without, World};
 use phalanx_testkit::{Counted, Rng, Tally};
 use std::fmt::Write;
 
@@ -52,9 +52,25 @@ pub(crate) struct Lined(pub(crate) Counted);
 #[component(layout = "linear", clone)]
 pub(crate) struct Seen;
 
+#[derive(Component, Clone, Debug)]
+#[component(track = "row", clone)]
+pub(crate) struct Told(pub(crate) Counted);
+#[derive(Component, Clone, Debug)]
+#[component(layout = "pool", track = "row", clone)]
+pub(crate) struct Heard(pub(crate) Counted);
+#[derive(Component, Clone, Copy, Debug)]
+#[component(layout = "linear", track = "row", plain)]
+pub(crate) struct Felt;
+#[derive(Component, Clone, Debug)]
+#[component(track = "column", clone)]
+pub(crate) struct Noted(pub(crate) Counted);
+#[derive(Component, Clone, Copy, Debug)]
+#[component(layout = "pool", track = "column", clone)]
+pub(crate) struct Known;
+
 /// One operation, made up.
 pub(crate) fn act(world: &mut World, rng: &mut Rng, tally: &Tally) {
-    let (kind, n, who) = (rng.below(46), rng.below(1 << 16) as u32, rng.below(1 << 20));
+    let (kind, n, who) = (rng.below(56), rng.below(1 << 16) as u32, rng.below(1 << 20));
     let alive = world.query::<Entity>().iter().count();
     let pick = |world: &World, who: usize| world.query::<Entity>().iter().nth(who % alive.max(1));
     let other = pick(world, rng.below(1 << 20));
@@ -113,6 +129,24 @@ pub(crate) fn act(world: &mut World, rng: &mut Rng, tally: &Tally) {
         42 => drop(world.compact(if n % 4 == 0 { usize::MAX } else { 0 })),
         43 => drop(world.despawn_batch(other.into_iter().chain([e]).collect::<Vec<_>>())),
         44 => world.view_mut::<Position>().get_mut(e).into_iter().for_each(|p| p.0[0] = n),
+        45 => drop(world.spawn((Told(tally.value(n)), Heard(tally.value(n)), Felt))),
+        46 => drop(world.spawn((Noted(tally.value(n)), Known, Position([n; 3])))),
+        47 => world.insert(e, (Told(tally.value(n)), Known)).unwrap(),
+        48 => world.insert(e, (Noted(tally.value(n)), Heard(tally.value(n)), Felt)).unwrap(),
+        49 => drop(world.remove::<(Told, Known)>(e)),
+        50 => drop(world.remove::<(Noted, Felt)>(e)),
+        51 => world.query_mut::<(&mut Told, Option<&mut Heard>)>().for_each(|(mut t, h)| {
+            if n % 2 == 0 {
+                t.0.set_key(n);
+            }
+            h.into_iter().for_each(|mut h| h.0.set_key(n));
+        }),
+        52 => world.query_mut::<(&mut Noted, Option<&mut Felt>)>().for_each(|(t, felt)| {
+            t.0.set_key(n);
+            felt.into_iter().for_each(|mut felt| felt.set_changed());
+        }),
+        53 => world.get_mut::<Heard>(e).into_iter().for_each(|mut h| h.0.set_key(n)),
+        54 => world.settle_changes(),
         _ if n % 16 == 0 => world.clear(),
         _ => drop(world.exchange::<Tag, _>(e, Position([n; 3]))),
     }
@@ -141,7 +175,19 @@ pub(crate) fn seen(world: &mut World) -> String {
         Mass, |v| *v;
         Lined, |v| v.0.key();
         Seen, |v| { let _ = v; };
+        Told, |v| v.0.key();
+        Heard, |v| v.0.key();
+        Felt, |v| { let _ = v; };
+        Noted, |v| v.0.key();
+        Known, |v| { let _ = v; };
     }
+    macro_rules! news {
+        ($($filter:ty),*) => {$(
+            let all = world.query::<Entity>().filter::<$filter>().iter().collect::<Vec<_>>();
+            writeln!(w, "{} {all:?}", stringify!($filter)).unwrap();
+        )*};
+    }
+    news!(Added<Told>, Changed<Told>, Changed<Heard>, Added<Heard>, Changed<Felt>, Changed<Noted>, Changed<Known>);
     let removal = (world.pool::<Pooled>().removal(), world.pool::<Pooled>().holes());
     writeln!(w, "{removal:?}").unwrap();
     for e in world.iter() {
@@ -166,6 +212,11 @@ pub(crate) fn world() -> World {
     world.register::<Mass>();
     world.register::<Lined>();
     world.register::<Seen>();
+    world.register::<Told>();
+    world.register::<Heard>();
+    world.register::<Felt>();
+    world.register::<Noted>();
+    world.register::<Known>();
     world
 }
 

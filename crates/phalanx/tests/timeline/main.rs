@@ -2,9 +2,11 @@
 
 mod checkpoint;
 mod deltas;
+mod exact;
 mod failures;
 mod frames;
 mod kit;
+mod plain;
 
 #[global_allocator]
 static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();

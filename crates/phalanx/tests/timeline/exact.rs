@@ -1,0 +1,245 @@
+//! Plain worlds of every layout, with groups, extra rows, marks and reservations: to the byte.
+
+use crate::plain::{Aim, Dead, Fire, Health, Heat, Known, Load, Place, Rank, Speed, Told, Wound, act, whole, world};
+use phalanx::group::{Observed, Owned};
+use phalanx::timeline::{Timeline, delta};
+use phalanx::{Changed, Entity, Key, QueryState, Role, Without, World};
+use phalanx_testkit::{AllocationSweep, Rng};
+
+fn rush(world: &mut World, rng: &mut Rng, count: usize) {
+    (0..count).for_each(|_| act(world, |bound| rng.below(bound)));
+}
+
+#[test]
+fn every_frame_comes_back_to_the_byte() {
+    for seed in 0..16 {
+        let (mut world, mut timeline, mut rng) = (world(), Timeline::new(12), Rng::new(seed));
+        let nothing = world.checkpoint().unwrap();
+        let mut frames: Vec<Vec<u8>> = Vec::new();
+        for _ in 0..50 {
+            if rng.chance(1, 6) && !frames.is_empty() {
+                let back = rng.below(timeline.len() + 1);
+                timeline.rewind(&mut world, back).unwrap();
+                world.validate().unwrap();
+                frames.truncate(frames.len() - back);
+                assert!(whole(&world, &nothing) == *frames.last().unwrap(), "seed {seed}, {back} back");
+            }
+            let count = [0, 1, 3, 12][rng.below(4)];
+            rush(&mut world, &mut rng, count);
+            world.validate().unwrap();
+            timeline.capture(&mut world).unwrap();
+            timeline.validate(&world).unwrap();
+            frames.push(whole(&world, &nothing));
+        }
+    }
+}
+
+#[test]
+fn a_world_elsewhere_follows_by_deltas_to_the_byte() {
+    for seed in 0..16 {
+        let (mut here, mut there, mut rng) = (world(), world(), Rng::new(seed));
+        let (nothing_here, nothing_there) = (here.checkpoint().unwrap(), there.checkpoint().unwrap());
+        let mut last = here.checkpoint().unwrap();
+        for _ in 0..30 {
+            let count = rng.below(8);
+            rush(&mut here, &mut rng, count);
+            let now = here.checkpoint().unwrap();
+            there.apply_delta(&delta(&last, &now).unwrap()).unwrap();
+            there.validate().unwrap();
+            assert!(whole(&there, &nothing_there) == whole(&here, &nothing_here), "seed {seed}");
+            last = now;
+        }
+        // And has the same future.
+        rush(&mut here, &mut rng.clone(), 30);
+        rush(&mut there, &mut rng, 30);
+        assert!(whole(&there, &nothing_there) == whole(&here, &nothing_here), "seed {seed}");
+    }
+}
+
+#[test]
+fn every_changed_byte_of_a_delta_is_refused() {
+    for seed in 0..6 {
+        let (mut world, mut rng) = (world(), Rng::new(seed));
+        let nothing = world.checkpoint().unwrap();
+        rush(&mut world, &mut rng, 30);
+        let (before, then) = (world.checkpoint().unwrap(), whole(&world, &nothing));
+        rush(&mut world, &mut rng, 12);
+        let bytes = delta(&before, &world.checkpoint().unwrap()).unwrap();
+        world.rollback(&before).unwrap();
+        for _ in 0..400 {
+            let (mut damaged, at) = (bytes.clone(), rng.below(bytes.len()));
+            damaged[at] ^= 1 << rng.below(8);
+            // The tick of the first state says what is still known, and nothing else.
+            let head = 28 + 8 * u32::from_le_bytes(bytes[24..28].try_into().unwrap()) as usize;
+            if !(head..head + 4).contains(&at) {
+                assert!(world.apply_delta(&damaged).is_err(), "seed {seed}, byte {at}");
+            }
+        }
+        assert!(whole(&world, &nothing) == then);
+        world.apply_delta(&bytes).unwrap();
+    }
+}
+
+#[test]
+fn groups_that_were_there_are_the_same_after_a_delta_and_new_ones_are_found() {
+    type Burning = (Owned<Fire>, Without<Dead>);
+    type Loaded = Observed<(Load, Fire)>;
+    let (mut here, mut there) = (world(), world());
+    let both = [&mut here, &mut there].map(|world| world.make_group::<Burning>().unwrap());
+    let before = here.checkpoint().unwrap();
+    let all: Vec<Entity> = (0..20).map(|n| here.spawn((Fire(n), Load(n as u16), Place([n; 3])))).collect();
+    here.insert(all[3], Dead).unwrap();
+    let loaded = here.make_group::<Loaded>().unwrap();
+    loaded.sort_by(&mut here, |(a, _), (b, _)| b.0.cmp(&a.0));
+    there.apply_delta(&delta(&before, &here.checkpoint().unwrap()).unwrap()).unwrap();
+    assert!(both[1].is_of(&there));
+    let slices: Vec<Fire> = both[1].slices_mut(&mut there).to_vec();
+    assert_eq!(slices, both[0].slices_mut(&mut here).to_vec());
+    assert_eq!(slices.len(), 19);
+    let found = there.make_group::<Loaded>().unwrap();
+    assert_eq!(found.entities(&there).collect::<Vec<_>>(), loaded.entities(&here).collect::<Vec<_>>());
+    assert_eq!(found.entities(&there).next(), Some(all[19]));
+    // One that was dropped and made again is another.
+    let before = here.checkpoint().unwrap();
+    here.drop_group(both[0]);
+    here.make_group::<Burning>().unwrap();
+    there.apply_delta(&delta(&before, &here.checkpoint().unwrap()).unwrap()).unwrap();
+    assert!(!both[1].is_of(&there) && there.make_group::<Burning>().unwrap().is_of(&there));
+    there.validate().unwrap();
+}
+
+#[test]
+fn extra_rows_and_reservations_arrive() {
+    let (mut here, mut there) = (world(), world());
+    let before = here.checkpoint().unwrap();
+    let e = here.spawn(Place([1; 3]));
+    let keys: Vec<Key> = (1..5).map(|role| Key::main(e).with_role(Role(role))).collect();
+    for (n, key) in (0..).zip(&keys) {
+        here.extend(*key, (Fire(n), Load(7), Health(n))).unwrap();
+    }
+    here.delete_row(keys[1]).unwrap();
+    let reserved = here.reserve_entity();
+    there.apply_delta(&delta(&before, &here.checkpoint().unwrap()).unwrap()).unwrap();
+    assert_eq!(there.rows(e).unwrap().map(|(key, _)| key.role.0).collect::<Vec<_>>(), [0, 1, 3, 4]);
+    assert_eq!(there.get_key::<Fire>(keys[3]).unwrap(), &Fire(3));
+    assert!(!there.contains(reserved));
+    there.spawn_empty();
+    assert!(there.contains(reserved));
+    there.despawn(e).unwrap();
+    assert_eq!(there.row_count(), 2);
+    there.validate().unwrap();
+}
+
+#[test]
+fn what_a_delta_brought_is_new_to_who_looked_before() {
+    let mut here = world();
+    let e = here.spawn((Health(1), Wound(1)));
+    here.spawn((Health(2), Wound(2)));
+    let mut there = here.clone_world();
+    let before = here.checkpoint().unwrap();
+    let mut changed = QueryState::<Entity, Changed<Health>>::new();
+    assert_eq!(changed.iter(&here).count(), 2);
+    here.get_mut::<Health>(e).unwrap().0 = 5;
+    let mut there_changed = QueryState::<Entity, Changed<Health>>::new();
+    assert_eq!(there_changed.iter(&there).count(), 2);
+    there.apply_delta(&delta(&before, &here.checkpoint().unwrap()).unwrap()).unwrap();
+    assert_eq!((there.tick(), there.get::<Health>(e).unwrap().0), (here.tick(), 5));
+    assert!(changed.iter(&here).eq([e]));
+    // Who looked there in a time that was not here's sees all rather than too little; and from then on what comes.
+    assert_eq!(there_changed.iter(&there).count(), 2);
+    assert_eq!(there_changed.iter(&there).count(), 0);
+    there.validate().unwrap();
+}
+
+type Way = Box<dyn Fn(&mut World)>;
+
+#[test]
+fn every_way_to_write_what_is_tracked_is_noticed() {
+    let mut world = world();
+    let nothing = world.checkpoint().unwrap();
+    let all: Vec<Entity> =
+        (0..300).map(|n| world.spawn((Health(n), Heat(1), Wound(n), Speed(2), Aim(3), Rank(4), Told, Known))).collect();
+    let (e, other) = (all[200], all[3]);
+    world.settle_changes();
+    let ways: Vec<Way> = vec![
+        Box::new(move |w| w.get_mut::<Health>(e).unwrap().0 ^= 1),
+        Box::new(move |w| w.get_mut::<Heat>(e).unwrap().set_changed()),
+        Box::new(move |w| w.get_mut::<Wound>(e).unwrap().bypass().0 ^= 1),
+        Box::new(move |w| w.get_mut::<Told>(e).unwrap().set_changed()),
+        Box::new(move |w| w.get_mut::<Speed>(e).unwrap().0 ^= 1),
+        Box::new(move |w| _ = w.get_mut::<Aim>(e).unwrap()),
+        Box::new(move |w| _ = w.get_mut::<Known>(e).unwrap()),
+        Box::new(move |w| w.entity_mut(e).unwrap().get_mut::<Health>().unwrap().set_changed()),
+        Box::new(move |w| w.view_mut::<Wound>().get_mut(e).unwrap().set_changed()),
+        Box::new(move |w| w.get_many_mut::<Heat, 1>([e]).unwrap()[0].0 ^= 1),
+        Box::new(move |w| w.query_mut::<(&mut Health, &mut Rank)>().get(e).unwrap().0.0 ^= 1),
+        Box::new(move |w| w.query_mut::<&mut Told>().get(e).unwrap().set_changed()),
+        Box::new(move |w| w.queries_mut::<(&mut Heat, &mut Aim)>().1.for_each(|a| a.0 ^= 1)),
+        Box::new(move |w| w.query_mut::<&mut Health>().matched().get(e).unwrap().0 ^= 1),
+        Box::new(move |w| w.query_mut::<&mut Health>().chunks().for_each(|mut h| h.all()[0].0 ^= 1)),
+        Box::new(move |w| w.query_mut::<&mut Told>().for_each(|mut t| t.set_changed())),
+        Box::new(move |w| QueryState::<&mut Speed>::new().iter_mut(w).for_each(|s| s.0 += 1)),
+        Box::new(move |w| w.insert(e, (Health(9), Heat(9), Wound(9), Speed(9), Aim(9), Rank(9), Told, Known)).unwrap()),
+        Box::new(move |w| _ = w.replace(e, Health(10)).unwrap()),
+        Box::new(move |w| _ = w.replace(e, Wound(10)).unwrap()),
+        Box::new(move |w| w.patch::<Heat, _>(e, |mut h| h.0 += 11).unwrap()),
+        Box::new(move |w| w.access_mut::<Health>().get_mut(e).unwrap().0 += 3),
+        Box::new(move |w| _ = w.access_mut::<Wound>().insert(e, Wound(12)).unwrap()),
+        Box::new(move |w| _ = w.access_mut::<Heat>().remove(e).unwrap()),
+        Box::new(move |w| _ = w.access_mut::<Heat>().insert(e, Heat(13)).unwrap()),
+        Box::new(move |w| {
+            let group = w.make_group::<(Owned<Heat>, Observed<Wound>)>().unwrap();
+            group.for_each(w, |(mut heat, mut wound)| (heat.0, wound.0) = (heat.0 + 1, wound.0 + 1));
+        }),
+        Box::new(move |w| w.despawn(other).unwrap()),
+        Box::new(move |w| _ = w.clear_component::<Wound>()),
+        Box::new(move |w| _ = w.clear_component::<Aim>()),
+        Box::new(move |w| w.settle_changes()),
+    ];
+    let mut timeline = Timeline::new(4);
+    timeline.capture(&mut world).unwrap();
+    for (at, way) in ways.iter().enumerate() {
+        let before = whole(&world, &nothing);
+        way(&mut world);
+        let after = whole(&world, &nothing);
+        assert!(before != after, "way {at}");
+        timeline.capture(&mut world).unwrap();
+        timeline.rewind(&mut world, 1).unwrap();
+        assert!(whole(&world, &nothing) == before, "way {at}");
+        way(&mut world);
+        timeline.capture(&mut world).unwrap();
+        timeline.validate(&world).unwrap();
+        timeline.rewind(&mut world, 0).unwrap();
+        assert!(whole(&world, &nothing) == after, "way {at}");
+        // What is marked now is marked with another tick than what is written next.
+        world.settle_changes();
+        timeline.capture(&mut world).unwrap();
+    }
+}
+
+#[test]
+fn h60_a_delta_of_groups_and_rows_without_memory_changes_nothing() {
+    for sweep in [AllocationSweep::new(), AllocationSweep::new().persistent()] {
+        let points = sweep.run(
+            || {
+                let (mut world, mut rng) = (world(), Rng::new(5));
+                let nothing = world.checkpoint().unwrap();
+                rush(&mut world, &mut rng, 60);
+                let before = world.checkpoint().unwrap();
+                rush(&mut world, &mut rng, 20);
+                let after = world.checkpoint().unwrap();
+                world.rollback(&before).unwrap();
+                let then = whole(&world, &nothing);
+                (world, before, after, nothing, then)
+            },
+            |(world, before, after, ..)| world.apply_delta(&delta(before, after)?),
+            |(world, _, _, nothing, then), outcome| {
+                world.validate().unwrap();
+                if outcome.is_err() {
+                    assert!(whole(world, nothing) == *then);
+                }
+            },
+        );
+        assert!(points > 60, "{points} allocations failed");
+    }
+}
