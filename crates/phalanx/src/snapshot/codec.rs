@@ -4,7 +4,7 @@
 
 use super::depth::Bound;
 use super::error::CodecError;
-use crate::layout::{Layout, Linear, Pool, Soa, Table};
+use crate::layout::{Layout, Linear, Pool, Soa, Table, Tracked, Watched};
 use bytemuck::{AnyBitPattern, NoUninit};
 use core::cell::Cell;
 use phalanx_store::soa::{Leaf, Nested, Shape, SoaRow};
@@ -115,7 +115,8 @@ impl<C: Serialize + DeserializeOwned> Codec<C> for Serde {
     }
 }
 
-/// A layout whose lanes are plain data for a component: any bytes are values, and no byte of a value is padding.
+/// A layout whose lanes are plain data for a component: any bytes are values, and no byte of a value is padding. The marks of
+/// one that is tracked do not count: they are saved apart.
 ///
 /// So it is for the layouts of one lane where the component is [`NoUninit`] and [`AnyBitPattern`], and for soa components
 /// all of whose fields are.
@@ -142,6 +143,11 @@ where
     C::Shape: PlainShape,
 {
 }
+
+// SAFETY: the lanes of `L`, beside that of the marks.
+unsafe impl<C, L: PlainLayout<C>> PlainLayout<C> for Tracked<L> where Tracked<L>: Layout<C> {}
+// SAFETY: as above.
+unsafe impl<C, L: PlainLayout<C>> PlainLayout<C> for Watched<L> where Watched<L>: Layout<C> {}
 
 /// A shape all of whose leaves are plain data.
 ///

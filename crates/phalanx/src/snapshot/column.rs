@@ -10,10 +10,10 @@ use super::codec::{Codec, PlainLayout};
 use super::error::{CodecError, LoadError, Problem, SaveError};
 use super::frame::{FRAME, In, Out};
 use crate::component::{Component, ComponentInfo, DropFn};
-use crate::layout::Layout;
+use crate::layout::{Layout, Track};
 use crate::room::try_list;
 use crate::table::{ALIGNED_FOR_ALL, row_ptr};
-use crate::track::Look;
+use crate::track::{Look, Marks, Tick, marks};
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ops::Range;
@@ -145,6 +145,29 @@ impl<'a> Made<'a> {
         Ok(())
     }
 
+    /// Makes room for the marks of all values, and marks them.
+    pub(super) fn try_mark(&mut self, track: Track, now: Tick) -> Result<(), AllocError> {
+        let runs = self.runs;
+        let Some(lane) = self.lanes().last_mut() else { return Ok(()) };
+        match track {
+            Track::None => {}
+            Track::Column => lane.set_version(now.number().into()),
+            Track::Row => {
+                if let Runs::All(rows) = runs
+                    && lane.capacity() < rows
+                {
+                    // SAFETY: the lane grows, and no older pointer into it is used.
+                    unsafe { lane.try_resize(rows)? };
+                }
+                for row in runs.rows() {
+                    // SAFETY: the last lane is that of the marks, with room for these rows, which nobody else uses.
+                    unsafe { marks(lane, row as usize).write(Marks::new(now)) };
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// The rows at which values are to be written.
     fn places(&self) -> impl Iterator<Item = u32> + use<'a> {
         self.runs.rows()
@@ -231,6 +254,11 @@ pub(super) trait Column: Send + Sync {
     unsafe fn read(&self, name: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError>;
 }
 
+/// How many lanes of a component have values: all but that of the marks.
+pub(super) const fn value_lanes<C: Component>() -> usize {
+    C::Layout::LANES - if matches!(C::Layout::TRACK, Track::None) { 0 } else { 1 }
+}
+
 /// Values as they are in memory, lane by lane.
 pub(super) struct Plain<C>(pub(super) PhantomData<fn() -> C>);
 
@@ -263,7 +291,7 @@ where
     }
 
     unsafe fn write(&self, _: &'static str, sources: &[Source<'_>], out: &mut Out<'_>) -> Result<(), SaveError> {
-        for lane in 0..C::Layout::LANES {
+        for lane in 0..value_lanes::<C>() {
             for source in sources {
                 // SAFETY: the lanes are the component's, whose rows have no padding.
                 unsafe { write_lane(&*source.lanes.add(lane), source.runs, out)? };
@@ -273,7 +301,7 @@ where
     }
 
     unsafe fn encode(&self, lanes: *const Lane, row: u32, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
-        for lane in 0..C::Layout::LANES {
+        for lane in 0..value_lanes::<C>() {
             // SAFETY: as above.
             bytes.extend_from_slice(unsafe {
                 let lane = &*lanes.add(lane);
@@ -285,7 +313,7 @@ where
 
     unsafe fn read(&self, _: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
         let runs = made.runs;
-        for at in 0..C::Layout::LANES {
+        for at in 0..value_lanes::<C>() {
             for run in runs.iter() {
                 let mut row = run.start;
                 while row < run.end {

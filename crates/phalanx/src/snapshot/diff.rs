@@ -13,7 +13,7 @@ use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
 
 /// The first difference of two worlds: by entity, then by component in the order of registration, then resources, then
-/// orders. `None` if there is none.
+/// orders. `None` if there is none. When values were changed makes no difference.
 ///
 /// ```
 /// use phalanx::snapshot::{Difference, Registry, diff};

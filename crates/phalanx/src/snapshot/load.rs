@@ -3,10 +3,10 @@
 
 use super::column::Runs;
 use super::error::{LoadError, Name, Problem};
-use super::frame::{COMPONENTS, END, FRAME, GROUPS, In, OPTIONAL, RESOURCE, ROWS, SIDE, SLOTS, TABLE};
+use super::frame::{COMPONENTS, END, FRAME, GROUPS, In, OPTIONAL, RESOURCE, ROWS, SIDE, SLOTS, TABLE, TICKS};
 use super::registry::{Entry, Registry};
-use super::restore;
 use super::save::{HOLE, kind_number, removal_number};
+use super::{restore, times};
 use crate::component::{ComponentId, Components};
 use crate::room::try_room;
 use crate::side::Removal;
@@ -16,9 +16,9 @@ use std::io::Read;
 
 /// A component of the snapshot: how it is read, and what it is in the world.
 #[derive(Clone, Copy)]
-struct Loaded<'a> {
-    id: ComponentId,
-    entry: &'a Entry,
+pub(super) struct Loaded<'a> {
+    pub(super) id: ComponentId,
+    pub(super) entry: &'a Entry,
     /// The migration, if it is of an older version.
     older: Option<usize>,
 }
@@ -79,6 +79,10 @@ impl Loading<'_, '_> {
             self.read_resource()?;
             self.section()?;
         }
+        if self.input.kind == TICKS {
+            times::read(&mut self.input, &mut self.world, &self.components)?;
+            self.section()?;
+        }
         self.expect(END)?;
         self.input.end_section()?;
         self.input.end()
@@ -88,7 +92,7 @@ impl Loading<'_, '_> {
     fn section(&mut self) -> Result<(), LoadError> {
         loop {
             self.input.next_section()?;
-            if ![COMPONENTS, SLOTS, TABLE, ROWS, SIDE, GROUPS, RESOURCE, END].contains(&self.input.kind) {
+            if ![COMPONENTS, SLOTS, TABLE, ROWS, SIDE, GROUPS, RESOURCE, TICKS, END].contains(&self.input.kind) {
                 if self.input.flags & OPTIONAL == 0 {
                     return Err(self.input.error(Problem::Section { found: self.input.kind }));
                 }
@@ -256,6 +260,7 @@ impl Loading<'_, '_> {
                     Some(at) => entry.older[at].migration.read(entry.name, made, &mut self.input)?,
                 }
             }
+            self.input.had(made.try_mark(self.world.components.info(id).track, self.world.tick()))?;
         }
         self.input.end_section()?;
         // SAFETY: the values of all columns were read, and so many rows named. What fails, fails before they are counted.
@@ -360,6 +365,7 @@ impl Loading<'_, '_> {
                 Some(at) => entry.older[at].migration.read(entry.name, &mut made, &mut self.input)?,
             }
         }
+        self.input.had(made.try_mark(info.track, self.world.tick()))?;
         self.input.end_section()?;
         let mut holes = 0;
         let mut own = |slot: u32, holes: u32| {

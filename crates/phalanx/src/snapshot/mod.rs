@@ -4,6 +4,14 @@
 //! [`World::load`] reads it: the same entities with the same generations, the same handles to come, the same order of every
 //! query. Equal worlds are equal bytes. `docs/snapshot-format.md` describes the format byte by byte.
 //!
+//! # When values were changed
+//!
+//! The clock of a world and the marks of [tracked](crate::track) components are saved too: after a load
+//! [`Added`](crate::Added) and [`Changed`](crate::Changed) let through what they let through before. A held state begins anew, as
+//! with any other world. What is [merged](World::merge) is new, as are values that come from another world by
+//! [`transfer`](World::transfer); and so is what is read in [readable form](World::serialize), which has no marks.
+//! [`World::checksum`] and [`diff`] are about values, however they came to be: marks make no difference.
+//!
 //! # What loading promises
 //!
 //! Bytes may be anybody's. What no world can have been is refused with an error that says what is wrong and where; nothing
@@ -27,6 +35,7 @@ mod readable;
 mod registry;
 mod restore;
 mod save;
+mod times;
 
 pub use checksum::checksum;
 pub use codec::{Codec, PlainLayout, PlainShape, Serde};
@@ -65,7 +74,7 @@ pub struct Report {
     pub skipped: Vec<&'static str>,
     /// Bytes written.
     pub bytes: u64,
-    /// The number that [`World::checksum`] gives, of what was written.
+    /// The number that [`World::checksum`] gives, of what was written but for [times of changes](crate::track).
     pub checksum: u64,
 }
 
@@ -91,7 +100,7 @@ impl World {
     pub fn save_part(&self, registry: &Registry, part: &Part, mut writer: impl Write) -> Result<Report, SaveError> {
         let saving = Saving::new(self, registry, part)?;
         let mut out = Out::new(&mut writer)?;
-        let report = saving.write(&mut out)?;
+        let report = saving.write(&mut out, true)?;
         out.finish()?;
         Ok(report)
     }
@@ -152,7 +161,8 @@ impl World {
     }
 
     /// Reads a world and joins it to this one. Its entities become others, which the map tells; entities in components
-    /// ([`Component::ENTITIES`](crate::Component::ENTITIES)) are changed along. Resources that are here already stay.
+    /// ([`Component::ENTITIES`](crate::Component::ENTITIES)) are changed along. Resources that are here already stay. Values of
+    /// [tracked](crate::track) components count as added now.
     ///
     /// ```
     /// use phalanx::snapshot::Registry;
@@ -192,7 +202,8 @@ impl World {
         Ok(map)
     }
 
-    /// A number for the world: the same for equal worlds, orders included, and most likely another for others.
+    /// A number for the world: the same for equal worlds, orders included, and most likely another for others. When values
+    /// came and were changed ([`track`](crate::track)) makes no difference.
     ///
     /// # Errors
     ///
@@ -203,7 +214,7 @@ impl World {
         saving.check_canonical()?;
         let mut sink = io::sink();
         let mut out = Out::new(&mut sink)?;
-        Ok(saving.write(&mut out)?.checksum)
+        Ok(saving.write(&mut out, false)?.checksum)
     }
 }
 

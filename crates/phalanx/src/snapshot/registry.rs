@@ -1,7 +1,7 @@
 //! What is saved, under which names, and how.
 
 use super::codec::{Codec, PlainLayout, Serde};
-use super::column::{Coded, Column, FromCoded, FromPlain, Migration, Plain, Tag};
+use super::column::{Coded, Column, FromCoded, FromPlain, Migration, Plain, Tag, value_lanes};
 use super::error::{CodecError, LONGEST_NAME, RegistryError};
 use super::readable::{Readable, ReadableResource};
 use crate::component::{Component, ComponentId, Components};
@@ -29,6 +29,7 @@ impl Schema {
         let mut lanes = Vec::new();
         if is_plain {
             C::Layout::lanes(&mut |lane| lanes.push(lane));
+            lanes.truncate(value_lanes::<C>());
         }
         let endian = u64::from(is_plain && cfg!(target_endian = "big"));
         Schema { lanes, fields: super::checksum(endian, C::FIELDS.as_bytes()) }

@@ -14,6 +14,7 @@ mod parts;
 mod pools;
 mod readable;
 mod round;
+mod ticks;
 
 #[global_allocator]
 static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();
