@@ -130,7 +130,7 @@ pub struct ComponentInfo {
 }
 
 impl ComponentInfo {
-    fn try_clone(&self) -> Result<ComponentInfo, AllocError> {
+    pub(crate) fn try_clone(&self) -> Result<ComponentInfo, AllocError> {
         let ComponentInfo { name, type_id, ref lanes, drop, clone, put, visit, kind, whole, bytes, track, .. } = *self;
         let (lanes, tally) = (try_copy(lanes)?.into(), Tally::default());
         Ok(ComponentInfo { name, type_id, lanes, drop, clone, put, visit, kind, whole, bytes, track, tally })

@@ -6,7 +6,7 @@
 //! if anything goes wrong; when all is there, it is forgotten and the rows are counted by their owner.
 #![allow(unsafe_code)]
 
-use super::codec::{Codec, PlainLayout};
+use super::codec::{Codec, PlainLayout, try_extend};
 use super::error::{CodecError, LoadError, Problem, SaveError};
 use super::frame::{FRAME, In, Out};
 use crate::component::{Component, ComponentInfo, DropFn};
@@ -303,10 +303,11 @@ where
     unsafe fn encode(&self, lanes: *const Lane, row: u32, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
         for lane in 0..value_lanes::<C>() {
             // SAFETY: as above.
-            bytes.extend_from_slice(unsafe {
+            let value = unsafe {
                 let lane = &*lanes.add(lane);
                 core::slice::from_raw_parts(row_ptr(lane, row), lane.row_size())
-            });
+            };
+            try_extend(bytes, value)?;
         }
         Ok(())
     }

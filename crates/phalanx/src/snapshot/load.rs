@@ -4,7 +4,7 @@
 use super::column::Runs;
 use super::error::{LoadError, Name, Problem};
 use super::frame::{COMPONENTS, END, FRAME, GROUPS, In, OPTIONAL, RESOURCE, ROWS, SIDE, SLOTS, TABLE, TICKS};
-use super::registry::{Entry, Registry};
+use super::registry::{Entry, NotDecoded, Registry};
 use super::save::{HOLE, kind_number, removal_number};
 use super::{restore, times};
 use crate::component::{ComponentId, Components};
@@ -300,7 +300,7 @@ impl Loading<'_, '_> {
         let Some(&Loaded { id, entry, older }) = self.components.get(component as usize) else {
             return self.input.invalid("values of a component that there is not");
         };
-        let info = self.world.components.info(id).clone();
+        let info = self.input.had(self.world.components.info(id).try_clone())?;
         let refused = |input: &In<'_>, problem| input.error(problem);
         let (mut keys, mut bits) = (Vec::new(), Vec::new());
         match entry.kind {
@@ -462,6 +462,9 @@ impl Loading<'_, '_> {
         let mut bytes = Vec::new();
         self.input.rest(&mut bytes)?;
         let done = value.decode(&mut self.world, &bytes);
-        done.map_err(|error| self.input.error(Problem::Value { name, row: 0, error }))
+        done.map_err(|error| match error {
+            NotDecoded::Codec(error) => self.input.error(Problem::Value { name, row: 0, error }),
+            NotDecoded::Alloc(error) => self.input.error(error),
+        })
     }
 }

@@ -19,7 +19,20 @@
 //! grow with what was really read, to twice that at most. What a slot, a page or a place of a linear store then costs is
 //! what it costs in a world. Values that are read by a codec of the user's may be as large as it makes them.
 //!
-//! Neither side holds more than a frame of 64 KiB beside the world and what one value takes.
+//! # Memory
+//!
+//! Columns are written from where they lie and read to where they will. Beside the world both sides hold a frame of 64 KiB, a
+//! block of encoded values (16 KiB, or one value if that is larger), and numbers: 4 bytes for each value of one pool, a bit for
+//! each slot of one linear store, 16 bytes for each extra row while their names are written, 4 bytes for each slot while those are
+//! read. Where only some entities are saved, or some are reserved, there is also a copy of what says who is alive. [`World::merge`]
+//! holds all that it reads before it is moved over.
+//!
+//! Where memory cannot be had, that is an error, and the world is as it was: in [`save`](World::save),
+//! [`save_part`](World::save_part), [`checksum`](World::checksum), [`load`](World::load), [`merge`](World::merge), [`inspect`] and
+//! [`diff`]. It does not reach into code that is not of this library: what a value's own codec or `Deserialize` does (that of
+//! `Vec` and `String` aborts), the writer or reader; names and buffers of files, in [`save_to`](World::save_to) and
+//! [`load_from`](World::load_from); and formats of serde, in [`serialize`](World::serialize) and
+//! [`deserialize`](World::deserialize).
 
 mod checksum;
 mod codec;
@@ -46,6 +59,7 @@ pub use part::Part;
 pub use readable::WorldSeed;
 pub use registry::{Registered, RegisteredResource, Registry};
 
+use crate::signal::Signals;
 use crate::world::{EntityMap, World};
 use frame::Out;
 use save::Saving;
@@ -87,7 +101,7 @@ impl World {
     /// # Errors
     ///
     /// If an entity has a component that is not registered (unless [that was allowed](Registry::skip_unregistered)), a value
-    /// has no encoded form, or the writer fails. What was written until then is no snapshot.
+    /// has no encoded form, the writer fails, or memory cannot be had. What was written until then is no snapshot.
     pub fn save(&self, registry: &Registry, writer: impl Write) -> Result<Report, SaveError> {
         self.save_part(registry, &Part::whole(), writer)
     }
@@ -141,7 +155,7 @@ impl World {
     ///
     /// # Errors
     ///
-    /// If the input is no snapshot of what is registered: see [`Problem`].
+    /// If the input is no snapshot of what is registered, or memory cannot be had: see [`Problem`].
     pub fn load(registry: &Registry, mut reader: impl Read) -> Result<World, LoadError> {
         load::load(registry, &mut reader)
     }
@@ -163,6 +177,11 @@ impl World {
     /// Reads a world and joins it to this one. Its entities become others, which the map tells; entities in components
     /// ([`Component::ENTITIES`](crate::Component::ENTITIES)) are changed along. Resources that are here already stay. Values of
     /// [tracked](crate::track) components count as added now.
+    ///
+    /// [Listeners and collectors](crate::signal) are told that the entities were spawned and their components added, by
+    /// ascending index in the snapshot, when all of it is in place, resources too. [`merge_quietly`](World::merge_quietly) tells
+    /// nobody. ([`load`](World::load) makes a world that has no listeners yet: connect them to a new one and merge into it, if
+    /// they are to be told.)
     ///
     /// ```
     /// use phalanx::snapshot::Registry;
@@ -190,15 +209,67 @@ impl World {
     ///
     /// # Errors
     ///
-    /// As [`load`](World::load), and if memory cannot be had; this world is as it was then.
+    /// As [`load`](World::load), and if memory cannot be had; this world is as it was then, and nobody is told anything.
     pub fn merge(&mut self, registry: &Registry, reader: impl Read) -> Result<EntityMap, LoadError> {
         let mut loaded = World::load(registry, reader)?;
-        let map = loaded.transfer_all(self).map_err(|error| LoadError {
-            section: frame::END,
-            offset: 0,
-            problem: Problem::Merge(error),
-        })?;
-        self.resources.absorb(core::mem::take(&mut loaded.resources));
+        let map = self.take_in(&mut loaded)?;
+        loaded.announce_moves(self);
+        Ok(map)
+    }
+
+    /// [`merge`](World::merge), of which no listener and no collector is told.
+    ///
+    /// ```
+    /// use phalanx::snapshot::Registry;
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component, serde::Serialize, serde::Deserialize)]
+    /// struct Orc;
+    ///
+    /// let mut registry = Registry::new();
+    /// registry.tag("orc", || Orc)?;
+    /// let (mut scene, mut file) = (World::new(), Vec::new());
+    /// scene.spawn(Orc);
+    /// scene.save(&registry, &mut file)?;
+    ///
+    /// let mut world = World::new();
+    /// let orcs = world.collector().added::<Orc>().build();
+    /// world.merge_quietly(&registry, &*file)?;
+    /// assert_eq!(world.drain(orcs).len(), 0);
+    /// world.merge(&registry, &*file)?;
+    /// assert_eq!(world.drain(orcs).len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`merge`](World::merge).
+    pub fn merge_quietly(&mut self, registry: &Registry, reader: impl Read) -> Result<EntityMap, LoadError> {
+        /// A world without its listeners, which come back.
+        struct Quiet<'a>(&'a mut World, Signals);
+        impl Drop for Quiet<'_> {
+            fn drop(&mut self) {
+                core::mem::swap(&mut self.0.signals, &mut self.1);
+            }
+        }
+        let mut loaded = World::load(registry, reader)?;
+        // Entities that were reserved come by this operation, and are none of its.
+        self.flush().map_err(|error| refused(error.into()))?;
+        let signals = core::mem::take(&mut self.signals);
+        let quiet = Quiet(self, signals);
+        let map = quiet.0.take_in(&mut loaded);
+        drop(quiet);
+        if self.signals.is_active() {
+            self.announce();
+        }
+        map
+    }
+
+    /// Takes over all that another world has. Nobody is told yet.
+    fn take_in(&mut self, other: &mut World) -> Result<EntityMap, LoadError> {
+        self.resources.try_reserve_for(&other.resources).map_err(|error| refused(error.into()))?;
+        let map = other.move_all(self).map_err(refused)?;
+        self.resources.absorb(&mut other.resources);
         Ok(map)
     }
 
@@ -216,6 +287,11 @@ impl World {
         let mut out = Out::new(&mut sink)?;
         Ok(saving.write(&mut out, false)?.checksum)
     }
+}
+
+/// What was read cannot join a world.
+fn refused(error: crate::ChangeError) -> LoadError {
+    LoadError { section: frame::END, offset: 0, problem: Problem::Merge(error) }
 }
 
 /// A new file beside another, under a name that nobody has.

@@ -1,6 +1,6 @@
 //! What is saved, under which names, and how.
 
-use super::codec::{Codec, PlainLayout, Serde};
+use super::codec::{Codec, PlainLayout, Serde, try_extend};
 use super::column::{Coded, Column, FromCoded, FromPlain, Migration, Plain, Tag, value_lanes};
 use super::error::{CodecError, LONGEST_NAME, RegistryError};
 use super::readable::{Readable, ReadableResource};
@@ -67,7 +67,25 @@ pub(super) trait Value: Send + Sync {
     /// Appends the resource of a world, if it has it.
     fn encode(&self, world: &World, bytes: &mut Vec<u8>) -> Result<(), CodecError>;
     /// Gives a world the resource.
-    fn decode(&self, world: &mut World, bytes: &[u8]) -> Result<(), CodecError>;
+    fn decode(&self, world: &mut World, bytes: &[u8]) -> Result<(), NotDecoded>;
+}
+
+/// Why a resource was not read.
+pub(super) enum NotDecoded {
+    Codec(CodecError),
+    Alloc(AllocError),
+}
+
+impl From<CodecError> for NotDecoded {
+    fn from(error: CodecError) -> Self {
+        NotDecoded::Codec(error)
+    }
+}
+
+impl From<AllocError> for NotDecoded {
+    fn from(error: AllocError) -> Self {
+        NotDecoded::Alloc(error)
+    }
 }
 
 struct ResourceOf<R, K>(K, PhantomData<fn() -> R>);
@@ -93,10 +111,9 @@ impl<R: Send + Sync + 'static, K: Codec<R>> Value for ResourceOf<R, K> {
             Err(_) => Ok(()),
         }
     }
-    fn decode(&self, world: &mut World, bytes: &[u8]) -> Result<(), CodecError> {
-        let value = decode_all(&self.0, bytes)?;
-        drop(world.insert_resource(value));
-        Ok(())
+    fn decode(&self, world: &mut World, bytes: &[u8]) -> Result<(), NotDecoded> {
+        let value: R = decode_all(&self.0, bytes)?;
+        Ok(world.resources.try_insert(value)?)
     }
 }
 
@@ -114,10 +131,9 @@ impl<Old: 'static, R: Send + Sync + 'static, K: Codec<Old>, M: Fn(Old) -> R + Se
     fn encode(&self, _: &World, _: &mut Vec<u8>) -> Result<(), CodecError> {
         Err(CodecError("it is of an older version"))
     }
-    fn decode(&self, world: &mut World, bytes: &[u8]) -> Result<(), CodecError> {
+    fn decode(&self, world: &mut World, bytes: &[u8]) -> Result<(), NotDecoded> {
         let value = (self.1)(decode_all(&self.0, bytes)?);
-        drop(world.insert_resource(value));
-        Ok(())
+        Ok(world.resources.try_insert(value)?)
     }
 }
 
@@ -129,8 +145,7 @@ impl<R: NoUninit + AnyBitPattern> Codec<R> for Bytes {
         "plain"
     }
     fn encode(&self, value: &R, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
-        bytes.extend_from_slice(bytemuck::bytes_of(value));
-        Ok(())
+        try_extend(bytes, bytemuck::bytes_of(value))
     }
     fn decode(&self, bytes: &mut &[u8]) -> Result<R, CodecError> {
         let (value, rest) = bytes.split_at_checked(size_of::<R>()).ok_or(CodecError("the bytes end too early"))?;

@@ -4,6 +4,7 @@
 #![allow(dropping_copy_types, dropping_references, clippy::drop_non_drop)]
 #![cfg(feature = "snapshot")]
 
+mod allocation;
 mod codecs;
 mod forge;
 mod golden;
