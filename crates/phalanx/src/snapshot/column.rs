@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use super::codec::{Codec, PlainLayout, try_extend};
-use super::error::{CodecError, LoadError, Problem, SaveError};
+use super::error::{CodecError, LoadError, NotDecoded, Problem, SaveError};
 use super::frame::{FRAME, In, Out};
 use crate::component::{Component, ComponentInfo, DropFn};
 use crate::layout::{Layout, Track};
@@ -92,7 +92,7 @@ pub(super) struct Made<'a> {
     lane_count: usize,
     drop: Option<DropFn>,
     runs: Runs<'a>,
-    /// Values of the runs that are there, in their order; plain data is not counted.
+    /// Values of the runs that are there, in their order; plain data of types, which needs no end, is not counted.
     count: u32,
     /// How many of the first values have an owner already.
     owned: u32,
@@ -117,6 +117,20 @@ impl<'a> Made<'a> {
     /// The first lane.
     pub(super) fn lane(&self) -> *const Lane {
         self.lanes
+    }
+
+    /// All values are there, and end if they find no owner.
+    ///
+    /// # Safety
+    ///
+    /// They are, in all rows.
+    pub(super) unsafe fn all_there(&mut self) {
+        self.count = self.runs.len();
+    }
+
+    /// How many values there are to be.
+    pub(super) fn wanted(&self) -> u32 {
+        self.runs.len()
     }
 
     /// The next value has an owner.
@@ -169,7 +183,7 @@ impl<'a> Made<'a> {
     }
 
     /// The rows at which values are to be written.
-    fn places(&self) -> impl Iterator<Item = u32> + use<'a> {
+    pub(super) fn places(&self) -> impl Iterator<Item = u32> + use<'a> {
         self.runs.rows()
     }
 }
@@ -291,50 +305,80 @@ where
     }
 
     unsafe fn write(&self, _: &'static str, sources: &[Source<'_>], out: &mut Out<'_>) -> Result<(), SaveError> {
-        for lane in 0..value_lanes::<C>() {
-            for source in sources {
-                // SAFETY: the lanes are the component's, whose rows have no padding.
-                unsafe { write_lane(&*source.lanes.add(lane), source.runs, out)? };
-            }
-        }
-        Ok(())
+        // SAFETY: the caller's promise; the rows have no padding.
+        unsafe { write_lanes(value_lanes::<C>(), sources, out) }
     }
 
     unsafe fn encode(&self, lanes: *const Lane, row: u32, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
-        for lane in 0..value_lanes::<C>() {
-            // SAFETY: as above.
-            let value = unsafe {
-                let lane = &*lanes.add(lane);
-                core::slice::from_raw_parts(row_ptr(lane, row), lane.row_size())
-            };
-            try_extend(bytes, value)?;
-        }
-        Ok(())
+        // SAFETY: as above.
+        unsafe { extend_by_row(value_lanes::<C>(), lanes, row, bytes) }
     }
 
     unsafe fn read(&self, _: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
-        let runs = made.runs;
-        for at in 0..value_lanes::<C>() {
-            for run in runs.iter() {
-                let mut row = run.start;
-                while row < run.end {
-                    let lane = &mut made.lanes()[at];
-                    if let Runs::All(total) = runs
-                        && lane.capacity() == row
-                    {
-                        let room = believed(row, total, lane.row_size());
-                        // SAFETY: the lane grows, and no older pointer into it is used.
-                        input.had(unsafe { lane.try_resize(room) })?;
-                    }
-                    let end = run.end.min(lane.capacity());
-                    // SAFETY: there is room for these rows, in which nothing lives, and any bytes are values.
-                    unsafe { fill(row_ptr(lane, row), (end - row) as usize * lane.row_size(), input)? };
-                    row = end;
+        read_lanes(value_lanes::<C>(), made, input)
+    }
+}
+
+/// Writes the first lanes as bytes, one after another.
+///
+/// # Safety
+///
+/// There are so many, whose rows are in use, have no padding, and are not written meanwhile.
+pub(super) unsafe fn write_lanes(count: usize, sources: &[Source<'_>], out: &mut Out<'_>) -> Result<(), SaveError> {
+    for lane in 0..count {
+        for source in sources {
+            // SAFETY: the caller's promise.
+            unsafe { write_lane(&*source.lanes.add(lane), source.runs, out)? };
+        }
+    }
+    Ok(())
+}
+
+/// Appends a row of the first lanes.
+///
+/// # Safety
+///
+/// As for [`write_lanes`].
+pub(super) unsafe fn extend_by_row(
+    count: usize,
+    lanes: *const Lane,
+    row: u32,
+    bytes: &mut Vec<u8>,
+) -> Result<(), CodecError> {
+    for lane in 0..count {
+        // SAFETY: the caller's promise.
+        let value = unsafe {
+            let lane = &*lanes.add(lane);
+            core::slice::from_raw_parts(row_ptr(lane, row), lane.row_size())
+        };
+        try_extend(bytes, value)?;
+    }
+    Ok(())
+}
+
+/// Reads the first lanes, whatever their bytes mean.
+pub(super) fn read_lanes(count: usize, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
+    let runs = made.runs;
+    for at in 0..count {
+        for run in runs.iter() {
+            let mut row = run.start;
+            while row < run.end {
+                let lane = &mut made.lanes()[at];
+                if let Runs::All(total) = runs
+                    && lane.capacity() == row
+                {
+                    let room = believed(row, total, lane.row_size());
+                    // SAFETY: the lane grows, and no older pointer into it is used.
+                    input.had(unsafe { lane.try_resize(room) })?;
                 }
+                let end = run.end.min(lane.capacity());
+                // SAFETY: there is room for these rows, in which nothing lives; they are bytes until somebody counts them.
+                unsafe { fill(row_ptr(lane, row), (end - row) as usize * lane.row_size(), input)? };
+                row = end;
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// How many rows to make room for when so many are there and the input says that there are `total`, each of which has
@@ -406,6 +450,28 @@ pub(super) unsafe fn put_next<C: Component>(made: &mut Made<'_>, row: u32, value
     Ok(())
 }
 
+/// Has a function write the next value of a column that is being read, to its address; if it fails, there is none.
+///
+/// # Safety
+///
+/// `row` is the next of the rows of `made`, whose values have an address. The function writes a value of the component, unless
+/// it fails.
+pub(super) unsafe fn put_next_with(
+    made: &mut Made<'_>,
+    row: u32,
+    write: impl FnOnce(*mut u8) -> Result<(), CodecError>,
+) -> Result<(), NotDecoded> {
+    made.try_cover(row + 1)?;
+    let place = match made.lane_count {
+        0 => core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get()),
+        // SAFETY: there is room.
+        _ => unsafe { row_ptr(&*made.lanes, row) },
+    };
+    write(place)?;
+    made.count += 1;
+    Ok(())
+}
+
 /// Values one by one, in blocks of bytes.
 pub(super) struct Coded<C, K>(pub(super) K, pub(super) PhantomData<fn() -> C>);
 
@@ -420,6 +486,16 @@ pub(super) fn read_blocks<C, K: Codec<C>>(
     input: &mut In<'_>,
     mut each: impl FnMut(C) -> Result<(), AllocError>,
 ) -> Result<(), LoadError> {
+    read_each(name, count, input, |bytes| Ok(each(codec.decode(bytes)?)?))
+}
+
+/// Reads values in blocks, each from the front of the bytes that are left.
+pub(super) fn read_each(
+    name: &'static str,
+    count: u32,
+    input: &mut In<'_>,
+    mut each: impl FnMut(&mut &[u8]) -> Result<(), NotDecoded>,
+) -> Result<(), LoadError> {
     let (mut bytes, mut done) = (Vec::new(), 0);
     while done < count {
         let (values, len) = (input.u32()?, input.u32()?);
@@ -431,9 +507,10 @@ pub(super) fn read_blocks<C, K: Codec<C>>(
         input.bytes(&mut bytes, len as usize)?;
         let mut rest = &*bytes;
         for row in done..done + values {
-            let value = codec.decode(&mut rest);
-            let value = value.map_err(|error| input.error(Problem::Value { name, row, error }))?;
-            input.had(each(value))?;
+            each(&mut rest).map_err(|error| match error {
+                NotDecoded::Codec(error) => input.error(Problem::Value { name, row, error }),
+                NotDecoded::Alloc(error) => input.error(error),
+            })?;
         }
         if !rest.is_empty() {
             let error = CodecError("bytes are left over after it");
@@ -442,6 +519,33 @@ pub(super) fn read_blocks<C, K: Codec<C>>(
         done += values;
     }
     Ok(())
+}
+
+/// Writes values in blocks, as a function appends each.
+pub(super) fn write_each(
+    name: &'static str,
+    sources: &[Source<'_>],
+    out: &mut Out<'_>,
+    encode: impl Fn(*const Lane, u32, &mut Vec<u8>) -> Result<(), CodecError>,
+) -> Result<(), SaveError> {
+    let (mut bytes, mut values) = (Vec::new(), 0_u32);
+    let close = |bytes: &mut Vec<u8>, values: &mut u32, out: &mut Out<'_>| {
+        let len = u32::try_from(bytes.len());
+        let len = len.map_err(|_| SaveError::Codec { name, error: CodecError("it is larger than 4 GiB") })?;
+        out.put_u32(core::mem::take(values))?;
+        out.put_u32(len)?;
+        out.put(bytes)?;
+        bytes.clear();
+        Ok::<_, SaveError>(())
+    };
+    for (lanes, row) in sources.iter().flat_map(|source| source.runs.rows().map(|row| (source.lanes, row))) {
+        encode(lanes, row, &mut bytes).map_err(|error| SaveError::Codec { name, error })?;
+        values += 1;
+        if bytes.len() >= BLOCK {
+            close(&mut bytes, &mut values, out)?;
+        }
+    }
+    if values > 0 { close(&mut bytes, &mut values, out) } else { Ok(()) }
 }
 
 impl<C: Component, K: Codec<C>> Column for Coded<C, K> {
@@ -456,26 +560,10 @@ impl<C: Component, K: Codec<C>> Column for Coded<C, K> {
     }
 
     unsafe fn write(&self, name: &'static str, sources: &[Source<'_>], out: &mut Out<'_>) -> Result<(), SaveError> {
-        let (mut bytes, mut values) = (Vec::new(), 0_u32);
-        let close = |bytes: &mut Vec<u8>, values: &mut u32, out: &mut Out<'_>| {
-            let len = u32::try_from(bytes.len());
-            let len = len.map_err(|_| SaveError::Codec { name, error: CodecError("it is larger than 4 GiB") })?;
-            out.put_u32(core::mem::take(values))?;
-            out.put_u32(len)?;
-            out.put(bytes)?;
-            bytes.clear();
-            Ok::<_, SaveError>(())
-        };
-        for (lanes, row) in sources.iter().flat_map(|source| source.runs.rows().map(|row| (source.lanes, row))) {
+        write_each(name, sources, out, |lanes, row, bytes| {
             // SAFETY: the caller's promise.
-            let done = unsafe { with_value(lanes, row, |value: &C| self.0.encode(value, &mut bytes)) };
-            done.map_err(|error| SaveError::Codec { name, error })?;
-            values += 1;
-            if bytes.len() >= BLOCK {
-                close(&mut bytes, &mut values, out)?;
-            }
-        }
-        if values > 0 { close(&mut bytes, &mut values, out) } else { Ok(()) }
+            unsafe { with_value(lanes, row, |value: &C| self.0.encode(value, bytes)) }
+        })
     }
 
     unsafe fn encode(&self, lanes: *const Lane, row: u32, bytes: &mut Vec<u8>) -> Result<(), CodecError> {

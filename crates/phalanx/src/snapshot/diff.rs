@@ -41,7 +41,7 @@ pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Differen
         Saving::new(world, registry, &whole)?.check_canonical()?;
     }
     let ids = |world: &World| {
-        let id = |entry: &Entry| world.components.iter().find(|(_, info)| info.type_id() == Some(entry.type_id));
+        let id = |entry: &Entry| world.components.iter().skip(1).find(|(_, info)| entry.is_of(info));
         try_collect(registry.entries.iter().map(|entry| id(entry).map(|(id, _)| id)))
     };
     let (of_a, of_b) = (ids(a)?, ids(b)?);

@@ -56,6 +56,24 @@ impl fmt::Display for CodecError {
 
 impl core::error::Error for CodecError {}
 
+/// Why a value was not read.
+pub(super) enum NotDecoded {
+    Codec(CodecError),
+    Alloc(AllocError),
+}
+
+impl From<CodecError> for NotDecoded {
+    fn from(error: CodecError) -> Self {
+        NotDecoded::Codec(error)
+    }
+}
+
+impl From<AllocError> for NotDecoded {
+    fn from(error: AllocError) -> Self {
+        NotDecoded::Alloc(error)
+    }
+}
+
 /// Why a component or resource cannot be registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegistryError {

@@ -2,9 +2,9 @@
 #![allow(unsafe_code)]
 
 use super::column::Runs;
-use super::error::{LoadError, Name, Problem};
+use super::error::{LoadError, Name, NotDecoded, Problem};
 use super::frame::{COMPONENTS, END, FRAME, GROUPS, In, OPTIONAL, RESOURCE, ROWS, SIDE, SLOTS, TABLE, TICKS};
-use super::registry::{Entry, NotDecoded, Registry};
+use super::registry::{Entry, Registry};
 use super::save::{HOLE, kind_number, removal_number};
 use super::{restore, times};
 use crate::component::{ComponentId, Components};
@@ -126,7 +126,7 @@ impl Loading<'_, '_> {
                 return Err(self.input.error(Problem::RepeatedName { name: Name::new(entry.name) }));
             }
             let older = self.read_schema(entry)?;
-            let id = (entry.register)(&mut self.world.components);
+            let id = entry.register(&mut self.world.components);
             let id = self.input.had(id)?;
             self.input.had(try_room(&mut self.components, 1))?;
             self.components.push(Loaded { id, entry, older });

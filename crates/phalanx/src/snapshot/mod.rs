@@ -47,6 +47,7 @@ mod part;
 mod readable;
 mod registry;
 mod restore;
+mod run_time;
 mod save;
 mod times;
 
@@ -58,6 +59,7 @@ pub use inspect::{ComponentSummary, Inspection, TableSummary, inspect};
 pub use part::Part;
 pub use readable::WorldSeed;
 pub use registry::{Registered, RegisteredResource, Registry};
+pub use run_time::{RawCodec, RegisteredDynamic};
 
 use crate::signal::Signals;
 use crate::world::{EntityMap, World};

@@ -46,8 +46,8 @@ type Parse = unsafe fn(&mut Made<'_>, u32, &mut dyn erased_serde::Deserializer<'
 
 /// How a component is shown and read in readable form.
 pub(super) struct Readable {
-    show: Show,
-    parse: Parse,
+    pub(super) show: Show,
+    pub(super) parse: Parse,
 }
 
 /// How a resource is.
@@ -534,7 +534,7 @@ impl<'de> Visitor<'de> for Column<'_, '_> {
         let had = |error: AllocError| A::Error::custom(error);
         // What the component is, apart from any world.
         let mut components = Components::try_new().map_err(had)?;
-        let id = (self.entry.register)(&mut components).map_err(had)?;
+        let id = self.entry.register(&mut components).map_err(had)?;
         let info = components.info(id);
         let mut lanes: Box<[Lane]> = info.lanes.iter().map(|row| Lane::new(*row)).collect();
         let count = u32::try_from(self.count).map_err(A::Error::custom)?;

@@ -141,7 +141,7 @@ impl<'a> Saving<'a> {
         let known = world.components.len();
         let (mut components, mut numbers, mut skipped) = (try_list(known)?, try_list(known)?, try_list(known)?);
         for (id, info) in world.components.iter() {
-            let entry = info.type_id.and_then(|key| registry.by_type(key)).map(|at| &registry.entries[at]);
+            let entry = registry.entry_of(info).filter(|_| id != ComponentId::ROW);
             let wanted = entry.filter(|entry| part.components.as_ref().is_none_or(|names| names.contains(&entry.name)));
             numbers.push(wanted.map(|entry| {
                 components.push(Saved { id, entry });

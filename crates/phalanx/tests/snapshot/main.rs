@@ -15,6 +15,7 @@ mod parts;
 mod pools;
 mod readable;
 mod round;
+mod run_time;
 mod ticks;
 
 #[global_allocator]
