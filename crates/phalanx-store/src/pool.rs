@@ -719,7 +719,7 @@ impl From<Refused> for RestoreError {
 impl EntityPool {
     /// A pool of slots with these words, none of them a row's, whose free slots will be used in this order.
     pub(crate) fn try_restore(words: &[u32], free: &[u32]) -> Result<Self, Refused> {
-        EntityPool::try_restore_from(words, free, Census::of(words, MAX_SLOTS)?)
+        EntityPool::try_restore_from(words, free, (), Census::of(words, MAX_SLOTS)?)
     }
 
     /// A copy whose reservations are made alive.
@@ -739,7 +739,7 @@ impl<P: Copy> EntityPool<P> {
     }
 
     /// A pool of slots with these [words](EntityPool::each_word), rows among them, whose free slots will be used in this
-    /// order: the next one first.
+    /// order: the next one first. `with` is kept beside each.
     ///
     /// # Errors
     ///
@@ -748,20 +748,21 @@ impl<P: Copy> EntityPool<P> {
     /// # Safety
     ///
     /// As for [`alloc_row`](EntityPool::alloc_row): the caller keeps the names of rows to itself.
-    pub unsafe fn try_restore_with_rows(words: &[u32], free: &[u32]) -> Result<Self, RestoreError> {
-        Self::try_restore_from(words, free, Census::with_rows(words, MAX_SLOTS)?).map_err(RestoreError::from)
+    pub unsafe fn try_restore_with_rows(words: &[u32], free: &[u32], with: P) -> Result<Self, RestoreError> {
+        Self::try_restore_from(words, free, with, Census::with_rows(words, MAX_SLOTS)?).map_err(RestoreError::from)
     }
 
-    fn try_restore_from(words: &[u32], free: &[u32], census: Census) -> Result<Self, Refused> {
+    fn try_restore_from(words: &[u32], free: &[u32], with: P, census: Census) -> Result<Self, Refused> {
         /// Set in the word of a slot that has come up among the free ones; no word of a free slot has it.
         const SEEN: u32 = 1 << 30;
         serial::counted("free slots", free.len(), census.free as usize)?;
         let mut pool = EntityPool::carrying();
         pool.try_grow(words.len() as u32)?;
-        // SAFETY: there is room for so many slots; their words are copied before they are counted.
+        // SAFETY: there is room for so many slots, which are written before they are counted.
         let slots = unsafe {
-            for (at, &word) in (0..).zip(words) {
-                pool.word(at).write(word);
+            let (first, with) = (pool.words.ptr(), MaybeUninit::new(with));
+            for (at, &word) in words.iter().enumerate() {
+                first.add(at).write(Slot { word, with });
             }
             pool.words.slice_mut(words.len() as u32)
         };

@@ -1,7 +1,7 @@
 //! Worlds to bytes and back, against copies of the same bytes and against hecs' columns through serde.
 //!
 //! `cargo bench -p phalanx --features snapshot --bench snapshot [-- --only WORD] [--seconds S]`. The checksum has rows of its
-//! own: a copy with it is what a snapshot cannot do without, a copy without it what memory allows.
+//! own: alone, and with a copy, which is what a snapshot cannot do without; a copy without it is what memory allows.
 #![allow(missing_docs)]
 
 use hecs::serialize::column::{
@@ -237,6 +237,19 @@ fn theirs_digest(world: &mut hecs::World) -> u64 {
     digest(all.iter())
 }
 
+/// The checksum of the bytes of a snapshot, frame by frame, alone.
+fn summing(n: usize, of: Of) -> Build {
+    Box::new(move || {
+        let (columns, mut bytes) = (Columns::new(n, of), Vec::new());
+        columns.save(&mut bytes, false);
+        Case::new("checksum", move |check| {
+            let sum = |sum, frame| checksum(sum, frame);
+            let (ns, _) = time(|| black_box(black_box(&*bytes).chunks(1 << 16).fold(0, sum)));
+            (ns, if check { digest(columns.positions.iter()) } else { 0 })
+        })
+    })
+}
+
 fn saving(name: &'static str, n: usize, of: Of) -> Workload {
     let copy = move |label, checked| -> Build {
         Box::new(move || {
@@ -254,6 +267,7 @@ fn saving(name: &'static str, n: usize, of: Of) -> Workload {
         build: vec![
             copy("copy", false),
             copy("copy and checksum", true),
+            summing(n, of),
             Box::new(move || {
                 let (world, registry, mut out) = (ours(n, of), registry(), Vec::with_capacity(n * 160 + (1 << 16)));
                 Case::new("phalanx", move |check| {
@@ -293,6 +307,7 @@ fn loading(name: &'static str, n: usize, of: Of) -> Workload {
         build: vec![
             copy("copy", false),
             copy("copy and checksum", true),
+            summing(n, of),
             Box::new(move || {
                 let (registry, mut bytes) = (registry(), Vec::new());
                 ours(n, of).save(&registry, &mut bytes).unwrap();

@@ -1,5 +1,6 @@
 //! The two indices of dense stores: [`Slots`] mints handles, [`Sparse`] follows keys that were made elsewhere.
 
+mod fill;
 mod slots;
 mod sparse;
 

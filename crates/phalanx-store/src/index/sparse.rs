@@ -70,8 +70,8 @@ pub struct Mark<K>(pub(crate) K);
 
 /// The index of a [`SparseSet`](crate::SparseSet).
 pub struct Sparse<K> {
-    window: LaneOf<Entry>,
-    window_len: u32,
+    pub(super) window: LaneOf<Entry>,
+    pub(super) window_len: u32,
     root: Vec<Option<Box<Branch>>>,
     branches: u32,
     pages: u32,
@@ -154,7 +154,7 @@ impl<K: Key> Sparse<K> {
     }
 
     #[cold]
-    fn try_prepare_slow(&mut self, index: u32, live: u32, most: u32) -> Result<(), AllocError> {
+    pub(super) fn try_prepare_slow(&mut self, index: u32, live: u32, most: u32) -> Result<(), AllocError> {
         let len = index + 1;
         if len <= PAGE as u32 || (u64::from(live) + 1) * 4 >= u64::from(len) {
             self.window.try_grow(len)?;
@@ -458,22 +458,6 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
         self.index.link(key, self.len);
         // SAFETY: there is room in rows and marks; the key was made known at this position; the row is the caller's.
         unsafe { self.push(Mark(key)) }
-    }
-
-    /// Takes the position after the last for a hole, as if a key had been there.
-    ///
-    /// # Safety
-    ///
-    /// There is room for a mark and a row, and a key is [admitted](Dense::admit) after it before anything else happens:
-    /// the last position is never a hole.
-    pub unsafe fn admit_hole(&mut self, key: K) {
-        let at = self.len;
-        if self.holes == 0 {
-            (self.low, self.gap) = (at, 0..0);
-        }
-        // SAFETY: there is room; the mark is a hole, which no key leads to.
-        unsafe { self.push(<Sparse<K> as DenseIndex>::hole(Mark(key))) };
-        self.holes += 1;
     }
 
     /// The keys in use, by position: a slice of them, unless there are holes.

@@ -70,18 +70,27 @@ impl Census {
         if words.len() > most as usize {
             return Err(Refused::Whole("more slots than there can be"));
         }
-        let mut census = Census::default();
-        for (&word, slot) in words.iter().zip(0..) {
-            let state = State::of(word);
-            let is_row = state == State::Live && word & row != 0;
-            let word = if is_row { word & !row } else { word };
-            if state != State::Retired && generation::generation(word) > MAX_GENERATION {
-                return Err(Refused::Slot { slot, what: "has a generation that is never issued" });
-            }
-            census.live += u32::from(state == State::Live && !is_row);
+        // Without branches: several words at a time. Who is wrong is found out afterwards.
+        let (mut census, mut wrong) = (Census::default(), false);
+        for &word in words {
+            let (dead, retired) = (generation::is_dead(word), word == RETIRED);
+            let is_row = !dead & (word & row != 0);
+            census.live += u32::from(!dead & !is_row);
             census.rows += u32::from(is_row);
-            census.free += u32::from(state == State::Free);
+            census.free += u32::from(dead & !retired);
+            wrong |= is_never_issued(word, row);
+        }
+        if wrong {
+            let slot = words.iter().position(|word| is_never_issued(*word, row)).unwrap_or(0) as u32;
+            return Err(Refused::Slot { slot, what: "has a generation that is never issued" });
         }
         Ok(census)
     }
+}
+
+/// Whether no slot has this word. The bit `row` is allowed in live words.
+#[inline(always)]
+fn is_never_issued(word: u32, row: u32) -> bool {
+    let allowed = if generation::is_dead(word) { 0 } else { row };
+    (word != RETIRED) & (generation::generation(word) & !allowed > MAX_GENERATION)
 }

@@ -3,7 +3,7 @@
 
 use super::{Retired, Side, Sides, Store};
 use crate::room::{try_list, try_room};
-use phalanx_store::AllocError;
+use phalanx_store::{AllocError, Entity};
 
 /// The values that an operation is going to put: the side and the slot of each, in order. Those that it takes are noted where
 /// slots may enter groups by it.
@@ -113,6 +113,46 @@ impl Sides {
             each(&self.list[side as usize], row);
         }
         self.retired.clear();
+    }
+
+    /// Counts the values that were written to the first positions of a pool without values as those of these slots, in their
+    /// order; `None` is a hole. All slots are below `slots`. Nothing is counted if it fails.
+    ///
+    /// # Safety
+    ///
+    /// The values of all slots are written, and the slots are alive. The pool belongs to no group.
+    #[cfg(feature = "snapshot")]
+    pub(crate) unsafe fn try_fill_pool<E: From<AllocError>>(
+        &mut self,
+        number: u32,
+        slots: u32,
+        keys: impl ExactSizeIterator<Item = Result<Option<Entity>, E>>,
+        twice: impl FnOnce(Entity) -> E,
+    ) -> Result<(), E> {
+        if let Some(last) = slots.checked_sub(1) {
+            self.try_cover(last)?;
+        }
+        let (stride, masks) = (self.stride as usize, self.masks.ptr());
+        let side = &mut *self.list[number as usize];
+        debug_assert!(side.is_alone());
+        let (Store::Pool(pool), Some(bit)) = (&mut side.store, side.bit) else {
+            unreachable!("keys for a store that has none");
+        };
+        // SAFETY: the caller's promise.
+        unsafe { pool.dense.try_admit_all(keys, twice)? };
+        let mut rows = 0;
+        let mut mark = |slot: Entity| {
+            debug_assert!(slot.index() < slots);
+            rows += u32::from(slot.is_row());
+            // SAFETY: the slots were covered, and covered slots have their words.
+            unsafe { *masks.add(slot.index() as usize * stride + bit as usize / 64) |= 1 << (bit % 64) };
+        };
+        match pool.dense.keys() {
+            Some(keys) => keys.iter().for_each(|slot| mark(*slot)),
+            None => (0..pool.dense.positions()).filter_map(|at| pool.dense.key_at(at)).for_each(mark),
+        }
+        pool.rows = rows;
+        Ok(())
     }
 
     /// Gives up all values, which were moved out.

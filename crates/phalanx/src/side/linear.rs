@@ -136,6 +136,26 @@ impl Linear {
         None
     }
 
+    /// Counts the values that were written at the slots with these bits, in a store without values; `rows` of them are of
+    /// extra rows.
+    ///
+    /// # Safety
+    ///
+    /// They are written, and the slot of the last bit was [made ready](Linear::try_ready).
+    #[cfg(feature = "snapshot")]
+    pub(crate) unsafe fn fill(&mut self, words: &[u64], rows: u32) {
+        debug_assert!(self.len == 0 && words.len() as u32 * 64 <= self.slots);
+        // SAFETY: so many words are initialised; there are rows for as many slots.
+        unsafe {
+            core::ptr::copy_nonoverlapping(words.as_ptr(), self.bits.ptr(), words.len());
+            self.bits.mark_rows(0..words.len() as u32);
+            if let Some(lane) = self.values.lanes().first() {
+                lane.mark_rows(0..words.len() as u32 * 64);
+            }
+        }
+        (self.len, self.rows) = (words.iter().map(|word| word.count_ones()).sum(), rows);
+    }
+
     /// Takes the value of a slot. It lies in the row that is returned, nobody's, until the slot gets another.
     #[inline(always)]
     pub(crate) fn take(&mut self, slot: Entity) -> Option<u32> {

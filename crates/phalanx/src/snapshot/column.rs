@@ -8,7 +8,7 @@
 
 use super::codec::{Codec, PlainLayout, try_extend};
 use super::error::{CodecError, LoadError, NotDecoded, Problem, SaveError};
-use super::frame::{FRAME, In, Out};
+use super::frame::{FRAME, In, Out, PIECE};
 use crate::component::{Component, ComponentInfo, DropFn};
 use crate::layout::{Layout, Track};
 use crate::room::try_list;
@@ -94,8 +94,6 @@ pub(super) struct Made<'a> {
     runs: Runs<'a>,
     /// Values of the runs that are there, in their order; plain data of types, which needs no end, is not counted.
     count: u32,
-    /// How many of the first values have an owner already.
-    owned: u32,
 }
 
 impl<'a> Made<'a> {
@@ -106,7 +104,7 @@ impl<'a> Made<'a> {
     /// The lanes are those of a component with this destructor; they stay where they are, and nothing lives in these rows.
     /// Nobody else uses the lanes. Where the rows are set bits, there is room for all of them.
     pub(super) unsafe fn new(lanes: *mut Lane, info: &ComponentInfo, runs: Runs<'a>) -> Made<'a> {
-        Made { lanes, lane_count: info.lanes.len(), drop: info.drop, runs, count: 0, owned: 0 }
+        Made { lanes, lane_count: info.lanes.len(), drop: info.drop, runs, count: 0 }
     }
 
     /// All values are there and have an owner.
@@ -131,11 +129,6 @@ impl<'a> Made<'a> {
     /// How many values there are to be.
     pub(super) fn wanted(&self) -> u32 {
         self.runs.len()
-    }
-
-    /// The next value has an owner.
-    pub(super) fn own_one(&mut self) {
-        self.owned += 1;
     }
 
     fn lanes(&mut self) -> &mut [Lane] {
@@ -206,7 +199,7 @@ impl Drop for Made<'_> {
             }
         }
         let (lanes, count) = (self.lanes, self.lane_count);
-        let values = self.runs.rows().take(self.count as usize).skip(self.owned as usize).map(|row| match count {
+        let values = self.runs.rows().take(self.count as usize).map(|row| match count {
             0 => core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get()),
             // SAFETY: the row is in use in the component's lane.
             _ => unsafe { row_ptr(&*lanes, row) },
@@ -407,9 +400,16 @@ unsafe fn fill(place: *mut u8, len: usize, input: &mut In<'_>) -> Result<(), Loa
                 core::ptr::copy_nonoverlapping(buffered.as_ptr(), place, now);
                 input.consume(now);
                 done += now;
-            } else if let Some(now) = input.next_direct(len - done)? {
-                place.write_bytes(0, now);
-                input.direct(core::slice::from_raw_parts_mut(place, now))?;
+            } else {
+                let frame = input.next_frame()?;
+                let (now, mut sum) = (frame.min(len - done), input.open());
+                for at in (0..now).step_by(PIECE) {
+                    let (place, now) = (place.add(at), PIECE.min(now - at));
+                    place.write_bytes(0, now);
+                    input.piece(&mut sum, core::slice::from_raw_parts_mut(place, now))?;
+                }
+                input.keep(&mut sum, frame - now)?;
+                input.close(sum)?;
                 done += now;
             }
         }
@@ -637,7 +637,7 @@ where
     unsafe fn read(&self, name: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
         let mut scratch = input.had(Scratch::try_new::<Old>())?;
         let (lanes, lane_count) = (scratch.lanes.as_mut_ptr(), scratch.lanes.len());
-        let mut old = Made { lanes, lane_count, drop: None, runs: Runs::All(made.runs.len()), count: 0, owned: 0 };
+        let mut old = Made { lanes, lane_count, drop: None, runs: Runs::All(made.runs.len()), count: 0 };
         // SAFETY: the lanes are of `Old`. Plain data is `Copy`: reading a value moves nothing out.
         unsafe { Plain::<Old>(PhantomData).read(name, &mut old, input)? };
         for (at, row) in made.places().enumerate() {

@@ -3,7 +3,7 @@
 //! A reader hands out nothing that is not checked, and neither side holds more than one frame. Checksums are chained: each
 //! is seeded by the one before, the first by the head of the file, so that frames cannot be lost, repeated or exchanged.
 
-use super::checksum::checksum;
+use super::checksum::{Sum, checksum};
 use super::error::{LoadError, Problem, SaveError};
 use crate::room::{try_list, try_room};
 use phalanx_store::AllocError;
@@ -15,6 +15,9 @@ pub(super) const MAGIC: [u8; 8] = *b"PHALANX\x1a";
 pub(super) const VERSION: u32 = 1;
 /// Bytes in every frame of a section but its last.
 pub(super) const FRAME: usize = 1 << 16;
+
+/// Bytes that are read or written, and summed up, at a time: so few that they are near when they come up again.
+pub(super) const PIECE: usize = 1 << 14;
 
 /// The kinds of sections, in their order.
 pub(super) const COMPONENTS: [u8; 4] = *b"comp";
@@ -73,40 +76,31 @@ impl<'w> Out<'w> {
         Ok(())
     }
 
+    /// Writes a frame: what is in the buffer, and these bytes after it.
     fn frame(&mut self, bytes: &[u8]) -> Result<(), SaveError> {
-        self.chain = checksum(self.chain, bytes);
-        self.writer.write_all(&(bytes.len() as u32).to_le_bytes())?;
-        self.writer.write_all(bytes)?;
+        let len = self.buffer.len() + bytes.len();
+        self.writer.write_all(&(len as u32).to_le_bytes())?;
+        let mut sum = Sum::new(self.chain);
+        for piece in self.buffer.chunks(PIECE).chain(bytes.chunks(PIECE)) {
+            sum.take(piece);
+            self.writer.write_all(piece)?;
+        }
+        self.chain = sum.end();
         self.writer.write_all(&self.chain.to_le_bytes())?;
-        self.written += bytes.len() as u64 + 12;
-        self.section += bytes.len() as u64;
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), SaveError> {
-        let buffer = core::mem::take(&mut self.buffer);
-        let done = self.frame(&buffer);
-        self.buffer = buffer;
+        self.written += len as u64 + 12;
+        self.section += len as u64;
         self.buffer.clear();
-        done
+        Ok(())
     }
 
     /// Writes bytes to the section. How they come in pieces leaves no trace.
     pub(super) fn put(&mut self, mut bytes: &[u8]) -> Result<(), SaveError> {
-        while !bytes.is_empty() {
-            if self.buffer.is_empty() && bytes.len() >= FRAME {
-                let (frame, rest) = bytes.split_at(FRAME);
-                self.frame(frame)?;
-                bytes = rest;
-                continue;
-            }
-            let (now, rest) = bytes.split_at(bytes.len().min(FRAME - self.buffer.len()));
-            self.buffer.extend_from_slice(now);
+        while bytes.len() >= FRAME - self.buffer.len() {
+            let (now, rest) = bytes.split_at(FRAME - self.buffer.len());
+            self.frame(now)?;
             bytes = rest;
-            if self.buffer.len() == FRAME {
-                self.flush()?;
-            }
         }
+        self.buffer.extend_from_slice(bytes);
         Ok(())
     }
 
@@ -125,35 +119,45 @@ impl<'w> Out<'w> {
         self.put(name.as_bytes())
     }
     /// Numbers, one after another.
-    pub(super) fn put_u32s(&mut self, numbers: impl Iterator<Item = u32>) -> Result<(), SaveError> {
-        let (mut block, mut len) = ([[0; 4]; 1024], 0);
-        let mut done = Ok(());
-        // An inner loop over slices, where the numbers come from some.
-        numbers.for_each(|n| {
-            block[len] = n.to_le_bytes();
-            len += 1;
-            if len == block.len() {
-                if done.is_ok() {
-                    done = self.put(block.as_flattened());
-                }
-                len = 0;
+    pub(super) fn put_u32s(&mut self, mut numbers: impl Iterator<Item = u32>) -> Result<(), SaveError> {
+        let mut block = [[0; 4]; 1024];
+        loop {
+            let mut len = 0;
+            // The place comes first: where there is none, no number is lost.
+            for (place, n) in block.iter_mut().zip(numbers.by_ref()) {
+                *place = n.to_le_bytes();
+                len += 1;
             }
-        });
-        done?;
-        self.put(block[..len].as_flattened())
+            self.put(block[..len].as_flattened())?;
+            if len < block.len() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A number of each of a list, several at a time.
+    pub(super) fn put_each<T>(&mut self, list: &[T], number: impl Fn(&T) -> u32) -> Result<(), SaveError> {
+        let mut block = [[0; 4]; 1024];
+        for list in list.chunks(block.len()) {
+            for (n, item) in block.iter_mut().zip(list) {
+                *n = number(item).to_le_bytes();
+            }
+            self.put(block[..list.len()].as_flattened())?;
+        }
+        Ok(())
     }
 
     /// Numbers that lie side by side.
     pub(super) fn put_u32_slice(&mut self, numbers: &[u32]) -> Result<(), SaveError> {
         match cfg!(target_endian = "little") {
             true => self.put(bytemuck::cast_slice(numbers)),
-            false => self.put_u32s(numbers.iter().copied()),
+            false => self.put_each(numbers, |n| *n),
         }
     }
 
     pub(super) fn end(&mut self) -> Result<(), SaveError> {
         if !self.buffer.is_empty() {
-            self.flush()?;
+            self.frame(&[])?;
         }
         self.writer.write_all(&0_u32.to_le_bytes())?;
         let section = self.section.to_le_bytes();
@@ -172,7 +176,11 @@ impl<'w> Out<'w> {
 /// Reads sections.
 pub(super) struct In<'r> {
     reader: &'r mut dyn Read,
+    /// The last frame that was not read into its place, and what earlier ones left behind it.
     buffer: Vec<u8>,
+    /// Its length.
+    filled: usize,
+    /// So much of it was taken.
     taken: usize,
     /// The section is read to its end.
     ended: bool,
@@ -187,7 +195,8 @@ impl<'r> In<'r> {
     pub(super) fn new(reader: &'r mut dyn Read) -> Result<In<'r>, LoadError> {
         let buffer = Vec::new();
         let (kind, flags) = (*b"head", 0);
-        let mut this = In { reader, buffer, taken: 0, ended: true, chain: 0, read: 0, section: 0, kind, flags };
+        let mut this =
+            In { reader, buffer, filled: 0, taken: 0, ended: true, chain: 0, read: 0, section: 0, kind, flags };
         let mut head = [0; 16];
         match this.raw(&mut head) {
             Err(error) if error.problem == Problem::Truncated => return Err(this.error(Problem::NotASnapshot)),
@@ -261,8 +270,7 @@ impl<'r> In<'r> {
         self.raw(&mut flags)?;
         (self.kind, self.flags) = (kind, u32::from_le_bytes(flags));
         self.chain = mixed(self.chain, kind, self.flags);
-        (self.ended, self.section, self.taken) = (false, 0, 0);
-        self.buffer.clear();
+        (self.ended, self.section, self.filled, self.taken) = (false, 0, 0, 0);
         Ok(())
     }
 
@@ -290,10 +298,22 @@ impl<'r> In<'r> {
         }
     }
 
+    /// Begins to read a frame, in pieces.
+    pub(super) fn open(&self) -> Sum {
+        Sum::new(self.chain)
+    }
+
+    /// Reads the next piece of a frame.
+    pub(super) fn piece(&mut self, sum: &mut Sum, bytes: &mut [u8]) -> Result<(), LoadError> {
+        self.raw(bytes)?;
+        sum.take(bytes);
+        Ok(())
+    }
+
     /// Checks a frame that was just read.
-    fn verify(&mut self, bytes: &[u8]) -> Result<(), LoadError> {
-        self.chain = checksum(self.chain, bytes);
-        self.section += bytes.len() as u64;
+    pub(super) fn close(&mut self, sum: Sum) -> Result<(), LoadError> {
+        self.section += sum.len();
+        self.chain = sum.end();
         match self.raw_u64()? == self.chain {
             true => Ok(()),
             false => Err(self.error(Problem::Checksum)),
@@ -302,7 +322,7 @@ impl<'r> In<'r> {
 
     /// What was read and not taken yet.
     pub(super) fn buffered(&self) -> &[u8] {
-        &self.buffer[self.taken..]
+        &self.buffer[self.taken..self.filled]
     }
 
     /// So much of it was taken.
@@ -310,53 +330,50 @@ impl<'r> In<'r> {
         self.taken += len;
     }
 
-    /// With nothing buffered: the length of the next frame, if it is not longer than `room`, to be read
-    /// [directly](In::direct) next; otherwise the frame is buffered.
-    pub(super) fn next_direct(&mut self, room: usize) -> Result<Option<usize>, LoadError> {
-        match self.frame_len()? {
-            None => Err(self.error(Problem::SectionLength)),
-            Some(len) if len <= room => Ok(Some(len)),
-            Some(len) => self.fill(len).map(|()| None),
-        }
+    /// With nothing buffered: the length of the next frame, which is to be read by [pieces](In::piece) into its place, as far
+    /// as there is one, and [kept](In::keep) from there on, and is [closed](In::close) then.
+    pub(super) fn next_frame(&mut self) -> Result<usize, LoadError> {
+        self.frame_len()?.ok_or_else(|| self.error(Problem::SectionLength))
     }
 
-    /// Reads a whole frame into its place.
-    pub(super) fn direct(&mut self, bytes: &mut [u8]) -> Result<(), LoadError> {
-        self.raw(bytes)?;
-        self.verify(bytes)
+    /// Reads the rest of a frame into the buffer, which was taken to its end.
+    pub(super) fn keep(&mut self, sum: &mut Sum, len: usize) -> Result<(), LoadError> {
+        let mut buffer = core::mem::take(&mut self.buffer);
+        (self.filled, self.taken) = (0, 0);
+        if buffer.len() < len {
+            let more = len - buffer.len();
+            try_room(&mut buffer, more).map_err(|error| self.error(error))?;
+            buffer.resize(len, 0);
+        }
+        buffer[..len].chunks_mut(PIECE).try_for_each(|piece| self.piece(sum, piece))?;
+        (self.buffer, self.filled) = (buffer, len);
+        Ok(())
     }
 
     /// Reads the next frame into the buffer, which was taken to its end. Whether there was one.
     fn refill(&mut self) -> Result<bool, LoadError> {
-        match self.frame_len()? {
-            None => Ok(false),
-            Some(len) => self.fill(len).map(|()| true),
-        }
-    }
-
-    fn fill(&mut self, len: usize) -> Result<(), LoadError> {
-        let mut buffer = core::mem::take(&mut self.buffer);
-        buffer.clear();
-        try_room(&mut buffer, len).map_err(|error| self.error(error))?;
-        buffer.resize(len, 0);
-        self.raw(&mut buffer)?;
-        self.verify(&buffer)?;
-        (self.buffer, self.taken) = (buffer, 0);
-        Ok(())
+        let Some(len) = self.frame_len()? else { return Ok(false) };
+        let mut sum = self.open();
+        self.keep(&mut sum, len)?;
+        self.close(sum).map(|()| true)
     }
 
     /// Reads so many bytes of the section.
     pub(super) fn take(&mut self, mut bytes: &mut [u8]) -> Result<(), LoadError> {
         while !bytes.is_empty() {
-            let left = self.buffer.len() - self.taken;
+            let left = self.filled - self.taken;
             if left > 0 {
                 let (now, rest) = bytes.split_at_mut(left.min(bytes.len()));
                 now.copy_from_slice(&self.buffer[self.taken..self.taken + now.len()]);
                 self.taken += now.len();
                 bytes = rest;
-            } else if let Some(len) = self.next_direct(bytes.len())? {
-                let (now, rest) = bytes.split_at_mut(len);
-                self.direct(now)?;
+            } else {
+                let len = self.next_frame()?;
+                let (now, rest) = bytes.split_at_mut(len.min(bytes.len()));
+                let mut sum = self.open();
+                now.chunks_mut(PIECE).try_for_each(|piece| self.piece(&mut sum, piece))?;
+                self.keep(&mut sum, len - now.len())?;
+                self.close(sum)?;
                 bytes = rest;
             }
         }
@@ -429,9 +446,9 @@ impl<'r> In<'r> {
     /// The rest of the section.
     pub(super) fn rest(&mut self, list: &mut Vec<u8>) -> Result<(), LoadError> {
         loop {
-            try_room(list, self.buffer.len() - self.taken).map_err(|error| self.error(error))?;
-            list.extend_from_slice(&self.buffer[self.taken..]);
-            self.taken = self.buffer.len();
+            try_room(list, self.filled - self.taken).map_err(|error| self.error(error))?;
+            list.extend_from_slice(self.buffered());
+            self.taken = self.filled;
             if !self.refill()? {
                 return Ok(());
             }
@@ -441,7 +458,7 @@ impl<'r> In<'r> {
     /// Passes over the rest of the section.
     pub(super) fn skip(&mut self) -> Result<(), LoadError> {
         loop {
-            self.taken = self.buffer.len();
+            self.taken = self.filled;
             if !self.refill()? {
                 return Ok(());
             }
@@ -450,7 +467,7 @@ impl<'r> In<'r> {
 
     /// Checks that the section is read to its end.
     pub(super) fn end_section(&mut self) -> Result<(), LoadError> {
-        match self.taken < self.buffer.len() || self.frame_len()?.is_some() {
+        match self.taken < self.filled || self.frame_len()?.is_some() {
             true => Err(self.error(Problem::SectionLength)),
             false => Ok(()),
         }

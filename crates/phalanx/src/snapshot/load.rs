@@ -240,6 +240,7 @@ impl Loading<'_, '_> {
         }
         restore::table(&mut self.world, &signature, number).map_err(|problem| self.input.error(problem))?;
         let rows = self.input.u32()?;
+        restore::rows_room(&mut self.world, number, rows).map_err(|problem| self.input.error(problem))?;
         let (mut first, world) = (0, &mut self.world);
         self.input.u32s(rows, |input, slots| {
             restore::rows(world, number, first, slots).map_err(|problem| input.error(problem))?;
@@ -335,10 +336,10 @@ impl Loading<'_, '_> {
                     let what = "slots of a linear store";
                     return Err(self.input.error(Problem::Count { what, found, expected }));
                 }
-                for _ in 0..words {
-                    self.input.had(try_room(&mut bits, 1))?;
-                    bits.push(self.input.u64()?);
-                }
+                self.input.had(try_room(&mut bits, words as usize))?;
+                bits.resize(words as usize, 0_u64);
+                self.input.take(bytemuck::cast_slice_mut(&mut bits))?;
+                bits.iter_mut().for_each(|word| *word = u64::from_le(*word));
                 if bits.last() == Some(&0) {
                     return self.input.invalid("a linear store with empty words at its end");
                 }
@@ -349,14 +350,11 @@ impl Loading<'_, '_> {
                 }
             }
         }
-        // Whose they are is checked before values are read.
+        // Whose they are is checked before values are read, where they lie at their slots.
         let is_pool = entry.kind == crate::layout::Kind::Pool;
         let runs = if is_pool && bits.is_empty() { Runs::All(keys.len() as u32) } else { Runs::Bits(&bits) };
-        if !is_pool {
-            for slot in runs.rows() {
-                restore::alive(&self.world, slot).map_err(|problem| refused(&self.input, problem))?;
-            }
-        }
+        let rows = if is_pool { Ok(0) } else { restore::alive(&self.world, runs) };
+        let rows = rows.map_err(|problem| refused(&self.input, problem))?;
         let mut made = restore::side_column(&mut self.world, number, &info, runs);
         // SAFETY: the place is of this component.
         unsafe {
@@ -367,28 +365,14 @@ impl Loading<'_, '_> {
         }
         self.input.had(made.try_mark(info.track, self.world.tick()))?;
         self.input.end_section()?;
-        let mut holes = 0;
-        let mut own = |slot: u32, holes: u32| {
-            let entity = restore::alive(&self.world, slot)?;
-            if restore::has(&self.world, number, slot) {
-                return Err(Problem::Slot { slot, what: "is in a pool twice" });
+        // SAFETY: the values were read, in the order of the keys with room for the holes, or at the slots. What fails, fails
+        // before they are counted.
+        unsafe {
+            match is_pool {
+                true => restore::fill_pool(&mut self.world, number, &keys).map_err(|p| refused(&self.input, p))?,
+                false => restore::fill_linear(&mut self.world, number, &bits, rows),
             }
-            // SAFETY: the values were read in this order, with room for the holes between them.
-            unsafe { restore::own(&mut self.world, number, entity, holes)? };
-            made.own_one();
-            Ok(())
-        };
-        let owned = match is_pool {
-            false => runs.rows().try_for_each(|slot| own(slot, 0)),
-            true => keys.iter().try_for_each(|&key| match key {
-                HOLE => {
-                    holes += 1;
-                    Ok(())
-                }
-                slot => own(slot, core::mem::take(&mut holes)),
-            }),
-        };
-        owned.map_err(|problem| refused(&self.input, problem))?;
+        }
         made.keep();
         Ok(())
     }

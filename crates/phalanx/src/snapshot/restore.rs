@@ -8,6 +8,7 @@
 
 use super::column::{Made, Runs};
 use super::error::Problem;
+use super::save::HOLE;
 use crate::component::{ComponentId, ComponentInfo};
 use crate::group::GroupError;
 use crate::room::try_list;
@@ -27,11 +28,7 @@ fn slot_is<T>(slot: u32, what: &'static str) -> Result<T, Problem> {
 /// Makes the slots: who is alive, who is next.
 pub(super) fn slots(world: &mut World, words: &[u32], free: &[u32]) -> Result<(), Problem> {
     // SAFETY: what names a row stays in tables and sides.
-    world.entities = unsafe { EntityPool::try_restore_with_rows(words, free)? };
-    for slot in 0..words.len() as u32 {
-        // SAFETY: there is a location for each slot.
-        unsafe { world.entities.places().at(slot).write(NOWHERE) };
-    }
+    world.entities = unsafe { EntityPool::try_restore_with_rows(words, free, NOWHERE)? };
     Ok(())
 }
 
@@ -43,12 +40,21 @@ pub(super) fn table(world: &mut World, signature: &Signature, number: u32) -> Re
     }
 }
 
+/// Makes room for the names of so many rows of a table, if there can be so many: each slot has shown its word.
+pub(super) fn rows_room(world: &mut World, number: u32, rows: u32) -> Result<(), Problem> {
+    match rows as usize <= world.entities.len() + world.entities.row_count() {
+        true => Ok(world.tables[number as usize].entities.try_grow(rows)?),
+        false => Ok(()),
+    }
+}
+
 /// Says whose the next rows of a table are; the table does not count them yet.
 pub(super) fn rows(world: &mut World, number: u32, first: u32, slots: &[u32]) -> Result<(), Problem> {
     let table = &mut world.tables[number as usize];
     let extra = table.signature.has(ComponentId::ROW);
     let needed = first.checked_add(slots.len() as u32).ok_or(AllocError::CapacityOverflow)?;
     table.entities.try_grow(needed)?;
+    let (places, entities) = (world.entities.places(), table.entities.ptr());
     for (&slot, row) in slots.iter().zip(first..) {
         // SAFETY: what names a row stays in the table.
         let Some(entity) = (unsafe { world.entities.occupant(slot) }) else {
@@ -61,12 +67,12 @@ pub(super) fn rows(world: &mut World, number: u32, first: u32, slots: &[u32]) ->
         }
         // SAFETY: a slot that is alive has a location; there is room for the row.
         unsafe {
-            let location = world.entities.places().at(slot);
+            let location = places.at(slot);
             if *location != NOWHERE {
                 return slot_is(slot, "has a row in a table twice");
             }
             *location = Location { table: number, row };
-            table.entities.at(row).write(entity);
+            entities.add(row as usize).write(entity);
         }
     }
     Ok(())
@@ -184,10 +190,20 @@ pub(super) fn side(world: &mut World, id: ComponentId, info: &ComponentInfo, num
     }
 }
 
-/// Checks that a slot is one that may have a value.
-pub(super) fn alive(world: &World, slot: u32) -> Result<Entity, Problem> {
+/// Checks that the slots with these bits may have values, and counts the extra rows among them.
+pub(super) fn alive(world: &World, bits: Runs<'_>) -> Result<u32, Problem> {
+    let mut rows = 0;
+    for run in bits.iter() {
+        for slot in run {
+            rows += u32::from(occupant(&world.entities, slot)?.is_row());
+        }
+    }
+    Ok(rows)
+}
+
+fn occupant(entities: &EntityPool<Location>, slot: u32) -> Result<Entity, Problem> {
     // SAFETY: what names a row stays in the sides.
-    match unsafe { world.entities.occupant(slot) } {
+    match unsafe { entities.occupant(slot) } {
         Some(entity) => Ok(entity),
         None => slot_is(slot, "has a value and is not alive"),
     }
@@ -216,27 +232,34 @@ pub(super) fn side_column<'a>(world: &mut World, side: u32, info: &ComponentInfo
     unsafe { Made::new(world.sides.lanes_mut(side), info, runs) }
 }
 
-/// Counts the next value of a side as that of a slot, which has none; `holes` come before it.
+/// Counts the values of a pool, which are there, as those of these slots; [`HOLE`]s are among them.
 ///
 /// # Safety
 ///
-/// The value is there: at the slot's row in a linear store, in a pool at the position after the last and these holes.
-pub(super) unsafe fn own(world: &mut World, side: u32, slot: Entity, holes: u32) -> Result<(), Problem> {
-    world.sides.try_reserve(slot.index(), &[side], &[])?;
-    if let (1.., Store::Pool(pool)) = (holes, &mut world.sides.get_mut(side).store) {
-        for _ in 0..holes {
-            // SAFETY: there is room for all positions, and a key follows.
-            unsafe { pool.dense.admit_hole(slot) };
-        }
+/// The values are there, each at the position of its slot in the list, and the caller gives them up, unless it fails.
+pub(super) unsafe fn fill_pool(world: &mut World, side: u32, keys: &[u32]) -> Result<(), Problem> {
+    let entities = &world.entities;
+    let key = |&key: &u32| if key == HOLE { Ok(None) } else { occupant(entities, key).map(Some) };
+    // A hole is none of them: one more is zero.
+    let slots = keys.iter().fold(0, |most: u32, key| most.max(key.wrapping_add(1)));
+    if slots as usize > entities.slot_count() {
+        return keys.iter().try_for_each(|slot| key(slot).map(drop));
     }
-    // SAFETY: reserved just now; the value is where it is to be, by the caller's promise.
-    unsafe { world.sides.commit(slot, &[side], &[]) };
-    Ok(())
+    let twice = |slot: Entity| Problem::Slot { slot: slot.index(), what: "is in a pool twice" };
+    // SAFETY: the caller's promise; the slots are alive, and groups are made later.
+    unsafe { world.sides.try_fill_pool(side, slots, keys.iter().map(key), twice) }
 }
 
-/// Whether a slot has a value in a side.
-pub(super) fn has(world: &World, side: u32, slot: u32) -> bool {
-    world.sides.get(side).row(slot).is_some()
+/// Counts the values of a linear store at the slots with these bits, `rows` of them extra rows.
+///
+/// # Safety
+///
+/// The values are there, with [room](linear_room) for the last, and the caller gives them up.
+pub(super) unsafe fn fill_linear(world: &mut World, side: u32, words: &[u64], rows: u32) {
+    if let Store::Linear(linear) = &mut world.sides.get_mut(side).store {
+        // SAFETY: the caller's promise.
+        unsafe { linear.fill(words, rows) };
+    }
 }
 
 /// Checks that all that is alive has a row. Nothing has two, and what is not alive has none: so it is a matter of numbers.

@@ -282,7 +282,13 @@ impl<'a> Saving<'a> {
         out.put_u32(table.components.len() as u32)?;
         out.put_u32s(table.components.iter().copied())?;
         out.put_u32(rows.iter().map(|rows| rows.runs().len()).sum::<u32>() + self.reserved_of(table).len() as u32)?;
-        out.put_u32s(self.slots_of(table, &rows))?;
+        for source in &rows {
+            let slots = self.world.tables[source.table as usize].slots();
+            for run in source.runs().iter() {
+                out.put_each(&slots[run.start as usize..run.end as usize], |slot| slot.index())?;
+            }
+        }
+        out.put_each(self.reserved_of(table), |slot| slot.index())?;
         for &number in &table.components {
             let entry = self.components[number as usize].entry;
             // SAFETY: the lanes are the component's in these tables, whose rows are in use; the world is borrowed.
@@ -401,12 +407,10 @@ impl<'a> Saving<'a> {
         if parts.is_pool {
             out.put_u8(parts.removal)?;
             out.put_u32(parts.keys.len() as u32)?;
-            out.put_u32s(parts.keys.iter().copied())?;
+            out.put_u32_slice(&parts.keys)?;
         } else {
             out.put_u32(parts.words.len() as u32)?;
-            for word in &parts.words {
-                out.put_u64(*word)?;
-            }
+            parts.words.iter().try_for_each(|word| out.put_u64(*word))?;
         }
         let source = Source { lanes: side.values().lane(), runs: parts.runs() };
         // SAFETY: the rows of keys, and of slots with a bit, are in use, and the world is borrowed.
