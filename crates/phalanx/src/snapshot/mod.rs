@@ -36,6 +36,7 @@
 
 mod checksum;
 mod codec;
+mod coded;
 mod column;
 mod depth;
 mod diff;
@@ -48,6 +49,7 @@ mod readable;
 mod registry;
 mod restore;
 mod run_time;
+mod runs;
 mod save;
 mod times;
 

@@ -1,7 +1,8 @@
 //! What is saved, under which names, and how.
 
 use super::codec::{Codec, PlainLayout, Serde, try_extend};
-use super::column::{Coded, Column, FromCoded, FromPlain, Migration, Plain, Tag, value_lanes};
+use super::coded::{Coded, Tag};
+use super::column::{Column, FromCoded, FromPlain, Migration, Plain, value_lanes};
 use super::error::{CodecError, LONGEST_NAME, NotDecoded, RegistryError};
 use super::readable::{Readable, ReadableResource};
 use crate::component::{Component, ComponentId, ComponentInfo, Components};

@@ -1,9 +1,8 @@
 //! Components of run time: saved by a name, a layout, and what is said of their bytes.
 #![allow(unsafe_code)]
 
-use super::column::{
-    Column, Made, Source, extend_by_row, put_next_with, read_each, read_lanes, write_each, write_lanes,
-};
+use super::coded::{read_each, write_each};
+use super::column::{Column, Made, Source, extend_by_row, put_next_with, read_lanes, write_lanes};
 use super::error::{CodecError, LoadError, RegistryError, SaveError};
 use super::frame::{In, Out};
 use super::readable::Readable;
