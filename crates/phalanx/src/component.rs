@@ -130,10 +130,17 @@ pub struct ComponentInfo {
 }
 
 impl ComponentInfo {
-    fn try_clone(&self) -> Result<ComponentInfo, AllocError> {
+    pub(crate) fn try_clone(&self) -> Result<ComponentInfo, AllocError> {
         let ComponentInfo { name, type_id, ref lanes, drop, clone, put, visit, kind, whole, bytes, track, .. } = *self;
         let (lanes, tally) = (try_copy(lanes)?.into(), Tally::default());
         Ok(ComponentInfo { name, type_id, lanes, drop, clone, put, visit, kind, whole, bytes, track, tally })
+    }
+
+    /// Whether another is the same component of run time: of the same name, layout and destructor.
+    pub(crate) fn is_run_time(&self, other: &ComponentInfo) -> bool {
+        let drops = (other.drop.map(|f| f as usize), self.drop.map(|f| f as usize));
+        let same_place = other.lanes == self.lanes && other.kind == self.kind;
+        other.type_id.is_none() && other.name == self.name && same_place && drops.0 == drops.1
     }
 
     /// The name of the type.
@@ -343,12 +350,27 @@ impl Components {
     }
 
     pub(crate) fn find_run_time(&self, info: &ComponentInfo) -> Option<ComponentId> {
-        let same = |other: &ComponentInfo| {
-            let drops = (other.drop.map(|f| f as usize), info.drop.map(|f| f as usize));
-            let same_place = other.lanes == info.lanes && other.kind == info.kind;
-            other.type_id.is_none() && other.name == info.name && same_place && drops.0 == drops.1
-        };
-        self.infos.iter().position(same).map(|at| ComponentId(at as u32))
+        self.infos.iter().position(|other| info.is_run_time(other)).map(|at| ComponentId(at as u32))
+    }
+
+    /// The first component with this name: for those of run time, which have no type that leads to them.
+    ///
+    /// ```
+    /// use core::alloc::Layout;
+    /// use phalanx::layout::Kind;
+    /// use phalanx::{ComponentDescriptor, World};
+    ///
+    /// let mut world = World::new();
+    /// let layout = Layout::new::<u64>();
+    /// let descriptor = ComponentDescriptor { name: "score".into(), layout, kind: Kind::Table, drop: None, clone: None };
+    /// // SAFETY: numbers can be sent and shared, and need no destructor.
+    /// let score = unsafe { world.register_component(descriptor) };
+    /// assert_eq!(world.components().find("score"), Some(score));
+    /// assert_eq!(world.components().find("row"), None); // what the world itself uses has no name
+    /// ```
+    pub fn find(&self, name: &str) -> Option<ComponentId> {
+        let known = self.iter().skip(1).find(|(_, info)| info.name == name);
+        known.map(|(id, _)| id)
     }
 
     /// The components and their ids, in order of registration.

@@ -6,6 +6,8 @@ use crate::component::TypeIdHasher;
 use crate::world::World;
 use core::any::{Any, TypeId};
 use core::fmt;
+#[cfg(feature = "snapshot")]
+use phalanx_store::AllocError;
 use std::collections::HashMap;
 
 /// A resource that a world does not have, or that [`World::resource_scope`] has taken out.
@@ -57,18 +59,41 @@ impl Resources {
         self.list.iter().filter_map(|slot| Some(((**slot.value.as_ref()?).type_id(), slot.name)))
     }
 
-    /// Takes over the resources of another world of which there are none here.
+    /// Makes room for so many more.
     #[cfg(feature = "snapshot")]
-    pub(crate) fn absorb(&mut self, other: Resources) {
-        for slot in other.list {
-            let Some(value) = slot.value else { continue };
-            let at = *self.by_type.entry((*value).type_id()).or_insert(self.list.len());
+    fn try_reserve(&mut self, additional: usize) -> Result<(), AllocError> {
+        crate::room::try_room(&mut self.list, additional)?;
+        crate::room::try_map_room(&mut self.by_type, additional)
+    }
+
+    /// Takes in a resource, if there is memory for it. The one that was there ends.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn try_insert<R: Send + Sync + 'static>(&mut self, value: R) -> Result<(), AllocError> {
+        let value = crate::room::try_box(value)?;
+        self.try_reserve(1)?;
+        drop(self.place::<R>().value.replace(value));
+        Ok(())
+    }
+
+    /// Makes room for [those of another world](Resources::absorb).
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn try_reserve_for(&mut self, other: &Resources) -> Result<(), AllocError> {
+        self.try_reserve(other.list.len())
+    }
+
+    /// Takes over the resources of another world of which there are none here; the others stay there. Allocates nothing, if
+    /// there is room.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn absorb(&mut self, other: &mut Resources) {
+        for slot in &mut other.list {
+            let Some(value) = &slot.value else { continue };
+            let at = *self.by_type.entry((**value).type_id()).or_insert(self.list.len());
             if at == self.list.len() {
                 self.list.push(Slot { name: slot.name, value: None, in_scope: false });
             }
             let place = &mut self.list[at];
             if place.value.is_none() && !place.in_scope {
-                place.value = Some(value);
+                place.value = slot.value.take();
             }
         }
     }

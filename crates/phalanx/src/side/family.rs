@@ -160,10 +160,11 @@ impl Sides {
 
     /// The groups with the numbers of their places, in the order of their making.
     #[cfg(feature = "snapshot")]
-    pub(crate) fn groups_made(&self) -> Vec<(u32, &Group)> {
-        let mut list: Vec<_> = self.groups.iter().collect();
-        list.sort_by_key(|(_, group)| group.serial);
-        list
+    pub(crate) fn groups_made(&self) -> Result<Vec<(u32, &Group)>, AllocError> {
+        let mut list = try_list(self.groups.list.len())?;
+        list.extend(self.groups.iter());
+        list.sort_unstable_by_key(|(_, group)| group.serial);
+        Ok(list)
     }
 
     /// How many places for groups there are, those of dropped ones included.

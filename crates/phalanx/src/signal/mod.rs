@@ -40,7 +40,8 @@
 //!
 //! # What is a change
 //!
-//! - `added`: a component came to a row that did not have it: spawned with it, given it, cloned, moved in from another world.
+//! - `added`: a component came to a row that did not have it: spawned with it, given it, cloned, moved in from another world,
+//!   merged from a snapshot.
 //! - `set`: a component was replaced by an insertion or by [`replace`](World::replace), or changed by [`patch`](World::patch).
 //! - `removed`: a row lost a component: by removal, by its own end, or by a move to another world.
 //! - `spawned` and `despawned`: for entities only, not for extra rows.

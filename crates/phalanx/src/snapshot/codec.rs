@@ -4,7 +4,8 @@
 
 use super::depth::Bound;
 use super::error::CodecError;
-use crate::layout::{Layout, Linear, Pool, Soa, Table};
+use crate::layout::{Layout, Linear, Pool, Soa, Table, Tracked, Watched};
+use crate::room::try_room;
 use bytemuck::{AnyBitPattern, NoUninit};
 use core::cell::Cell;
 use phalanx_store::soa::{Leaf, Nested, Shape, SoaRow};
@@ -73,6 +74,15 @@ pub trait Codec<C>: Send + Sync + 'static {
     }
 }
 
+const NO_MEMORY: CodecError = CodecError("there is no memory for it");
+
+/// Appends bytes, if there is memory for them.
+pub(super) fn try_extend(list: &mut Vec<u8>, bytes: &[u8]) -> Result<(), CodecError> {
+    try_room(list, bytes.len()).map_err(|_| NO_MEMORY)?;
+    list.extend_from_slice(bytes);
+    Ok(())
+}
+
 /// Values by serde, in the format of `postcard`: numbers of variable length, no names, fields in their order.
 ///
 /// Values that are nested more than 128 levels deep are not read.
@@ -85,11 +95,24 @@ impl<C: Serialize + DeserializeOwned> Codec<C> for Serde {
     }
 
     fn encode(&self, value: &C, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
-        match postcard::to_extend(value, core::mem::take(bytes)) {
-            Ok(list) => *bytes = list,
-            Err(_) => return Err(CodecError("its serializer refused")),
+        /// Bytes at the end of a list, if there is memory for them.
+        struct Room<'a>(&'a mut Vec<u8>);
+        impl postcard::ser_flavors::Flavor for Room<'_> {
+            type Output = ();
+            fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+                try_extend(self.0, bytes).map_err(|_| postcard::Error::SerializeBufferFull)
+            }
+            fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+                self.try_extend(&[byte])
+            }
+            fn finalize(self) -> postcard::Result<()> {
+                Ok(())
+            }
         }
-        Ok(())
+        postcard::serialize_with_flavor(value, Room(bytes)).map_err(|error| match error {
+            postcard::Error::SerializeBufferFull => NO_MEMORY,
+            _ => CodecError("its serializer refused"),
+        })
     }
 
     fn decode(&self, bytes: &mut &[u8]) -> Result<C, CodecError> {
@@ -115,7 +138,8 @@ impl<C: Serialize + DeserializeOwned> Codec<C> for Serde {
     }
 }
 
-/// A layout whose lanes are plain data for a component: any bytes are values, and no byte of a value is padding.
+/// A layout whose lanes are plain data for a component: any bytes are values, and no byte of a value is padding. The marks of
+/// one that is tracked do not count: they are saved apart.
 ///
 /// So it is for the layouts of one lane where the component is [`NoUninit`] and [`AnyBitPattern`], and for soa components
 /// all of whose fields are.
@@ -142,6 +166,11 @@ where
     C::Shape: PlainShape,
 {
 }
+
+// SAFETY: the lanes of `L`, beside that of the marks.
+unsafe impl<C, L: PlainLayout<C>> PlainLayout<C> for Tracked<L> where Tracked<L>: Layout<C> {}
+// SAFETY: as above.
+unsafe impl<C, L: PlainLayout<C>> PlainLayout<C> for Watched<L> where Watched<L>: Layout<C> {}
 
 /// A shape all of whose leaves are plain data.
 ///

@@ -1,4 +1,4 @@
-//! Columns of values without their types: the one file of snapshots that touches rows.
+//! Columns of values without their types: where rows are touched.
 //!
 //! # Invariants
 //!
@@ -6,85 +6,20 @@
 //! if anything goes wrong; when all is there, it is forgotten and the rows are counted by their owner.
 #![allow(unsafe_code)]
 
-use super::codec::{Codec, PlainLayout};
-use super::error::{CodecError, LoadError, Problem, SaveError};
+use super::codec::{Codec, PlainLayout, try_extend};
+use super::coded::read_blocks;
+use super::error::{CodecError, LoadError, NotDecoded, SaveError};
 use super::frame::{FRAME, In, Out, PIECE};
+pub(super) use super::runs::Runs;
 use crate::component::{Component, ComponentInfo, DropFn};
-use crate::layout::Layout;
+use crate::layout::{Layout, Track};
 use crate::room::try_list;
 use crate::table::{ALIGNED_FOR_ALL, row_ptr};
-use crate::track::Look;
+use crate::track::{Look, Marks, Tick, marks};
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
-use core::ops::Range;
 use phalanx_store::AllocError;
 use phalanx_store::raw::Lane;
-
-/// Which rows of lanes.
-#[derive(Clone, Copy)]
-pub(super) enum Runs<'a> {
-    /// All of these.
-    All(u32),
-    /// Those whose bits are set.
-    Bits(&'a [u64]),
-}
-
-impl<'a> Runs<'a> {
-    /// Runs of rows next to each other.
-    pub(super) fn iter(self) -> impl Iterator<Item = Range<u32>> + 'a {
-        let (all, words) = match self {
-            Runs::All(0) => (None, &[][..]),
-            Runs::All(len) => (Some(0..len), &[][..]),
-            Runs::Bits(words) => (None, words),
-        };
-        all.into_iter().chain(BitRuns { words, at: 0 })
-    }
-
-    pub(super) fn rows(self) -> impl Iterator<Item = u32> + 'a {
-        self.iter().flatten()
-    }
-
-    pub(super) fn len(self) -> u32 {
-        match self {
-            Runs::All(len) => len,
-            Runs::Bits(words) => words.iter().map(|word| word.count_ones()).sum(),
-        }
-    }
-}
-
-struct BitRuns<'a> {
-    words: &'a [u64],
-    at: u32,
-}
-
-impl BitRuns<'_> {
-    /// The next row, from `at` on, whose bit is as asked, or the end.
-    fn seek(&self, mut at: u32, set: bool) -> u32 {
-        let end = self.words.len() as u32 * 64;
-        while at < end {
-            let word = self.words[at as usize / 64];
-            let word = if set { word } else { !word } >> (at % 64);
-            if word != 0 {
-                return at + word.trailing_zeros();
-            }
-            at = (at / 64 + 1) * 64;
-        }
-        end
-    }
-}
-
-impl Iterator for BitRuns<'_> {
-    type Item = Range<u32>;
-
-    fn next(&mut self) -> Option<Range<u32>> {
-        let start = self.seek(self.at, true);
-        if start >= self.words.len() as u32 * 64 {
-            return None;
-        }
-        self.at = self.seek(start, false);
-        Some(start..self.at)
-    }
-}
 
 /// Values that are read and not counted, and where the next ones go.
 pub(super) struct Made<'a> {
@@ -92,7 +27,7 @@ pub(super) struct Made<'a> {
     lane_count: usize,
     drop: Option<DropFn>,
     runs: Runs<'a>,
-    /// Values of the runs that are there, in their order; plain data is not counted.
+    /// Values of the runs that are there, in their order; plain data of types, which needs no end, is not counted.
     count: u32,
 }
 
@@ -117,6 +52,20 @@ impl<'a> Made<'a> {
         self.lanes
     }
 
+    /// All values are there, and end if they find no owner.
+    ///
+    /// # Safety
+    ///
+    /// They are, in all rows.
+    pub(super) unsafe fn all_there(&mut self) {
+        self.count = self.runs.len();
+    }
+
+    /// How many values there are to be.
+    pub(super) fn wanted(&self) -> u32 {
+        self.runs.len()
+    }
+
     fn lanes(&mut self) -> &mut [Lane] {
         match self.lane_count {
             0 => &mut [],
@@ -138,8 +87,31 @@ impl<'a> Made<'a> {
         Ok(())
     }
 
+    /// Makes room for the marks of all values, and marks them.
+    pub(super) fn try_mark(&mut self, track: Track, now: Tick) -> Result<(), AllocError> {
+        let runs = self.runs;
+        let Some(lane) = self.lanes().last_mut() else { return Ok(()) };
+        match track {
+            Track::None => {}
+            Track::Column => lane.set_version(now.number().into()),
+            Track::Row => {
+                if let Runs::All(rows) = runs
+                    && lane.capacity() < rows
+                {
+                    // SAFETY: the lane grows, and no older pointer into it is used.
+                    unsafe { lane.try_resize(rows)? };
+                }
+                for row in runs.rows() {
+                    // SAFETY: the last lane is that of the marks, with room for these rows, which nobody else uses.
+                    unsafe { marks(lane, row as usize).write(Marks::new(now)) };
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// The rows at which values are to be written.
-    fn places(&self) -> impl Iterator<Item = u32> + use<'a> {
+    pub(super) fn places(&self) -> impl Iterator<Item = u32> + use<'a> {
         self.runs.rows()
     }
 }
@@ -224,6 +196,11 @@ pub(super) trait Column: Send + Sync {
     unsafe fn read(&self, name: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError>;
 }
 
+/// How many lanes of a component have values: all but that of the marks.
+pub(super) const fn value_lanes<C: Component>() -> usize {
+    C::Layout::LANES - if matches!(C::Layout::TRACK, Track::None) { 0 } else { 1 }
+}
+
 /// Values as they are in memory, lane by lane.
 pub(super) struct Plain<C>(pub(super) PhantomData<fn() -> C>);
 
@@ -256,49 +233,80 @@ where
     }
 
     unsafe fn write(&self, _: &'static str, sources: &[Source<'_>], out: &mut Out<'_>) -> Result<(), SaveError> {
-        for lane in 0..C::Layout::LANES {
-            for source in sources {
-                // SAFETY: the lanes are the component's, whose rows have no padding.
-                unsafe { write_lane(&*source.lanes.add(lane), source.runs, out)? };
-            }
-        }
-        Ok(())
+        // SAFETY: the caller's promise; the rows have no padding.
+        unsafe { write_lanes(value_lanes::<C>(), sources, out) }
     }
 
     unsafe fn encode(&self, lanes: *const Lane, row: u32, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
-        for lane in 0..C::Layout::LANES {
-            // SAFETY: as above.
-            bytes.extend_from_slice(unsafe {
-                let lane = &*lanes.add(lane);
-                core::slice::from_raw_parts(row_ptr(lane, row), lane.row_size())
-            });
-        }
-        Ok(())
+        // SAFETY: as above.
+        unsafe { extend_by_row(value_lanes::<C>(), lanes, row, bytes) }
     }
 
     unsafe fn read(&self, _: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
-        let runs = made.runs;
-        for at in 0..C::Layout::LANES {
-            for run in runs.iter() {
-                let mut row = run.start;
-                while row < run.end {
-                    let lane = &mut made.lanes()[at];
-                    if let Runs::All(total) = runs
-                        && lane.capacity() == row
-                    {
-                        let room = believed(row, total, lane.row_size());
-                        // SAFETY: the lane grows, and no older pointer into it is used.
-                        input.had(unsafe { lane.try_resize(room) })?;
-                    }
-                    let end = run.end.min(lane.capacity());
-                    // SAFETY: there is room for these rows, in which nothing lives, and any bytes are values.
-                    unsafe { fill(row_ptr(lane, row), (end - row) as usize * lane.row_size(), input)? };
-                    row = end;
+        read_lanes(value_lanes::<C>(), made, input)
+    }
+}
+
+/// Writes the first lanes as bytes, one after another.
+///
+/// # Safety
+///
+/// There are so many, whose rows are in use, have no padding, and are not written meanwhile.
+pub(super) unsafe fn write_lanes(count: usize, sources: &[Source<'_>], out: &mut Out<'_>) -> Result<(), SaveError> {
+    for lane in 0..count {
+        for source in sources {
+            // SAFETY: the caller's promise.
+            unsafe { write_lane(&*source.lanes.add(lane), source.runs, out)? };
+        }
+    }
+    Ok(())
+}
+
+/// Appends a row of the first lanes.
+///
+/// # Safety
+///
+/// As for [`write_lanes`].
+pub(super) unsafe fn extend_by_row(
+    count: usize,
+    lanes: *const Lane,
+    row: u32,
+    bytes: &mut Vec<u8>,
+) -> Result<(), CodecError> {
+    for lane in 0..count {
+        // SAFETY: the caller's promise.
+        let value = unsafe {
+            let lane = &*lanes.add(lane);
+            core::slice::from_raw_parts(row_ptr(lane, row), lane.row_size())
+        };
+        try_extend(bytes, value)?;
+    }
+    Ok(())
+}
+
+/// Reads the first lanes, whatever their bytes mean.
+pub(super) fn read_lanes(count: usize, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
+    let runs = made.runs;
+    for at in 0..count {
+        for run in runs.iter() {
+            let mut row = run.start;
+            while row < run.end {
+                let lane = &mut made.lanes()[at];
+                if let Runs::All(total) = runs
+                    && lane.capacity() == row
+                {
+                    let room = believed(row, total, lane.row_size());
+                    // SAFETY: the lane grows, and no older pointer into it is used.
+                    input.had(unsafe { lane.try_resize(room) })?;
                 }
+                let end = run.end.min(lane.capacity());
+                // SAFETY: there is room for these rows, in which nothing lives; they are bytes until somebody counts them.
+                unsafe { fill(row_ptr(lane, row), (end - row) as usize * lane.row_size(), input)? };
+                row = end;
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// How many rows to make room for when so many are there and the input says that there are `total`, each of which has
@@ -377,119 +385,26 @@ pub(super) unsafe fn put_next<C: Component>(made: &mut Made<'_>, row: u32, value
     Ok(())
 }
 
-/// Values one by one, in blocks of bytes.
-pub(super) struct Coded<C, K>(pub(super) K, pub(super) PhantomData<fn() -> C>);
-
-/// A block of a column is closed when it has so many bytes.
-const BLOCK: usize = 1 << 14;
-
-/// Reads values in blocks.
-pub(super) fn read_blocks<C, K: Codec<C>>(
-    codec: &K,
-    name: &'static str,
-    count: u32,
-    input: &mut In<'_>,
-    mut each: impl FnMut(C) -> Result<(), AllocError>,
-) -> Result<(), LoadError> {
-    let (mut bytes, mut done) = (Vec::new(), 0);
-    while done < count {
-        let (values, len) = (input.u32()?, input.u32()?);
-        if values == 0 || values > count - done {
-            let expected = u64::from(count - done);
-            return Err(input.error(Problem::Count { what: "values in a block", found: values.into(), expected }));
-        }
-        bytes.clear();
-        input.bytes(&mut bytes, len as usize)?;
-        let mut rest = &*bytes;
-        for row in done..done + values {
-            let value = codec.decode(&mut rest);
-            let value = value.map_err(|error| input.error(Problem::Value { name, row, error }))?;
-            input.had(each(value))?;
-        }
-        if !rest.is_empty() {
-            let error = CodecError("bytes are left over after it");
-            return Err(input.error(Problem::Value { name, row: done + values - 1, error }));
-        }
-        done += values;
-    }
+/// Has a function write the next value of a column that is being read, to its address; if it fails, there is none.
+///
+/// # Safety
+///
+/// `row` is the next of the rows of `made`, whose values have an address. The function writes a value of the component, unless
+/// it fails.
+pub(super) unsafe fn put_next_with(
+    made: &mut Made<'_>,
+    row: u32,
+    write: impl FnOnce(*mut u8) -> Result<(), CodecError>,
+) -> Result<(), NotDecoded> {
+    made.try_cover(row + 1)?;
+    let place = match made.lane_count {
+        0 => core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get()),
+        // SAFETY: there is room.
+        _ => unsafe { row_ptr(&*made.lanes, row) },
+    };
+    write(place)?;
+    made.count += 1;
     Ok(())
-}
-
-impl<C: Component, K: Codec<C>> Column for Coded<C, K> {
-    fn codec(&self) -> &'static str {
-        self.0.name()
-    }
-    fn is_canonical(&self) -> bool {
-        self.0.is_canonical()
-    }
-    fn is_plain(&self) -> bool {
-        false
-    }
-
-    unsafe fn write(&self, name: &'static str, sources: &[Source<'_>], out: &mut Out<'_>) -> Result<(), SaveError> {
-        let (mut bytes, mut values) = (Vec::new(), 0_u32);
-        let close = |bytes: &mut Vec<u8>, values: &mut u32, out: &mut Out<'_>| {
-            let len = u32::try_from(bytes.len());
-            let len = len.map_err(|_| SaveError::Codec { name, error: CodecError("it is larger than 4 GiB") })?;
-            out.put_u32(core::mem::take(values))?;
-            out.put_u32(len)?;
-            out.put(bytes)?;
-            bytes.clear();
-            Ok::<_, SaveError>(())
-        };
-        for (lanes, row) in sources.iter().flat_map(|source| source.runs.rows().map(|row| (source.lanes, row))) {
-            // SAFETY: the caller's promise.
-            let done = unsafe { with_value(lanes, row, |value: &C| self.0.encode(value, &mut bytes)) };
-            done.map_err(|error| SaveError::Codec { name, error })?;
-            values += 1;
-            if bytes.len() >= BLOCK {
-                close(&mut bytes, &mut values, out)?;
-            }
-        }
-        if values > 0 { close(&mut bytes, &mut values, out) } else { Ok(()) }
-    }
-
-    unsafe fn encode(&self, lanes: *const Lane, row: u32, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
-        // SAFETY: the caller's promise.
-        unsafe { with_value(lanes, row, |value: &C| self.0.encode(value, bytes)) }
-    }
-
-    unsafe fn read(&self, name: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
-        let mut rows = made.places();
-        read_blocks(&self.0, name, made.runs.len(), input, |value: C| match rows.next() {
-            // SAFETY: the next row of this component.
-            Some(row) => unsafe { put_next(made, row, value) },
-            None => unreachable!("no more values are read than there are rows"),
-        })
-    }
-}
-
-/// Values without data, which are made anew.
-pub(super) struct Tag<C, F>(pub(super) F, pub(super) PhantomData<fn() -> C>);
-
-impl<C: Component, F: Fn() -> C + Send + Sync> Column for Tag<C, F> {
-    fn codec(&self) -> &'static str {
-        "tag"
-    }
-    fn is_canonical(&self) -> bool {
-        true
-    }
-    fn is_plain(&self) -> bool {
-        false
-    }
-    unsafe fn write(&self, _: &'static str, _: &[Source<'_>], _: &mut Out<'_>) -> Result<(), SaveError> {
-        Ok(())
-    }
-    unsafe fn encode(&self, _: *const Lane, _: u32, _: &mut Vec<u8>) -> Result<(), CodecError> {
-        Ok(())
-    }
-    unsafe fn read(&self, _: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
-        for row in made.places() {
-            // SAFETY: the next row of this component.
-            input.had(unsafe { put_next(made, row, (self.0)()) })?;
-        }
-        Ok(())
-    }
 }
 
 /// A column of an older version, in memory as `Old` is.

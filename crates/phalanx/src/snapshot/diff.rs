@@ -4,7 +4,7 @@
 use super::error::{Difference, SaveError};
 use super::part::Part;
 use super::registry::{Entry, Registry};
-use super::save::Saving;
+use super::save::{Saving, try_collect};
 use crate::component::ComponentId;
 use crate::layout::Kind;
 use crate::rows::{Key, Row};
@@ -13,7 +13,7 @@ use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
 
 /// The first difference of two worlds: by entity, then by component in the order of registration, then resources, then
-/// orders. `None` if there is none.
+/// orders. `None` if there is none. When values were changed makes no difference.
 ///
 /// ```
 /// use phalanx::snapshot::{Difference, Registry, diff};
@@ -41,10 +41,10 @@ pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Differen
         Saving::new(world, registry, &whole)?.check_canonical()?;
     }
     let ids = |world: &World| {
-        let id = |entry: &Entry| world.components.iter().find(|(_, info)| info.type_id() == Some(entry.type_id));
-        registry.entries.iter().map(|entry| id(entry).map(|(id, _)| id)).collect::<Vec<_>>()
+        let id = |entry: &Entry| world.components.iter().skip(1).find(|(_, info)| entry.is_of(info));
+        try_collect(registry.entries.iter().map(|entry| id(entry).map(|(id, _)| id)))
     };
-    let (of_a, of_b) = (ids(a), ids(b));
+    let (of_a, of_b) = (ids(a)?, ids(b)?);
     let mut bytes = (Vec::new(), Vec::new());
     for slot in 0..a.entities.slot_count().max(b.entities.slot_count()) as u32 {
         let (in_a, in_b) = (a.entities.at(slot), b.entities.at(slot));
@@ -57,7 +57,7 @@ pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Differen
             (Some(entity), _) => entity,
         };
         let (Ok(rows_a), Ok(rows_b)) = (a.rows(entity), b.rows(entity)) else { continue };
-        let [rows_a, rows_b]: [Vec<(Key, Row)>; 2] = [rows_a.collect(), rows_b.collect()];
+        let [rows_a, rows_b]: [Vec<(Key, Row)>; 2] = [try_collect(rows_a)?, try_collect(rows_b)?];
         let name = |world: &World, key: &Key| (key.component.map(|id| world.components.info(id).name()), key.role);
         if !rows_a.iter().map(|(key, _)| name(a, key)).eq(rows_b.iter().map(|(key, _)| name(b, key))) {
             return Ok(Some(Difference::Rows { entity }));

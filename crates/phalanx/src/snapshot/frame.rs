@@ -27,6 +27,7 @@ pub(super) const ROWS: [u8; 4] = *b"rows";
 pub(super) const SIDE: [u8; 4] = *b"side";
 pub(super) const GROUPS: [u8; 4] = *b"grup";
 pub(super) const RESOURCE: [u8; 4] = *b"rsrc";
+pub(super) const TICKS: [u8; 4] = *b"tick";
 pub(super) const END: [u8; 4] = *b"end ";
 
 /// Set in the flags of a section that may be skipped by those who do not know it.

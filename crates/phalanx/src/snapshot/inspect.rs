@@ -1,8 +1,9 @@
 //! What is in a snapshot, without the types.
 
 use super::error::{LoadError, Problem};
-use super::frame::{COMPONENTS, END, GROUPS, In, OPTIONAL, RESOURCE, ROWS, SIDE, SLOTS, TABLE};
-use super::save::HOLE;
+use super::frame::{COMPONENTS, END, GROUPS, In, OPTIONAL, RESOURCE, ROWS, SIDE, SLOTS, TABLE, TICKS};
+use super::save::{HOLE, try_push};
+use crate::room::try_room;
 use std::io::Read;
 
 /// A component of a snapshot.
@@ -60,7 +61,11 @@ pub struct Inspection {
     pub sections: Vec<([u8; 4], u64)>,
     /// Bytes in all.
     pub bytes: u64,
-    /// The number for everything in it: that of [`World::checksum`](crate::World::checksum).
+    /// Where the world's clock stood, if that is in it: so it is if a component is [tracked](crate::track), or the clock was
+    /// ever used.
+    pub tick: Option<u32>,
+    /// The number for everything in it but [times of changes](crate::track): that of
+    /// [`World::checksum`](crate::World::checksum).
     pub checksum: u64,
 }
 
@@ -74,7 +79,11 @@ pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
     let mut input = In::new(&mut reader)?;
     let mut found = Inspection::default();
     loop {
+        let so_far = input.chain();
         input.next_section()?;
+        if matches!(input.kind, TICKS | END) && found.tick.is_none() {
+            found.checksum = so_far;
+        }
         match input.kind {
             COMPONENTS => components(&mut input, &mut found)?,
             SLOTS => slots(&mut input, &mut found)?,
@@ -91,20 +100,24 @@ pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
                 let codec = text(&mut input)?;
                 input.u32()?;
                 let start = found.resources.len();
-                found.resources.push((name, 0));
+                input.had(try_push(&mut found.resources, (name, 0)))?;
                 input.skip()?;
                 let head = (2 + found.resources[start].0.len() + codec.len() + 4) as u64;
                 found.resources[start].1 = input.section_bytes().saturating_sub(head);
+            }
+            TICKS => {
+                found.tick = Some(input.u32()?);
+                input.skip()?;
             }
             END => {}
             other if input.flags & OPTIONAL == 0 => return Err(input.error(Problem::Section { found: other })),
             _ => input.skip()?,
         }
         input.end_section()?;
-        found.sections.push((input.kind, input.section_bytes()));
+        input.had(try_push(&mut found.sections, (input.kind, input.section_bytes())))?;
         if input.kind == END {
             input.end()?;
-            (found.bytes, found.checksum) = (input.offset(), input.chain());
+            found.bytes = input.offset();
             return Ok(found);
         }
     }
@@ -112,7 +125,10 @@ pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
 
 fn text(input: &mut In<'_>) -> Result<String, LoadError> {
     let mut place = [0; 255];
-    input.name(&mut place).map(str::to_owned)
+    let (name, mut bytes) = (input.name(&mut place)?, Vec::new());
+    input.had(try_room(&mut bytes, name.len()))?;
+    bytes.extend_from_slice(name.as_bytes());
+    String::from_utf8(bytes).or_else(|_| input.invalid("a name that is no UTF-8"))
 }
 
 fn layout(input: &In<'_>, kind: u8) -> Result<&'static str, LoadError> {
@@ -135,7 +151,8 @@ fn components(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadErro
         for _ in 0..input.u32()? {
             schema = super::checksum(schema, &input.u64()?.to_le_bytes());
         }
-        found.components.push(ComponentSummary { name, layout, codec, version, schema, values: 0 });
+        let summary = ComponentSummary { name, layout, codec, version, schema, values: 0 };
+        input.had(try_push(&mut found.components, summary))?;
     }
     Ok(())
 }
@@ -171,7 +188,8 @@ fn component<'a>(
 fn table(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadError> {
     let (extra, count) = (input.u8()? != 0, input.u32()?);
     let mut components = Vec::new();
-    input.u32s(count, |_, numbers| {
+    input.u32s(count, |input, numbers| {
+        input.had(try_room(&mut components, numbers.len()))?;
         components.extend_from_slice(numbers);
         Ok(())
     })?;
@@ -180,8 +198,8 @@ fn table(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadError> {
         component(input, found, number)?.values += u64::from(rows);
     }
     input.skip()?;
-    found.tables.push(TableSummary { components, extra, rows, bytes: input.section_bytes() });
-    Ok(())
+    let summary = TableSummary { components, extra, rows, bytes: input.section_bytes() };
+    input.had(try_push(&mut found.tables, summary))
 }
 
 fn side(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadError> {

@@ -2,11 +2,11 @@
 #![allow(unsafe_code)]
 
 use super::column::Runs;
-use super::error::{LoadError, Name, Problem};
-use super::frame::{COMPONENTS, END, FRAME, GROUPS, In, OPTIONAL, RESOURCE, ROWS, SIDE, SLOTS, TABLE};
+use super::error::{LoadError, Name, NotDecoded, Problem};
+use super::frame::{COMPONENTS, END, FRAME, GROUPS, In, OPTIONAL, RESOURCE, ROWS, SIDE, SLOTS, TABLE, TICKS};
 use super::registry::{Entry, Registry};
-use super::restore;
 use super::save::{HOLE, kind_number, removal_number};
+use super::{restore, times};
 use crate::component::{ComponentId, Components};
 use crate::room::try_room;
 use crate::side::Removal;
@@ -16,9 +16,9 @@ use std::io::Read;
 
 /// A component of the snapshot: how it is read, and what it is in the world.
 #[derive(Clone, Copy)]
-struct Loaded<'a> {
-    id: ComponentId,
-    entry: &'a Entry,
+pub(super) struct Loaded<'a> {
+    pub(super) id: ComponentId,
+    pub(super) entry: &'a Entry,
     /// The migration, if it is of an older version.
     older: Option<usize>,
 }
@@ -79,6 +79,10 @@ impl Loading<'_, '_> {
             self.read_resource()?;
             self.section()?;
         }
+        if self.input.kind == TICKS {
+            times::read(&mut self.input, &mut self.world, &self.components)?;
+            self.section()?;
+        }
         self.expect(END)?;
         self.input.end_section()?;
         self.input.end()
@@ -88,7 +92,7 @@ impl Loading<'_, '_> {
     fn section(&mut self) -> Result<(), LoadError> {
         loop {
             self.input.next_section()?;
-            if ![COMPONENTS, SLOTS, TABLE, ROWS, SIDE, GROUPS, RESOURCE, END].contains(&self.input.kind) {
+            if ![COMPONENTS, SLOTS, TABLE, ROWS, SIDE, GROUPS, RESOURCE, TICKS, END].contains(&self.input.kind) {
                 if self.input.flags & OPTIONAL == 0 {
                     return Err(self.input.error(Problem::Section { found: self.input.kind }));
                 }
@@ -122,7 +126,7 @@ impl Loading<'_, '_> {
                 return Err(self.input.error(Problem::RepeatedName { name: Name::new(entry.name) }));
             }
             let older = self.read_schema(entry)?;
-            let id = (entry.register)(&mut self.world.components);
+            let id = entry.register(&mut self.world.components);
             let id = self.input.had(id)?;
             self.input.had(try_room(&mut self.components, 1))?;
             self.components.push(Loaded { id, entry, older });
@@ -257,6 +261,7 @@ impl Loading<'_, '_> {
                     Some(at) => entry.older[at].migration.read(entry.name, made, &mut self.input)?,
                 }
             }
+            self.input.had(made.try_mark(self.world.components.info(id).track, self.world.tick()))?;
         }
         self.input.end_section()?;
         // SAFETY: the values of all columns were read, and so many rows named. What fails, fails before they are counted.
@@ -296,7 +301,7 @@ impl Loading<'_, '_> {
         let Some(&Loaded { id, entry, older }) = self.components.get(component as usize) else {
             return self.input.invalid("values of a component that there is not");
         };
-        let info = self.world.components.info(id).clone();
+        let info = self.input.had(self.world.components.info(id).try_clone())?;
         let refused = |input: &In<'_>, problem| input.error(problem);
         let (mut keys, mut bits) = (Vec::new(), Vec::new());
         match entry.kind {
@@ -358,6 +363,7 @@ impl Loading<'_, '_> {
                 Some(at) => entry.older[at].migration.read(entry.name, &mut made, &mut self.input)?,
             }
         }
+        self.input.had(made.try_mark(info.track, self.world.tick()))?;
         self.input.end_section()?;
         // SAFETY: the values were read, in the order of the keys with room for the holes, or at the slots. What fails, fails
         // before they are counted.
@@ -440,6 +446,9 @@ impl Loading<'_, '_> {
         let mut bytes = Vec::new();
         self.input.rest(&mut bytes)?;
         let done = value.decode(&mut self.world, &bytes);
-        done.map_err(|error| self.input.error(Problem::Value { name, row: 0, error }))
+        done.map_err(|error| match error {
+            NotDecoded::Codec(error) => self.input.error(Problem::Value { name, row: 0, error }),
+            NotDecoded::Alloc(error) => self.input.error(error),
+        })
     }
 }

@@ -4,6 +4,14 @@
 //! [`World::load`] reads it: the same entities with the same generations, the same handles to come, the same order of every
 //! query. Equal worlds are equal bytes. `docs/snapshot-format.md` describes the format byte by byte.
 //!
+//! # When values were changed
+//!
+//! The clock of a world and the marks of [tracked](crate::track) components are saved too: after a load
+//! [`Added`](crate::Added) and [`Changed`](crate::Changed) let through what they let through before. A held state begins anew, as
+//! with any other world. What is [merged](World::merge) is new, as are values that come from another world by
+//! [`transfer`](World::transfer); and so is what is read in [readable form](World::serialize), which has no marks.
+//! [`World::checksum`] and [`diff`] are about values, however they came to be: marks make no difference.
+//!
 //! # What loading promises
 //!
 //! Bytes may be anybody's. What no world can have been is refused with an error that says what is wrong and where; nothing
@@ -11,10 +19,24 @@
 //! grow with what was really read, to twice that at most. What a slot, a page or a place of a linear store then costs is
 //! what it costs in a world. Values that are read by a codec of the user's may be as large as it makes them.
 //!
-//! Neither side holds more than a frame of 64 KiB beside the world and what one value takes.
+//! # Memory
+//!
+//! Columns are written from where they lie and read to where they will. Beside the world both sides hold a frame of 64 KiB, a
+//! block of encoded values (16 KiB, or one value if that is larger), and numbers: 4 bytes for each value of one pool, a bit for
+//! each slot of one linear store, 16 bytes for each extra row while their names are written, 4 bytes for each slot while those are
+//! read. Where only some entities are saved, or some are reserved, there is also a copy of what says who is alive. [`World::merge`]
+//! holds all that it reads before it is moved over.
+//!
+//! Where memory cannot be had, that is an error, and the world is as it was: in [`save`](World::save),
+//! [`save_part`](World::save_part), [`checksum`](World::checksum), [`load`](World::load), [`merge`](World::merge), [`inspect`] and
+//! [`diff`]. It does not reach into code that is not of this library: what a value's own codec or `Deserialize` does (that of
+//! `Vec` and `String` aborts), the writer or reader; names and buffers of files, in [`save_to`](World::save_to) and
+//! [`load_from`](World::load_from); and formats of serde, in [`serialize`](World::serialize) and
+//! [`deserialize`](World::deserialize).
 
 mod checksum;
 mod codec;
+mod coded;
 mod column;
 mod depth;
 mod diff;
@@ -26,7 +48,10 @@ mod part;
 mod readable;
 mod registry;
 mod restore;
+mod run_time;
+mod runs;
 mod save;
+mod times;
 
 pub use checksum::checksum;
 pub use codec::{Codec, PlainLayout, PlainShape, Serde};
@@ -36,7 +61,9 @@ pub use inspect::{ComponentSummary, Inspection, TableSummary, inspect};
 pub use part::Part;
 pub use readable::WorldSeed;
 pub use registry::{Registered, RegisteredResource, Registry};
+pub use run_time::{RawCodec, RegisteredDynamic};
 
+use crate::signal::Signals;
 use crate::world::{EntityMap, World};
 use frame::Out;
 use save::Saving;
@@ -65,7 +92,7 @@ pub struct Report {
     pub skipped: Vec<&'static str>,
     /// Bytes written.
     pub bytes: u64,
-    /// The number that [`World::checksum`] gives, of what was written.
+    /// The number that [`World::checksum`] gives, of what was written but for [times of changes](crate::track).
     pub checksum: u64,
 }
 
@@ -78,7 +105,7 @@ impl World {
     /// # Errors
     ///
     /// If an entity has a component that is not registered (unless [that was allowed](Registry::skip_unregistered)), a value
-    /// has no encoded form, or the writer fails. What was written until then is no snapshot.
+    /// has no encoded form, the writer fails, or memory cannot be had. What was written until then is no snapshot.
     pub fn save(&self, registry: &Registry, writer: impl Write) -> Result<Report, SaveError> {
         self.save_part(registry, &Part::whole(), writer)
     }
@@ -91,7 +118,7 @@ impl World {
     pub fn save_part(&self, registry: &Registry, part: &Part, mut writer: impl Write) -> Result<Report, SaveError> {
         let saving = Saving::new(self, registry, part)?;
         let mut out = Out::new(&mut writer)?;
-        let report = saving.write(&mut out)?;
+        let report = saving.write(&mut out, true)?;
         out.finish()?;
         Ok(report)
     }
@@ -132,7 +159,7 @@ impl World {
     ///
     /// # Errors
     ///
-    /// If the input is no snapshot of what is registered: see [`Problem`].
+    /// If the input is no snapshot of what is registered, or memory cannot be had: see [`Problem`].
     pub fn load(registry: &Registry, mut reader: impl Read) -> Result<World, LoadError> {
         load::load(registry, &mut reader)
     }
@@ -152,7 +179,13 @@ impl World {
     }
 
     /// Reads a world and joins it to this one. Its entities become others, which the map tells; entities in components
-    /// ([`Component::ENTITIES`](crate::Component::ENTITIES)) are changed along. Resources that are here already stay.
+    /// ([`Component::ENTITIES`](crate::Component::ENTITIES)) are changed along. Resources that are here already stay. Values of
+    /// [tracked](crate::track) components count as added now.
+    ///
+    /// [Listeners and collectors](crate::signal) are told that the entities were spawned and their components added, by
+    /// ascending index in the snapshot, when all of it is in place, resources too. [`merge_quietly`](World::merge_quietly) tells
+    /// nobody. ([`load`](World::load) makes a world that has no listeners yet: connect them to a new one and merge into it, if
+    /// they are to be told.)
     ///
     /// ```
     /// use phalanx::snapshot::Registry;
@@ -180,19 +213,72 @@ impl World {
     ///
     /// # Errors
     ///
-    /// As [`load`](World::load), and if memory cannot be had; this world is as it was then.
+    /// As [`load`](World::load), and if memory cannot be had; this world is as it was then, and nobody is told anything.
     pub fn merge(&mut self, registry: &Registry, reader: impl Read) -> Result<EntityMap, LoadError> {
         let mut loaded = World::load(registry, reader)?;
-        let map = loaded.transfer_all(self).map_err(|error| LoadError {
-            section: frame::END,
-            offset: 0,
-            problem: Problem::Merge(error),
-        })?;
-        self.resources.absorb(core::mem::take(&mut loaded.resources));
+        let map = self.take_in(&mut loaded)?;
+        loaded.announce_moves(self);
         Ok(map)
     }
 
-    /// A number for the world: the same for equal worlds, orders included, and most likely another for others.
+    /// [`merge`](World::merge), of which no listener and no collector is told.
+    ///
+    /// ```
+    /// use phalanx::snapshot::Registry;
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component, serde::Serialize, serde::Deserialize)]
+    /// struct Orc;
+    ///
+    /// let mut registry = Registry::new();
+    /// registry.tag("orc", || Orc)?;
+    /// let (mut scene, mut file) = (World::new(), Vec::new());
+    /// scene.spawn(Orc);
+    /// scene.save(&registry, &mut file)?;
+    ///
+    /// let mut world = World::new();
+    /// let orcs = world.collector().added::<Orc>().build();
+    /// world.merge_quietly(&registry, &*file)?;
+    /// assert_eq!(world.drain(orcs).len(), 0);
+    /// world.merge(&registry, &*file)?;
+    /// assert_eq!(world.drain(orcs).len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`merge`](World::merge).
+    pub fn merge_quietly(&mut self, registry: &Registry, reader: impl Read) -> Result<EntityMap, LoadError> {
+        /// A world without its listeners, which come back.
+        struct Quiet<'a>(&'a mut World, Signals);
+        impl Drop for Quiet<'_> {
+            fn drop(&mut self) {
+                core::mem::swap(&mut self.0.signals, &mut self.1);
+            }
+        }
+        let mut loaded = World::load(registry, reader)?;
+        // Entities that were reserved come by this operation, and are none of its.
+        self.flush().map_err(|error| refused(error.into()))?;
+        let signals = core::mem::take(&mut self.signals);
+        let quiet = Quiet(self, signals);
+        let map = quiet.0.take_in(&mut loaded);
+        drop(quiet);
+        if self.signals.is_active() {
+            self.announce();
+        }
+        map
+    }
+
+    /// Takes over all that another world has. Nobody is told yet.
+    fn take_in(&mut self, other: &mut World) -> Result<EntityMap, LoadError> {
+        self.resources.try_reserve_for(&other.resources).map_err(|error| refused(error.into()))?;
+        let map = other.move_all(self).map_err(refused)?;
+        self.resources.absorb(&mut other.resources);
+        Ok(map)
+    }
+
+    /// A number for the world: the same for equal worlds, orders included, and most likely another for others. When values
+    /// came and were changed ([`track`](crate::track)) makes no difference.
     ///
     /// # Errors
     ///
@@ -203,8 +289,13 @@ impl World {
         saving.check_canonical()?;
         let mut sink = io::sink();
         let mut out = Out::new(&mut sink)?;
-        Ok(saving.write(&mut out)?.checksum)
+        Ok(saving.write(&mut out, false)?.checksum)
     }
+}
+
+/// What was read cannot join a world.
+fn refused(error: crate::ChangeError) -> LoadError {
+    LoadError { section: frame::END, offset: 0, problem: Problem::Merge(error) }
 }
 
 /// A new file beside another, under a name that nobody has.

@@ -16,6 +16,8 @@
 //! | `groups` | the number of places, and a list of place, owned, required and excluded components, members |
 //! | `resources` | a list of `name`, `version`, `value` |
 //!
+//! There are no times of changes in it: to a world that was read so, everything is new.
+//!
 //! What is read is first written as a snapshot, in memory, and then loaded as one: all its checks hold.
 #![allow(unsafe_code)]
 
@@ -44,8 +46,8 @@ type Parse = unsafe fn(&mut Made<'_>, u32, &mut dyn erased_serde::Deserializer<'
 
 /// How a component is shown and read in readable form.
 pub(super) struct Readable {
-    show: Show,
-    parse: Parse,
+    pub(super) show: Show,
+    pub(super) parse: Parse,
 }
 
 /// How a resource is.
@@ -153,14 +155,14 @@ impl Serialize for TableForm<'_> {
                 let components = &self.0.table.components;
                 let mut list = serializer.serialize_seq(Some(components.len()))?;
                 for &number in components {
-                    let sources = self.0.saving.sources(number, self.1);
+                    let sources = self.0.saving.sources(number, self.1).map_err(S::Error::custom)?;
                     let entry = self.0.saving.components[number as usize].entry;
                     list.serialize_element(&Values { entry, sources: &sources })?;
                 }
                 list.end()
             }
         }
-        let rows = self.saving.source_rows(self.table);
+        let rows = self.saving.source_rows(self.table).map_err(S::Error::custom)?;
         let mut form = serializer.serialize_struct("Table", 4)?;
         form.serialize_field("extra", &self.table.extra)?;
         form.serialize_field("components", &self.table.components)?;
@@ -178,7 +180,7 @@ struct SideForm<'a> {
 
 impl Serialize for SideForm<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let form_of = self.saving.side_form(self.side);
+        let form_of = self.saving.side_form(self.side).map_err(S::Error::custom)?;
         let mut form = serializer.serialize_struct("Side", 5)?;
         form.serialize_field("component", &self.number)?;
         form.serialize_field("removal", &form_of.removal)?;
@@ -250,13 +252,14 @@ impl World {
         form.serialize_field("components", &List::new(names))?;
         form.serialize_field("slots", &List::new(saving.pool().each_word()))?;
         form.serialize_field("free", &List::new(saving.pool().stack().iter().rev()))?;
-        let tables = saving.tables();
+        let tables = saving.tables().map_err(S::Error::custom)?;
         let list = tables.iter().map(|table| TableForm { saving: &saving, table });
         form.serialize_field("tables", &List::new(list))?;
         form.serialize_field("rows", &saving.names().map_err(S::Error::custom)?)?;
         let sides = saving.sides().map(|(number, side)| SideForm { saving: &saving, side, number });
         form.serialize_field("sides", &List::new(sides))?;
-        let groups = saving.groups().into_iter().map(|group| (group.place, group.lists));
+        let groups = saving.groups().map_err(S::Error::custom)?;
+        let groups = groups.into_iter().map(|group| (group.place, group.lists));
         form.serialize_field("groups", &(saving.group_places(), List::new(groups)))?;
         let entry = |type_id| registry.resources.iter().find(|entry| entry.type_id == type_id);
         let resources = self.resources.types().filter_map(|(type_id, _)| entry(type_id));
@@ -531,7 +534,7 @@ impl<'de> Visitor<'de> for Column<'_, '_> {
         let had = |error: AllocError| A::Error::custom(error);
         // What the component is, apart from any world.
         let mut components = Components::try_new().map_err(had)?;
-        let id = (self.entry.register)(&mut components).map_err(had)?;
+        let id = self.entry.register(&mut components).map_err(had)?;
         let info = components.info(id);
         let mut lanes: Box<[Lane]> = info.lanes.iter().map(|row| Lane::new(*row)).collect();
         let count = u32::try_from(self.count).map_err(A::Error::custom)?;

@@ -1,10 +1,11 @@
 //! What is saved, under which names, and how.
 
-use super::codec::{Codec, PlainLayout, Serde};
-use super::column::{Coded, Column, FromCoded, FromPlain, Migration, Plain, Tag};
-use super::error::{CodecError, LONGEST_NAME, RegistryError};
+use super::codec::{Codec, PlainLayout, Serde, try_extend};
+use super::coded::{Coded, Tag};
+use super::column::{Column, FromCoded, FromPlain, Migration, Plain, value_lanes};
+use super::error::{CodecError, LONGEST_NAME, NotDecoded, RegistryError};
 use super::readable::{Readable, ReadableResource};
-use crate::component::{Component, ComponentId, Components};
+use crate::component::{Component, ComponentId, ComponentInfo, Components};
 use crate::layout::{Kind, Layout};
 use crate::world::World;
 use bytemuck::{AnyBitPattern, NoUninit};
@@ -29,6 +30,7 @@ impl Schema {
         let mut lanes = Vec::new();
         if is_plain {
             C::Layout::lanes(&mut |lane| lanes.push(lane));
+            lanes.truncate(value_lanes::<C>());
         }
         let endian = u64::from(is_plain && cfg!(target_endian = "big"));
         Schema { lanes, fields: super::checksum(endian, C::FIELDS.as_bytes()) }
@@ -43,11 +45,17 @@ pub(super) struct Older {
     pub(super) migration: Box<dyn Migration>,
 }
 
+/// How a world comes to know a component.
+pub(super) enum Origin {
+    Type(TypeId, fn(&mut Components) -> Result<ComponentId, AllocError>),
+    RunTime(ComponentInfo),
+}
+
 /// A component that is saved.
 pub(super) struct Entry {
     pub(super) name: &'static str,
     pub(super) type_name: &'static str,
-    pub(super) type_id: TypeId,
+    pub(super) origin: Origin,
     pub(super) kind: Kind,
     pub(super) version: u32,
     pub(super) schema: Schema,
@@ -55,7 +63,24 @@ pub(super) struct Entry {
     pub(super) canonical: bool,
     pub(super) older: Vec<Older>,
     pub(super) readable: Option<Readable>,
-    pub(super) register: fn(&mut Components) -> Result<ComponentId, AllocError>,
+}
+
+impl Entry {
+    /// The component's id, which it is given if it has none.
+    pub(super) fn register(&self, components: &mut Components) -> Result<ComponentId, AllocError> {
+        match &self.origin {
+            Origin::Type(_, register) => register(components),
+            Origin::RunTime(info) => components.adopt(info),
+        }
+    }
+
+    /// Whether this is how a component of a world is saved.
+    pub(super) fn is_of(&self, info: &ComponentInfo) -> bool {
+        match &self.origin {
+            Origin::Type(type_id, _) => info.type_id == Some(*type_id),
+            Origin::RunTime(known) => known.is_run_time(info),
+        }
+    }
 }
 
 /// Writes and reads a resource.
@@ -66,7 +91,7 @@ pub(super) trait Value: Send + Sync {
     /// Appends the resource of a world, if it has it.
     fn encode(&self, world: &World, bytes: &mut Vec<u8>) -> Result<(), CodecError>;
     /// Gives a world the resource.
-    fn decode(&self, world: &mut World, bytes: &[u8]) -> Result<(), CodecError>;
+    fn decode(&self, world: &mut World, bytes: &[u8]) -> Result<(), NotDecoded>;
 }
 
 struct ResourceOf<R, K>(K, PhantomData<fn() -> R>);
@@ -92,10 +117,9 @@ impl<R: Send + Sync + 'static, K: Codec<R>> Value for ResourceOf<R, K> {
             Err(_) => Ok(()),
         }
     }
-    fn decode(&self, world: &mut World, bytes: &[u8]) -> Result<(), CodecError> {
-        let value = decode_all(&self.0, bytes)?;
-        drop(world.insert_resource(value));
-        Ok(())
+    fn decode(&self, world: &mut World, bytes: &[u8]) -> Result<(), NotDecoded> {
+        let value: R = decode_all(&self.0, bytes)?;
+        Ok(world.resources.try_insert(value)?)
     }
 }
 
@@ -113,10 +137,9 @@ impl<Old: 'static, R: Send + Sync + 'static, K: Codec<Old>, M: Fn(Old) -> R + Se
     fn encode(&self, _: &World, _: &mut Vec<u8>) -> Result<(), CodecError> {
         Err(CodecError("it is of an older version"))
     }
-    fn decode(&self, world: &mut World, bytes: &[u8]) -> Result<(), CodecError> {
+    fn decode(&self, world: &mut World, bytes: &[u8]) -> Result<(), NotDecoded> {
         let value = (self.1)(decode_all(&self.0, bytes)?);
-        drop(world.insert_resource(value));
-        Ok(())
+        Ok(world.resources.try_insert(value)?)
     }
 }
 
@@ -128,8 +151,7 @@ impl<R: NoUninit + AnyBitPattern> Codec<R> for Bytes {
         "plain"
     }
     fn encode(&self, value: &R, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
-        bytes.extend_from_slice(bytemuck::bytes_of(value));
-        Ok(())
+        try_extend(bytes, bytemuck::bytes_of(value))
     }
     fn decode(&self, bytes: &mut &[u8]) -> Result<R, CodecError> {
         let (value, rest) = bytes.split_at_checked(size_of::<R>()).ok_or(CodecError("the bytes end too early"))?;
@@ -257,24 +279,32 @@ impl Registry {
         column: Box<dyn Column>,
     ) -> Result<Registered<'_, C>, RegistryError> {
         let (type_id, type_name) = (TypeId::of::<C>(), core::any::type_name::<C>());
-        let taken = self.entries.iter().map(|entry| (entry.name, entry.type_id, entry.type_name));
-        check(name, type_id, type_name, taken)?;
+        let schema = Schema::of::<C>(column.is_plain());
+        let origin = Origin::Type(type_id, Components::register::<C>);
+        let entry = self.add_entry(name, type_name, origin, C::Layout::KIND, schema, column)?;
+        Ok(Registered { entry, component: PhantomData })
+    }
+
+    pub(super) fn add_entry(
+        &mut self,
+        name: &'static str,
+        type_name: &'static str,
+        origin: Origin,
+        kind: Kind,
+        schema: Schema,
+        column: Box<dyn Column>,
+    ) -> Result<&mut Entry, RegistryError> {
+        let type_of = |origin: &Origin| match origin {
+            Origin::Type(type_id, _) => Some(*type_id),
+            Origin::RunTime(_) => None,
+        };
+        let taken = self.entries.iter().map(|entry| (entry.name, type_of(&entry.origin), entry.type_name));
+        check(name, type_of(&origin), type_name, taken)?;
         check_name(column.codec())?;
-        self.entries.push(Entry {
-            name,
-            type_name,
-            type_id,
-            kind: C::Layout::KIND,
-            version: 0,
-            schema: Schema::of::<C>(column.is_plain()),
-            canonical: column.is_canonical(),
-            column,
-            older: Vec::new(),
-            readable: None,
-            register: Components::register::<C>,
-        });
+        let (version, canonical, older, readable) = (0, column.is_canonical(), Vec::new(), None);
+        self.entries.push(Entry { name, type_name, origin, kind, version, schema, column, canonical, older, readable });
         let at = self.entries.len() - 1;
-        Ok(Registered { entry: &mut self.entries[at], component: PhantomData })
+        Ok(&mut self.entries[at])
     }
 
     /// Saves a resource as it is in memory.
@@ -312,8 +342,8 @@ impl Registry {
         codec: impl Codec<R>,
     ) -> Result<RegisteredResource<'_, R>, RegistryError> {
         let (type_id, type_name) = (TypeId::of::<R>(), core::any::type_name::<R>());
-        let taken = self.resources.iter().map(|entry| (entry.name, entry.type_id, entry.type_name));
-        check(name, type_id, type_name, taken)?;
+        let taken = self.resources.iter().map(|entry| (entry.name, Some(entry.type_id), entry.type_name));
+        check(name, Some(type_id), type_name, taken)?;
         check_name(codec.name())?;
         let (canonical, value) = (codec.is_canonical(), Box::new(ResourceOf(codec, PhantomData)));
         let older = Vec::new();
@@ -331,8 +361,9 @@ impl Registry {
         Ok(RegisteredResource { entry: &mut self.resources[at], resource: PhantomData })
     }
 
-    pub(super) fn by_type(&self, type_id: TypeId) -> Option<usize> {
-        self.entries.iter().position(|entry| entry.type_id == type_id)
+    /// How a component of a world is saved.
+    pub(super) fn entry_of(&self, info: &ComponentInfo) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.is_of(info))
     }
 
     pub(super) fn by_name(&self, name: &str) -> Option<usize> {
@@ -346,13 +377,13 @@ fn check_name(name: &'static str) -> Result<(), RegistryError> {
 
 fn check(
     name: &'static str,
-    type_id: TypeId,
+    type_id: Option<TypeId>,
     type_name: &'static str,
-    taken: impl Iterator<Item = (&'static str, TypeId, &'static str)>,
+    taken: impl Iterator<Item = (&'static str, Option<TypeId>, &'static str)>,
 ) -> Result<(), RegistryError> {
     check_name(name)?;
     for (other, other_type, by) in taken {
-        if other_type == type_id {
+        if type_id.is_some() && other_type == type_id {
             return Err(RegistryError::TypeTwice { type_name, name: other });
         }
         if other == name {

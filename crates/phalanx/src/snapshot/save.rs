@@ -9,9 +9,10 @@ use super::registry::{Entry, Registry};
 use super::{Report, has_bit};
 use crate::component::ComponentId;
 use crate::layout::Kind;
+use crate::room::{try_copy, try_list, try_room};
 use crate::side::{GroupData, Removal, Side, Store};
 use crate::world::{Location, World};
-use phalanx_store::{Entity, EntityPool};
+use phalanx_store::{AllocError, Entity, EntityPool};
 
 /// The key of a hole in a pool.
 pub(super) const HOLE: u32 = u32::MAX;
@@ -45,6 +46,28 @@ pub(super) fn put_groups(places: u32, groups: &[GroupParts], out: &mut Out<'_>) 
     out.end()
 }
 
+/// A list of what an iterator yields.
+pub(super) fn try_collect<T>(items: impl Iterator<Item = T>) -> Result<Vec<T>, AllocError> {
+    let mut list = try_list(items.size_hint().0)?;
+    for item in items {
+        try_push(&mut list, item)?;
+    }
+    Ok(list)
+}
+
+pub(super) fn try_push<T>(list: &mut Vec<T>, item: T) -> Result<(), AllocError> {
+    try_room(list, 1)?;
+    list.push(item);
+    Ok(())
+}
+
+/// Words for so many bits, of which none is set.
+fn try_bits(count: usize) -> Result<Vec<u64>, AllocError> {
+    let mut words = try_list(count.div_ceil(64))?;
+    words.resize(count.div_ceil(64), 0);
+    Ok(words)
+}
+
 /// A table of the snapshot: of one table of the world, or of several that differ in components that are left out.
 pub(super) struct OutTable {
     pub(super) extra: bool,
@@ -61,7 +84,7 @@ pub(super) struct SourceRows {
 }
 
 impl SourceRows {
-    fn runs(&self) -> Runs<'_> {
+    pub(super) fn runs(&self) -> Runs<'_> {
         match &self.bits {
             None => Runs::All(self.len),
             Some(bits) => Runs::Bits(bits),
@@ -93,7 +116,7 @@ impl SideParts {
 
 /// What is saved, and under which numbers.
 pub(super) struct Saving<'a> {
-    world: &'a World,
+    pub(super) world: &'a World,
     part: &'a Part,
     registry: &'a Registry,
     pub(super) components: Vec<Saved<'a>>,
@@ -115,9 +138,10 @@ impl<'a> Saving<'a> {
         {
             return Err(SaveError::UnknownName { name });
         }
-        let (mut components, mut numbers, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
+        let known = world.components.len();
+        let (mut components, mut numbers, mut skipped) = (try_list(known)?, try_list(known)?, try_list(known)?);
         for (id, info) in world.components.iter() {
-            let entry = info.type_id.and_then(|key| registry.by_type(key)).map(|at| &registry.entries[at]);
+            let entry = registry.entry_of(info).filter(|_| id != ComponentId::ROW);
             let wanted = entry.filter(|entry| part.components.as_ref().is_none_or(|names| names.contains(&entry.name)));
             numbers.push(wanted.map(|entry| {
                 components.push(Saved { id, entry });
@@ -143,9 +167,9 @@ impl<'a> Saving<'a> {
             return Ok(());
         }
         let mut pool = world.entities.try_clone()?;
-        self.reserved = pool.try_flush()?.collect();
+        self.reserved = try_collect(pool.try_flush()?)?;
         if let Some(entities) = &self.part.entities {
-            let mut chosen = vec![0_u64; pool.slot_count().div_ceil(64)];
+            let mut chosen = try_bits(pool.slot_count())?;
             for table in &world.tables {
                 for (slot, owner) in table.slots().iter().zip(table.entities()) {
                     match has_bit(entities, owner.index()) {
@@ -154,12 +178,13 @@ impl<'a> Saving<'a> {
                     }
                 }
             }
-            for entity in core::mem::take(&mut self.reserved) {
-                match has_bit(entities, entity.index()) {
-                    true => self.reserved.push(entity),
-                    false => drop(pool.release(entity)),
+            self.reserved.retain(|&entity| {
+                let wanted = has_bit(entities, entity.index());
+                if !wanted {
+                    pool.release(entity);
                 }
-            }
+                wanted
+            });
             self.chosen = Some(chosen);
         }
         self.pool = Some(pool);
@@ -179,33 +204,37 @@ impl<'a> Saving<'a> {
     }
 
     /// Bits for the rows of a table that are saved; none if all are.
-    fn chosen_rows(&self, table: u32) -> Option<Vec<u64>> {
-        self.chosen.as_ref()?;
+    fn chosen_rows(&self, table: u32) -> Result<Option<Vec<u64>>, AllocError> {
+        if self.chosen.is_none() {
+            return Ok(None);
+        }
         let slots = self.world.tables[table as usize].slots();
-        let mut bits = vec![0_u64; slots.len().div_ceil(64)];
+        let mut bits = try_bits(slots.len())?;
         for (row, slot) in slots.iter().enumerate() {
             bits[row / 64] |= u64::from(self.is_chosen(slot.index())) << (row % 64);
         }
-        Some(bits)
+        Ok(Some(bits))
     }
 
-    pub(super) fn tables(&self) -> Vec<OutTable> {
-        let mut tables: Vec<OutTable> = Vec::new();
+    pub(super) fn tables(&self) -> Result<Vec<OutTable>, AllocError> {
+        let mut tables: Vec<OutTable> = try_list(self.world.tables.len())?;
         for (number, table) in (0..).zip(&self.world.tables) {
             let extra = table.signature.has(ComponentId::ROW);
-            let components = table.signature.iter().filter_map(|id| self.number(id)).collect();
-            tables.push(OutTable { extra, components, sources: vec![number] });
+            let components = try_collect(table.signature.iter().filter_map(|id| self.number(id)))?;
+            tables.push(OutTable { extra, components, sources: try_copy(&[number])? });
         }
         merged(tables)
     }
 
-    /// Writes everything.
-    pub(super) fn write(&self, out: &mut Out<'_>) -> Result<Report, SaveError> {
-        let mut report = Report { skipped: self.skipped.clone(), ..Report::default() };
+    /// Writes everything; if it is asked for, when it came and was changed too.
+    pub(super) fn write(&self, out: &mut Out<'_>, with_times: bool) -> Result<Report, SaveError> {
+        let mut report = Report { skipped: try_copy(&self.skipped)?, ..Report::default() };
+        report.components = try_collect(self.components.iter().map(|saved| saved.entry.name))?;
         self.write_components(out)?;
         self.write_slots(out)?;
-        for table in self.tables() {
-            self.write_table(&table, out, &mut report)?;
+        let tables = self.tables()?;
+        for table in &tables {
+            self.write_table(table, out, &mut report)?;
         }
         self.write_names(out)?;
         for (number, side) in self.sides() {
@@ -215,12 +244,15 @@ impl<'a> Saving<'a> {
         if self.part.resources {
             self.write_resources(out, &mut report)?;
         }
+        report.checksum = out.chain();
+        if with_times {
+            self.write_times(&tables, out)?;
+        }
         out.begin(END, 0)?;
         out.end()?;
         report.entities = self.pool().len();
         report.rows = self.pool().row_count();
-        report.components = self.components.iter().map(|saved| saved.entry.name).collect();
-        (report.bytes, report.checksum) = (out.written(), out.chain());
+        report.bytes = out.written();
         Ok(report)
     }
 
@@ -244,7 +276,7 @@ impl<'a> Saving<'a> {
     }
 
     fn write_table(&self, table: &OutTable, out: &mut Out<'_>, report: &mut Report) -> Result<(), SaveError> {
-        let rows = self.source_rows(table);
+        let rows = self.source_rows(table)?;
         out.begin(TABLE, 0)?;
         out.put_u8(u8::from(table.extra))?;
         out.put_u32(table.components.len() as u32)?;
@@ -260,20 +292,20 @@ impl<'a> Saving<'a> {
         for &number in &table.components {
             let entry = self.components[number as usize].entry;
             // SAFETY: the lanes are the component's in these tables, whose rows are in use; the world is borrowed.
-            unsafe { entry.column.write(entry.name, &self.sources(number, &rows), out)? };
+            unsafe { entry.column.write(entry.name, &self.sources(number, &rows)?, out)? };
         }
         report.tables += 1;
         out.end()
     }
 
     /// The rows of a table that are saved, source by source.
-    pub(super) fn source_rows(&self, table: &OutTable) -> Vec<SourceRows> {
-        let rows = |&table: &u32| SourceRows {
-            table,
-            len: self.world.tables[table as usize].len,
-            bits: self.chosen_rows(table),
-        };
-        table.sources.iter().map(rows).collect()
+    pub(super) fn source_rows(&self, table: &OutTable) -> Result<Vec<SourceRows>, AllocError> {
+        let mut list = try_list(table.sources.len())?;
+        for &table in &table.sources {
+            let (len, bits) = (self.world.tables[table as usize].len, self.chosen_rows(table)?);
+            list.push(SourceRows { table, len, bits });
+        }
+        Ok(list)
     }
 
     fn reserved_of(&self, table: &OutTable) -> &[Entity] {
@@ -290,9 +322,9 @@ impl<'a> Saving<'a> {
     }
 
     /// Where the values of a component in a table lie.
-    pub(super) fn sources<'b>(&self, number: u32, rows: &'b [SourceRows]) -> Vec<Source<'b>> {
+    pub(super) fn sources<'b>(&self, number: u32, rows: &'b [SourceRows]) -> Result<Vec<Source<'b>>, AllocError> {
         let id = self.components[number as usize].id;
-        rows.iter().map(|rows| Source { lanes: self.world.lane(id, rows.table), runs: rows.runs() }).collect()
+        try_collect(rows.iter().map(|rows| Source { lanes: self.world.lane(id, rows.table), runs: rows.runs() }))
     }
 
     /// The names of the extra rows that are saved: slot, owner, component, role.
@@ -310,7 +342,7 @@ impl<'a> Saving<'a> {
                         })?
                     }
                 };
-                names.push([row.0.index(), entity.index(), component, key.role.0]);
+                try_push(&mut names, [row.0.index(), entity.index(), component, key.role.0])?;
             }
         }
         Ok(names)
@@ -332,17 +364,17 @@ impl<'a> Saving<'a> {
         self.world.sides.iter().filter_map(|side| Some((self.number(side.id)?, side)))
     }
 
-    pub(super) fn side_form(&self, side: &Side) -> SideParts {
-        match &side.store {
+    pub(super) fn side_form(&self, side: &Side) -> Result<SideParts, AllocError> {
+        Ok(match &side.store {
             Store::Pool(pool) => {
                 let (removal, dense) = (removal_number(pool.removal), &pool.dense);
                 if let (Some(keys), None) = (dense.keys(), &self.chosen) {
-                    let keys = keys.iter().map(|key| key.index()).collect();
-                    return SideParts { removal, keys, words: Vec::new(), bits: None, is_pool: true };
+                    let keys = try_collect(keys.iter().map(|key| key.index()))?;
+                    return Ok(SideParts { removal, keys, words: Vec::new(), bits: None, is_pool: true });
                 }
                 // A part has no holes.
-                let mut bits = vec![0_u64; (dense.positions() as usize).div_ceil(64)];
-                let mut keys = Vec::new();
+                let mut bits = try_bits(dense.positions() as usize)?;
+                let mut keys = try_list(dense.positions() as usize)?;
                 for at in 0..dense.positions() {
                     match dense.key_at(at).filter(|key| self.is_chosen(key.index())) {
                         Some(key) => {
@@ -356,7 +388,7 @@ impl<'a> Saving<'a> {
                 SideParts { removal, keys, words: Vec::new(), bits: Some(bits), is_pool: true }
             }
             Store::Linear(linear) => {
-                let mut words = linear.words().to_vec();
+                let mut words = try_copy(linear.words())?;
                 if let Some(chosen) = &self.chosen {
                     for (at, word) in words.iter_mut().enumerate() {
                         *word &= chosen.get(at).copied().unwrap_or(0);
@@ -365,11 +397,11 @@ impl<'a> Saving<'a> {
                 words.truncate(words.iter().rposition(|word| *word != 0).map_or(0, |at| at + 1));
                 SideParts { removal: 0, keys: Vec::new(), words, bits: None, is_pool: false }
             }
-        }
+        })
     }
 
     fn write_side(&self, side: &Side, number: u32, out: &mut Out<'_>) -> Result<(), SaveError> {
-        let (entry, parts) = (self.components[number as usize].entry, self.side_form(side));
+        let (entry, parts) = (self.components[number as usize].entry, self.side_form(side)?);
         out.begin(SIDE, 0)?;
         out.put_u32(number)?;
         if parts.is_pool {
@@ -387,22 +419,33 @@ impl<'a> Saving<'a> {
     }
 
     /// The groups, in the order of their making; none of a part.
-    pub(super) fn groups(&self) -> Vec<GroupParts> {
+    pub(super) fn groups(&self) -> Result<Vec<GroupParts>, AllocError> {
+        let mut list = Vec::new();
         if self.chosen.is_some() || self.part.components.is_some() {
-            return Vec::new();
+            return Ok(list);
         }
-        let sides = &self.world.sides;
-        let numbers =
-            |list: &[u32]| list.iter().map(|side| self.number(sides.get(*side).id)).collect::<Option<Vec<_>>>();
-        let parts = |(at, group): (u32, &GroupData)| {
-            let what = &group.what;
-            let (owned, required) = (numbers(&what.owned)?, numbers(&what.required)?);
-            let members = if owned.is_empty() { sides.members(group) } else { &[] };
-            let members = members.iter().map(|slot| slot.index()).collect();
-            Some(GroupParts { place: at, lists: [owned, required, numbers(&what.excluded)?, members] })
-        };
-        // One of a component that is left out is left out.
-        sides.groups_made().into_iter().filter_map(parts).collect()
+        for (place, group) in self.world.sides.groups_made()? {
+            if let Some(lists) = self.group_lists(group)? {
+                try_push(&mut list, GroupParts { place, lists })?;
+            }
+        }
+        Ok(list)
+    }
+
+    /// What a group is made of; one of a component that is left out is left out.
+    fn group_lists(&self, group: &GroupData) -> Result<Option<[Vec<u32>; 4]>, AllocError> {
+        let (sides, what) = (&self.world.sides, &group.what);
+        let mut lists = [const { Vec::new() }; 4];
+        for (list, from) in lists.iter_mut().zip([&what.owned, &what.required, &what.excluded]) {
+            for side in from {
+                let Some(number) = self.number(sides.get(*side).id) else { return Ok(None) };
+                try_push(list, number)?;
+            }
+        }
+        if what.owned.is_empty() {
+            lists[3] = try_collect(sides.members(group).iter().map(|slot| slot.index()))?;
+        }
+        Ok(Some(lists))
     }
 
     pub(super) fn group_places(&self) -> u32 {
@@ -412,14 +455,14 @@ impl<'a> Saving<'a> {
     fn write_groups(&self, out: &mut Out<'_>) -> Result<(), SaveError> {
         match self.group_places() {
             0 => Ok(()),
-            places => put_groups(places, &self.groups(), out),
+            places => put_groups(places, &self.groups()?, out),
         }
     }
 
     fn write_resources(&self, out: &mut Out<'_>, report: &mut Report) -> Result<(), SaveError> {
         for (type_id, type_name) in self.world.resources.types() {
             let Some(entry) = self.registry.resources.iter().find(|entry| entry.type_id == type_id) else {
-                report.skipped.push(type_name);
+                try_push(&mut report.skipped, type_name)?;
                 continue;
             };
             let mut bytes = Vec::new();
@@ -431,7 +474,7 @@ impl<'a> Saving<'a> {
             out.put_u32(entry.version)?;
             out.put(&bytes)?;
             out.end()?;
-            report.resources.push(entry.name);
+            try_push(&mut report.resources, entry.name)?;
         }
         Ok(())
     }
@@ -449,22 +492,26 @@ impl<'a> Saving<'a> {
 }
 
 /// Puts tables of the same components together, at the place of the first.
-fn merged(tables: Vec<OutTable>) -> Vec<OutTable> {
-    let mut list: Vec<OutTable> = Vec::with_capacity(tables.len());
-    let mut known = std::collections::BTreeMap::new();
-    for table in tables {
-        match known.get(&(table.extra, table.components.clone())) {
-            Some(&at) => {
-                let first: &mut OutTable = &mut list[at];
-                first.sources.extend(table.sources);
-            }
-            None => {
-                known.insert((table.extra, table.components.clone()), list.len());
-                list.push(table);
-            }
+fn merged(mut tables: Vec<OutTable>) -> Result<Vec<OutTable>, AllocError> {
+    let mut order = try_collect(0..tables.len())?;
+    let key = |table: &OutTable, at: usize| (table.extra, at);
+    order.sort_unstable_by(|&a, &b| {
+        let (left, right) = (&tables[a], &tables[b]);
+        left.components.cmp(&right.components).then(key(left, a).cmp(&key(right, b)))
+    });
+    let mut first = 0;
+    for &at in &order {
+        let (a, b) = (&tables[first], &tables[at]);
+        if at == first || a.extra != b.extra || a.components != b.components {
+            first = at;
+            continue;
         }
+        let sources = core::mem::take(&mut tables[at].sources);
+        try_room(&mut tables[first].sources, sources.len())?;
+        tables[first].sources.extend(sources);
     }
-    list
+    tables.retain(|table| !table.sources.is_empty());
+    Ok(tables)
 }
 
 /// Whether anybody has a component, or a row is about it.

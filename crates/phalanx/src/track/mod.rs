@@ -55,6 +55,8 @@
 //! What is not there for tracked components: [`World::pool_mut`](crate::World::pool_mut), and chunks of a query that filters by
 //! marks of rows. A filter may stand beside other terms; but of two queries at once, none may filter by what the other writes.
 //!
+//! A [clone](crate::World::try_clone) of a world has its marks and its clock, and so has a world that was saved and loaded.
+//!
 //! # For ever
 //!
 //! A tick has 32 bits, and each run of a query that writes or filters by a tracked component takes two. Marks are compared by their age, so nothing
@@ -234,6 +236,25 @@ impl Clock {
     pub(crate) fn since(&self, (id, tick): (u64, Tick)) -> Option<Tick> {
         let is_past = |(was, until): &(u64, Tick)| *was == id && tick.is_until(*until);
         (id == self.id || self.past.0.iter().flatten().any(is_past)).then_some(tick)
+    }
+
+    /// What counts as seen by those who do not remember.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn settled(&self) -> Option<Tick> {
+        self.settled
+    }
+
+    /// Whether no tick was ever taken.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.now() == Clock::new().now() && self.settled.is_none()
+    }
+
+    /// Goes on from a time that was saved.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn restore(&mut self, now: Tick, settled: Option<Tick>) {
+        self.set(now);
+        self.settled = settled;
     }
 }
 

@@ -50,6 +50,28 @@ fn intern(name: &str) -> &'static str {
     name
 }
 
+impl ComponentDescriptor {
+    /// What a world knows of the component.
+    pub(crate) fn into_info(self) -> ComponentInfo {
+        let layout = self.layout.pad_to_align();
+        let empty = layout.size() == 0;
+        ComponentInfo {
+            name: intern(&self.name),
+            type_id: None,
+            lanes: if empty { Box::default() } else { Box::new([layout]) },
+            drop: self.drop,
+            clone: self.clone.map(Cloning::Value),
+            put: if empty { put_nothing } else { put_bytes },
+            visit: None,
+            kind: self.kind,
+            whole: true,
+            bytes: crate::plain::Bytes::Unknown,
+            track: Track::None,
+            tally: Default::default(),
+        }
+    }
+}
+
 impl World {
     /// Gives an id to a component that has no type in the program. One that is known already, with the same name, layout
     /// and destructor, keeps its id.
@@ -85,22 +107,7 @@ impl World {
     ///
     /// If the size, rounded up, cannot be counted.
     pub unsafe fn register_component(&mut self, descriptor: ComponentDescriptor) -> ComponentId {
-        let layout = descriptor.layout.pad_to_align();
-        let empty = layout.size() == 0;
-        let info = ComponentInfo {
-            name: intern(&descriptor.name),
-            type_id: None,
-            lanes: if empty { Box::default() } else { Box::new([layout]) },
-            drop: descriptor.drop,
-            clone: descriptor.clone.map(Cloning::Value),
-            put: if empty { put_nothing } else { put_bytes },
-            visit: None,
-            kind: descriptor.kind,
-            whole: true,
-            bytes: crate::plain::Bytes::Unknown,
-            track: Track::None,
-            tally: Default::default(),
-        };
+        let info = descriptor.into_info();
         self.components.find_run_time(&info).unwrap_or_else(|| had(self.components.add(info)))
     }
 

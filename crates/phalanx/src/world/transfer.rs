@@ -212,6 +212,13 @@ impl World {
     ///
     /// If memory cannot be had; nothing happens then.
     pub fn transfer_all(&mut self, other: &mut World) -> Result<EntityMap, ChangeError> {
+        let map = self.move_all(other)?;
+        self.announce_moves(other);
+        Ok(map)
+    }
+
+    /// [`transfer_all`](World::transfer_all), whose moves are [told](World::announce_moves) by the caller.
+    pub(crate) fn move_all(&mut self, other: &mut World) -> Result<EntityMap, ChangeError> {
         self.flush()?;
         other.flush()?;
         let (count, extra) = (self.entities.len(), self.entities.row_count());
@@ -270,7 +277,6 @@ impl World {
             other.rename(&map, table, rows);
         }
         other.rename_beside(&map, &beside);
-        self.announce_moves(other);
         Ok(map)
     }
 
@@ -305,7 +311,7 @@ impl World {
     }
 
     /// Tells the listeners of both worlds of the moves that were noted: first those of the world that entities have left.
-    fn announce_moves(&mut self, other: &mut World) {
+    pub(crate) fn announce_moves(&mut self, other: &mut World) {
         self.link_notes();
         other.link_notes();
         let mut told = (Notified::NOBODY, Notified::NOBODY);

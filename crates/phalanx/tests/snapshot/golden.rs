@@ -8,6 +8,11 @@ use phalanx::snapshot::diff;
 fn world() -> phalanx::World {
     let mut world = small();
     world.make_group::<Observed<(Burning, Title)>>().unwrap();
+    let a = world.spawn((Armor(1), Rage(vec![1]), Alert));
+    world.spawn((Mana("full".into()), Breath(3)));
+    world.settle_changes();
+    world.spawn((Armor(2), Breath(4)));
+    world.get_mut::<Rage>(a).unwrap().0.push(2);
     world
 }
 
@@ -22,5 +27,6 @@ fn version_1_is_what_it_was() {
     let golden = std::fs::read(path).unwrap();
     assert_eq!(diff(registry(), &load(&golden), &world), Ok(None));
     assert!(bytes(&world) == golden);
+    assert_eq!(news(&load(&golden)), news(&world));
     assert_eq!(&golden[..16], b"PHALANX\x1a\x01\0\0\0\0\0\0\0");
 }

@@ -2,7 +2,7 @@
 
 use phalanx::snapshot::Registry;
 use phalanx::store::Soa;
-use phalanx::{Component, Entity, Key, Role, World};
+use phalanx::{Added, Changed, Component, Entity, Key, Role, World};
 use phalanx_testkit::Rng;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +47,24 @@ pub(crate) struct Path(pub(crate) Vec<u8>);
 #[component(layout = "linear")]
 pub(crate) struct Seen;
 
+#[derive(Component, Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
+#[component(track = "row")]
+#[repr(transparent)]
+pub(crate) struct Armor(pub(crate) u32);
+#[derive(Component, Debug, PartialEq, Clone, Serialize, Deserialize)]
+#[component(track = "column")]
+pub(crate) struct Mana(pub(crate) String);
+#[derive(Component, Debug, PartialEq, Clone, Serialize, Deserialize)]
+#[component(layout = "pool", track = "row")]
+pub(crate) struct Rage(pub(crate) Vec<u8>);
+#[derive(Component, Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
+#[component(layout = "linear", track = "column")]
+#[repr(transparent)]
+pub(crate) struct Breath(pub(crate) u16);
+#[derive(Component, Debug, PartialEq, Clone, Copy)]
+#[component(layout = "linear", track = "row")]
+pub(crate) struct Alert;
+
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Score(pub(crate) u32, pub(crate) String);
 #[derive(Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
@@ -73,6 +91,11 @@ pub(crate) fn new_registry() -> Registry {
     registry.plain::<Health>("health").unwrap().readable();
     registry.serde::<Path>("path").unwrap();
     registry.tag("seen", || Seen).unwrap();
+    registry.plain::<Armor>("armor").unwrap().readable();
+    registry.serde::<Mana>("mana").unwrap();
+    registry.serde::<Rage>("rage").unwrap();
+    registry.plain::<Breath>("breath").unwrap().readable();
+    registry.tag("alert", || Alert).unwrap();
     registry.serde_resource::<Score>("score").unwrap();
     registry.plain_resource::<Clock>("clock").unwrap().readable();
     registry
@@ -92,7 +115,7 @@ pub(crate) fn grow(world: &mut World, rng: &mut Rng, steps: usize) {
         let pick = rng.pick(&alive).copied();
         let position = Position { x: step as f32, y: -1.0 };
         let velocity = Velocity { x: 0.5, y: step as u16 };
-        match (rng.below(24), pick) {
+        match (rng.below(34), pick) {
             (0, _) => drop(world.spawn((position, velocity))),
             (1, _) => drop(world.spawn((Name(format!("n{step}")), Enemy, position))),
             (2, _) => drop(world.spawn((Burning(step.into()), position))),
@@ -119,6 +142,20 @@ pub(crate) fn grow(world: &mut World, rng: &mut Rng, steps: usize) {
             (21, _) => drop(world.insert_resource(Clock(step.into()))),
             (22, Some(e)) => drop(world.remove::<Seen>(e)),
             (23, Some(e)) => world.insert(e, Path(vec![1, 2, 3])).unwrap(),
+            (24, _) => drop(world.spawn((Armor(step), Rage(vec![step as u8]), Alert))),
+            (25, _) => drop(world.spawn((Mana("m".repeat(step as usize % 3)), Breath(step as u16), position))),
+            (26, Some(e)) => world.insert(e, (Armor(step), Breath(9))).unwrap(),
+            (27, Some(e)) => drop(world.extend(Key::main(e).with_role(Role(5)), (Armor(1), Mana("row".into())))),
+            (28, Some(e)) => drop(world.remove::<(Rage, Breath)>(e)),
+            (29, Some(e)) => drop(world.get_mut::<Armor>(e).map(|mut armor| armor.0 += 1)),
+            (30, Some(e)) => drop(world.get_mut::<Rage>(e).map(|mut rage| rage.0.push(1))),
+            (31, _) => world.query_mut::<&mut Breath>().for_each(|breath| breath.0 ^= 1),
+            (32, _) => world.query_mut::<(&mut Mana, Option<&mut Armor>)>().for_each(|(_, armor)| {
+                if let Some(mut armor) = armor {
+                    armor.0 += 2;
+                }
+            }),
+            (33, _) => world.settle_changes(),
             _ => {}
         }
     }
@@ -155,5 +192,20 @@ pub(crate) fn seen(world: &World) -> Vec<String> {
         note(format!("{:?}", world.rows(e).unwrap().map(|(key, _)| key).collect::<Vec<_>>()));
     }
     note(format!("{:?} {:?}", world.resource::<Score>(), world.resource::<Clock>()));
+    seen.extend(news(world));
     seen
+}
+
+/// What is new since the world was settled.
+pub(crate) fn news(world: &World) -> Vec<String> {
+    let mut news = vec![format!("{:?}", world.tick())];
+    let mut note = |line: String| news.push(line);
+    world.query::<Key>().filter::<Added<Armor>>().for_each(|key| note(format!("armor of {key:?} came")));
+    world.query::<Key>().filter::<Changed<Armor>>().for_each(|key| note(format!("armor of {key:?} changed")));
+    world.query::<Key>().filter::<Changed<Mana>>().for_each(|key| note(format!("mana of {key:?} changed")));
+    world.query::<Key>().filter::<Added<Rage>>().for_each(|key| note(format!("rage of {key:?} came")));
+    world.query::<Key>().filter::<Changed<Rage>>().for_each(|key| note(format!("rage of {key:?} changed")));
+    world.query::<Key>().filter::<Changed<Breath>>().for_each(|key| note(format!("breath of {key:?} changed")));
+    world.query::<Key>().filter::<Added<Alert>>().for_each(|key| note(format!("alert of {key:?} came")));
+    news
 }

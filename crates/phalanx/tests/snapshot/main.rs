@@ -4,6 +4,7 @@
 #![allow(dropping_copy_types, dropping_references, clippy::drop_non_drop)]
 #![cfg(feature = "snapshot")]
 
+mod allocation;
 mod codecs;
 mod forge;
 mod golden;
@@ -14,6 +15,8 @@ mod parts;
 mod pools;
 mod readable;
 mod round;
+mod run_time;
+mod ticks;
 
 #[global_allocator]
 static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();

@@ -2,9 +2,10 @@
 
 use crate::kit::*;
 use phalanx::snapshot::Registry;
-use phalanx::{Component, Entity, MapEntities, World};
+use phalanx::{Component, Entity, Key, MapEntities, Role, World};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
 
 #[derive(MapEntities, Serialize, Deserialize, Debug, PartialEq, Clone)]
 enum Order {
@@ -111,4 +112,110 @@ fn everything_of_every_layout_comes_along() {
             assert_eq!(scene.get::<Likes>(old).ok().map(mapped), target.get::<Likes>(new).ok().map(|l| l.0.clone()));
         }
     }
+}
+
+/// A world whose listeners write down what they are told.
+fn listening() -> (World, Arc<Mutex<Vec<String>>>) {
+    let (mut world, words) = (World::new(), Arc::new(Mutex::new(Vec::new())));
+    let sink = words.clone();
+    world.on_spawn(move |spawned, world, _| {
+        assert!(world.contains(spawned.entity));
+        sink.lock().unwrap().push(format!("spawned {}", spawned.entity.index()));
+    });
+    let sink = words.clone();
+    world.on_add::<Name>(move |added, world, commands| {
+        // All of it is there: who comes later, and resources.
+        let (others, clock) = (world.query::<&Name>().len(), world.resource::<Clock>().map_or(0, |clock| clock.0));
+        let line = format!("{} of {} beside {others} at {clock}", added.value.0, added.entity.index());
+        sink.lock().unwrap().push(line);
+        if added.key().is_main() {
+            commands.insert(added.entity, Marked);
+        }
+    });
+    let sink = words.clone();
+    world.on_add::<Burning>(move |added, _, _| sink.lock().unwrap().push(format!("burning {}", added.value.0)));
+    (world, words)
+}
+
+fn taken(words: &Mutex<Vec<String>>) -> Vec<String> {
+    core::mem::take(&mut words.lock().unwrap())
+}
+
+fn told_scene() -> Vec<u8> {
+    let mut scene = World::new();
+    let a = scene.spawn(Name("a".into()));
+    scene.spawn((Burning(7), Name("b".into())));
+    scene.extend(Key::main(a).with_role(Role(1)), Name("row".into())).unwrap();
+    // Of another table than its neighbours.
+    scene.spawn((Name("c".into()), Enemy));
+    scene.insert_resource(Clock(5));
+    bytes(&scene)
+}
+
+#[test]
+fn listeners_are_told_of_what_is_merged_when_all_is_in_place() {
+    let (mut world, words) = listening();
+    let file = told_scene();
+    assert!(world.merge(registry(), &file[..file.len() - 1]).is_err());
+    assert!(taken(&words).is_empty());
+    let map = world.merge(registry(), &*file).unwrap();
+    let old = World::load(registry(), &*file).unwrap();
+    let new: Vec<_> = old.iter().map(|e| map.get(e).unwrap().index()).collect();
+    let told = taken(&words);
+    let expected = [
+        format!("spawned {}", new[0]),
+        format!("a of {} beside 4 at 5", new[0]),
+        format!("row of {} beside 4 at 5", new[0]),
+        format!("spawned {}", new[1]),
+        format!("b of {} beside 4 at 5", new[1]),
+        "burning 7".into(),
+        format!("spawned {}", new[2]),
+        format!("c of {} beside 4 at 5", new[2]),
+    ];
+    // The components of one row come by their ids.
+    assert_eq!(told.len(), expected.len(), "{told:?}");
+    assert!(expected.iter().all(|line| told.contains(line)), "{told:?}");
+    let spawned = |told: &[String]| told.iter().filter(|line| line.starts_with("spawned")).cloned().collect::<Vec<_>>();
+    assert_eq!(spawned(&told), spawned(&expected));
+    assert_eq!(told[..3], expected[..3]);
+    // What they recorded was carried out.
+    assert_eq!(world.query::<&Marked>().len(), 3);
+    world.validate().unwrap();
+}
+
+#[test]
+fn a_quiet_merge_tells_nobody() {
+    let (mut world, words) = listening();
+    let named = world.collector().added::<Name>().build();
+    let reserved = world.reserve_entity();
+    let map = world.merge_quietly(registry(), &*told_scene()).unwrap();
+    assert_eq!((map.len(), world.len()), (3, 4));
+    // Who was reserved before is no part of it.
+    assert_eq!(taken(&words), [format!("spawned {}", reserved.index())]);
+    assert_eq!((world.drain(named).len(), world.query::<&Marked>().len()), (0, 0));
+    assert!(world.merge_quietly(registry(), &b"nothing"[..]).is_err());
+    world.spawn(Name("d".into()));
+    assert_eq!((taken(&words).len(), world.drain(named).len()), (2, 1));
+    world.validate().unwrap();
+}
+
+#[test]
+fn a_panic_while_merging_leaves_the_listeners_connected() {
+    #[derive(Serialize, Deserialize)]
+    struct Angry;
+    impl Component for Angry {
+        type Layout = phalanx::layout::Table;
+        const ENTITIES: Option<phalanx::VisitEntities<Angry>> = Some(|_, _| panic!("not me"));
+    }
+    let mut registry = Registry::new();
+    registry.tag("angry", || Angry).unwrap();
+    let (mut scene, mut file) = (World::new(), Vec::new());
+    scene.spawn(Angry);
+    scene.save(&registry, &mut file).unwrap();
+    let (mut world, words) = listening();
+    let caught = phalanx_testkit::catch(|| world.merge_quietly(&registry, &*file).map(drop));
+    assert!(caught.is_err());
+    world.spawn(Name("a".into()));
+    assert_eq!(taken(&words).len(), 2);
+    world.validate().unwrap();
 }

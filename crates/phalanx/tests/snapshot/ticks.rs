@@ -1,0 +1,379 @@
+//! When values came and were changed: what is loaded tells the same as what was saved.
+
+use crate::forge::Forged;
+use crate::hostile::{BOUND, attempt};
+use crate::kit::*;
+use phalanx::group::Owned;
+use phalanx::snapshot::{Part, Problem, Registry, diff, inspect};
+use phalanx::store::Soa;
+use phalanx::{Added, Changed, Component, Entity, Key, QueryState, Role, With, World};
+use serde::{Deserialize, Serialize};
+
+macro_rules! components {
+    ($($layout:literal $row:ident $column:ident)*) => {$(
+        #[derive(Component, Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+        #[component(layout = $layout, track = "row")]
+        #[repr(transparent)]
+        struct $row(u32);
+        #[derive(Component, Debug, PartialEq, Clone, Serialize, Deserialize)]
+        #[component(layout = $layout, track = "column")]
+        struct $column(String);
+    )*};
+}
+components! { "table" TableRow TableColumn "pool" PoolRow PoolColumn "linear" LinearRow LinearColumn }
+
+#[derive(Component, Soa, Debug, PartialEq, Clone, Copy)]
+#[soa(crate = "phalanx::store")]
+#[component(layout = "soa", track = "column")]
+struct SoaColumn {
+    x: u32,
+    y: u8,
+}
+#[derive(Component, Debug, PartialEq, Clone, Copy)]
+#[component(layout = "pool", track = "row")]
+struct TagRow;
+#[derive(Component, Debug, PartialEq, Clone, Copy)]
+#[component(track = "column")]
+struct TagColumn;
+
+fn all() -> Registry {
+    let mut registry = Registry::new();
+    registry.plain::<TableRow>("table row").unwrap();
+    registry.serde::<TableColumn>("table column").unwrap();
+    registry.plain::<PoolRow>("pool row").unwrap();
+    registry.serde::<PoolColumn>("pool column").unwrap();
+    registry.plain::<LinearRow>("linear row").unwrap();
+    registry.serde::<LinearColumn>("linear column").unwrap();
+    registry.plain::<SoaColumn>("soa column").unwrap();
+    registry.tag("tag row", || TagRow).unwrap();
+    registry.tag("tag column", || TagColumn).unwrap();
+    registry
+}
+
+fn saved(registry: &Registry, world: &World) -> Vec<u8> {
+    let mut file = Vec::new();
+    world.save(registry, &mut file).unwrap();
+    file
+}
+
+#[track_caller]
+fn loaded(registry: &Registry, file: &[u8]) -> World {
+    let world = World::load(registry, file).unwrap();
+    world.validate().unwrap();
+    world
+}
+
+/// All keys that each filter lets through.
+fn told(world: &World) -> Vec<(&'static str, Vec<Key>)> {
+    macro_rules! told {
+        ($($filter:ident<$c:ident>)*) => {
+            vec![$((stringify!($filter<$c>), world.query::<Key>().filter::<$filter<$c>>().iter().collect()),)*]
+        };
+    }
+    told! {
+        Added<TableRow> Changed<TableRow> Added<PoolRow> Changed<PoolRow> Added<LinearRow> Changed<LinearRow>
+        Added<TagRow> Changed<TagRow>
+        Changed<TableColumn> Changed<PoolColumn> Changed<LinearColumn> Changed<SoaColumn> Changed<TagColumn>
+    }
+}
+
+/// Some of everything: some seen, some new, some changed.
+fn history(start: u32) -> (World, Vec<Entity>) {
+    let mut world = World::new();
+    world.set_tick(start);
+    let mut list = Vec::new();
+    for i in 0..6 {
+        let text = || i.to_string();
+        list.push(world.spawn((TableRow(i), PoolRow(i), LinearRow(i), TagRow, TagColumn)));
+        list.push(world.spawn((
+            TableColumn(text()),
+            PoolColumn(text()),
+            LinearColumn(text()),
+            SoaColumn { x: i, y: 1 },
+        )));
+    }
+    world.extend(Key::main(list[1]).with_role(Role(1)), (TableRow(90), PoolRow(91), TagRow)).unwrap();
+    world.settle_changes();
+    world.get_mut::<TableRow>(list[2]).unwrap().0 += 1;
+    world.get_mut::<LinearRow>(list[4]).unwrap().0 += 1;
+    world.get_mut::<PoolRow>(list[6]).unwrap().0 += 1;
+    world.insert(list[3], (TableRow(7), PoolRow(7), TagRow)).unwrap();
+    world.remove::<PoolRow>(list[0]).unwrap();
+    world.despawn(list[8]).unwrap();
+    world.extend(Key::main(list[2]).with_role(Role(2)), (LinearRow(1), PoolRow(92))).unwrap();
+    (world, list)
+}
+
+#[test]
+fn filters_let_through_after_a_load_what_they_did_before() {
+    let registry = all();
+    // Near the end of the numbers too.
+    for start in [1, 1000, u32::MAX - 1, u32::MAX, i32::MAX as u32] {
+        let (mut world, list) = history(start);
+        let file = saved(&registry, &world);
+        let mut copy = loaded(&registry, &file);
+        assert_eq!(copy.tick(), world.tick());
+        assert!(saved(&registry, &copy) == file);
+        assert_eq!(told(&copy), told(&world));
+        // Some are new and some are not, so that the test can fail.
+        let counts = |world: &World| {
+            let rows = (world.query::<&TableRow>().len(), world.query::<()>().filter::<Changed<TableRow>>().len());
+            (rows, world.query::<()>().filter::<Changed<LinearColumn>>().len())
+        };
+        assert_eq!(counts(&copy), ((7, 2), 0), "from {start}");
+        for world in [&mut world, &mut copy] {
+            world.query_mut::<&mut TableColumn>().for_each(drop);
+            world.get_mut::<PoolRow>(list[4]).unwrap().0 += 1;
+            world.insert(list[0], (PoolRow(5), SoaColumn { x: 1, y: 2 })).unwrap();
+        }
+        assert_eq!(told(&copy), told(&world));
+        world.settle_changes();
+        copy.settle_changes();
+        assert!(told(&copy).iter().all(|(_, keys)| keys.is_empty()));
+        assert!(saved(&registry, &copy) == saved(&registry, &world));
+    }
+}
+
+/// A run marks columns before it asks whether others have changed them: the mark before its own comes back too.
+#[test]
+fn what_a_state_wrote_itself_is_no_news_after_a_load() {
+    let registry = all();
+    let news =
+        |world: &mut World| world.query_mut::<&mut TableColumn>().filter::<Changed<TableColumn>>().iter().count();
+    let (mut world, _) = history(1);
+    let mut copy = loaded(&registry, &saved(&registry, &world));
+    for _ in 0..3 {
+        assert_eq!(news(&mut copy), news(&mut world));
+        world = loaded(&registry, &saved(&registry, &world));
+    }
+}
+
+#[test]
+fn a_state_that_looked_elsewhere_begins_anew() {
+    let registry = all();
+    let (world, _) = history(1);
+    let mut state = QueryState::<Entity, Changed<TableRow>>::new();
+    let count = state.iter(&world).count();
+    assert!(count > 0 && state.is_empty(&world));
+    let copy = loaded(&registry, &saved(&registry, &world));
+    assert_eq!(state.iter(&copy).count(), count);
+    assert!(state.is_empty(&copy));
+}
+
+#[test]
+fn pools_of_a_group_keep_their_marks() {
+    let registry = all();
+    let mut world = World::new();
+    world.make_group::<Owned<(PoolRow, PoolColumn)>>().unwrap();
+    let list: Vec<_> = (0..8).map(|i| world.spawn((PoolRow(i), TagRow))).collect();
+    world.settle_changes();
+    for at in [6, 1, 3] {
+        world.insert(list[at], PoolColumn(at.to_string())).unwrap();
+        world.get_mut::<PoolRow>(list[at + 1]).unwrap().0 += 1;
+    }
+    let copy = loaded(&registry, &saved(&registry, &world));
+    assert_eq!(told(&copy), told(&world));
+}
+
+#[test]
+fn worlds_that_track_nothing_pay_nothing() {
+    let mut world = World::new();
+    world.spawn(Position { x: 1.0, y: 2.0 });
+    let size = bytes(&world).len();
+    assert_eq!(inspect(&*bytes(&world)).unwrap().tick, None);
+    world.settle_changes();
+    let found = inspect(&*bytes(&world)).unwrap();
+    assert_eq!((found.tick, found.bytes as usize - size), (Some(world.tick().number()), 53));
+    assert_eq!(load(&bytes(&world)).tick(), world.tick());
+}
+
+#[test]
+fn equal_values_are_equal_whenever_they_came() {
+    let registry = all();
+    let (mut a, mut b) = (World::new(), World::new());
+    let values = || (TableRow(1), LinearColumn("x".into()));
+    a.spawn(values());
+    b.settle_changes();
+    let e = b.spawn(values());
+    b.get_mut::<TableRow>(e).unwrap().0 = 1;
+    assert!(saved(&registry, &a) != saved(&registry, &b));
+    assert_eq!(a.checksum(&registry), b.checksum(&registry));
+    assert_eq!(diff(&registry, &a, &b), Ok(None));
+    let report = b.save(&registry, std::io::sink()).unwrap();
+    assert_eq!(b.checksum(&registry), Ok(report.checksum));
+    assert_eq!(inspect(&*saved(&registry, &b)).unwrap().checksum, report.checksum);
+}
+
+#[test]
+fn what_is_merged_or_read_from_text_is_new() {
+    let mut scene = world(2, 150);
+    scene.settle_changes();
+    let (armed, file) = (scene.query::<&Armor>().len(), bytes(&scene));
+    assert!(armed > 0 && load(&file).query::<()>().filter::<Changed<Armor>>().is_empty());
+    let mut target = World::new();
+    target.spawn((Armor(1), Breath(2)));
+    target.settle_changes();
+    let tick = target.tick();
+    target.merge(registry(), &*file).unwrap();
+    assert_eq!(target.tick(), tick);
+    assert_eq!(target.query::<()>().filter::<Added<Armor>>().len(), armed);
+    let mut json = Vec::new();
+    scene.serialize(registry(), &mut serde_json::Serializer::new(&mut json)).unwrap();
+    let copy = World::deserialize(registry(), &mut serde_json::Deserializer::from_slice(&json)).unwrap();
+    assert_eq!(copy.query::<()>().filter::<Added<Armor>>().len(), armed);
+}
+
+#[derive(Component, Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(transparent)]
+struct Untracked(u32);
+#[derive(Component, Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[component(track = "column")]
+#[repr(transparent)]
+struct ByColumn(u32);
+
+/// How a component is tracked is no part of what it is: it may change from one build to the next.
+#[test]
+fn ticks_of_another_way_of_tracking_are_passed_over() {
+    fn of<C: Component<Layout: phalanx::snapshot::PlainLayout<C>>>() -> Registry {
+        let mut registry = Registry::new();
+        registry.plain::<C>("c").unwrap();
+        registry
+    }
+    let (none, row, column) = (of::<Untracked>(), of::<TableRow>(), of::<ByColumn>());
+    let settled = |mut world: World| {
+        world.settle_changes();
+        world
+    };
+    let mut worlds = [World::new(), World::new(), World::new()];
+    let e = worlds.each_mut().map(|world| world.spawn_empty())[0];
+    worlds[0].insert(e, Untracked(5)).unwrap();
+    worlds[1].insert(e, TableRow(5)).unwrap();
+    worlds[2].insert(e, ByColumn(5)).unwrap();
+    let [a, b, c] = worlds.map(settled);
+    let files = [saved(&none, &a), saved(&row, &b), saved(&column, &c)];
+    for (at, file) in files.iter().enumerate() {
+        assert_eq!(loaded(&none, file).get::<Untracked>(e), Ok(&Untracked(5)));
+        let copy = loaded(&row, file);
+        assert_eq!(copy.get::<TableRow>(e), Ok(&TableRow(5)));
+        assert_eq!(copy.query::<()>().filter::<Added<TableRow>>().len(), usize::from(at != 1));
+        let copy = loaded(&column, file);
+        assert_eq!(copy.get::<ByColumn>(e), Ok(&ByColumn(5)));
+        assert_eq!(copy.query::<()>().filter::<Changed<ByColumn>>().len(), usize::from(at != 2));
+    }
+}
+
+#[test]
+fn values_of_an_older_version_keep_their_marks() {
+    let (mut old, mut new) = (Registry::new(), Registry::new());
+    old.plain::<TableRow>("c").unwrap();
+    new.plain::<LinearRow>("l").unwrap();
+    let entry = new.plain::<Armor>("c").unwrap();
+    entry.version(1).migrate_plain(0, |TableRow(n)| Armor(n + 1));
+    let mut world = World::new();
+    let [a, b] = [world.spawn(TableRow(1)), world.spawn(TableRow(2))];
+    world.settle_changes();
+    world.get_mut::<TableRow>(b).unwrap().0 = 3;
+    let copy = loaded(&new, &saved(&old, &world));
+    assert_eq!(copy.get::<Armor>(a), Ok(&Armor(2)));
+    assert!(copy.query::<Entity>().filter::<Changed<Armor>>().iter().eq([b]));
+    assert!(copy.query::<Entity>().filter::<Added<Armor>>().is_empty());
+}
+
+#[test]
+fn parts_and_tables_that_become_one_keep_their_marks() {
+    let registry = all();
+    let (world, list) = history(1);
+    let part = Part::matching::<With<TableRow>>(&world);
+    let mut file = Vec::new();
+    world.save_part(&registry, &part, &mut file).unwrap();
+    let copy = loaded(&registry, &file);
+    let changed = |world: &World| world.query::<Key>().filter::<Changed<TableRow>>().iter().collect::<Vec<_>>();
+    assert!(changed(&copy) == changed(&world) && !changed(&copy).is_empty());
+    assert!(copy.contains(list[2]));
+
+    // Two tables that differ only in what is left out: a change of one is a change of both.
+    let mut partial = Registry::new();
+    partial.serde::<TableColumn>("t").unwrap();
+    partial.skip_unregistered();
+    let mut world = World::new();
+    let a = world.spawn(TableColumn("a".into()));
+    let b = world.spawn((TableColumn("b".into()), Untracked(1)));
+    world.settle_changes();
+    assert!(loaded(&partial, &saved(&partial, &world)).query::<()>().filter::<Changed<TableColumn>>().is_empty());
+    world.get_mut::<TableColumn>(b).unwrap().0.push('!');
+    let copy = loaded(&partial, &saved(&partial, &world));
+    assert!(copy.query::<Entity>().filter::<Changed<TableColumn>>().iter().eq([a, b]));
+}
+
+fn forged() -> Forged {
+    let mut world = World::new();
+    world.spawn((Armor(1), Breath(2)));
+    world.settle_changes();
+    world.spawn((Armor(3), Mana("m".into()), Rage(vec![1])));
+    Forged::of(&bytes(&world))
+}
+
+#[test]
+fn h63_forged_ticks_are_refused_by_name() {
+    let problem = |change: &dyn Fn(&mut Forged)| {
+        let mut forged = forged();
+        change(&mut forged);
+        attempt(&forged.file(), BOUND).unwrap_err().problem
+    };
+    // The clock, whether it is settled and when, the count; armor, by rows, two; then its marks.
+    let first = 4 + 1 + 4 + 4;
+    let marks = first + 4 + 1 + 4;
+    let future = |name, tick| Problem::Future { name, tick, now: 3 };
+    assert_eq!(problem(&|f| drop(f.put(b"tick", 0, 5, 4))), future("the world", 4));
+    assert_eq!(problem(&|f| drop(f.put(b"tick", 0, marks, 4))), future("armor", 4));
+    assert_eq!(problem(&|f| drop(f.put(b"tick", 0, marks + 12, u32::MAX / 2 + 4))), future("armor", 1 << 31 | 3));
+    // Mana, whose columns have ticks, comes next but for the store of the breath.
+    let breath = marks + 16;
+    assert_eq!(problem(&|f| drop(f.put(b"tick", 0, breath + 9, 9))), future("breath", 9));
+    assert_eq!(problem(&|f| drop(f.put(b"tick", 0, breath + 13, 9))), future("breath", 9));
+    let count = |what, found, expected| Problem::Count { what, found, expected };
+    assert_eq!(problem(&|f| drop(f.put(b"tick", 0, first + 5, 1))), count("values with ticks", 1, 2));
+    assert_eq!(problem(&|f| drop(f.put(b"tick", 0, first + 5, u32::MAX))), count("values with ticks", 0xffff_ffff, 2));
+    assert_eq!(problem(&|f| drop(f.put(b"tick", 0, breath + 5, 2))), count("columns with ticks", 2, 1));
+    let invalid = |change: &dyn Fn(&mut Forged)| match problem(change) {
+        Problem::Invalid(what) => what,
+        other => panic!("{other}"),
+    };
+    assert_eq!(invalid(&|f| f.section(b"tick", 0).bytes[4] = 2), "a clock that is neither settled nor not");
+    assert_eq!(invalid(&|f| f.section(b"tick", 0).bytes[4] = 0), "a clock that is neither settled nor not");
+    let none = "ticks of a component that there is not";
+    assert_eq!(invalid(&|f| drop(f.put(b"tick", 0, first, 99))), none);
+    assert_eq!(problem(&|f| drop(f.put(b"tick", 0, 9, u32::MAX))), Problem::SectionLength);
+    let order = "ticks of components that are not in their order";
+    assert_eq!(invalid(&|f| drop(f.put(b"tick", 0, breath, 0))), order);
+    let ways = "ticks that are neither of columns nor of rows";
+    assert_eq!(invalid(&|f| f.section(b"tick", 0).bytes[first + 4] = 3), ways);
+    assert_eq!(problem(&|f| drop(f.section(b"tick", 0).bytes.pop())), Problem::SectionLength);
+    assert_eq!(problem(&|f| f.section(b"tick", 0).bytes.push(0)), Problem::SectionLength);
+    let twice = problem(&|f| {
+        let copy = f.section(b"tick", 0).clone();
+        f.sections.insert(0, copy);
+    });
+    assert_eq!(twice, Problem::Section { found: *b"tick" });
+}
+
+#[test]
+fn h62_forged_ticks_are_refused_or_a_world() {
+    let forged = forged();
+    let at = forged.sections.iter().position(|section| section.kind == *b"tick").unwrap();
+    for byte in 0..forged.sections[at].bytes.len() {
+        for change in [1, 2, 0x40, 0x80, 0xff] {
+            let mut other = forged.clone();
+            other.sections[at].bytes[byte] ^= change;
+            let _ = inspect(&*other.file());
+            if let Ok(world) = attempt(&other.file(), BOUND) {
+                assert!(bytes(&load(&bytes(&world))) == bytes(&world));
+            }
+        }
+    }
+    // Without them everything is new.
+    let mut other = forged.clone();
+    other.sections.remove(at);
+    let world = attempt(&other.file(), BOUND).unwrap();
+    assert_eq!(world.query::<()>().filter::<Added<Armor>>().len(), 2);
+}
