@@ -62,10 +62,16 @@ impl World {
 
 /// The short way without an accessor.
 impl World {
-    /// The side of a component that has a short way, if it may be gone: there are no listeners.
+    /// Whether the short way may be gone: nobody listens, and no entity waits to be made, as each change makes it first.
+    #[inline(always)]
+    fn is_short_way_open(&self) -> bool {
+        !self.signals.is_active() && self.entities.reserved_count() == 0
+    }
+
+    /// The side of a component that has a short way, if it may be gone.
     #[inline(always)]
     fn short_way<C: Component>(&self) -> Option<u32> {
-        if !const { has_short_way::<C>() } || self.signals.is_active() {
+        if !const { has_short_way::<C>() } || !self.is_short_way_open() {
             return None;
         }
         self.sides.number_of::<C>(&self.components)
@@ -129,8 +135,8 @@ pub struct AccessMut<'w, C> {
     plan: usize,
     /// Of a component that is not kept in tables.
     side: u32,
-    /// Whether the short way may be tried: there is one, there are no listeners, and the side is the component's. Nobody else
-    /// changes the world meanwhile but what listeners record.
+    /// Whether the short way may be tried: there is one, it is open, and the side is the component's. Nobody else changes the
+    /// world meanwhile but what listeners record.
     short: bool,
     given: Way,
     taken: Way,
@@ -193,7 +199,7 @@ impl<C: Component> AccessMut<'_, C> {
     }
 
     fn find_short_way(&mut self) {
-        self.short = has_short_way::<C>() && self.id == self.world.id() && !self.world.signals.is_active();
+        self.short = has_short_way::<C>() && self.id == self.world.id() && self.world.is_short_way_open();
         if self.short {
             self.side = self.world.plans.get(self.plan).sides[0];
         }
