@@ -216,3 +216,37 @@ fn without_memory_nothing_happens() {
     assert!(refused > 0);
     tally.assert_no_leaks();
 }
+
+#[test]
+fn every_change_makes_reserved_entities_first_whether_there_is_room_or_not() {
+    #[derive(Component)]
+    #[component(layout = "pool")]
+    struct Pooled;
+    #[derive(Component)]
+    #[component(layout = "linear")]
+    struct Lined;
+
+    let changes: [fn(&mut World, Entity); 6] = [
+        |world, e| world.insert(e, Pooled).unwrap(),
+        |world, e| drop(world.remove::<Pooled>(e).unwrap()),
+        |world, e| world.insert(e, (Lined,)).unwrap(),
+        |world, e| drop(world.remove::<Lined>(e).unwrap()),
+        |world, e| drop(world.access_mut::<Pooled>().insert(e, Pooled).unwrap()),
+        |world, e| drop(world.access_mut::<Lined>().remove(e).unwrap()),
+    ];
+    for change in changes {
+        for has_room in [false, true] {
+            let mut world = World::new();
+            let e = world.spawn(());
+            if has_room {
+                let other = world.spawn((Pooled, Lined));
+                world.despawn(other).unwrap();
+            }
+            let reserved = world.reserve_entity();
+            assert!(!world.contains(reserved));
+            change(&mut world, e);
+            assert!(world.contains(reserved));
+            world.validate().unwrap();
+        }
+    }
+}
