@@ -228,11 +228,11 @@ fn every_change_makes_reserved_entities_first_whether_there_is_room_or_not() {
 
     let changes: [fn(&mut World, Entity); 6] = [
         |world, e| world.insert(e, Pooled).unwrap(),
-        |world, e| drop(world.remove::<Pooled>(e).unwrap()),
+        |world, e| assert!(!world.remove::<Pooled>(e).unwrap()),
         |world, e| world.insert(e, (Lined,)).unwrap(),
-        |world, e| drop(world.remove::<Lined>(e).unwrap()),
-        |world, e| drop(world.access_mut::<Pooled>().insert(e, Pooled).unwrap()),
-        |world, e| drop(world.access_mut::<Lined>().remove(e).unwrap()),
+        |world, e| assert!(!world.remove::<Lined>(e).unwrap()),
+        |world, e| assert!(world.access_mut::<Pooled>().insert(e, Pooled).unwrap().is_none()),
+        |world, e| assert!(world.access_mut::<Lined>().remove(e).unwrap().is_none()),
     ];
     for change in changes {
         for has_room in [false, true] {
