@@ -129,6 +129,7 @@ impl Sides {
                 store,
                 bit: side.bit,
                 watched: side.watched,
+                plain: side.plain,
                 required_by,
                 excluded_by,
                 gone: [0; 2],
@@ -200,8 +201,7 @@ mod tests {
     fn a_copy_has_the_same_holes_and_closes_them_in_order() {
         let mut world = World::new();
         let all: Vec<_> = (0..8).map(|n| world.spawn(Name(n.to_string()))).collect();
-        let Store::Pool(pool) = &mut world.sides.list[0].store else { unreachable!() };
-        pool.removal = Removal::Deferred;
+        world.sides.set_removal(0, Removal::Deferred);
         for at in [1, 4, 5] {
             world.despawn(all[at]).unwrap();
         }

@@ -10,17 +10,32 @@ use crate::query::prefetch;
 use phalanx_store::Entity;
 
 impl Side {
-    /// Whether values go without anything having to be known of it, as far as that does not depend on the store.
-    #[inline(always)]
-    fn is_plain(&self) -> bool {
-        self.is_alone() && !self.watched && !self.values().needs_drop()
+    /// Whether values go without anything having to be known of it.
+    pub(super) fn finds_plain(&self) -> bool {
+        let by_swap = match &self.store {
+            Store::Pool(pool) => pool.removal == Removal::Swap,
+            Store::Linear(_) => true,
+        };
+        by_swap && self.is_alone() && !self.watched && !self.values().needs_drop()
+    }
+
+    /// Finds out whether they do: to be called when groups that name the side, or the way of removal, have changed.
+    pub(super) fn settle(&mut self) {
+        self.plain = self.finds_plain();
     }
 }
 
 /// From so many slots on the indices of pools are not expected to lie in a near cache.
-pub(super) const FAR: u32 = 1 << 13;
+pub(super) const FAR: u32 = 1 << 16;
 
 impl Sides {
+    /// Changes the way of removal of a pool.
+    pub(crate) fn set_removal(&mut self, side: u32, removal: Removal) {
+        let side = &mut *self.list[side as usize];
+        side.pool_mut().removal = removal;
+        side.settle();
+    }
+
     /// Announces to the processor what [`end_all`](Sides::end_all) is going to read. Which pools that is, is known when the mask
     /// was read: here it is guessed, so that the wait for the mask and for the indices of pools is one.
     #[inline(always)]
@@ -71,9 +86,8 @@ impl Sides {
                 let number = self.by_bit[(word * 64 + bits.trailing_zeros()) as usize];
                 bits &= bits - 1;
                 let side = &mut *self.list[number as usize];
-                if side.is_plain()
+                if side.plain
                     && let Store::Pool(pool) = &mut side.store
-                    && pool.removal == Removal::Swap
                     // SAFETY: the slot is in the pool, as its mask says; the pool closes gaps by swapping, and its values
                     // need no end.
                     && unsafe { pool.forget(slot) }
@@ -101,7 +115,7 @@ impl Sides {
         for at in 0..self.linear.len() {
             let number = self.linear[at];
             let side = &mut *self.list[number as usize];
-            if !side.is_plain() {
+            if !side.plain {
                 self.take(slot, number, true);
                 continue;
             }

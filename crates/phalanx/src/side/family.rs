@@ -97,9 +97,11 @@ impl Sides {
         let id = GroupId { at: at as u32, serial: group.serial };
         for &side in &group.what.required {
             self.list[side as usize].required_by.push(id.at);
+            self.list[side as usize].settle();
         }
         for &side in &group.what.excluded {
             self.list[side as usize].excluded_by.push(id.at);
+            self.list[side as usize].settle();
         }
         let inner = group.inner;
         self.link(group.outer, inner, Some(id.at), Some(id.at));
@@ -201,6 +203,7 @@ impl Sides {
         let without = |side: &mut Side| {
             side.required_by.retain(|at| *at != id.at);
             side.excluded_by.retain(|at| *at != id.at);
+            side.settle();
         };
         self.list.iter_mut().for_each(|side| without(side));
     }

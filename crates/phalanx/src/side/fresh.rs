@@ -61,18 +61,13 @@ impl Sides {
         let (mut enters, mut bits) = (false, 0);
         for &number in puts {
             let side = &mut *self.list[number as usize];
+            // SAFETY: the caller's promise.
+            unsafe { side.admit(slot) };
             enters |= !side.required_by.is_empty();
-            if let (Store::Pool(pool), Some(bit)) = (&mut side.store, side.bit) {
-                // SAFETY: the caller's promise.
-                unsafe { pool.admit(slot) };
-                if bit < 64 {
-                    bits |= 1 << bit;
-                } else {
-                    self.mark(slot.index(), bit, true);
-                }
-            } else {
-                // SAFETY: the caller's promise.
-                unsafe { side.put_linear(slot) };
+            match side.bit {
+                Some(bit) if bit < 64 => bits |= 1 << bit,
+                Some(bit) => self.mark(slot.index(), bit, true),
+                None => {}
             }
         }
         if bits != 0 {
@@ -87,16 +82,18 @@ impl Sides {
 }
 
 impl Side {
-    /// Counts the value that was written for a slot in a linear store.
+    /// Counts the value that was written for a slot that has none.
     ///
     /// # Safety
     ///
     /// It was, and the slot was made ready for it.
-    #[inline(never)]
-    unsafe fn put_linear(&mut self, slot: Entity) {
-        if let Store::Linear(linear) = &mut self.store {
+    #[inline(always)]
+    unsafe fn admit(&mut self, slot: Entity) {
+        match &mut self.store {
             // SAFETY: the caller's promise.
-            unsafe { linear.put(slot) };
+            Store::Pool(pool) => unsafe { pool.admit(slot) },
+            // SAFETY: the caller's promise.
+            Store::Linear(linear) => unsafe { linear.admit(slot) },
         }
     }
 }

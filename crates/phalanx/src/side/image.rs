@@ -170,6 +170,7 @@ impl Sides {
             let mut dense: Dense<_, Values> = Dense::try_rebuild(empty, marks.as_ptr(), len, state.compaction.clone())?;
             *dense.rows_mut() = values();
             *pool = Pool { dense, removal: state.removal, rows: state.rows };
+            self.list[side as usize].settle();
         }
         Ok(())
     }
@@ -216,6 +217,7 @@ impl Sides {
     pub(crate) fn restore_groups(&mut self, image: GroupImage) {
         for (side, [required_by, excluded_by]) in self.list.iter_mut().zip(image.links) {
             (side.required_by, side.excluded_by) = (required_by, excluded_by);
+            side.settle();
         }
         self.groups = image.groups;
     }

@@ -132,6 +132,20 @@ impl Linear {
         None
     }
 
+    /// Counts the value that was written at a slot that has none.
+    ///
+    /// # Safety
+    ///
+    /// The slot is [covered](Linear::covered), and the value is written.
+    #[inline(never)]
+    pub(super) unsafe fn admit(&mut self, slot: Entity) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.count(slot);
+            self.values.mark(slot.index());
+        }
+    }
+
     /// Counts the value that was written at a slot that has none. Whoever wrote it has [marked](Values::mark) it.
     ///
     /// # Safety

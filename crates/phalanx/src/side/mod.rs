@@ -70,6 +70,8 @@ pub(crate) struct Side {
     pub(crate) bit: Option<u32>,
     /// Whether its values are tracked as a whole.
     watched: bool,
+    /// Whether values go without anything having to be known of it: see `ends`.
+    plain: bool,
     /// The groups whose members have a value here.
     required_by: Vec<u32>,
     /// The groups whose members have none.
@@ -355,15 +357,17 @@ impl Sides {
         try_room(&mut self.retired, sides)?;
         try_room(&mut self.places, sides)?;
         let bit = is_pool.then_some(self.by_bit.len() as u32);
-        let side = try_box(Side {
+        let mut side = try_box(Side {
             id,
             store,
             bit,
             watched: info.track == Track::Column,
+            plain: false,
             required_by: Vec::new(),
             excluded_by: Vec::new(),
             gone: [0; 2],
         })?;
+        side.settle();
         if is_pool && self.by_bit.len() as u32 >= self.stride * 64 {
             self.try_widen()?;
         }
@@ -677,6 +681,9 @@ impl Sides {
         for (number, side) in (0..).zip(self.iter()) {
             if self.number(side.id) != Some(number) {
                 return Err("a side that its component does not lead to");
+            }
+            if side.plain != side.finds_plain() {
+                return Err("a side that does not know how its values go");
             }
             match &side.store {
                 Store::Linear(linear) => {

@@ -84,7 +84,7 @@ impl World {
             self.not_owned(side)?;
         }
         self.close_holes(side, u32::MAX);
-        self.sides.pool_mut(side).removal = removal;
+        self.sides.set_removal(side, removal);
         Ok(())
     }
 

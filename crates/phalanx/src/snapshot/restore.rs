@@ -214,8 +214,9 @@ pub(super) fn pool_room(world: &mut World, side: u32, positions: u32, removal: R
     let Store::Pool(pool) = &mut world.sides.get_mut(side).store else {
         return Err(Problem::Invalid("a pool for a component that is kept elsewhere"));
     };
-    pool.removal = removal;
-    Ok(pool.dense.try_reserve(positions)?)
+    pool.dense.try_reserve(positions)?;
+    world.sides.set_removal(side, removal);
+    Ok(())
 }
 
 /// Makes room for the values of a linear store up to this slot.
