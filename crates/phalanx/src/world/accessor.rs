@@ -210,7 +210,7 @@ impl<C: Component> AccessMut<'_, C> {
     /// # Errors
     ///
     /// If the entity is not alive; the value is dropped, and nothing else happens.
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn insert(&mut self, entity: Entity, value: C) -> Result<Option<C>, NoSuchEntity> {
         plain(self.try_insert(entity, value))
@@ -221,7 +221,7 @@ impl<C: Component> AccessMut<'_, C> {
     /// # Errors
     ///
     /// If the entity is not alive, or memory cannot be had; the value is dropped, and nothing else happens.
-    #[inline]
+    #[inline(always)]
     pub fn try_insert(&mut self, entity: Entity, value: C) -> Result<Option<C>, ChangeError> {
         if const { has_short_way::<C>() } {
             let value = ManuallyDrop::new(value);
@@ -237,6 +237,12 @@ impl<C: Component> AccessMut<'_, C> {
             }
             return self.insert_side(entity, ManuallyDrop::into_inner(value));
         }
+        self.insert_table(entity, value)
+    }
+
+    /// As [`try_insert`](AccessMut::try_insert), for those without a short way.
+    #[inline]
+    fn insert_table(&mut self, entity: Entity, value: C) -> Result<Option<C>, ChangeError> {
         self.long(|accessor| accessor.insert_long(entity, value))
     }
 
@@ -269,7 +275,7 @@ impl<C: Component> AccessMut<'_, C> {
     /// # Errors
     ///
     /// If the entity is not alive.
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn remove(&mut self, entity: Entity) -> Result<Option<C>, NoSuchEntity> {
         plain(self.try_remove(entity))
@@ -280,7 +286,7 @@ impl<C: Component> AccessMut<'_, C> {
     /// # Errors
     ///
     /// If the entity is not alive, or memory cannot be had; nothing happens then.
-    #[inline]
+    #[inline(always)]
     pub fn try_remove(&mut self, entity: Entity) -> Result<Option<C>, ChangeError> {
         if const { has_short_way::<C>() } {
             if self.short {
@@ -294,6 +300,12 @@ impl<C: Component> AccessMut<'_, C> {
             }
             return self.remove_side(entity);
         }
+        self.remove_table(entity)
+    }
+
+    /// As [`try_remove`](AccessMut::try_remove), for those without a short way.
+    #[inline]
+    fn remove_table(&mut self, entity: Entity) -> Result<Option<C>, ChangeError> {
         self.long(|accessor| accessor.remove_long(entity))
     }
 
