@@ -124,7 +124,9 @@ impl Sides {
             }
             C::Layout::write(C::Layout::ptr(lane, Look::READ), pool.dense.positions() as usize, value.read());
             pool.dense.sit(slot);
-            pool.rows += u32::from(slot.is_row());
+            if slot.is_row() {
+                pool.rows += 1;
+            }
             self.mark(index, bit, true);
         }
         Put::Done(None)
@@ -167,7 +169,9 @@ impl Sides {
             match &mut side.store {
                 Store::Pool(pool) => {
                     pool.dense.sit(slot);
-                    pool.rows += u32::from(slot.is_row());
+                    if slot.is_row() {
+                        pool.rows += 1;
+                    }
                     let bit = side.bit.unwrap_unchecked();
                     self.mark(index, bit, true);
                 }
@@ -241,7 +245,9 @@ impl Sides {
                     rows.shift(last, position);
                 }
             });
-            pool.rows -= u32::from(slot.is_row());
+            if slot.is_row() {
+                pool.rows -= 1;
+            }
             side.gone[0] += 1;
             self.mark(index, bit, false);
             Some(Some(value))

@@ -160,7 +160,9 @@ impl Linear {
             self.bits.mark(index / 64);
         }
         self.len += 1;
-        self.rows += u32::from(slot.is_row());
+        if slot.is_row() {
+            self.rows += 1;
+        }
     }
 
     /// Counts the values that were written at the slots with these bits, in a store without values; `rows` of them are of
@@ -212,7 +214,9 @@ impl Linear {
             self.bits.mark(index / 64);
         }
         self.len -= 1;
-        self.rows -= u32::from(slot.is_row());
+        if slot.is_row() {
+            self.rows -= 1;
+        }
     }
 
     /// Gives up all values, which are nobody's until [`end_released`](Linear::end_released).

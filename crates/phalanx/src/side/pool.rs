@@ -64,7 +64,9 @@ impl Pool {
             match self.position(slot.index()) {
                 None => {
                     self.dense.admit(slot);
-                    self.rows += u32::from(slot.is_row());
+                    if slot.is_row() {
+                        self.rows += 1;
+                    }
                     None
                 }
                 Some(position) => {
@@ -87,7 +89,9 @@ impl Pool {
         debug_assert!(self.position(slot.index()).is_none());
         // SAFETY: the caller's promise.
         unsafe { self.dense.admit(slot) };
-        self.rows += u32::from(slot.is_row());
+        if slot.is_row() {
+            self.rows += 1;
+        }
     }
 
     /// Takes the value of a slot, over which the last one is copied: the short way, which not every slot has. Whether it did.
@@ -102,7 +106,9 @@ impl Pool {
         // SAFETY: the seat is taken, and by the caller's promise the row is as good as moved out; where gaps are closed by
         // swapping there are no holes.
         unsafe { self.dense.stand_up(slot, position, |rows, last, position| rows.shift(last, position)) };
-        self.rows -= u32::from(slot.is_row());
+        if slot.is_row() {
+            self.rows -= 1;
+        }
         true
     }
 
@@ -110,7 +116,9 @@ impl Pool {
     #[inline(always)]
     pub(crate) fn take(&mut self, slot: Entity) -> Option<u32> {
         let position = self.position(slot.index())?;
-        self.rows -= u32::from(slot.is_row());
+        if slot.is_row() {
+            self.rows -= 1;
+        }
         // SAFETY: the position is in use and no hole; where removal is not deferred there are no holes.
         Some(unsafe {
             match self.removal {

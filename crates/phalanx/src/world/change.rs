@@ -25,7 +25,7 @@ impl World {
     /// # Panics
     ///
     /// If the bundle names a component twice.
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn insert<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), NoSuchEntity> {
         match self.try_insert(entity, bundle) {
@@ -41,7 +41,7 @@ impl World {
     ///
     /// If the entity is not alive, the bundle names a component twice, or memory cannot be had; the bundle is dropped,
     /// and nothing else happens.
-    #[inline]
+    #[inline(always)]
     pub fn try_insert<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), ChangeError> {
         if const { B::LEN != 1 || B::SIDES != 1 } {
             return self.insert_long(entity, bundle);
@@ -55,6 +55,7 @@ impl World {
     }
 
     /// As [`try_insert`](World::try_insert), where there is no short way.
+    #[inline(never)]
     fn insert_long<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), ChangeError> {
         let plan = self.plan::<B>()?;
         self.flush()?;
@@ -180,7 +181,7 @@ impl World {
     /// # Panics
     ///
     /// If the bundle names a component twice.
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn remove<B: Bundle>(&mut self, entity: Entity) -> Result<bool, NoSuchEntity> {
         match self.try_remove::<B>(entity) {
@@ -195,7 +196,7 @@ impl World {
     /// # Errors
     ///
     /// If the entity is not alive, the bundle names a component twice, or memory cannot be had; nothing happens then.
-    #[inline]
+    #[inline(always)]
     pub fn try_remove<B: Bundle>(&mut self, entity: Entity) -> Result<bool, ChangeError> {
         match B::drop_short(self, entity) {
             Some(had) => Ok(had),
