@@ -128,6 +128,7 @@ impl Sides {
                 id: side.id,
                 store,
                 bit: side.bit,
+                flag: side.flag,
                 watched: side.watched,
                 plain: side.plain,
                 required_by,

@@ -29,12 +29,12 @@ impl Sides {
     /// Nothing has changed if it fails.
     #[inline]
     pub(crate) fn try_reserve_fresh(&mut self, slot: u32, puts: &[u32]) -> Result<(), AllocError> {
-        self.places.clear();
         self.try_cover(slot)?;
-        let mut enters = false;
-        for &number in puts {
+        self.places.clear();
+        // No more are put than there are sides.
+        debug_assert!(puts.len() <= self.places.capacity());
+        for (&number, at) in puts.iter().zip(0..) {
             let side = &mut *self.list[number as usize];
-            enters |= !side.required_by.is_empty();
             let (values, row) = match &mut side.store {
                 Store::Pool(pool) => {
                     pool.try_ready(slot)?;
@@ -45,10 +45,12 @@ impl Sides {
                     (linear.values(), slot)
                 }
             };
-            // There is room: no more are put than there are sides.
-            self.places.push(SidePlace { lane: values.lane(), row: row as usize });
+            // SAFETY: there is room for as many places as there are sides.
+            unsafe { self.places.as_mut_ptr().add(at).write(SidePlace { lane: values.lane(), row: row as usize }) };
         }
-        if enters { self.try_ready_groups(slot, puts, &[]) } else { Ok(()) }
+        // SAFETY: so many were written just now.
+        unsafe { self.places.set_len(puts.len()) };
+        if self.groups.is_empty() { Ok(()) } else { self.try_ready_groups(slot, puts, &[]) }
     }
 
     /// As [`commit`](Sides::commit), for a slot that has nothing: nothing is displaced.
@@ -58,23 +60,26 @@ impl Sides {
     /// As there; and the slot has no value of any side.
     #[inline]
     pub(crate) unsafe fn commit_fresh(&mut self, slot: Entity, puts: &[u32]) {
-        let (mut enters, mut bits) = (false, 0);
+        let mut bits = 0;
         for &number in puts {
             let side = &mut *self.list[number as usize];
+            bits |= side.flag;
             // SAFETY: the caller's promise.
             unsafe { side.admit(slot) };
-            enters |= !side.required_by.is_empty();
-            match side.bit {
-                Some(bit) if bit < 64 => bits |= 1 << bit,
-                Some(bit) => self.mark(slot.index(), bit, true),
-                None => {}
-            }
         }
         if bits != 0 {
-            // SAFETY: the slot was covered when this was reserved, and covered slots have their words.
+            // SAFETY: the slot was covered when values of pools were reserved, and covered slots have their words; it had no
+            // value before.
             unsafe { self.masks.at(slot.index() * self.stride).write(bits) };
         }
-        if enters {
+        if self.stride > 1 {
+            for &number in puts {
+                if let Some(bit) = self.get(number).bit.filter(|bit| *bit >= 64) {
+                    self.mark(slot.index(), bit, true);
+                }
+            }
+        }
+        if !self.groups.is_empty() {
             // SAFETY: reserved with the rest of the change.
             unsafe { self.enter_groups(slot, puts, &[]) };
         }

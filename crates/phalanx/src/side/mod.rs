@@ -68,6 +68,8 @@ pub(crate) struct Side {
     pub(crate) store: Store,
     /// The bit of a pool in the masks.
     pub(crate) bit: Option<u32>,
+    /// The first word of a mask that has this bit alone; none if it is in another.
+    flag: u64,
     /// Whether its values are tracked as a whole.
     watched: bool,
     /// Whether values go without anything having to be known of it: see `ends`.
@@ -361,6 +363,7 @@ impl Sides {
             id,
             store,
             bit,
+            flag: bit.filter(|bit| *bit < 64).map_or(0, |bit| 1 << bit),
             watched: info.track == Track::Column,
             plain: false,
             required_by: Vec::new(),
