@@ -1,6 +1,7 @@
 //! The groups and queries of the differential test.
 
 use super::kinds::{Extra, Kind, Late, Line, Mark, Mini, Pool, Quick, Seen, Small, Table, Tag};
+use core::cmp::Reverse;
 use phalanx::group::{GroupError, GroupSpec, Observed, Owned};
 use phalanx::store::Entity;
 use phalanx::{Has, Or, PoolMut, Removal, With, Without, World};
@@ -13,6 +14,14 @@ pub(crate) struct Squad {
     pub(crate) end: fn(&mut World) -> bool,
     pub(crate) members: fn(&mut World) -> Vec<Entity>,
     pub(crate) sort: fn(&mut World),
+}
+
+/// Where the values of a member lie: descending, that is another order, and the same whenever it is asked for.
+#[allow(unsafe_code)]
+fn address<I>(item: &I) -> usize {
+    assert!(size_of::<I>() >= size_of::<usize>(), "an item is made of references");
+    // SAFETY: a reference is as large as an address, and has one.
+    unsafe { core::mem::transmute_copy(item) }
 }
 
 const fn squad<S: GroupSpec>(required: &'static [usize], excluded: &'static [usize]) -> Squad {
@@ -30,11 +39,7 @@ const fn squad<S: GroupSpec>(required: &'static [usize], excluded: &'static [usi
         },
         sort: |world| {
             let group = world.make_group::<S>().expect("the group is there");
-            let mut turn = 0_u32;
-            group.sort_by_key(world, |_| {
-                turn = turn.wrapping_mul(2_654_435_769).wrapping_add(1);
-                turn
-            });
+            group.sort_by_key(world, |item| Reverse(address(&item)));
         },
     }
 }
