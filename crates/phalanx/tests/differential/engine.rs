@@ -11,7 +11,7 @@ use super::kinds::{
 use super::squads::{SEARCHES, SQUADS, removal, reorder};
 use phalanx::store::Entity;
 use phalanx::{BundleBuilder, ChangeError, CommandError, Commands, Key, Role, RowError, World};
-use phalanx_testkit::{Site, Tally, catch, fail_nth};
+use phalanx_testkit::{Site, Tally, catch, fail_nth, quiet_panics};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -106,6 +106,8 @@ pub(crate) struct Engine<'t> {
 impl<'t> Engine<'t> {
     /// An engine whose world has listeners, or has none.
     pub(crate) fn new(tally: &'t Tally, listens: bool) -> Self {
+        // What catches panics needs memory when it is used first, which is none of the world's.
+        quiet_panics(|| ());
         let mut world = World::new();
         register(&mut world);
         let heard = listens.then(Heard::new);
