@@ -32,6 +32,15 @@ impl Side {
         self.required_by.len() | self.excluded_by.len() == 0
     }
 
+    /// Whether the value of a slot, or that there is none, is at hand, and its place can be closed the short way.
+    #[inline(always)]
+    fn lets_go(&self, slot: Entity) -> bool {
+        match &self.store {
+            Store::Pool(pool) => pool.removal == Removal::Swap && pool.dense.seat(slot) != Seat::Far,
+            Store::Linear(_) => true,
+        }
+    }
+
     /// # Safety
     ///
     /// It is a pool.
@@ -205,7 +214,8 @@ impl Sides {
         unsafe {
             let side = self.at(number);
             if !side.is_alone() {
-                if !side.excluded_by.is_empty() || !is_alive() {
+                // Groups are left when nothing is in the way any more: the usual way may fail, and then nothing has happened.
+                if !side.excluded_by.is_empty() || !side.lets_go(slot) || !is_alive() {
                     return None;
                 }
                 self.leave_requiring(slot, number);

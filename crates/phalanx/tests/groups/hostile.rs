@@ -2,7 +2,7 @@
 
 use crate::kit::{A, C, D, L};
 use phalanx::group::{Observed, Owned};
-use phalanx::{ChangeError, Component, Entity, Group, Without, World};
+use phalanx::{ChangeError, Component, Entity, Group, Removal, Without, World};
 use phalanx_testkit::{AllocationSweep, Counted, PanicSweep, Site, Tally};
 
 type Inner = (Owned<(A, C)>, Without<D>);
@@ -78,6 +78,37 @@ fn h60_a_group_without_memory_is_as_it_was() {
         }
     }
     assert!(points > 50, "{points}");
+}
+
+#[test]
+fn a_member_whose_removal_lacks_memory_stays_a_member() {
+    type Scene = (World, Entity, Group<Observed<(A, L)>>);
+    let make = |far: bool| {
+        let mut world = World::new();
+        let group = world.make_group().unwrap();
+        if !far {
+            world.set_removal::<A>(Removal::Deferred).unwrap();
+        }
+        // The last is beyond the window of an index with few keys.
+        let last = (0..if far { 5000 } else { 3 }).map(|_| world.spawn(L(1))).last().unwrap();
+        world.insert(last, A(1)).unwrap();
+        (world, last, group)
+    };
+    let acts: [fn(&mut Scene) -> Result<(), ChangeError>; 2] = [
+        |(world, entity, _)| world.try_remove::<A>(*entity).map(drop),
+        |(world, entity, _)| world.try_access_mut::<A>().and_then(|mut a| a.try_remove(*entity)).map(drop),
+    ];
+    for (act, far) in acts.into_iter().flat_map(|act| [(act, false), (act, true)]) {
+        let points = AllocationSweep::new().run(
+            || make(far),
+            act,
+            |(world, entity, group), result| {
+                world.validate().unwrap();
+                assert_eq!((world.has::<A>(*entity), group.len(world)), (result.is_err(), result.is_err().into()));
+            },
+        );
+        assert!(points > 0);
+    }
 }
 
 #[test]
