@@ -7,6 +7,7 @@ mod pools;
 mod refused;
 mod sorted;
 mod walkthrough;
+mod ways;
 
 #[global_allocator]
 static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();
