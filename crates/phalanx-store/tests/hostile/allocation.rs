@@ -117,6 +117,55 @@ fn h60_shrinking_is_a_wish() {
 }
 
 #[test]
+fn values_of_any_size_keep_their_keys_when_their_block_cannot_be_changed() {
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[repr(align(64))]
+    struct Wide(u8);
+    fn run<T: Copy + PartialEq + core::fmt::Debug>(value: impl Fn(u8) -> T) {
+        let setup = |count: u8| {
+            let mut slots = SlotStore::new();
+            let mut entities = EntityPool::new();
+            let mut linear = LinearStore::new();
+            let keys: Vec<_> = (0..count).map(|n| (slots.insert(value(n)), entities.alloc())).collect();
+            for ((_, entity), n) in keys.iter().zip(0..) {
+                linear.insert(*entity, value(n));
+            }
+            slots.remove(keys[1].0);
+            (slots, linear, keys)
+        };
+        for count in [2, 7, 9, 40, 65, 129] {
+            for reserve in [0, 1, 300] {
+                AllocationSweep::new().allow_swallowed().run(
+                    || setup(count),
+                    |(slots, linear, _)| {
+                        let _ = slots.try_reserve(reserve);
+                        let _ = linear.try_reserve(reserve);
+                        slots.shrink_to_fit();
+                        linear.shrink_to_fit();
+                        Ok::<(), ()>(())
+                    },
+                    |(slots, linear, keys), _| {
+                        assert_eq!((slots.validate(), linear.validate()), (Ok(()), Ok(())));
+                        for ((slot, entity), n) in keys.iter().zip(0..) {
+                            assert_eq!(slots.get(*slot), (n != 1).then(|| value(n)).as_ref());
+                            assert_eq!(linear.get(*entity), Some(&value(n)));
+                        }
+                        let next = slots.insert(value(0));
+                        assert_eq!((next.index(), next.generation(), slots.len()), (1, 1, keys.len()));
+                    },
+                );
+            }
+        }
+    }
+    run(|_| ());
+    run(|n| n);
+    run(|n| [n; 3]);
+    run(u64::from);
+    run(|n| [u16::from(n); 9]);
+    run(Wide);
+}
+
+#[test]
 fn h60_an_iterator_may_be_poured_in_without_the_room_it_hinted_at() {
     let (len, refused) = phalanx_testkit::fail_nth(1, || {
         let mut store: PackedStore<u32> = PackedStore::new();
