@@ -181,11 +181,13 @@ fn h15_leaving_a_group_survives_panicking_drop() {
         (world, entities, owning, listed)
     };
     type Case = (fn(&mut Scene, &Tally), usize, u32);
-    let acts: [Case; 5] = [
+    let acts: [Case; 7] = [
         (|(world, e, ..), _| world.despawn(e[2]).unwrap(), 5, 10),
         (|(world, e, ..), _| assert!(world.remove::<(Q, P)>(e[2]).unwrap()), 5, 10),
         (|(world, e, ..), _| assert!(world.remove::<P>(e[2]).unwrap()), 5, 11),
         (|(world, e, ..), tally| world.insert(e[2], (P(tally.value(2)), Q(tally.value(2)))).unwrap(), 6, 12),
+        (|(world, e, ..), tally| world.insert(e[2], Q(tally.value(2))).unwrap(), 6, 12),
+        (|(world, e, ..), _| drop(world.access_mut::<Q>().remove(e[2]).unwrap()), 5, 11),
         (|(world, ..), _| world.clear(), 0, 0),
     ];
     for (act, members, live) in acts {
