@@ -247,7 +247,8 @@ pub(crate) struct Sides {
     stride: u32,
     /// The first 64 pools of the slot that ended last: most likely those of the next.
     likely: u64,
-    /// Where the values of the change that is reserved are to be written.
+    /// Where the values of the change that is reserved are to be written. There is always room for one of each side, and so in
+    /// `retired`.
     places: Vec<SidePlace>,
     /// What the change that was committed has displaced or taken, in its order.
     pub(crate) retired: Vec<Retired>,
@@ -679,6 +680,9 @@ impl Sides {
     pub(crate) fn validate(&self, is_alive: impl Fn(Entity) -> bool, shown: bool) -> Result<(), &'static str> {
         if !shown && !self.retired.is_empty() {
             return Err("values that were taken and not ended");
+        }
+        if self.places.capacity().min(self.retired.capacity()) < self.list.len() {
+            return Err("less room for places or for what is retired than there are sides");
         }
         let mut marked = 0;
         for (number, side) in (0..).zip(self.iter()) {

@@ -94,7 +94,8 @@ fn a_member_whose_removal_lacks_memory_stays_a_member() {
         world.insert(last, A(1)).unwrap();
         (world, last, group)
     };
-    let acts: [fn(&mut Scene) -> Result<(), ChangeError>; 2] = [
+    type Act = fn(&mut Scene) -> Result<(), ChangeError>;
+    let acts: [Act; 2] = [
         |(world, entity, _)| world.try_remove::<A>(*entity).map(drop),
         |(world, entity, _)| world.try_access_mut::<A>().and_then(|mut a| a.try_remove(*entity)).map(drop),
     ];

@@ -33,12 +33,15 @@ struct Scene {
     entities: Vec<Entity>,
     family: (Group<Owned<(A, B)>>, Group<Inner>),
     d: Group<(Owned<D>, Without<M>)>,
-    lists: (Group<(Observed<(B, L)>, Without<C>)>, Group<(Observed<M>, Without<(A, L)>)>, Group<Observed<(A, E)>>),
+    lists: (Group<WithoutC>, Group<WithoutTwo>, Group<Plain>),
     /// Gives all room back after each step.
     tight: bool,
 }
 
 type Inner = (Owned<(A, B, C)>, Without<D>);
+type WithoutC = (Observed<(B, L)>, Without<C>);
+type Plain = Observed<(A, E)>;
+type WithoutTwo = (Observed<M>, Without<(A, L)>);
 
 #[derive(Debug, PartialEq)]
 struct Seen {
