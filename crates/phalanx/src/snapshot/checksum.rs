@@ -215,14 +215,11 @@ mod tests {
                     *a = a.wrapping_add(word);
                     *b = b.wrapping_add(*a);
                 }
-                let c = *b << 32 | *b >> 32;
+                let c = b.rotate_left(32);
                 (*b, *a) = (a.wrapping_add(c), c);
             }
         }
-        let step = |sum: u64, word: u64| {
-            let product = (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            product << 29 | product >> 35
-        };
+        let step = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
         let sum = lanes.iter().fold(step(seed, bytes.len() as u64), |sum, (a, b)| step(step(sum, *a), *b));
         let sum = (sum ^ (sum >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         sum ^ (sum >> 29)
