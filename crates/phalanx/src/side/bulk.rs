@@ -3,7 +3,9 @@
 
 use super::{Retired, Side, Sides, Store};
 use crate::room::{try_list, try_room};
-use phalanx_store::{AllocError, Entity};
+use phalanx_store::AllocError;
+#[cfg(feature = "snapshot")]
+use phalanx_store::Entity;
 
 /// The values that an operation is going to put: the side and the slot of each, in order. Those that it takes are noted where
 /// slots may enter groups by it.

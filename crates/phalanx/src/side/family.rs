@@ -169,12 +169,6 @@ impl Sides {
         Ok(list)
     }
 
-    /// How many places for groups there are, those of dropped ones included.
-    #[cfg(feature = "snapshot")]
-    pub(crate) fn group_places(&self) -> u32 {
-        self.groups.list.len() as u32
-    }
-
     /// Whether there is a group in a place.
     pub(crate) fn has_group(&self, at: u32) -> bool {
         self.groups.list.get(at as usize).is_some_and(Option::is_some)
@@ -183,16 +177,6 @@ impl Sides {
     /// Where a slot is in the list of a group that owns nothing.
     pub(crate) fn position_in_group(&self, group: &Group, slot: u32) -> Option<u32> {
         group.list.index().position_at(slot)
-    }
-
-    /// Makes places for groups.
-    #[cfg(feature = "snapshot")]
-    pub(crate) fn try_group_places(&mut self, places: u32) -> Result<(), AllocError> {
-        while self.groups.list.len() < places as usize {
-            try_room(&mut self.groups.list, 1)?;
-            self.groups.list.push(None);
-        }
-        Ok(())
     }
 
     /// Drops a group. Pools stay as they are.

@@ -411,7 +411,6 @@ impl Loading<'_, '_> {
             let made = restore::group(&mut self.world, place, sides, &members);
             made.map_err(|problem| self.input.error(problem))?;
         }
-        self.input.had(self.world.sides.try_group_places(places))?;
         self.input.end_section()
     }
 

@@ -28,7 +28,8 @@ pub(super) struct Schema {
 impl Schema {
     fn of<C: Component>(is_plain: bool) -> Schema {
         let mut lanes = Vec::new();
-        if is_plain {
+        // Where there is nothing to be written, a lane is one that the marks of a tracked component need.
+        if is_plain && size_of::<C>() > 0 {
             C::Layout::lanes(&mut |lane| lanes.push(lane));
             lanes.truncate(value_lanes::<C>());
         }

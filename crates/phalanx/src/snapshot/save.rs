@@ -31,6 +31,11 @@ pub(super) struct GroupParts {
     pub(super) lists: [Vec<u32>; 4],
 }
 
+/// How many places there must be for groups. What dropped ones have left behind the last is as if it had never been.
+pub(super) fn places_of(groups: &[GroupParts]) -> u32 {
+    groups.iter().map(|group| group.place + 1).max().unwrap_or(0)
+}
+
 /// Writes groups.
 pub(super) fn put_groups(places: u32, groups: &[GroupParts], out: &mut Out<'_>) -> Result<(), SaveError> {
     out.begin(GROUPS, 0)?;
@@ -448,14 +453,11 @@ impl<'a> Saving<'a> {
         Ok(Some(lists))
     }
 
-    pub(super) fn group_places(&self) -> u32 {
-        if self.chosen.is_some() || self.part.components.is_some() { 0 } else { self.world.sides.group_places() }
-    }
-
     fn write_groups(&self, out: &mut Out<'_>) -> Result<(), SaveError> {
-        match self.group_places() {
+        let groups = self.groups()?;
+        match places_of(&groups) {
             0 => Ok(()),
-            places => put_groups(places, &self.groups()?, out),
+            places => put_groups(places, &groups, out),
         }
     }
 

@@ -294,7 +294,8 @@ fn try_groups(old: &[Sketch], input: &mut Reader<'_>) -> Result<Vec<Sketch>, Del
 #[cfg(all(test, feature = "derive"))]
 mod tests {
     use super::delta;
-    use crate::{Component, Removal, World};
+    use crate::group::{Observed, Owned};
+    use crate::{Component, Entity, Key, Removal, Role, World};
 
     #[derive(Component, Clone, Copy, Debug, PartialEq)]
     #[component(plain)]
@@ -305,6 +306,10 @@ mod tests {
     #[derive(Component, Clone, Copy, Debug, PartialEq)]
     #[component(layout = "linear", plain)]
     struct Line(u8);
+
+    #[derive(Component, Clone, Copy, Debug, PartialEq)]
+    #[component(layout = "pool", track = "row", plain)]
+    struct Owner(u32);
 
     /// Bytes that were changed and whose checksums were put right again are told by what they say.
     #[test]
@@ -320,19 +325,47 @@ mod tests {
         world.spawn(Row(7));
         world.remove::<Line>(all[8]).unwrap();
         let bytes = delta(&before, &world.checkpoint().unwrap()).unwrap();
+        try_forged(&mut world, &before, &bytes);
+    }
+
+    /// The same with groups, extra rows, marks and reservations.
+    #[test]
+    fn no_bytes_make_groups_rows_or_reservations_that_cannot_be() {
+        let mut world = World::new();
+        let all: Vec<Entity> = (0..6).map(|n| world.spawn((Owner(n), Line(n as u8)))).collect();
+        world.make_group::<Owned<Owner>>().unwrap();
+        let row = |n: usize, role| Key::main(all[n]).with_role(Role(role));
+        world.extend(row(1, 1), (Row(1), Line(2))).unwrap();
+        world.extend(row(1, 2), Owner(7)).unwrap();
+        world.despawn(all[5]).unwrap();
+        let before = world.checkpoint().unwrap();
+        world.settle_changes();
+        world.make_group::<Observed<(Owner, Line)>>().unwrap();
+        world.extend(row(1, 3), Row(3)).unwrap();
+        world.extend(row(2, 1), (Owner(1), Line(3))).unwrap();
+        world.get_mut::<Owner>(all[2]).unwrap().0 = 9;
+        let _reserved = [(); 3].map(|()| world.reserve_entity());
+        let bytes = delta(&before, &world.checkpoint().unwrap()).unwrap();
+        try_forged(&mut world, &before, &bytes);
+    }
+
+    fn try_forged(world: &mut World, before: &super::Checkpoint, bytes: &[u8]) {
         let (mut random, mut refused) = (1u64, 0);
         for at in 0..bytes.len() * 12 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let mut forged = bytes.clone();
+            let mut forged = bytes.to_vec();
             let value = [0, 1, 2, 0x7f, 0x80, 0xff, 0x40, (random >> 33) as u8];
             forged[at / 12] = value[(random >> 50) as usize % 8];
             if at % 3 == 0 {
                 let other = (random >> 20) as usize % bytes.len();
                 forged[other] = forged[other].wrapping_add(1);
             }
-            world.rollback(&before).unwrap();
+            world.rollback(before).unwrap();
             match world.try_apply(&forged, false) {
-                Ok(()) => world.despawn_batch(world.iter().collect::<Vec<_>>().into_iter().take(5)),
+                Ok(()) => {
+                    world.spawn((Row(1), Owner(1), Line(1)));
+                    world.despawn_batch(world.iter().collect::<Vec<_>>().into_iter().take(5))
+                }
                 Err(_) => {
                     refused += 1;
                     0
@@ -341,8 +374,8 @@ mod tests {
             world.validate().unwrap();
         }
         assert!(refused > bytes.len(), "{refused} were refused");
-        world.rollback(&before).unwrap();
-        world.try_apply(&bytes, true).unwrap();
+        world.rollback(before).unwrap();
+        world.try_apply(bytes, true).unwrap();
         world.validate().unwrap();
     }
 }

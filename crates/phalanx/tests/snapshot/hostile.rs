@@ -4,8 +4,9 @@ use crate::forge::{Forged, Section};
 use crate::kit::*;
 use phalanx::snapshot::{Codec, CodecError, LoadError, Problem, Registry, inspect};
 use phalanx::{Component, Key, Role, World};
-use phalanx_testkit::{Rng, Tally, catch, measure};
+use phalanx_testkit::{Rng, Site, Tally, catch, measure};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// One of everything, small.
 pub(crate) fn small() -> World {
@@ -334,8 +335,8 @@ struct PoolToken(#[allow(dead_code)] phalanx_testkit::Counted);
 #[component(layout = "linear")]
 struct LinearToken(#[allow(dead_code)] phalanx_testkit::Counted);
 
-#[derive(Clone, Copy)]
-struct Tokens(&'static Tally);
+#[derive(Clone)]
+struct Tokens(Arc<Tally>);
 macro_rules! token {
     ($($type:ident)*) => {$(
         impl Codec<$type> for Tokens {
@@ -349,6 +350,7 @@ macro_rules! token {
             fn decode(&self, bytes: &mut &[u8]) -> Result<$type, CodecError> {
                 let (word, rest) = bytes.split_first_chunk::<4>().ok_or(CodecError("short"))?;
                 *bytes = rest;
+                self.0.callback();
                 match u32::from_le_bytes(*word) {
                     key @ 0..1000 => Ok($type(self.0.value(key))),
                     _ => Err(CodecError("no token")),
@@ -359,17 +361,21 @@ macro_rules! token {
 }
 token!(Token PoolToken LinearToken);
 
-#[test]
-fn h65_values_that_were_read_before_an_error_end_once() {
-    let tally: &'static Tally = Box::leak(Box::new(Tally::new()));
-    let mut registry = Registry::new();
-    registry.codec::<Token>("a", Tokens(tally)).unwrap();
-    registry.codec::<PoolToken>("b", Tokens(tally)).unwrap();
-    registry.codec::<LinearToken>("c", Tokens(tally)).unwrap();
-    let mut world = World::new();
+/// Tokens of every layout in a world, and how they are read.
+fn tokens() -> (Arc<Tally>, Registry, World) {
+    let (tally, mut registry, mut world) = (Arc::new(Tally::new()), Registry::new(), World::new());
+    registry.codec::<Token>("a", Tokens(tally.clone())).unwrap();
+    registry.codec::<PoolToken>("b", Tokens(tally.clone())).unwrap();
+    registry.codec::<LinearToken>("c", Tokens(tally.clone())).unwrap();
     for key in 0..4 {
         world.spawn((Token(tally.value(key)), PoolToken(tally.value(key)), LinearToken(tally.value(key))));
     }
+    (tally, registry, world)
+}
+
+#[test]
+fn h65_values_that_were_read_before_an_error_end_once() {
+    let (tally, registry, world) = tokens();
     let mut file = Vec::new();
     world.save(&registry, &mut file).unwrap();
     let forged = Forged::of(&file);
@@ -389,6 +395,49 @@ fn h65_values_that_were_read_before_an_error_end_once() {
     drop(World::load(&registry, &*file).unwrap());
     drop(world);
     tally.assert_sound();
+    tally.assert_no_leaks();
+}
+
+#[test]
+fn h65_values_that_were_read_before_a_panic_end_once() {
+    let (tally, registry, world) = tokens();
+    let mut file = Vec::new();
+    world.save(&registry, &mut file).unwrap();
+    let before = tally.live();
+    // The codec panics, or the function that converts what it has read.
+    let mut newer = Registry::new();
+    let convert = |tally: &Arc<Tally>| {
+        let tally = tally.clone();
+        move |key: u32| {
+            tally.callback();
+            tally.value(key)
+        }
+    };
+    let (a, b, c) = (convert(&tally), convert(&tally), convert(&tally));
+    let entry = newer.codec::<Token>("a", Tokens(tally.clone())).unwrap().version(1);
+    entry.migrate_codec(0, Tokens(tally.clone()), move |old: Token| Token(a(old.0.key())));
+    let entry = newer.codec::<PoolToken>("b", Tokens(tally.clone())).unwrap().version(1);
+    entry.migrate_codec(0, Tokens(tally.clone()), move |old: PoolToken| PoolToken(b(old.0.key())));
+    let entry = newer.codec::<LinearToken>("c", Tokens(tally.clone())).unwrap().version(1);
+    entry.migrate_codec(0, Tokens(tally.clone()), move |old: LinearToken| LinearToken(c(old.0.key())));
+    for (registry, calls) in [(&registry, 12), (&newer, 24)] {
+        for n in 1..=calls {
+            tally.arm(Site::Callback, n);
+            assert!(catch(|| World::load(registry, &*file)).is_err(), "call {n}");
+            assert!(tally.disarm(Site::Callback));
+            assert_eq!(tally.live(), before, "call {n}");
+        }
+        assert!(World::load(registry, &*file).is_ok());
+        assert_eq!(tally.live(), before);
+    }
+    // A destructor panics, of what was read before an error: the others end all the same.
+    for n in 1..=12 {
+        tally.arm(Site::Drop, n);
+        assert!(catch(|| World::load(&registry, &file[..file.len() - 1])).is_err(), "destructor {n}");
+        assert!(tally.disarm(Site::Drop));
+        assert_eq!(tally.live(), before, "destructor {n}");
+    }
+    drop(world);
     tally.assert_no_leaks();
 }
 

@@ -3,8 +3,9 @@
 use crate::forge::Forged;
 use crate::kit::*;
 use phalanx::group::{Observed, Owned};
-use phalanx::snapshot::Problem;
-use phalanx::{Removal, Without, World};
+use phalanx::snapshot::{Problem, Registry};
+use phalanx::timeline::delta;
+use phalanx::{Component, Removal, Without, World};
 use phalanx_testkit::Rng;
 
 #[test]
@@ -99,4 +100,34 @@ fn h63_forged_groups_are_refused_by_name() {
     assert!(matches!(problem(0, u32::MAX), Problem::Count { .. }));
     assert!(matches!(problem(4, u32::MAX), Problem::Count { .. }));
     assert!(matches!(problem(8, 1000), Problem::Invalid(_)));
+}
+
+/// A place that a dropped group left behind the others is nothing: a world that a delta led here is the same.
+#[test]
+fn dropped_groups_make_no_difference_to_who_follows_by_deltas() {
+    #[derive(Component, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+    #[component(layout = "pool", plain)]
+    #[repr(transparent)]
+    struct Fire(u32);
+    #[derive(Component, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+    #[component(layout = "pool", plain)]
+    #[repr(transparent)]
+    struct Ice(u32);
+    let mut registry = Registry::new();
+    registry.plain::<Fire>("fire").unwrap();
+    registry.plain::<Ice>("ice").unwrap();
+    let mut here = World::new();
+    here.register::<Fire>();
+    here.register::<Ice>();
+    let mut there = here.clone_world();
+    let before = here.checkpoint().unwrap();
+    let groups = (here.make_group::<Observed<Fire>>().unwrap(), here.make_group::<Observed<Ice>>().unwrap());
+    here.spawn((Fire(1), Ice(2)));
+    here.drop_group(groups.1);
+    there.apply_delta(&delta(&before, &here.checkpoint().unwrap()).unwrap()).unwrap();
+    assert_eq!(here.checksum(&registry), there.checksum(&registry));
+    here.drop_group(groups.0);
+    let mut never = World::new();
+    never.spawn((Fire(1), Ice(2)));
+    assert_eq!(here.checksum(&registry), never.checksum(&registry));
 }

@@ -262,6 +262,37 @@ fn ticks_of_another_way_of_tracking_are_passed_over() {
     }
 }
 
+/// Without data and plain: of whatever it has lanes, none is for a value.
+#[test]
+fn plain_components_without_data_may_be_tracked_another_day() {
+    macro_rules! nothing {
+        ($($name:ident $($track:literal)?)*) => {$(
+            #[derive(Component, Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+            $(#[component(track = $track)])?
+            #[repr(C)]
+            struct $name;
+        )*};
+    }
+    nothing! { No Row "row" Column "column" }
+    fn of<C: Component<Layout: phalanx::snapshot::PlainLayout<C>>>() -> Registry {
+        let mut registry = Registry::new();
+        registry.plain::<C>("c").unwrap();
+        registry
+    }
+    let registries = [of::<No>(), of::<Row>(), of::<Column>()];
+    let mut worlds = [World::new(), World::new(), World::new()];
+    let e = worlds.each_mut().map(|world| world.spawn_empty())[0];
+    worlds[0].insert(e, No).unwrap();
+    worlds[1].insert(e, Row).unwrap();
+    worlds[2].insert(e, Column).unwrap();
+    for (world, registry) in worlds.iter().zip(&registries) {
+        let file = saved(registry, world);
+        assert!(loaded(&registries[0], &file).has::<No>(e));
+        assert!(loaded(&registries[1], &file).has::<Row>(e));
+        assert!(loaded(&registries[2], &file).has::<Column>(e));
+    }
+}
+
 #[test]
 fn values_of_an_older_version_keep_their_marks() {
     let (mut old, mut new) = (Registry::new(), Registry::new());

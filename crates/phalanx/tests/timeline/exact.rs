@@ -218,6 +218,38 @@ fn every_way_to_write_what_is_tracked_is_noticed() {
 }
 
 #[test]
+fn the_order_of_groups_is_noticed() {
+    let mut world = world();
+    let nothing = world.checkpoint().unwrap();
+    for n in 0..300 {
+        world.spawn((Fire(n * 7919 % 300), Heat((n * 31 % 300) as u16), Load(n as u16), Wound(n * 17 % 300)));
+    }
+    let burning = world.make_group::<Owned<(Fire, Heat)>>().unwrap();
+    let loaded = world.make_group::<Observed<(Load, Wound)>>().unwrap();
+    let mut timeline = Timeline::new(4);
+    timeline.capture(&mut world).unwrap();
+    let ways: [Way; 2] = [
+        Box::new(move |w| loaded.sort_by(w, |(_, a), (_, b)| a.0.cmp(&b.0))),
+        Box::new(move |w| burning.sort_by(w, |(a, _), (b, _)| a.0.cmp(&b.0))),
+    ];
+    for (at, way) in ways.iter().enumerate() {
+        let before = whole(&world, &nothing);
+        way(&mut world);
+        let after = whole(&world, &nothing);
+        assert!(before != after, "way {at}");
+        timeline.capture(&mut world).unwrap();
+        timeline.validate(&world).unwrap();
+        timeline.rewind(&mut world, 0).unwrap();
+        assert!(whole(&world, &nothing) == after, "way {at}");
+        timeline.rewind(&mut world, 1).unwrap();
+        assert!(whole(&world, &nothing) == before, "way {at}");
+        way(&mut world);
+        timeline.capture(&mut world).unwrap();
+        world.validate().unwrap();
+    }
+}
+
+#[test]
 fn h60_a_delta_of_groups_and_rows_without_memory_changes_nothing() {
     for sweep in [AllocationSweep::new(), AllocationSweep::new().persistent()] {
         let points = sweep.run(
