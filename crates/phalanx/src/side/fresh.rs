@@ -60,10 +60,11 @@ impl Sides {
     /// As there; and the slot has no value of any side.
     #[inline]
     pub(crate) unsafe fn commit_fresh(&mut self, slot: Entity, puts: &[u32]) {
-        let mut bits = 0;
+        let (mut bits, mut far) = (0, false);
         for &number in puts {
             let side = &mut *self.list[number as usize];
             bits |= side.flag;
+            far |= side.flag == 0;
             // SAFETY: the caller's promise.
             unsafe { side.admit(slot) };
         }
@@ -72,7 +73,7 @@ impl Sides {
             // value before.
             unsafe { self.masks.at(slot.index() * self.stride).write(bits) };
         }
-        if self.stride > 1 {
+        if far && self.stride > 1 {
             for &number in puts {
                 if let Some(bit) = self.get(number).bit.filter(|bit| *bit >= 64) {
                     self.mark(slot.index(), bit, true);

@@ -271,6 +271,8 @@ impl World {
         let mut spawner = held.0.spawner::<B>();
         let mut entities = Vec::new();
         bundles.for_each(|bundle| entities.push(spawner.spawn(bundle)));
+        // Before the list is handed out: where a listener panics, it is still somebody's.
+        drop(held);
         entities
     }
 }
