@@ -20,9 +20,9 @@ struct Prices {
 }
 
 const PRICES: [Prices; 3] = [
-    Prices { placement: Placement::Table, change: 170.0, alone: 1.0, together: 1.1, by_entity: 4.0 },
-    Prices { placement: Placement::Pool, change: 107.0, alone: 1.0, together: 5.3, by_entity: 4.8 },
-    Prices { placement: Placement::Linear, change: 80.0, alone: 1.0, together: 3.5, by_entity: 3.3 },
+    Prices { placement: Placement::Table, change: 114.0, alone: 1.0, together: 0.8, by_entity: 4.0 },
+    Prices { placement: Placement::Pool, change: 21.0, alone: 1.0, together: 5.1, by_entity: 4.8 },
+    Prices { placement: Placement::Linear, change: 13.0, alone: 1.0, together: 2.4, by_entity: 3.3 },
 ];
 
 /// The share of the present cost that another layout must save.
