@@ -272,18 +272,6 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
     /// The position is in use and no hole, `mark` is its mark, and its row counts as moved out.
     #[inline(always)]
     pub unsafe fn close_swap(&mut self, position: u32, mark: X::Mark) {
-        // SAFETY: the caller's promise.
-        unsafe { self.close_swap_by(position, mark, |rows, last, position| rows.shift(last, position)) };
-    }
-
-    /// As [`close_swap`](Dense::close_swap), for those who know what the rows are: `shift` does what
-    /// [`Rows::shift`] does.
-    ///
-    /// # Safety
-    ///
-    /// As there; and `shift` copies the row of its first position over that of the second, and nothing else.
-    #[inline(always)]
-    pub unsafe fn close_swap_by(&mut self, position: u32, mark: X::Mark, shift: impl FnOnce(&mut R, u32, u32)) {
         let last = self.len - 1;
         // SAFETY: both positions are in use, so they are within marks and rows; the last one is never a hole, so its
         // mark is alive; the row at `position` is moved out.
@@ -291,7 +279,7 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
             let settles = self.index.release(mark);
             if position != last {
                 let moved = *self.marks.at(last);
-                shift(&mut self.rows, last, position);
+                self.rows.shift(last, position);
                 self.set_mark(position, moved);
                 self.index.relocate(moved, position);
                 self.marks.at(last).write(mark);

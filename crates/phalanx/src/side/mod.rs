@@ -13,10 +13,9 @@
 //! lie in rows that nobody owns, listed in `retired`, until they are ended.
 //!
 //! Every value that comes or goes passes `commit`, `take_all` or `clear`: there groups are kept, see `groups`. The short ways
-//! around them are `alone`, `ends` and `fresh`.
+//! around them are `short`, `ends` and `fresh`.
 #![allow(unsafe_code)]
 
-mod alone;
 mod arrive;
 mod bulk;
 mod copy;
@@ -28,10 +27,10 @@ mod image;
 mod linear;
 mod pool;
 mod pool_ref;
+mod short;
 mod values;
 mod view;
 
-pub(crate) use alone::{Put, has_short_way};
 pub(crate) use arrive::Arrivals;
 pub(crate) use bulk::Puts;
 use copy::clone_value;
@@ -42,6 +41,7 @@ pub(crate) use linear::Linear;
 pub(crate) use pool::Pool;
 pub use pool::Removal;
 pub use pool_ref::PoolRef;
+pub(crate) use short::{Put, has_short_way};
 pub(crate) use values::Values;
 pub use view::PoolMut;
 

@@ -94,6 +94,20 @@ impl Pool {
         }
     }
 
+    /// As [`admit`](Pool::admit), of a slot whose seat is free.
+    ///
+    /// # Safety
+    ///
+    /// The [seat](Dense::seat) of the slot is free, and the value is written.
+    #[inline(always)]
+    pub(super) unsafe fn sit(&mut self, slot: Entity) {
+        // SAFETY: the caller's promise.
+        unsafe { self.dense.sit(slot) };
+        if slot.is_row() {
+            self.rows += 1;
+        }
+    }
+
     /// Takes the value of a slot, over which the last one is copied: the short way, which not every slot has. Whether it did.
     ///
     /// # Safety

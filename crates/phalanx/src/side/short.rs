@@ -132,10 +132,7 @@ impl Sides {
                 _ => return Put::Not,
             }
             C::Layout::write(C::Layout::ptr(lane, Look::READ), pool.dense.positions() as usize, value.read());
-            pool.dense.sit(slot);
-            if slot.is_row() {
-                pool.rows += 1;
-            }
+            pool.sit(slot);
             self.mark(index, bit, true);
         }
         Put::Done(None)
@@ -177,10 +174,7 @@ impl Sides {
             let side = &mut *self.list[number as usize];
             match &mut side.store {
                 Store::Pool(pool) => {
-                    pool.dense.sit(slot);
-                    if slot.is_row() {
-                        pool.rows += 1;
-                    }
+                    pool.sit(slot);
                     let bit = side.bit.unwrap_unchecked();
                     self.mark(index, bit, true);
                 }
@@ -209,8 +203,7 @@ impl Sides {
         debug_assert!(has_short_way::<C>());
         let index = slot.index();
         // SAFETY: the side is the component's, so it is of this kind and its lanes are the component's. A value that is there
-        // is moved out, and in a pool the last one takes its place. Only
-        // slots that are alive are in pools.
+        // is moved out, and in a pool the last one takes its place. Only slots that are alive are in pools.
         unsafe {
             let side = self.at(number);
             if !side.is_alone() {
