@@ -136,6 +136,12 @@ impl ComponentInfo {
         Ok(ComponentInfo { name, type_id, lanes, drop, clone, put, visit, kind, whole, bytes, track, tally })
     }
 
+    /// Compares two components in canonical order: by name. Types of one name compare by type id, which no other run of the
+    /// program changes; dynamic components of one name are equal, and keep the order of their registration.
+    pub(crate) fn compare(&self, other: &ComponentInfo) -> core::cmp::Ordering {
+        (self.name, self.type_id).cmp(&(other.name, other.type_id))
+    }
+
     /// Whether another is the same component of run time: of the same name, layout and destructor.
     pub(crate) fn is_run_time(&self, other: &ComponentInfo) -> bool {
         let drops = (other.drop.map(|f| f as usize), self.drop.map(|f| f as usize));
@@ -225,6 +231,10 @@ pub struct Components {
     /// The component that was registered last under these bits of its type id: most look-ups end here.
     direct: Box<[(TypeId, ComponentId); DIRECT]>,
     void: Signature,
+    /// The ids in canonical order: see [`rank`](Components::rank).
+    order: Vec<ComponentId>,
+    /// By id: the position in `order`.
+    ranks: Vec<u32>,
 }
 
 const DIRECT: usize = 64;
@@ -257,9 +267,12 @@ impl Components {
             track: Track::None,
             tally: Tally::default(),
         };
-        let mut infos = try_list(1)?;
+        let (mut infos, mut order, mut ranks) = (try_list(1)?, try_list(1)?, try_list(1)?);
         infos.push(row);
-        Ok(Components { space: Space::new(), infos, by_type: HashMap::default(), direct, void: Signature::EMPTY })
+        order.push(ComponentId::ROW);
+        ranks.push(0);
+        let (by_type, void) = (HashMap::default(), Signature::EMPTY);
+        Ok(Components { space: Space::new(), infos, by_type, direct, void, order, ranks })
     }
 
     /// The same components under the same ids, from where they go their own way.
@@ -274,7 +287,23 @@ impl Components {
             by_type: try_map_copy(&self.by_type)?,
             direct: try_box(*self.direct)?,
             void: self.void.try_clone()?,
+            order: try_copy(&self.order)?,
+            ranks: try_copy(&self.ranks)?,
         })
+    }
+
+    /// Returns the position of a component in the canonical order of components.
+    ///
+    /// Ids depend on which component was used first. Whatever a user can observe goes by this order instead: the reserved
+    /// component first, then by name. Registering further components never changes how two components compare.
+    #[inline]
+    pub(crate) fn rank(&self, id: ComponentId) -> u32 {
+        self.ranks[id.index()]
+    }
+
+    /// Returns the ids of all components in canonical order.
+    pub(crate) fn in_order(&self) -> impl DoubleEndedIterator<Item = ComponentId> + '_ {
+        self.order.iter().copied()
     }
 
     /// The id of a type, [`UNKNOWN`](ComponentId::UNKNOWN) if it was never used.
@@ -320,8 +349,16 @@ impl Components {
         let id = ComponentId(self.infos.len() as u32);
         try_room(&mut self.infos, 1)?;
         try_map_room(&mut self.by_type, usize::from(info.type_id.is_some()))?;
+        try_room(&mut self.order, 1)?;
+        try_room(&mut self.ranks, 1)?;
         if info.lanes.is_empty() {
             self.void.try_insert(id)?;
+        }
+        let at = 1 + self.order[1..].partition_point(|other| self.info(*other).compare(&info).is_le());
+        self.order.insert(at, id);
+        self.ranks.push(0);
+        for (rank, id) in (0..).zip(&self.order).skip(at) {
+            self.ranks[id.index()] = rank;
         }
         if let Some(key) = info.type_id {
             self.by_type.insert(key, id);
@@ -412,6 +449,13 @@ impl Components {
         };
         if typed != self.by_type.len() || !self.by_type.iter().chain(direct).all(leads) {
             return Err("a type that leads to no component, or to another's");
+        }
+        let ranked = self.ranks.len() == self.infos.len()
+            && self.order.len() == self.infos.len()
+            && (0..).zip(&self.order).all(|(rank, id)| self.ranks.get(id.index()) == Some(&rank))
+            && self.order[1..].is_sorted_by(|a, b| self.info(*a).compare(self.info(*b)).is_le());
+        if !ranked {
+            return Err("a component that is not at its place in the canonical order");
         }
         let void = self.iter().filter(|(_, info)| info.is_void()).map(|(id, _)| id);
         match self.void.iter().eq(void) {

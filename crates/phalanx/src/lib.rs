@@ -23,6 +23,7 @@ mod signature;
 #[cfg(feature = "snapshot")]
 pub mod snapshot;
 mod table;
+mod table_order;
 mod tally;
 pub mod timeline;
 pub mod track;

@@ -17,6 +17,7 @@ use crate::component::{ComponentId, Components, DropFn};
 use crate::room::try_list;
 use crate::rows::{Label, RowLanes};
 use crate::signature::Signature;
+use crate::table_order::TableOrder;
 use crate::track::{Marks, Tick, Track, mark_column, marks};
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -62,7 +63,7 @@ pub(crate) struct Table {
     /// reserved component. What locations are fixed by, in either.
     pub(crate) entities: LaneOf<Entity>,
     lanes: NonNull<[Lane]>,
-    /// All components, with data and without, by id.
+    /// All components, with data and without, in [canonical order](Components::rank).
     pub(crate) columns: Box<[Column]>,
     pub(crate) len: u32,
     pub(crate) cap: u32,
@@ -71,6 +72,10 @@ pub(crate) struct Table {
     needs_drop: bool,
     /// Whether a component is tracked.
     pub(crate) tracked: bool,
+    /// The number of the table in its world.
+    pub(crate) number: u32,
+    /// When the table got its first row last, see [`TableOrder`]; zero if it never had one.
+    pub(crate) stamp: u64,
 }
 
 // SAFETY: a table owns its lanes, whose values are components, which are `Send` and `Sync`.
@@ -79,13 +84,16 @@ unsafe impl Send for Table {}
 unsafe impl Sync for Table {}
 
 impl Table {
-    pub(crate) fn try_new(signature: Signature, components: &Components) -> Result<Table, AllocError> {
+    pub(crate) fn try_new(signature: Signature, components: &Components, number: u32) -> Result<Table, AllocError> {
         let lane_count = signature.iter().map(|id| components.info(id).lanes.len()).sum();
         if lane_count > usize::from(u16::MAX) {
             return Err(AllocError::CapacityOverflow);
         }
         let (mut lanes, mut columns) = (try_list(lane_count)?, try_list(signature.len())?);
-        for id in signature.iter() {
+        let mut ids = try_list(signature.len())?;
+        ids.extend(signature.iter());
+        ids.sort_unstable_by_key(|id| components.rank(*id));
+        for id in ids {
             let info = components.info(id);
             let first = lanes.len() as u16;
             lanes.extend(info.lanes.iter().map(|row| Lane::new(*row)));
@@ -101,6 +109,8 @@ impl Table {
             columns: columns.into(),
             len: 0,
             cap: 0,
+            number,
+            stamp: 0,
         })
     }
 
@@ -116,7 +126,7 @@ impl Table {
 
     /// The column of a component.
     pub(crate) fn column(&self, id: ComponentId) -> Option<&Column> {
-        self.columns.binary_search_by_key(&id, |c| c.id).ok().map(|at| &self.columns[at])
+        self.columns.iter().find(|column| column.id == id)
     }
 
     /// The entities whose rows these are, by row: what users see. See [`slots`](Table::slots).
@@ -216,8 +226,11 @@ impl Table {
     ///
     /// There is room for it.
     #[inline(always)]
-    pub(crate) unsafe fn push(&mut self, entity: Entity) -> u32 {
+    pub(crate) unsafe fn push(&mut self, entity: Entity, order: &mut TableOrder) -> u32 {
         let row = self.len;
+        if row == 0 {
+            self.activate(order);
+        }
         debug_assert!(row < self.cap);
         // SAFETY: there is room.
         unsafe {
@@ -226,6 +239,24 @@ impl Table {
         }
         self.len = row + 1;
         row
+    }
+
+    /// Takes rows after the last, so that there are `len`.
+    ///
+    /// # Safety
+    ///
+    /// There is room for so many, and the new ones are written in all lanes.
+    pub(crate) unsafe fn set_len(&mut self, len: u32, order: &mut TableOrder) {
+        debug_assert!(self.len <= len && len <= self.cap);
+        if self.len == 0 && len > 0 {
+            self.activate(order);
+        }
+        self.len = len;
+    }
+
+    /// Makes the table the last that is visited: it gets its first row.
+    fn activate(&mut self, order: &mut TableOrder) {
+        self.stamp = order.activate(self.number, self.stamp != 0);
     }
 
     /// Notes, where it is asked for, that these columns of a row were written.
@@ -402,7 +433,7 @@ impl Table {
         if self.len > self.cap || self.cap > self.entities.capacity() || lanes.iter().any(|l| l.capacity() < self.cap) {
             return Err("a table with more rows than room");
         }
-        if !self.columns.iter().map(|c| c.id).eq(self.signature.iter()) {
+        if self.columns.len() != self.signature.len() || !self.columns.iter().all(|c| self.signature.has(c.id)) {
             return Err("a table with other columns than its signature has");
         }
         Ok(())

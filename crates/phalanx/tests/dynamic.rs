@@ -286,7 +286,7 @@ fn components_of_run_time_are_kept_where_their_descriptors_say() {
         assert_eq!(ids.map(|id| key(world, e, id)), [Some(7), Some(8), Some(9)]);
     }
     let names: Vec<_> = world.components_of(twin).unwrap().collect();
-    assert_eq!(names, ["counted Table", "counted Pool", "counted Linear"]);
+    assert_eq!(names, ["counted Linear", "counted Pool", "counted Table"]);
     assert_eq!(format!("{:?}", world.entity(twin).unwrap()).matches("counted").count(), 3);
     drop((world, copy, there));
     tally.assert_no_leaks();

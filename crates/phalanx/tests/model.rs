@@ -1,6 +1,6 @@
 //! Sequences of operations on a world, against a model that is too simple to be wrong.
 //!
-//! The model is a map from entities to values, and a list of tables in the order of their creation, each a list of
+//! The model is a map from entities to values, and a list of tables in the order of their first rows, each a list of
 //! entities that appending and swap-removal alone change. After each step every invariant is validated, every value looked
 //! up, every entity that ever was tried again, and the world asked by every query, as often in a state that was held since
 //! the beginning as in a fresh one; items must come in the model's order. A failure prints its seed and the smallest

@@ -427,10 +427,7 @@ fn a_plan_says_what_is_walked() {
     assert_eq!(plan, world.query::<&A>().filter::<With<B>>().plan());
     world.despawn(all[6]).unwrap();
     let text = world.query::<&A>().filter::<With<B>>().plan().to_string();
-    assert!(
-        text.contains("2 of ") && text.contains("3 rows") && text.contains("0 × query::A + query::B + query::Tag"),
-        "{text}"
-    );
+    assert!(text.contains("1 of ") && text.contains("3 rows") && !text.contains("query::Tag"), "{text}");
 }
 
 /// What all doors say about `&A` of a world.

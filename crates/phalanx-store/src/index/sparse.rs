@@ -21,7 +21,6 @@ use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::fmt;
 use core::marker::PhantomData;
-use core::ops::Range;
 
 /// Where a key leads, and the generation that it must have.
 #[derive(Clone, Copy)]
@@ -604,14 +603,8 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
     ///
     /// # Safety
     ///
-    /// There are the bytes of `len` marks, of such a container with this [compaction](Dense::compaction). The rows get room
-    /// for all positions, and are initialised at all that are no holes, before anything else happens.
-    pub unsafe fn try_rebuild(
-        rows: R,
-        marks: *const u8,
-        len: u32,
-        (gap, low): (Range<u32>, u32),
-    ) -> Result<Self, AllocError> {
+    /// There are the bytes of `len` marks, of such a container. The rows get room for all positions, and are initialised at all that are no holes, before anything else happens.
+    pub unsafe fn try_rebuild(rows: R, marks: *const u8, len: u32) -> Result<Self, AllocError> {
         let mut dense = Dense::new(Sparse::new(), rows);
         dense.marks.try_grow(len)?;
         // SAFETY: so many marks are there, and there is room for them here.
@@ -626,7 +619,7 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
             dense.index.try_prepare(mark.0.index(), at - dense.holes)?;
             dense.index.link(mark.0, at);
         }
-        (dense.len, dense.gap, dense.low) = (len, gap, low);
+        dense.len = len;
         Ok(dense)
     }
 }

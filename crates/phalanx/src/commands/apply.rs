@@ -277,7 +277,7 @@ impl World {
                     let (lanes, row, places) = (table.lanes(), table.len as usize, plan.places.as_ptr());
                     (entry.verb.write)(payload, Place { lanes, row, places, sides: self.sides.places(), clock });
                     let entity = self.entities.alloc();
-                    let row = table.push(entity);
+                    let row = table.push(entity, &mut self.table_order);
                     self.entities.places().at(entity.index()).write(Location { table: plan.table, row });
                     self.sides.commit(entity, &plan.sides, &[]);
                     self.restructured();

@@ -149,7 +149,7 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
     }
 
     fn runs(&self) -> Runs<'w, Q, F> {
-        Runs { world: self.world, ids: self.ids(), next: 0 }
+        Runs { world: self.world, ids: self.ids(), last: None, is_done: false }
     }
 }
 

@@ -227,9 +227,9 @@ impl DynamicQuery {
             let matching = world.tables.iter().filter(|table| self.asked().matches(&table.signature));
             self.note_visits(world, matching.map(|table| u64::from(table.len)).sum());
         }
-        let numbered = world.tables.iter().zip(0..);
-        let matching = numbered.filter(|(table, _)| table.len > 0 && self.asked().matches(&table.signature));
-        Ok(matching.map(|(table, number)| DynamicTable {
+        let numbered = world.tables_in_order();
+        let matching = numbered.filter(|(_, table)| self.asked().matches(&table.signature));
+        Ok(matching.map(|(number, table)| DynamicTable {
             world,
             number,
             entities: table.entities(),

@@ -222,8 +222,8 @@ impl DynamicQuery {
     }
 
     fn walk<'w>(&self, world: &'w World) -> Walk<'w, 'w, Rows> {
-        let matching = world.tables.iter().zip(0..).filter(|(table, _)| self.asked().matches(&table.signature));
-        let tables: Vec<u32> = matching.map(|(_, number)| number).collect();
+        let matching = world.tables_in_order().filter(|(_, table)| self.asked().matches(&table.signature));
+        let tables: Vec<u32> = matching.map(|(number, _)| number).collect();
         let course = course::<Rows, ()>(world, &self.ids, tables.iter().copied());
         // SAFETY: the course is of this world as it is, and `Rows` touches nothing.
         unsafe { Walk::new::<()>(world, &self.ids, (course.lead, course.len), tables.into()) }

@@ -30,9 +30,9 @@ pub struct Plan {
     pub query: &'static str,
     /// What is walked.
     pub driver: Driver,
-    /// The tables that match, with rows or without.
+    /// The tables that match and have rows, in the order in which they are visited.
     pub tables: Vec<PlanTable>,
-    /// How many tables the world has.
+    /// The number of tables with rows that the world has.
     pub tables_in_world: usize,
 }
 
@@ -72,7 +72,7 @@ pub enum Driver {
         /// Whether the pools that it owns are the items: a plain loop over them.
         whole: bool,
     },
-    /// Nothing: a component that every item has was never anybody's.
+    /// Nothing: no entity has a component that every item has.
     Nothing,
 }
 
@@ -105,9 +105,9 @@ impl Plan {
     pub(super) fn new<Q: Query, F: Filter>(world: &World, ids: &(Q::State, F::State)) -> Plan {
         let (terms, filter) = ids;
         let matching =
-            world.tables.iter().filter(|t| Q::matches(terms, &t.signature) && F::passes(filter, &t.signature));
-        let tables = matching.map(|table| PlanTable {
-            components: table.signature.iter().map(|id| world.components.info(id).name()).collect(),
+            world.tables_in_order().filter(|(_, t)| Q::matches(terms, &t.signature) && F::passes(filter, &t.signature));
+        let tables = matching.map(|(_, table)| PlanTable {
+            components: table.columns.iter().map(|column| world.components.info(column.id).name()).collect(),
             rows: table.len as usize,
         });
         let driver = Plan::driver::<Q, F>(world, ids);
@@ -115,16 +115,18 @@ impl Plan {
             query: core::any::type_name::<Q>(),
             driver,
             tables: tables.collect(),
-            tables_in_world: world.tables.len(),
+            tables_in_world: world.tables_in_order().count(),
         }
     }
 
     fn driver<Q: Query, F: Filter>(world: &World, ids: &(Q::State, F::State)) -> Driver {
-        let matches = |(t, _): &(&Table, u32)| Q::matches(&ids.0, &t.signature) && F::passes(&ids.1, &t.signature);
-        let tables = world.tables.iter().zip(0..).filter(matches).map(|(_, number)| number);
+        let matches = |(_, t): &(u32, &Table)| Q::matches(&ids.0, &t.signature) && F::passes(&ids.1, &t.signature);
+        let tables = world.tables_in_order().filter(matches).map(|(number, _)| number);
         let course = course::<Q, F>(world, ids, tables);
         let slots = course.len as usize;
         match course.lead {
+            // A store that was never made is no different from one without values.
+            Lead::Side(_) if slots == 0 => Driver::Nothing,
             Lead::Tables => Driver::Tables { rows: slots },
             Lead::Nobody => Driver::Nothing,
             Lead::Group(number) => {
@@ -165,7 +167,7 @@ impl fmt::Display for Plan {
             Driver::Linear { component, slots } => {
                 return write!(f, "{query} walks the linear store of {component}, {slots} slots");
             }
-            Driver::Nothing => return write!(f, "{query} walks nothing: nobody ever had a component that it asks for"),
+            Driver::Nothing => return write!(f, "{query} walks nothing: no entity has a component that it asks for"),
         }
         for table in &self.tables {
             let components =

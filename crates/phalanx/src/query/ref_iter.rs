@@ -15,8 +15,10 @@ pub(super) struct Runs<'w, Q: Query, F: Filter> {
     pub(super) world: &'w World,
     /// The ids of this world.
     pub(super) ids: (Q::State, F::State),
-    /// The table that is looked at next.
-    pub(super) next: usize,
+    /// The table that was found last.
+    pub(super) last: Option<u32>,
+    /// Whether there are no more.
+    pub(super) is_done: bool,
 }
 
 impl<'w, Q: ReadOnlyQuery, F: Filter> Runs<'w, Q, F> {
@@ -27,29 +29,33 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> Runs<'w, Q, F> {
     ) -> impl Iterator<Item = u32> + Clone + use<'w, 'i, Q, F> {
         let (terms, filter) = ids;
         let matches = |table: &Table| Q::matches(terms, &table.signature) && F::passes(filter, &table.signature);
-        let matching = move |(table, number): &(&Table, u32)| {
-            table.len > 0 && matches(table) && is_live::<Q, F>(ids, world, *number)
-        };
-        world.tables.iter().zip(0..).filter(matching).map(|(_, number)| number)
+        let matching = move |(number, table): &(u32, &Table)| matches(table) && is_live::<Q, F>(ids, world, *number);
+        world.tables_in_order().filter(matching).map(|(number, _)| number)
     }
 
-    /// The next table at or after this one that matches and has rows.
-    fn match_from(&self, from: usize) -> Option<usize> {
+    /// Returns the next table after another, or the first, that matches and has rows.
+    fn match_after(&self, after: Option<u32>) -> Option<u32> {
         let (terms, filter) = &self.ids;
-        (from..self.world.tables.len()).find(|&number| {
-            let table = &self.world.tables[number];
-            let matches = Q::matches(terms, &table.signature) && F::passes(filter, &table.signature);
-            table.len > 0 && matches && is_live::<Q, F>(&self.ids, self.world, number as u32)
-        })
+        let mut next = self.world.table_order.next(after);
+        while let Some(number) = next {
+            let table = &self.world.tables[number as usize];
+            let matches = || Q::matches(terms, &table.signature) && F::passes(filter, &table.signature);
+            if table.len > 0 && matches() && is_live::<Q, F>(&self.ids, self.world, number) {
+                return Some(number);
+            }
+            next = self.world.table_order.next(Some(number));
+        }
+        None
     }
 
-    pub(super) fn tables_left(&self) -> impl Iterator<Item = usize> + '_ {
-        core::iter::successors(self.match_from(self.next), |&last| self.match_from(last + 1))
+    pub(super) fn tables_left(&self) -> impl Iterator<Item = u32> + '_ {
+        let first = if self.is_done { None } else { self.match_after(self.last) };
+        core::iter::successors(first, |&last| self.match_after(Some(last)))
     }
 
     /// How many rows are to come.
     pub(super) fn rows_left(&self) -> usize {
-        self.tables_left().map(|number| self.world.tables[number].len as usize).sum()
+        self.tables_left().map(|number| self.world.tables[number as usize].len as usize).sum()
     }
 }
 
@@ -57,11 +63,15 @@ impl<Q: ReadOnlyQuery, F: Filter> Iterator for Runs<'_, Q, F> {
     type Item = Run<Q::Fetch>;
 
     fn next(&mut self) -> Option<Run<Q::Fetch>> {
-        let number = self.match_from(self.next)?;
-        self.next = number + 1;
+        let next = if self.is_done { None } else { self.match_after(self.last) };
+        let Some(number) = next else {
+            self.is_done = true;
+            return None;
+        };
+        self.last = Some(number);
         // SAFETY: the ids are this world's, and the table matches.
-        let fetch = unsafe { Q::fetch(&self.ids.0, self.world, number as u32) };
-        Some(Run { fetch, len: self.world.tables[number].len })
+        let fetch = unsafe { Q::fetch(&self.ids.0, self.world, number) };
+        Some(Run { fetch, len: self.world.tables[number as usize].len })
     }
 }
 
@@ -89,11 +99,11 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> RefIter<'w, Q, F> {
 
     /// Finds what leads, instead of the tables.
     fn find(&mut self) {
-        let Runs { world, ids, next } = &mut self.runs;
+        let Runs { world, ids, is_done, .. } = &mut self.runs;
         let world: &'w World = world;
         let matching = Runs::<Q, F>::tables_of(world, ids);
         let course = course::<Q, F>(world, ids, matching.clone());
-        *next = world.tables.len();
+        *is_done = true;
         if course.walks() {
             let tables = if course.lead == Lead::Tables { matching.collect() } else { Vec::new() };
             // SAFETY: the ids are the world's, whose course this is, and a query that writes nothing needs no more than a
@@ -223,7 +233,7 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> Iterator for RefChunks<'w, Q, F> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (0, Some(self.runs.world.tables.len() - self.runs.next))
+        (0, Some(self.runs.world.tables.len()))
     }
 }
 

@@ -175,13 +175,18 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
         let ids = &*ids;
         let (terms, filter) = ids;
         for number in self.tables_seen..world.tables.len() {
-            let signature = &world.tables[number].signature;
+            let table = &world.tables[number];
             // A filter may be anybody's, and may panic: a table that is in the list has been counted.
-            let matches = Q::matches(terms, signature) && F::passes(filter, signature);
+            let matches = Q::matches(terms, &table.signature) && F::passes(filter, &table.signature);
             self.tables_seen = number + 1;
             if matches {
                 self.tables.push(number as u32);
             }
+        }
+        // A table that got its first row since comes after all that had rows.
+        let stamp = |number: &u32| world.tables[*number as usize].stamp;
+        if !self.tables.is_sorted_by_key(stamp) {
+            self.tables.sort_unstable_by_key(stamp);
         }
         self.runs.clear();
         if Q::SIDES || F::SIDES {

@@ -109,7 +109,10 @@ fn group<Q: Query, F: Filter>(
         what.owned.is_empty() != owning && what.required.iter().all(requires) && what.excluded.iter().all(excludes)
     };
     let groups = (0..).zip(sides.groups()).filter(|(_, group)| serves(&group.what));
-    let best = groups.min_by_key(|(_, group)| (sides.members(group).len(), usize::MAX - group.what.owned.len()));
+    let best = groups.min_by(|(_, a), (_, b)| {
+        let size = |group: &GroupData| (sides.members(group).len(), usize::MAX - group.what.owned.len());
+        size(a).cmp(&size(b)).then_with(|| sides.compare_groups(&a.what, &b.what))
+    });
     best.map(|(number, group)| (Lead::Group(number), sides.members(group).len() as u64))
 }
 

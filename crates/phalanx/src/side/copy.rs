@@ -91,7 +91,7 @@ impl Linear {
 impl Sides {
     /// The component of a side that has values which cannot be cloned, if there is one.
     pub(crate) fn not_clone(&self, components: &Components) -> Option<&'static str> {
-        let held = self.iter().filter(|side| side.len() > 0).map(|side| components.info(side.id));
+        let held = self.in_order().filter(|side| side.len() > 0).map(|side| components.info(side.id));
         held.filter(|info| !info.is_clone()).map(|info| info.name()).next()
     }
 
@@ -103,6 +103,7 @@ impl Sides {
         copy.by_bit = try_copy(&self.by_bit)?;
         copy.linear = try_copy(&self.linear)?;
         copy.list = try_list(self.list.len())?;
+        copy.order = try_copy(&self.order)?;
         copy.places = try_list(self.list.len())?;
         copy.retired = try_list(self.list.len())?;
         copy.stride = self.stride;
@@ -114,7 +115,7 @@ impl Sides {
             core::ptr::copy_nonoverlapping(self.masks.ptr(), copy.masks.ptr(), words as usize);
         }
         copy.covered = words / self.stride;
-        for side in self.iter() {
+        for side in self.in_order() {
             let info = components.info(side.id);
             // One without values is as good as copied.
             let cloning = info.clone.unwrap_or(Cloning::Bytes);
@@ -134,8 +135,11 @@ impl Sides {
                 required_by,
                 excluded_by,
                 gone: [0; 2],
+                rank: side.rank,
             })?);
         }
+        // Values are cloned in canonical order, and sides keep their numbers.
+        copy.list.sort_unstable_by_key(|side| self.number(side.id));
         copy.groups = self.groups.try_clone()?;
         copy.clock = self.clock.copy(0);
         Ok(copy)

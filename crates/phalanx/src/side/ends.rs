@@ -66,12 +66,13 @@ impl Sides {
     /// listed in `retired`.
     #[inline]
     pub(crate) fn end_all(&mut self, slot: Entity) {
+        let start = self.retired.len();
         if !self.linear.is_empty() {
             self.end_linear(slot);
         }
         let index = slot.index();
         if index >= self.covered {
-            return;
+            return self.sort_retired(start);
         }
         for word in 0..self.stride {
             // Copied: taking values the usual way changes the word.
@@ -101,6 +102,7 @@ impl Sides {
             // SAFETY: covered slots have their words.
             unsafe { self.masks.at(index * self.stride + word).write(0) };
         }
+        self.sort_retired(start);
     }
 
     /// By itself: it would be in the way of what is plain.

@@ -126,10 +126,12 @@ impl Sides {
         }
     }
 
-    /// Moves those that belong to an owning group to the front, in the order of its shortest pool.
+    /// Moves those that belong to an owning group to the front, in the order of its shortest pool: among equals the first in
+    /// canonical order.
     fn gather(&mut self, at: u32) {
         let owned = &self.groups.get(at).what.owned;
-        let Some(lead) = owned.iter().copied().min_by_key(|side| self.pool(*side).len()) else { return };
+        let shortest = |side: &u32| (self.pool(*side).len(), self.get(*side).rank);
+        let Some(lead) = owned.iter().copied().min_by_key(shortest) else { return };
         for position in self.groups.get(at).len..self.pool(lead).dense.positions() {
             let Some(slot) = self.pool(lead).dense.key_at(position) else { continue };
             // What comes to lie at this position in exchange was looked at before.
@@ -142,7 +144,8 @@ impl Sides {
 
     /// Lists those that belong to a group that owns nothing, in the order of the shortest of its sides.
     fn try_fill(&self, group: &mut Group, entity: impl Fn(u32) -> Option<Entity>) -> Result<(), AllocError> {
-        let Some(lead) = group.what.required.iter().map(|side| self.get(*side)).min_by_key(|side| side.len()) else {
+        let required = group.what.required.iter().map(|side| self.get(*side));
+        let Some(lead) = required.min_by_key(|side| (side.len(), side.rank)) else {
             return Ok(());
         };
         let mut list = |slot: Entity| {
@@ -160,13 +163,19 @@ impl Sides {
         }
     }
 
-    /// The groups with the numbers of their places, in the order of their making.
-    #[cfg(feature = "snapshot")]
-    pub(crate) fn groups_made(&self) -> Result<Vec<(u32, &Group)>, AllocError> {
-        let mut list = try_list(self.groups.list.len())?;
-        list.extend(self.groups.iter());
-        list.sort_unstable_by_key(|(_, group)| group.serial);
-        Ok(list)
+    /// Compares two groups in canonical order, which does not depend on the order in which they were made: by what they
+    /// own, then by what they require, then by what they exclude.
+    pub(crate) fn compare_groups(&self, a: &Draft, b: &Draft) -> Ordering {
+        // The one with the first side that the other lacks comes first.
+        let compare = |a: &[u32], b: &[u32]| {
+            let first = |one: &[u32], other: &[u32]| {
+                let alone = one.iter().filter(|side| !other.contains(side));
+                alone.map(|side| self.get(*side).rank).min().unwrap_or(u32::MAX)
+            };
+            first(a, b).cmp(&first(b, a))
+        };
+        let order = compare(&a.owned, &b.owned).then_with(|| compare(&a.required, &b.required));
+        order.then_with(|| compare(&a.excluded, &b.excluded))
     }
 
     /// Whether there is a group in a place.

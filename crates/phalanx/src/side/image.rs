@@ -6,7 +6,6 @@ use super::{Draft, Linear, Pool, Removal, Side, Sides, Store, Values};
 use crate::component::Components;
 use crate::group::GroupError;
 use crate::room::{try_copy, try_list};
-use core::ops::Range;
 use phalanx_store::raw::{Dense, DenseIndex, Lane, LaneOf};
 use phalanx_store::{AllocError, Entity};
 
@@ -26,9 +25,11 @@ impl GroupImage {
         Ok(GroupImage { groups: self.groups.try_clone()?, links })
     }
 
-    /// How many places for groups there are, those of dropped ones included.
-    pub(crate) fn places(&self) -> u32 {
-        self.groups.list.len() as u32
+    /// Calls a function with the number of each side that a group names. Some come more than once.
+    pub(crate) fn each_side(&self, mut each: impl FnMut(u32)) {
+        for (_, group) in self.groups.iter() {
+            group.what.required.iter().chain(&group.what.excluded).for_each(|side| each(*side));
+        }
     }
 
     /// Bytes held from the allocator.
@@ -41,6 +42,7 @@ impl GroupImage {
 /// A group, without anything that follows from the rest.
 #[derive(Debug)]
 pub(crate) struct Sketch {
+    pub(crate) name: &'static str,
     pub(crate) place: u32,
     /// None for one that is new to the world.
     pub(crate) serial: Option<u64>,
@@ -51,7 +53,7 @@ pub(crate) struct Sketch {
 }
 
 impl GroupImage {
-    /// The groups, in the order of their making.
+    /// Returns the groups.
     pub(crate) fn try_sketches(&self) -> Result<Vec<Sketch>, AllocError> {
         let mut sketches = try_list(self.groups.live as usize)?;
         for (place, group) in self.groups.iter() {
@@ -60,9 +62,8 @@ impl GroupImage {
             let listed = group.list.keys().unwrap_or(&[]);
             let mut members = try_list(listed.len())?;
             members.extend(listed.iter().map(|slot| slot.index()));
-            sketches.push(Sketch { place, serial: Some(group.serial), sides, members });
+            sketches.push(Sketch { name: what.name, place, serial: Some(group.serial), sides, members });
         }
-        sketches.sort_unstable_by_key(|sketch| sketch.serial);
         Ok(sketches)
     }
 }
@@ -116,18 +117,12 @@ impl Side {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PoolState {
     pub(crate) removal: Removal,
-    pub(crate) compaction: (Range<u32>, u32),
     pub(crate) rows: u32,
 }
 
 impl Pool {
     pub(crate) fn state(&self) -> PoolState {
-        let mut compaction = self.dense.compaction();
-        if self.dense.holes() == 0 {
-            // Of no meaning, and hence always the same.
-            compaction = (0..0, 0);
-        }
-        PoolState { removal: self.removal, compaction, rows: self.rows }
+        PoolState { removal: self.removal, rows: self.rows }
     }
 }
 
@@ -167,7 +162,7 @@ impl Sides {
         let Store::Pool(pool) = &mut self.list[side as usize].store else { unreachable!("a pool as it was") };
         // SAFETY: the caller's promise; the rows are there before anybody asks for them.
         unsafe {
-            let mut dense: Dense<_, Values> = Dense::try_rebuild(empty, marks.as_ptr(), len, state.compaction.clone())?;
+            let mut dense: Dense<_, Values> = Dense::try_rebuild(empty, marks.as_ptr(), len)?;
             *dense.rows_mut() = values();
             *pool = Pool { dense, removal: state.removal, rows: state.rows };
             self.list[side as usize].settle();
@@ -222,8 +217,7 @@ impl Sides {
         self.groups = image.groups;
     }
 
-    /// Makes groups, in the order of their making, where there are none. Those that are new get numbers that no group of
-    /// `before` has. `entity` says who lives at an index.
+    /// Makes groups where there are none. Those that are new get numbers that no group of `before` has. `entity` says who lives at an index.
     ///
     /// # Errors
     ///
@@ -236,7 +230,7 @@ impl Sides {
         entity: impl Fn(u32) -> Option<Entity>,
     ) -> Result<(), Regroup> {
         self.groups.made = before.groups.made;
-        for Sketch { place, serial, sides: [owned, required, excluded], members } in sketches {
+        for Sketch { name, place, serial, sides: [owned, required, excluded], members } in sketches {
             let ascending = |list: &[u32]| list.windows(2).all(|pair| pair[0] < pair[1]);
             let known = |list: &[u32]| list.iter().all(|side| (*side as usize) < self.list.len());
             if [&owned, &required, &excluded].into_iter().any(|list| !ascending(list) || !known(list)) {
@@ -251,10 +245,7 @@ impl Sides {
             if owned.iter().any(|side| matches!(self.get(*side).store, Store::Linear(_))) {
                 return Err(Regroup::Wrong("a group that owns a linear store"));
             }
-            let mut what = Draft { name: "a group of a delta", owned, required, excluded };
-            if let Some(known) = before.groups().find(|group| group.what.is_same(&what)) {
-                what.name = known.what.name;
-            }
+            let what = Draft { name, owned, required, excluded };
             if self.find_group(&what).is_some() || self.has_group(place) {
                 return Err(Regroup::Wrong("a group that there is already"));
             }

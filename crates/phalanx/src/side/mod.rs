@@ -46,7 +46,7 @@ pub(crate) use values::Values;
 pub use view::PoolMut;
 
 use crate::bundle::SidePlace;
-use crate::component::{Component, ComponentId, ComponentInfo, Components, direct_place};
+use crate::component::{Component, ComponentId, Components, direct_place};
 use crate::layout::Kind;
 use crate::room::{try_box, try_room, try_room_at};
 use crate::track::{Clock, Track};
@@ -80,6 +80,9 @@ pub(crate) struct Side {
     excluded_by: Vec<u32>,
     /// How many values were taken from slots that lived on, and how many went with their slots, since somebody counts.
     pub(crate) gone: [u64; 2],
+    /// The position among the sides in the canonical order of their components, which does not depend on which was used
+    /// first. Whatever a user can observe goes by it.
+    pub(crate) rank: u32,
 }
 
 impl Side {
@@ -234,6 +237,8 @@ pub(crate) struct Sides {
     /// In boxes: whoever holds one over a loop finds it where it was.
     #[allow(clippy::vec_box)]
     list: Vec<Box<Side>>,
+    /// By rank: the side.
+    order: Vec<u32>,
     /// By component: its side, or none.
     by_component: Vec<u32>,
     /// The side of the type that was registered last under these bits of its id: most look-ups end here.
@@ -261,6 +266,7 @@ impl Sides {
     pub(crate) const fn new() -> Sides {
         Sides {
             list: Vec::new(),
+            order: Vec::new(),
             by_component: Vec::new(),
             direct: [(TypeId::of::<Sides>(), NO_SIDE); DIRECT],
             by_bit: Vec::new(),
@@ -336,16 +342,22 @@ impl Sides {
         self.list.iter().map(|side| &**side)
     }
 
+    /// Returns the sides in the canonical order of their components.
+    pub(crate) fn in_order(&self) -> impl ExactSizeIterator<Item = &Side> + Clone {
+        self.order.iter().map(|number| self.get(*number))
+    }
+
     /// Counts what goes from here on.
     pub(crate) fn begin_counts(&mut self) {
         self.list.iter_mut().for_each(|side| side.gone = [0; 2]);
     }
 
     /// Gives a component that is not kept in tables its side.
-    pub(crate) fn try_register(&mut self, id: ComponentId, info: &ComponentInfo) -> Result<u32, AllocError> {
+    pub(crate) fn try_register(&mut self, id: ComponentId, components: &Components) -> Result<u32, AllocError> {
         if let Some(side) = self.number(id) {
             return Ok(side);
         }
+        let info = components.info(id);
         let store = match info.kind {
             Kind::Table => unreachable!("components of tables have no side"),
             Kind::Pool => Store::Pool(Pool::try_new(info)?),
@@ -354,6 +366,7 @@ impl Sides {
         let is_pool = info.kind == Kind::Pool;
         try_room_at(&mut self.by_component, id.index())?;
         try_room(&mut self.list, 1)?;
+        try_room(&mut self.order, 1)?;
         try_room(if is_pool { &mut self.by_bit } else { &mut self.linear }, 1)?;
         // Room for all of them at once: ending an entity takes what it has without asking for memory.
         let sides = self.list.len() + 1;
@@ -370,6 +383,7 @@ impl Sides {
             required_by: Vec::new(),
             excluded_by: Vec::new(),
             gone: [0; 2],
+            rank: 0,
         })?;
         side.settle();
         if is_pool && self.by_bit.len() as u32 >= self.stride * 64 {
@@ -383,6 +397,12 @@ impl Sides {
             self.direct[direct_place(&key) % DIRECT] = (key, number);
         }
         self.list.push(side);
+        let is_before = |other: &u32| components.rank(self.get(*other).id) < components.rank(id);
+        let at = self.order.partition_point(is_before);
+        self.order.insert(at, number);
+        for (rank, number) in (0..).zip(&self.order).skip(at) {
+            self.list[*number as usize].rank = rank;
+        }
         Ok(number)
     }
 
@@ -558,6 +578,7 @@ impl Sides {
     /// Takes all that a slot has. It is listed in `retired`, where there is room for one slot's at least.
     #[inline]
     pub(crate) fn take_all(&mut self, slot: Entity) {
+        let start = self.retired.len();
         for at in 0..self.linear.len() {
             self.take(slot, self.linear[at], true);
         }
@@ -569,6 +590,16 @@ impl Sides {
                 self.take(slot, self.pool_of_bit(bit), true);
             }
         }
+        self.sort_retired(start);
+    }
+
+    /// Puts the retired values of one slot, those from a place in the list on, into canonical order: they are dropped in it.
+    #[inline(always)]
+    fn sort_retired(&mut self, start: usize) {
+        if self.retired.len() - start > 1 {
+            let list = &self.list;
+            self.retired[start..].sort_unstable_by_key(|retired| list[retired.side as usize].rank);
+        }
     }
 
     /// The side of the pool with this bit.
@@ -577,9 +608,9 @@ impl Sides {
         self.by_bit[bit as usize]
     }
 
-    /// The sides that a slot has a value in, by number.
+    /// Returns the sides that a slot has a value in, in canonical order.
     pub(crate) fn sides_of(&self, slot: u32) -> impl Iterator<Item = &Side> {
-        self.iter().filter(move |side| side.row(slot).is_some())
+        self.in_order().filter(move |side| side.row(slot).is_some())
     }
 
     /// Ends the retired values from a place in the list on, all of them, even if one panics.
@@ -644,6 +675,7 @@ impl Sides {
             };
             self.retired.push(Retired { side: number, row });
         }
+        self.sort_retired(0);
         Cleared { sides: self, next: 0 }
     }
 
@@ -683,6 +715,9 @@ impl Sides {
         }
         if self.places.capacity().min(self.retired.capacity()) < self.list.len() {
             return Err("less room for places or for what is retired than there are sides");
+        }
+        if self.order.len() != self.list.len() || (0..).zip(self.in_order()).any(|(rank, side)| side.rank != rank) {
+            return Err("a side that is not at its place in the canonical order");
         }
         let mut marked = 0;
         for (number, side) in (0..).zip(self.iter()) {
@@ -731,7 +766,7 @@ impl Sides {
         self.masks.bytes()
             + self.list.capacity() * size_of::<Box<Side>>()
             + self.list.len() * size_of::<Side>()
-            + self.by_component.capacity() * size_of::<u32>()
+            + (self.by_component.capacity() + self.order.capacity()) * size_of::<u32>()
             + (self.by_bit.capacity() + self.linear.capacity()) * size_of::<u32>()
             + self.places.capacity() * size_of::<SidePlace>()
             + self.retired.capacity() * size_of::<Retired>()

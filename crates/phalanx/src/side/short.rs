@@ -28,7 +28,7 @@ pub(crate) const fn has_short_way<C: Component>() -> bool {
 impl Side {
     /// Whether no group names the component.
     #[inline(always)]
-    pub(super) fn is_alone(&self) -> bool {
+    pub(crate) fn is_alone(&self) -> bool {
         self.required_by.len() | self.excluded_by.len() == 0
     }
 

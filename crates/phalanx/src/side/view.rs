@@ -79,7 +79,7 @@ impl World {
     /// order. Or if memory cannot be had. Nothing has changed.
     pub fn set_removal<C: Component<Layout = layout::Pool>>(&mut self, removal: Removal) -> Result<(), PoolError> {
         let id = self.components.register::<C>()?;
-        let side = self.sides.try_register(id, self.components.info(id))?;
+        let side = self.sides.try_register(id, &self.components)?;
         if removal != Removal::Swap {
             self.not_owned(side)?;
         }

@@ -4,6 +4,7 @@ use super::{Event, KEPT_ERRORS, Lists, Note, Spot, Told};
 use crate::commands::{CommandError, Commands};
 use crate::world::World;
 use core::any::Any;
+use core::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// How telling went: a panic of a listener goes on when what the operation displaced has ended.
@@ -36,6 +37,32 @@ impl Drop for Telling<'_> {
             fresh.clear();
         }
         state.fresh = fresh;
+    }
+}
+
+impl Lists {
+    /// Calls the listeners of some notes, which are of one row and of one phase, in the order of their connection.
+    fn call(&mut self, world: &World, journal: &[Note], notes: Range<usize>, commands: &mut Commands) {
+        let mut called = None;
+        loop {
+            let next = notes.clone().filter_map(|at| {
+                let list = self.of(journal[at].event, journal[at].id)?;
+                // Listeners of one list are in the order of their connection, and so are their numbers.
+                let first = called.map_or(0, |last| list.partition_point(|listener| listener.id <= last));
+                Some((list.get(first)?.id, at, first))
+            });
+            let Some((id, at, first)) = next.min_by_key(|(id, ..)| *id) else { return };
+            let note = &journal[at];
+            let new = match (note.event, note.new) {
+                (Event::Added | Event::Set, Spot::None) => world.spot(note.slot, note.id).unwrap_or(Spot::None),
+                (_, new) => new,
+            };
+            let row = &journal[at - note.before as usize..at];
+            if let Some(list) = self.of(note.event, note.id) {
+                (list[first].call)(Told { note, new, row }, world, commands);
+            }
+            called = Some(id);
+        }
     }
 }
 
@@ -91,15 +118,12 @@ impl World {
         self.signals.telling = true;
         let mut telling = Telling { world: self, lists, journal, fresh };
         let Telling { world, lists, journal, fresh } = &mut telling;
-        for (at, note) in journal.iter().enumerate() {
-            let Some(list) = lists.of(note.event, note.id).filter(|list| !list.is_empty()) else { continue };
-            let new = match (note.event, note.new) {
-                (Event::Added | Event::Set, Spot::None) => world.spot(note.slot, note.id).unwrap_or(Spot::None),
-                (_, new) => new,
-            };
-            for listener in list.iter_mut() {
-                (listener.call)(Told { note, new, row: &journal[at - note.before as usize..at] }, world, fresh);
-            }
+        let mut at = 0;
+        while at < journal.len() {
+            let phase = journal[at].phase();
+            let together = journal[at + 1..].iter().take_while(|note| !note.starts && note.phase() == phase).count();
+            lists.call(world, journal, at..at + 1 + together, fresh);
+            at += 1 + together;
         }
         if let Some(state) = &mut telling.world.signals.state {
             match state.commands.is_blank() {

@@ -30,10 +30,12 @@
 //!
 //! 1. Entity by entity, in the order of the operation: that of the bundles, of the list that was given, of the commands;
 //!    [`World::clear`] and [`World::transfer_all`] go by index, and changes of all that pass a filter by table and row.
-//! 2. For one row `spawned`, then `added` and `set` by ascending [component id](crate::ComponentId), then `removed` by
-//!    ascending id, then `despawned`. Extra rows of an entity that comes follow its main row, those of one that ends come
-//!    before it, in the order of their making.
-//! 3. For one signal the listeners, in the order in which they were connected.
+//! 2. For one row `spawned`, then `added` and `set`, then `removed`, then `despawned`. Extra rows of a new entity follow its
+//!    main row. Those of a despawned entity come before it. Both are in the order of their creation.
+//! 3. Within each of these steps the listeners, whatever component they listen to, in the order in which they were connected.
+//!
+//! So the order depends on the operation and on the order of connections alone. It does not depend on which component was
+//! used first.
 //!
 //! An entity that was [reserved](World::reserve_entity) is spawned by the next operation, before all else that this one tells.
 //! So are those of [`Commands::spawn`](crate::Commands::spawn).

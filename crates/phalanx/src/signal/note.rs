@@ -75,6 +75,8 @@ pub(crate) struct Note {
     pub(crate) new: Spot,
     /// Of the end of an entity: how many notes before it say what it had.
     pub(crate) before: u32,
+    /// Whether it is the first note of a change of one row.
+    pub(crate) starts: bool,
 }
 
 impl Note {
@@ -82,15 +84,15 @@ impl Note {
         self.label.map_or(Key::main(self.entity), |label| label.key(self.entity))
     }
 
-    /// The order of the signals of one entity.
-    fn rank(&self) -> (u8, ComponentId) {
-        let rank = match self.event {
+    /// Returns the position of the signal among those of one change of a row. Signals of one phase are told in the order in
+    /// which their listeners were connected.
+    pub(crate) fn phase(&self) -> u8 {
+        match self.event {
             Event::Spawned => 0,
             Event::Added | Event::Set => 1,
             Event::Removed => 2,
             Event::Despawned => 3,
-        };
-        (rank, self.id)
+        }
     }
 }
 
@@ -285,7 +287,10 @@ impl World {
     /// Puts what was noted of one slot in order, and has it collected. A slot that ended has nothing any more.
     fn noted_since(&mut self, start: usize, ended: bool) {
         let Some(mut state) = self.signals.state.take() else { return };
-        state.journal[start..].sort_unstable_by_key(Note::rank);
+        state.journal[start..].sort_unstable_by_key(|note| (note.phase(), self.components.rank(note.id)));
+        if let Some(first) = state.journal.get_mut(start) {
+            first.starts = true;
+        }
         if !state.collectors.is_empty() {
             for at in start..state.journal.len() {
                 let note = state.journal[at];
@@ -426,6 +431,6 @@ impl Notes<'_> {
         let journal = &mut self.state.journal;
         debug_assert!(journal.len() < journal.capacity(), "room for notes is made before");
         let RowName { slot, owner, label } = self.name;
-        journal.push(Note { event, id, slot, entity: owner, label, old, new: Spot::None, before: 0 });
+        journal.push(Note { event, id, slot, entity: owner, label, old, new: Spot::None, before: 0, starts: false });
     }
 }

@@ -282,15 +282,6 @@ pub enum Problem {
         /// What the codec says.
         error: CodecError,
     },
-    /// A tick that the clock had not reached when the world was saved.
-    Future {
-        /// The name of the component.
-        name: &'static str,
-        /// The tick.
-        tick: u32,
-        /// Where the clock stood.
-        now: u32,
-    },
     /// What was loaded cannot join the world that is there.
     Merge(crate::ChangeError),
     /// The reader has failed.
@@ -327,9 +318,6 @@ impl fmt::Display for Problem {
                 write!(f, "{name} is of version {found}, which leads to version {expected} by no migration")
             }
             Problem::Value { name, row, error } => write!(f, "value {row} of {name} cannot be read: {error}"),
-            Problem::Future { name, tick, now } => {
-                write!(f, "a change of {name} at tick {tick}, which is after the present one, {now}")
-            }
             Problem::Merge(error) => error.fmt(f),
             Problem::Io(kind) => write!(f, "the snapshot cannot be read: {kind}"),
             Problem::Alloc(error) => error.fmt(f),

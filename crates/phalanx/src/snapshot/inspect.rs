@@ -61,9 +61,8 @@ pub struct Inspection {
     pub sections: Vec<([u8; 4], u64)>,
     /// Bytes in all.
     pub bytes: u64,
-    /// Where the world's clock stood, if that is in it: so it is if a component is [tracked](crate::track), or the clock was
-    /// ever used.
-    pub tick: Option<u32>,
+    /// Whether it says which values of [tracked](crate::track) components are new. Without that all are.
+    pub has_times: bool,
     /// The number for everything in it but [times of changes](crate::track): that of
     /// [`World::checksum`](crate::World::checksum).
     pub checksum: u64,
@@ -81,7 +80,7 @@ pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
     loop {
         let so_far = input.chain();
         input.next_section()?;
-        if matches!(input.kind, TICKS | END) && found.tick.is_none() {
+        if matches!(input.kind, TICKS | END) && !found.has_times {
             found.checksum = so_far;
         }
         match input.kind {
@@ -90,7 +89,6 @@ pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
             TABLE => table(&mut input, &mut found)?,
             ROWS => input.skip()?,
             GROUPS => {
-                input.u32()?;
                 found.groups = input.u32()?;
                 input.skip()?;
             }
@@ -106,7 +104,7 @@ pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
                 found.resources[start].1 = input.section_bytes().saturating_sub(head);
             }
             TICKS => {
-                found.tick = Some(input.u32()?);
+                found.has_times = true;
                 input.skip()?;
             }
             END => {}

@@ -49,14 +49,9 @@ impl Loading<'_, '_> {
         self.expect(SLOTS)?;
         self.read_slots()?;
         self.section()?;
-        let mut tables = 0;
         while self.input.kind == TABLE {
-            self.read_table(tables)?;
-            tables += 1;
+            self.read_table()?;
             self.section()?;
-        }
-        if tables == 0 {
-            return self.input.invalid("there is no table of entities without components");
         }
         restore::all_placed(&self.world).map_err(|problem| self.input.error(problem))?;
         if self.input.kind == ROWS {
@@ -205,7 +200,7 @@ impl Loading<'_, '_> {
         restore::slots(&mut self.world, &words, &free).map_err(|problem| self.input.error(problem))
     }
 
-    fn read_table(&mut self, number: u32) -> Result<(), LoadError> {
+    fn read_table(&mut self) -> Result<(), LoadError> {
         let extra = match self.input.u8()? {
             0 => false,
             1 => true,
@@ -235,11 +230,11 @@ impl Loading<'_, '_> {
             self.input.had(signature.try_insert(loaded.id))?;
             last = Some(component);
         }
-        if number == 0 && (extra || !list.is_empty()) {
-            return self.input.invalid("the first table is not that of entities without components");
-        }
-        restore::table(&mut self.world, &signature, number).map_err(|problem| self.input.error(problem))?;
+        let number = restore::table(&mut self.world, &signature).map_err(|problem| self.input.error(problem))?;
         let rows = self.input.u32()?;
+        if rows == 0 {
+            return self.input.invalid("a table without rows");
+        }
         restore::rows_room(&mut self.world, number, rows).map_err(|problem| self.input.error(problem))?;
         let (mut first, world) = (0, &mut self.world);
         self.input.u32s(rows, |input, slots| {
@@ -317,7 +312,7 @@ impl Loading<'_, '_> {
                 if keys.last() == Some(&HOLE) || (removal != Removal::Deferred && keys.contains(&HOLE)) {
                     return self.input.invalid("a hole in a pool where there can be none");
                 }
-                restore::side(&mut self.world, id, &info, number).map_err(|problem| refused(&self.input, problem))?;
+                restore::side(&mut self.world, id, number).map_err(|problem| refused(&self.input, problem))?;
                 if keys.contains(&HOLE) {
                     self.input.had(try_room(&mut bits, keys.len().div_ceil(64)))?;
                     bits.resize(keys.len().div_ceil(64), 0_u64);
@@ -343,7 +338,7 @@ impl Loading<'_, '_> {
                 if bits.last() == Some(&0) {
                     return self.input.invalid("a linear store with empty words at its end");
                 }
-                restore::side(&mut self.world, id, &info, number).map_err(|problem| refused(&self.input, problem))?;
+                restore::side(&mut self.world, id, number).map_err(|problem| refused(&self.input, problem))?;
                 if let Some(last) = Runs::Bits(&bits).rows().last() {
                     let room = restore::linear_room(&mut self.world, number, last);
                     room.map_err(|problem| refused(&self.input, problem))?;
@@ -378,23 +373,11 @@ impl Loading<'_, '_> {
     }
 
     fn read_groups(&mut self) -> Result<(), LoadError> {
-        /// How many places are believed: one that is empty takes 8 bytes, and nothing of the input.
-        const MOST: u32 = 1 << 16;
-        let (places, count) = (self.input.u32()?, self.input.u32()?);
-        if places > MOST || count > places {
-            let expected = u64::from(places.min(MOST));
-            let found = u64::from(places.max(count));
-            return Err(self.input.error(Problem::Count { what: "places of groups", found, expected }));
-        }
-        for _ in 0..count {
-            let place = self.input.u32()?;
+        for _ in 0..self.input.u32()? {
             let mut lists = [const { Vec::new() }; 4];
             for list in &mut lists {
                 let count = self.input.u32()?;
                 *list = self.numbers(count)?;
-            }
-            if place >= places {
-                return self.input.invalid("a group in a place that there is not");
             }
             let [owned, required, excluded, members] = lists;
             let mut sides = [const { Vec::new() }; 3];
@@ -407,8 +390,9 @@ impl Loading<'_, '_> {
                     };
                     sides.push(side);
                 }
+                sides.sort_unstable();
             }
-            let made = restore::group(&mut self.world, place, sides, &members);
+            let made = restore::group(&mut self.world, sides, &members);
             made.map_err(|problem| self.input.error(problem))?;
         }
         self.input.end_section()

@@ -26,7 +26,7 @@ use super::error::SaveError;
 use super::frame::{COMPONENTS, END, Out, RESOURCE, ROWS, SIDE, SLOTS, TABLE};
 use super::part::Part;
 use super::registry::{Entry, Registered, RegisteredResource, Registry};
-use super::save::{GroupParts, Saving, places_of, put_component, put_groups};
+use super::save::{GroupParts, Saving, put_component, put_groups};
 use crate::component::{Component, Components};
 use crate::layout::Kind;
 use crate::world::World;
@@ -258,12 +258,8 @@ impl World {
         form.serialize_field("rows", &saving.names().map_err(S::Error::custom)?)?;
         let sides = saving.sides().map(|(number, side)| SideForm { saving: &saving, side, number });
         form.serialize_field("sides", &List::new(sides))?;
-        let groups = saving.groups().map_err(S::Error::custom)?;
-        let places = places_of(&groups);
-        let groups = groups.into_iter().map(|group| (group.place, group.lists));
-        form.serialize_field("groups", &(places, List::new(groups)))?;
-        let entry = |type_id| registry.resources.iter().find(|entry| entry.type_id == type_id);
-        let resources = self.resources.types().filter_map(|(type_id, _)| entry(type_id));
+        form.serialize_field("groups", &saving.groups().map_err(S::Error::custom)?)?;
+        let resources = saving.resources().map_err(S::Error::custom)?.into_iter();
         form.serialize_field("resources", &List::new(resources.map(|entry| ResourceForm { world: self, entry })))?;
         form.end()
     }
@@ -389,11 +385,9 @@ impl Reading<'_, '_> {
             out.put_u32s(rows.iter().flatten().copied()).and_then(|()| out.end()).map_err(failed)?;
         }
         fields.field("sides", Each(Sides { entries: &entries, out: &mut *out }))?;
-        type Listed = (u32, [Vec<u32>; 4]);
-        let (places, groups): (u32, Vec<Listed>) = fields.field("groups", plain())?;
-        if places > 0 {
-            let groups: Vec<_> = groups.into_iter().map(|(place, lists)| GroupParts { place, lists }).collect();
-            put_groups(places, &groups, out).map_err(failed)?;
+        let groups: Vec<GroupParts> = fields.field("groups", plain())?;
+        if !groups.is_empty() {
+            put_groups(&groups, out).map_err(failed)?;
         }
         fields.field("resources", Each(Resources { registry, out: &mut *out }))?;
         out.begin(END, 0).and_then(|()| out.end()).map_err(failed)?;

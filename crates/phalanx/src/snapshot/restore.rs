@@ -32,11 +32,13 @@ pub(super) fn slots(world: &mut World, words: &[u32], free: &[u32]) -> Result<()
     Ok(())
 }
 
-/// Makes the next table, which is without rows.
-pub(super) fn table(world: &mut World, signature: &Signature, number: u32) -> Result<(), Problem> {
-    match world.table_of(signature)? == number {
-        true => Ok(()),
-        false => Err(Problem::Invalid("a table with the components of another")),
+/// Makes a table, which is without rows.
+pub(super) fn table(world: &mut World, signature: &Signature) -> Result<u32, Problem> {
+    let number = world.table_of(signature)?;
+    // Every table of a snapshot has rows.
+    match world.tables[number as usize].len {
+        0 => Ok(number),
+        _ => Err(Problem::Invalid("a table with the components of another")),
     }
 }
 
@@ -109,7 +111,8 @@ pub(super) unsafe fn settle_table(world: &mut World, number: u32, rows: u32) -> 
         }
     }
     table.settle_capacity();
-    table.len = rows;
+    // SAFETY: the caller's promise; the room is that of all lanes.
+    unsafe { table.set_len(rows, &mut world.table_order) };
     world.restructured();
     Ok(())
 }
@@ -183,8 +186,8 @@ unsafe fn link(world: &World, slot: u32) -> *mut Link {
 }
 
 /// Makes the next side, empty.
-pub(super) fn side(world: &mut World, id: ComponentId, info: &ComponentInfo, number: u32) -> Result<(), Problem> {
-    match world.sides.try_register(id, info)? == number {
+pub(super) fn side(world: &mut World, id: ComponentId, number: u32) -> Result<(), Problem> {
+    match world.sides.try_register(id, &world.components)? == number {
         true => Ok(()),
         false => Err(Problem::Invalid("a component with two stores")),
     }
@@ -282,7 +285,6 @@ pub(super) fn all_placed(world: &World) -> Result<(), Problem> {
 /// Makes a group of these sides: owned, required, excluded. One that owns nothing gets its members in this order.
 pub(super) fn group(
     world: &mut World,
-    place: u32,
     [owned, required, excluded]: [Vec<u32>; 3],
     members: &[u32],
 ) -> Result<(), Problem> {
@@ -303,15 +305,12 @@ pub(super) fn group(
     if world.sides.find_group(&what).is_some() {
         return Err(Problem::Invalid("a group that there is already"));
     }
-    if world.sides.has_group(place) {
-        return Err(Problem::Invalid("two groups in one place"));
-    }
     let draft =
         world.sides.try_draft(what, &world.components, |slot| world.slot(slot)).map_err(|error| match error {
             GroupError::Alloc(error) => Problem::Alloc(error),
             _ => Problem::Invalid("a group that cannot be beside others"),
         })?;
-    let id = world.sides.try_make_at(draft, place as usize)?;
+    let id = world.sides.try_make(draft)?;
     let Some(group) = world.sides.group(id) else { return Ok(()) };
     if !group.what.owned.is_empty() {
         return match members.is_empty() {

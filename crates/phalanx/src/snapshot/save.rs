@@ -5,7 +5,7 @@ use super::column::{Runs, Source};
 use super::error::SaveError;
 use super::frame::{COMPONENTS, END, GROUPS, Out, RESOURCE, ROWS, SIDE, SLOTS, TABLE};
 use super::part::Part;
-use super::registry::{Entry, Registry};
+use super::registry::{Entry, Registry, ResourceEntry};
 use super::{Report, has_bit};
 use crate::component::ComponentId;
 use crate::layout::Kind;
@@ -24,26 +24,15 @@ pub(super) struct Saved<'a> {
     pub(super) entry: &'a Entry,
 }
 
-/// What is saved of a group: its place, and the components that it owns, requires and excludes; and its members, if it owns
-/// none.
-pub(super) struct GroupParts {
-    pub(super) place: u32,
-    pub(super) lists: [Vec<u32>; 4],
-}
-
-/// How many places there must be for groups. What dropped ones have left behind the last is as if it had never been.
-pub(super) fn places_of(groups: &[GroupParts]) -> u32 {
-    groups.iter().map(|group| group.place + 1).max().unwrap_or(0)
-}
+/// What is saved of a group: the components that it owns, requires and excludes; and its members, if it owns none.
+pub(super) type GroupParts = [Vec<u32>; 4];
 
 /// Writes groups.
-pub(super) fn put_groups(places: u32, groups: &[GroupParts], out: &mut Out<'_>) -> Result<(), SaveError> {
+pub(super) fn put_groups(groups: &[GroupParts], out: &mut Out<'_>) -> Result<(), SaveError> {
     out.begin(GROUPS, 0)?;
-    out.put_u32(places)?;
     out.put_u32(groups.len() as u32)?;
     for group in groups {
-        out.put_u32(group.place)?;
-        for list in &group.lists {
+        for list in group {
             out.put_u32(list.len() as u32)?;
             out.put_u32_slice(list)?;
         }
@@ -144,20 +133,29 @@ impl<'a> Saving<'a> {
             return Err(SaveError::UnknownName { name });
         }
         let known = world.components.len();
-        let (mut components, mut numbers, mut skipped) = (try_list(known)?, try_list(known)?, try_list(known)?);
-        for (id, info) in world.components.iter() {
-            let entry = registry.entry_of(info).filter(|_| id != ComponentId::ROW);
-            let wanted = entry.filter(|entry| part.components.as_ref().is_none_or(|names| names.contains(&entry.name)));
-            numbers.push(wanted.map(|entry| {
-                components.push(Saved { id, entry });
-                components.len() as u32 - 1
-            }));
-            if entry.is_none() && id != ComponentId::ROW && is_used(world, id) {
-                match registry.skips || part.components.is_some() {
-                    true => skipped.push(info.name()),
-                    false => return Err(SaveError::Unregistered { component: info.name() }),
+        let (mut components, mut numbers, mut skipped) =
+            (try_list::<Saved<'_>>(known)?, try_list(known)?, try_list(known)?);
+        let named = named_by_rows(world)?;
+        for id in world.components.in_order().filter(|id| *id != ComponentId::ROW) {
+            let info = world.components.info(id);
+            let Some(entry) = registry.entry_of(info) else {
+                if has_values(world, id) {
+                    match registry.skips || part.components.is_some() {
+                        true => skipped.push(info.name()),
+                        false => return Err(SaveError::Unregistered { component: info.name() }),
+                    }
                 }
+                continue;
+            };
+            let is_wanted = part.components.as_ref().is_none_or(|names| names.contains(&entry.name));
+            if is_wanted && (has_state(world, id) || named.binary_search(&id).is_ok()) {
+                components.push(Saved { id, entry });
             }
+        }
+        components.sort_unstable_by_key(|saved| saved.entry.name);
+        numbers.resize(known, None);
+        for (number, saved) in (0..).zip(&components) {
+            numbers[saved.id.index()] = Some(number);
         }
         let (pool, reserved, chosen) = (None, Vec::new(), None);
         let mut this = Saving { world, part, registry, components, numbers, pool, reserved, chosen, skipped };
@@ -221,12 +219,20 @@ impl<'a> Saving<'a> {
         Ok(Some(bits))
     }
 
+    /// Returns the tables that have rows, in the order in which they are visited.
     pub(super) fn tables(&self) -> Result<Vec<OutTable>, AllocError> {
-        let mut tables: Vec<OutTable> = try_list(self.world.tables.len())?;
-        for (number, table) in (0..).zip(&self.world.tables) {
-            let extra = table.signature.has(ComponentId::ROW);
-            let components = try_collect(table.signature.iter().filter_map(|id| self.number(id)))?;
-            tables.push(OutTable { extra, components, sources: try_copy(&[number])? });
+        let mut tables: Vec<OutTable> = try_list(self.world.tables.len() + 1)?;
+        for (number, table) in self.world.tables_in_order() {
+            if table.slots().iter().any(|slot| self.is_chosen(slot.index())) {
+                let extra = table.signature.has(ComponentId::ROW);
+                let mut components = try_collect(table.columns.iter().filter_map(|column| self.number(column.id)))?;
+                components.sort_unstable();
+                tables.push(OutTable { extra, components, sources: try_copy(&[number])? });
+            }
+        }
+        if !self.reserved.is_empty() {
+            // They get rows when they come alive, after all that there is.
+            tables.push(OutTable { extra: false, components: Vec::new(), sources: Vec::new() });
         }
         merged(tables)
     }
@@ -245,7 +251,10 @@ impl<'a> Saving<'a> {
         for (number, side) in self.sides() {
             self.write_side(side, number, out)?;
         }
-        self.write_groups(out)?;
+        let groups = self.groups()?;
+        if !groups.is_empty() {
+            put_groups(&groups, out)?;
+        }
         if self.part.resources {
             self.write_resources(out, &mut report)?;
         }
@@ -364,9 +373,9 @@ impl<'a> Saving<'a> {
         out.end()
     }
 
-    /// The sides that are saved, with the numbers of their components.
+    /// Returns the sides that are saved with the numbers of their components, by these.
     pub(super) fn sides(&self) -> impl Iterator<Item = (u32, &Side)> {
-        self.world.sides.iter().filter_map(|side| Some((self.number(side.id)?, side)))
+        (0..).zip(&self.components).filter_map(|(number, saved)| Some((number, self.world.sides.of(saved.id)?)))
     }
 
     pub(super) fn side_form(&self, side: &Side) -> Result<SideParts, AllocError> {
@@ -423,22 +432,23 @@ impl<'a> Saving<'a> {
         out.end()
     }
 
-    /// The groups, in the order of their making; none of a part.
+    /// Returns the groups, by their components; none of a part.
     pub(super) fn groups(&self) -> Result<Vec<GroupParts>, AllocError> {
         let mut list = Vec::new();
         if self.chosen.is_some() || self.part.components.is_some() {
             return Ok(list);
         }
-        for (place, group) in self.world.sides.groups_made()? {
+        for group in self.world.sides.groups() {
             if let Some(lists) = self.group_lists(group)? {
-                try_push(&mut list, GroupParts { place, lists })?;
+                try_push(&mut list, lists)?;
             }
         }
+        list.sort_unstable();
         Ok(list)
     }
 
     /// What a group is made of; one of a component that is left out is left out.
-    fn group_lists(&self, group: &GroupData) -> Result<Option<[Vec<u32>; 4]>, AllocError> {
+    fn group_lists(&self, group: &GroupData) -> Result<Option<GroupParts>, AllocError> {
         let (sides, what) = (&self.world.sides, &group.what);
         let mut lists = [const { Vec::new() }; 4];
         for (list, from) in lists.iter_mut().zip([&what.owned, &what.required, &what.excluded]) {
@@ -446,6 +456,7 @@ impl<'a> Saving<'a> {
                 let Some(number) = self.number(sides.get(*side).id) else { return Ok(None) };
                 try_push(list, number)?;
             }
+            list.sort_unstable();
         }
         if what.owned.is_empty() {
             lists[3] = try_collect(sides.members(group).iter().map(|slot| slot.index()))?;
@@ -453,20 +464,14 @@ impl<'a> Saving<'a> {
         Ok(Some(lists))
     }
 
-    fn write_groups(&self, out: &mut Out<'_>) -> Result<(), SaveError> {
-        let groups = self.groups()?;
-        match places_of(&groups) {
-            0 => Ok(()),
-            places => put_groups(places, &groups, out),
-        }
-    }
-
     fn write_resources(&self, out: &mut Out<'_>, report: &mut Report) -> Result<(), SaveError> {
         for (type_id, type_name) in self.world.resources.types() {
-            let Some(entry) = self.registry.resources.iter().find(|entry| entry.type_id == type_id) else {
+            if !self.registry.resources.iter().any(|entry| entry.type_id == type_id) {
                 try_push(&mut report.skipped, type_name)?;
-                continue;
-            };
+            }
+        }
+        report.skipped.sort_unstable();
+        for entry in self.resources()? {
             let mut bytes = Vec::new();
             let done = entry.value.encode(self.world, &mut bytes);
             done.map_err(|error| SaveError::Codec { name: entry.name, error })?;
@@ -481,13 +486,19 @@ impl<'a> Saving<'a> {
         Ok(())
     }
 
+    /// Returns the resources that are saved, by their names.
+    pub(super) fn resources(&self) -> Result<Vec<&'a ResourceEntry>, AllocError> {
+        let here = |entry: &&ResourceEntry| self.world.resources.types().any(|(type_id, _)| entry.type_id == type_id);
+        let mut list = try_collect(self.registry.resources.iter().filter(here))?;
+        list.sort_unstable_by_key(|entry| entry.name);
+        Ok(list)
+    }
+
     /// Checks that equal values are equal bytes, of all that there is.
     pub(super) fn check_canonical(&self) -> Result<(), SaveError> {
         let of_components =
-            self.components.iter().filter(|saved| !saved.entry.canonical && is_used(self.world, saved.id));
-        let of_resources = self.world.resources.types().filter_map(|(type_id, _)| {
-            self.registry.resources.iter().find(|entry| entry.type_id == type_id && !entry.canonical)
-        });
+            self.components.iter().filter(|saved| !saved.entry.canonical && has_values(self.world, saved.id));
+        let of_resources = self.resources()?.into_iter().filter(|entry| !entry.canonical);
         let mut names = of_components.map(|saved| saved.entry.name).chain(of_resources.map(|entry| entry.name));
         names.next().map_or(Ok(()), |name| Err(SaveError::NotCanonical { name }))
     }
@@ -496,30 +507,55 @@ impl<'a> Saving<'a> {
 /// Puts tables of the same components together, at the place of the first.
 fn merged(mut tables: Vec<OutTable>) -> Result<Vec<OutTable>, AllocError> {
     let mut order = try_collect(0..tables.len())?;
-    let key = |table: &OutTable, at: usize| (table.extra, at);
-    order.sort_unstable_by(|&a, &b| {
-        let (left, right) = (&tables[a], &tables[b]);
-        left.components.cmp(&right.components).then(key(left, a).cmp(&key(right, b)))
-    });
-    let mut first = 0;
+    let key = |at: &usize| (tables[*at].extra, &tables[*at].components, *at);
+    order.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
+    let (mut first, mut is_copy) = (0, try_collect(tables.iter().map(|_| false))?);
     for &at in &order {
         let (a, b) = (&tables[first], &tables[at]);
         if at == first || a.extra != b.extra || a.components != b.components {
             first = at;
             continue;
         }
+        is_copy[at] = true;
         let sources = core::mem::take(&mut tables[at].sources);
         try_room(&mut tables[first].sources, sources.len())?;
         tables[first].sources.extend(sources);
     }
-    tables.retain(|table| !table.sources.is_empty());
+    let mut copies = is_copy.into_iter();
+    tables.retain(|_| copies.next() == Some(false));
     Ok(tables)
 }
 
-/// Whether anybody has a component, or a row is about it.
-pub(super) fn is_used(world: &World, id: ComponentId) -> bool {
-    let in_tables = world.tables.iter().any(|table| table.len > 0 && table.signature.has(id));
-    in_tables || world.sides.of(id).is_some_and(|side| side.len() > 0)
+/// Returns the components that keys of extra rows name, by id.
+fn named_by_rows(world: &World) -> Result<Vec<ComponentId>, AllocError> {
+    let labels = world.tables.iter().flat_map(|table| table.labels());
+    let mut named = Vec::new();
+    for id in labels.filter_map(|label| label.component()) {
+        // Most rows are named by the component of the row before.
+        if named.last() != Some(&id) {
+            try_push(&mut named, id)?;
+        }
+    }
+    named.sort_unstable();
+    named.dedup();
+    Ok(named)
+}
+
+/// Returns `true` if an entity or an extra row has a component.
+fn has_values(world: &World, id: ComponentId) -> bool {
+    let in_tables =
+        || (world.lanes_of(id).iter().zip(&world.tables)).any(|(lane, table)| !lane.is_null() && table.len > 0);
+    world.sides.of(id).map_or_else(in_tables, |side| side.len() > 0)
+}
+
+/// Returns `true` if what the world knows of a component differs from a component that was never used: it has values, its
+/// pool removes in another way than pools do from the start, or a group names it.
+fn has_state(world: &World, id: ComponentId) -> bool {
+    let beside = |side: &Side| match &side.store {
+        Store::Pool(pool) => pool.removal != Removal::Swap || pool.dense.positions() > 0,
+        Store::Linear(_) => false,
+    };
+    has_values(world, id) || world.sides.of(id).is_some_and(|side| beside(side) || !side.is_alone())
 }
 
 pub(super) fn kind_number(kind: Kind) -> u8 {

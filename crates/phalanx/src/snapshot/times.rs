@@ -1,4 +1,6 @@
-//! When values came and were changed: the clock of a world, and the marks of its tracked components.
+//! What was added and changed since a world was settled: the marks of its tracked components.
+//!
+//! How many queries have run since then, and when, makes no difference.
 //!
 //! All of it is in one section, the last before the end. So the columns are the same whether a component is tracked or not,
 //! and the number for a world is that of everything before it.
@@ -10,20 +12,20 @@ use super::frame::{In, Out, TICKS};
 use super::load::Loaded;
 use super::save::{OutTable, Saving};
 use crate::component::{ComponentId, ComponentInfo};
-use crate::layout::Kind;
 use crate::side::Store;
-use crate::track::{Marks, Tick, Track, marks};
+use crate::track::{Look, Marks, Tick, Track, column_mark, marks};
 use crate::world::World;
 use phalanx_store::raw::Lane;
 
-/// The age of the oldest mark that is written as it is: what is older is as old as this. A mark that seems to be older was
-/// not made yet by then.
-const OLDEST: u32 = u32::MAX / 2;
+/// What a mark says: the value was added, or changed, after the world was [settled](World::settle_changes) last.
+const ADDED: u8 = 1;
+const CHANGED: u8 = 2;
 
-/// A tick that is not older than the oldest.
-fn bounded(now: Tick, tick: Tick) -> u32 {
-    if now.0.wrapping_sub(tick.0) > OLDEST { now.0.wrapping_sub(OLDEST) } else { tick.0 }
-}
+/// The times that a loaded world begins with: that of a mark from before it was settled, that at which it was, and the
+/// present one. They are those of a world that was settled once.
+const OLD: Tick = Tick(1);
+const SETTLED: Tick = Tick(2);
+const NOW: Tick = Tick(3);
 
 fn track_number(track: Track) -> u8 {
     match track {
@@ -43,130 +45,98 @@ unsafe fn mark_lane<'a>(lanes: *const Lane, info: &ComponentInfo) -> &'a Lane {
     unsafe { &*lanes.add(info.lanes.len() - 1) }
 }
 
-/// The marks of a column: the last, and the one before it, or 0.
-#[derive(Clone, Copy, Default)]
-struct ColumnMarks {
-    last: u32,
-    before: u32,
-}
-
-impl ColumnMarks {
-    fn of(lane: &Lane) -> ColumnMarks {
-        ColumnMarks { last: lane.version() as u32, before: (lane.version() >> 32) as u32 }
-    }
-
-    fn put(self, lane: &Lane) {
-        lane.set_version(u64::from(self.before) << 32 | u64::from(self.last));
-    }
-
-    fn bounded(self, now: Tick) -> ColumnMarks {
-        let bound = |tick| if tick == 0 { 0 } else { bounded(now, Tick(tick)) };
-        ColumnMarks { last: bound(self.last), before: bound(self.before) }
-    }
-
-    /// The marks of two columns that become one.
-    fn join(self, other: ColumnMarks, now: Tick) -> ColumnMarks {
-        let age = |tick: u32| if tick == 0 { u32::MAX } else { now.0.wrapping_sub(tick) };
-        let younger = |a: u32, b: u32| if age(b) < age(a) { b } else { a };
-        let last = younger(self.last, other.last);
-        let before = |marks: ColumnMarks| if marks.last == last { marks.before } else { marks.last };
-        ColumnMarks { last, before: younger(before(self), before(other)) }
-    }
-}
-
 impl Saving<'_> {
-    /// Writes the clock and all marks. Nothing, if no component is tracked and the clock stands where it began.
+    /// Writes what was added and changed since the world was settled last. Nothing, if that is all there is: a world that was
+    /// never settled is no different.
     pub(super) fn write_times(&self, tables: &[OutTable], out: &mut Out<'_>) -> Result<(), SaveError> {
         let clock = &self.world.sides.clock;
-        let (now, info) = (clock.now(), |number: u32| self.world.components.info(self.components[number as usize].id));
-        let tracked = (0..self.components.len() as u32).filter(|number| info(*number).track != Track::None);
-        let count = tracked.clone().count();
-        if count == 0 && clock.is_fresh() {
+        let Some(settled) = clock.settled() else { return Ok(()) };
+        let look = Look { now: clock.now(), since: Some(settled), own: false };
+        let track = |number: u32| self.world.components.info(self.components[number as usize].id).track;
+        let tracked = (0..self.components.len() as u32).filter(|number| track(*number) != Track::None);
+        let (mut is_old, mut count) = (false, 0);
+        for number in tracked.clone() {
+            self.each_mark(number, tables, look, &mut |marks| {
+                is_old |=
+                    marks.iter().any(|mark| *mark & CHANGED == 0 || track(number) == Track::Row && *mark & ADDED == 0);
+                Ok(())
+            })?;
+            count += 1;
+        }
+        if !is_old {
             return Ok(());
         }
         out.begin(TICKS, 0)?;
-        out.put_u32(now.0)?;
-        out.put_u8(u8::from(clock.settled().is_some()))?;
-        out.put_u32(clock.settled().map_or(0, |settled| bounded(now, settled)))?;
-        out.put_u32(count as u32)?;
+        out.put_u32(count)?;
         for number in tracked {
+            let mut marks = 0;
+            self.each_mark(number, tables, look, &mut |block| {
+                marks += block.len() as u32;
+                Ok(())
+            })?;
             out.put_u32(number)?;
-            out.put_u8(track_number(info(number).track))?;
-            match info(number).kind {
-                Kind::Table => self.write_table_times(number, tables, out)?,
-                Kind::Pool | Kind::Linear => self.write_side_times(number, out)?,
-            }
+            out.put_u8(track_number(track(number)))?;
+            out.put_u32(marks)?;
+            self.each_mark(number, tables, look, &mut |block| out.put(block))?;
         }
         out.end()
     }
 
-    fn write_table_times(&self, number: u32, tables: &[OutTable], out: &mut Out<'_>) -> Result<(), SaveError> {
-        let info = self.world.components.info(self.components[number as usize].id);
-        let having = tables.iter().filter(|table| table.components.contains(&number));
-        if info.track == Track::Column {
-            let now = self.world.tick();
-            out.put_u32(having.clone().count() as u32)?;
-            for table in having {
-                let rows = self.source_rows(table)?;
-                let sources = self.sources(number, &rows)?;
-                // SAFETY: the lanes are the component's, and the world is borrowed.
-                let each = sources.iter().map(|source| ColumnMarks::of(unsafe { mark_lane(source.lanes, info) }));
-                put_column(each.reduce(|a, b| a.join(b, now)).unwrap_or_default(), now, out)?;
-            }
-            return Ok(());
+    /// Calls a function with the marks of a component, block by block: one for each column, or for each value.
+    fn each_mark(
+        &self,
+        number: u32,
+        tables: &[OutTable],
+        look: Look,
+        each: &mut dyn FnMut(&[u8]) -> Result<(), SaveError>,
+    ) -> Result<(), SaveError> {
+        let id = self.components[number as usize].id;
+        if let Some(side) = self.world.sides.of(id) {
+            let parts = self.side_form(side)?;
+            return self.marks_of(id, &[Source { lanes: side.values().lane(), runs: parts.runs() }], look, each);
         }
-        let mut values = 0;
-        for table in having.clone() {
-            values += self.source_rows(table)?.iter().map(|rows| rows.runs().len()).sum::<u32>();
-        }
-        out.put_u32(values)?;
-        for table in having {
+        for table in tables.iter().filter(|table| table.components.binary_search(&number).is_ok()) {
             let rows = self.source_rows(table)?;
-            for source in self.sources(number, &rows)? {
-                // SAFETY: the lanes are the component's, whose rows are in use, and the world is borrowed.
-                unsafe { self.put_rows(source, info, out)? };
-            }
+            self.marks_of(id, &self.sources(number, &rows)?, look, each)?;
         }
         Ok(())
     }
 
-    fn write_side_times(&self, number: u32, out: &mut Out<'_>) -> Result<(), SaveError> {
-        let id = self.components[number as usize].id;
+    /// Calls a function with the marks of a component in one column, which may come from several.
+    fn marks_of(
+        &self,
+        id: ComponentId,
+        sources: &[Source<'_>],
+        look: Look,
+        each: &mut dyn FnMut(&[u8]) -> Result<(), SaveError>,
+    ) -> Result<(), SaveError> {
         let info = self.world.components.info(id);
-        let Some(side) = self.world.sides.of(id) else { return out.put_u32(0) };
+        // SAFETY: the lanes are the component's, and the world is borrowed.
+        let lane = |source: &Source<'_>| unsafe { mark_lane(source.lanes, info) };
         if info.track == Track::Column {
-            out.put_u32(1)?;
-            // SAFETY: the lanes are the component's, and the world is borrowed.
-            let marks = ColumnMarks::of(unsafe { mark_lane(side.values().lane(), info) });
-            return put_column(marks, self.world.tick(), out);
+            let is_changed = sources.iter().any(|source| look.is_new(column_mark(lane(source), look)));
+            return each(&[if is_changed { CHANGED } else { 0 }]);
         }
-        let parts = self.side_form(side)?;
-        out.put_u32(parts.runs().len())?;
-        // SAFETY: the lanes are the component's, whose rows are in use, and the world is borrowed.
-        unsafe { self.put_rows(Source { lanes: side.values().lane(), runs: parts.runs() }, info, out) }
+        let mut block = [0; 1024];
+        for source in sources {
+            let mut rows = source.runs.rows();
+            loop {
+                let mut len = 0;
+                // The place comes first: where there is none, no row is lost.
+                for (place, row) in block.iter_mut().zip(rows.by_ref()) {
+                    // SAFETY: the row is in use, and marks are there where values are; the world is borrowed.
+                    let Marks { added, changed } = unsafe { marks(lane(source), row as usize).read() };
+                    *place = u8::from(look.is_new(added)) * ADDED | u8::from(look.is_new(changed)) * CHANGED;
+                    len += 1;
+                }
+                each(&block[..len])?;
+                if len < block.len() {
+                    break;
+                }
+            }
+        }
+        Ok(())
     }
-
-    /// Writes the marks of rows.
-    ///
-    /// # Safety
-    ///
-    /// The lanes are those of a component that is tracked row by row; the rows are in use, and not written meanwhile.
-    unsafe fn put_rows(&self, source: Source<'_>, info: &ComponentInfo, out: &mut Out<'_>) -> Result<(), SaveError> {
-        let now = self.world.tick();
-        // SAFETY: the caller's promise.
-        let lane = unsafe { mark_lane(source.lanes, info) };
-        out.put_u32s(source.runs.rows().flat_map(|row| {
-            // SAFETY: as above; marks are there where values are.
-            let Marks { added, changed } = unsafe { marks(lane, row as usize).read() };
-            [bounded(now, added), bounded(now, changed)]
-        }))
-    }
-}
-
-fn put_column(marks: ColumnMarks, now: Tick, out: &mut Out<'_>) -> Result<(), SaveError> {
-    let ColumnMarks { last, before } = marks.bounded(now);
-    out.put_u32(last)?;
-    out.put_u32(before)
 }
 
 /// The lanes of a component in all places, with the rows that are in use, in the order of the snapshot.
@@ -205,24 +175,16 @@ fn renew(world: &World, id: ComponentId) -> Result<(), LoadError> {
             let lane = mark_lane(lanes, info);
             match info.track {
                 Track::Row => rows.for_each(|row| marks(lane, row as usize).write(Marks::new(now))),
-                _ => ColumnMarks { last: now.0, before: 0 }.put(lane),
+                _ => lane.set_version(u64::from(now.0)),
             }
         }
         Ok(())
     })
 }
 
-/// Reads the clock and the marks. What is tracked and has none is new.
+/// Reads the marks. What is tracked and has none is new.
 pub(super) fn read(input: &mut In<'_>, world: &mut World, components: &[Loaded<'_>]) -> Result<(), LoadError> {
-    let now = Tick(input.u32()?);
-    let (is_settled, settled) = (input.u8()?, Tick(input.u32()?));
-    let settled = match (is_settled, settled) {
-        (0, Tick(0)) => None,
-        (1, tick) if now.0.wrapping_sub(tick.0) <= OLDEST => Some(tick),
-        (1, tick) => return Err(input.error(Problem::Future { name: "the world", tick: tick.0, now: now.0 })),
-        _ => return input.invalid("a clock that is neither settled nor not"),
-    };
-    world.sides.clock.restore(now, settled);
+    world.sides.clock.restore(NOW, Some(SETTLED));
     let (count, mut next) = (input.u32()?, 0);
     for _ in 0..count {
         let number = input.u32()? as usize;
@@ -242,7 +204,7 @@ pub(super) fn read(input: &mut In<'_>, world: &mut World, components: &[Loaded<'
 
 /// Reads the marks of a component; passes over them if it is not tracked in this way.
 fn read_component(input: &mut In<'_>, world: &World, loaded: &Loaded<'_>) -> Result<(), LoadError> {
-    let (id, name, now) = (loaded.id, loaded.entry.name, world.tick());
+    let id = loaded.id;
     let info = world.components.info(id);
     let (mut columns, mut values) = (0, 0);
     each_column(world, id, |_, rows| {
@@ -259,20 +221,20 @@ fn read_component(input: &mut In<'_>, world: &World, loaded: &Loaded<'_>) -> Res
         return Err(input.error(Problem::Count { what, found, expected }));
     }
     let known = track == track_number(info.track);
-    let future = |tick: u32| now.0.wrapping_sub(tick) > OLDEST;
+    let time = |mark: u8, bit: u8| if mark & bit == 0 { OLD } else { NOW };
     each_column(world, id, |lanes, rows| {
         if track == 1 {
-            let marks = ColumnMarks { last: input.u32()?, before: input.u32()? };
-            if let Some(tick) = [marks.last, marks.before].into_iter().find(|tick| *tick != 0 && future(*tick)) {
-                return Err(input.error(Problem::Future { name, tick, now: now.0 }));
+            let mark = input.u8()?;
+            if mark & !CHANGED != 0 {
+                return input.invalid("a column that is neither changed nor not");
             }
             if known {
                 // SAFETY: the lanes are the component's.
-                marks.put(unsafe { mark_lane(lanes, info) });
+                unsafe { mark_lane(lanes, info) }.set_version(u64::from(time(mark, CHANGED).0));
             }
             return Ok(());
         }
-        let mut block = [0; 512];
+        let mut block = [0; 256];
         loop {
             // As many rows as a block has marks for.
             let mut of_block = [0_u32; 256];
@@ -284,13 +246,13 @@ fn read_component(input: &mut In<'_>, world: &World, loaded: &Loaded<'_>) -> Res
             if len == 0 {
                 return Ok(());
             }
-            input.numbers(&mut block[..2 * len])?;
-            if let Some(&tick) = block[..2 * len].iter().find(|tick| future(**tick)) {
-                return Err(input.error(Problem::Future { name, tick, now: now.0 }));
+            input.take(&mut block[..len])?;
+            if block[..len].iter().any(|mark| ![0, CHANGED, ADDED | CHANGED].contains(mark)) {
+                return input.invalid("a value that was added and not changed, or neither added nor not");
             }
             if known {
-                for (row, pair) in of_block[..len].iter().zip(block.chunks_exact(2)) {
-                    let new = Marks { added: Tick(pair[0]), changed: Tick(pair[1]) };
+                for (row, mark) in of_block[..len].iter().zip(block) {
+                    let new = Marks { added: time(mark, ADDED), changed: time(mark, CHANGED) };
                     // SAFETY: the lane is the component's, the row is in use, and nobody else has the world.
                     unsafe { marks(mark_lane(lanes, info), *row as usize).write(new) };
                 }

@@ -300,10 +300,54 @@ impl Undo {
     }
 }
 
+fn pair(bytes: &[u8]) -> [u32; 2] {
+    let word = |bytes: &[u8]| u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    [word(bytes), word(&bytes[4..])]
+}
+
 impl Array {
     /// Where the bytes lie: as the source of another.
     pub(super) fn source(&self) -> Source<'_> {
         Source { rows: self.rows(), row: self.row, from: From::Flat(self.data.as_ptr()) }
+    }
+
+    /// Returns an array with a copy of these bytes, which are whole rows.
+    pub(super) fn try_of(bytes: &[u8], row: usize) -> Result<Array, AllocError> {
+        let mut data = try_list(bytes.len())?;
+        data.extend_from_slice(bytes);
+        Ok(Array { data, row })
+    }
+
+    /// Returns an array of so many rows of zeros.
+    pub(super) fn try_zeros(rows: u32, row: usize) -> Result<Array, AllocError> {
+        let len = (rows as usize).checked_mul(row).ok_or(AllocError::CapacityOverflow)?;
+        let mut data = try_list(len)?;
+        data.resize(len, 0);
+        Ok(Array { data, row })
+    }
+
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.data
+    }
+
+    /// Returns the rows as pairs of numbers, of an array whose rows have 8 bytes.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = [u32; 2]> + '_ {
+        self.data.chunks_exact(8).map(pair)
+    }
+
+    /// Returns a row as a pair of numbers.
+    pub(super) fn pair(&self, row: u32) -> Option<[u32; 2]> {
+        self.data.chunks_exact(8).nth(row as usize).map(pair)
+    }
+
+    /// Returns a copy in which the first number of each pair is what a function makes of it, if that is something.
+    pub(super) fn try_mapped(&self, map: impl Fn(u32) -> Option<u32>) -> Result<Option<Array>, AllocError> {
+        let mut copy = Array::try_of(&self.data, self.row)?;
+        for bytes in copy.data.chunks_exact_mut(8) {
+            let Some(first) = map(pair(bytes)[0]) else { return Ok(None) };
+            bytes[..4].copy_from_slice(&first.to_ne_bytes());
+        }
+        Ok(Some(copy))
     }
 
     /// No rows of this size.

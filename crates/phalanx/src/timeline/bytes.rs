@@ -3,9 +3,10 @@
 use super::array::Array;
 use super::column::{Column, Place};
 use super::error::DeltaError;
-use super::image::is_plain;
+use super::image::{Known, is_plain};
 use crate::component::ComponentId;
 use crate::room::{try_list, try_room};
+use crate::track::Track;
 use crate::world::World;
 use core::ops::Range;
 use phalanx_store::AllocError;
@@ -44,10 +45,11 @@ impl Writer {
         Ok(())
     }
 
-    /// Those of components that are not plain have no rows.
-    pub(super) fn column(&mut self, plain: bool, old: Option<&Column>, new: &Column) -> Result<(), AllocError> {
-        let (Column::Plain(arrays), true) = (new, plain) else { return Ok(()) };
-        for (at, array) in arrays.iter().enumerate().filter(|(_, array)| array.row_size() > 0) {
+    /// Writes the values of a column, without marks. Those of components that are not plain have no rows.
+    pub(super) fn column(&mut self, known: &Known, old: Option<&Column>, new: &Column) -> Result<(), AllocError> {
+        let (Column::Plain(arrays), true) = (new, known.is_plain) else { return Ok(()) };
+        let lanes = arrays.iter().take(known.lanes).enumerate();
+        for (at, array) in lanes.filter(|(_, array)| array.row_size() > 0) {
             match old {
                 Some(Column::Plain(old)) => self.array(&old[at], array)?,
                 _ => self.array(&Array::empty(array.row_size()), array)?,
@@ -123,7 +125,7 @@ impl<'a> Reader<'a> {
         Ok(old.try_patched(rows, &runs)?)
     }
 
-    /// The arrays of a column: as many as the component has lanes, of so many rows.
+    /// Returns the arrays of a column: as many as the component has lanes, without that of the marks of rows, of so many rows.
     pub(super) fn column(
         &mut self,
         old: Option<&Column>,
@@ -138,8 +140,9 @@ impl<'a> Reader<'a> {
                 _ => Err(DeltaError::NotPlain { component: info.name() }),
             };
         }
+        let lanes = if info.track == Track::Row { info.value_part() } else { &info.lanes };
         let mut arrays = try_list(info.lanes.len())?;
-        for (at, lane) in info.lanes.iter().enumerate() {
+        for (at, lane) in lanes.iter().enumerate() {
             let array = match old {
                 _ if lane.size() == 0 => Array::empty(0),
                 Some(Column::Plain(old)) => self.array(&old[at])?,

@@ -48,7 +48,7 @@ fn entities(bytes: &[u8]) -> impl Iterator<Item = Option<(usize, u32)>> {
 }
 
 /// The slots with a bit in the words of a linear store.
-fn bits(bytes: &[u8]) -> impl Iterator<Item = usize> {
+pub(super) fn bits(bytes: &[u8]) -> impl Iterator<Item = usize> {
     bytes.iter().enumerate().flat_map(|(at, byte)| {
         let at = at / 8 * 8 + if cfg!(target_endian = "little") { at % 8 } else { 7 - at % 8 };
         (0..8).filter(move |bit| byte & 1 << bit != 0).map(move |bit| at * 8 + bit)
@@ -92,12 +92,9 @@ pub(super) fn check(image: &Image, components: usize) -> Result<(), DeltaError> 
     check_stack(image, &words)?;
     let alive = |at: usize, generation: u32| words.get(at) == Some(&generation) && generation & DEAD == 0;
     let (mut seen, mut rows) = (Slots::try_new(words.len())?, 0);
-    for (at, table) in image.tables.iter().enumerate() {
+    // That no table and no store comes twice was seen when they were read.
+    for table in &image.tables {
         let of_rows = table.signature.has(ComponentId::ROW);
-        let twice = image.tables[..at].iter().any(|other| other.signature == table.signature);
-        if twice || table.signature.is_empty() != (at == 0) {
-            return Err(damaged("two tables of one signature, or no first one"));
-        }
         for slot in entities(table.slots.bytes()) {
             rows += 1;
             match slot {
@@ -108,13 +105,10 @@ pub(super) fn check(image: &Image, components: usize) -> Result<(), DeltaError> 
         }
     }
     check_rows(image, &words, components)?;
-    if image.tables.is_empty() || rows != words.iter().filter(|word| **word & DEAD == 0).count() {
+    if rows != words.iter().filter(|word| **word & DEAD == 0).count() {
         return Err(damaged("entities without a row"));
     }
-    for (at, side) in image.sides.iter().enumerate() {
-        if image.sides[..at].iter().any(|other| other.id == side.id) {
-            return Err(damaged("two stores of one component"));
-        }
+    for side in &image.sides {
         let SideState::Pool(state) = &side.state else {
             for slot in bits(side.keys.bytes()) {
                 if words.get(slot).is_none_or(|word| word & DEAD != 0) {
@@ -123,25 +117,16 @@ pub(super) fn check(image: &Image, components: usize) -> Result<(), DeltaError> 
             }
             continue;
         };
-        let (mut seen, mut holes, mut first_hole) = (Slots::try_new(words.len())?, 0, None);
-        let (gap, low) = &state.compaction;
+        let (mut seen, mut holes) = (Slots::try_new(words.len())?, 0);
         let len = side.keys.rows();
         for (at, key) in (0..).zip(entities(side.keys.bytes())) {
             match key {
-                Some((index, generation)) if alive(index, generation) && seen.add(index) => {
-                    if gap.contains(&at) {
-                        return Err(damaged("a gap that is none"));
-                    }
-                }
-                Some((_, generation)) if generation & DEAD != 0 && at + 1 < len => {
-                    (holes, first_hole) = (holes + 1, first_hole.or(Some(at)));
-                }
+                Some((index, generation)) if alive(index, generation) && seen.add(index) => {}
+                Some((_, generation)) if generation & DEAD != 0 && at + 1 < len => holes += 1,
                 _ => return Err(damaged("a value of nobody, or of one that has another")),
             }
         }
-        let fits =
-            gap.start <= gap.end && gap.end <= len && first_hole.is_none_or(|first| *low <= first) && *low <= len;
-        if !fits || holes > 0 && state.removal != Removal::Deferred {
+        if holes > 0 && state.removal != Removal::Deferred {
             return Err(damaged("holes where there are none"));
         }
     }

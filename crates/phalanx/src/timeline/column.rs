@@ -12,7 +12,7 @@ use crate::plain::Bytes;
 use crate::room::try_list;
 use crate::side::Values;
 use crate::table::{ALIGNED_FOR_ALL, row_ptr};
-use crate::track::Track;
+use crate::track::{Marks, Tick, Track};
 use phalanx_store::AllocError;
 use phalanx_store::raw::{Lane, Rows as _};
 
@@ -92,6 +92,20 @@ impl Column {
             arrays.push(Array::try_new(place.source(lane))?);
         }
         Ok(Column::Plain(arrays))
+    }
+
+    /// Returns the arrays of the lanes; none of clones.
+    pub(super) fn arrays(&self) -> &[Array] {
+        match self {
+            Column::Plain(arrays) => arrays,
+            Column::Cloned(_) => &[],
+        }
+    }
+
+    /// Returns the marks of a row of a component that is tracked row by row. They are in the last lane.
+    pub(super) fn marks(&self, row: u32) -> Option<Marks> {
+        let [added, changed] = self.arrays().last()?.pair(row)?.map(Tick);
+        Some(Marks { added, changed })
     }
 
     pub(super) fn memory(&self) -> usize {

@@ -2,11 +2,14 @@
 //!
 //! # Format
 //!
-//! Numbers are little-endian. A mark; the checksums of both states; the fingerprints of the components, by id; the times of
-//! both; then the arrays of the second state, in the order of the image, each as the rows it has, and the runs in which it
-//! differs from the array of the first state that has its place. A table or side that is another in the first state, or is not
-//! there, differs from an empty one. At last the groups, in the order of their making: the place of each, whether it was
-//! there, its sides, and the members of one that owns nothing.
+//! Numbers are little-endian. A head; the checksum of the first state; the fingerprints of the components that are part of either,
+//! in [canonical](super::canonical) order, by whose positions they are named from there on. Then the arrays of the second state in
+//! canonical form, its tables in the order in which they are visited, each as the rows it has, and the runs in which it differs from the array of the first state that has its place. A table
+//! or side that is not part of the first state differs from an empty one. At last the groups: whether each was there, its
+//! components, and the members of one that owns nothing. The last 8 bytes are a checksum of all before.
+//!
+//! Of a component that is tracked there is also what has happened to its values: which were added, and which were changed. When
+//! that was is not told. To the world that the delta is applied to, it happens then.
 //!
 //! # Hostile bytes
 //!
@@ -17,22 +20,28 @@
 use super::Checkpoint;
 use super::array::Array;
 use super::bytes::{Reader, SHORT, Writer};
+use super::canonical::{Canonical, GroupForm, Numbering, Past, TableForm, checksum, marked, touched};
 use super::check::{check, count_rows};
+use super::column::Column;
 use super::error::DeltaError;
-use super::image::{ColumnImage, Image, SideImage, SideState, TableImage, fingerprint};
+use super::image::{ColumnImage, Image, Known, SideImage, SideState, Sum, TableImage};
 use crate::component::ComponentId;
 use crate::layout::Kind;
 use crate::room::{try_list, try_room};
 use crate::side::{PoolState, Removal, Sides, Sketch};
 use crate::signature::Signature;
-use crate::track::Tick;
+use crate::track::{Marks, Track};
 use crate::world::World;
 use phalanx_store::Entity;
 
 /// The head of all deltas: what they are, and the order of bytes in values.
-const MARK: [u8; 8] = if cfg!(target_endian = "little") { *b"PHXDLT1L" } else { *b"PHXDLT1B" };
+const HEAD: [u8; 8] = if cfg!(target_endian = "little") { *b"PHXDLT2L" } else { *b"PHXDLT2B" };
 
-/// What leads from one state of a world to another, as bytes, for a world that is in the first.
+fn damaged<T>(what: &'static str) -> Result<T, DeltaError> {
+    Err(DeltaError::Damaged { what })
+}
+
+/// Returns what leads from one state of a world to another, as bytes, for a world that is in the first.
 ///
 /// ```
 /// use phalanx::timeline::delta;
@@ -59,79 +68,166 @@ const MARK: [u8; 8] = if cfg!(target_endian = "little") { *b"PHXDLT1L" } else { 
 ///
 /// # Errors
 ///
-/// If the two are of different worlds; if one has a component that is not plain data, or of lanes that are not numbers,
-/// which is named; if it has more than 65,536 places for groups, or more entities reserved than it has slots, and 65,536; or
-/// if memory cannot be had.
+/// - [`DeltaError::Foreign`] if the two are of different worlds.
+/// - [`DeltaError::NotPlain`] if a component that has values is not plain data.
+/// - [`DeltaError::TooMany`] if more entities are reserved than there are slots, and 65,536.
+/// - [`DeltaError::OtherComponents`] if two components of the world cannot be told apart by name and layout.
+/// - [`DeltaError::Alloc`] if allocation fails.
 pub fn delta(base: &Checkpoint, target: &Checkpoint) -> Result<Vec<u8>, DeltaError> {
     let (base, target) = (&base.image, &target.image);
     if base.space != target.space {
         return Err(DeltaError::Foreign);
     }
+    // Components keep their ids: the later of the two states knows those of both.
+    let known = if base.components.len() > target.components.len() { &base.components } else { &target.components };
     for image in [base, target] {
-        can_write(image)?;
+        can_write(image, known)?;
     }
-    let (old_groups, groups) = (base.groups.try_sketches()?, target.groups.try_sketches()?);
+    let numbering = Numbering::try_of(&[base, target], known)?;
+    let prints = || numbering.ids().iter().map(|id| known[id.index()].print);
+    let mut sorted = try_list(numbering.ids().len())?;
+    sorted.extend(prints());
+    sorted.sort_unstable();
+    if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(DeltaError::OtherComponents);
+    }
+    let (old, new) = (Canonical::try_new(base, &numbering)?, Canonical::try_new(target, &numbering)?);
+    let past = Past::try_new(&old)?;
     let mut out = Writer(Vec::new());
-    out.bytes(&MARK)?;
-    out.long(base.checksum(&old_groups))?;
-    out.long(target.checksum_then(&groups))?;
-    out.number(target.components.len() as u32)?;
-    target.components.iter().try_for_each(|(print, ..)| out.long(*print))?;
-    let settled = target.time.settled;
-    for number in [base.time.tick, target.time.tick, settled.unwrap_or_default()].map(Tick::number) {
-        out.number(number)?;
-    }
-    out.number(u32::from(settled.is_some()))?;
+    out.bytes(&HEAD)?;
+    out.long(checksum(base, known)?)?;
+    out.number(numbering.ids().len() as u32)?;
+    prints().try_for_each(|print| out.long(print))?;
     out.array(&base.words, &target.words)?;
     out.array(&base.stack, &target.stack)?;
     target.reserved.iter().try_for_each(|count| out.number(*count))?;
-    out.number(target.tables.len() as u32)?;
-    for (at, table) in target.tables.iter().enumerate() {
-        out.number(table.signature.len() as u32)?;
-        table.signature.iter().try_for_each(|id| out.number(id.index() as u32))?;
-        let old = base.tables.get(at).filter(|old| old.signature == table.signature);
-        out.array(old.map_or(&Array::empty(8), |old| &old.slots), &table.slots)?;
-        for (at, (image, id)) in table.columns.iter().zip(table.signature.iter()).enumerate() {
-            out.long(image.tick)?;
-            out.column(target.components[id.index()].2, old.map(|old| &old.columns[at].column), &image.column)?;
-        }
+    let info = |number: u32| &known[numbering.ids()[number as usize].index()];
+    out.number(new.tables.len() as u32)?;
+    for table in &new.tables {
+        out.table(table, old.table(table.is_extra, &table.components), &past, info)?;
     }
-    out.number(target.sides.len() as u32)?;
-    for (at, side) in target.sides.iter().enumerate() {
-        let old = base.sides.get(at).filter(|old| old.id == side.id);
-        out.number(side.id.index() as u32)?;
-        if let SideState::Pool(PoolState { removal, compaction: (gap, low), .. }) = &side.state {
-            for number in [*removal as u32, gap.start, gap.end, *low] {
-                out.number(number)?;
+    out.number(new.sides.len() as u32)?;
+    for side in &new.sides {
+        let was = old.side(side.number);
+        out.number(side.number)?;
+        if let SideState::Pool(state) = &side.image.state {
+            out.number(state.removal as u32)?;
+        }
+        out.array(was.map_or(&Array::empty(side.keys.row_size()), |was| &was.keys), &side.keys)?;
+        let (column, known, marks) = (&side.image.column, info(side.number), past.try_of_side(side.number)?);
+        let rows = side_rows(&side.image.state, &side.keys);
+        match known.track {
+            Track::None => {}
+            Track::Column => {
+                let is_touched = was.is_none_or(|was| was.image.tick != side.image.tick);
+                out.number(u32::from(is_touched))?;
+            }
+            Track::Row => {
+                let mut list = Array::try_zeros(rows.unwrap_or(0), 1)?;
+                each_value(&side.image.state, &side.keys, |row, key| {
+                    let before = key.map_or_else(|| marks.of_slot(row), |key| marks.of_key(key));
+                    if let (Some(now), Some(byte)) = (column.marks(row), list.bytes_mut().get_mut(row as usize)) {
+                        *byte = touched(before, now);
+                    }
+                });
+                out.array(&Array::try_zeros(list.rows(), 1)?, &list)?;
             }
         }
-        out.array(old.map_or(&Array::empty(side.keys.row_size()), |old| &old.keys), &side.keys)?;
-        out.long(side.tick)?;
-        out.column(target.components[side.id.index()].2, old.map(|old| &old.column), &side.column)?;
+        out.column(known, was.map(|was| &was.image.column), column)?;
     }
-    out.number(groups.len() as u32)?;
-    for group in &groups {
-        let was = old_groups.iter().any(|old| (old.place, old.serial) == (group.place, group.serial));
-        out.number(group.place)?;
+    out.number(new.groups.len() as u32)?;
+    for group in &new.groups {
+        let was = old.groups.iter().any(|old| old.serial == group.serial);
         out.number(u32::from(was))?;
-        group.sides.iter().try_for_each(|sides| out.numbers(sides))?;
-        out.numbers(&group.members)?;
+        group.lists.iter().chain([&group.members]).try_for_each(|list| out.numbers(list))?;
     }
+    let sum = sum_of(&out.0);
+    out.long(sum)?;
     Ok(out.0)
 }
 
-/// What is believed of places for groups, and of entities reserved beside as many as there are slots.
+/// Returns the checksum of bytes: it stands at their end.
+fn sum_of(bytes: &[u8]) -> u64 {
+    let mut sum = Sum::default();
+    sum.add(bytes);
+    sum.0
+}
+
+impl Writer {
+    fn table<'a>(
+        &mut self,
+        table: &TableForm<'_>,
+        old: Option<&TableForm<'_>>,
+        past: &Past<'_>,
+        info: impl Fn(u32) -> &'a Known,
+    ) -> Result<(), DeltaError> {
+        self.number(u32::from(table.is_extra))?;
+        self.numbers(&table.components)?;
+        self.array(old.map_or(&Array::empty(8), |old| &old.image.slots), &table.image.slots)?;
+        let first = usize::from(table.is_extra);
+        if let Some(labels) = &table.labels {
+            let old = old.and_then(|old| Some((old.labels.as_ref()?, old.image.columns.first()?.column.arrays())));
+            for (at, array) in table.image.columns[0].column.arrays().iter().enumerate() {
+                let array = if at == 1 { labels } else { array };
+                match old {
+                    None => self.array(&Array::empty(8), array)?,
+                    Some((labels, _)) if at == 1 => self.array(labels, array)?,
+                    Some((_, arrays)) => self.array(&arrays[at], array)?,
+                }
+            }
+        }
+        for (at, (&number, image)) in table.components.iter().zip(&table.image.columns[first..]).enumerate() {
+            let (known, was) = (info(number), old.map(|old| &old.image.columns[first + at]));
+            match known.track {
+                Track::None => {}
+                Track::Column => {
+                    self.number(u32::from(was.is_none_or(|was| was.tick != image.tick)))?;
+                }
+                Track::Row => {
+                    let mut list = Array::try_zeros(table.image.slots.rows(), 1)?;
+                    for ((row, slot), byte) in (0..).zip(table.image.slots.pairs()).zip(list.bytes_mut()) {
+                        if let Some(now) = image.column.marks(row) {
+                            *byte = touched(past.of_table(slot, number), now);
+                        }
+                    }
+                    self.array(&Array::try_zeros(list.rows(), 1)?, &list)?;
+                }
+            }
+            self.column(known, was.map(|was| &was.column), &image.column)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns how many rows the values of a side lie in.
+fn side_rows(state: &SideState, keys: &Array) -> Option<u32> {
+    match state {
+        SideState::Pool(_) => Some(keys.rows()),
+        SideState::Linear { .. } => keys.rows().checked_mul(64),
+    }
+}
+
+/// Calls a function with the row of each value of a side, and its key if it is a pool.
+fn each_value(state: &SideState, keys: &Array, mut each: impl FnMut(u32, Option<[u32; 2]>)) {
+    match state {
+        SideState::Pool(_) => {
+            let keys = (0..).zip(keys.pairs()).filter(|(_, key)| key[1] >> 31 == 0);
+            keys.for_each(|(row, key)| each(row, Some(key)));
+        }
+        SideState::Linear { .. } => super::check::bits(keys.bytes()).for_each(|slot| each(slot as u32, None)),
+    }
+}
+
+/// How many entities are believed to be reserved, beside as many as there are slots.
 const MOST: u32 = 1 << 16;
 
 /// That a state can be written as bytes and read from any.
-fn can_write(image: &Image) -> Result<(), DeltaError> {
+fn can_write(image: &Image, known: &[Known]) -> Result<(), DeltaError> {
     let tables = image.tables.iter().filter(|table| table.slots.rows() > 0).flat_map(|table| table.signature.iter());
     let sides = image.sides.iter().filter(|side| side.keys.rows() > 0).map(|side| side.id);
-    if let Some((_, component, _)) = tables.chain(sides).map(|id| image.components[id.index()]).find(|known| !known.2) {
-        return Err(DeltaError::NotPlain { component });
-    }
-    if image.groups.places() > MOST {
-        return Err(DeltaError::TooMany { what: "groups" });
+    let blamed = tables.chain(sides).map(|id| &known[id.index()]).filter(|known| !known.is_plain);
+    if let Some(known) = blamed.min_by_key(|known| known.rank) {
+        return Err(DeltaError::NotPlain { component: known.name });
     }
     can_reserve(image)
 }
@@ -148,69 +244,93 @@ fn can_reserve(image: &Image) -> Result<(), DeltaError> {
 impl World {
     /// Brings the world from the first state of a [`delta`] to the second.
     ///
-    /// See the [module](crate::timeline) for what that means. The world must know the same components under the same ids, as
-    /// a copy of the other world does, or one in which they were registered in the same order.
+    /// The world need not be a copy of the other: it must be in the same state, and know the components that the delta names,
+    /// in any order of registration. [`register`](World::register) makes a component known that no entity has had yet.
     ///
-    /// Looking at changes is no change: a world in which somebody did since is in the first state all the same. To him
-    /// everything is new afterwards.
+    /// Values that the delta adds or changes count as added and changed now, where they are [tracked](crate::track). All
+    /// others stay as they were marked.
     ///
     /// # Errors
     ///
-    /// If the world is not in the first state, the bytes are no delta of this version and machine, or are damaged, or memory
-    /// cannot be had. The world is as it was then.
+    /// - [`DeltaError::OtherBase`] if the world is not in the first state.
+    /// - [`DeltaError::OtherComponents`] if it does not know a component of the delta.
+    /// - [`DeltaError::NotPlain`] if a component is not plain data.
+    /// - [`DeltaError::Damaged`] if the bytes are no delta of this version and machine, or are damaged.
+    /// - [`DeltaError::TooMany`] if they reserve more entities than there are slots, and 65,536.
+    /// - [`DeltaError::Alloc`] if allocation fails.
+    ///
+    /// On error the world is unchanged.
     pub fn apply_delta(&mut self, bytes: &[u8]) -> Result<(), DeltaError> {
         // A fuzzer does not find checksums.
         self.try_apply(bytes, !cfg!(fuzzing))
     }
 
-    /// As [`apply_delta`](World::apply_delta); checksums count only if they are asked for.
+    /// Does what [`apply_delta`](World::apply_delta) does; checksums count only if they are asked for.
     fn try_apply(&mut self, bytes: &[u8], summed: bool) -> Result<(), DeltaError> {
         let base = Image::try_new(self)?;
-        can_write(&base)?;
-        let old_groups = base.groups.try_sketches()?;
+        can_write(&base, &base.components)?;
+        let (bytes, sum) = bytes.split_last_chunk::<8>().ok_or(SHORT)?;
         let mut input = Reader(bytes);
-        if input.bytes(8)? != MARK {
-            return Err(DeltaError::Damaged { what: "no delta, or one of another version or machine" });
+        if input.bytes(8)? != HEAD {
+            return damaged("no delta, or one of another version or machine");
+        }
+        if summed && sum_of(bytes) != u64::from_le_bytes(*sum) {
+            return damaged("the checksum is another");
         }
         let start = input.long()?;
-        if summed && start != base.checksum(&old_groups) {
+        if summed && start != checksum(&base, &base.components)? {
             return Err(DeltaError::OtherBase);
         }
-        let goal = input.long()?;
-        let components = input.count(8)?;
-        if components > self.components.len() {
-            return Err(DeltaError::OtherComponents);
-        }
-        for id in 0..components {
-            if input.long()? != fingerprint(self.components.info(ComponentId::from_index(id as u32))) {
-                return Err(DeltaError::OtherComponents);
-            }
-        }
-        let image = self.try_read(&base, &mut input)?;
-        let groups = try_groups(&old_groups, &mut input)?;
+        let numbering = self.try_numbering(&base, &mut input)?;
+        let old = Canonical::try_new(&base, &numbering)?;
+        let image = self.try_read(&old, &numbering, &mut input)?;
+        let groups = try_groups(&old.groups, &mut input)?;
         if !input.0.is_empty() {
-            return Err(DeltaError::Damaged { what: "bytes after the end" });
-        }
-        if summed && image.checksum_then(&groups) != goal {
-            return Err(DeltaError::Damaged { what: "the checksum is another" });
+            return damaged("bytes after the end");
         }
         can_reserve(&image)?;
         check(&image, self.components.len())?;
         // SAFETY: the state was checked: it is one that a world with these components can be in.
         let mut fresh = unsafe { image.try_restore(self)? };
+        fresh.sides.clock = self.sides.clock.carry();
+        let sketches = try_sketches(groups, &numbering, &fresh.sides)?;
         let (entities, tables) = (&fresh.entities, &fresh.tables);
         let slot = |index| World::slot_at(entities, tables, index);
-        fresh.sides.try_regroup(groups, &self.sides, &self.components, slot)?;
+        fresh.sides.try_regroup(sketches, &self.sides, &self.components, slot)?;
         drop(self.become_state(fresh));
         Ok(())
     }
 
-    /// The second state, as the bytes have it. Nothing in it is checked but lengths.
-    fn try_read(&self, base: &Image, input: &mut Reader<'_>) -> Result<Image, DeltaError> {
-        let [same, tick, settled] = [Tick(input.number()?), Tick(input.number()?), Tick(input.number()?)];
-        let settled = (input.flag()?).then_some(settled);
+    /// Returns the components that the bytes name.
+    fn try_numbering(&self, base: &Image, input: &mut Reader<'_>) -> Result<Numbering, DeltaError> {
+        let mut known = try_list(base.components.len())?;
+        known.extend((0..).zip(&base.components).skip(1).map(|(id, known)| (known.print, id)));
+        known.sort_unstable();
+        let count = input.count(8)?;
+        let mut ids: Vec<ComponentId> = try_list(count)?;
+        for _ in 0..count {
+            let print = input.long()?;
+            let first = known.partition_point(|(other, _)| *other < print);
+            let mut same = known[first..].iter().take_while(|(other, _)| *other == print);
+            let (Some(&(_, id)), None) = (same.next(), same.next()) else { return Err(DeltaError::OtherComponents) };
+            let id = ComponentId::from_index(id);
+            if ids.last().is_some_and(|last| self.components.rank(*last) >= self.components.rank(id)) {
+                return damaged("components that are not in their order");
+            }
+            ids.push(id);
+        }
+        Ok(Numbering::try_from_ids(ids, base.components.len())?)
+    }
+
+    /// Returns the second state without its groups, as the bytes have it. Nothing in it is checked but lengths and orders.
+    fn try_read(
+        &self,
+        old: &Canonical<'_>,
+        numbering: &Numbering,
+        input: &mut Reader<'_>,
+    ) -> Result<Image, DeltaError> {
+        let base = old.image;
         let mut image = Image {
-            time: base.time.followed_by(tick, settled, same),
             words: input.array(&base.words)?,
             stack: input.array(&base.stack)?,
             reserved: [input.number()?, input.number()?],
@@ -220,75 +340,229 @@ impl World {
             components: Vec::new(),
             ..*base
         };
-        let known = |id: u32| match (id as usize) < self.components.len() {
-            true => Ok(ComponentId::from_index(id)),
-            false => Err(DeltaError::OtherComponents),
-        };
-        for at in 0..input.count(12)? {
-            let mut signature = Signature::EMPTY;
-            for _ in 0..input.count(4)? {
-                let id = known(input.number()?)?;
-                if self.components.info(id).kind() != Kind::Table {
-                    return Err(DeltaError::Damaged { what: "a table with a component that is kept beside tables" });
-                }
-                signature.try_insert(id)?;
-            }
-            let old = base.tables.get(at).filter(|old| old.signature == signature);
-            let slots = input.array(old.map_or(&Array::empty(8), |old| &old.slots))?;
-            let mut columns = try_list(signature.len())?;
-            for (at, id) in signature.iter().enumerate() {
-                let tick = input.long()?;
-                let column = input.column(old.map(|old| &old.columns[at].column), self, id, slots.rows())?;
-                columns.push(ColumnImage { column, seen: 0, tick });
-            }
+        let past = Past::try_new(old)?;
+        let count = input.count(12)?;
+        let mut seen = try_list(count)?;
+        for stamp in 0..count as u64 {
+            let (is_extra, components) = (input.flag()?, input.numbers()?);
+            let table = self.try_read_table(old, (is_extra, &components), (numbering, &past), input)?;
+            seen.push((is_extra, components));
             try_room(&mut image.tables, 1)?;
-            image.tables.push(TableImage { signature, slots, seen: 0, columns });
+            image.tables.push(TableImage { stamp: stamp + 1, ..table });
         }
-        for at in 0..input.count(12)? {
-            let id = known(input.number()?)?;
-            let old = base.sides.get(at).filter(|old| old.id == id);
-            let (state, row, of_keys) = match self.components.info(id).kind() {
-                Kind::Table => return Err(DeltaError::Damaged { what: "a store for a component of tables" }),
-                Kind::Linear => (SideState::Linear { rows: 0 }, size_of::<u64>(), 64),
-                Kind::Pool => {
-                    let removal = match input.number()? {
-                        0 => Removal::Swap,
-                        1 => Removal::Ordered,
-                        2 => Removal::Deferred,
-                        _ => return Err(DeltaError::Damaged { what: "no way to remove values" }),
-                    };
-                    let compaction = (input.number()?..input.number()?, input.number()?);
-                    (SideState::Pool(PoolState { removal, compaction, rows: 0 }), size_of::<Entity>(), 1)
-                }
-            };
-            let keys = input.array(old.map_or(&Array::empty(row), |old| &old.keys))?;
-            let rows = keys.rows().checked_mul(of_keys).ok_or(SHORT)?;
-            let tick = input.long()?;
-            let column = input.column(old.map(|old| &old.column), self, id, rows)?;
+        seen.sort_unstable();
+        if seen.windows(2).any(|pair| pair[0] == pair[1]) {
+            return damaged("two tables of the same components");
+        }
+        let mut last = None;
+        for _ in 0..input.count(12)? {
+            let number = input.number()?;
+            let Some(id) = numbering.id(number) else { return damaged("a store of a component that there is not") };
+            if last.is_some_and(|last| last >= number) {
+                return damaged("stores that are not in their order");
+            }
+            last = Some(number);
+            let side = self.try_read_side(old, (number, id), &past, input)?;
             try_room(&mut image.sides, 1)?;
-            let mut side = SideImage { id, keys, column, state, tick, seen: [0, 0] };
-            count_rows(&mut side, &image.words);
             image.sides.push(side);
+            if let Some(side) = image.sides.last_mut() {
+                count_rows(side, &image.words);
+            }
         }
         Ok(image)
     }
+
+    fn try_read_table(
+        &self,
+        old: &Canonical<'_>,
+        (is_extra, components): (bool, &[u32]),
+        (numbering, past): (&Numbering, &Past<'_>),
+        input: &mut Reader<'_>,
+    ) -> Result<TableImage, DeltaError> {
+        let mut signature = Signature::EMPTY;
+        if is_extra {
+            signature.try_insert(ComponentId::ROW)?;
+        }
+        for pair in components.windows(2) {
+            if pair[0] >= pair[1] {
+                return damaged("components of a table that are not in their order");
+            }
+        }
+        let mut ids = try_list(components.len())?;
+        for &number in components {
+            let Some(id) = numbering.id(number) else { return damaged("a table with a component that there is not") };
+            if self.components.info(id).kind() != Kind::Table {
+                return damaged("a table with a component that is kept beside tables");
+            }
+            signature.try_insert(id)?;
+            ids.push(id);
+        }
+        let was = old.table(is_extra, components);
+        let slots = input.array(was.map_or(&Array::empty(8), |was| &was.image.slots))?;
+        if slots.rows() == 0 {
+            return damaged("a table without rows");
+        }
+        let mut columns = try_list(signature.len())?;
+        if is_extra {
+            let was = was.and_then(|was| Some((was.labels.as_ref()?, was.image.columns.first()?.column.arrays())));
+            let empty = Array::empty(8);
+            let owners = input.array(was.map_or(&empty, |(_, arrays)| &arrays[0]))?;
+            let labels = input.array(was.map_or(&empty, |(labels, _)| labels))?;
+            let links = input.array(was.map_or(&empty, |(_, arrays)| &arrays[2]))?;
+            if [&owners, &labels, &links].into_iter().any(|array| array.rows() != slots.rows()) {
+                return damaged("columns of different lengths");
+            }
+            let Some(labels) = numbering.try_named(&labels)? else {
+                return damaged("an extra row under a component that there is not");
+            };
+            let mut arrays = try_list(3)?;
+            arrays.extend([owners, labels, links]);
+            columns.push(ColumnImage { column: Column::Plain(arrays), seen: 0, tick: 0 });
+        }
+        let first = usize::from(is_extra);
+        for (at, (&number, &id)) in components.iter().zip(&ids).enumerate() {
+            let was = was.map(|was| &was.image.columns[first + at]);
+            let (mut tick, mut happened) = (0, None);
+            match self.components.info(id).track {
+                Track::None => {}
+                Track::Column => tick = self.tick_of(was.map(|was| was.tick), input.flag()?),
+                Track::Row => happened = Some(input.array(&Array::try_zeros(slots.rows(), 1)?)?),
+            }
+            let mut column = input.column(was.map(|was| &was.column), self, id, slots.rows())?;
+            if let Some(happened) = happened {
+                let each = slots.pairs().map(|slot| past.of_table(slot, number));
+                let marks = each.zip(happened.bytes()).map(|(before, what)| marked(before, *what, self.tick()));
+                column.try_push_marks(id, self, slots.rows(), (0..).zip(marks))?;
+            }
+            columns.push(ColumnImage { column, seen: 0, tick });
+        }
+        Ok(TableImage { signature, slots, seen: 0, columns, stamp: 0 })
+    }
+
+    fn try_read_side(
+        &self,
+        old: &Canonical<'_>,
+        (number, id): (u32, ComponentId),
+        past: &Past<'_>,
+        input: &mut Reader<'_>,
+    ) -> Result<SideImage, DeltaError> {
+        let was = old.side(number);
+        let (state, row) = match self.components.info(id).kind() {
+            Kind::Table => return damaged("a store for a component of tables"),
+            Kind::Linear => (SideState::Linear { rows: 0 }, size_of::<u64>()),
+            Kind::Pool => {
+                let removal = match input.number()? {
+                    0 => Removal::Swap,
+                    1 => Removal::Ordered,
+                    2 => Removal::Deferred,
+                    _ => return damaged("no way to remove values"),
+                };
+                (SideState::Pool(PoolState { removal, rows: 0 }), size_of::<Entity>())
+            }
+        };
+        let keys = input.array(was.map_or(&Array::empty(row), |was| &was.keys))?;
+        let rows = side_rows(&state, &keys).ok_or(SHORT)?;
+        let (mut tick, mut happened) = (0, None);
+        match self.components.info(id).track {
+            Track::None => {}
+            Track::Column => tick = self.tick_of(was.map(|was| was.image.tick), input.flag()?),
+            Track::Row => happened = Some(input.array(&Array::try_zeros(rows, 1)?)?),
+        }
+        let mut column = input.column(was.map(|was| &was.image.column), self, id, rows)?;
+        if let Some(happened) = happened {
+            let marks = past.try_of_side(number)?;
+            let mut list: Vec<(u32, Marks)> = try_list(rows as usize)?;
+            each_value(&state, &keys, |row, key| {
+                let before = key.map_or_else(|| marks.of_slot(row), |key| marks.of_key(key));
+                let what = happened.bytes().get(row as usize).copied().unwrap_or(0);
+                list.push((row, marked(before, what, self.tick())));
+            });
+            column.try_push_marks(id, self, rows, list.into_iter())?;
+        }
+        Ok(SideImage { id, keys, column, state, tick, seen: [0, 0] })
+    }
+
+    /// Returns the tick of a column that had another before, if it was there, and may have been changed.
+    fn tick_of(&self, before: Option<u64>, is_touched: bool) -> u64 {
+        match before.filter(|_| !is_touched) {
+            Some(before) => before,
+            None => before.unwrap_or(0) << 32 | u64::from(self.tick().number()),
+        }
+    }
 }
 
-/// The groups, as the bytes have them.
-fn try_groups(old: &[Sketch], input: &mut Reader<'_>) -> Result<Vec<Sketch>, DeltaError> {
-    let count = input.count(24)?;
+impl Column {
+    /// Adds the lane of marks to those of the values of a component, if it is not there: so many rows, of which these have
+    /// marks.
+    fn try_push_marks(
+        &mut self,
+        id: ComponentId,
+        world: &World,
+        rows: u32,
+        marks: impl Iterator<Item = (u32, Marks)>,
+    ) -> Result<(), DeltaError> {
+        let Column::Plain(arrays) = self else { return Ok(()) };
+        if arrays.len() == world.components.info(id).lanes.len() {
+            return Ok(());
+        }
+        let mut lane = Array::try_zeros(rows, size_of::<Marks>())?;
+        for (row, marks) in marks {
+            if let Some(bytes) = lane.bytes_mut().chunks_exact_mut(size_of::<Marks>()).nth(row as usize) {
+                bytes[..4].copy_from_slice(&marks.added.number().to_ne_bytes());
+                bytes[4..].copy_from_slice(&marks.changed.number().to_ne_bytes());
+            }
+        }
+        try_room(arrays, 1)?;
+        arrays.push(lane);
+        Ok(())
+    }
+}
+
+/// Returns the groups, as the bytes have them: whether each was there, its components, and its members.
+fn try_groups(old: &[GroupForm], input: &mut Reader<'_>) -> Result<Vec<(Option<(u64, u32)>, GroupForm)>, DeltaError> {
+    let count = input.count(20)?;
     let mut groups = try_list(count)?;
     for _ in 0..count {
-        let (place, was) = (input.number()?, input.flag()?);
-        let sides = [input.numbers()?, input.numbers()?, input.numbers()?];
-        let known = old.iter().find(|old| old.place == place && old.sides == sides);
-        let serial = known.filter(|_| was).and_then(|known| known.serial);
-        if place >= MOST || was && serial.is_none() {
-            return Err(DeltaError::Damaged { what: "a group in a place that there is not, or that was not there" });
+        let was = input.flag()?;
+        let lists = [input.numbers()?, input.numbers()?, input.numbers()?];
+        let known = old.iter().find(|old| old.lists == lists).filter(|_| was);
+        if was && known.is_none() {
+            return damaged("a group that was not there");
         }
-        groups.push(Sketch { place, serial, sides, members: input.numbers()? });
+        let known = known.map(|known| (known.serial, known.place));
+        groups.push((known, GroupForm { lists, members: input.numbers()?, serial: 0, place: 0 }));
     }
     Ok(groups)
+}
+
+/// Returns the groups in terms of sides. One that was there keeps its place, others get those that are free.
+fn try_sketches(
+    groups: Vec<(Option<(u64, u32)>, GroupForm)>,
+    numbering: &Numbering,
+    sides: &Sides,
+) -> Result<Vec<Sketch>, DeltaError> {
+    let mut taken = try_list(groups.len())?;
+    taken.extend(groups.iter().filter_map(|(known, _)| known.map(|(_, place)| place)));
+    taken.sort_unstable();
+    let mut free = (0..).filter(|place| taken.binary_search(place).is_err());
+    let mut sketches = try_list(groups.len())?;
+    for (known, group) in groups {
+        let mut lists = [const { Vec::new() }; 3];
+        for (list, numbers) in lists.iter_mut().zip(&group.lists) {
+            *list = try_list(numbers.len())?;
+            for number in numbers {
+                let Some(side) = numbering.id(*number).and_then(|id| sides.number(id)) else {
+                    return damaged("a group of stores that there are not");
+                };
+                list.push(side);
+            }
+            list.sort_unstable();
+        }
+        let place = known.map(|(_, place)| place).or_else(|| free.next()).unwrap_or(u32::MAX);
+        let serial = known.map(|(serial, _)| serial);
+        sketches.push(Sketch { name: "a group of a delta", place, serial, sides: lists, members: group.members });
+    }
+    Ok(sketches)
 }
 
 #[cfg(all(test, feature = "derive"))]

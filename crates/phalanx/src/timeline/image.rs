@@ -16,10 +16,10 @@ use super::error::TimelineError;
 use crate::component::{ComponentId, Components};
 use crate::plain::Bytes;
 use crate::room::{try_list, try_room};
-use crate::side::{GroupImage, PoolState, Side, Sides, Sketch, Store};
+use crate::side::{GroupImage, PoolState, Side, Sides, Store};
 use crate::signature::Signature;
 use crate::table::{Epoch, Table};
-use crate::track::{Tick, Time};
+use crate::track::{Time, Track};
 use crate::world::World;
 use phalanx_store::raw::Lane;
 use phalanx_store::{AllocError, Entity};
@@ -40,8 +40,23 @@ pub(super) struct Image {
     pub(super) sides: Vec<SideImage>,
     pub(super) groups: GroupImage,
     pub(super) time: Time,
-    /// By component id: what it is, and whether its values are plain and any bytes are one. Extra rows are checked.
-    pub(super) components: Vec<(u64, &'static str, bool)>,
+    /// By component id.
+    pub(super) components: Vec<Known>,
+}
+
+/// What is known of a component.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    /// What it must be to be the same in another world.
+    pub(super) print: u64,
+    pub(super) name: &'static str,
+    /// Whether its values are plain and any bytes are one. Extra rows are checked.
+    pub(super) is_plain: bool,
+    /// The position in the canonical order when the image was made.
+    pub(super) rank: u32,
+    /// The number of lanes, without that of marks.
+    pub(super) lanes: usize,
+    pub(super) track: Track,
 }
 
 /// What a component must be to be the same in another world, in one number.
@@ -66,6 +81,11 @@ impl Sum {
         self.0 = mixed ^ mixed >> 29;
     }
 
+    pub(super) fn numbers(&mut self, numbers: &[u32]) {
+        self.number(numbers.len() as u64);
+        numbers.iter().for_each(|number| self.number(u64::from(*number)));
+    }
+
     pub(super) fn add(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
         words.iter().for_each(|word| self.number(u64::from_ne_bytes(*word)));
@@ -76,62 +96,14 @@ impl Sum {
     }
 }
 
-impl Image {
-    /// A number that depends on all of the state but the time, of a world whose components are plain.
-    pub(super) fn checksum(&self, groups: &[Sketch]) -> u64 {
-        let mut sum = Sum::default();
-        sum.add(self.words.bytes());
-        sum.add(self.stack.bytes());
-        let columns = |sum: &mut Sum, column: &Column| {
-            if let Column::Plain(arrays) = column {
-                arrays.iter().for_each(|array| sum.add(array.bytes()));
-            }
-        };
-        self.reserved.iter().for_each(|count| sum.number(u64::from(*count)));
-        for table in &self.tables {
-            table.signature.iter().for_each(|id| sum.number(id.index() as u64));
-            sum.add(table.slots.bytes());
-            for ColumnImage { column, tick, .. } in &table.columns {
-                sum.number(*tick);
-                columns(&mut sum, column);
-            }
-        }
-        for side in &self.sides {
-            sum.number(side.id.index() as u64);
-            sum.add(side.keys.bytes());
-            sum.number(side.tick);
-            if let SideState::Pool(PoolState { removal, compaction: (gap, low), .. }) = &side.state {
-                [*removal as u32, gap.start, gap.end, *low]
-                    .into_iter()
-                    .for_each(|number| sum.number(u64::from(number)));
-            }
-            columns(&mut sum, &side.column);
-        }
-        for Sketch { place, sides, members, .. } in groups {
-            sum.number(u64::from(*place));
-            for list in sides.iter().chain([members]) {
-                sum.number(list.len() as u64);
-                list.iter().for_each(|number| sum.number(u64::from(*number)));
-            }
-        }
-        sum.0
-    }
-
-    /// The checksum with the time.
-    pub(super) fn checksum_then(&self, groups: &[Sketch]) -> u64 {
-        let (mut sum, settled) = (Sum(self.checksum(groups)), self.time.settled.map(Tick::number));
-        sum.number(u64::from(self.time.tick.number()));
-        sum.number(settled.map_or(u64::MAX, u64::from));
-        sum.0
-    }
-}
-
 #[derive(Debug)]
 pub(super) struct TableImage {
     pub(super) signature: Signature,
     pub(super) slots: Array,
     pub(super) seen: u64,
     pub(super) columns: Vec<ColumnImage>,
+    /// The order in which tables are visited is that of their stamps.
+    pub(super) stamp: u64,
 }
 
 #[derive(Debug)]
@@ -237,6 +209,7 @@ impl TableImage {
             slots,
             seen: table.entities.lane().version(),
             columns,
+            stamp: table.stamp,
         })
     }
 
@@ -323,9 +296,16 @@ pub(super) fn is_plain(id: ComponentId, info: &crate::component::ComponentInfo) 
 }
 
 /// What the components of a world are, by id.
-fn try_components(components: &Components) -> Result<Vec<(u64, &'static str, bool)>, AllocError> {
+fn try_components(components: &Components) -> Result<Vec<Known>, AllocError> {
     let mut list = try_list(components.len())?;
-    list.extend(components.iter().map(|(id, info)| (fingerprint(info), info.name(), is_plain(id, info))));
+    list.extend(components.iter().map(|(id, info)| Known {
+        print: fingerprint(info),
+        name: info.name(),
+        is_plain: is_plain(id, info),
+        rank: components.rank(id),
+        lanes: info.value_lanes(),
+        track: info.track,
+    }));
     Ok(list)
 }
 

@@ -38,6 +38,7 @@
 
 mod array;
 mod bytes;
+mod canonical;
 mod check;
 mod column;
 mod delta;
@@ -75,6 +76,8 @@ impl World {
     ///
     /// If an entity has a component that can be neither cloned nor copied, which is named, or memory cannot be had.
     pub fn checkpoint(&self) -> Result<Checkpoint, TimelineError> {
+        // What is changed from now on has other marks than what was changed before: a delta goes by it.
+        self.sides.clock.take();
         Ok(Checkpoint { image: Image::try_new(self)? })
     }
 

@@ -33,9 +33,10 @@ impl Image {
         let components = &world.components;
         let mut fresh = World::try_with(components.try_clone()?)?;
         let mut revived = Vec::new();
-        for (number, table) in self.tables.iter().enumerate() {
-            let made = fresh.table_of(&table.signature)?;
-            debug_assert_eq!(made as usize, number);
+        let mut numbers = try_list(self.tables.len())?;
+        for table in &self.tables {
+            let number = fresh.table_of(&table.signature)? as usize;
+            numbers.push(number);
             let rows = table.slots.rows();
             fresh.tables[number].try_reserve_exact(rows, &mut fresh.epoch)?;
             let mut columns = try_list(table.columns.len())?;
@@ -49,6 +50,9 @@ impl Image {
             crate::room::try_room(&mut revived, 1)?;
             revived.push(columns);
         }
+        let mut order = try_list(numbers.len())?;
+        order.extend(numbers.into_iter().zip(self.tables.iter().zip(revived)));
+        order.sort_unstable_by_key(|(_, (table, _))| table.stamp);
         // SAFETY: the caller's promise.
         fresh.entities = unsafe { EntityPool::try_rebuild(self.words.words(), self.stack.words(), self.reserved)? };
         let extra = self.tables.iter().filter(|table| table.signature.has(ComponentId::ROW));
@@ -61,7 +65,7 @@ impl Image {
         }
         for side in &self.sides {
             let info = components.info(side.id);
-            let number = fresh.sides.try_register(side.id, info)?;
+            let number = fresh.sides.try_register(side.id, components)?;
             match &side.state {
                 SideState::Pool(state) => {
                     let values = side.column.try_revive(info, side.keys.rows())?;
@@ -94,7 +98,7 @@ impl Image {
         fresh.sides.restore_groups(self.groups.try_clone()?);
         fresh.sides.clock = Clock::resumed(self.time, fresh.id());
         // Nothing fails from here on.
-        for (number, (table, revived)) in self.tables.iter().zip(revived).enumerate() {
+        for (number, (table, revived)) in order {
             let target = &mut fresh.tables[number];
             for (at, (ColumnImage { column, tick, .. }, clones)) in table.columns.iter().zip(revived).enumerate() {
                 let place = target.columns[at];
@@ -123,7 +127,7 @@ impl Image {
             unsafe {
                 let slots = table.slots.bytes();
                 core::ptr::copy_nonoverlapping(slots.as_ptr(), target.entities.ptr().cast(), slots.len());
-                target.len = table.slots.rows();
+                target.set_len(table.slots.rows(), &mut fresh.table_order);
                 for (row, slot) in (0..).zip(target.slots()) {
                     fresh.entities.places().at(slot.index()).write(Location { table: number as u32, row });
                 }

@@ -37,6 +37,7 @@ pub(super) struct Step {
 #[derive(Debug)]
 struct TableStep {
     table: u32,
+    stamp: u64,
     slots: Option<Undo>,
     columns: Vec<ColumnStep>,
 }
@@ -164,7 +165,7 @@ impl Image {
             step.stack = self.stack.try_diff(stack_of(world), all(dirty(stack, self.seen[1], None)))?;
         }
         for (number, (image, table)) in (0..).zip(self.tables.iter_mut().zip(&world.tables)) {
-            let mut found = TableStep { table: number, slots: None, columns: Vec::new() };
+            let mut found = TableStep { table: number, stamp: table.stamp, slots: None, columns: Vec::new() };
             if restructured {
                 let slots = dirty(table.entities.lane(), image.seen, None);
                 found.slots = image.slots.try_diff(slots_of(table), all(slots))?;
@@ -183,7 +184,7 @@ impl Image {
                     found.columns.push(ColumnStep { at: at as u32, values, tick });
                 }
             }
-            if found.slots.is_some() || !found.columns.is_empty() {
+            if found.slots.is_some() || !found.columns.is_empty() || found.stamp != image.stamp {
                 try_room(&mut step.tables, 1)?;
                 step.tables.push(found);
             }
@@ -228,6 +229,7 @@ impl Image {
         }
         for found in &mut step.tables {
             let (image, table) = (&mut self.tables[found.table as usize], &world.tables[found.table as usize]);
+            core::mem::swap(&mut image.stamp, &mut found.stamp);
             if let Some(undo) = &mut found.slots {
                 image.slots.commit(slots_of(table), undo);
             }
@@ -292,6 +294,7 @@ impl Image {
         }
         for found in &mut step.tables {
             let image = &mut self.tables[found.table as usize];
+            image.stamp = found.stamp;
             if let Some(undo) = &mut found.slots {
                 image.slots.undo(undo);
             }
@@ -329,7 +332,7 @@ impl Image {
         let tables = step.tables.iter().any(|found| {
             let image = &self.tables[found.table as usize];
             let columns = || found.columns.iter().any(|column| written(column, &image.columns[column.at as usize]));
-            found.slots.is_some() || columns()
+            found.slots.is_some() || found.stamp != image.stamp || columns()
         });
         let other = |side: &SideStep| side.tick != self.sides[side.side as usize].tick;
         let sides = step.sides.iter().any(|side| side.keys.is_some() || plain(&side.column) || other(side));

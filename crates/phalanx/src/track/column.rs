@@ -18,7 +18,7 @@ pub(crate) fn mark_column(lane: &Lane, now: Tick) {
 
 /// When a column was changed by others than the one who looks, given its last lane.
 #[inline(always)]
-fn column_mark(lane: &Lane, look: Look) -> Tick {
+pub(crate) fn column_mark(lane: &Lane, look: Look) -> Tick {
     let (last, before) = (lane.version() as u32, (lane.version() >> 32) as u32);
     // None before: it is not known, or there was none.
     Tick(if look.own && last == look.now.0 && before != 0 { before } else { last })

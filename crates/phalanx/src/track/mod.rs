@@ -67,6 +67,8 @@
 mod column;
 mod row;
 
+#[cfg(feature = "snapshot")]
+pub(crate) use column::column_mark;
 pub(crate) use column::mark_column;
 pub use column::{Watched, WatchedPtr};
 pub(crate) use row::{Marks, marks};
@@ -171,14 +173,6 @@ pub(crate) struct Time {
     past: Past,
 }
 
-impl Time {
-    /// The time to which the clock goes on, in which marks are the same as now until a tick.
-    pub(crate) fn followed_by(self, tick: Tick, settled: Option<Tick>, same: Tick) -> Time {
-        let known = if same.is_until(tick) { same } else { tick };
-        Time { tick, settled, known, ..self }
-    }
-}
-
 impl Clock {
     pub(crate) const fn new() -> Clock {
         Clock { tick: AtomicU32::new(1), settled: None, id: 0, past: Past([None; 8]) }
@@ -187,6 +181,11 @@ impl Clock {
     /// The same time on a clock of another world.
     pub(crate) fn copy(&self, id: u64) -> Clock {
         Clock { tick: AtomicU32::new(self.now().0), settled: self.settled, id, past: Past::default() }
+    }
+
+    /// Returns the same clock, for another state of the same world that follows the present one.
+    pub(crate) fn carry(&self) -> Clock {
+        Clock { tick: AtomicU32::new(self.now().0), settled: self.settled, id: self.id, past: self.past }
     }
 
     #[inline(always)]
@@ -242,12 +241,6 @@ impl Clock {
     #[cfg(feature = "snapshot")]
     pub(crate) fn settled(&self) -> Option<Tick> {
         self.settled
-    }
-
-    /// Whether no tick was ever taken.
-    #[cfg(feature = "snapshot")]
-    pub(crate) fn is_fresh(&self) -> bool {
-        self.now() == Clock::new().now() && self.settled.is_none()
     }
 
     /// Goes on from a time that was saved.

@@ -107,7 +107,7 @@ impl World {
         ViewMut { world: self, component: PhantomData }
     }
 
-    /// The names of an entity's components.
+    /// Returns the names of an entity's components, in alphabetical order.
     ///
     /// # Errors
     ///
@@ -121,7 +121,7 @@ impl World {
             None => table.signature.has(id),
             Some(side) => side.row(entity.index()).is_some(),
         };
-        Ok(self.components.iter().filter(move |(id, _)| has(*id)).map(|(_, info)| info.name()))
+        Ok(self.components.in_order().filter(move |id| has(*id)).map(|id| self.components.info(id).name()))
     }
 }
 

@@ -169,14 +169,13 @@ impl World {
         let mut filter = F::state(&self.components);
         F::look(&mut filter, self.look());
         let passing = || {
-            let tables = self.tables.iter().zip(0..);
-            tables.filter(|(table, number)| {
-                table.len > 0 && F::passes(&filter, &table.signature) && F::live(&filter, Columns::new(self, *number))
+            self.tables_in_order().filter(|(number, table)| {
+                F::passes(&filter, &table.signature) && F::live(&filter, Columns::new(self, *number))
             })
         };
         let mut sources = try_list(passing().count())?;
         // A filter may answer otherwise the next time: what is in the list counts.
-        for (_, number) in passing() {
+        for (number, _) in passing() {
             try_room(&mut sources, 1)?;
             sources.push(number);
         }
@@ -352,7 +351,7 @@ impl World {
             }
             for at in 0..len {
                 let entity = *entities.add(at as usize);
-                let row = self.tables[edge.target as usize].push(entity);
+                let row = self.tables[edge.target as usize].push(entity, &mut self.table_order);
                 self.entities.places().at(entity.index()).write(Location { table: edge.target, row });
             }
         }

@@ -145,7 +145,7 @@ impl World {
         let made = self.entities.alloc();
         // SAFETY: the caller's promise.
         unsafe {
-            let row = self.tables[table as usize].push(made);
+            let row = self.tables[table as usize].push(made, &mut self.table_order);
             self.tables[table as usize].mark_new(row..row + 1, self.tick());
             self.entities.places().at(made.index()).write(Location { table, row });
         }
@@ -236,7 +236,7 @@ impl World {
     }
 
     fn can_clone(&self, table: &Table) -> Result<(), ChangeError> {
-        match table.signature.iter().map(|id| self.components.info(id)).find(|info| !info.is_clone()) {
+        match table.columns.iter().map(|column| self.components.info(column.id)).find(|info| !info.is_clone()) {
             Some(info) => Err(ChangeError::NotClone { component: info.name() }),
             None => Ok(()),
         }
@@ -259,7 +259,7 @@ impl World {
     ///
     /// If an entity has a component that cannot be cloned, which is named, or memory cannot be had.
     pub fn try_clone(&self) -> Result<World, ChangeError> {
-        for table in self.tables.iter().filter(|table| table.len > 0) {
+        for (_, table) in self.tables_in_order() {
             self.can_clone(table)?;
         }
         if let Some(component) = self.sides.not_clone(&self.components) {
@@ -270,6 +270,7 @@ impl World {
             copy.table_of(&table.signature)?;
             copy.tables[number].try_reserve_exact(table.len, &mut copy.epoch)?;
         }
+        let table_order = self.table_order.try_clone()?;
         copy.rows = self.rows.try_clone()?;
         copy.sides = self.sides.try_clone(&self.components)?;
         copy.sides.clock.id = copy.id;
@@ -281,10 +282,12 @@ impl World {
             unsafe { clone_rows(&self.components, from, 0, to, 0, from.len) };
             for &entity in from.slots() {
                 // SAFETY: the lanes of the row were written just now.
-                unsafe { to.push(entity) };
+                unsafe { to.push(entity, &mut copy.table_order) };
             }
             to.copy_column_marks(from);
+            to.stamp = from.stamp;
         }
+        copy.table_order = table_order;
         for (number, table) in (0..).zip(&copy.tables) {
             for (row, entity) in (0..).zip(table.slots()) {
                 // SAFETY: there is room for the location of every slot.

@@ -275,10 +275,11 @@ impl World {
             }
             at + 1
         });
-        // SAFETY: there is room for so many rows.
-        unsafe { table_ref.entities.mark_rows(first..first + count) };
-        // The lanes of these rows were written above.
-        table_ref.len = first + count;
+        // SAFETY: there is room for so many rows, whose lanes were written above.
+        unsafe {
+            table_ref.entities.mark_rows(first..first + count);
+            table_ref.set_len(first + count, &mut self.table_order);
+        }
         if C::Bundle::SIDES > 0 {
             for &entity in &table_ref.slots()[first as usize..] {
                 // SAFETY: reserved for these slots, which had nothing; and the values are written where each in turn counts

@@ -91,7 +91,17 @@ impl World {
         self.ends = self.tables.iter().map(|table| had(table.lanes_with_drop())).collect();
         self.by_signature = HashMap::with_capacity_and_hasher(self.tables.len(), Default::default());
         self.directory.iter_mut().for_each(|lanes| *lanes = Vec::new());
-        let tables = core::mem::take(&mut self.tables);
+        let mut tables = core::mem::take(&mut self.tables);
+        let mut order: Vec<(u64, u32)> = (0..).zip(&tables).map(|(number, table)| (table.stamp, number)).collect();
+        order.sort_unstable();
+        self.table_order.reset(tables.len());
+        for (_, number) in order {
+            let table = &mut tables[number as usize];
+            (table.number, table.stamp) = (number, 0);
+            if table.len > 0 {
+                table.stamp = self.table_order.activate(number, false);
+            }
+        }
         for (number, table) in (0..).zip(&tables) {
             self.by_signature.insert(table.signature.clone(), number);
             self.enter(table, number);

@@ -281,7 +281,7 @@ impl World {
         // SAFETY: there is room for the row and the location, and the lanes of the row were written just now, and so were
         // the values of the sides.
         unsafe {
-            self.tables[table as usize].push(entity);
+            self.tables[table as usize].push(entity, &mut self.table_order);
             self.entities.places().at(entity.index()).write(Location { table, row });
             self.sides.commit(entity, &sides, &[]);
         }

@@ -62,6 +62,7 @@ use crate::rows::Rows;
 use crate::side::{Sides, Store};
 use crate::signature::Signature;
 use crate::table::{Epoch, Table};
+use crate::table_order::TableOrder;
 use crate::track::{Look, Tick, Track};
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -100,6 +101,8 @@ pub struct World {
     pub(crate) entities: EntityPool<Location>,
     pub(crate) components: Components,
     pub(crate) tables: Vec<Table>,
+    /// The order in which tables are visited.
+    pub(crate) table_order: TableOrder,
     by_signature: HashMap<Signature, u32, crate::component::TypeIdHasher>,
     directory: Vec<Vec<*mut Lane>>,
     pub(crate) plans: Plans,
@@ -137,6 +140,7 @@ impl World {
             entities: EntityPool::carrying(),
             components,
             tables: Vec::new(),
+            table_order: TableOrder::new(),
             by_signature: HashMap::default(),
             directory: Vec::new(),
             plans: Plans::try_new()?,
@@ -267,13 +271,13 @@ impl World {
         unsafe { self.entities.places().find(entity) }
     }
 
-    /// The table of a signature, which is made if there is none: all of it, or nothing happens.
+    /// Returns the table of a signature, which is made if there is none: all of it, or nothing happens.
     pub(crate) fn table_of(&mut self, signature: &Signature) -> Result<u32, AllocError> {
         if let Some(&table) = self.by_signature.get(signature) {
             return Ok(table);
         }
         let number = u32::try_from(self.tables.len()).map_err(|_| AllocError::CapacityOverflow)?;
-        let table = Table::try_new(signature.try_clone()?, &self.components)?;
+        let table = Table::try_new(signature.try_clone()?, &self.components, number)?;
         let (ends, key) = (table.lanes_with_drop()?, signature.try_clone()?);
         let known = self.components.len();
         if self.directory.len() < known {
@@ -285,13 +289,20 @@ impl World {
         }
         try_room(&mut self.ends, 1)?;
         try_room(&mut self.tables, 1)?;
+        self.table_order.try_reserve()?;
         try_map_room(&mut self.by_signature, 1)?;
         self.enter(&table, number);
         self.ends.push(ends);
         self.tables.push(table);
+        self.table_order.add();
         self.by_signature.insert(key, number);
         self.restructured();
         Ok(number)
+    }
+
+    /// Returns the tables that have rows with their numbers, in the order in which they are visited.
+    pub(crate) fn tables_in_order(&self) -> impl Iterator<Item = (u32, &Table)> + Clone {
+        self.table_order.iter().map(|number| (number, &self.tables[number as usize])).filter(|(_, table)| table.len > 0)
     }
 
     /// The table of a signature, if there is one.
@@ -340,9 +351,13 @@ impl World {
         if self.ends.len() != tables || self.by_signature.len() != tables || entered > tables {
             return Err("a table that is half known");
         }
+        self.table_order.validate(self.tables.iter().map(|table| table.stamp))?;
         let mut rows = 0;
         for (number, table) in self.tables.iter().enumerate() {
             table.validate()?;
+            if table.number != number as u32 || table.len > 0 && table.stamp == 0 {
+                return Err("a table that does not know its number, or has rows and is not visited");
+            }
             for (row, &entity) in table.slots().iter().enumerate() {
                 rows += 1;
                 if self.locate(entity) != Ok(Location { table: number as u32, row: row as u32 }) {
@@ -377,6 +392,7 @@ impl World {
         self.queries = None;
         core::mem::swap(&mut self.entities, &mut other.entities);
         core::mem::swap(&mut self.tables, &mut other.tables);
+        core::mem::swap(&mut self.table_order, &mut other.table_order);
         core::mem::swap(&mut self.by_signature, &mut other.by_signature);
         core::mem::swap(&mut self.directory, &mut other.directory);
         core::mem::swap(&mut self.ends, &mut other.ends);
@@ -462,11 +478,11 @@ impl Default for World {
 impl fmt::Debug for World {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut list = f.debug_list();
-        for table in self.tables.iter().filter(|t| t.len > 0) {
-            let names: Vec<&str> = table.signature.iter().map(|id| self.components.info(id).name()).collect();
+        for (_, table) in self.tables_in_order() {
+            let names: Vec<&str> = table.columns.iter().map(|c| self.components.info(c.id).name()).collect();
             list.entry(&format_args!("{} × {}", table.len, names.join(" + ")));
         }
-        for side in self.sides.iter().filter(|side| side.len() > 0) {
+        for side in self.sides.in_order().filter(|side| side.len() > 0) {
             let info = self.components.info(side.id);
             list.entry(&format_args!("{} × {} in a {}", side.len(), info.name(), side.kind()));
         }

@@ -196,8 +196,7 @@ impl World {
     /// # Ok::<(), phalanx::NoSuchEntity>(())
     /// ```
     pub fn layout_report(&mut self) -> LayoutReport {
-        let ids = (1..self.components.len()).map(|id| ComponentId::from_index(id as u32));
-        let components = ids.map(|id| self.report_of(id)).collect();
+        let components = self.components.in_order().skip(1).map(|id| self.report_of(id)).collect();
         let report = LayoutReport {
             counted: self.counting,
             entities: self.len(),

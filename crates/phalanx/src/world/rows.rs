@@ -68,7 +68,7 @@ impl World {
             self.sides.try_reserve(self.entities.nth_index(1), &*resolved.sides, &[])?;
             self.write_row(&resolved, bundle);
             let entity = self.entities.alloc();
-            let row = self.tables[0].push(entity);
+            let row = self.tables[0].push(entity, &mut self.table_order);
             self.entities.places().at(entity.index()).write(Location { table: 0, row });
             let row = self.commit_row(entity, label, resolved.table, &*resolved.sides);
             if self.signals.is_active() {
@@ -211,7 +211,7 @@ impl World {
         // SAFETY: there is room for the row and for the location. The reserved component is written here, whatever was there.
         unsafe {
             let lanes = table.row_lanes().unwrap_unchecked();
-            let row = table.push(slot);
+            let row = table.push(slot, &mut self.table_order);
             lanes.owners.add(row as usize).write(owner);
             lanes.labels.add(row as usize).write(label);
             lanes.links.add(row as usize).write(Link { prev: index, next: NONE });

@@ -201,7 +201,7 @@ impl World {
         }
         // SAFETY: there is room for the location, and the row was written just now, and so were the values of the sides.
         unsafe {
-            self.tables[table as usize].push(entity);
+            self.tables[table as usize].push(entity, &mut self.table_order);
             self.entities.places().at(entity.index()).write(Location { table, row });
             self.sides.commit(entity, &plan.sides, &[]);
         }

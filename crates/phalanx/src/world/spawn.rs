@@ -147,7 +147,7 @@ impl World {
         for entity in self.entities.try_flush()? {
             // SAFETY: there is room for so many rows and locations.
             unsafe {
-                let row = table.push(entity);
+                let row = table.push(entity, &mut self.table_order);
                 places.at(entity.index()).write(Location { table: 0, row });
             }
         }
@@ -183,7 +183,7 @@ impl World {
             let row = table.len;
             bundle.write(Place { lanes: table.lanes(), places: plan.places.as_ptr(), row: row as usize, sides, clock });
             let entity = self.entities.alloc_ready();
-            table.push(entity);
+            table.push(entity, &mut self.table_order);
             self.entities.places().at(entity.index()).write(Location { table: number, row });
             if B::SIDES > 0 {
                 self.sides.commit_fresh(entity, &plan.sides);
@@ -334,7 +334,7 @@ impl Batch<'_> {
                 at + 1
             });
             table.entities.mark_rows(first..self.row);
-            table.len = self.row;
+            table.set_len(self.row, &mut self.world.table_order);
         }
         self.world.restructured();
     }

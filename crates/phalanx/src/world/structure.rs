@@ -84,7 +84,7 @@ impl World {
         let on_side = |id: &&ComponentId| components.info(**id).kind() != Kind::Table;
         let mut sides = try_list(ids.iter().filter(on_side).count())?;
         for id in ids.iter().filter(on_side) {
-            sides.push(self.sides.try_register(*id, components.info(*id))?);
+            sides.push(self.sides.try_register(*id, components)?);
         }
         Ok(sides.into())
     }
@@ -109,7 +109,7 @@ impl World {
         let edge = unsafe { &*edge };
         let target = &mut self.tables[edge.target as usize];
         // SAFETY: there is room, by the caller's promise.
-        let (row, to) = unsafe { (target.push(entity), target.lanes()) };
+        let (row, to) = unsafe { (target.push(entity, &mut self.table_order), target.lanes()) };
         if edge.tracked {
             // SAFETY: the source's row is in use, and the target's is written.
             unsafe { self.mark_cross(from.table, from.row..from.row + 1, edge, row) };

@@ -168,7 +168,7 @@ impl World {
                         other.entities.places().at(made.index()).read().row
                     }
                     None => {
-                        let row = other.tables[passage.target as usize].push(new);
+                        let row = other.tables[passage.target as usize].push(new, &mut other.table_order);
                         other.entities.places().at(new.index()).write(Location { table: passage.target, row });
                         row
                     }
@@ -225,7 +225,7 @@ impl World {
         let (mut passages, mut labels) = (try_list(self.tables.len())?, try_list::<Label>(extra)?);
         // Main rows first: the owners of extra ones are known then.
         for extra in [false, true] {
-            for (source, table) in (0..).zip(&self.tables).filter(|(_, table)| table.len > 0) {
+            for (source, table) in self.tables_in_order() {
                 if table.row_lanes().is_some() == extra {
                     passages.push(Passage { rows: table.len, ..self.passage(source, other)? });
                     for label in table.labels() {
@@ -257,7 +257,7 @@ impl World {
                 for &old in self.tables[passage.source as usize].slots() {
                     let pool = &mut other.entities;
                     let new = if is_extra { pool.alloc_row() } else { pool.alloc() };
-                    let row = target.push(new);
+                    let row = target.push(new, &mut other.table_order);
                     other.entities.places().at(new.index()).write(Location { table: passage.target, row });
                     if is_extra { &mut slots } else { &mut pairs }.push((old, new));
                 }
@@ -332,7 +332,7 @@ impl World {
     /// The number that a side has in another world, where it is made if there is none.
     fn side_in(&self, side: u32, other: &mut World) -> Result<u32, ChangeError> {
         let id = other.components.adopt(self.components.info(self.sides.get(side).id))?;
-        Ok(other.sides.try_register(id, other.components.info(id))?)
+        Ok(other.sides.try_register(id, &other.components)?)
     }
 
     /// Makes room in another world for all values that are not kept in tables, if rows go through these passages in order.

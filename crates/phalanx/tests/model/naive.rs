@@ -9,7 +9,7 @@ pub type Values = [Option<u32>; KINDS];
 #[derive(Debug, Default)]
 pub struct Naive {
     pub values: BTreeMap<Entity, Values>,
-    /// What a table's rows have, and the rows: in order of creation.
+    /// What a table's rows have, and the rows: in the order in which tables got their first row.
     pub tables: Vec<(u32, Vec<Entity>)>,
     pub reserved: Vec<Entity>,
     /// Everyone that was ever heard of.
@@ -22,14 +22,12 @@ pub fn mask(numbers: &[usize]) -> u32 {
 
 impl Naive {
     pub fn new() -> Naive {
-        let mut naive = Naive::default();
-        naive.table(0);
-        naive
+        Naive::default()
     }
 
-    /// The table of these components, which is made if there is none. A bundle's own table is made when the bundle is
-    /// first used, for whatever.
-    pub fn table(&mut self, mask: u32) -> &mut Vec<Entity> {
+    /// The table of these components. One without rows is as good as none.
+    fn table(&mut self, mask: u32) -> &mut Vec<Entity> {
+        self.tables.retain(|table| !table.1.is_empty());
         let at = self.tables.iter().position(|table| table.0 == mask).unwrap_or_else(|| {
             self.tables.push((mask, Vec::new()));
             self.tables.len() - 1
@@ -65,10 +63,8 @@ impl Naive {
         change(self.values.get_mut(&e).unwrap());
         let after = self.mask_of(e).unwrap();
         if before != after {
-            // The target is made before anybody moves.
-            self.table(after);
-            self.leave(before, e);
             self.table(after).push(e);
+            self.leave(before, e);
         }
     }
 

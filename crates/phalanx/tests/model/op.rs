@@ -80,7 +80,6 @@ impl<'t> Pair<'t> {
         match op {
             Op::Spawn { pile, key } | Op::TrySpawn { pile, key } => {
                 let kit = &self.piles[pile];
-                self.naive.table(mask(&kit.numbers));
                 self.naive.flush();
                 let e = match op {
                     Op::Spawn { .. } => (kit.spawn)(&mut self.world, tally, key),
@@ -90,7 +89,6 @@ impl<'t> Pair<'t> {
             }
             Op::Batch { pile, key, count } | Op::Spawner { pile, key, count } => {
                 let kit = &self.piles[pile];
-                self.naive.table(mask(&kit.numbers));
                 let made = match op {
                     Op::Batch { .. } => {
                         self.naive.flush();
@@ -110,7 +108,6 @@ impl<'t> Pair<'t> {
                 let Some(e) = self.pick(who) else { return };
                 let (kit, singles) = (&self.piles[pile], &self.singles);
                 let outcome = (kit.insert)(&mut self.world, e, tally, key);
-                self.naive.table(mask(&kit.numbers));
                 self.naive.flush();
                 assert_eq!(outcome.is_ok(), self.naive.values.contains_key(&e), "{e}");
                 if outcome.is_ok() {
@@ -122,7 +119,6 @@ impl<'t> Pair<'t> {
                 let kit = &self.piles[pile];
                 let outcome = (kit.remove)(&mut self.world, e);
                 let gone = mask(&kit.numbers);
-                self.naive.table(gone);
                 self.naive.flush();
                 assert_eq!(outcome.ok(), self.naive.mask_of(e).map(|had| had & gone != 0), "{e}");
                 if self.naive.values.contains_key(&e) {
@@ -133,7 +129,6 @@ impl<'t> Pair<'t> {
                 let Some(e) = self.pick(who) else { return };
                 let kit = &self.piles[pile];
                 let outcome = (kit.take)(&mut self.world, e);
-                self.naive.table(mask(&kit.numbers));
                 self.naive.flush();
                 let had: Option<Option<Vec<u32>>> =
                     self.naive.values.get(&e).map(|values| kit.numbers.iter().map(|n| values[*n]).collect());

@@ -475,10 +475,10 @@ fn rows_end_with_their_entity_in_the_order_of_their_making() {
     struct C(#[allow(dead_code)] Last);
     for recorded in [false, true] {
         let mut world = World::new();
-        let e = world.spawn((A(Last(7)), C(Last(8)), B(Last(9))));
+        let e = world.spawn((A(Last(7)), C(Last(9)), B(Last(8))));
         for role in 1..3 {
             let at = role * 3 - 2;
-            world.extend(Key::main(e).with_role(Role(role)), (B(Last(at + 2)), A(Last(at)), C(Last(at + 1)))).unwrap();
+            world.extend(Key::main(e).with_role(Role(role)), (B(Last(at + 1)), A(Last(at)), C(Last(at + 2)))).unwrap();
         }
         match recorded {
             false => world.despawn(e).unwrap(),

@@ -176,20 +176,27 @@ pub(crate) fn load(file: &[u8]) -> World {
     world
 }
 
+/// A key, with the name of its component instead of the id, which may be another in another world.
+pub(crate) fn named(world: &World, key: Key) -> String {
+    let component = key.component.map(|id| world.components().info(id).name());
+    format!("{} {component:?} {:?}", key.entity, key.role)
+}
+
 /// What the queries of a user see, in their order.
 pub(crate) fn seen(world: &World) -> Vec<String> {
     let mut seen = Vec::new();
     let mut note = |line: String| seen.push(line);
-    world.query::<(Key, &Position)>().for_each(|x| note(format!("{x:?}")));
-    world.query::<(Key, &Velocity, Option<&Position>)>().for_each(|x| note(format!("{x:?}")));
-    world.query::<(Key, &Name)>().for_each(|x| note(format!("{x:?}")));
+    let name = |key| named(world, key);
+    world.query::<(Key, &Position)>().for_each(|(key, x)| note(format!("{} {x:?}", name(key))));
+    world.query::<(Key, &Velocity, Option<&Position>)>().for_each(|(k, x, y)| note(format!("{} {x:?} {y:?}", name(k))));
+    world.query::<(Key, &Name)>().for_each(|(key, x)| note(format!("{} {x:?}", name(key))));
     world.query::<(Entity, &Likes)>().for_each(|x| note(format!("{x:?}")));
-    world.query::<Key>().for_each(|x| note(format!("{x:?}")));
+    world.query::<Key>().for_each(|key| note(name(key)));
     for e in world.iter() {
         note(format!("{e} {:?} {:?}", world.get::<Burning>(e).ok(), world.get::<Title>(e).ok()));
         note(format!("{:?} {:?}", world.get::<Health>(e).ok(), world.get::<Path>(e).ok()));
         note(format!("{} {}", world.has::<Marked>(e), world.has::<Seen>(e)));
-        note(format!("{:?}", world.rows(e).unwrap().map(|(key, _)| key).collect::<Vec<_>>()));
+        note(format!("{:?}", world.rows(e).unwrap().map(|(key, _)| name(key)).collect::<Vec<_>>()));
     }
     note(format!("{:?} {:?}", world.resource::<Score>(), world.resource::<Clock>()));
     seen.extend(news(world));
@@ -198,14 +205,26 @@ pub(crate) fn seen(world: &World) -> Vec<String> {
 
 /// What is new since the world was settled.
 pub(crate) fn news(world: &World) -> Vec<String> {
-    let mut news = vec![format!("{:?}", world.tick())];
+    let mut news = Vec::new();
     let mut note = |line: String| news.push(line);
-    world.query::<Key>().filter::<Added<Armor>>().for_each(|key| note(format!("armor of {key:?} came")));
-    world.query::<Key>().filter::<Changed<Armor>>().for_each(|key| note(format!("armor of {key:?} changed")));
-    world.query::<Key>().filter::<Changed<Mana>>().for_each(|key| note(format!("mana of {key:?} changed")));
-    world.query::<Key>().filter::<Added<Rage>>().for_each(|key| note(format!("rage of {key:?} came")));
-    world.query::<Key>().filter::<Changed<Rage>>().for_each(|key| note(format!("rage of {key:?} changed")));
-    world.query::<Key>().filter::<Changed<Breath>>().for_each(|key| note(format!("breath of {key:?} changed")));
-    world.query::<Key>().filter::<Added<Alert>>().for_each(|key| note(format!("alert of {key:?} came")));
+    world.query::<Key>().filter::<Added<Armor>>().for_each(|key| note(format!("armor of {} came", named(world, key))));
+    world
+        .query::<Key>()
+        .filter::<Changed<Armor>>()
+        .for_each(|key| note(format!("armor of {} changed", named(world, key))));
+    world
+        .query::<Key>()
+        .filter::<Changed<Mana>>()
+        .for_each(|key| note(format!("mana of {} changed", named(world, key))));
+    world.query::<Key>().filter::<Added<Rage>>().for_each(|key| note(format!("rage of {} came", named(world, key))));
+    world
+        .query::<Key>()
+        .filter::<Changed<Rage>>()
+        .for_each(|key| note(format!("rage of {} changed", named(world, key))));
+    world
+        .query::<Key>()
+        .filter::<Changed<Breath>>()
+        .for_each(|key| note(format!("breath of {} changed", named(world, key))));
+    world.query::<Key>().filter::<Added<Alert>>().for_each(|key| note(format!("alert of {} came", named(world, key))));
     news
 }

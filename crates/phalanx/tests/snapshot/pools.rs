@@ -97,9 +97,10 @@ fn h63_forged_groups_are_refused_by_name() {
         forged.put(b"grup", 0, at, n);
         World::load(registry(), &*forged.file()).unwrap_err().problem
     };
-    assert!(matches!(problem(0, u32::MAX), Problem::Count { .. }));
-    assert!(matches!(problem(4, u32::MAX), Problem::Count { .. }));
-    assert!(matches!(problem(8, 1000), Problem::Invalid(_)));
+    // The count, then the count of the components that the first owns, and the first of them.
+    assert!(matches!(problem(0, u32::MAX), Problem::SectionLength));
+    assert!(matches!(problem(4, u32::MAX), Problem::SectionLength));
+    assert!(matches!(problem(12, 1000), Problem::Invalid(_)));
 }
 
 /// A place that a dropped group left behind the others is nothing: a world that a delta led here is the same.

@@ -112,7 +112,6 @@ fn filters_let_through_after_a_load_what_they_did_before() {
         let (mut world, list) = history(start);
         let file = saved(&registry, &world);
         let mut copy = loaded(&registry, &file);
-        assert_eq!(copy.tick(), world.tick());
         assert!(saved(&registry, &copy) == file);
         assert_eq!(told(&copy), told(&world));
         // Some are new and some are not, so that the test can fail.
@@ -180,11 +179,29 @@ fn worlds_that_track_nothing_pay_nothing() {
     let mut world = World::new();
     world.spawn(Position { x: 1.0, y: 2.0 });
     let size = bytes(&world).len();
-    assert_eq!(inspect(&*bytes(&world)).unwrap().tick, None);
+    assert!(!inspect(&*bytes(&world)).unwrap().has_times);
     world.settle_changes();
-    let found = inspect(&*bytes(&world)).unwrap();
-    assert_eq!((found.tick, found.bytes as usize - size), (Some(world.tick().number()), 53));
-    assert_eq!(load(&bytes(&world)).tick(), world.tick());
+    assert_eq!(bytes(&world).len(), size);
+}
+
+/// How often a world was looked at, and when, is no part of it: two marks are equal if they are both new, or both not.
+#[test]
+fn looking_leaves_no_trace() {
+    let registry = all();
+    let [(mut quiet, _), (mut loud, list)] = [history(1), history(1000)];
+    let mut state = QueryState::<Entity, Changed<TableRow>>::new();
+    for _ in 0..5 {
+        state.iter(&loud).for_each(drop);
+        loud.query_mut::<(Entity, &mut TableRow)>().for_each(drop);
+        loud.query::<Entity>().filter::<Added<PoolRow>>().for_each(drop);
+    }
+    assert!(saved(&registry, &loud) == saved(&registry, &quiet));
+    for world in [&mut quiet, &mut loud] {
+        world.get_mut::<TableRow>(list[2]).unwrap().0 += 1;
+        world.spawn(TableRow(8));
+    }
+    state.iter(&loud).for_each(drop);
+    assert!(saved(&registry, &loud) == saved(&registry, &quiet));
 }
 
 #[test]
@@ -196,6 +213,9 @@ fn equal_values_are_equal_whenever_they_came() {
     b.settle_changes();
     let e = b.spawn(values());
     b.get_mut::<TableRow>(e).unwrap().0 = 1;
+    // All is new in both.
+    assert!(saved(&registry, &a) == saved(&registry, &b));
+    a.settle_changes();
     assert!(saved(&registry, &a) != saved(&registry, &b));
     assert_eq!(a.checksum(&registry), b.checksum(&registry));
     assert_eq!(diff(&registry, &a, &b), Ok(None));
@@ -351,17 +371,11 @@ fn h63_forged_ticks_are_refused_by_name() {
         change(&mut forged);
         attempt(&forged.file(), BOUND).unwrap_err().problem
     };
-    // The clock, whether it is settled and when, the count; armor, by rows, two; then its marks.
-    let first = 4 + 1 + 4 + 4;
+    // The count; armor, by rows, two; then its marks.
+    let first = 4;
     let marks = first + 4 + 1 + 4;
-    let future = |name, tick| Problem::Future { name, tick, now: 3 };
-    assert_eq!(problem(&|f| drop(f.put(b"tick", 0, 5, 4))), future("the world", 4));
-    assert_eq!(problem(&|f| drop(f.put(b"tick", 0, marks, 4))), future("armor", 4));
-    assert_eq!(problem(&|f| drop(f.put(b"tick", 0, marks + 12, u32::MAX / 2 + 4))), future("armor", 1 << 31 | 3));
-    // Mana, whose columns have ticks, comes next but for the store of the breath.
-    let breath = marks + 16;
-    assert_eq!(problem(&|f| drop(f.put(b"tick", 0, breath + 9, 9))), future("breath", 9));
-    assert_eq!(problem(&|f| drop(f.put(b"tick", 0, breath + 13, 9))), future("breath", 9));
+    // The store of the breath, whose column has a mark, comes next.
+    let breath = marks + 2;
     let count = |what, found, expected| Problem::Count { what, found, expected };
     assert_eq!(problem(&|f| drop(f.put(b"tick", 0, first + 5, 1))), count("values with ticks", 1, 2));
     assert_eq!(problem(&|f| drop(f.put(b"tick", 0, first + 5, u32::MAX))), count("values with ticks", 0xffff_ffff, 2));
@@ -370,11 +384,14 @@ fn h63_forged_ticks_are_refused_by_name() {
         Problem::Invalid(what) => what,
         other => panic!("{other}"),
     };
-    assert_eq!(invalid(&|f| f.section(b"tick", 0).bytes[4] = 2), "a clock that is neither settled nor not");
-    assert_eq!(invalid(&|f| f.section(b"tick", 0).bytes[4] = 0), "a clock that is neither settled nor not");
+    let mark = "a value that was added and not changed, or neither added nor not";
+    assert_eq!(invalid(&|f| f.section(b"tick", 0).bytes[marks] = 1), mark);
+    assert_eq!(invalid(&|f| f.section(b"tick", 0).bytes[marks + 1] = 4), mark);
+    let column = "a column that is neither changed nor not";
+    assert_eq!(invalid(&|f| f.section(b"tick", 0).bytes[breath + 9] = 1), column);
     let none = "ticks of a component that there is not";
     assert_eq!(invalid(&|f| drop(f.put(b"tick", 0, first, 99))), none);
-    assert_eq!(problem(&|f| drop(f.put(b"tick", 0, 9, u32::MAX))), Problem::SectionLength);
+    assert_eq!(problem(&|f| drop(f.put(b"tick", 0, 0, u32::MAX))), Problem::SectionLength);
     let order = "ticks of components that are not in their order";
     assert_eq!(invalid(&|f| drop(f.put(b"tick", 0, breath, 0))), order);
     let ways = "ticks that are neither of columns nor of rows";

@@ -2,7 +2,7 @@
 
 use phalanx::group::{Observed, Owned};
 use phalanx::timeline::{Checkpoint, delta};
-use phalanx::{Component, Entity, Key, Removal, Role, Without, World};
+use phalanx::{Added, Changed, Component, Entity, Key, Removal, Role, Row, Without, World};
 
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
 #[component(plain)]
@@ -79,6 +79,22 @@ pub(crate) fn world() -> World {
 /// All of a world, as bytes: the way from a state of it in which there was nothing.
 pub(crate) fn whole(world: &World, nothing: &Checkpoint) -> Vec<u8> {
     delta(nothing, &world.checkpoint().unwrap()).unwrap()
+}
+
+/// All of a world, as bytes, with the time and what is new.
+pub(crate) fn everything(world: &World, nothing: &Checkpoint) -> Vec<u8> {
+    let mut bytes = whole(world, nothing);
+    bytes.extend(world.tick().number().to_le_bytes());
+    macro_rules! news {
+        ($($filter:ty),*) => {$(
+            bytes.push(0xff);
+            world.query::<Row>().filter::<$filter>().for_each(|row| bytes.extend(format!("{row:?} ").as_bytes()));
+        )*};
+    }
+    news!(Added<Health>, Added<Heat>, Added<Wound>, Added<Told>);
+    news!(Changed<Health>, Changed<Heat>, Changed<Wound>, Changed<Told>);
+    news!(Changed<Speed>, Changed<Aim>, Changed<Rank>, Changed<Known>);
+    bytes
 }
 
 /// One operation; `pick` says which, by numbers below those it is given.

@@ -1,0 +1,114 @@
+//! The order in which tables are visited.
+
+use crate::room::{try_copy, try_room};
+use phalanx_store::AllocError;
+
+/// No table.
+const NONE: u32 = u32::MAX;
+
+/// The neighbours of a table.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    prev: u32,
+    next: u32,
+}
+
+/// The order in which tables are visited: that in which they got their first row.
+///
+/// A table that has lost all rows and gets one again becomes the last. So a table without rows leaves nothing behind: the
+/// order depends on the tables that have rows, and not on those that there were before.
+///
+/// It is a list, linked by the numbers of the tables. Tables that have lost their rows stay in it until they get others:
+/// who visits tables passes over them.
+#[derive(Debug)]
+pub(crate) struct TableOrder {
+    links: Vec<Link>,
+    first: u32,
+    last: u32,
+    /// How often a table got its first row.
+    stamp: u64,
+}
+
+impl TableOrder {
+    pub(crate) const fn new() -> TableOrder {
+        TableOrder { links: Vec::new(), first: NONE, last: NONE, stamp: 0 }
+    }
+
+    pub(crate) fn try_clone(&self) -> Result<TableOrder, AllocError> {
+        Ok(TableOrder { links: try_copy(&self.links)?, ..*self })
+    }
+
+    /// Makes room for another table.
+    pub(crate) fn try_reserve(&mut self) -> Result<(), AllocError> {
+        try_room(&mut self.links, 1)
+    }
+
+    /// Adds a table without rows, which is not in the list yet. There is room for it.
+    pub(crate) fn add(&mut self) {
+        self.links.push(Link { prev: NONE, next: NONE });
+    }
+
+    /// Forgets all tables but these, without rows, and none of which is in the list any more. Stamps go on.
+    pub(crate) fn reset(&mut self, tables: usize) {
+        self.links.clear();
+        (self.first, self.last) = (NONE, NONE);
+        self.links.resize(tables, Link { prev: NONE, next: NONE });
+        self.links.shrink_to_fit();
+    }
+
+    /// Makes a table that gets its first row the last of all. `is_listed` says whether it got one before. Returns its stamp,
+    /// which is higher than all others.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn activate(&mut self, number: u32, is_listed: bool) -> u64 {
+        if is_listed {
+            let Link { prev, next } = self.links[number as usize];
+            *self.next_of(prev) = next;
+            *self.prev_of(next) = prev;
+        }
+        let last = self.last;
+        self.links[number as usize] = Link { prev: last, next: NONE };
+        *self.next_of(last) = number;
+        self.last = number;
+        self.stamp += 1;
+        self.stamp
+    }
+
+    fn next_of(&mut self, number: u32) -> &mut u32 {
+        if number == NONE { &mut self.first } else { &mut self.links[number as usize].next }
+    }
+
+    fn prev_of(&mut self, number: u32) -> &mut u32 {
+        if number == NONE { &mut self.last } else { &mut self.links[number as usize].prev }
+    }
+
+    /// Returns the first table of the list, or the one after another.
+    pub(crate) fn next(&self, after: Option<u32>) -> Option<u32> {
+        let next = after.map_or(self.first, |number| self.links[number as usize].next);
+        (next != NONE).then_some(next)
+    }
+
+    /// Returns the tables of the list.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + Clone + '_ {
+        core::iter::successors(self.next(None), |number| self.next(Some(*number)))
+    }
+
+    /// Bytes held from the allocator.
+    pub(crate) fn bytes(&self) -> usize {
+        self.links.capacity() * size_of::<Link>()
+    }
+
+    /// Checks that the list has each table that has a stamp once, in the order of the stamps.
+    pub(crate) fn validate(&self, stamps: impl ExactSizeIterator<Item = u64> + Clone) -> Result<(), &'static str> {
+        let stamp = |number: u32| stamps.clone().nth(number as usize).unwrap_or(0);
+        let listed = stamps.clone().filter(|stamp| *stamp != 0).count();
+        if self.links.len() != stamps.len() || self.iter().take(listed + 1).count() != listed {
+            return Err("a table that is not in the order of tables, or is twice");
+        }
+        let in_order = self.iter().map(stamp).is_sorted_by(|a, b| a < b);
+        match in_order && self.iter().all(|number| (1..=self.stamp).contains(&stamp(number))) {
+            true => Ok(()),
+            false => Err("tables that are not in the order in which they got their rows"),
+        }
+    }
+}
