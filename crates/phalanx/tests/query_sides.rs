@@ -612,7 +612,7 @@ fn groups_serve_the_queries_whose_items_are_their_members() {
             let whole = world.query::<(Entity, &P, &R)>().filter::<Without<Z>>();
             assert!(whole.iter().map(|item| item.0).eq(members.iter().copied()));
             assert!(whole.iter().all(|(e, p, r)| p == world.get::<P>(e).unwrap() && r == world.get::<R>(e).unwrap()));
-            let group = |driver| matches!(driver, Driver::Group { slots, whole, .. } if slots == members.len() && (whole || slots == 0));
+            let group = |driver: Driver| matches!(driver, Driver::Group { slots, whole, .. } if slots == members.len() && (whole || slots == 0));
             assert!(group(whole.plan().driver));
             assert!(held.iter_mut(&mut world).map(|item| item.0).eq(members.iter().copied()));
             assert!(held.iter_mut(&mut world).all(|(e, p, _)| naive.all[&e][POOL] == Some(p.0)));

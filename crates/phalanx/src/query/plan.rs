@@ -2,7 +2,7 @@
 
 use super::walk::{Lead, course, group_of};
 use super::{Filter, Query};
-use crate::side::Store;
+use crate::side::{Draft, Store};
 use crate::table::Table;
 use crate::world::World;
 use core::fmt;
@@ -39,7 +39,7 @@ pub struct Plan {
 /// What a query walks: the shortest of the stores of components that every item has, of the groups that every item is a
 /// member of, and of all tables that match. Among equals a group that owns pools, then the store named first, then a group
 /// that owns none, then tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Driver {
     /// The tables that match.
@@ -65,8 +65,8 @@ pub enum Driver {
     },
     /// The members of a group, in its order.
     Group {
-        /// What the group is of.
-        group: &'static str,
+        /// What the group owns, observes and excludes.
+        group: String,
         /// How many members it has.
         slots: usize,
         /// Whether the pools that it owns are the items: a plain loop over them.
@@ -130,7 +130,8 @@ impl Plan {
             Lead::Tables => Driver::Tables { rows: slots },
             Lead::Nobody => Driver::Nothing,
             Lead::Group(number) => {
-                Driver::Group { group: group_of(world, number).what.name, slots, whole: course.run.is_some() }
+                let group = group_name(world, &group_of(world, number).what);
+                Driver::Group { group, slots, whole: course.run.is_some() }
             }
             Lead::Side(side) => {
                 let side = world.sides.get(side);
@@ -149,19 +150,38 @@ impl Plan {
     }
 }
 
+/// Returns what a group owns, observes and excludes, by the names of the components.
+fn group_name(world: &World, what: &Draft) -> String {
+    let name = |side: &u32| {
+        let side = world.sides.get(*side);
+        (side.rank, world.components.info(side.id).name())
+    };
+    let mut parts = Vec::new();
+    let observed: Vec<u32> = what.required.iter().copied().filter(|side| !what.owned.contains(side)).collect();
+    for (word, sides) in [("Owned", &what.owned), ("Observed", &observed), ("Without", &what.excluded)] {
+        let mut names: Vec<_> = sides.iter().map(name).collect();
+        names.sort_unstable();
+        if !names.is_empty() {
+            let names: Vec<&str> = names.into_iter().map(|(_, name)| name).collect();
+            parts.push(format!("{word}({})", names.join(", ")));
+        }
+    }
+    parts.join(" + ")
+}
+
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (matching, query) = (self.tables.len(), self.query);
-        match self.driver {
+        match &self.driver {
             Driver::Tables { rows } => {
                 write!(f, "{query} walks {matching} of {} tables, {rows} rows", self.tables_in_world)?;
             }
             Driver::Pool { component, slots, whole } => {
-                let how = if whole { ", as they lie" } else { "" };
+                let how = if *whole { ", as they lie" } else { "" };
                 return write!(f, "{query} walks the pool of {component}, {slots} slots{how}");
             }
             Driver::Group { group, slots, whole } => {
-                let how = if whole { ", as they lie" } else { "" };
+                let how = if *whole { ", as they lie" } else { "" };
                 return write!(f, "{query} walks the group {group}, {slots} members{how}");
             }
             Driver::Linear { component, slots } => {

@@ -44,7 +44,7 @@ impl Arrivals {
         old: u32,
         new: u32,
     ) -> Result<(), ChangeError> {
-        for (number, side) in (0..).zip(sides.iter()) {
+        for (number, side) in sides.numbered_in_order() {
             let Some(row) = side.row(old) else { continue };
             let info = components.info(side.id);
             if !info.is_clone() {

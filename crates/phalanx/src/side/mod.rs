@@ -344,7 +344,12 @@ impl Sides {
 
     /// Returns the sides in the canonical order of their components.
     pub(crate) fn in_order(&self) -> impl ExactSizeIterator<Item = &Side> + Clone {
-        self.order.iter().map(|number| self.get(*number))
+        self.numbered_in_order().map(|(_, side)| side)
+    }
+
+    /// Returns the sides with their numbers, in the canonical order of their components.
+    pub(crate) fn numbered_in_order(&self) -> impl ExactSizeIterator<Item = (u32, &Side)> + Clone {
+        self.order.iter().map(|number| (*number, self.get(*number)))
     }
 
     /// Counts what goes from here on.

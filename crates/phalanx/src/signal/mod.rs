@@ -234,6 +234,14 @@ impl Signals {
         }
     }
 
+    /// Forgets what was noted and not told yet of entities that are not alive. Only reserved entities that have come alive
+    /// wait to be told: with the next operation, if one fails.
+    pub(crate) fn forget_unless(&mut self, is_alive: impl Fn(Entity) -> bool) {
+        if let Some(state) = &mut self.state {
+            state.journal.retain(|note| is_alive(note.entity));
+        }
+    }
+
     /// Bytes held from the allocator, without what listeners hold themselves.
     pub(crate) fn bytes(&self) -> usize {
         let made = self.made.capacity() * size_of::<Entity>();

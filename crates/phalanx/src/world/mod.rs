@@ -400,6 +400,7 @@ impl World {
         core::mem::swap(&mut self.sides, &mut other.sides);
         let old = core::mem::replace(&mut self.id, World::fresh_id());
         self.signals.rename(old, self.id);
+        self.signals.forget_unless(|entity| self.entities.contains(entity));
         self.restructured();
         other
     }

@@ -140,7 +140,7 @@ impl World {
         let (main, extra) = ((entity, 0), leaving.iter().map(|leaving| leaving.slot).zip(1..));
         let mut beside = Arrivals::default();
         for (old, count) in core::iter::once(main).chain(extra.take(count - 1)) {
-            for (number, side) in (0..).zip(self.sides.iter()) {
+            for (number, side) in self.sides.numbered_in_order() {
                 if let Some(row) = side.row(old.index()) {
                     beside.try_add(self.side_in(number, other)?, other.entities.nth_index(count), (number, row))?;
                 }
@@ -348,7 +348,7 @@ impl World {
         for (count, old) in (0..).zip(moved) {
             new_slots[old.index() as usize] = other.entities.nth_index(count);
         }
-        for (number, side) in (0..).zip(self.sides.iter()).filter(|(_, side)| side.len() > 0) {
+        for (number, side) in self.sides.numbered_in_order().filter(|(_, side)| side.len() > 0) {
             let to = self.side_in(number, other)?;
             for (slot, row) in side.slots_and_rows() {
                 beside.try_add(to, new_slots[slot as usize], (number, row))?;
