@@ -174,6 +174,19 @@ pub(crate) mod sealed {
     impl Sealed for super::Soa {}
     impl Sealed for super::Pool {}
     impl Sealed for super::Linear {}
+
+    /// A layout without marks of changes: what those with marks are built of.
+    ///
+    /// Code that looks for marks expects them in the last lane, and only there.
+    #[diagnostic::on_unimplemented(
+        message = "`{Self}` cannot be tracked by columns",
+        label = "not one of `Table`, `Soa`, `Pool` and `Linear`"
+    )]
+    pub trait Untracked: Sealed {}
+    impl Untracked for super::Table {}
+    impl Untracked for super::Soa {}
+    impl Untracked for super::Pool {}
+    impl Untracked for super::Linear {}
 }
 
 /// Where the values of a component are kept.
