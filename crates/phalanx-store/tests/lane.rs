@@ -91,6 +91,44 @@ fn a_mark_is_the_chunk_of_its_row() {
 }
 
 #[test]
+fn a_mark_beside_other_threads_is_the_chunk_of_its_row() {
+    let mut lane = clean(200 * CHUNK);
+    let rows = [0, CHUNK - 1, CHUNK, 31 * CHUNK, 32 * CHUNK, 63 * CHUNK + 5, 64 * CHUNK, 129 * CHUNK, 199 * CHUNK];
+    for row in rows {
+        // SAFETY: the row is below the capacity, and nobody looks at the marks.
+        unsafe { lane.mark_shared(row) };
+    }
+    assert_eq!(marked(&mut lane), [0, 1, 31, 32, 63, 64, 129, 199]);
+    let mut untracked = Lane::new(Layout::new::<u64>());
+    resize(&mut untracked, 1000);
+    // SAFETY: as above.
+    unsafe { untracked.mark_shared(999) };
+    assert!(untracked.dirty().is_empty());
+}
+
+#[test]
+fn no_mark_is_lost_among_threads() {
+    const STEPS: u32 = if cfg!(miri) { 1 } else { 200 };
+    for _ in 0..STEPS {
+        let lane = &mut clean(64 * 16 * CHUNK);
+        let shared = &*lane;
+        std::thread::scope(|scope| {
+            let mark = move |first: u32| {
+                // Neighbours, so that threads change the same words.
+                for chunk in (first..64 * 16).step_by(4) {
+                    // SAFETY: the row is below the capacity, and nobody looks at the marks before all threads are done.
+                    unsafe { shared.mark_shared(chunk * CHUNK) };
+                }
+            };
+            let threads = [0, 1, 2, 3].map(|first| scope.spawn(move || mark(first)));
+            // ThreadSanitizer sees what a join orders, and not what the end of a scope does.
+            threads.map(|thread| thread.join().unwrap());
+        });
+        assert_eq!(marked(lane), (0..64 * 16).collect::<Vec<_>>());
+    }
+}
+
+#[test]
 fn growth_keeps_marks_and_marks_what_is_new() {
     // Within a word of the bitmap, across words, and from the middle of a chunk.
     for (cap, more) in

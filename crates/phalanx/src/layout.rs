@@ -174,6 +174,19 @@ pub(crate) mod sealed {
     impl Sealed for super::Soa {}
     impl Sealed for super::Pool {}
     impl Sealed for super::Linear {}
+
+    /// A layout without marks of changes: what those with marks are built of.
+    ///
+    /// Code that looks for marks expects them in the last lane, and only there.
+    #[diagnostic::on_unimplemented(
+        message = "`{Self}` cannot be tracked by columns",
+        label = "not one of `Table`, `Soa`, `Pool` and `Linear`"
+    )]
+    pub trait Untracked: Sealed {}
+    impl Untracked for super::Table {}
+    impl Untracked for super::Soa {}
+    impl Untracked for super::Pool {}
+    impl Untracked for super::Linear {}
 }
 
 /// Where the values of a component are kept.
@@ -248,12 +261,27 @@ unsafe fn clone_value<C: Component>(from: *const u8, to: *mut u8) {
 ///
 /// # Safety
 ///
-/// The lanes are the component's, the row is within their capacity, and nobody else writes meanwhile.
+/// The lanes are the component's, the row is within their capacity, and nobody else writes any of their rows, or looks at
+/// their marks, meanwhile.
 #[inline(always)]
 pub(crate) unsafe fn mark_row<C: Component>(lane: *const Lane, row: usize) {
     if C::Layout::LANES > 0 {
         // SAFETY: the caller's promise.
         unsafe { (*lane).mark(row as u32) };
+    }
+}
+
+/// Like [`mark_row`], but other threads may mark rows of the same lanes at the same time, in this way.
+///
+/// # Safety
+///
+/// The lanes are the component's, and the row is within their capacity. Meanwhile nobody looks at their marks, or sets them
+/// in another way.
+#[inline]
+pub(crate) unsafe fn mark_row_shared<C: Component>(lane: *const Lane, row: usize) {
+    if C::Layout::LANES > 0 {
+        // SAFETY: the caller's promise.
+        unsafe { (*lane).mark_shared(row as u32) };
     }
 }
 

@@ -16,13 +16,13 @@ use core::alloc::Layout;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::{self, NonNull};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 #[cfg(target_has_atomic = "64")]
 type Version = core::sync::atomic::AtomicU64;
 /// Where a word of 64 bits cannot be changed atomically, the version wraps after 2³² announcements.
 #[cfg(not(target_has_atomic = "64"))]
-type Version = core::sync::atomic::AtomicU32;
+type Version = AtomicU32;
 
 /// Memory for rows of one size and alignment.
 ///
@@ -42,8 +42,8 @@ pub struct Lane {
 // SAFETY: a lane owns its blocks and hands out nothing but raw pointers; what may be done with the rows from which
 // thread is decided by those who dereference them (`LaneOf<T>` follows `T`).
 unsafe impl Send for Lane {}
-// SAFETY: as above; behind a shared reference only the atomic version changes, and marks, whose writers promise to be
-// alone.
+// SAFETY: as above; behind a shared reference only the atomic version changes, and marks: by `mark_shared`, which is
+// atomic, and by `mark`, whose callers promise to be alone.
 unsafe impl Sync for Lane {}
 
 impl Lane {
@@ -242,6 +242,31 @@ impl Lane {
         }
     }
 
+    /// Like [`mark`](Lane::mark), but other threads may mark rows of this lane at the same time, in this way.
+    ///
+    /// # Safety
+    ///
+    /// `row` is below the capacity. Until all threads that mark rows are done, none reads the bitmap or calls
+    /// [`mark`](Lane::mark).
+    #[inline]
+    pub unsafe fn mark_shared(&self, row: u32) {
+        if self.dirty.is_null() {
+            return;
+        }
+        let chunk = row / Lane::CHUNK;
+        // A word is marked by halves: not every target can change 64 bits atomically.
+        let half = chunk as usize / 32 ^ usize::from(cfg!(target_endian = "big"));
+        let bit = 1 << (chunk % 32);
+        // SAFETY: the row is below the capacity, so its chunk has a bit in the bitmap, whose words are initialised and
+        // aligned for 64 bits; on a big-endian target the halves of a word change places. Meanwhile the bitmap is used
+        // in this way only, by the caller's promise.
+        let marks = unsafe { AtomicU32::from_ptr(self.dirty.cast::<u32>().add(half)) };
+        // Most rows are in a chunk that is marked already, and a test does not take the line from other threads.
+        if marks.load(Ordering::Relaxed) & bit == 0 {
+            marks.fetch_or(bit, Ordering::Relaxed);
+        }
+    }
+
     /// Remembers, if the lane is tracked, that these rows were written.
     ///
     /// # Safety
@@ -269,7 +294,8 @@ impl Lane {
         if self.dirty.is_null() {
             return &[];
         }
-        // SAFETY: the bitmap is a block of that many initialised words, which change through an exclusive reference only.
+        // SAFETY: the bitmap is a block of that many initialised words. They change through an exclusive reference, or by
+        // marks, which are set only while nobody looks at them.
         unsafe { core::slice::from_raw_parts(self.dirty, dirty_words(self.cap)) }
     }
 

@@ -312,8 +312,10 @@ impl<'w> DynamicRow<'w, '_> {
     /// If the query does not name it or only reads it, if the row does not have it, or if it was taken before.
     pub fn take_mut<C: Component>(&mut self) -> Result<<C::Layout as Layout<C>>::Mut<'w>, DynamicError> {
         let (lanes, row) = self.take(self.world.components.id::<C>(), core::any::type_name::<C>())?;
-        // SAFETY: as in `get`; nobody else has it, since a component that is written is named once and taken once.
-        unsafe { Ok(self.world.item_mut::<C>(lanes, row)) }
+        // SAFETY: as in `get`; nobody else has it, since a component that is written is named once and taken once. Rows may be
+        // sent to other threads, which take theirs at the same time: all of them here, as the query has the world
+        // exclusively.
+        unsafe { Ok(self.world.item_mut_shared::<C>(lanes, row)) }
     }
 
     /// The lanes of a component that the query reads, each with the one value of this row.

@@ -45,14 +45,19 @@ impl World {
     #[cold]
     #[inline(never)]
     fn mark_accessed(&self, access: &Access, slot: u32, at: Location) {
+        let table = &self.tables[at.table as usize];
         for id in access.written(&self.components) {
-            let table = &self.tables[at.table as usize];
-            // SAFETY: the rows are in use. Whoever writes what a query writes has it for himself, and with it its marks.
-            unsafe {
-                match self.sides.of(id) {
-                    Some(side) => side.row(slot).into_iter().for_each(|row| side.values().mark(row)),
-                    None => table.column(id).into_iter().for_each(|column| table.mark(at.row, &[*column])),
-                }
+            let found = match self.sides.of(id) {
+                Some(side) => side.row(slot).and_then(|row| Some((side.values().lanes().first()?, row))),
+                None => table.column(id).filter(|column| column.lanes > 0).map(|column| {
+                    let lane = &table.lane_list()[column.first as usize];
+                    (lane, at.row)
+                }),
+            };
+            if let Some((lane, row)) = found {
+                // SAFETY: the row is in use, so it is below the capacity. Whoever writes rows of this lane meanwhile does it
+                // by a query, too, and marks them here; nobody reads the marks while a query that writes is used.
+                unsafe { lane.mark_shared(row) };
             }
         }
     }

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::{Look, Tick, Track, TracksChanges};
+use crate::layout::sealed::Untracked;
 use crate::layout::{Kind, Layout};
 use core::marker::PhantomData;
 use phalanx_store::raw::Lane;
@@ -26,7 +27,8 @@ pub(crate) fn column_mark(lane: &Lane, look: Look) -> Tick {
 
 /// The layout of components with `track = "column"`: values lie as `L` says, and each column has a tick.
 ///
-/// The tick is kept as the version of a lane without memory, after those of `L`.
+/// `L` is [`Table`](crate::layout::Table), [`Soa`](crate::layout::Soa), [`Pool`](crate::layout::Pool) or
+/// [`Linear`](crate::layout::Linear). The tick is kept as the version of a lane without memory, after those of `L`.
 #[derive(Debug)]
 pub struct Watched<L>(PhantomData<fn() -> L>);
 
@@ -40,8 +42,9 @@ pub struct WatchedPtr<P> {
     now: Tick,
 }
 
-// SAFETY: the lanes of `L`, whose functions look at nothing else, and one more without memory.
-unsafe impl<C: 'static, L: Layout<C>> Layout<C> for Watched<L> {
+// SAFETY: the lanes of `L`, whose functions look at nothing else, and one more without memory. `L` keeps no marks of its own:
+// the constants, and the default `replace`, would not keep them.
+unsafe impl<C: 'static, L: Layout<C> + Untracked> Layout<C> for Watched<L> {
     type Ref<'a> = L::Ref<'a>;
     type Mut<'a> = L::Mut<'a>;
     type Slice<'a> = L::Slice<'a>;
@@ -149,7 +152,7 @@ unsafe impl<C: 'static, L: Layout<C>> Layout<C> for Watched<L> {
 }
 
 // SAFETY: reads the version of a lane.
-unsafe impl<C: 'static, L: Layout<C>> TracksChanges<C> for Watched<L> {
+unsafe impl<C: 'static, L: Layout<C> + Untracked> TracksChanges<C> for Watched<L> {
     #[inline(always)]
     unsafe fn changed(lanes: *const Lane, _: usize, look: Look) -> Tick {
         // SAFETY: the caller's promise.

@@ -45,13 +45,42 @@ impl World {
     ///
     /// # Safety
     ///
-    /// The lane is the component's, the row is in use, and nobody else uses it for `'a`.
+    /// The lane is the component's, and the row is in use. Nobody else uses the row for `'a`, and nobody else writes any row of
+    /// the lane during the call.
     #[inline(always)]
     pub(crate) unsafe fn item_mut<'a, C: Component>(&self, lane: *const Lane, row: usize) -> Mut<'a, C> {
         // SAFETY: the caller's promise.
         unsafe {
-            let look = Look::of::<C>(&raw const self.sides.clock);
             crate::layout::mark_row::<C>(lane, row);
+            self.item_marked::<C>(lane, row)
+        }
+    }
+
+    /// Like [`item_mut`](World::item_mut), but other threads may get other rows of the lane at the same time, in this way.
+    ///
+    /// # Safety
+    ///
+    /// The lane is the component's, and the row is in use. Nobody else uses the row for `'a`. The world is borrowed exclusively
+    /// by those who write rows of the lane, all of them in this way.
+    pub(crate) unsafe fn item_mut_shared<'a, C: Component>(&self, lane: *const Lane, row: usize) -> Mut<'a, C> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            crate::layout::mark_row_shared::<C>(lane, row);
+            self.item_marked::<C>(lane, row)
+        }
+    }
+
+    /// A value for writing, whose row is marked for those who keep frames. What is tracked is marked here: marks of columns
+    /// are atomic, and those of a row belong to the one who has it.
+    ///
+    /// # Safety
+    ///
+    /// The lane is the component's, the row is in use, and nobody else uses it for `'a`.
+    #[inline(always)]
+    unsafe fn item_marked<'a, C: Component>(&self, lane: *const Lane, row: usize) -> Mut<'a, C> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let look = Look::of::<C>(&raw const self.sides.clock);
             C::Layout::touch(lane, look.now);
             C::Layout::get_mut(C::Layout::ptr(lane, look), row)
         }

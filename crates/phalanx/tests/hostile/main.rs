@@ -16,6 +16,7 @@ mod first_use;
 mod handles;
 mod kit;
 mod layout;
+mod threads;
 
 #[global_allocator]
 static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();
