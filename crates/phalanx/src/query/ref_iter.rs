@@ -3,7 +3,7 @@
 
 use super::iter::Run;
 use super::walk::{Lead, Walk, course};
-use super::{Filter, FlatChunk, Query, ReadOnlyQuery, is_live};
+use super::{Filter, FlatChunk, Query, ReadOnlyQuery, is_live, matches_table};
 use crate::table::Table;
 use crate::world::World;
 use core::fmt;
@@ -25,20 +25,17 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> Runs<'w, Q, F> {
         world: &'w World,
         ids: &'i (Q::State, F::State),
     ) -> impl Iterator<Item = u32> + Clone + use<'w, 'i, Q, F> {
-        let (terms, filter) = ids;
-        let matches = |table: &Table| Q::matches(terms, &table.signature) && F::passes(filter, &table.signature);
         let matching = move |(table, number): &(&Table, u32)| {
-            table.len > 0 && matches(table) && is_live::<Q, F>(ids, world, *number)
+            table.len > 0 && matches_table::<Q, F>(ids, &table.signature) && is_live::<Q, F>(ids, world, *number)
         };
         world.tables.iter().zip(0..).filter(matching).map(|(_, number)| number)
     }
 
     /// The next table at or after this one that matches and has rows.
     fn match_from(&self, from: usize) -> Option<usize> {
-        let (terms, filter) = &self.ids;
         (from..self.world.tables.len()).find(|&number| {
             let table = &self.world.tables[number];
-            let matches = Q::matches(terms, &table.signature) && F::passes(filter, &table.signature);
+            let matches = matches_table::<Q, F>(&self.ids, &table.signature);
             table.len > 0 && matches && is_live::<Q, F>(&self.ids, self.world, number as u32)
         })
     }
