@@ -89,6 +89,10 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     <#nested as #at::Query>::matches(&state.0, signature)
                 }
 
+                fn rows(state: &Self::State) -> bool {
+                    <#nested as #at::Query>::rows(&state.0)
+                }
+
                 fn required(
                     state: &Self::State,
                     each: &mut dyn ::core::ops::FnMut(#at::ComponentId, #at::layout::Kind),

@@ -547,7 +547,8 @@ impl<P: Copy> EntityPool<P> {
         self.next_free().unwrap_or(self.slots)
     }
 
-    /// The index of the entity that is made after `count` others, if none is reserved and none ends before.
+    /// Returns the index of the entity that is made after `count` others, if none is reserved and none ends before. Returns
+    /// `None` if there are not so many slots.
     ///
     /// ```
     /// use phalanx_store::EntityPool;
@@ -555,22 +556,25 @@ impl<P: Copy> EntityPool<P> {
     /// let mut pool = EntityPool::new();
     /// let [a, _, c] = [pool.alloc(), pool.alloc(), pool.alloc()];
     /// pool.release_many([a, c]);
-    /// let expected: Vec<u32> = (0..4).map(|n| pool.nth_index(n)).collect();
+    /// let expected: Vec<u32> = (0..4).filter_map(|n| pool.nth_index(n)).collect();
     /// assert_eq!(expected, [2, 0, 3, 4]);
     /// assert!(pool.alloc_many(4).map(|e| e.index()).eq(expected));
+    /// assert_eq!(pool.nth_index(u32::MAX), None);
     /// ```
     #[inline]
-    pub fn nth_index(&self, count: u32) -> u32 {
+    pub fn nth_index(&self, count: u32) -> Option<u32> {
         match self.free_len.checked_sub(count) {
-            Some(left @ 1..) => self.stack()[left as usize - 1],
-            _ => self.slots + (count - self.free_len),
+            Some(left @ 1..) => Some(self.stack()[left as usize - 1]),
+            _ => self.slots.checked_add(count - self.free_len).filter(|index| *index < MAX_SLOTS),
         }
     }
 
-    /// The entity that is made after `count` others, if none is reserved and none ends before.
-    pub fn nth_entity(&self, count: u32) -> Entity {
-        let index = self.nth_index(count);
-        Entity::new(index, self.words().get(index as usize).map_or(0, |slot| generation::generation(slot.word)))
+    /// Returns the entity that is made after `count` others, if none is reserved and none ends before. Returns `None` if there
+    /// are not so many slots.
+    pub fn nth_entity(&self, count: u32) -> Option<Entity> {
+        let index = self.nth_index(count)?;
+        let word = self.words().get(index as usize).map_or(0, |slot| generation::generation(slot.word));
+        Some(Entity::new(index, word))
     }
 
     /// The entity that will have the slot of an entity or row after it; `None` if the slot is retired then.
@@ -581,7 +585,7 @@ impl<P: Copy> EntityPool<P> {
     /// let mut pool = EntityPool::new();
     /// let first = pool.alloc();
     /// pool.release(first);
-    /// assert_eq!(pool.nth_entity(0), EntityPool::<()>::successor(first).unwrap());
+    /// assert_eq!(pool.nth_entity(0), EntityPool::<()>::successor(first));
     /// assert_eq!(pool.alloc(), EntityPool::<()>::successor(first).unwrap());
     /// ```
     pub fn successor(entity: Entity) -> Option<Entity> {

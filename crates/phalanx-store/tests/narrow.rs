@@ -326,3 +326,15 @@ fn a_slot_that_was_used_for_rows_is_retired_too() {
     }
     assert_eq!((pool.slot_state(0), pool.row_count(), pool.len()), (Some(SlotState::Retired), 0, 0));
 }
+
+#[test]
+fn entities_are_foretold_up_to_the_last_index() {
+    let mut pool = EntityPool::new();
+    let all: Vec<Entity> = pool.alloc_many(SLOTS as usize - 3).collect();
+    pool.release(all[5]);
+    let foretold: Vec<Entity> = (0..).map_while(|n| pool.nth_entity(n)).collect();
+    assert_eq!(foretold.iter().map(|entity| entity.index()).collect::<Vec<_>>(), [5, SLOTS - 3, SLOTS - 2, SLOTS - 1]);
+    assert_eq!((pool.nth_index(4), pool.nth_index(SLOTS), pool.nth_index(u32::MAX)), (None, None, None));
+    assert!(pool.alloc_many(4).eq(foretold));
+    assert_eq!(pool.nth_entity(0), None);
+}

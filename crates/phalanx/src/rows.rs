@@ -42,6 +42,9 @@ impl Role {
 /// The name of a row: whose it is, what component it is about, if one, and in what role.
 ///
 /// The key without component and role is that of the main row. A key is stale when its entity is.
+///
+/// Queries, filters and batches are about main rows; [extra rows](crate::query#extra-rows) are visited if they are asked for. As a
+/// term of a query, `Key` asks for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// Whose row it is.
@@ -96,6 +99,8 @@ impl fmt::Display for Key {
 }
 
 /// A handle of one row, main or extra: found without a search, and stale from the end of the row on, whoever takes its place.
+///
+/// As a term of a query, `Row` asks for [extra rows](crate::query#extra-rows).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Row(pub(crate) Entity);

@@ -93,11 +93,6 @@ impl TableOrder {
         core::iter::successors(self.next(None), |number| self.next(Some(*number)))
     }
 
-    /// Bytes held from the allocator.
-    pub(crate) fn bytes(&self) -> usize {
-        self.links.capacity() * size_of::<Link>()
-    }
-
     /// Checks that the list has each table that has a stamp once, in the order of the stamps.
     pub(crate) fn validate(&self, stamps: impl ExactSizeIterator<Item = u64> + Clone) -> Result<(), &'static str> {
         let stamp = |number: u32| stamps.clone().nth(number as usize).unwrap_or(0);

@@ -3,8 +3,8 @@
 use phalanx::group::{Observed, Owned};
 use phalanx::layout::Kind;
 use phalanx::query::{
-    Aligned, Candidate, Driver, DynamicError, DynamicQuery, Extra, Filter, Filtered, Main, QueryState, ReadOnlyQuery,
-    SingleError,
+    Aligned, AllRows, Candidate, Driver, DynamicError, DynamicQuery, ExtraRows, Filter, Filtered, MainRows, QueryState,
+    ReadOnlyQuery, SingleError,
 };
 use phalanx::{
     Component, ComponentError, ComponentId, Components, Entity, Has, Key, Or, Query, Removal, Role, Row, Signature,
@@ -335,10 +335,10 @@ fn queries_over_all_layouts_find_what_the_model_finds_in_the_order_of_the_driver
                 |_e, h| (p(h).unwrap(), Z);
             (Entity, Option<Filtered<&'static P, With<L>>>), (), &[], |_h| true, |_h| true,
                 |e, h| (e, p(h).filter(|_| h[LINEAR].is_some()));
-            (Filtered<&'static L, (Without<P>, With<M>)>, Has<Z>), Main, &[LINEAR, MLINEAR], |_h| true,
+            (Filtered<&'static L, (Without<P>, With<M>)>, Has<Z>), MainRows, &[LINEAR, MLINEAR], |_h| true,
                 |h| h[LINEAR].is_some() && h[POOL].is_none() && h[MLINEAR].is_some(),
                 |_e, h| (l(h).unwrap(), h[ZPOOL].is_some());
-            &'static P, Extra, &[POOL], |_h| false, |_h| false, |_e, _h| ();
+            &'static P, ExtraRows, &[POOL], |_h| false, |_h| false, |_e, _h| ();
             &'static L, With<M>, &[LINEAR, MLINEAR], |_h| true, |h| h[LINEAR].is_some() && h[MLINEAR].is_some(),
                 |_e, h| l(h).unwrap();
             (&'static P, Option<&'static P>, Has<P>), With<P>, &[POOL], |_h| true, |h| h[POOL].is_some(),
@@ -665,18 +665,24 @@ fn extra_rows_in_stores_are_their_owners() {
     let linear: Vec<_> = world.query::<(Entity, Key, Row, &L)>().iter().map(|(e, k, r, l)| (e, k, r, l.0)).collect();
     assert_eq!(linear, found);
     let marks: Vec<_> = world.query_mut::<(Entity, &M)>().iter().map(|(e, m)| (e, m.0)).collect();
-    assert_eq!(marks, [(f, 2), (e, 3)]);
-    assert!(world.query::<&P>().filter::<Extra>().iter().map(|p| p.0).eq([3]));
+    assert_eq!(marks, [(f, 2)], "not asked for extra rows");
+    assert!(world.query::<(Entity, &M)>().filter::<AllRows>().iter().map(|(e, m)| (e, m.0)).eq([(f, 2), (e, 3)]));
+    assert!(world.query::<&P>().filter::<ExtraRows>().iter().map(|p| p.0).eq([3]));
     // Fewer main rows than rows in the pool: the tables lead, in the order in which they got rows.
-    assert!(world.query::<&P>().filter::<Main>().iter().map(|p| p.0).eq([1, 2]));
-    assert!(world.query::<&L>().filter::<(Extra, With<U>)>().iter().map(|l| l.0).eq([3]));
-    assert!(world.query::<(&L, &M)>().filter::<Main>().iter().map(|(l, _)| l.0).eq([2]));
+    assert!(world.query::<&P>().iter().map(|p| p.0).eq([1, 2]));
+    assert!(world.query::<&P>().filter::<MainRows>().iter().map(|p| p.0).eq([1, 2]));
+    assert!(world.query::<&L>().filter::<(ExtraRows, With<U>)>().iter().map(|l| l.0).eq([3]));
+    assert!(world.query::<(&L, &M)>().filter::<MainRows>().iter().map(|(l, _)| l.0).eq([2]));
     assert_eq!(world.query::<(&P, &U)>().get_row(key).unwrap(), (&P(3), &U(9)));
     assert!(world.query::<(&P, &T)>().get_row(row).is_err());
     world.query_mut::<&mut P>().get_row(row).unwrap().0 = 30;
-    assert!(world.query_mut::<(Entity, &P)>().iter().map(|(e, p)| (e, p.0)).eq([(e, 1), (f, 2), (e, 30)]));
-    let dynamic = DynamicQuery::builder().read(world.component_id::<P>().unwrap()).build(&world).unwrap();
+    let mut rows = world.query_mut::<(Entity, &P)>().filter::<AllRows>();
+    assert!(rows.iter().map(|(e, p)| (e, p.0)).eq([(e, 1), (f, 2), (e, 30)]));
+    let pool = world.component_id::<P>().unwrap();
+    let dynamic = DynamicQuery::builder().read(pool).all_rows().build(&world).unwrap();
     assert!(dynamic.rows(&world).unwrap().map(|row| row.key()).eq([Key::main(e), Key::main(f), key]));
+    let dynamic = DynamicQuery::builder().read(pool).build(&world).unwrap();
+    assert!(dynamic.rows(&world).unwrap().map(|row| row.key()).eq([Key::main(f), Key::main(e)]));
     world.delete_row(key).unwrap();
     assert!(world.query::<(Entity, &P)>().iter().map(|(e, _)| e).eq([e, f]));
     world.validate().unwrap();

@@ -2,7 +2,7 @@
 
 mod row_model;
 
-use phalanx::query::{Extra, Main, QueryState};
+use phalanx::query::{AllRows, ExtraRows, MainRows, QueryState};
 use phalanx::{Component, ComponentId, Entity, Has, Key, Role, Row, RowError, With, Without, World};
 use phalanx_testkit::{Counted, PanicSweep, Site, Tally, for_every_failing_allocation, measure};
 
@@ -125,8 +125,8 @@ fn rows_of_one_entity_in_one_table_are_despawned_together() {
     world.validate().unwrap();
     assert_eq!((world.len(), world.row_count()), (1, 2));
     assert_eq!(world.get_key::<Item>(key(b, LEFT)), Ok(&Item(11)));
-    let left: Vec<(Entity, Item)> = world.query::<(Entity, &Item)>().iter().map(|(e, i)| (e, *i)).collect();
-    assert_eq!(left, [(b, Item(1)), (b, Item(11))]);
+    let left: Vec<(Key, Item)> = world.query::<(Key, &Item)>().iter().map(|(key, item)| (key, *item)).collect();
+    assert_eq!(left, [(Key::main(b), Item(1)), (key(b, LEFT), Item(11))]);
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn the_last_row_takes_the_place_of_one_that_ends() {
     let e = world.spawn_empty();
     let rows = [LEFT, RIGHT, BACK].map(|role| world.extend(key(e, role), Item(role.0)).unwrap());
     world.delete_row(key(e, LEFT)).unwrap();
-    let order: Vec<Row> = world.query::<Row>().filter::<Extra>().iter().collect();
+    let order: Vec<Row> = world.query::<Row>().filter::<ExtraRows>().iter().collect();
     assert_eq!(order, [rows[2], rows[1]]);
     let named: Vec<Row> = world.rows(e).unwrap().skip(1).map(|(_, row)| row).collect();
     assert_eq!(named, [rows[1], rows[2]], "the order of making stays");
@@ -202,7 +202,7 @@ fn rows_change_like_entities() {
     world.update(row, Weight(1.0)).unwrap();
     *world.get_row_mut::<Spin>(row).unwrap().speed += 1.0;
     assert_eq!(world.get_key::<Spin>(key(e, LEFT)), Ok(Spin { speed: 1.5, ..spin }));
-    assert!(world.query::<(Entity, &Spin)>().iter().eq([(e, Spin { speed: 1.5, ..spin })]));
+    assert!(world.query::<(Key, &Spin)>().iter().eq([(key(e, LEFT), Spin { speed: 1.5, ..spin })]));
     world.update(Key::main(e), (Weight(3.0), Value(tally.value(3)))).unwrap();
     assert_eq!((tally.live(), world.get::<Weight>(e)), (1, Ok(&Weight(3.0))));
     world.validate().unwrap();
@@ -248,7 +248,7 @@ fn rows_are_patched_replaced_and_exchanged_like_entities() {
 }
 
 #[test]
-fn queries_visit_rows_and_say_whose_they_are() {
+fn queries_that_ask_for_rows_say_whose_they_are() {
     let mut world = World::new();
     let about = world.register::<Item>();
     let a = world.spawn((Item(1), Cursed));
@@ -265,8 +265,8 @@ fn queries_visit_rows_and_say_whose_they_are() {
     let light: Vec<Key> = world.query::<Key>().filter::<(With<Weight>, Without<Cursed>)>().iter().collect();
     assert_eq!(light, [left]);
     assert_eq!(world.query::<(&Weight, &Cursed)>().len(), 0);
-    assert_eq!(world.query::<(Key, Has<Cursed>)>().filter::<Extra>().iter().filter(|(_, has)| *has).count(), 1);
-    assert!(world.query::<Entity>().filter::<Main>().iter().eq([a, b]));
+    assert_eq!(world.query::<(Key, Has<Cursed>)>().filter::<ExtraRows>().iter().filter(|(_, has)| *has).count(), 1);
+    assert!(world.query::<Key>().filter::<MainRows>().iter().eq([a, b].map(Key::main)));
     assert_eq!(world.query::<&Item>().get(a), Ok(&Item(1)), "by entity: the main row");
     assert_eq!(world.query::<(Entity, &Item)>().get_row(left), Ok((a, &Item(3))));
     assert!(
@@ -494,7 +494,7 @@ fn a_loop_over_arrays_before_and_after_the_last_component_goes() {
     #[derive(Component, Debug, PartialEq)]
     struct Health(u32);
     let update = |world: &mut World| {
-        for healths in world.query_mut::<&mut Health>().chunks() {
+        for healths in world.query_mut::<&mut Health>().filter::<AllRows>().chunks() {
             healths.iter_mut().for_each(|health| health.0 = 1);
         }
     };

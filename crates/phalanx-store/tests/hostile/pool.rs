@@ -219,3 +219,21 @@ fn h41_a_pool_counts_its_indices() {
     assert_eq!((pool.len(), pool.reserved_count()), (1, 1));
     pool.validate().unwrap();
 }
+
+#[test]
+fn h41_an_entity_that_no_pool_can_make_is_not_foretold() {
+    let mut pool = EntityPool::new();
+    let all: Vec<Entity> = pool.alloc_many(4).collect();
+    pool.release(all[1]);
+    let foretold: Vec<Entity> = (0..3).filter_map(|n| pool.nth_entity(n)).collect();
+    // 4 slots, of which one is free, so that `u32::MAX` is the index after 4 others at most.
+    for count in [u32::MAX, u32::MAX - 1, u32::MAX - 2, u32::MAX - 3] {
+        assert_eq!((pool.nth_index(count), pool.nth_entity(count)), (None, None), "after {count}");
+    }
+    if cfg!(not(phalanx_narrow)) {
+        assert_eq!(pool.nth_index(u32::MAX - 4), Some(u32::MAX - 1), "the last index there is");
+        assert!(pool.nth_entity(u32::MAX - 4).is_some_and(|entity| !pool.contains(entity)));
+    }
+    assert!(pool.alloc_many(3).eq(foretold));
+    pool.validate().unwrap();
+}

@@ -271,7 +271,7 @@ impl Scratch {
             self.slots_position = position;
         }
         self.slots = self.slots.checked_add(1).ok_or(AllocError::CapacityOverflow)?;
-        let slot = self.free.take(&world.entities);
+        let slot = self.free.try_take(&world.entities)?;
         self.stash.expect_puts(world, sides)?;
         self.puts.try_add(sides, slot.index())?;
         Ok(slot)

@@ -31,11 +31,17 @@ impl Slots {
         Ok(())
     }
 
-    /// The entity that is made next, or in whose slot a row is, in a pool in which nothing is reserved.
-    pub(super) fn take<P: Copy>(&mut self, pool: &EntityPool<P>) -> Entity {
-        self.freed.pop().unwrap_or_else(|| {
-            self.taken += 1;
-            pool.nth_entity(self.taken - 1)
-        })
+    /// Returns the entity that is made next, or in whose slot a row is, in a pool in which nothing is reserved.
+    ///
+    /// # Errors
+    ///
+    /// Returns `AllocError::CapacityOverflow` if no slot is left.
+    pub(super) fn try_take<P: Copy>(&mut self, pool: &EntityPool<P>) -> Result<Entity, AllocError> {
+        if let Some(freed) = self.freed.pop() {
+            return Ok(freed);
+        }
+        let next = pool.nth_entity(self.taken).ok_or(AllocError::CapacityOverflow)?;
+        self.taken += 1;
+        Ok(next)
     }
 }

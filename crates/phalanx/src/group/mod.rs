@@ -66,7 +66,7 @@ use phalanx_store::{AllocError, Entity};
 /// It is a number that only the world it was made in understands. Its methods take that world, and panic if they get
 /// another, or if the group was dropped.
 ///
-/// Members are rows: an entity with extra rows may be there several times, once for each row that has the components.
+/// Members are entities, by what their main rows have. [Extra rows](crate::Key) are no members.
 pub struct Group<S> {
     space: u64,
     id: GroupId,
@@ -185,18 +185,17 @@ impl<S: GroupSpec> Group<S> {
         self.space == world.components.space.number() && world.sides.group(self.id).is_some()
     }
 
-    /// Whether the main row of an entity is a member.
+    /// Whether an entity is a member.
     #[track_caller]
     pub fn contains(&self, world: &World, entity: Entity) -> bool {
         let group = self.data(world);
         world.contains(entity) && world.sides.is_member(group, entity.index())
     }
 
-    /// The entities of the members, in the order of the group. That of an extra row is its owner.
+    /// The members, in the order of the group.
     #[track_caller]
     pub fn entities<'w>(&self, world: &'w World) -> impl ExactSizeIterator<Item = Entity> + DoubleEndedIterator + 'w {
-        // SAFETY: members are alive.
-        world.sides.members(self.data(world)).iter().map(|slot| unsafe { world.owner_of(*slot) })
+        world.sides.members(self.data(world)).iter().copied()
     }
 
     /// The values of the members that are owned, side by side, in the order of the group.

@@ -18,7 +18,8 @@ pub struct QueryRef<'w, Q: Query, F: Filter = ()> {
 }
 
 impl World {
-    /// All entities that have what `Q` asks for, which is only read.
+    /// Returns a query over all entities that have what `Q` asks for, which is only read. [Extra rows](super#extra-rows) are
+    /// visited only if it asks for them.
     #[inline]
     pub fn query<Q: ReadOnlyQuery>(&self) -> QueryRef<'_, Q> {
         QueryRef { world: self, query: PhantomData }

@@ -45,6 +45,16 @@ pub struct QueryBuilder {
     terms: Vec<Term>,
     with: Vec<ComponentId>,
     without: Vec<ComponentId>,
+    rows: RowKinds,
+}
+
+/// The rows that a run-time query visits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum RowKinds {
+    #[default]
+    Main,
+    Extra,
+    All,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -98,13 +108,28 @@ impl QueryBuilder {
         self
     }
 
+    /// Visits [extra rows](crate::Key) as well as main rows. Without this and [`extra_rows`](QueryBuilder::extra_rows) the
+    /// query visits main rows only.
+    #[must_use]
+    pub fn all_rows(mut self) -> Self {
+        self.rows = RowKinds::All;
+        self
+    }
+
+    /// Visits [extra rows](crate::Key) only. Of this and [`all_rows`](QueryBuilder::all_rows) the last call counts.
+    #[must_use]
+    pub fn extra_rows(mut self) -> Self {
+        self.rows = RowKinds::Extra;
+        self
+    }
+
     /// The query, for the world that the ids are of.
     ///
     /// # Errors
     ///
     /// If it would alias, or if the world has no component with one of the ids.
     pub fn build(self, world: &World) -> Result<DynamicQuery, DynamicError> {
-        let QueryBuilder { terms, with, without } = self;
+        let QueryBuilder { terms, with, without, rows } = self;
         // Checked before a set is made of them: a set is as large as its largest id.
         let mut ids = terms.iter().map(|term| term.id).chain(with.iter().copied()).chain(without.iter().copied());
         // The reserved component is not for users: its lanes say whose a row is.
@@ -123,9 +148,15 @@ impl QueryBuilder {
         let of_tables = |named: &[(ComponentId, Kind)]| {
             Signature::of(named.iter().filter(|(_, kind)| *kind == Kind::Table).map(|(id, _)| *id))
         };
-        let (with, without) = (of_tables(&required), of_tables(&excluded));
+        let (mut with, mut without) = (of_tables(&required), of_tables(&excluded));
+        // Tables of extra rows have the reserved component.
+        match rows {
+            RowKinds::Main => without = without.with(ComponentId::ROW),
+            RowKinds::Extra => with = with.with(ComponentId::ROW),
+            RowKinds::All => {}
+        }
         let optional_side = terms.iter().map(|term| kind(term.id)).find(|(_, kind)| *kind != Kind::Table);
-        let asked = Asked { required, excluded, with, without };
+        let asked = Asked { required, excluded, with, without, rows: rows != RowKinds::Main };
         let side = asked.side().or(optional_side.map(|(id, _)| id));
         Ok(DynamicQuery {
             space: world.components.space.number(),
@@ -149,7 +180,7 @@ pub struct DynamicQuery {
 }
 
 impl DynamicQuery {
-    /// A query that asks for nothing yet, and hence for all entities.
+    /// A query that asks for nothing yet, and hence for all entities: their main rows.
     pub fn builder() -> QueryBuilder {
         QueryBuilder::default()
     }

@@ -27,6 +27,8 @@ pub(super) struct Asked {
     /// Those of tables.
     pub(super) with: Signature,
     pub(super) without: Signature,
+    /// Whether extra rows are asked for.
+    pub(super) rows: bool,
 }
 
 impl Asked {
@@ -62,6 +64,10 @@ unsafe impl Query for Rows {
 
     fn matches(state: &Self::State, signature: &Signature) -> bool {
         state.as_ref().is_some_and(|asked| asked.matches(signature))
+    }
+
+    fn rows(state: &Self::State) -> bool {
+        state.as_ref().is_some_and(|asked| asked.rows)
     }
 
     fn required(state: &Self::State, each: &mut dyn FnMut(ComponentId, Kind)) {

@@ -22,6 +22,11 @@ pub trait Filter: 'static {
     const SIDES: bool = false;
     /// Whether entities with this signature pass; for a filter over [sides](Filter::SIDES), whether some of them may.
     fn passes(state: &Self::State, signature: &Signature) -> bool;
+    /// Returns `true` if the filter asks for [extra rows](crate::Key). They are looked at only if it does, or a term of the
+    /// query. A filter that wraps others asks for them if one of those does.
+    fn rows(_: &Self::State) -> bool {
+        false
+    }
     /// Whether a row passes.
     fn passes_row(state: &Self::State, row: &Candidate<'_>) -> bool {
         Self::passes(state, row.signature())
@@ -148,6 +153,10 @@ macro_rules! tuple_filter {
                 true $(&& <$name as Filter>::passes($name, signature))*
             }
             #[inline(always)]
+            fn rows(($($name,)*): &Self::State) -> bool {
+                false $(|| <$name as Filter>::rows($name))*
+            }
+            #[inline(always)]
             fn passes_row(($($name,)*): &Self::State, row: &Candidate<'_>) -> bool {
                 true $(&& <$name as Filter>::passes_row($name, row))*
             }
@@ -184,6 +193,10 @@ macro_rules! tuple_filter {
             const SIDES: bool = false $(|| $name::SIDES)*;
             fn passes(($($name,)*): &Self::State, signature: &Signature) -> bool {
                 false $(|| <$name as Filter>::passes($name, signature))*
+            }
+            #[inline(always)]
+            fn rows(($($name,)*): &Self::State) -> bool {
+                false $(|| <$name as Filter>::rows($name))*
             }
             #[inline(always)]
             fn passes_row(($($name,)*): &Self::State, row: &Candidate<'_>) -> bool {

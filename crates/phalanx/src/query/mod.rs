@@ -9,7 +9,7 @@
 //! | [`Or<(T, U, …)>`](Or) | entities that one of the terms matches | a tuple of what each yields, if it matches |
 //! | [`Has<C>`] | all | whether the entity has `C` |
 //! | [`Entity`] | all | the entity |
-//! | [`Key`](crate::Key), [`Row`](crate::Row) | all | the name and the handle of the row |
+//! | [`Key`](crate::Key), [`Row`](crate::Row) | all, [extra rows](#extra-rows) included | the name and the handle of the row |
 //! | [`Filtered<T, F>`](Filtered) | what `T` matches and the filter `F` lets pass | what `T` yields |
 //!
 //! With `#[derive(Query)]` a struct of terms is a term as well, and yields a struct with the same names:
@@ -37,11 +37,43 @@
 //! assert!(world.query::<&Position>().iter().map(|p| p.0).eq([2.0, 1.0]));
 //! ```
 //!
-//! A query visits rows: of an entity with [extra rows](crate::Key) each that has what is asked for, by itself. What one row
-//! has is not joined with what another has, and filters look at the row alone; [`Main`] and [`Extra`] tell them apart.
-//!
 //! Filters say what else an entity must have or lack: [`With`], [`Without`], tuples of them (all), [`Or`] (one of them). Of
 //! components whose changes are [tracked](crate::track), [`Added`] and [`Changed`] ask for values that are new.
+//!
+//! # Extra rows
+//!
+//! A query is about entities: it visits main rows, so each entity at most once. The [extra rows](crate::Key) of an entity
+//! are visited only if the query asks for them, by one of these:
+//!
+//! - the term [`Key`](crate::Key) or [`Row`](crate::Row);
+//! - the filter [`AllRows`]: main rows and extra rows;
+//! - the filter [`ExtraRows`]: extra rows only.
+//!
+//! Then each row is visited by itself, and [`Entity`] is its owner. What one row has is not joined with what another has, and
+//! filters look at the row alone. With a `Key` or `Row` term the filter [`MainRows`] leaves main rows only.
+//!
+//! ```
+//! use phalanx::query::ExtraRows;
+//! use phalanx::{Component, Entity, Key, Role, Without, World};
+//!
+//! #[derive(Component)]
+//! struct Health(u32);
+//! #[derive(Component)]
+//! struct Item(&'static str);
+//!
+//! let mut world = World::new();
+//! let tank = world.spawn(Health(100));
+//! world.extend(Key::main(tank).with_role(Role(1)), Item("shell"))?;
+//! assert!(world.query::<Entity>().filter::<Without<Health>>().is_empty(), "what the tank carries is no entity");
+//! assert!(world.query::<(Key, &Item)>().iter().map(|(key, item)| (key.role, item.0)).eq([(Role(1), "shell")]));
+//! assert_eq!(world.query::<&Item>().filter::<ExtraRows>().len(), 1);
+//! # Ok::<(), phalanx::RowError>(())
+//! ```
+//!
+//! The same rule holds for [groups](crate::group), which have no extra rows as members, for
+//! [`insert_batch`](World::insert_batch) and [`remove_batch`](World::remove_batch), and for run-time queries, which have
+//! [`all_rows`](QueryBuilder::all_rows) and [`extra_rows`](QueryBuilder::extra_rows). By a name a row is always found:
+//! [`QueryRef::get`] leads to the main row of an entity, [`QueryRef::get_row`] to any row.
 //!
 //! # Pools and linear stores
 //!
@@ -67,8 +99,8 @@
 //! ```
 //!
 //! A query over one pool and nothing else is a plain loop over its values, and so is one over linear stores; `Entity` may be
-//! asked for with a pool. How many items such a query has is not known before it was walked, so `len` walks, and an
-//! iterator knows a bound only.
+//! asked for with a pool. While a store holds values of extra rows that are not asked for, each slot is tested instead. How
+//! many items such a query has is not known before it was walked, so `len` walks, and an iterator knows a bound only.
 //!
 //! # Doors
 //!
@@ -92,7 +124,7 @@
 //! 3. A query that names a component that is not kept in tables follows its *driver*: the shortest of the pools and linear
 //!    stores of components that every item has (terms `&C`, `&mut C`, and the filter [`With`]), of the tables that match,
 //!    counted together, and of the [groups](crate::group) that require nothing but such components, and exclude nothing but
-//!    those of [`Without`]. Among equals it is a group that owns pools, then the store named first, in terms and then in
+//!    those of [`Without`]. A query that asks for extra rows follows no group. Among equals it is a group that owns pools, then the store named first, in terms and then in
 //!    filters, then a group that owns none, then tables. Pools and groups are visited in their order, a linear store by
 //!    ascending index, tables by rule 2. [`Plan`] says which it is.
 //! 4. All doors visit in the same order, and so do chunks.
@@ -137,7 +169,7 @@ pub use plan::{Driver, Plan, PlanTable};
 pub(crate) use reach::prefetch;
 pub use reach::{Candidate, Reach, Spot};
 pub use ref_iter::{RefChunks, RefIter};
-pub use rows::{Extra, KeyFetch, Keys, Main};
+pub use rows::{AllRows, ExtraRows, KeyFetch, Keys, MainRows};
 pub use run::{QueryMut, QuerySet};
 pub use state::QueryState;
 pub use terms::{Filtered, Has, Target};
@@ -193,6 +225,11 @@ pub unsafe trait Query: 'static {
     /// Whether a table with this signature has what is asked for, as far as components are concerned that are kept in
     /// tables.
     fn matches(state: &Self::State, signature: &Signature) -> bool;
+
+    /// Returns `true` if [extra rows](crate::Key) are asked for. Otherwise the query visits main rows only, each entity once.
+    fn rows(_: &Self::State) -> bool {
+        false
+    }
 
     /// Names components that every matching row has.
     fn required(state: &Self::State, each: &mut dyn FnMut(ComponentId, Kind));
@@ -343,6 +380,20 @@ fn set_look<Q: Query, F: Filter>((terms, filter): &mut (Q::State, F::State), loo
     if F::LIVE {
         F::look(filter, look);
     }
+}
+
+/// Returns `true` if a query or its filter asks for extra rows.
+#[inline(always)]
+fn asks_for_rows<Q: Query, F: Filter>((terms, filter): &(Q::State, F::State)) -> bool {
+    Q::rows(terms) || F::rows(filter)
+}
+
+/// Returns `true` if the query visits rows of tables with this signature.
+#[inline]
+fn matches_table<Q: Query, F: Filter>(ids: &(Q::State, F::State), signature: &Signature) -> bool {
+    (!signature.has(ComponentId::ROW) || asks_for_rows::<Q, F>(ids))
+        && Q::matches(&ids.0, signature)
+        && F::passes(&ids.1, signature)
 }
 
 /// Whether a table that matches has what is asked for now.

@@ -1,7 +1,7 @@
 //! A query's plan, for people.
 
 use super::walk::{Lead, course, group_of};
-use super::{Filter, Query};
+use super::{Filter, Query, matches_table};
 use crate::side::{Draft, Store};
 use crate::table::Table;
 use crate::world::World;
@@ -103,9 +103,7 @@ pub struct PlanTable {
 
 impl Plan {
     pub(super) fn new<Q: Query, F: Filter>(world: &World, ids: &(Q::State, F::State)) -> Plan {
-        let (terms, filter) = ids;
-        let matching =
-            world.tables_in_order().filter(|(_, t)| Q::matches(terms, &t.signature) && F::passes(filter, &t.signature));
+        let matching = world.tables_in_order().filter(|(_, table)| matches_table::<Q, F>(ids, &table.signature));
         let tables = matching.map(|(_, table)| PlanTable {
             components: table.columns.iter().map(|column| world.components.info(column.id).name()).collect(),
             rows: table.len as usize,
@@ -120,7 +118,7 @@ impl Plan {
     }
 
     fn driver<Q: Query, F: Filter>(world: &World, ids: &(Q::State, F::State)) -> Driver {
-        let matches = |(_, t): &(u32, &Table)| Q::matches(&ids.0, &t.signature) && F::passes(&ids.1, &t.signature);
+        let matches = |(_, table): &(u32, &Table)| matches_table::<Q, F>(ids, &table.signature);
         let tables = world.tables_in_order().filter(matches).map(|(number, _)| number);
         let course = course::<Q, F>(world, ids, tables);
         let slots = course.len as usize;

@@ -3,7 +3,7 @@
 
 use super::iter::Run;
 use super::walk::{Lead, Walk, course};
-use super::{Filter, FlatChunk, Query, ReadOnlyQuery, is_live};
+use super::{Filter, FlatChunk, Query, ReadOnlyQuery, is_live, matches_table};
 use crate::table::Table;
 use crate::world::World;
 use core::fmt;
@@ -27,19 +27,18 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> Runs<'w, Q, F> {
         world: &'w World,
         ids: &'i (Q::State, F::State),
     ) -> impl Iterator<Item = u32> + Clone + use<'w, 'i, Q, F> {
-        let (terms, filter) = ids;
-        let matches = |table: &Table| Q::matches(terms, &table.signature) && F::passes(filter, &table.signature);
-        let matching = move |(number, table): &(u32, &Table)| matches(table) && is_live::<Q, F>(ids, world, *number);
+        let matching = move |(number, table): &(u32, &Table)| {
+            matches_table::<Q, F>(ids, &table.signature) && is_live::<Q, F>(ids, world, *number)
+        };
         world.tables_in_order().filter(matching).map(|(number, _)| number)
     }
 
     /// Returns the next table after another, or the first, that matches and has rows.
     fn match_after(&self, after: Option<u32>) -> Option<u32> {
-        let (terms, filter) = &self.ids;
         let mut next = self.world.table_order.next(after);
         while let Some(number) = next {
             let table = &self.world.tables[number as usize];
-            let matches = || Q::matches(terms, &table.signature) && F::passes(filter, &table.signature);
+            let matches = || matches_table::<Q, F>(&self.ids, &table.signature);
             if table.len > 0 && matches() && is_live::<Q, F>(&self.ids, self.world, number) {
                 return Some(number);
             }

@@ -39,6 +39,10 @@ unsafe impl Query for Key {
         true
     }
 
+    fn rows((): &()) -> bool {
+        true
+    }
+
     fn required((): &(), _: &mut dyn FnMut(ComponentId, Kind)) {}
 
     unsafe fn fetch((): &(), world: &World, table: u32) -> KeyFetch {
@@ -160,6 +164,10 @@ unsafe impl Query for Row {
         true
     }
 
+    fn rows((): &()) -> bool {
+        true
+    }
+
     fn required((): &(), _: &mut dyn FnMut(ComponentId, Kind)) {}
 
     unsafe fn fetch((): &(), world: &World, table: u32) -> NonNull<Row> {
@@ -203,14 +211,52 @@ unsafe impl Query for Row {
 // SAFETY: reads only.
 unsafe impl ReadOnlyQuery for Row {}
 
-/// Main rows only: each entity once.
+/// Matches main rows only. This is what a query does that asks for no extra rows.
+///
+/// It is of use where a term asks for them: `(Key, &C)` with this filter visits each entity at most once.
 #[derive(Debug)]
-pub enum Main {}
-/// Extra rows only.
-#[derive(Debug)]
-pub enum Extra {}
+pub enum MainRows {}
 
-impl Filter for Main {
+/// Matches [extra rows](crate::Key) only.
+///
+/// ```
+/// use phalanx::query::ExtraRows;
+/// use phalanx::{Component, Entity, Key, Role, World};
+///
+/// #[derive(Component)]
+/// struct Weight(u32);
+///
+/// let mut world = World::new();
+/// let tank = world.spawn(Weight(40_000));
+/// world.extend(Key::main(tank).with_role(Role(1)), Weight(12))?;
+/// world.extend(Key::main(tank).with_role(Role(2)), Weight(30))?;
+/// assert_eq!(world.query::<&Weight>().iter().map(|weight| weight.0).sum::<u32>(), 40_000);
+/// let cargo = world.query::<(Entity, &Weight)>().filter::<ExtraRows>();
+/// assert!(cargo.iter().map(|(owner, weight)| (owner, weight.0)).eq([(tank, 12), (tank, 30)]));
+/// # Ok::<(), phalanx::RowError>(())
+/// ```
+#[derive(Debug)]
+pub enum ExtraRows {}
+
+/// Matches main rows and [extra rows](crate::Key) alike: the query visits every row that has what it asks for.
+///
+/// ```
+/// use phalanx::query::AllRows;
+/// use phalanx::{Component, Key, Role, World};
+///
+/// #[derive(Component)]
+/// struct Weight(u32);
+///
+/// let mut world = World::new();
+/// let tank = world.spawn(Weight(40_000));
+/// world.extend(Key::main(tank).with_role(Role(1)), Weight(12))?;
+/// assert_eq!(world.query::<&Weight>().filter::<AllRows>().iter().map(|weight| weight.0).sum::<u32>(), 40_012);
+/// # Ok::<(), phalanx::RowError>(())
+/// ```
+#[derive(Debug)]
+pub enum AllRows {}
+
+impl Filter for MainRows {
     type State = ();
     fn state(_: &Components) {}
     fn passes((): &(), signature: &Signature) -> bool {
@@ -221,11 +267,28 @@ impl Filter for Main {
     }
 }
 
-impl Filter for Extra {
+impl Filter for ExtraRows {
     type State = ();
     fn state(_: &Components) {}
+    fn rows((): &()) -> bool {
+        true
+    }
     fn passes((): &(), signature: &Signature) -> bool {
         signature.has(ComponentId::ROW)
+    }
+}
+
+impl Filter for AllRows {
+    type State = ();
+    fn state(_: &Components) {}
+    fn rows((): &()) -> bool {
+        true
+    }
+    fn passes((): &(), _: &Signature) -> bool {
+        true
+    }
+    fn settled((): &(), _: &Aligned<'_>) -> bool {
+        true
     }
 }
 

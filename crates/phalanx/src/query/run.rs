@@ -16,7 +16,8 @@ pub struct QueryMut<'w, Q: Query, F: Filter = ()> {
 }
 
 impl World {
-    /// All entities that have what `Q` asks for.
+    /// Returns a query over all entities that have what `Q` asks for. [Extra rows](super#extra-rows) are visited only if it asks
+    /// for them.
     ///
     /// ```
     /// use phalanx::{Component, Entity, With, World};

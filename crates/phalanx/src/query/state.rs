@@ -5,7 +5,7 @@ use super::iter::Run;
 use super::matched::item_of;
 use super::walk::{Lead, course};
 use super::{Access, AliasError, Chunks, Filter, Iter, Matched, Query, ReadOnlyQuery};
-use super::{is_live, set_look};
+use super::{is_live, matches_table, set_look};
 use crate::error::ComponentError;
 use crate::table::Epoch;
 use crate::track::{Look, Tick};
@@ -173,11 +173,11 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
             set_look::<Q, F>(ids, look);
         }
         let ids = &*ids;
-        let (terms, filter) = ids;
+        let terms = &ids.0;
         for number in self.tables_seen..world.tables.len() {
             let table = &world.tables[number];
             // A filter may be anybody's, and may panic: a table that is in the list has been counted.
-            let matches = Q::matches(terms, &table.signature) && F::passes(filter, &table.signature);
+            let matches = matches_table::<Q, F>(ids, &table.signature);
             self.tables_seen = number + 1;
             if matches {
                 self.tables.push(number as u32);

@@ -215,6 +215,10 @@ unsafe impl<T: Query> Query for Option<T> {
         true
     }
 
+    fn rows(state: &T::State) -> bool {
+        T::rows(state)
+    }
+
     fn required(_: &T::State, _: &mut dyn FnMut(ComponentId, Kind)) {}
 
     const LIVE: bool = T::LIVE;
@@ -462,6 +466,10 @@ unsafe impl<Q: Query, F: Filter> Query for Filtered<Q, F> {
 
     fn matches((terms, filter): &Self::State, signature: &Signature) -> bool {
         Q::matches(terms, signature) && F::passes(filter, signature)
+    }
+
+    fn rows((terms, filter): &Self::State) -> bool {
+        Q::rows(terms) || F::rows(filter)
     }
 
     const LIVE: bool = Q::LIVE || F::LIVE;

@@ -33,6 +33,11 @@ macro_rules! tuple_query {
                 true $(&& <$name as Query>::matches($name, signature))*
             }
 
+            #[inline(always)]
+            fn rows(($($name,)*): &Self::State) -> bool {
+                false $(|| <$name as Query>::rows($name))*
+            }
+
             const LIVE: bool = false $(|| $name::LIVE)*;
 
             fn look(($($name,)*): &mut Self::State, look: Look) {
@@ -132,6 +137,11 @@ macro_rules! tuple_query {
 
             fn matches(($($name,)*): &Self::State, signature: &Signature) -> bool {
                 false $(|| <$name as Query>::matches($name, signature))*
+            }
+
+            #[inline(always)]
+            fn rows(($($name,)*): &Self::State) -> bool {
+                false $(|| <$name as Query>::rows($name))*
             }
 
             const LIVE: bool = false $(|| $name::LIVE)*;

@@ -4,11 +4,14 @@
 //! members of, and of the tables that match taken together. Its rows are visited in its order, and each is asked whether it has the rest.
 //!
 //! Where the lead is all that the query asks for, its rows are a run like those of a table.
+//!
+//! Stores may hold values of extra rows, and count how many. A query that does not ask for extra rows skips them, which
+//! costs something only in a store that holds some. Groups hold none, so they lead only queries that do not ask for any.
 #![allow(unsafe_code)]
 
 use super::iter::Run;
 use super::reach::prefetch;
-use super::{Aligned, Candidate, Filter, Query, Spot};
+use super::{Aligned, Candidate, Filter, Query, Spot, asks_for_rows};
 use crate::component::ComponentId;
 use crate::layout::Kind;
 use crate::side::{Draft, GroupData, Linear, Pool, Store};
@@ -50,10 +53,12 @@ impl<F> Course<F> {
 /// The lead of a query, of which these are the tables that match.
 pub(super) fn lead<Q: Query, F: Filter>(
     world: &World,
-    (terms, filter): &(Q::State, F::State),
+    ids: &(Q::State, F::State),
     tables: impl Iterator<Item = u32>,
 ) -> (Lead, u64) {
-    let mut best = group::<Q, F>(world, (terms, filter), true);
+    let (terms, filter) = ids;
+    let grouped = !asks_for_rows::<Q, F>(ids);
+    let mut best = if grouped { group::<Q, F>(world, (terms, filter), true) } else { None };
     let mut each = |id: ComponentId, kind: Kind| {
         if kind == Kind::Table {
             return;
@@ -66,7 +71,8 @@ pub(super) fn lead<Q: Query, F: Filter>(
     };
     Q::required(terms, &mut each);
     F::required(filter, &mut each);
-    if let Some((lead, len)) = group::<Q, F>(world, (terms, filter), false)
+    if grouped
+        && let Some((lead, len)) = group::<Q, F>(world, (terms, filter), false)
         && best.is_none_or(|(_, least)| len < least)
     {
         best = Some((lead, len));
@@ -142,8 +148,11 @@ pub(super) fn course<Q: Query, F: Filter>(
 /// The rows of a pool, if they lie side by side and are the items.
 fn run_of_pool<Q: Query, F: Filter>(world: &World, ids: &(Q::State, F::State), side: u32) -> Option<Run<Q::Fetch>> {
     let Store::Pool(pool) = &world.sides.get(side).store else { return None };
-    let (keys, owned) = (pool.dense.keys()?, &[side]);
-    run::<Q, F>(world, ids, keys, (owned, owned, &[]))
+    let (keys, owned, extra) = (pool.dense.keys()?, &[side], pool.rows > 0);
+    if extra && !asks_for_rows::<Q, F>(ids) {
+        return None;
+    }
+    run::<Q, F>(world, ids, keys, (owned, owned, &[]), extra)
 }
 
 /// The rows of the pools that a group owns, if they are the items.
@@ -154,21 +163,18 @@ fn run_of_group<Q: Query, F: Filter>(
 ) -> Option<Run<Q::Fetch>> {
     let Draft { owned, required, excluded, .. } = &group.what;
     let keys = world.sides.members(group);
-    run::<Q, F>(world, ids, keys, (owned, required, excluded))
+    run::<Q, F>(world, ids, keys, (owned, required, excluded), false)
 }
 
-/// These slots as a run: the first of the pools `owned`, known to be in the sides `has` and not in the sides `lacks`.
+/// These slots as a run: the first of the pools `owned`, known to be in the sides `has` and not in the sides `lacks`. `extra`
+/// tells whether some of them are extra rows.
 fn run<Q: Query, F: Filter>(
     world: &World,
     (terms, filter): &(Q::State, F::State),
     keys: &[Entity],
     (owned, has, lacks): (&[u32], &[u32], &[u32]),
+    extra: bool,
 ) -> Option<Run<Q::Fetch>> {
-    // A row that is extra is so in all of them.
-    let extra = owned.iter().all(|side| match &world.sides.get(*side).store {
-        Store::Pool(pool) => pool.rows > 0,
-        Store::Linear(linear) => linear.rows > 0,
-    });
     let stores = Aligned { world, owned, has, lacks, keys: Some(NonNull::from(keys).cast()), extra };
     // SAFETY: the ids are this world's.
     let fetch = unsafe { Q::aligned(terms, &stores) }.filter(|_| !keys.is_empty() && F::settled(filter, &stores))?;
@@ -193,10 +199,11 @@ enum Source<'w, 's, F> {
         keys: &'w [Entity],
         next: usize,
     },
-    /// A pool with holes.
+    /// A pool of which some positions are skipped: holes, and extra rows that are not asked for.
     Holed {
         pool: &'w Pool,
         next: u32,
+        skips_rows: bool,
     },
     Linear {
         /// Required stores, the lead among them.
@@ -205,6 +212,8 @@ enum Source<'w, 's, F> {
         next: usize,
         /// Those of the word before it that are to come.
         bits: u64,
+        /// Whether extra rows are skipped.
+        skips_rows: bool,
         /// The stores as runs, if they are all that is asked for.
         fetch: Option<F>,
     },
@@ -237,10 +246,13 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
             Lead::Tables => (Source::Tables { list: tables, next: 0, table: 0, slots: &[], row: 0 }, None),
             Lead::Side(side) => {
                 let source = match &world.sides.get(side).store {
-                    Store::Pool(pool) => match pool.dense.keys() {
-                        Some(keys) => Source::Keys { keys, next: 0 },
-                        None => Source::Holed { pool, next: 0 },
-                    },
+                    Store::Pool(pool) => {
+                        let skips_rows = pool.rows > 0 && !asks_for_rows::<Q, F>(ids);
+                        match pool.dense.keys() {
+                            Some(keys) if !skips_rows => Source::Keys { keys, next: 0 },
+                            _ => Source::Holed { pool, next: 0, skips_rows },
+                        }
+                    }
                     Store::Linear(linear) => Self::linear::<F>(world, ids, side, linear),
                 };
                 (source, Some(world.sides.get(side).id))
@@ -260,10 +272,11 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
     /// The words of all linear stores that are required, as far as there is room.
     fn linear<F: Filter>(
         world: &'w World,
-        (terms, filter): &(Q::State, F::State),
+        ids: &(Q::State, F::State),
         lead: u32,
         linear: &'w Linear,
     ) -> Source<'w, 's, Q::Fetch> {
+        let (terms, filter) = ids;
         let (mut stores, mut owned, mut count) = ([None; MOST], [lead; MOST], 1);
         stores[0] = Some(linear);
         let mut each = |id: ComponentId, kind: Kind| {
@@ -279,12 +292,14 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
         };
         Q::required(terms, &mut each);
         F::required(filter, &mut each);
+        // An extra row that is visited is in all of them.
         let extra = stores.iter().flatten().all(|store| store.rows > 0);
+        let skips_rows = extra && !asks_for_rows::<Q, F>(ids);
         let owned = &owned[..count];
         let aligned = Aligned { world, owned, has: owned, lacks: &[], keys: None, extra };
         // SAFETY: the ids are this world's.
-        let fetch = unsafe { Q::aligned(terms, &aligned) }.filter(|_| F::settled(filter, &aligned));
-        Source::Linear { stores, next: 0, bits: 0, fetch }
+        let fetch = unsafe { Q::aligned(terms, &aligned) }.filter(|_| !skips_rows && F::settled(filter, &aligned));
+        Source::Linear { stores, next: 0, bits: 0, skips_rows, fetch }
     }
 
     /// Where a row is, for queries that look at it.
@@ -316,25 +331,30 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
                 *next += 1;
                 Some(Self::spot(world, key, position as u32))
             }
-            Source::Holed { pool, next } => loop {
+            Source::Holed { pool, next, skips_rows } => loop {
                 let position = *next;
                 if position >= pool.dense.positions() {
                     return None;
                 }
                 *next += 1;
-                if let Some(key) = pool.dense.key_at(position) {
+                if let Some(key) = pool.dense.key_at(position)
+                    && !(*skips_rows && key.is_row())
+                {
                     return Some(Self::spot(world, key, position));
                 }
             },
-            Source::Linear { stores, next, bits, .. } => {
+            Source::Linear { stores, next, bits, skips_rows, .. } => loop {
                 while *bits == 0 {
                     *bits = word(stores, *next)?;
                     *next += 1;
                 }
-                let bit = bits.trailing_zeros();
+                let index = (*next as u32 - 1) * 64 + bits.trailing_zeros();
                 *bits &= *bits - 1;
-                Some(Self::spot_at(world, (*next as u32 - 1) * 64 + bit))
-            }
+                // The slot is in use: if no entity is there, it is an extra row.
+                if !*skips_rows || world.entities.at(index).is_some() {
+                    return Some(Self::spot_at(world, index));
+                }
+            },
             Source::Tables { list, next, table, slots, row } => loop {
                 if let Some(&key) = slots.get(*row) {
                     let location = Location { table: *table, row: *row as u32 };
@@ -405,7 +425,7 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
                     visit(Self::spot(world, key, first + at as u32));
                 }
             }
-            &mut Source::Linear { ref stores, next, bits, fetch: Some(fetch) } => {
+            &mut Source::Linear { ref stores, next, bits, fetch: Some(fetch), .. } => {
                 let (mut at, mut bits) = (next, bits);
                 let Some(mut acc) = acc else { unreachable!("nothing was visited") };
                 loop {

@@ -135,7 +135,7 @@ impl Sides {
         for position in self.groups.get(at).len..self.pool(lead).dense.positions() {
             let Some(slot) = self.pool(lead).dense.key_at(position) else { continue };
             // What comes to lie at this position in exchange was looked at before.
-            if self.belongs(self.groups.get(at), slot.index()) {
+            if self.belongs(self.groups.get(at), slot) {
                 self.groups.get(at).exchange(&mut self.list, slot.index());
                 self.groups.get_mut(at).len += 1;
             }
@@ -149,7 +149,7 @@ impl Sides {
             return Ok(());
         };
         let mut list = |slot: Entity| {
-            if self.belongs(group, slot.index()) {
+            if self.belongs(group, slot) {
                 // SAFETY: no slot comes twice; a row without size is written.
                 unsafe { group.list.try_admit(slot)? };
             }

@@ -6,6 +6,8 @@
 //! first `len` positions of every pool that it owns, in the same order in each. A group that owns nothing has a sparse set of
 //! its members. Owned pools have no holes: a value that is removed is replaced by the last.
 //!
+//! Members are entities: an extra row is a member of no group, whatever it has.
+//!
 //! Owning groups that share pools are a *family*: a chain, linked by `outer` and `inner`, in which what the outer one owns,
 //! requires and excludes is part of what the inner one does. So the members of the inner are members of the outer, and their
 //! positions are the first of the outer's: `len` does not grow from outer to inner.
@@ -337,7 +339,13 @@ impl Sides {
 
     /// Whether what a slot has makes it a member.
     #[inline(always)]
-    pub(super) fn belongs(&self, group: &Group, slot: u32) -> bool {
+    pub(super) fn belongs(&self, group: &Group, slot: Entity) -> bool {
+        !slot.is_row() && self.meets(group, slot.index())
+    }
+
+    /// Whether a slot has what members have, and lacks what they lack.
+    #[inline(always)]
+    fn meets(&self, group: &Group, slot: u32) -> bool {
         let [has, lacks] = group.sieve.first;
         self.word(slot, 0) & (has | lacks) == has
             && group.sieve.more.as_ref().is_none_or(|more| self.belongs_further(more, slot))
@@ -498,7 +506,7 @@ impl Sides {
     #[inline(always)]
     unsafe fn enter(&mut self, at: u32, slot: Entity) {
         let group = self.groups.get(at);
-        if !self.belongs(group, slot.index()) || group.has_member(&self.list, slot.index()) {
+        if !self.belongs(group, slot) || group.has_member(&self.list, slot.index()) {
             return;
         }
         if group.outer.is_some() || !group.owns() {
@@ -532,7 +540,7 @@ impl Sides {
     }
 
     /// Checks that groups have the members that they should.
-    pub(super) fn validate_groups(&self) -> Result<(), &'static str> {
+    pub(super) fn validate_groups(&self, slot: impl Fn(u32) -> Option<Entity>) -> Result<(), &'static str> {
         if self.groups().count() != self.groups.live as usize {
             return Err("groups miscounted");
         }
@@ -568,15 +576,17 @@ impl Sides {
                 return Err("a group that is not within the one around it");
             }
             let members = self.members(group);
-            if !members.iter().all(|slot| self.belongs(group, slot.index())) {
+            if !members.iter().all(|slot| self.belongs(group, *slot)) {
                 return Err("a member that does not belong to its group");
             }
             let slots = |side: u32| match &self.get(side).store {
                 Store::Pool(pool) => {
                     let keys = (0..pool.dense.positions()).filter_map(|at| pool.dense.key_at(at));
-                    keys.filter(|slot| self.belongs(group, slot.index())).count()
+                    keys.filter(|slot| self.belongs(group, *slot)).count()
                 }
-                Store::Linear(linear) => linear.iter().filter(|slot| self.belongs(group, *slot)).count(),
+                Store::Linear(linear) => {
+                    linear.iter().filter_map(&slot).filter(|slot| self.belongs(group, *slot)).count()
+                }
             };
             if group.what.required.first().is_none_or(|side| slots(*side) != members.len()) {
                 return Err("a slot that belongs to a group and is no member");

@@ -712,9 +712,14 @@ impl Sides {
         Some(Cleared { sides: self, next: 0 })
     }
 
-    /// Checks every side, and that the masks say what the pools hold. `is_alive` says whether a slot is, `shown` whether
-    /// retired values are being shown to listeners.
-    pub(crate) fn validate(&self, is_alive: impl Fn(Entity) -> bool, shown: bool) -> Result<(), &'static str> {
+    /// Checks every side, and that the masks say what the pools hold. `is_alive` says whether a slot is, `slot` which one is
+    /// at an index, `shown` whether retired values are being shown to listeners.
+    pub(crate) fn validate(
+        &self,
+        is_alive: impl Fn(Entity) -> bool,
+        slot: impl Fn(u32) -> Option<Entity>,
+        shown: bool,
+    ) -> Result<(), &'static str> {
         if !shown && !self.retired.is_empty() {
             return Err("values that were taken and not ended");
         }
@@ -763,7 +768,7 @@ impl Sides {
         if self.linear.len() + self.by_bit.len() != self.list.len() {
             return Err("more linear stores or pools than there are");
         }
-        if bits != marked { Err("a mask with a pool that lacks its slot") } else { self.validate_groups() }
+        if bits != marked { Err("a mask with a pool that lacks its slot") } else { self.validate_groups(slot) }
     }
 
     /// Bytes held from the allocator beside those of the stores.

@@ -193,7 +193,7 @@ impl fmt::Debug for CollectorBuilder<'_> {
 impl World {
     /// Starts a collector: it gathers the entities that something happens to, until they are [drained](World::drain).
     ///
-    /// Changes of an extra row count for its entity. Collectors record what happens while it happens, so they miss nothing,
+    /// Changes of an extra row count for its entity, and `with` and `without` look at the row that changed. Collectors record what happens while it happens, so they miss nothing,
     /// also if a listener panics.
     ///
     /// ```

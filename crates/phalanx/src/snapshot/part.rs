@@ -48,7 +48,8 @@ impl Part {
         Part::all().entities(entities)
     }
 
-    /// The entities of which a row matches a filter.
+    /// The entities that match a filter. With [`AllRows`](crate::query::AllRows) in the filter an entity also counts if one of its
+    /// extra rows matches.
     pub fn matching<F: Filter>(world: &World) -> Part {
         Part::of(world.query::<Entity>().filter::<F>().iter())
     }

@@ -14,6 +14,7 @@ use super::spawn::raise;
 use super::{Location, World};
 use crate::bundle::Bundle;
 use crate::commands::stash::{Ending, Stash};
+use crate::component::ComponentId;
 use crate::error::ChangeError;
 use crate::plan::Edge;
 use crate::query::Columns;
@@ -27,7 +28,8 @@ impl World {
     /// Gives clones of a bundle to all entities that pass a filter; components that they have already are replaced, and
     /// the old values dropped at the end. How many entities there were.
     ///
-    /// All clones are made before anything changes. Rows of a table keep their order.
+    /// All clones are made before anything changes. Rows of a table keep their order. [Extra
+    /// rows](crate::query#extra-rows) are changed only if the filter asks for them.
     ///
     /// ```
     /// use phalanx::{Component, With, World};
@@ -120,7 +122,8 @@ impl World {
         Ok(count)
     }
 
-    /// Takes components from all entities that pass a filter and drops them. How many had any.
+    /// Takes components from all entities that pass a filter and drops them. How many had any. [Extra
+    /// rows](crate::query#extra-rows) are changed only if the filter asks for them.
     ///
     /// # Panics
     ///
@@ -164,13 +167,15 @@ impl World {
         Ok(count)
     }
 
-    /// The tables with rows that pass a filter, or may if it looks at each, and how many rows they have.
+    /// The tables with rows that pass a filter, or may if it looks at each, and how many rows they have. Those of extra rows are
+    /// among them if the filter asks for them.
     fn rows_that_pass<F: Filter>(&self) -> Result<(Vec<u32>, usize), ChangeError> {
         let mut filter = F::state(&self.components);
         F::look(&mut filter, self.look());
         let passing = || {
             self.tables_in_order().filter(|(number, table)| {
-                F::passes(&filter, &table.signature) && F::live(&filter, Columns::new(self, *number))
+                let visited = F::rows(&filter) || !table.signature.has(ComponentId::ROW);
+                visited && F::passes(&filter, &table.signature) && F::live(&filter, Columns::new(self, *number))
             })
         };
         let mut sources = try_list(passing().count())?;

@@ -174,13 +174,17 @@ impl World {
         let (mut originals, mut labels) = (try_list::<Location>(count + 1)?, try_list::<Label>(count)?);
         let (mut made, mut needs) = (try_list::<Location>(count + 1)?, try_list::<(u32, u32)>(count + 1)?);
         let mut beside = Arrivals::default();
-        beside.try_add_clones(&self.sides, &self.components, entity.index(), self.entities.nth_index(0))?;
+        let nth_slot = |n: usize| {
+            let count = u32::try_from(n).map_err(|_| AllocError::CapacityOverflow)?;
+            self.entities.nth_index(count).ok_or(AllocError::CapacityOverflow)
+        };
+        beside.try_add_clones(&self.sides, &self.components, entity.index(), nth_slot(0)?)?;
         originals.push(from);
         for (Row(slot), label) in self.extra_rows(entity.index()) {
             let at = self.locate(slot)?;
             self.can_clone(&self.tables[at.table as usize])?;
             // The main row's slot comes first.
-            let new = self.entities.nth_index(originals.len() as u32);
+            let new = nth_slot(originals.len())?;
             beside.try_add_clones(&self.sides, &self.components, slot.index(), new)?;
             originals.push(at);
             labels.push(label);

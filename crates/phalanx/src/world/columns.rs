@@ -231,7 +231,9 @@ impl World {
         let sides = &raw const *self.plans.get(plan).sides;
         if C::Bundle::SIDES > 0 {
             slots = try_list(len)?;
-            slots.extend((0..count).map(|n| self.entities.nth_index(n)));
+            for n in 0..count {
+                slots.push(self.entities.nth_index(n).ok_or(AllocError::CapacityOverflow)?);
+            }
             // SAFETY: plans are forgotten only by compaction.
             self.reserve_column_sides(unsafe { &*sides }, &slots)?;
         }

@@ -431,7 +431,7 @@ impl World {
 
     /// Checks the components that are not kept in tables.
     fn validate_sides(&self) -> Result<(), &'static str> {
-        self.sides.validate(|slot| self.contains(slot), self.signals.telling)?;
+        self.sides.validate(|slot| self.contains(slot), |index| self.slot(index), self.signals.telling)?;
         if !self.sides.leads(&self.components) {
             return Err("a type that leads to another component's side");
         }

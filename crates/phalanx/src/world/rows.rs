@@ -62,10 +62,11 @@ impl World {
         self.reserve_entities(2)?;
         self.reserve_row(0)?;
         self.reserve_row(resolved.table)?;
+        let slot = self.entities.nth_index(1).ok_or(AllocError::CapacityOverflow)?;
         // SAFETY: there is room for the entity's location, its main row and its extra one, whose slot is the one after that
         // of the entity.
         unsafe {
-            self.sides.try_reserve(self.entities.nth_index(1), &*resolved.sides, &[])?;
+            self.sides.try_reserve(slot, &*resolved.sides, &[])?;
             self.write_row(&resolved, bundle);
             let entity = self.entities.alloc();
             let row = self.tables[0].push(entity, &mut self.table_order);

@@ -142,7 +142,8 @@ impl World {
         for (old, count) in core::iter::once(main).chain(extra.take(count - 1)) {
             for (number, side) in self.sides.numbered_in_order() {
                 if let Some(row) = side.row(old.index()) {
-                    beside.try_add(self.side_in(number, other)?, other.entities.nth_index(count), (number, row))?;
+                    let slot = other.entities.nth_index(count).ok_or(AllocError::CapacityOverflow)?;
+                    beside.try_add(self.side_in(number, other)?, slot, (number, row))?;
                 }
             }
         }
@@ -346,7 +347,8 @@ impl World {
         new_slots.resize(self.entities.slot_count(), 0);
         let moved = passages.iter().flat_map(|passage| self.tables[passage.source as usize].slots());
         for (count, old) in (0..).zip(moved) {
-            new_slots[old.index() as usize] = other.entities.nth_index(count);
+            let slot = other.entities.nth_index(count).ok_or(AllocError::CapacityOverflow)?;
+            new_slots[old.index() as usize] = slot;
         }
         for (number, side) in self.sides.numbered_in_order().filter(|(_, side)| side.len() > 0) {
             let to = self.side_in(number, other)?;

@@ -4,15 +4,16 @@ use super::World;
 use super::spawn::raise;
 use crate::component::Component;
 use crate::error::ChangeError;
-use crate::query::With;
+use crate::query::{AllRows, With};
 
 impl World {
-    /// Takes a component from everybody and drops it: for components that live for a moment, such as events. How many there
-    /// were.
+    /// Removes a component from every row, main or [extra](crate::Key), and drops its values. Returns how many there were.
+    ///
+    /// It is for components that live for a moment, such as events.
     ///
     /// In a pool or a linear store, if nobody listens to anything and no group names the component, only what its own store
     /// keeps is looked at: no entity is, and no row moves. Otherwise it is as
-    /// [`remove_batch::<With<C>, C>`](World::remove_batch).
+    /// [`remove_batch::<(AllRows, With<C>), C>`](World::remove_batch).
     ///
     /// ```
     /// use phalanx::{Component, World};
@@ -51,6 +52,6 @@ impl World {
                 return Ok(count);
             }
         }
-        self.try_remove_batch::<With<C>, C>()
+        self.try_remove_batch::<(AllRows, With<C>), C>()
     }
 }

@@ -503,11 +503,13 @@ impl<'t> Engine<'t> {
         self.deaf = false;
     }
 
-    /// Compares groups and queries: who is in them, each row once.
+    /// Compares groups and queries: who is in them, each row once. Extra rows are in no group, and a query finds them if it
+    /// asks for them.
     fn check_sets(&mut self) {
-        let expected = |model: &Model, finds: &dyn Fn(&Bag) -> bool| {
-            let rows = model.rows.iter().map(|((owner, _), bag)| (*owner, bag));
-            let all = model.entities.iter().map(|(entity, bag)| (*entity, bag)).chain(rows);
+        let expected = |model: &Model, [main, extra]: [bool; 2], finds: &dyn Fn(&Bag) -> bool| {
+            let entities = model.entities.iter().filter(|_| main).map(|(entity, bag)| (*entity, bag));
+            let rows = model.rows.iter().filter(|_| extra).map(|((owner, _), bag)| (*owner, bag));
+            let all = entities.chain(rows);
             let mut found: Vec<Entity> = all.filter(|(_, bag)| finds(bag)).map(|(entity, _)| entity).collect();
             found.sort();
             found
@@ -522,13 +524,16 @@ impl<'t> Engine<'t> {
                 squad.required.iter().all(|kind| bag[*kind].is_some())
                     && squad.excluded.iter().all(|kind| bag[*kind].is_none())
             };
-            assert_eq!(sorted((squad.members)(&mut self.world)), expected(&self.model, &is_in), "group {number}");
+            let members = expected(&self.model, [true, false], &is_in);
+            assert_eq!(sorted((squad.members)(&mut self.world)), members, "group {number}");
         }
         for (number, search) in SEARCHES.iter().enumerate() {
-            let right = expected(&self.model, &|bag| (search.finds)(bag));
-            let (shared, exclusive) = ((search.shared)(&self.world), (search.exclusive)(&mut self.world));
-            assert_eq!(shared, exclusive, "the doors of query {number} differ");
-            assert_eq!(sorted(shared), right, "query {number}");
+            for (rows, ways) in [[true, false], [false, true], [true, true]].into_iter().zip(&search.ways) {
+                let right = expected(&self.model, rows, &|bag| (search.finds)(bag));
+                let (shared, exclusive) = ((ways.shared)(&self.world), (ways.exclusive)(&mut self.world));
+                assert_eq!(shared, exclusive, "the doors of query {number} differ");
+                assert_eq!(sorted(shared), right, "query {number} over rows {rows:?}");
+            }
         }
     }
 

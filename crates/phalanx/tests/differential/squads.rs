@@ -3,6 +3,7 @@
 use super::kinds::{Extra, Kind, Late, Line, Mark, Mini, Pool, Quick, Seen, Small, Table, Tag};
 use core::cmp::Reverse;
 use phalanx::group::{GroupError, GroupSpec, Observed, Owned};
+use phalanx::query::{AllRows, ExtraRows};
 use phalanx::store::Entity;
 use phalanx::{Has, Or, PoolMut, Removal, With, Without, World};
 
@@ -56,20 +57,34 @@ pub(crate) const SQUADS: &[Squad] = &[
 /// A query: whom it finds, and how they are asked for.
 pub(crate) struct Search {
     pub(crate) finds: fn(&[Option<u32>]) -> bool,
+    /// Of main rows, of extra rows, of all.
+    pub(crate) ways: [Ways; 3],
+}
+
+/// The entities whose rows a query finds, through a shared world and through an exclusive one.
+pub(crate) struct Ways {
     pub(crate) shared: fn(&World) -> Vec<Entity>,
     pub(crate) exclusive: fn(&mut World) -> Vec<Entity>,
 }
 
-macro_rules! searches {
-    ($($query:ty, $filter:ty => |$bag:ident| $finds:expr;)*) => {
-        pub(crate) const SEARCHES: &[Search] = &[$(Search {
-            finds: |$bag| $finds,
+macro_rules! ways {
+    ($query:ty, $filter:ty) => {
+        Ways {
             shared: |world| world.query::<(Entity, $query)>().filter::<$filter>().iter().map(|(e, _)| e).collect(),
             exclusive: |world| {
                 let mut found = Vec::new();
                 world.query_mut::<(Entity, $query)>().filter::<$filter>().for_each(|(e, _)| found.push(e));
                 found
             },
+        }
+    };
+}
+
+macro_rules! searches {
+    ($($query:ty, $filter:ty => |$bag:ident| $finds:expr;)*) => {
+        pub(crate) const SEARCHES: &[Search] = &[$(Search {
+            finds: |$bag| $finds,
+            ways: [ways!($query, $filter), ways!($query, (ExtraRows, $filter)), ways!($query, (AllRows, $filter))],
         }),*];
     };
 }

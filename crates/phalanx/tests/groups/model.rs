@@ -2,7 +2,7 @@
 
 use crate::kit::{A, B, C, D, L, M, Table};
 use phalanx::group::{GroupError, GroupSpec, Observed, Owned};
-use phalanx::query::With;
+use phalanx::query::{AllRows, With};
 use phalanx::{Commands, Entity, Group, Key, Role, Without, World};
 use phalanx_testkit::Rng;
 use std::collections::BTreeMap;
@@ -143,7 +143,8 @@ impl Scene {
         for (number, group) in &self.groups {
             let spec = &self.specs[*number];
             let belongs = |has: &Has| has.bits() & spec.required == spec.required && has.bits() & spec.excluded == 0;
-            let members = self.rows.iter().filter(|(_, has)| belongs(has));
+            // Extra rows are members of no group.
+            let members = self.rows.iter().filter(|((_, role), has)| *role == 0 && belongs(has));
             let mut expected: Vec<_> = members.map(|((e, _), has)| (*e, (spec.item)(has).unwrap())).collect();
             let mut seen = group.seen(&self.world);
             expected.sort();
@@ -156,6 +157,11 @@ impl Scene {
                 );
             }
         }
+    }
+
+    /// What the entities themselves have.
+    fn main_rows(&mut self) -> impl Iterator<Item = &mut Has> {
+        self.rows.iter_mut().filter(|((_, role), _)| *role == 0).map(|(_, has)| has)
     }
 
     fn key((entity, role): Id) -> Key {
@@ -181,7 +187,7 @@ impl Scene {
     fn step(&mut self, rng: &mut Rng, n: u64) -> &'static str {
         let (a, b, c, l) = (A(n), B(format!("b{n}")), C(n as u8), L(n as u16));
         let id = self.rows.keys().nth(rng.below(self.rows.len().max(1))).copied();
-        match (rng.below(37), id) {
+        match (rng.below(38), id) {
             (0, _) => {
                 let e = self.world.spawn((a, b.clone(), l));
                 self.rows.insert((e, 0), Has { a: Some(a), b: Some(b), l: Some(l), ..Has::default() });
@@ -252,17 +258,24 @@ impl Scene {
             }
             (11, _) => {
                 self.world.remove_batch::<With<Table>, (D, B)>();
-                for has in self.rows.values_mut().filter(|has| has.t.is_some()) {
+                for has in self.main_rows().filter(|has| has.t.is_some()) {
                     (has.d, has.b) = (None, None);
                 }
                 "remove_batch"
             }
             (12, _) => {
                 self.world.insert_batch::<With<Table>, _>((l, D));
-                for has in self.rows.values_mut().filter(|has| has.t.is_some()) {
+                for has in self.main_rows().filter(|has| has.t.is_some()) {
                     (has.l, has.d) = (Some(l), Some(D));
                 }
                 "insert_batch"
+            }
+            (37, _) => {
+                self.world.insert_batch::<(AllRows, With<Table>), _>((a, c));
+                for has in self.rows.values_mut().filter(|has| has.t.is_some()) {
+                    (has.a, has.c) = (Some(a), Some(c));
+                }
+                "insert_batch of all rows"
             }
             (_, None) => "nothing",
             (13 | 14, Some(id)) => {
@@ -465,17 +478,37 @@ fn batches_and_commands_have_the_result_of_one_by_one() {
 }
 
 #[test]
-fn extra_rows_are_members_by_themselves_and_show_their_owner() {
+fn extra_rows_are_members_of_no_group() {
     let mut world = World::new();
     let group = world.make_group::<Owned<(A, C)>>().unwrap();
     let listed = world.make_group::<Observed<A>>().unwrap();
-    let e = world.spawn(A(1));
+    let linear = world.make_group::<Observed<L>>().unwrap();
+    let e = world.spawn((A(1), L(1)));
     let key = Key::main(e).with_role(Role(7));
-    world.extend(key, (A(2), C(2))).unwrap();
-    assert_eq!((group.slices(&world).0, listed.len(&world)), (&[A(2)][..], 2));
-    assert!(group.entities(&world).eq([e]) && listed.entities(&world).eq([e, e]));
-    assert!(!group.contains(&world, e), "the main row is no member");
-    assert!(world.pool_mut::<C>().entities().eq([e]));
+    // An extra row comes before a member, gets what a member has bit by bit, and ends with its entity.
+    world.extend(key, (A(2), L(2))).unwrap();
+    world.update(key, C(2)).unwrap();
+    assert!(group.is_empty(&world) && !group.contains(&world, e));
+    assert!(listed.entities(&world).eq([e]) && linear.entities(&world).eq([e]));
+    assert!(world.pool_mut::<C>().entities().eq([e]), "the pool has the value of the row");
+    assert_eq!(world.validate(), Ok(()));
+    world.insert(e, C(1)).unwrap();
+    assert_eq!((group.slices(&world), listed.len(&world)), ((&[A(1)][..], &[C(1)][..]), 1));
+    world.query_mut::<(&mut A, &C)>().for_each(|(a, _)| a.0 += 10);
+    assert_eq!((world.get::<A>(e), world.get_key::<A>(key)), (Ok(&A(11)), Ok(&A(2))));
+    // Groups that are made later find the same.
+    assert!(world.drop_group(group) && world.drop_group(listed) && world.drop_group(linear));
+    let group = world.make_group::<Owned<(A, C)>>().unwrap();
+    let listed = world.make_group::<(Observed<A>, Without<B>)>().unwrap();
+    let linear = world.make_group::<Observed<(L, C)>>().unwrap();
+    assert_eq!((group.len(&world), listed.len(&world), linear.len(&world)), (1, 1, 1));
+    // A row that loses what a group excludes enters none.
+    world.update(key, B("b".into())).unwrap();
+    world.remove_row_components::<B>(key).unwrap();
+    assert_eq!(world.validate(), Ok(()));
+    world.remove::<C>(e).unwrap();
+    assert_eq!((group.len(&world), listed.len(&world), linear.len(&world)), (0, 1, 0));
+    assert_eq!(world.get_key::<A>(key), Ok(&A(2)));
     world.despawn(e).unwrap();
     assert!(group.is_empty(&world) && listed.is_empty(&world));
     assert_eq!(world.validate(), Ok(()));

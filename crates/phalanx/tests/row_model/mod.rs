@@ -1,7 +1,8 @@
 //! Random operations on rows, against a model that keeps them in lists.
 
 use super::{Item, LEFT, Value};
-use phalanx::{Commands, Component, ComponentId, Entity, Key, Role, Row, World};
+use phalanx::query::{AllRows, ExtraRows};
+use phalanx::{Commands, Component, ComponentId, Entity, Key, Role, Row, With, Without, World};
 use phalanx_testkit::{Rng, Tally};
 
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
@@ -67,7 +68,7 @@ impl Run {
     }
 
     fn step(&mut self, n: u32) {
-        match self.rng.below(16) {
+        match self.rng.below(18) {
             0 => {
                 let entity = self.world.spawn(Item(n));
                 let row = self.world.row(Key::main(entity)).unwrap();
@@ -89,6 +90,7 @@ impl Run {
             11 => self.exchange(n),
             12 | 13 => self.apply(n),
             14 => self.move_away(n),
+            15 | 16 => self.batch(n),
             _ => {
                 if self.rng.chance(1, 2) && !self.alive.is_empty() {
                     let at = self.rng.below(self.alive.len());
@@ -178,6 +180,38 @@ impl Run {
                 let old = self.world.patch_row::<Depth, _>(key, |depth| std::mem::replace(&mut depth.0, n)).ok();
                 assert_eq!(old, has.depth);
                 self.alive[at].rows[row].2.depth = has.depth.and(Some(n));
+            }
+        }
+    }
+
+    /// The same change for all rows of a kind.
+    fn batch(&mut self, n: u32) {
+        let rows = || self.alive.iter().flat_map(|model| &model.rows);
+        let mains = rows().filter(|(key, _, has)| key.is_main() && has.item.is_some()).count();
+        let extras = rows().filter(|(key, _, has)| !key.is_main() && has.depth.is_some()).count();
+        let change = |alive: &mut [Model], main: bool, each: fn(&mut Has, u32)| {
+            let rows = alive.iter_mut().flat_map(|model| &mut model.rows);
+            rows.filter(|(key, ..)| key.is_main() == main).for_each(|(_, _, has)| each(has, n));
+        };
+        match self.rng.below(3) {
+            0 => {
+                assert_eq!(self.world.insert_batch::<With<Item>, _>((Depth(n), Item(n))), mains);
+                change(&mut self.alive, true, |has, n| {
+                    if has.item.is_some() {
+                        (has.depth, has.item) = (Some(n), Some(n));
+                    }
+                });
+            }
+            1 => {
+                assert_eq!(self.world.remove_batch::<ExtraRows, Depth>(), extras);
+                change(&mut self.alive, false, |has, _| has.depth = None);
+            }
+            _ => {
+                let changed = rows().filter(|(.., has)| has.depth.is_none()).count();
+                assert_eq!(self.world.insert_batch::<(AllRows, Without<Depth>), _>(Depth(n)), changed);
+                for main in [true, false] {
+                    change(&mut self.alive, main, |has, n| _ = has.depth.get_or_insert(n));
+                }
             }
         }
     }
@@ -285,6 +319,26 @@ impl Run {
         queried.sort();
         expected.sort();
         assert_eq!(queried, expected);
+        // Without a term or a filter that asks for rows, each entity comes once.
+        let of = |kind: fn(&Key) -> bool, passes: fn(&Has) -> bool| {
+            let rows = self.alive.iter().flat_map(|model| &model.rows);
+            let mut owners: Vec<Entity> =
+                rows.filter(|(key, _, has)| kind(key) && passes(has)).map(|(key, ..)| key.entity).collect();
+            owners.sort();
+            owners
+        };
+        let sorted = |mut found: Vec<Entity>| {
+            found.sort();
+            found
+        };
+        assert_eq!(sorted(world.query::<Entity>().iter().collect()), of(Key::is_main, |_| true));
+        let shallow = || world.query::<Entity>().filter::<Without<Depth>>();
+        assert_eq!(sorted(shallow().iter().collect()), of(Key::is_main, |has| has.depth.is_none()));
+        let extra = shallow().filter::<ExtraRows>().iter().collect();
+        assert_eq!(sorted(extra), of(|key| !key.is_main(), |has| has.depth.is_none()));
+        let all = world.query::<(Entity, &Item)>().filter::<(With<Value>, AllRows)>();
+        let all = all.iter().map(|(entity, _)| entity).collect();
+        assert_eq!(sorted(all), of(|_| true, |has| has.item.is_some() && has.value.is_some()));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Operations on many entities and rows, with components of all layouts.
 
 use phalanx::group::{Observed, Owned};
+use phalanx::query::{AllRows, ExtraRows};
 use phalanx::{Commands, Component, Entity, Key, Role, Without, World};
 use phalanx_testkit::{Counted, Rng, Tally};
 
@@ -176,17 +177,20 @@ fn batches_give_and_take_components_of_all_layouts() {
     let first = world.iter().next().unwrap();
     world.extend(Key::main(first).with_role(Role(1)), T(tally.value(0))).unwrap();
     let made = tally.made();
-    assert_eq!(world.insert_batch::<phalanx::With<T>, _>((P(tally.value(100)), L(tally.value(200)), Seen)), 31);
+    let bundle = || (P(tally.value(100)), L(tally.value(200)), Seen);
+    assert_eq!(world.insert_batch::<phalanx::With<T>, _>(bundle()), 30);
+    assert_eq!(world.insert_batch::<(phalanx::With<T>, ExtraRows), _>(bundle()), 1);
     assert_eq!(tally.made(), made + 62);
     world.validate().unwrap();
     for (key, [t, p, l, _], _, seen) in look(&world, 0) {
         assert_eq!((p, l, seen), if t.is_some() { (Some(100), Some(200), true) } else { (None, None, false) }, "{key}");
     }
-    assert_eq!(world.insert_batch::<(), _>((T(tally.value(7)), Tag)), 41);
+    assert_eq!(world.insert_batch::<AllRows, _>((T(tally.value(7)), Tag)), 41);
     world.validate().unwrap();
     assert!(look(&world, 0).iter().all(|(_, [t, ..], tag, _)| *t == Some(7) && *tag));
-    assert_eq!(world.remove_batch::<(), (T, P, Seen)>(), 41);
-    assert_eq!(world.remove_batch::<(), P>(), 0);
+    assert_eq!(world.remove_batch::<(), (T, P, Seen)>(), 40);
+    assert_eq!(world.remove_batch::<AllRows, (T, P, Seen)>(), 1);
+    assert_eq!(world.remove_batch::<AllRows, P>(), 0);
     world.validate().unwrap();
     assert!(look(&world, 0).iter().all(|(_, [t, p, ..], tag, seen)| t.is_none() && p.is_none() && *tag && !seen));
     drop(world);

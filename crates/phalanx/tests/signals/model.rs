@@ -2,6 +2,7 @@
 
 use crate::parts::*;
 use phalanx::group::Owned as OwnedPools;
+use phalanx::query::AllRows;
 use phalanx::{BundleBuilder, Commands, Entity, Key, Role, With, Without, World};
 use phalanx_testkit::Rng;
 use std::collections::BTreeMap;
@@ -352,16 +353,25 @@ impl Test {
     }
 
     fn batch(&mut self) {
-        let keys: Vec<Key> = self.world.query::<Key>().filter::<With<Plain>>().iter().collect();
+        let all: Vec<Key> = self.world.query::<Key>().filter::<With<Plain>>().iter().collect();
+        let main: Vec<Key> = all.iter().copied().filter(Key::is_main).collect();
         with_bundle!(self.rng, X => {
-            match self.rng.below(2) {
+            match self.rng.below(4) {
                 0 => {
                     self.world.insert_batch::<With<Plain>, X>(X::of(self.n));
-                    keys.into_iter().for_each(|key| self.model.insert(key, X::LIST, self.n));
+                    main.into_iter().for_each(|key| self.model.insert(key, X::LIST, self.n));
+                }
+                1 => {
+                    self.world.insert_batch::<(AllRows, With<Plain>), X>(X::of(self.n));
+                    all.into_iter().for_each(|key| self.model.insert(key, X::LIST, self.n));
+                }
+                2 => {
+                    self.world.remove_batch::<With<Plain>, X>();
+                    main.into_iter().for_each(|key| self.model.remove(key, X::LIST));
                 }
                 _ => {
-                    self.world.remove_batch::<With<Plain>, X>();
-                    keys.into_iter().for_each(|key| self.model.remove(key, X::LIST));
+                    self.world.remove_batch::<(AllRows, With<Plain>), X>();
+                    all.into_iter().for_each(|key| self.model.remove(key, X::LIST));
                 }
             }
         });

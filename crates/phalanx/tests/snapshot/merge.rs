@@ -1,6 +1,7 @@
 //! Worlds that are joined.
 
 use crate::kit::*;
+use phalanx::query::AllRows;
 use phalanx::snapshot::Registry;
 use phalanx::{Component, Entity, Key, MapEntities, Role, World};
 use serde::{Deserialize, Serialize};
@@ -125,7 +126,8 @@ fn listening() -> (World, Arc<Mutex<Vec<String>>>) {
     let sink = words.clone();
     world.on_add::<Name>(move |added, world, commands| {
         // All of it is there: who comes later, and resources.
-        let (others, clock) = (world.query::<&Name>().len(), world.resource::<Clock>().map_or(0, |clock| clock.0));
+        let others = world.query::<&Name>().filter::<AllRows>().len();
+        let clock = world.resource::<Clock>().map_or(0, |clock| clock.0);
         let line = format!("{} of {} beside {others} at {clock}", added.value.0, added.entity.index());
         sink.lock().unwrap().push(line);
         if added.key().is_main() {
