@@ -5,6 +5,7 @@
 extern crate self as phalanx;
 
 mod bundle;
+mod checksum;
 mod commands;
 mod component;
 mod entities;

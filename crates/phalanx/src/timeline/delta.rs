@@ -30,7 +30,7 @@ use crate::world::World;
 use phalanx_store::Entity;
 
 /// The head of all deltas: what they are, and the order of bytes in values.
-const MARK: [u8; 8] = if cfg!(target_endian = "little") { *b"PHXDLT1L" } else { *b"PHXDLT1B" };
+const MARK: [u8; 8] = if cfg!(target_endian = "little") { *b"PHXDLT2L" } else { *b"PHXDLT2B" };
 
 /// What leads from one state of a world to another, as bytes, for a world that is in the first.
 ///

@@ -13,6 +13,7 @@
 use super::array::{Array, Dirty, From, Source};
 use super::column::{Column, Place};
 use super::error::TimelineError;
+use crate::checksum::Sum;
 use crate::component::{ComponentId, Components};
 use crate::plain::Bytes;
 use crate::room::{try_list, try_room};
@@ -50,30 +51,10 @@ pub(super) fn fingerprint(info: &crate::component::ComponentInfo) -> u64 {
     sum.add(info.name().as_bytes());
     sum.number(info.kind() as u64);
     for lane in info.lanes() {
-        sum.number((lane.size() as u64) << 32 | lane.align() as u64);
+        sum.number(lane.size() as u64);
+        sum.number(lane.align() as u64);
     }
-    sum.0
-}
-
-/// A checksum.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sum(pub(super) u64);
-
-impl Sum {
-    pub(super) fn number(&mut self, n: u64) {
-        let mixed =
-            (self.0.rotate_left(23) ^ n).wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        self.0 = mixed ^ mixed >> 29;
-    }
-
-    pub(super) fn add(&mut self, bytes: &[u8]) {
-        let (words, rest) = bytes.as_chunks::<8>();
-        words.iter().for_each(|word| self.number(u64::from_ne_bytes(*word)));
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        self.number(u64::from_ne_bytes(last));
-        self.number(bytes.len() as u64);
-    }
+    sum.finish()
 }
 
 impl Image {
@@ -88,7 +69,9 @@ impl Image {
             }
         };
         self.reserved.iter().for_each(|count| sum.number(u64::from(*count)));
+        sum.number(self.tables.len() as u64);
         for table in &self.tables {
+            sum.number(table.signature.len() as u64);
             table.signature.iter().for_each(|id| sum.number(id.index() as u64));
             sum.add(table.slots.bytes());
             for ColumnImage { column, tick, .. } in &table.columns {
@@ -96,6 +79,7 @@ impl Image {
                 columns(&mut sum, column);
             }
         }
+        sum.number(self.sides.len() as u64);
         for side in &self.sides {
             sum.number(side.id.index() as u64);
             sum.add(side.keys.bytes());
@@ -107,6 +91,7 @@ impl Image {
             }
             columns(&mut sum, &side.column);
         }
+        sum.number(groups.len() as u64);
         for Sketch { place, sides, members, .. } in groups {
             sum.number(u64::from(*place));
             for list in sides.iter().chain([members]) {
@@ -114,15 +99,15 @@ impl Image {
                 list.iter().for_each(|number| sum.number(u64::from(*number)));
             }
         }
-        sum.0
+        sum.finish()
     }
 
     /// The checksum with the time.
     pub(super) fn checksum_then(&self, groups: &[Sketch]) -> u64 {
-        let (mut sum, settled) = (Sum(self.checksum(groups)), self.time.settled.map(Tick::number));
+        let (mut sum, settled) = (Sum::new(self.checksum(groups)), self.time.settled.map(Tick::number));
         sum.number(u64::from(self.time.tick.number()));
         sum.number(settled.map_or(u64::MAX, u64::from));
-        sum.0
+        sum.finish()
     }
 }
 
