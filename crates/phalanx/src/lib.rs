@@ -18,6 +18,7 @@ pub mod query;
 mod resources;
 mod room;
 mod rows;
+mod seeded;
 mod side;
 pub mod signal;
 mod signature;
