@@ -5,10 +5,11 @@ use super::column::Column;
 use super::error::DeltaError;
 use super::image::{Image, SideImage, SideState};
 use crate::component::ComponentId;
-use crate::room::try_list;
+use crate::room::{try_list, try_map_room};
 use crate::rows::NONE;
 use crate::side::Removal;
 use phalanx_store::{AllocError, Entity};
+use std::collections::HashMap;
 
 /// Set in the word of a dead slot, and in the mark of a hole.
 const DEAD: u32 = 1 << 31;
@@ -21,7 +22,7 @@ fn damaged(what: &'static str) -> DeltaError {
     DeltaError::Damaged { what }
 }
 
-/// A set of slots.
+/// A set of slots, or of components.
 struct Slots(Vec<u64>);
 
 impl Slots {
@@ -92,9 +93,11 @@ pub(super) fn check(image: &Image, components: usize) -> Result<(), DeltaError> 
     check_stack(image, &words)?;
     let alive = |at: usize, generation: u32| words.get(at) == Some(&generation) && generation & DEAD == 0;
     let (mut seen, mut rows) = (Slots::try_new(words.len())?, 0);
+    let mut signatures = HashMap::new();
+    try_map_room(&mut signatures, image.tables.len())?;
     for (at, table) in image.tables.iter().enumerate() {
         let of_rows = table.signature.has(ComponentId::ROW);
-        let twice = image.tables[..at].iter().any(|other| other.signature == table.signature);
+        let twice = signatures.insert(&table.signature, ()).is_some();
         if twice || table.signature.is_empty() != (at == 0) {
             return Err(damaged("two tables of one signature, or no first one"));
         }
@@ -111,8 +114,9 @@ pub(super) fn check(image: &Image, components: usize) -> Result<(), DeltaError> 
     if image.tables.is_empty() || rows != words.iter().filter(|word| **word & DEAD == 0).count() {
         return Err(damaged("entities without a row"));
     }
-    for (at, side) in image.sides.iter().enumerate() {
-        if image.sides[..at].iter().any(|other| other.id == side.id) {
+    let mut stores = Slots::try_new(components)?;
+    for side in &image.sides {
+        if !stores.add(side.id.index()) {
             return Err(damaged("two stores of one component"));
         }
         let SideState::Pool(state) = &side.state else {

@@ -295,7 +295,10 @@ fn try_groups(old: &[Sketch], input: &mut Reader<'_>) -> Result<Vec<Sketch>, Del
 mod tests {
     use super::delta;
     use crate::group::{Observed, Owned};
-    use crate::{Component, Entity, Key, Removal, Role, World};
+    use crate::layout::Kind;
+    use crate::signature::compared;
+    use crate::{Component, ComponentDescriptor, Entity, Key, Removal, Role, Signature, World};
+    use core::alloc::Layout;
 
     #[derive(Component, Clone, Copy, Debug, PartialEq)]
     #[component(plain)]
@@ -377,5 +380,37 @@ mod tests {
         world.rollback(before).unwrap();
         world.try_apply(bytes, true).unwrap();
         world.validate().unwrap();
+    }
+
+    /// A world with so many tables, two of which have rows.
+    fn of_tables(count: u32) -> World {
+        let mut world = World::new();
+        world.spawn(Row(1));
+        let ids = [(); 16].map(|()| {
+            let (name, layout) = (format!("number {}", world.components().len()).into(), Layout::new::<u32>());
+            let descriptor = ComponentDescriptor { name, layout, kind: Kind::Table, drop: None, clone: None };
+            // SAFETY: values are numbers, which need no end.
+            unsafe { world.register_component(descriptor) }
+        });
+        for n in 1..=count - 2 {
+            let chosen = ids.iter().enumerate().filter(|(bit, _)| n >> bit & 1 != 0).map(|(_, id)| *id);
+            world.table_of(&Signature::of(chosen)).unwrap();
+        }
+        assert_eq!(world.tables.len(), count as usize);
+        world
+    }
+
+    #[test]
+    fn signatures_are_compared_a_few_times_for_each_table() {
+        for count in [500, 4000] {
+            let mut world = of_tables(count);
+            let before = world.checkpoint().unwrap();
+            world.spawn(Row(2));
+            let bytes = delta(&before, &world.checkpoint().unwrap()).unwrap();
+            world.rollback(&before).unwrap();
+            let compared = compared::during(|| world.apply_delta(&bytes).unwrap());
+            assert!(compared < 8 * u64::from(count), "{compared} comparisons for {count} tables");
+            world.validate().unwrap();
+        }
     }
 }
