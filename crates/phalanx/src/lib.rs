@@ -5,6 +5,7 @@
 extern crate self as phalanx;
 
 mod bundle;
+mod checksum;
 mod commands;
 mod component;
 mod entities;
@@ -17,6 +18,7 @@ pub mod query;
 mod resources;
 mod room;
 mod rows;
+mod seeded;
 mod side;
 pub mod signal;
 mod signature;

@@ -15,11 +15,10 @@
 use crate::component::ComponentId;
 use crate::error::{ChangeError, DuplicateComponent, NoSuchEntity};
 use crate::room::{try_copy, try_map_copy, try_map_room, try_room_at};
+use crate::seeded::NumberMap;
 use crate::world::World;
 use core::fmt;
-use core::hash::{BuildHasherDefault, Hasher};
 use phalanx_store::{AllocError, Entity};
-use std::collections::HashMap;
 
 /// What a row is to its entity: a number that the program gives meaning to.
 ///
@@ -315,8 +314,8 @@ pub(crate) type Name = (u32, Label);
 /// Finds the extra rows of a world.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
-    pub(crate) by_name: HashMap<Name, u32, BuildHasherDefault<Mixer>>,
-    pub(crate) first: HashMap<u32, u32, BuildHasherDefault<Mixer>>,
+    pub(crate) by_name: NumberMap<Name, u32>,
+    pub(crate) first: NumberMap<u32, u32>,
     pub(crate) owners: Vec<u64>,
     /// The table of extra rows without components, once there is one.
     pub(crate) bare: Option<u32>,
@@ -370,24 +369,5 @@ impl Rows {
     pub(crate) fn bytes(&self) -> usize {
         let names = self.by_name.capacity() * size_of::<(Name, u32)>();
         names + self.first.capacity() * size_of::<(u32, u32)>() + self.owners.capacity() * 8
-    }
-}
-
-/// Hashes small numbers, the same way in every process.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Mixer(u64);
-
-impl Hasher for Mixer {
-    #[inline]
-    fn write_u32(&mut self, n: u32) {
-        let mixed = (self.0 ^ u64::from(n)).wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        self.0 = mixed ^ mixed >> 29;
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u32(u32::from(*byte)));
-    }
-    #[inline]
-    fn finish(&self) -> u64 {
-        self.0.wrapping_mul(0x94d0_49bb_1331_11eb) ^ self.0 >> 32
     }
 }

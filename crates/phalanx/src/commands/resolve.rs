@@ -11,15 +11,14 @@ use super::row_overlay::RowOverlay;
 use super::slots::Slots;
 use super::stash::Stash;
 use super::{CommandError, Entry};
-use crate::component::TypeIdHasher;
 use crate::error::{ChangeError, NoSuchEntity};
 use crate::plan::Edge;
 use crate::room::{try_map_room, try_room};
 use crate::rows::{Key, Label, Name, RowError};
+use crate::seeded::NumberMap;
 use crate::side::Puts;
 use crate::world::World;
 use phalanx_store::{AllocError, Entity};
-use std::collections::HashMap;
 
 /// What a command will do.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +73,7 @@ struct Need {
 pub(super) struct Scratch {
     pub(super) steps: Vec<Step>,
     /// By slot. Emptied when commands begin to be applied; segments may be many, and are told apart by number.
-    overlay: HashMap<u32, Whereabouts, TypeIdHasher>,
+    overlay: NumberMap<u32, Whereabouts>,
     segment: u32,
     rows: RowOverlay,
     /// The slots and tables of an entity's extra rows, while it is looked at.

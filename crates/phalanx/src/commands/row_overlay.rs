@@ -1,10 +1,9 @@
 //! Where the extra rows that a segment touches would be.
 
 use crate::room::{try_map_room, try_room};
-use crate::rows::{Mixer, Name};
-use core::hash::BuildHasherDefault;
+use crate::rows::Name;
+use crate::seeded::NumberMap;
 use phalanx_store::{AllocError, Entity};
-use std::collections::HashMap;
 
 /// A row that the segment touches. If it ends and another is made under its name, that is another state.
 #[derive(Clone, Copy, Debug)]
@@ -27,9 +26,9 @@ pub(super) struct RowState {
 pub(super) struct RowOverlay {
     states: Vec<RowState>,
     /// The segment, and the state that was entered last.
-    by_name: HashMap<Name, (u32, usize), BuildHasherDefault<Mixer>>,
+    by_name: NumberMap<Name, (u32, usize)>,
     /// By owner: the segment, and the first and the last state of a row that the segment makes.
-    made: HashMap<u32, (u32, usize, usize), BuildHasherDefault<Mixer>>,
+    made: NumberMap<u32, (u32, usize, usize)>,
     segment: u32,
 }
 

@@ -6,13 +6,11 @@
 use super::{Event, Note};
 use crate::component::{Component, ComponentId};
 use crate::room::{had, try_map_room, try_room};
-use crate::rows::Mixer;
+use crate::seeded::NumberMap;
 use crate::world::World;
 use core::fmt;
-use core::hash::BuildHasherDefault;
 use core::sync::atomic::{AtomicU64, Ordering};
 use phalanx_store::{AllocError, Entity};
-use std::collections::HashMap;
 
 /// The handle of a collector that a world has: [`World::collector`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,7 +32,7 @@ struct Gathered {
     /// In the order of the first event.
     entities: Vec<Entity>,
     /// Which they are, by index and generation.
-    seen: HashMap<(u32, u32), (), BuildHasherDefault<Mixer>>,
+    seen: NumberMap<(u32, u32), ()>,
 }
 
 /// The collectors of a world.
@@ -177,7 +175,7 @@ impl CollectorBuilder<'_> {
         for condition in &self.conditions {
             had(state.try_cover(condition.id));
         }
-        let (entities, seen) = (Vec::new(), HashMap::default());
+        let (entities, seen) = (Vec::new(), NumberMap::default());
         state.collectors.list.push(Gathered { handle, conditions: self.conditions, entities, seen });
         state.look();
         handle

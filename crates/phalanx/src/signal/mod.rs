@@ -90,13 +90,11 @@ pub(crate) use note::{Note, RowName, Spot};
 use crate::commands::{CommandError, Commands};
 use crate::component::ComponentId;
 use crate::room::try_room_at;
-use crate::rows::Mixer;
+use crate::seeded::NumberMap;
 use crate::world::World;
 use collect::Collectors;
 use core::fmt;
-use core::hash::BuildHasherDefault;
 use phalanx_store::{AllocError, Entity};
-use std::collections::HashMap;
 
 /// The number of a listener: for [`World::disconnect`]. No other listener of the process has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -184,7 +182,7 @@ struct State {
     /// what its notes name is gone.
     open: Option<usize>,
     /// Used to find the values that came and went in one operation.
-    links: HashMap<(u32, u32, u32), Spot, BuildHasherDefault<Mixer>>,
+    links: NumberMap<(u32, u32, u32), Spot>,
     /// What the listeners of the present signals record.
     fresh: Commands,
     /// What listeners have recorded and is to be carried out.

@@ -202,10 +202,12 @@ impl core::error::Error for LoadError {}
 pub enum Problem {
     /// It does not begin as snapshots do.
     NotASnapshot,
-    /// It is of a version of the format that this library does not know.
+    /// The format has a version that this library does not read.
     Version {
-        /// The version.
+        /// The version of the file.
         found: u32,
+        /// The version that this library reads.
+        supported: u32,
     },
     /// It ends too early.
     Truncated,
@@ -294,7 +296,9 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Problem::NotASnapshot => f.write_str("this is no snapshot of a world"),
-            Problem::Version { found } => write!(f, "the format has version {found}, which is not known here"),
+            Problem::Version { found, supported } => {
+                write!(f, "the snapshot has format version {found}; this library reads version {supported}")
+            }
             Problem::Truncated => f.write_str("the snapshot ends too early"),
             Problem::Trailing => f.write_str("there is something after the end of the snapshot"),
             Problem::Checksum => f.write_str("bytes are damaged: the checksum does not fit"),

@@ -3,8 +3,8 @@
 //! A reader hands out nothing that is not checked, and neither side holds more than one frame. Checksums are chained: each
 //! is seeded by the one before, the first by the head of the file, so that frames cannot be lost, repeated or exchanged.
 
-use super::checksum::{Sum, checksum};
 use super::error::{LoadError, Problem, SaveError};
+use crate::checksum::{Sum, checksum};
 use crate::room::{try_list, try_room};
 use phalanx_store::AllocError;
 use std::io::{self, Read, Write};
@@ -12,7 +12,7 @@ use std::io::{self, Read, Write};
 /// What a snapshot begins with.
 pub(super) const MAGIC: [u8; 8] = *b"PHALANX\x1a";
 /// The version of the format.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 /// Bytes in every frame of a section but its last.
 pub(super) const FRAME: usize = 1 << 16;
 
@@ -82,10 +82,10 @@ impl<'w> Out<'w> {
         self.writer.write_all(&(len as u32).to_le_bytes())?;
         let mut sum = Sum::new(self.chain);
         for piece in self.buffer.chunks(PIECE).chain(bytes.chunks(PIECE)) {
-            sum.take(piece);
+            sum.update(piece);
             self.writer.write_all(piece)?;
         }
-        self.chain = sum.end();
+        self.chain = sum.finish();
         self.writer.write_all(&self.chain.to_le_bytes())?;
         self.written += len as u64 + 12;
         self.section += len as u64;
@@ -207,7 +207,7 @@ impl<'r> In<'r> {
             return Err(this.error(Problem::NotASnapshot));
         }
         if version != VERSION {
-            return Err(this.error(Problem::Version { found: version }));
+            return Err(this.error(Problem::Version { found: version, supported: VERSION }));
         }
         if head[12..] != [0; 4] {
             return Err(this.error(Problem::Invalid("reserved bytes of the head are in use")));
@@ -306,14 +306,14 @@ impl<'r> In<'r> {
     /// Reads the next piece of a frame.
     pub(super) fn piece(&mut self, sum: &mut Sum, bytes: &mut [u8]) -> Result<(), LoadError> {
         self.raw(bytes)?;
-        sum.take(bytes);
+        sum.update(bytes);
         Ok(())
     }
 
     /// Checks a frame that was just read.
     pub(super) fn close(&mut self, sum: Sum) -> Result<(), LoadError> {
         self.section += sum.len();
-        self.chain = sum.end();
+        self.chain = sum.finish();
         match self.raw_u64()? == self.chain {
             true => Ok(()),
             false => Err(self.error(Problem::Checksum)),

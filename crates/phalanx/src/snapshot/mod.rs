@@ -34,7 +34,6 @@
 //! [`load_from`](World::load_from); and formats of serde, in [`serialize`](World::serialize) and
 //! [`deserialize`](World::deserialize).
 
-mod checksum;
 mod codec;
 mod coded;
 mod column;
@@ -53,7 +52,7 @@ mod runs;
 mod save;
 mod times;
 
-pub use checksum::checksum;
+pub use crate::checksum::checksum;
 pub use codec::{Codec, PlainLayout, PlainShape, Serde};
 pub use diff::diff;
 pub use error::{CodecError, Difference, LONGEST_NAME, LoadError, Name, Problem, RegistryError, SaveError};

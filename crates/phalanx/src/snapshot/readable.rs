@@ -39,6 +39,9 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Error as _, IgnoredAny, MapAc
 use serde::ser::{Error as _, SerializeSeq, SerializeStruct};
 use serde::{Deserializer, Serialize, Serializer};
 
+/// The version of the readable form. It has no checksums, so it does not change with those of the binary format.
+const FORMAT: u32 = 1;
+
 type See<'a> = dyn FnMut(&dyn erased_serde::Serialize) + 'a;
 type Show = unsafe fn(*const Lane, u32, &mut See<'_>);
 type ParseAny = fn(&mut dyn erased_serde::Deserializer<'_>) -> Result<Box<dyn Any>, erased_serde::Error>;
@@ -247,7 +250,7 @@ impl World {
         let whole = Part::whole();
         let saving = Saving::new(self, registry, &whole).map_err(S::Error::custom)?;
         let mut form = serializer.serialize_struct("World", FIELDS.len())?;
-        form.serialize_field("format", &super::frame::VERSION)?;
+        form.serialize_field("format", &FORMAT)?;
         let names = saving.components.iter().map(|saved| (saved.entry.name, saved.entry.version));
         form.serialize_field("components", &List::new(names))?;
         form.serialize_field("slots", &List::new(saving.pool().each_word()))?;
@@ -356,8 +359,10 @@ impl Reading<'_, '_> {
         let Reading { registry, out } = self;
         let failed = |error: SaveError| A::Error::custom(error);
         let format: u32 = fields.field("format", plain())?;
-        if format != super::frame::VERSION {
-            return Err(A::Error::custom(format_args!("the format has version {format}, which is not known here")));
+        if format != FORMAT {
+            return Err(A::Error::custom(format_args!(
+                "the readable form has version {format}; this library reads version {FORMAT}"
+            )));
         }
         let names: Vec<(String, u32)> = fields.field("components", plain())?;
         let mut entries = Vec::new();

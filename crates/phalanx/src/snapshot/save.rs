@@ -344,6 +344,9 @@ impl<'a> Saving<'a> {
     /// The names of the extra rows that are saved: slot, owner, component, role.
     pub(super) fn names(&self) -> Result<Vec<[u32; 4]>, SaveError> {
         let mut names = Vec::new();
+        if self.world.rows.first.is_empty() {
+            return Ok(names);
+        }
         let owners = self.world.iter().filter(|e| self.world.rows.owns(e.index()) && self.is_chosen(e.index()));
         for entity in owners {
             let Ok(rows) = self.world.rows(entity) else { continue };

@@ -8,7 +8,8 @@
 use super::array::Array;
 use super::column::Column;
 use super::error::DeltaError;
-use super::image::{Image, Known, SideImage, SideState, Sum, TableImage};
+use super::image::{Image, Known, SideImage, SideState, TableImage};
+use crate::checksum::Sum;
 use crate::component::ComponentId;
 use crate::room::{try_list, try_room};
 use crate::side::Removal;
@@ -277,6 +278,7 @@ impl<'a> Canonical<'a> {
             let lanes = numbering.id(number).map_or(0, |id| known[id.index()].lanes);
             column.arrays().iter().take(lanes).for_each(|array| sum.add(array.bytes()));
         };
+        sum.number(self.tables.len() as u64);
         for table in &self.tables {
             sum.number(u64::from(table.is_extra));
             sum.numbers(&table.components);
@@ -291,6 +293,7 @@ impl<'a> Canonical<'a> {
             }
             table.components.iter().zip(columns).for_each(|(number, image)| column(&mut sum, &image.column, *number));
         }
+        sum.number(self.sides.len() as u64);
         for side in &self.sides {
             sum.number(u64::from(side.number));
             if let SideState::Pool(state) = &side.image.state {
@@ -299,10 +302,11 @@ impl<'a> Canonical<'a> {
             sum.add(side.keys.bytes());
             column(&mut sum, &side.image.column, side.number);
         }
+        sum.number(self.groups.len() as u64);
         for group in &self.groups {
             group.lists.iter().chain([&group.members]).for_each(|list| sum.numbers(list));
         }
-        sum.0
+        sum.finish()
     }
 }
 

@@ -21,7 +21,7 @@ fn damaged(what: &'static str) -> DeltaError {
     DeltaError::Damaged { what }
 }
 
-/// A set of slots.
+/// A set of slots, or of components.
 struct Slots(Vec<u64>);
 
 impl Slots {

@@ -24,7 +24,8 @@ use super::canonical::{Canonical, GroupForm, Numbering, Past, TableForm, checksu
 use super::check::{check, count_rows};
 use super::column::Column;
 use super::error::DeltaError;
-use super::image::{ColumnImage, Image, Known, SideImage, SideState, Sum, TableImage};
+use super::image::{ColumnImage, Image, Known, SideImage, SideState, TableImage};
+use crate::checksum::Sum;
 use crate::component::ComponentId;
 use crate::layout::Kind;
 use crate::room::{try_list, try_room};
@@ -149,8 +150,8 @@ pub fn delta(base: &Checkpoint, target: &Checkpoint) -> Result<Vec<u8>, DeltaErr
 /// Returns the checksum of bytes: it stands at their end.
 fn sum_of(bytes: &[u8]) -> u64 {
     let mut sum = Sum::default();
-    sum.add(bytes);
-    sum.0
+    sum.update(bytes);
+    sum.finish()
 }
 
 impl Writer {
@@ -569,7 +570,10 @@ fn try_sketches(
 mod tests {
     use super::delta;
     use crate::group::{Observed, Owned};
-    use crate::{Component, Entity, Key, Removal, Role, World};
+    use crate::layout::Kind;
+    use crate::signature::compared;
+    use crate::{Component, ComponentDescriptor, Entity, Key, Removal, Role, Signature, World};
+    use core::alloc::Layout;
 
     #[derive(Component, Clone, Copy, Debug, PartialEq)]
     #[component(plain)]
@@ -651,5 +655,37 @@ mod tests {
         world.rollback(before).unwrap();
         world.try_apply(bytes, true).unwrap();
         world.validate().unwrap();
+    }
+
+    /// A world with so many tables, two of which have rows.
+    fn of_tables(count: u32) -> World {
+        let mut world = World::new();
+        world.spawn(Row(1));
+        let ids = [(); 16].map(|()| {
+            let (name, layout) = (format!("number {}", world.components().len()).into(), Layout::new::<u32>());
+            let descriptor = ComponentDescriptor { name, layout, kind: Kind::Table, drop: None, clone: None };
+            // SAFETY: values are numbers, which need no end.
+            unsafe { world.register_component(descriptor) }
+        });
+        for n in 1..=count - 2 {
+            let chosen = ids.iter().enumerate().filter(|(bit, _)| n >> bit & 1 != 0).map(|(_, id)| *id);
+            world.table_of(&Signature::of(chosen)).unwrap();
+        }
+        assert_eq!(world.tables.len(), count as usize);
+        world
+    }
+
+    #[test]
+    fn signatures_are_compared_a_few_times_for_each_table() {
+        for count in [500, 4000] {
+            let mut world = of_tables(count);
+            let before = world.checkpoint().unwrap();
+            world.spawn(Row(2));
+            let bytes = delta(&before, &world.checkpoint().unwrap()).unwrap();
+            world.rollback(&before).unwrap();
+            let compared = compared::during(|| world.apply_delta(&bytes).unwrap());
+            assert!(compared < 8 * u64::from(count), "{compared} comparisons for {count} tables");
+            world.validate().unwrap();
+        }
     }
 }

@@ -13,6 +13,7 @@
 use super::array::{Array, Dirty, From, Source};
 use super::column::{Column, Place};
 use super::error::TimelineError;
+use crate::checksum::Sum;
 use crate::component::{ComponentId, Components};
 use crate::plain::Bytes;
 use crate::room::{try_list, try_room};
@@ -65,35 +66,10 @@ pub(super) fn fingerprint(info: &crate::component::ComponentInfo) -> u64 {
     sum.add(info.name().as_bytes());
     sum.number(info.kind() as u64);
     for lane in info.lanes() {
-        sum.number((lane.size() as u64) << 32 | lane.align() as u64);
+        sum.number(lane.size() as u64);
+        sum.number(lane.align() as u64);
     }
-    sum.0
-}
-
-/// A checksum.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sum(pub(super) u64);
-
-impl Sum {
-    pub(super) fn number(&mut self, n: u64) {
-        let mixed =
-            (self.0.rotate_left(23) ^ n).wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        self.0 = mixed ^ mixed >> 29;
-    }
-
-    pub(super) fn numbers(&mut self, numbers: &[u32]) {
-        self.number(numbers.len() as u64);
-        numbers.iter().for_each(|number| self.number(u64::from(*number)));
-    }
-
-    pub(super) fn add(&mut self, bytes: &[u8]) {
-        let (words, rest) = bytes.as_chunks::<8>();
-        words.iter().for_each(|word| self.number(u64::from_ne_bytes(*word)));
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        self.number(u64::from_ne_bytes(last));
-        self.number(bytes.len() as u64);
-    }
+    sum.finish()
 }
 
 #[derive(Debug)]

@@ -103,7 +103,8 @@ pub struct World {
     pub(crate) tables: Vec<Table>,
     /// The order in which tables are visited.
     pub(crate) table_order: TableOrder,
-    by_signature: HashMap<Signature, u32, crate::component::TypeIdHasher>,
+    /// Signatures may come from a file, so that the hash has a seed. Nobody goes by its order.
+    by_signature: HashMap<Signature, u32>,
     directory: Vec<Vec<*mut Lane>>,
     pub(crate) plans: Plans,
     /// The components that are not kept in tables.

@@ -289,10 +289,11 @@ impl World {
             return Err("owners of extra rows miscounted");
         }
         let mut linked = 0;
-        for (&owner, &first) in &self.rows.first {
-            if !self.rows.owns(owner) {
-                return Err("an owner of extra rows that is not marked");
-            }
+        let indices = (0..self.rows.owners.len() as u32 * 64).filter(|index| self.rows.owns(*index));
+        for owner in indices {
+            let Some(&first) = self.rows.first.get(&owner) else {
+                return Err("an owner of extra rows without a first one");
+            };
             let (mut slot, mut prev) = (first, NONE);
             while slot != NONE {
                 linked += 1;

@@ -1,9 +1,10 @@
-//! A file of each version of the format: what was saved once can be loaded for ever, and is what is saved today.
+//! A file of each version of the format: the present one is what is saved today, older ones are refused by name.
 
 use crate::hostile::small;
 use crate::kit::*;
+use phalanx::World;
 use phalanx::group::Observed;
-use phalanx::snapshot::diff;
+use phalanx::snapshot::{Problem, diff, inspect};
 
 fn world() -> phalanx::World {
     let mut world = small();
@@ -18,8 +19,8 @@ fn world() -> phalanx::World {
 
 /// To write it anew, for a new version of the format: `PHALANX_GOLDEN=write cargo test -p phalanx --features snapshot golden`.
 #[test]
-fn version_1_is_what_it_was() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshot/golden/version-1.phalanx");
+fn version_2_is_what_it_was() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshot/golden/version-2.phalanx");
     let world = world();
     if std::env::var_os("PHALANX_GOLDEN").is_some() {
         world.save_to(registry(), path).unwrap();
@@ -28,5 +29,21 @@ fn version_1_is_what_it_was() {
     assert_eq!(diff(registry(), &load(&golden), &world), Ok(None));
     assert!(bytes(&world) == golden);
     assert_eq!(news(&load(&golden)), news(&world));
-    assert_eq!(&golden[..16], b"PHALANX\x1a\x01\0\0\0\0\0\0\0");
+    assert_eq!(&golden[..16], b"PHALANX\x1a\x02\0\0\0\0\0\0\0");
+}
+
+/// Its checksums were others.
+#[test]
+fn version_1_is_refused_by_an_error_that_names_both_versions() {
+    let old = include_bytes!("golden/version-1.phalanx");
+    let errors = [
+        World::load(registry(), &old[..]).map(drop).unwrap_err(),
+        World::new().merge(registry(), &old[..]).map(drop).unwrap_err(),
+        inspect(&old[..]).map(drop).unwrap_err(),
+    ];
+    for error in errors {
+        assert_eq!((error.section, error.problem), (*b"head", Problem::Version { found: 1, supported: 2 }));
+        let text = error.to_string();
+        assert!(text.contains("format version 1") && text.contains("reads version 2"), "{text}");
+    }
 }

@@ -6,6 +6,7 @@ use phalanx::snapshot::{Codec, CodecError, LoadError, Problem, Registry, inspect
 use phalanx::{Component, Key, Role, World};
 use phalanx_testkit::{Rng, Site, Tally, catch, measure};
 use serde::{Deserialize, Serialize};
+use std::num::Wrapping;
 use std::sync::Arc;
 
 /// One of everything, small.
@@ -79,6 +80,55 @@ fn h62_random_bytes_are_refused() {
         random.splice(0..0, file[..16 + rng.below(64)].iter().copied());
         assert!(attempt(&random, BOUND).is_err());
     }
+}
+
+#[derive(Component, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Wide([u8; 64]);
+
+/// Four small changes, 64 bytes apart, that leave a sum of additions as it was.
+#[test]
+fn h62_structured_changes_of_values_give_other_checksums() {
+    let mut registry = Registry::new();
+    registry.plain::<Wide>("wide").unwrap();
+    let world = |column: &[u8]| {
+        let mut world = World::new();
+        column.as_chunks().0.iter().for_each(|row| drop(world.spawn(Wide(*row))));
+        world
+    };
+    let column: Vec<u8> = (0..10 * 64).map(|i| (i * i / 7) as u8).collect();
+    let whole = world(&column).checksum(&registry).unwrap();
+    let mut file = Vec::new();
+    world(&column).save(&registry, &mut file).unwrap();
+    let start = file.windows(column.len()).position(|bytes| bytes == column).unwrap();
+    let patterns = (0..64).step_by(5).flat_map(|bit| {
+        let (one, turned) = (Wrapping(1_u64 << bit), Wrapping(1_u64.rotate_left(bit + 32)));
+        let two = turned + turned;
+        [[one, -one, -two, turned], [Wrapping(0), one, -(one + two), one + turned]]
+    });
+    let mut guesses = 0;
+    for (from, pattern) in
+        patterns.flat_map(|pattern| (0..column.len() - 200).step_by(3).map(move |from| (from, pattern)))
+    {
+        let change = |bytes: &mut [u8]| {
+            for (i, change) in pattern.iter().enumerate() {
+                let word = bytes[from + 64 * i..].first_chunk_mut::<8>().unwrap();
+                *word = (Wrapping(u64::from_le_bytes(*word)) + *change).0.to_le_bytes();
+            }
+        };
+        let mut other = column.clone();
+        change(&mut other);
+        assert_ne!(world(&other).checksum(&registry), Ok(whole), "{pattern:?} from {from}");
+        let mut damaged = file.clone();
+        change(&mut damaged[start..start + column.len()]);
+        assert_eq!(
+            World::load(&registry, &*damaged).unwrap_err().problem,
+            Problem::Checksum,
+            "{pattern:?} from {from}"
+        );
+        guesses += 1;
+    }
+    assert!(guesses > 3000, "{guesses}");
 }
 
 /// Contents that are changed at random under checksums that fit: most are refused, and what is not is a world.
@@ -257,7 +307,7 @@ fn h63_names_versions_and_sections_are_refused_by_name() {
     assert!(matches!(twice, Problem::RepeatedName { name } if name.as_str() == "burning"));
     assert_eq!(problem(|f| drop(f.put(b"comp", 0, 0, u32::MAX))), Problem::SectionLength);
     assert!(matches!(problem(|f| f.head[0] = b'Q'), Problem::NotASnapshot));
-    assert!(matches!(problem(|f| f.head[8] = 2), Problem::Version { found: 2 }));
+    assert!(matches!(problem(|f| f.head[8] = 9), Problem::Version { found: 9, supported: 2 }));
     assert!(matches!(problem(|f| f.head[12] = 1), Problem::Invalid(_)));
     assert!(matches!(problem(|f| f.section(b"rsrc", 0).bytes[1] = b'q'), Problem::UnknownName { .. }));
     let twice = problem(|f| {
