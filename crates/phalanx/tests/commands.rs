@@ -1,6 +1,6 @@
 //! Commands: a buffer does what its commands would do one by one, or nothing; and every payload ends once.
 
-use phalanx::{ChangeError, CommandQueue, Commands, Component, DuplicateComponent, Entity, World};
+use phalanx::{ChangeError, CommandBuffer, CommandQueue, Component, DuplicateComponent, Entity, World};
 use phalanx_testkit::{Counted, Tally, catch};
 
 #[path = "commands/failures.rs"]
@@ -52,7 +52,7 @@ fn rows(world: &World) -> Vec<Row> {
 #[test]
 fn commands_can_change_threads() {
     fn check<T: Send + Sync>() {}
-    check::<Commands>();
+    check::<CommandBuffer>();
     check::<CommandQueue<u32>>();
 }
 
@@ -60,7 +60,7 @@ fn commands_can_change_threads() {
 fn a_buffer_does_what_was_recorded() {
     let mut world = World::new();
     let a = world.spawn((Small(1), Flag));
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     let b = commands.spawn(&world, (Small(2), Aligned(7)));
     commands.insert(a, Wide([3; 5]));
     commands.insert(b, Small(4));
@@ -94,7 +94,7 @@ fn populated(tally: &Tally) -> (World, Vec<Entity>) {
 #[test]
 fn the_same_entity_any_number_of_times_and_empty_buffers() {
     let mut world = World::new();
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     commands.apply(&mut world).unwrap();
     CommandQueue::<()>::new().apply(&mut world).unwrap();
     let e = commands.spawn(&world, ());
@@ -114,14 +114,14 @@ fn the_same_entity_any_number_of_times_and_empty_buffers() {
 fn a_buffer_promises_entities_of_one_world() {
     let (mut one, mut two) = (World::new(), World::new());
     let bystander = two.spawn_empty();
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     assert_eq!(commands.spawn(&one, Small(1)), bystander);
     assert!(catch(|| commands.spawn(&two, Small(2))).is_err());
     let error = commands.apply(&mut two).unwrap_err();
     assert!(matches!(error.error, ChangeError::NoSuchEntity(_)));
     assert!(two.contains(bystander) && !two.has::<Small>(bystander));
     commands.spawn(&two, Small(2));
-    let mut other = Commands::new();
+    let mut other = CommandBuffer::new();
     other.spawn(&one, Small(1));
     assert!(catch(|| commands.append(&mut other)).is_err());
     let mut refused = 0;
@@ -140,7 +140,7 @@ fn a_stale_handle_at_any_command_leaves_the_world_alone() {
         let (mut world, known) = populated(&tally);
         let before = rows(&world);
         let stale = *known.last().unwrap();
-        let mut commands = Commands::new();
+        let mut commands = CommandBuffer::new();
         let promised = commands.spawn(&world, Value(tally.value(50)));
         for n in 1..12 {
             let target = if n == k { stale } else { known[n % 8] };
@@ -169,7 +169,7 @@ fn a_stale_handle_at_any_command_leaves_the_world_alone() {
 fn entities_are_followed_within_a_segment() {
     let mut world = World::new();
     let [a, b] = [world.spawn(Small(0)), world.spawn(Small(1))];
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     commands.despawn(a);
     commands.spawn_later(Small(2));
     commands.insert(b, Flag);
@@ -189,7 +189,7 @@ fn entities_are_followed_within_a_segment() {
 #[test]
 fn a_bundle_with_a_component_twice_is_refused_by_name() {
     let mut world = World::new();
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     let e = commands.spawn(&world, (Flag, Flag));
     commands.insert(e, Small(1));
     let mut refused = Vec::new();
@@ -206,7 +206,7 @@ fn a_bundle_with_a_component_twice_is_refused_by_name() {
 
 #[test]
 fn recording_into_reserved_room_needs_no_memory() {
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     commands.try_reserve(10, 10 * size_of::<Wide>()).unwrap();
     let ((), usage) = phalanx_testkit::measure(|| (0..10).for_each(|_| commands.spawn_later(Wide([0; 5]))));
     assert_eq!(usage.allocations, 0);
@@ -230,7 +230,7 @@ fn displaced_values_end_when_the_segment_is_done() {
     let held = |n| Held(Probe(send.clone(), n));
     let mut world = World::new();
     let [a, b] = [world.spawn(held(1)), world.spawn((held(2), Flag))];
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     commands.insert(b, (held(3), Small(0)));
     commands.remove::<Held>(a);
     commands.insert(a, held(4));
@@ -250,7 +250,7 @@ fn payloads_of_any_alignment_keep_their_place() {
     #[derive(Component, Clone, Copy, Debug, PartialEq)]
     #[repr(align(256))]
     struct Nothing;
-    let (mut world, mut commands, mut tail) = (World::new(), Commands::new(), Commands::new());
+    let (mut world, mut commands, mut tail) = (World::new(), CommandBuffer::new(), CommandBuffer::new());
     for n in 0..20 {
         commands.spawn_later((Small(n), Nothing));
         commands.spawn_later(Wide([n.into(); 5]));
@@ -269,7 +269,7 @@ fn payloads_of_any_alignment_keep_their_place() {
 fn many_segments_after_a_large_one_take_their_own_time() {
     let mut world = World::new();
     let entities: Vec<Entity> = (0..20_000).map(|_| world.spawn_empty()).collect();
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     entities.iter().for_each(|e| commands.insert(*e, Small(0)));
     for e in &entities {
         let e = *e;

@@ -528,7 +528,7 @@ fn a_recorded_despawn_ends_the_extra_rows_too() {
     let [e, other] = [1, 2].map(|n| world.spawn(Value(tally.value(n))));
     let rows = [LEFT, RIGHT].map(|role| world.extend(key(e, role), Value(tally.value(role.0))).unwrap());
     world.extend(key(other, LEFT), Value(tally.value(9))).unwrap();
-    let mut commands = phalanx::Commands::new();
+    let mut commands = phalanx::CommandBuffer::new();
     commands.despawn(e);
     commands.insert(other, Item(3));
     commands.apply(&mut world).unwrap();

@@ -155,7 +155,7 @@ macro_rules! model_test {
                             }
                         }
                         (18, Some(e)) => {
-                            let mut commands = phalanx::Commands::new();
+                            let mut commands = phalanx::CommandBuffer::new();
                             commands.insert(e, value());
                             commands.insert(e, (value(), Another));
                             commands.apply(&mut world).unwrap();

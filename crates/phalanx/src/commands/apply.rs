@@ -20,7 +20,7 @@
 use super::buffer::Kind;
 use super::resolve::Step;
 use super::stash::{Ending, Stash};
-use super::{CommandError, Commands, Entry};
+use super::{CommandBuffer, CommandError, Entry};
 use crate::bundle::Place;
 use crate::error::ChangeError;
 use crate::rows::Key;
@@ -28,18 +28,18 @@ use crate::signal::RowName;
 use crate::world::{Location, World};
 use phalanx_store::{AllocError, Entity};
 
-impl Commands {
+impl CommandBuffer {
     /// Carries out all commands, in order, and empties the buffer.
     ///
     /// ```
-    /// use phalanx::{ChangeError, Commands, Component, World};
+    /// use phalanx::{ChangeError, CommandBuffer, Component, World};
     ///
     /// #[derive(Component)]
     /// struct Purse(u32);
     ///
     /// let mut world = World::new();
     /// let [alice, bob] = [world.spawn(Purse(3)), world.spawn_empty()];
-    /// let mut commands = Commands::new();
+    /// let mut commands = CommandBuffer::new();
     /// commands.remove::<Purse>(alice);
     /// commands.insert(bob, Purse(3));
     /// world.despawn(bob)?;
@@ -54,7 +54,7 @@ impl Commands {
     /// # Errors
     ///
     /// The first command that could not be carried out: its entity is not alive by then (or was reserved by
-    /// [`spawn`](Commands::spawn) in another world), has no row under its key by then, or has one that was to be made
+    /// [`spawn`](CommandBuffer::spawn) in another world), has no row under its key by then, or has one that was to be made
     /// ([`ChangeError::Row`]); its bundle names a component twice; or memory cannot be had. Nothing of its segment happened, segments before it stand, and no command after it
     /// is carried out; all payloads end.
     ///
@@ -87,11 +87,11 @@ impl Commands {
     /// If there is not enough memory for a segment as a whole, its commands are carried out one by one.
     ///
     /// ```
-    /// use phalanx::{Commands, World};
+    /// use phalanx::{CommandBuffer, World};
     ///
     /// let mut world = World::new();
     /// let [a, b] = [world.spawn_empty(), world.spawn_empty()];
-    /// let mut commands = Commands::new();
+    /// let mut commands = CommandBuffer::new();
     /// for e in [a, b, a] {
     ///     commands.despawn(e);
     /// }
@@ -102,7 +102,7 @@ impl Commands {
     ///
     /// # Panics
     ///
-    /// As [`apply`](Commands::apply), and if `report` does.
+    /// As [`apply`](CommandBuffer::apply), and if `report` does.
     pub fn apply_lossy(&mut self, world: &mut World, mut report: impl FnMut(CommandError)) {
         let run = Run::new(self, world);
         while run.commands.done < run.commands.entries.len() {
@@ -166,13 +166,13 @@ impl Commands {
         if first == end {
             return Ok(());
         }
-        let Commands { entries, arena, scratch, done, home, .. } = self;
+        let CommandBuffer { entries, arena, scratch, done, home, .. } = self;
         let at_home = home.is_none_or(|home| home == world.id());
         let at = |position| move |error: AllocError| CommandError { position, error: error.into() };
         scratch.begin(end - first, at_home).map_err(at(first))?;
         world.flush().map_err(at(first))?;
         for (position, entry) in (first..end).zip(&entries[first..end]) {
-            let key = Commands::key(arena, entry);
+            let key = CommandBuffer::key(arena, entry);
             let step = match scratch.resolve(world, entry, key, position) {
                 Ok(step) => step,
                 Err(error) if report.is_none() || matches!(error, ChangeError::Alloc(_)) => {
@@ -188,7 +188,7 @@ impl Commands {
         for (entry, step) in entries[first..end].iter().zip(&scratch.steps) {
             // Taking a bundle apart may be user code: if it panics, what was displaced ends, and so does the rest.
             *done += 1;
-            let key = Commands::key(arena, entry);
+            let key = CommandBuffer::key(arena, entry);
             // SAFETY: the entry owned its payload, and does not from here on. The segment is resolved and reserved, and its
             // steps are carried out in order.
             unsafe {
@@ -214,12 +214,12 @@ impl Commands {
 
 /// Ends what is left of a buffer, however its application ends.
 struct Run<'a> {
-    commands: &'a mut Commands,
+    commands: &'a mut CommandBuffer,
     world: &'a mut World,
 }
 
 impl<'a> Run<'a> {
-    fn new(commands: &'a mut Commands, world: &'a mut World) -> Run<'a> {
+    fn new(commands: &'a mut CommandBuffer, world: &'a mut World) -> Run<'a> {
         commands.scratch.start();
         world.signals.enter();
         Run { commands, world }
@@ -229,7 +229,7 @@ impl<'a> Run<'a> {
 impl Drop for Run<'_> {
     fn drop(&mut self) {
         self.world.signals.leave();
-        let Commands { entries, done, reserved, home, .. } = &mut *self.commands;
+        let CommandBuffer { entries, done, reserved, home, .. } = &mut *self.commands;
         // Without memory to flush them, entities stay reserved, and are alive later, without components.
         let notes = entries.len() + reserved.len();
         let is_noted = |world: &mut World| !world.signals.is_active() || world.reserve_notes(notes).is_ok();

@@ -3,7 +3,7 @@
 //! # Representation
 //!
 //! `entries[done..]` are the commands that are still to be carried out; each owns its payload in the arena. An entry before
-//! `done` owns nothing: its payload was moved into the world, called, or ended. Outside of [`apply`](Commands::apply),
+//! `done` owns nothing: its payload was moved into the world, called, or ended. Outside of [`apply`](CommandBuffer::apply),
 //! `done` is zero.
 #![allow(unsafe_code)]
 
@@ -27,11 +27,11 @@ use phalanx_store::{AllocError, Entity};
 
 /// Changes of a world, recorded to be carried out later.
 ///
-/// Recording needs no exclusive world, and none at all but for the entity of a [`spawn`](Commands::spawn): record while you
-/// iterate, then [`apply`](Commands::apply).
+/// Recording needs no exclusive world, and none at all but for the entity of a [`spawn`](CommandBuffer::spawn): record while you
+/// iterate, then [`apply`](CommandBuffer::apply).
 ///
 /// ```
-/// use phalanx::{Commands, Component, Entity, World};
+/// use phalanx::{CommandBuffer, Component, Entity, World};
 ///
 /// #[derive(Component)]
 /// struct Fuse(u32);
@@ -40,7 +40,7 @@ use phalanx_store::{AllocError, Entity};
 ///
 /// let mut world = World::new();
 /// let bombs = [3, 0, 1].map(|n| world.spawn(Fuse(n)));
-/// let mut commands = Commands::new();
+/// let mut commands = CommandBuffer::new();
 /// for (bomb, fuse) in world.query::<(Entity, &Fuse)>().iter() {
 ///     if fuse.0 == 0 {
 ///         commands.despawn(bomb);
@@ -64,9 +64,9 @@ use phalanx_store::{AllocError, Entity};
 ///
 /// Bundles and closures lie in one block that the buffer keeps for the next use. Each is moved into the world or ends
 /// exactly once: carried out, refused, dropped with the buffer, or passed by a panic. Recording aborts if memory cannot be
-/// had, before anything is recorded; after a sufficient [`try_reserve`](Commands::try_reserve) it needs none.
+/// had, before anything is recorded; after a sufficient [`try_reserve`](CommandBuffer::try_reserve) it needs none.
 #[derive(Default)]
-pub struct Commands {
+pub struct CommandBuffer {
     entries: Vec<Entry>,
     done: usize,
     arena: Arena,
@@ -114,10 +114,10 @@ impl core::error::Error for CommandError {
     }
 }
 
-impl Commands {
+impl CommandBuffer {
     /// A buffer without commands, which allocates nothing.
-    pub fn new() -> Commands {
-        Commands::default()
+    pub fn new() -> CommandBuffer {
+        CommandBuffer::default()
     }
 
     /// How many commands are recorded.
@@ -132,9 +132,9 @@ impl Commands {
 
     /// Records the making of an entity, which is reserved at once: later commands can name it.
     ///
-    /// It is taken from those that [`reserve_entities`](Commands::reserve_entities) has put aside, if any are left, else
+    /// It is taken from those that [`reserve_entities`](CommandBuffer::reserve_entities) has put aside, if any are left, else
     /// from the world. It is alive, without components, from the next change of the world on, and has the bundle when the
-    /// command has been carried out. If the command is not carried out by [`apply`](Commands::apply), the entity ends; if
+    /// command has been carried out. If the command is not carried out by [`apply`](CommandBuffer::apply), the entity ends; if
     /// the buffer is dropped, it stays as it is.
     ///
     /// # Panics
@@ -148,7 +148,7 @@ impl Commands {
         self.spawn_reserved(bundle).unwrap_or_else(|_| unreachable!("reserved just now"))
     }
 
-    /// Records the making of an entity that was put aside by [`reserve_entities`](Commands::reserve_entities), without a
+    /// Records the making of an entity that was put aside by [`reserve_entities`](CommandBuffer::reserve_entities), without a
     /// look at the world.
     ///
     /// # Errors
@@ -168,7 +168,7 @@ impl Commands {
 
     /// Puts entities of a world aside for later spawns. Those that are left when the commands are applied end.
     ///
-    /// What [`spawn`](Commands::spawn) reserves from several threads at once depends on who comes first. To have the same
+    /// What [`spawn`](CommandBuffer::spawn) reserves from several threads at once depends on who comes first. To have the same
     /// entities in every run, put enough of them aside before the threads start, one buffer after another.
     ///
     /// # Panics
@@ -201,17 +201,17 @@ impl Commands {
 
     /// Records [`World::extend`].
     ///
-    /// Later commands can name the row by its key, and it may be one of an entity that [`spawn`](Commands::spawn) has
+    /// Later commands can name the row by its key, and it may be one of an entity that [`spawn`](CommandBuffer::spawn) has
     /// promised.
     ///
     /// ```
-    /// use phalanx::{Commands, Component, Key, Role, World};
+    /// use phalanx::{CommandBuffer, Component, Key, Role, World};
     ///
     /// #[derive(Component, Debug, PartialEq)]
     /// struct Ring(&'static str);
     ///
     /// let mut world = World::new();
-    /// let mut commands = Commands::new();
+    /// let mut commands = CommandBuffer::new();
     /// let elf = commands.spawn(&world, ());
     /// let [left, right] = [1, 2].map(|n| Key::main(elf).with_role(Role(n)));
     /// commands.extend(left, Ring("of air"));
@@ -244,10 +244,10 @@ impl Commands {
     /// Records a closure, which gets the world when its turn comes. It ends a segment.
     ///
     /// ```
-    /// use phalanx::{Commands, World};
+    /// use phalanx::{CommandBuffer, World};
     ///
     /// let mut world = World::new();
-    /// let mut commands = Commands::new();
+    /// let mut commands = CommandBuffer::new();
     /// commands.spawn_later(());
     /// commands.add(|world| drop(world.insert_resource(world.len())));
     /// commands.apply(&mut world)?;
@@ -296,7 +296,7 @@ impl Commands {
     ///
     /// If the two have reserved entities of different worlds.
     #[track_caller]
-    pub fn append(&mut self, other: &mut Commands) {
+    pub fn append(&mut self, other: &mut CommandBuffer) {
         self.settle_in(other.home);
         self.entries.reserve(other.entries.len());
         self.reserved.reserve(other.reserved.len());
@@ -322,7 +322,7 @@ impl Commands {
     /// entity that was reserved: alive, without components.
     pub fn clear(&mut self) {
         /// Goes on after a panic; a second one aborts.
-        struct Rest<'a>(&'a mut Commands);
+        struct Rest<'a>(&'a mut CommandBuffer);
         impl Rest<'_> {
             fn run(&mut self) {
                 let commands = &mut *self.0;
@@ -374,17 +374,17 @@ fn raise(error: AllocError) -> ! {
     crate::world::raise(error.into())
 }
 
-impl Drop for Commands {
+impl Drop for CommandBuffer {
     fn drop(&mut self) {
         self.clear();
     }
 }
 
-impl fmt::Debug for Commands {
+impl fmt::Debug for CommandBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut list = f.debug_list();
         for entry in &self.entries[self.done..] {
-            match (entry.verb.kind, Commands::key(&self.arena, entry), entry.entity) {
+            match (entry.verb.kind, CommandBuffer::key(&self.arena, entry), entry.entity) {
                 (kind, Some(key), _) => list.entry(&format_args!("{kind:?}({key})")),
                 (kind, None, Some(entity)) => list.entry(&format_args!("{kind:?}({entity})")),
                 (kind, None, None) => list.entry(&kind),

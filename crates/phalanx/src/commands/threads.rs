@@ -1,6 +1,6 @@
 //! Commands from several threads, in an order that no thread decides.
 
-use super::{CommandError, Commands};
+use super::{CommandBuffer, CommandError};
 use crate::world::World;
 use core::fmt;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 /// Collects command buffers from several threads, to be carried out by key and sequence, whoever came first.
 ///
 /// ```
-/// use phalanx::{CommandQueue, Commands, Component, World};
+/// use phalanx::{CommandQueue, CommandBuffer, Component, World};
 ///
 /// #[derive(Component)]
 /// struct Rank(u32);
@@ -20,7 +20,7 @@ use std::sync::{Mutex, PoisonError};
 ///     for rank in (0..4).rev() {
 ///         let queue = &queue;
 ///         scope.spawn(move || {
-///             let mut commands = Commands::new();
+///             let mut commands = CommandBuffer::new();
 ///             commands.spawn_later(Rank(rank));
 ///             queue.submit(rank, 0, commands).unwrap();
 ///         });
@@ -31,11 +31,11 @@ use std::sync::{Mutex, PoisonError};
 /// # Ok::<(), phalanx::QueueError<u32>>(())
 /// ```
 ///
-/// The entities of [`Commands::spawn`] depend on who reserved first, unless they were put aside before the threads
-/// started ([`Commands::reserve_entities`]); those of [`Commands::spawn_later`] never do.
+/// The entities of [`CommandBuffer::spawn`] depend on who reserved first, unless they were put aside before the threads
+/// started ([`CommandBuffer::reserve_entities`]); those of [`CommandBuffer::spawn_later`] never do.
 #[derive(Debug)]
 pub struct CommandQueue<K> {
-    parts: Mutex<BTreeMap<(K, u64), Commands>>,
+    parts: Mutex<BTreeMap<(K, u64), CommandBuffer>>,
 }
 
 impl<K> Default for CommandQueue<K> {
@@ -52,7 +52,7 @@ pub struct TakenKey<K> {
     /// The number in the sequence.
     pub sequence: u64,
     /// The commands that were refused.
-    pub commands: Box<Commands>,
+    pub commands: Box<CommandBuffer>,
 }
 
 impl<K: fmt::Debug> fmt::Display for TakenKey<K> {
@@ -97,7 +97,7 @@ impl<K: Ord> CommandQueue<K> {
     /// # Errors
     ///
     /// The commands, if others were submitted under this key and number.
-    pub fn submit(&self, key: K, sequence: u64, commands: Commands) -> Result<(), TakenKey<K>> {
+    pub fn submit(&self, key: K, sequence: u64, commands: CommandBuffer) -> Result<(), TakenKey<K>> {
         // Whoever panicked under the lock did so in a comparison of keys, which leaves the map whole.
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let place = (key, sequence);
@@ -119,9 +119,9 @@ impl<K: Ord> CommandQueue<K> {
     }
 
     /// All commands as one buffer, in order, and where each of the buffers ends in it.
-    fn merge(&mut self) -> (Commands, Vec<(usize, K, u64)>) {
+    fn merge(&mut self) -> (CommandBuffer, Vec<(usize, K, u64)>) {
         let parts = core::mem::take(self.parts.get_mut().unwrap_or_else(PoisonError::into_inner));
-        let (mut all, mut ends) = (Commands::new(), Vec::with_capacity(parts.len()));
+        let (mut all, mut ends) = (CommandBuffer::new(), Vec::with_capacity(parts.len()));
         for ((key, sequence), mut commands) in parts {
             all.append(&mut commands);
             ends.push((all.len(), key, sequence));
@@ -134,11 +134,11 @@ impl<K: Ord> CommandQueue<K> {
     ///
     /// # Errors
     ///
-    /// The first command that could not be carried out, as in [`Commands::apply`].
+    /// The first command that could not be carried out, as in [`CommandBuffer::apply`].
     ///
     /// # Panics
     ///
-    /// As [`Commands::apply`].
+    /// As [`CommandBuffer::apply`].
     pub fn apply(&mut self, world: &mut World) -> Result<(), QueueError<K>> {
         let (mut commands, mut ends) = self.merge();
         commands.apply(world).map_err(|error| {
@@ -149,11 +149,11 @@ impl<K: Ord> CommandQueue<K> {
     }
 
     /// Carries out all commands that can be, by key and sequence; the others are skipped and reported with the key and the
-    /// number of their buffer, as in [`Commands::apply_lossy`]. The queue is empty then.
+    /// number of their buffer, as in [`CommandBuffer::apply_lossy`]. The queue is empty then.
     ///
     /// # Panics
     ///
-    /// As [`Commands::apply_lossy`].
+    /// As [`CommandBuffer::apply_lossy`].
     pub fn apply_lossy(&mut self, world: &mut World, mut report: impl FnMut(QueueError<&K>)) {
         let (mut commands, ends) = self.merge();
         commands.apply_lossy(world, |error| {

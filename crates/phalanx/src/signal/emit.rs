@@ -1,7 +1,7 @@
 //! Telling what was noted, and carrying out what listeners recorded: phase 4, and what comes after phase 5.
 
 use super::{Event, KEPT_ERRORS, Lists, Note, Spot, Told};
-use crate::commands::{CommandError, Commands};
+use crate::commands::{CommandBuffer, CommandError};
 use crate::world::World;
 use core::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -20,7 +20,7 @@ struct Telling<'a> {
     world: &'a mut World,
     lists: Lists,
     journal: Vec<Note>,
-    fresh: Commands,
+    fresh: CommandBuffer,
 }
 
 impl Drop for Telling<'_> {
@@ -133,7 +133,7 @@ impl World {
 /// What listeners have recorded, being carried out.
 struct Settling<'a> {
     world: &'a mut World,
-    commands: Commands,
+    commands: CommandBuffer,
     errors: Vec<CommandError>,
     lost: usize,
 }

@@ -4,7 +4,7 @@
 use super::{
     Added, Call, Despawned, Event, KEPT_ERRORS, Listener, ListenerId, Removed, RetiredRow, Set, Spawned, Told,
 };
-use crate::commands::{CommandError, Commands};
+use crate::commands::{CommandBuffer, CommandError};
 use crate::component::{Component, ComponentId};
 use crate::room::{had, try_room};
 use crate::world::World;
@@ -31,7 +31,7 @@ impl World {
     /// ```
     pub fn on_add<C: Component>(
         &mut self,
-        mut listener: impl FnMut(Added<'_, C>, &World, &mut Commands) + Send + Sync + 'static,
+        mut listener: impl FnMut(Added<'_, C>, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
         self.connect::<C>(Event::Added, move |told, world, commands| {
             let (entity, key) = (told.note.entity, told.note.key());
@@ -46,7 +46,7 @@ impl World {
     /// by [`patch`](World::patch). See [the contract](crate::signal).
     pub fn on_set<C: Component>(
         &mut self,
-        mut listener: impl FnMut(Set<'_, C>, &World, &mut Commands) + Send + Sync + 'static,
+        mut listener: impl FnMut(Set<'_, C>, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
         self.connect::<C>(Event::Set, move |told, world, commands| {
             let (entity, key) = (told.note.entity, told.note.key());
@@ -81,7 +81,7 @@ impl World {
     /// ```
     pub fn on_remove<C: Component>(
         &mut self,
-        mut listener: impl FnMut(Removed<'_, C>, &World, &mut Commands) + Send + Sync + 'static,
+        mut listener: impl FnMut(Removed<'_, C>, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
         self.connect::<C>(Event::Removed, move |told, world, commands| {
             let (entity, key) = (told.note.entity, told.note.key());
@@ -95,7 +95,7 @@ impl World {
     /// Calls a function whenever an entity is made, before it is told of its components. See [the contract](crate::signal).
     pub fn on_spawn(
         &mut self,
-        mut listener: impl FnMut(Spawned, &World, &mut Commands) + Send + Sync + 'static,
+        mut listener: impl FnMut(Spawned, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
         self.connect_to(Event::Spawned, ComponentId::ROW, move |told, world, commands| {
             listener(Spawned { entity: told.note.entity }, world, commands);
@@ -120,7 +120,7 @@ impl World {
     /// ```
     pub fn on_despawn(
         &mut self,
-        mut listener: impl FnMut(Despawned<'_>, &World, &mut Commands) + Send + Sync + 'static,
+        mut listener: impl FnMut(Despawned<'_>, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
         self.connect_to(Event::Despawned, ComponentId::ROW, move |told, world, commands| {
             let row = RetiredRow { notes: told.row, world };
@@ -131,7 +131,7 @@ impl World {
     fn connect<C: Component>(
         &mut self,
         event: Event,
-        call: impl FnMut(Told<'_>, &World, &mut Commands) + Send + Sync + 'static,
+        call: impl FnMut(Told<'_>, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
         let id = self.register::<C>();
         self.connect_to(event, id, call)
@@ -141,7 +141,7 @@ impl World {
         &mut self,
         event: Event,
         component: ComponentId,
-        call: impl FnMut(Told<'_>, &World, &mut Commands) + Send + Sync + 'static,
+        call: impl FnMut(Told<'_>, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
         static LISTENERS: AtomicU64 = AtomicU64::new(0);
         let id = ListenerId(LISTENERS.fetch_add(1, Ordering::Relaxed));

@@ -22,7 +22,7 @@
 //! # When
 //!
 //! An operation is one call that changes the world, such as [`World::spawn`], [`World::spawn_batch`] or [`World::clear`], or
-//! one segment of [commands](crate::Commands). Listeners are called when all of it has been carried out, and before the
+//! one segment of [commands](crate::CommandBuffer). Listeners are called when all of it has been carried out, and before the
 //! values end that it has displaced: they see the world as it is after the operation, and what was displaced by reference.
 //! An operation that returns an error calls nobody.
 //!
@@ -36,7 +36,7 @@
 //! 3. For one signal the listeners, in the order in which they were connected.
 //!
 //! An entity that was [reserved](World::reserve_entity) is spawned by the next operation, before all else that this one tells.
-//! So are those of [`Commands::spawn`](crate::Commands::spawn).
+//! So are those of [`CommandBuffer::spawn`](crate::CommandBuffer::spawn).
 //!
 //! # What is a change
 //!
@@ -54,13 +54,13 @@
 //!
 //! A listener has the world shared, so that nothing changes while signals are told. What it wants to change it records.
 //! Recorded commands are carried out in the order of recording, when the outermost operation is complete and what it displaced
-//! has ended; for [`apply`](crate::Commands::apply) that is when all of its segments are. They may call listeners again, whose
+//! has ended; for [`apply`](crate::CommandBuffer::apply) that is when all of its segments are. They may call listeners again, whose
 //! commands come after all that are recorded by then. Nothing ends two listeners that answer each other for ever.
 //!
 //! A recorded command that cannot be carried out is skipped, and its error kept: [`World::take_signal_errors`].
 //!
-//! A connection or disconnection is a change as any other: through [`Commands::add`](crate::Commands::add) and
-//! [`Commands::disconnect`](crate::Commands::disconnect). So a listener that disconnects itself is still called for the
+//! A connection or disconnection is a change as any other: through [`CommandBuffer::add`](crate::CommandBuffer::add) and
+//! [`CommandBuffer::disconnect`](crate::CommandBuffer::disconnect). So a listener that disconnects itself is still called for the
 //! remaining signals of the operation.
 //!
 //! # Panics
@@ -85,7 +85,7 @@ pub(crate) use emit::Notified;
 pub use event::{Added, Despawned, Removed, RetiredRow, Set, Spawned};
 pub(crate) use note::{Note, RowName, Spot};
 
-use crate::commands::{CommandError, Commands};
+use crate::commands::{CommandBuffer, CommandError};
 use crate::component::ComponentId;
 use crate::room::try_room_at;
 use crate::rows::Mixer;
@@ -119,7 +119,7 @@ struct Told<'a> {
     row: &'a [Note],
 }
 
-type Call = Box<dyn FnMut(Told<'_>, &World, &mut Commands) + Send + Sync>;
+type Call = Box<dyn FnMut(Told<'_>, &World, &mut CommandBuffer) + Send + Sync>;
 
 struct Listener {
     id: ListenerId,
@@ -184,9 +184,9 @@ struct State {
     /// Used to find the values that came and went in one operation.
     links: HashMap<(u32, u32, u32), Spot, BuildHasherDefault<Mixer>>,
     /// What the listeners of the present signals record.
-    fresh: Commands,
+    fresh: CommandBuffer,
     /// What listeners have recorded and is to be carried out.
-    commands: Commands,
+    commands: CommandBuffer,
     errors: Vec<CommandError>,
     lost: usize,
 }

@@ -1,7 +1,7 @@
 //! Commands that meet a lack of memory, or destructors, closures and reports that panic.
 
 use super::{Flag, Other, Small, Value, Wide, populated, rows};
-use phalanx::{ChangeError, Commands, Entity, World};
+use phalanx::{ChangeError, CommandBuffer, Entity, World};
 use phalanx_testkit::{AllocationSweep, Dial, PanicSweep, Site, Tally, catch, fail_from, for_every_panic};
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn without_memory(sweep: AllocationSweep) {
             let mut world = World::new();
             let e = world.spawn((Small(1), Value(tally.value(1))));
             let f = world.spawn(Small(2));
-            let mut commands = Commands::new();
+            let mut commands = CommandBuffer::new();
             let g = commands.spawn(&world, Value(tally.value(2)));
             for n in 0..70 {
                 commands.spawn_later((Small(n), Value(tally.value(3))));
@@ -67,7 +67,7 @@ fn what_finds_no_memory_is_skipped_by_the_lossy_form() {
             let tally = Tally::new();
             let mut world = World::new();
             let entities: Vec<Entity> = (0..64).map(|_| world.spawn(Small(0))).collect();
-            let mut commands = Commands::new();
+            let mut commands = CommandBuffer::new();
             for e in &entities {
                 commands.insert(*e, Value(tally.value(1)));
             }
@@ -89,9 +89,9 @@ fn what_finds_no_memory_is_skipped_by_the_lossy_form() {
 }
 
 /// A buffer that displaces, closes and spawns, in three segments.
-fn eventful(tally: &Tally, dial: &Arc<Dial>) -> (World, Commands) {
+fn eventful(tally: &Tally, dial: &Arc<Dial>) -> (World, CommandBuffer) {
     let (world, known) = populated(tally);
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     commands.insert(known[0], Value(tally.value(10)));
     commands.insert(known[1], (Value(tally.value(11)), Wide([0; 5])));
     commands.insert(known[1], (Value(tally.value(12)), Flag));
@@ -165,7 +165,7 @@ fn a_buffer_that_is_dropped_ends_each_payload_once() {
 fn a_report_that_panics_loses_nothing() {
     let tally = Tally::new();
     let (mut world, known) = populated(&tally);
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     commands.insert(known[0], Value(tally.value(20)));
     commands.insert(*known.last().unwrap(), Value(tally.value(21)));
     commands.add(|_| unreachable!("after the panic"));
@@ -184,7 +184,7 @@ fn a_command_that_is_skipped_without_memory_leaves_no_entity_without_a_row() {
         let mut world = World::new();
         let old: Vec<_> = (0..40).map(|key| world.spawn(Value(tally.value(key)))).collect();
         old.iter().for_each(|e| world.despawn(*e).unwrap());
-        let mut commands = Commands::new();
+        let mut commands = CommandBuffer::new();
         commands.add(|world| {
             for _ in 0..60 {
                 world.reserve_entity();

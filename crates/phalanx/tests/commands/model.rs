@@ -1,7 +1,7 @@
 //! Buffers against the operations of the world, one by one.
 
 use super::{Aligned, Flag, Other, Small, Value, Wide, populated, rows};
-use phalanx::{ChangeError, Commands, Entity, World};
+use phalanx::{ChangeError, CommandBuffer, Entity, World};
 use phalanx_testkit::{Rng, Tally};
 
 /// A change drawn at random.
@@ -22,7 +22,7 @@ impl Op {
         Op { kind, entity: *rng.pick(known).unwrap(), key: rng.below(1000) as u32 }
     }
 
-    pub(crate) fn record(self, world: &World, tally: &Tally, commands: &mut Commands) {
+    pub(crate) fn record(self, world: &World, tally: &Tally, commands: &mut CommandBuffer) {
         let Op { kind, entity: e, key } = self;
         match kind {
             0 => commands.insert(e, Small(key as u8)),
@@ -77,7 +77,7 @@ fn a_buffer_is_as_its_commands_one_by_one() {
         let mut rng = Rng::new(seed);
         let ops: Vec<Op> = (0..1 + seed as usize % 50).map(|_| Op::draw(&mut rng, &known)).collect();
         let promised: Vec<_> = ops.iter().map(|op| (op.kind == 12).then(|| single.reserve_entity())).collect();
-        let mut commands = Commands::new();
+        let mut commands = CommandBuffer::new();
         ops.iter().for_each(|op| op.record(&whole, &tally, &mut commands));
         let mut refused = Vec::new();
         commands.apply_lossy(&mut whole, |error| refused.push((error.position, error.error)));
@@ -105,7 +105,7 @@ fn the_strict_form_is_as_the_lossy_one_up_to_the_first_refusal() {
         let (mut model, _) = populated(&tally);
         let mut rng = Rng::new(seed);
         let ops: Vec<Op> = (0..12).map(|_| Op::draw(&mut rng, &known)).filter(|op| op.kind != 12).collect();
-        let (mut commands, mut prefix) = (Commands::new(), Commands::new());
+        let (mut commands, mut prefix) = (CommandBuffer::new(), CommandBuffer::new());
         ops.iter().for_each(|op| op.record(&world, &tally, &mut commands));
         let outcome = commands.apply(&mut world);
         // What stands is everything up to the last closure before the refused command.

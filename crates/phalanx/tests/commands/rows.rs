@@ -1,7 +1,7 @@
 //! Recorded changes of extra rows.
 
 use super::{Aligned, Flag, Other, Small, Value, Wide};
-use phalanx::{ChangeError, CommandError, Commands, ComponentId, Entity, Key, Role, RowError, World};
+use phalanx::{ChangeError, CommandBuffer, CommandError, ComponentId, Entity, Key, Role, RowError, World};
 use phalanx_testkit::{AllocationSweep, Counted, PanicSweep, Rng, Site, Tally};
 
 fn key(entity: Entity, role: u32) -> Key {
@@ -43,7 +43,7 @@ fn populated(tally: &Tally) -> (World, Vec<Entity>, ComponentId) {
 #[test]
 fn a_buffer_knows_the_rows_that_it_makes() {
     let mut world = World::new();
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     let e = commands.spawn(&world, Small(1));
     commands.extend(key(e, 1), Small(2));
     commands.update(key(e, 1), Aligned(3));
@@ -70,7 +70,7 @@ fn refused_rows_are_named_and_nothing_of_the_segment_happens() {
     let (e, dead) = (known[0], known[5]);
     let unknown = ComponentId::from_index(900);
     let before = all_rows(&world);
-    type Case<'a> = (&'a dyn Fn(&mut Commands, Value), ChangeError);
+    type Case<'a> = (&'a dyn Fn(&mut CommandBuffer, Value), ChangeError);
     let stale = RowError::NoSuchRow { key: key(e, 9) };
     let cases: [Case<'_>; 9] = [
         (&|c, v| c.extend(key(e, 1), v), RowError::Exists { key: key(e, 1) }.into()),
@@ -87,7 +87,7 @@ fn refused_rows_are_named_and_nothing_of_the_segment_happens() {
         (&|c, v| c.update(key(dead, 1), v), phalanx::NoSuchEntity { entity: dead }.into()),
     ];
     for (record, error) in cases {
-        let mut commands = Commands::new();
+        let mut commands = CommandBuffer::new();
         commands.extend(key(e, 8), Value(tally.value(1)));
         commands.extend(key(e, 7), Value(tally.value(1)));
         commands.delete_row(key(e, 7));
@@ -112,7 +112,7 @@ impl Op {
         Op(rng.below(16), key, rng.below(100) as u32)
     }
 
-    fn record(self, tally: &Tally, commands: &mut Commands) {
+    fn record(self, tally: &Tally, commands: &mut CommandBuffer) {
         let Op(kind, key, n) = self;
         let value = || Value(tally.value(n));
         match kind {
@@ -160,7 +160,7 @@ fn a_buffer_of_rows_is_as_its_commands_one_by_one() {
         let (mut single, ..) = populated(&tally);
         let mut rng = Rng::new(seed);
         let ops: Vec<Op> = (0..1 + seed as usize % 60).map(|_| Op::draw(&mut rng, &known, about)).collect();
-        let mut commands = Commands::new();
+        let mut commands = CommandBuffer::new();
         ops.iter().for_each(|op| op.record(&tally, &mut commands));
         let (mut refused, mut expected) = (Vec::new(), Vec::new());
         commands.apply_lossy(&mut whole, |error| refused.push((error.position, error.error)));
@@ -183,7 +183,7 @@ fn a_buffer_of_rows_is_as_its_commands_one_by_one() {
 #[test]
 fn a_promised_entity_with_rows_of_others_stays_when_its_spawn_is_skipped() {
     let mut world = World::new();
-    let (mut promise, mut before) = (Commands::new(), Commands::new());
+    let (mut promise, mut before) = (CommandBuffer::new(), CommandBuffer::new());
     let e = promise.spawn(&world, (Flag, Flag));
     promise.update(key(e, 1), Small(2));
     promise.insert(e, Small(3));
@@ -215,7 +215,7 @@ fn rows_end_before_their_main_row_whatever_their_alignment() {
         let mut world = World::new();
         let e = world.spawn((Value(tally.value(0)), Other(tally.value(1))));
         world.extend(key(e, 1), Broad(tally.value(2))).unwrap();
-        let mut commands = Commands::new();
+        let mut commands = CommandBuffer::new();
         (0..more).for_each(|n| commands.extend(key(e, 2 + n), (Value(tally.value(3)), Broad(tally.value(4)))));
         commands.delete_row(key(e, 1));
         commands.extend(key(e, 1), Value(tally.value(5)));
@@ -228,9 +228,9 @@ fn rows_end_before_their_main_row_whatever_their_alignment() {
 }
 
 /// A buffer that makes, moves and ends rows, in two segments: rows of the world and of its own, by name and with their owner.
-fn eventful(tally: &Tally) -> (World, Vec<Entity>, Commands) {
+fn eventful(tally: &Tally) -> (World, Vec<Entity>, CommandBuffer) {
     let (world, known, about) = populated(tally);
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     let value = |n| Value(tally.value(n));
     commands.extend(key(known[0], 3), (value(20), Aligned(1)));
     commands.update(key(known[0], 1), (value(21), Flag));
@@ -274,7 +274,7 @@ fn recorded_rows_without_memory_in_a_world_that_knows_nothing() {
     for sweep in [AllocationSweep::new(), AllocationSweep::new().persistent()] {
         let points = sweep.run(
             || {
-                let (tally, mut world, mut commands) = (Tally::new(), World::new(), Commands::new());
+                let (tally, mut world, mut commands) = (Tally::new(), World::new(), CommandBuffer::new());
                 let [e, f] = [world.spawn_empty(), world.spawn_empty()];
                 commands.extend(key(e, 1), (Small(1), Value(tally.value(1))));
                 commands.update(key(e, 1), (Flag, Value(tally.value(2))));

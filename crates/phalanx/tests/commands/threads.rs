@@ -2,17 +2,17 @@
 
 use super::model::Op;
 use super::{Aligned, Flag, Row, Small, Value, Wide, populated, rows};
-use phalanx::{CommandQueue, Commands, Entity, World};
+use phalanx::{CommandBuffer, CommandQueue, Entity, World};
 use phalanx_testkit::{Rng, Tally};
 
 /// Commands of eight keys with three buffers each, recorded by so many threads in any order, with pauses.
 fn by_threads(threads: usize, pauses: u64) -> (Vec<Row>, Vec<Entity>) {
     let tally = Tally::new();
     let (mut world, known) = populated(&tally);
-    let mut jobs: Vec<(u32, u64, Commands)> = Vec::new();
+    let mut jobs: Vec<(u32, u64, CommandBuffer)> = Vec::new();
     for key in 0..8 {
         for sequence in 0..3 {
-            let mut commands = Commands::new();
+            let mut commands = CommandBuffer::new();
             commands.reserve_entities(&world, 4);
             jobs.push((key, sequence, commands));
         }
@@ -69,7 +69,7 @@ fn a_queue_names_the_buffer_of_an_error() {
     world.despawn(dead).unwrap();
     let mut queue = CommandQueue::new();
     let buffer = |entities: &[Entity]| {
-        let mut commands = Commands::new();
+        let mut commands = CommandBuffer::new();
         entities.iter().for_each(|e| commands.insert(*e, Flag));
         commands
     };
@@ -97,13 +97,13 @@ fn a_queue_names_the_buffer_of_an_error() {
 #[test]
 fn reserved_entities_that_are_not_used_end() {
     let mut world = World::new();
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     commands.reserve_entities(&world, 3);
     let first = commands.spawn(&world, Small(1));
     commands.reserve_entities(&world, 2);
     let second = commands.spawn_reserved(Small(2)).unwrap();
     assert_eq!((first.index(), second.index()), (0, 1));
-    let mut more = Commands::new();
+    let mut more = CommandBuffer::new();
     more.reserve_entities(&world, 1);
     let third = more.spawn(&world, Aligned(3));
     more.append(&mut commands);

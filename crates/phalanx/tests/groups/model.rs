@@ -3,7 +3,7 @@
 use crate::kit::{A, B, C, D, L, M, Table};
 use phalanx::group::{GroupError, GroupSpec, Observed, Owned};
 use phalanx::query::With;
-use phalanx::{Commands, Entity, Group, Key, Role, Without, World};
+use phalanx::{CommandBuffer, Entity, Group, Key, Role, Without, World};
 use phalanx_testkit::Rng;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -340,7 +340,7 @@ impl Scene {
                 "delete_row"
             }
             (31 | 32, Some(id @ (e, 0))) => {
-                let mut commands = Commands::new();
+                let mut commands = CommandBuffer::new();
                 let made = commands.spawn(&self.world, (a, l, b.clone()));
                 commands.insert(made, M);
                 commands.remove::<(D, L)>(e);
@@ -438,7 +438,7 @@ fn batches_and_commands_have_the_result_of_one_by_one() {
         }
         let bundle = || (B("new".into()), C(2), L(3));
         let all: Vec<Entity> = single.query::<Entity>().filter::<With<Table>>().iter().collect();
-        let mut commands = Commands::new();
+        let mut commands = CommandBuffer::new();
         for e in &all {
             single.insert(*e, bundle()).unwrap();
             commands.insert(*e, bundle());

@@ -1,7 +1,7 @@
 //! Random operations on rows, against a model that keeps them in lists.
 
 use super::{Item, LEFT, Value};
-use phalanx::{Commands, Component, ComponentId, Entity, Key, Role, Row, World};
+use phalanx::{CommandBuffer, Component, ComponentId, Entity, Key, Role, Row, World};
 use phalanx_testkit::{Rng, Tally};
 
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
@@ -186,7 +186,7 @@ impl Run {
     fn apply(&mut self, n: u32) {
         let Some((at, _)) = self.any_row() else { return };
         let mut rows = std::mem::take(&mut self.alive[at].rows);
-        let (mut commands, mut refused) = (Commands::new(), 0);
+        let (mut commands, mut refused) = (CommandBuffer::new(), 0);
         for n in n..n + 6 {
             let key = self.key(self.alive[at].entity);
             let found = rows.iter().position(|(other, ..)| *other == key);

@@ -1,7 +1,7 @@
 //! Operations on many entities and rows, with components of all layouts.
 
 use phalanx::group::{Observed, Owned};
-use phalanx::{Commands, Component, Entity, Key, Role, Without, World};
+use phalanx::{CommandBuffer, Component, Entity, Key, Role, Without, World};
 use phalanx_testkit::{Counted, Rng, Tally};
 
 #[derive(Component, Clone, Debug)]
@@ -45,7 +45,7 @@ pub(super) fn look(world: &World, from: u32) -> Vec<Look> {
 }
 
 /// A change, by number, of an entity or a row of it; made at once, or recorded.
-fn change(n: usize, key: Key, value: impl Fn() -> Counted, to: Result<&mut World, &mut Commands>) {
+fn change(n: usize, key: Key, value: impl Fn() -> Counted, to: Result<&mut World, &mut CommandBuffer>) {
     let e = key.entity;
     let v = &value;
     // Those that name what is not there are refused, by either.
@@ -100,7 +100,7 @@ fn recorded_and_direct(seeds: std::ops::Range<u64>, first: u32, with_groups: boo
                 group(world);
             }
         }
-        let mut commands = Commands::new();
+        let mut commands = CommandBuffer::new();
         for round in 0..25 {
             let known: Vec<Entity> = direct.iter().filter(|e| e.index() >= first).collect();
             for step in 0..rng.below(25) as u32 {
@@ -150,7 +150,7 @@ fn a_slot_without_generations_is_not_taken_again() {
     world.spawn(P(Tally::new().value(0)));
     let last = Entity::from_bits((u64::from((1_u32 << 30) - 1) << 32) | 3).unwrap();
     world.spawn_at(last, Wide(1)).unwrap();
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     commands.despawn(last);
     commands.spawn_later(Wide(2));
     commands.spawn_later((Wide(3), Seen));
@@ -483,7 +483,7 @@ fn rows_end_with_their_entity_in_the_order_of_their_making() {
         match recorded {
             false => world.despawn(e).unwrap(),
             true => {
-                let mut commands = Commands::new();
+                let mut commands = CommandBuffer::new();
                 commands.despawn(e);
                 commands.apply(&mut world).unwrap();
             }

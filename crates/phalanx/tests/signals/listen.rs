@@ -1,7 +1,7 @@
 //! Listeners: their order, what they may record, and when that is carried out.
 
 use crate::parts::*;
-use phalanx::{ChangeError, Commands, Component, Entity, ListenerId, World};
+use phalanx::{ChangeError, CommandBuffer, Component, Entity, ListenerId, World};
 use std::sync::{Arc, Mutex};
 
 type Words = Arc<Mutex<Vec<String>>>;
@@ -62,7 +62,7 @@ fn commands_are_one_operation_for_what_listeners_record() {
     world.on_add::<Plain>(|added, _, commands| commands.insert(added.entity, Pooled(0)));
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sink = seen.clone();
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     commands.spawn_later(Plain(0));
     commands.add(move |world| {
         world.spawn(Plain(1));

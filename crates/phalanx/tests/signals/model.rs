@@ -2,7 +2,7 @@
 
 use crate::parts::*;
 use phalanx::group::Owned as OwnedPools;
-use phalanx::{BundleBuilder, Commands, Entity, Key, Role, With, Without, World};
+use phalanx::{BundleBuilder, CommandBuffer, Entity, Key, Role, With, Without, World};
 use phalanx_testkit::Rng;
 use std::collections::BTreeMap;
 
@@ -369,7 +369,7 @@ impl Test {
 
     /// Commands, of which several may be about the same entity.
     fn commands(&mut self) {
-        let mut commands = Commands::new();
+        let mut commands = CommandBuffer::new();
         enum Step {
             Make(&'static [usize], u32),
             Insert(Key, &'static [usize], u32),

@@ -1,7 +1,7 @@
 //! Listeners that panic.
 
 use crate::parts::{Lined, Plain, Pooled};
-use phalanx::{Commands, Component, Entity, Key, Role, With, World};
+use phalanx::{CommandBuffer, Component, Entity, Key, Role, With, World};
 use phalanx_testkit::{Counted, Tally, catch, for_every_panic};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -77,7 +77,7 @@ const ACTS: [Act; 15] = [
     ("remove_batch", |t, _| drop(t.world.remove_batch::<With<Plain>, All>())),
     ("delete_row", |t, _| t.world.delete_row(Key::main(t.entities[0]).with_role(Role(1))).unwrap()),
     ("commands", |t, tally| {
-        let mut commands = Commands::new();
+        let mut commands = CommandBuffer::new();
         commands.insert(t.entities[1], all(tally, 5));
         commands.insert(t.entities[1], all(tally, 6));
         commands.remove::<All>(t.entities[2]);
