@@ -91,7 +91,7 @@ fn what_comes_and_goes_is_counted_in_every_layout() {
     commands.despawn(e[5]);
     commands.remove::<All>(e[6]);
     commands.insert(e[0], all(0));
-    commands.apply(&mut world).unwrap();
+    commands.try_apply(&mut world).unwrap();
     check(&mut world, "commands", (2, 2, 1));
     world.exchange::<All, Mark>(made, Mark).unwrap();
     check(&mut world, "exchanging", (0, 1, 1));

@@ -531,7 +531,7 @@ fn a_recorded_despawn_ends_the_extra_rows_too() {
     let mut commands = phalanx::CommandBuffer::new();
     commands.despawn(e);
     commands.insert(other, Item(3));
-    commands.apply(&mut world).unwrap();
+    commands.try_apply(&mut world).unwrap();
     world.validate().unwrap();
     assert!(rows.iter().all(|row| !world.contains_row(*row)) && !world.contains(e));
     assert_eq!((tally.live(), world.row_count()), (2, 2));

@@ -158,7 +158,7 @@ macro_rules! model_test {
                             let mut commands = phalanx::CommandBuffer::new();
                             commands.insert(e, value());
                             commands.insert(e, (value(), Another));
-                            commands.apply(&mut world).unwrap();
+                            commands.try_apply(&mut world).unwrap();
                             wrote(&mut model, e, step);
                         }
                         (19, Some(e)) => {

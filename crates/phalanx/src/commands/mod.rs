@@ -9,16 +9,17 @@
 
 mod apply;
 mod buffer;
+mod report;
 mod resolve;
 mod row_overlay;
 mod slots;
 pub(crate) mod stash;
 mod threads;
 
-pub use threads::{CommandQueue, QueueError, TakenKey};
+pub use report::{ApplyReport, CommandError, CommandKind};
+pub use threads::{CommandQueue, QueueError, QueueReport, TakenKey};
 
 use crate::bundle::Bundle;
-use crate::error::ChangeError;
 use crate::rows::Key;
 use crate::world::World;
 use buffer::{Arena, DELETE_ROW, DESPAWN, Of, OfRow, Verb};
@@ -47,10 +48,9 @@ use phalanx_store::{AllocError, Entity};
 ///         commands.spawn(&world, Smoke);
 ///     }
 /// }
-/// commands.apply(&mut world)?;
+/// commands.apply(&mut world);
 /// assert!(!world.contains(bombs[1]));
 /// assert_eq!(world.query::<Entity>().filter::<phalanx::With<Smoke>>().len(), 1);
-/// # Ok::<(), phalanx::CommandError>(())
 /// ```
 ///
 /// # Segments
@@ -90,27 +90,6 @@ struct Entry {
 impl Default for Arena {
     fn default() -> Self {
         Arena::new()
-    }
-}
-
-/// A command that could not be carried out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CommandError {
-    /// How many commands were recorded before it. For a lack of memory, the command that needed the most.
-    pub position: usize,
-    /// Why.
-    pub error: ChangeError,
-}
-
-impl fmt::Display for CommandError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "command {}: {}", self.position, self.error)
-    }
-}
-
-impl core::error::Error for CommandError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        Some(&self.error)
     }
 }
 
@@ -217,7 +196,7 @@ impl CommandBuffer {
     /// commands.extend(left, Ring("of air"));
     /// commands.extend(right, Ring("of fire"));
     /// commands.delete_row(left);
-    /// commands.apply(&mut world)?;
+    /// commands.try_apply(&mut world)?;
     /// assert_eq!(world.get_key::<Ring>(right)?, &Ring("of fire"));
     /// assert!(!world.contains_key(left));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -250,9 +229,8 @@ impl CommandBuffer {
     /// let mut commands = CommandBuffer::new();
     /// commands.spawn_later(());
     /// commands.add(|world| drop(world.insert_resource(world.len())));
-    /// commands.apply(&mut world)?;
+    /// commands.apply(&mut world);
     /// assert_eq!(world.resource::<usize>(), Ok(&1));
-    /// # Ok::<(), phalanx::CommandError>(())
     /// ```
     pub fn add(&mut self, closure: impl FnOnce(&mut World) + Send + 'static) {
         fn verb<F: FnOnce(&mut World) + Send + 'static>(_: &F) -> &'static Verb {
@@ -318,9 +296,24 @@ impl CommandBuffer {
         self.arena.try_reserve(bytes, self.arena.align().max(align_of::<u128>()))
     }
 
-    /// Drops all commands that are recorded. What they would have spawned, and what was put aside for them, stays as any
-    /// entity that was reserved: alive, without components.
+    /// Drops all recorded commands.
+    ///
+    /// Entities that were reserved for them, or put aside, stay like any reserved entity: alive without components, from
+    /// the next change of the world on.
     pub fn clear(&mut self) {
+        /// Forgets what was put aside, even if a payload panics.
+        struct Reserved<'a>(&'a mut CommandBuffer);
+        impl Drop for Reserved<'_> {
+            fn drop(&mut self) {
+                self.0.reserved.clear();
+                self.0.home = None;
+            }
+        }
+        Reserved(self).0.clear_commands();
+    }
+
+    /// Drops all recorded commands, and keeps the entities that were put aside.
+    fn clear_commands(&mut self) {
         /// Goes on after a panic; a second one aborts.
         struct Rest<'a>(&'a mut CommandBuffer);
         impl Rest<'_> {
@@ -333,8 +326,10 @@ impl CommandBuffer {
                 }
                 commands.entries.clear();
                 commands.arena.clear();
-                commands.reserved.clear();
-                (commands.done, commands.home) = (0, None);
+                commands.done = 0;
+                if commands.reserved.is_empty() {
+                    commands.home = None;
+                }
             }
         }
         impl Drop for Rest<'_> {

@@ -6,11 +6,11 @@
 //! else has changed it. Edges are boxed, and a world does not give one up while it resolves.
 #![allow(unsafe_code)]
 
-use super::buffer::Kind;
+use super::Entry;
+use super::report::CommandKind;
 use super::row_overlay::RowOverlay;
 use super::slots::Slots;
 use super::stash::Stash;
-use super::{CommandError, Entry};
 use crate::component::TypeIdHasher;
 use crate::error::{ChangeError, NoSuchEntity};
 use crate::plan::Edge;
@@ -36,7 +36,7 @@ pub(super) enum Step {
     Insert(*const Edge),
     /// Takes components.
     Remove(*const Edge),
-    /// There is nothing to take.
+    /// There is nothing to be done.
     Nothing,
     Despawn,
 }
@@ -93,6 +93,8 @@ pub(super) struct Scratch {
     names: usize,
     /// Whether the world is the one in which the buffer has reserved entities.
     at_home: bool,
+    /// Whether commands that cannot be executed are skipped.
+    is_lenient: bool,
     pub(super) stash: Stash,
 }
 
@@ -122,7 +124,7 @@ impl Scratch {
     }
 
     /// Begins a segment, with room for so many commands.
-    pub(super) fn begin(&mut self, count: usize, at_home: bool) -> Result<(), AllocError> {
+    pub(super) fn begin(&mut self, count: usize, at_home: bool, is_lenient: bool) -> Result<(), AllocError> {
         if self.segment == u32::MAX {
             self.start();
         }
@@ -133,7 +135,7 @@ impl Scratch {
         self.puts.clear();
         self.free.begin();
         (self.slots, self.names, self.notes) = (0, 0, 0);
-        self.at_home = at_home;
+        (self.at_home, self.is_lenient) = (at_home, is_lenient);
         self.stash.begin();
         try_room(&mut self.steps, count)?;
         try_map_room(&mut self.overlay, count)
@@ -151,9 +153,12 @@ impl Scratch {
         if let Some(key) = key {
             return self.resolve_row(world, entry, key, position);
         }
-        if kind == Kind::Despawn {
+        if kind == CommandKind::Despawn {
             let entity = entry.entity.expect("a despawn names its entity");
-            let table = self.find(world, entity)?;
+            let table = match self.find(world, entity) {
+                Err(_) if self.is_lenient => return Ok(Step::Nothing),
+                found => found?,
+            };
             // Its extra rows end with it, before its main row.
             self.list_extra_rows(world, entity.index())?;
             self.extra.push((entity, table));
@@ -171,11 +176,11 @@ impl Scratch {
             self.take_slot(world, &world.plans.get(plan).sides, position)?;
             return Ok(Step::Make(plan));
         };
-        if kind == Kind::Spawn && !self.at_home {
+        if kind == CommandKind::Spawn && !self.at_home {
             return Err(NoSuchEntity { entity }.into());
         }
         let table = self.find(world, entity)?;
-        self.change(world, Place::Main(entity), table, plan, kind != Kind::Remove, position)
+        self.change(world, Place::Main(entity), table, plan, kind != CommandKind::Remove, position)
     }
 
     /// Phase 1, for a command about a row.
@@ -187,7 +192,7 @@ impl Scratch {
         position: usize,
     ) -> Result<Step, ChangeError> {
         match entry.verb.kind {
-            Kind::Extend => {
+            CommandKind::Extend => {
                 let plan = (entry.verb.plan)(world)?;
                 let edge = world.row_edge(plan)?;
                 // SAFETY: edges are boxed, and stay until a world forgets its plans.
@@ -204,7 +209,7 @@ impl Scratch {
                 self.notes += world.notes_of(target);
                 Ok(Step::Extend(edge, label))
             }
-            Kind::DeleteRow => match self.find_row(world, key)? {
+            CommandKind::DeleteRow => match self.find_row(world, key)? {
                 (Place::Main(entity), _) => Err(RowError::MainRow { entity }.into()),
                 (Place::Extra(name, slot), table) => {
                     self.end(world, slot, table, position)?;
@@ -215,7 +220,7 @@ impl Scratch {
             kind => {
                 let (place, table) = self.find_row(world, key)?;
                 let plan = (entry.verb.plan)(world)?;
-                self.change(world, place, table, plan, kind == Kind::Update, position)
+                self.change(world, place, table, plan, kind == CommandKind::Update, position)
             }
         }
     }
@@ -328,7 +333,9 @@ impl Scratch {
     /// given that something. Whether it does.
     pub(super) fn forsake(&mut self, world: &World, entry: &Entry, position: usize) -> Result<bool, AllocError> {
         self.stash.expect(None)?;
-        let (Kind::Spawn, Some(entity), true) = (entry.verb.kind, entry.entity, self.at_home) else { return Ok(false) };
+        let (CommandKind::Spawn, Some(entity), true) = (entry.verb.kind, entry.entity, self.at_home) else {
+            return Ok(false);
+        };
         if self.find(world, entity) != Ok(0) {
             return Ok(false);
         }
@@ -378,9 +385,9 @@ impl Scratch {
         Ok(())
     }
 
-    /// Phase 2.
-    pub(super) fn reserve(&mut self, world: &mut World, first: usize) -> Result<(), CommandError> {
-        let at = |position| move |error: AllocError| CommandError { position, error: error.into() };
+    /// Phase 2. On error, returns the position of the command that needed the most.
+    pub(super) fn reserve(&mut self, world: &mut World, first: usize) -> Result<(), (usize, AllocError)> {
+        let at = |position| move |error: AllocError| (position, error);
         if self.slots > 0 {
             world.reserve_entities(self.slots).map_err(at(self.slots_position))?;
         }

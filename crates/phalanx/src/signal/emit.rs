@@ -122,7 +122,7 @@ impl World {
             self.signals.depth += 1;
             let mut settling = Settling { world: self, commands, errors, lost: 0 };
             let Settling { world, commands, errors, lost } = &mut settling;
-            commands.apply_lossy(world, |error| match errors.len() < KEPT_ERRORS.min(errors.capacity()) {
+            commands.apply_recorded(world, &mut |error| match errors.len() < KEPT_ERRORS.min(errors.capacity()) {
                 true => errors.push(error),
                 false => *lost += 1,
             });

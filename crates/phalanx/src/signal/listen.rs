@@ -180,24 +180,27 @@ impl World {
         }
     }
 
-    /// The errors of commands that listeners recorded and that could not be carried out, since they were last taken: the
-    /// first 64, and how many came after them.
+    /// Returns the commands recorded by listeners that were skipped since the last call, and empties the list.
     ///
-    /// The position of an error is that among the commands that were carried out together.
+    /// The list holds the first 64 of them; the number counts those after them. The position of a command is that among the
+    /// commands that were executed together.
     ///
     /// ```
-    /// use phalanx::{ChangeError, Component, World};
+    /// use phalanx::{ChangeError, CommandKind, Component, World};
     ///
     /// #[derive(Component)]
     /// struct Fuse;
+    /// #[derive(Component)]
+    /// struct Smoke;
     ///
     /// let mut world = World::new();
     /// world.on_add::<Fuse>(|added, _, commands| commands.despawn(added.entity));
-    /// world.on_add::<Fuse>(|added, _, commands| commands.despawn(added.entity));
+    /// world.on_add::<Fuse>(|added, _, commands| commands.insert(added.entity, Smoke));
     /// let bomb = world.spawn(Fuse);
-    /// let (errors, more) = world.take_signal_errors();
-    /// assert!(matches!(errors[0].error, ChangeError::NoSuchEntity(e) if e.entity == bomb));
-    /// assert_eq!((errors.len(), more), (1, 0));
+    /// let (skipped, more) = world.take_signal_errors();
+    /// assert_eq!((skipped[0].position, skipped[0].command, skipped[0].entity), (1, CommandKind::Insert, Some(bomb)));
+    /// assert!(matches!(skipped[0].error, ChangeError::NoSuchEntity(_)));
+    /// assert_eq!((skipped.len(), more), (1, 0));
     /// ```
     pub fn take_signal_errors(&mut self) -> (Vec<CommandError>, usize) {
         let Some(state) = &mut self.signals.state else { return (Vec::new(), 0) };

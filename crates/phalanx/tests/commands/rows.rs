@@ -1,7 +1,7 @@
 //! Recorded changes of extra rows.
 
 use super::{Aligned, Flag, Other, Small, Value, Wide};
-use phalanx::{ChangeError, CommandBuffer, CommandError, ComponentId, Entity, Key, Role, RowError, World};
+use phalanx::{ChangeError, CommandBuffer, ComponentId, Entity, Key, Role, RowError, World};
 use phalanx_testkit::{AllocationSweep, Counted, PanicSweep, Rng, Site, Tally};
 
 fn key(entity: Entity, role: u32) -> Key {
@@ -53,7 +53,7 @@ fn a_buffer_knows_the_rows_that_it_makes() {
     commands.delete_row(key(e, 1));
     commands.extend(key(e, 1), Aligned(5));
     assert!(format!("{commands:?}").contains("Extend(0v0 role 1)"), "{commands:?}");
-    commands.apply(&mut world).unwrap();
+    commands.try_apply(&mut world).unwrap();
     world.validate().unwrap();
     let roles: Vec<u32> = world.rows(e).unwrap().map(|(key, _)| key.role.0).collect();
     assert_eq!(roles, [0, 2, 1], "made anew, a row is the last");
@@ -93,7 +93,8 @@ fn refused_rows_are_named_and_nothing_of_the_segment_happens() {
         commands.delete_row(key(e, 7));
         commands.update(key(e, 1).with_component(about), Value(tally.value(1)));
         record(&mut commands, Value(tally.value(2)));
-        assert_eq!(commands.apply(&mut world), Err(CommandError { position: 4, error }));
+        let refused = commands.try_apply(&mut world).unwrap_err();
+        assert_eq!((refused.position, refused.error), (4, error));
         assert_eq!(all_rows(&world), before);
         world.validate().unwrap();
     }
@@ -144,7 +145,7 @@ impl Op {
             9 => world.try_update(key, (Flag, Flag))?,
             10 => world.try_remove_row_components::<(Value, Small)>(key).map(drop)?,
             11 | 12 => world.delete_row(key)?,
-            13 => world.despawn(key.entity)?,
+            13 => _ = world.despawn(key.entity),
             14 => _ = world.update(key, Small(1)),
             _ => drop(world.try_spawn((Value(tally.value(n)), Small(1)))?),
         }
@@ -162,8 +163,9 @@ fn a_buffer_of_rows_is_as_its_commands_one_by_one() {
         let ops: Vec<Op> = (0..1 + seed as usize % 60).map(|_| Op::draw(&mut rng, &known, about)).collect();
         let mut commands = CommandBuffer::new();
         ops.iter().for_each(|op| op.record(&tally, &mut commands));
-        let (mut refused, mut expected) = (Vec::new(), Vec::new());
-        commands.apply_lossy(&mut whole, |error| refused.push((error.position, error.error)));
+        let mut expected = Vec::new();
+        let report = commands.apply(&mut whole);
+        let refused: Vec<_> = report.skipped().iter().map(|error| (error.position, error.error)).collect();
         for (position, op) in ops.iter().enumerate() {
             if let Err(error) = op.carry_out(&mut single, &tally) {
                 expected.push((position, error));
@@ -189,10 +191,11 @@ fn a_promised_entity_with_rows_of_others_stays_when_its_spawn_is_skipped() {
     promise.insert(e, Small(3));
     before.extend(key(e, 1), Small(1));
     before.append(&mut promise);
-    let mut refused = Vec::new();
-    before.apply_lossy(&mut world, |error| refused.push(error.position));
+    let skipped =
+        |report: phalanx::ApplyReport| report.skipped().iter().map(|error| error.position).collect::<Vec<_>>();
+    let report = before.apply(&mut world);
     world.validate().unwrap();
-    assert_eq!(refused, [1]);
+    assert_eq!(skipped(report), [1]);
     assert_eq!((world.get::<Small>(e), world.get_key::<Small>(key(e, 1))), (Ok(&Small(3)), Ok(&Small(2))));
     // Had its row ended before, it would end.
     let e = promise.spawn(&world, (Flag, Flag));
@@ -200,9 +203,9 @@ fn a_promised_entity_with_rows_of_others_stays_when_its_spawn_is_skipped() {
     before.extend(key(e, 1), Small(1));
     before.delete_row(key(e, 1));
     before.append(&mut promise);
-    before.apply_lossy(&mut world, |error| refused.push(error.position));
+    let report = before.apply(&mut world);
     world.validate().unwrap();
-    assert_eq!((refused, world.contains(e)), (vec![1, 2, 3], false));
+    assert_eq!((skipped(report), world.contains(e)), (vec![2, 3], false));
 }
 
 #[test]
@@ -220,7 +223,7 @@ fn rows_end_before_their_main_row_whatever_their_alignment() {
         commands.delete_row(key(e, 1));
         commands.extend(key(e, 1), Value(tally.value(5)));
         commands.despawn(e);
-        commands.apply(&mut world).unwrap();
+        commands.try_apply(&mut world).unwrap();
         world.validate().unwrap();
         assert_eq!((world.row_count(), tally.live()), (0, 0));
     }
@@ -252,7 +255,7 @@ fn destructors_that_panic_end_each_value_of_rows_once() {
         |tally| Some(eventful(tally)),
         |state, _| {
             let (world, _, commands) = state.as_mut().unwrap();
-            commands.apply(world).unwrap();
+            commands.try_apply(world).unwrap();
         },
         |state, _, _| {
             let (world, known, commands) = state.as_ref().unwrap();
@@ -286,7 +289,7 @@ fn recorded_rows_without_memory_in_a_world_that_knows_nothing() {
             },
             |(state, ..)| {
                 let (world, commands) = state.as_mut().unwrap();
-                commands.apply(world)
+                commands.try_apply(world)
             },
             |(state, e, tally), outcome| {
                 let (world, commands) = state.take().unwrap();
@@ -309,7 +312,7 @@ fn a_failing_allocation_leaves_rows_alone() {
                 let tally = Tally::new();
                 // Tables, plans and edges are caches, made before.
                 let (mut world, known, mut commands) = eventful(&tally);
-                commands.apply(&mut world).unwrap();
+                commands.try_apply(&mut world).unwrap();
                 let e = known[3];
                 world.delete_row(key(e, 1)).unwrap();
                 let more = world.spawn_batch((0..100).map(|_| Small(0)));
@@ -329,7 +332,7 @@ fn a_failing_allocation_leaves_rows_alone() {
             },
             |(state, ..)| {
                 let (world, commands) = state.as_mut().unwrap();
-                commands.apply(world)
+                commands.try_apply(world)
             },
             |(state, before, tally), outcome| {
                 let (world, commands) = state.take().unwrap();

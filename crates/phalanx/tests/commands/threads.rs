@@ -41,7 +41,7 @@ fn by_threads(threads: usize, pauses: u64) -> (Vec<Row>, Vec<Entity>) {
             });
         }
     });
-    queue.apply_lossy(&mut world, |_| ());
+    queue.apply(&mut world);
     assert!(queue.is_empty());
     world.validate().unwrap();
     let seen = rows(&world);
@@ -82,15 +82,19 @@ fn a_queue_names_the_buffer_of_an_error() {
     };
     fill(&queue);
     assert_eq!(queue.len(), 3);
-    let error = queue.apply(&mut world).unwrap_err();
+    let error = queue.try_apply(&mut world).unwrap_err();
     assert_eq!((error.key, error.sequence, error.error.position), ("b", 1, 1));
     assert!(!world.has::<Flag>(e) && queue.is_empty());
     fill(&queue);
-    let mut refused = Vec::new();
-    queue.apply_lossy(&mut world, |error| refused.push((*error.key, error.sequence, error.error.position)));
-    assert_eq!(refused, [("b", 1, 1)]);
+    let report = queue.apply(&mut world);
+    let skipped: Vec<_> = report.skipped().map(|error| (*error.key, error.sequence, error.error.position)).collect();
+    assert_eq!((skipped, report.executed(), report.is_complete()), (vec![("b", 1, 1)], 2, false));
+    assert_eq!(
+        report.to_string(),
+        "2 commands executed, 1 skipped:\nnumber 1 of \"b\", command 1 (insert, 1v0): no such entity: 1v0"
+    );
     assert!(world.has::<Flag>(e));
-    assert!(queue.apply(&mut world).is_ok());
+    assert!(queue.try_apply(&mut world).is_ok());
     world.validate().unwrap();
 }
 
@@ -108,7 +112,7 @@ fn reserved_entities_that_are_not_used_end() {
     let third = more.spawn(&world, Aligned(3));
     more.append(&mut commands);
     assert_eq!((more.len(), commands.len(), third.index()), (3, 0, 5));
-    more.apply(&mut world).unwrap();
+    more.try_apply(&mut world).unwrap();
     assert!(world.iter().eq([first, second, third]));
     assert_eq!(more.spawn_reserved(Small(3)), Err(Small(3)));
     world.validate().unwrap();

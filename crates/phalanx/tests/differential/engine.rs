@@ -447,7 +447,7 @@ impl<'t> Engine<'t> {
             }
         }
         let before: Vec<Entity> = self.world.iter().collect();
-        let (done, _) = self.all_or_nothing(input, valid, |world| commands.apply(world));
+        let (done, _) = self.all_or_nothing(input, valid, |world| commands.try_apply(world));
         self.all.extend(&promised);
         if done {
             if let Some(with) = later {

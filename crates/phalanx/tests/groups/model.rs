@@ -353,7 +353,7 @@ impl Scene {
                     commands.despawn(other);
                     self.rows.retain(|(e, _), _| *e != other);
                 }
-                commands.apply(&mut self.world).unwrap();
+                commands.try_apply(&mut self.world).unwrap();
                 let has = Has { a: Some(a), l: Some(l), b: Some(b), m: Some(M), ..Has::default() };
                 self.rows.insert((made, 0), has);
                 "commands"
@@ -444,13 +444,13 @@ fn batches_and_commands_have_the_result_of_one_by_one() {
             commands.insert(*e, bundle());
         }
         batch.insert_batch::<With<Table>, _>(bundle());
-        commands.apply(&mut later).unwrap();
+        commands.try_apply(&mut later).unwrap();
         for e in &all {
             single.remove::<(D, L)>(*e).unwrap();
             commands.remove::<(D, L)>(*e);
         }
         batch.remove_batch::<With<Table>, (D, L)>();
-        commands.apply(&mut later).unwrap();
+        commands.try_apply(&mut later).unwrap();
         for n in 0..4 {
             single.spawn((A(n), B("spawned".into()), D));
         }

@@ -189,7 +189,7 @@ fn h26_a_row_type_that_panics_leaves_no_half_made_row() {
         ("commands", |world, e, _| {
             let mut commands = phalanx::CommandBuffer::new();
             commands.insert(e[1], Rude(&DIAL, "other"));
-            commands.apply(world).unwrap();
+            commands.try_apply(world).unwrap();
         }),
         ("extend", |world, e, _| {
             world.extend(phalanx::Key::main(e[0]).with_role(phalanx::Role(1)), Rude(&DIAL, "new")).unwrap();
@@ -254,7 +254,7 @@ fn h58_a_buffer_that_panics_half_way_ends_each_payload_once() {
         let tally = Tally::new();
         let (mut world, mut commands) = recorded(&tally, &DIAL);
         DIAL.set(k);
-        let outcome = catch(|| commands.apply(&mut world).unwrap());
+        let outcome = catch(|| commands.try_apply(&mut world).unwrap());
         let fired = DIAL.stop();
         assert_eq!(outcome.is_err(), fired);
         world.validate().unwrap();
@@ -263,7 +263,7 @@ fn h58_a_buffer_that_panics_half_way_ends_each_payload_once() {
         assert!(world.query::<&A>().len() as u32 <= tally.live());
         // The buffer is as good as new.
         commands.spawn_later(A::new(&tally, 20));
-        commands.apply(&mut world).unwrap();
+        commands.try_apply(&mut world).unwrap();
         world.validate().unwrap();
         drop((world, commands));
         tally.assert_sound();
@@ -303,7 +303,7 @@ fn h54_what_an_operation_noted_that_panicked_is_not_told_later() {
     commands.insert(a, A::new(&tally, 10));
     commands.insert(b, (A::new(&tally, 20), Rude(&DIAL, "taken apart")));
     DIAL.set(1);
-    assert!(catch(|| commands.apply(&mut world)).is_err());
+    assert!(catch(|| commands.try_apply(&mut world)).is_err());
     DIAL.stop();
     world.validate().unwrap();
     world.spawn(());

@@ -212,7 +212,7 @@ const ACTS: &[Act] = &[
             kit.commands.spawn_later(Pair { copied: Copied(3), rest: (Velocity(1.0), Tag) });
             kit.commands.insert(kit.e, (B::new(tally, 4), Tag));
         },
-        |kit, _| change(kit.commands.apply(&mut kit.world).map_err(|error| error.error)),
+        |kit, _| change(kit.commands.try_apply(&mut kit.world).map_err(|error| error.error)),
     ),
     ("try_despawn", reserved, |kit, _| change(kit.world.try_despawn(kit.e))),
     ("try_clear", reserved, |kit, _| change(kit.world.try_clear())),

@@ -217,8 +217,7 @@ impl Run {
                 }
             }
         }
-        commands.apply_lossy(&mut self.world, |_| refused -= 1);
-        assert_eq!(refused, 0);
+        assert_eq!(commands.apply(&mut self.world).skipped().len(), refused);
         rows.iter_mut().for_each(|(key, row, _)| *row = self.world.row(*key).unwrap());
         self.alive[at].rows = rows;
     }

@@ -95,7 +95,7 @@ const ACTS: &[Act] = &[
     }),
     ("delete_row", |kit, _| row(kit.world.delete_row(Key::main(kit.all[0]).with_role(Role(1))))),
     ("despawn", |kit, _| change(kit.world.try_despawn(kit.all[0]))),
-    ("commands", |kit, _| change(kit.commands.apply(&mut kit.world).map_err(|error| error.error))),
+    ("commands", |kit, _| change(kit.commands.try_apply(&mut kit.world).map_err(|error| error.error))),
     ("insert_batch", |kit, tally| {
         let bundle = (P(tally.value(1)), L(tally.value(2)), Wide(3));
         change(kit.world.try_insert_batch::<With<T>, _>(bundle))

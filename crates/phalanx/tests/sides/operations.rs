@@ -113,7 +113,7 @@ fn recorded_and_direct(seeds: std::ops::Range<u64>, first: u32, with_groups: boo
                 change(n, key, value, Ok(&mut direct));
                 change(n, key, value, Err(&mut commands));
             }
-            commands.apply_lossy(&mut recorded, |_| {});
+            commands.apply(&mut recorded);
             assert_eq!((direct.validate(), recorded.validate()), (Ok(()), Ok(())), "seed {seed}");
             assert_eq!(look(&direct, first), look(&recorded, first), "seed {seed}, round {round}");
             if round % 8 == 7 {
@@ -155,7 +155,7 @@ fn a_slot_without_generations_is_not_taken_again() {
     commands.spawn_later(Wide(2));
     commands.spawn_later((Wide(3), Seen));
     commands.spawn_later(Wide(4));
-    commands.apply(&mut world).unwrap();
+    commands.try_apply(&mut world).unwrap();
     world.validate().unwrap();
     let wide: Vec<_> = world.iter().filter_map(|e| Some((e.index(), world.get::<Wide>(e).ok()?.0))).collect();
     assert_eq!(wide, [(1, 2), (2, 3), (4, 4)]);
@@ -485,7 +485,7 @@ fn rows_end_with_their_entity_in_the_order_of_their_making() {
             true => {
                 let mut commands = CommandBuffer::new();
                 commands.despawn(e);
-                commands.apply(&mut world).unwrap();
+                commands.try_apply(&mut world).unwrap();
             }
         }
         assert_eq!(std::mem::take(&mut *ENDED.lock().unwrap()), (1..=9).collect::<Vec<_>>());

@@ -42,7 +42,7 @@ fn entities_are_collected_once_in_the_order_of_what_happened_first() {
     for e in [b, a, b, a] {
         commands.insert(e, Pooled(1));
     }
-    commands.apply(&mut world).unwrap();
+    commands.try_apply(&mut world).unwrap();
     world.despawn(b).unwrap();
     assert_eq!(world.drain(changed), [b, a]);
     assert!(!world.contains(b));

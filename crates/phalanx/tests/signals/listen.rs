@@ -68,7 +68,7 @@ fn commands_are_one_operation_for_what_listeners_record() {
         world.spawn(Plain(1));
         sink.lock().unwrap().push(world.iter().filter(|e| world.has::<Pooled>(*e)).count());
     });
-    commands.apply(&mut world).unwrap();
+    commands.try_apply(&mut world).unwrap();
     seen.lock().unwrap().push(world.iter().filter(|e| world.has::<Pooled>(*e)).count());
     assert_eq!(*seen.lock().unwrap(), [0, 2]);
 }

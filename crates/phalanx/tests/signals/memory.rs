@@ -64,7 +64,7 @@ const ACTS: [Act; 13] = [
     ("clone_entity", |t| t.world.clone_entity(t.plain).map(drop)),
     ("try_insert_batch", |t| t.world.try_insert_batch::<With<Owned>, B>(B::of(3)).map(drop)),
     ("try_remove_batch", |t| t.world.try_remove_batch::<With<Owned>, E>().map(drop)),
-    ("commands", |t| t.commands.apply(&mut t.world).map_err(|error| error.error)),
+    ("commands", |t| t.commands.try_apply(&mut t.world).map_err(|error| error.error)),
     ("transfer", |t| t.world.transfer(t.entities[0], &mut t.other).map(drop)),
 ];
 

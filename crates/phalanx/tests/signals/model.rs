@@ -426,7 +426,7 @@ impl Test {
                 _ => {}
             }
         }
-        commands.apply_lossy(&mut self.world, |_| ());
+        commands.apply(&mut self.world);
         reserved.into_iter().for_each(|e| self.model.spawn(e));
         for step in steps {
             match step {

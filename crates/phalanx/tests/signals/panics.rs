@@ -83,7 +83,7 @@ const ACTS: [Act; 15] = [
         commands.remove::<All>(t.entities[2]);
         commands.despawn(t.entities[0]);
         commands.spawn_later(all(tally, 7));
-        commands.apply(&mut t.world).unwrap();
+        commands.try_apply(&mut t.world).unwrap();
     }),
 ];
 

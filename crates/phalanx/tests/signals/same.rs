@@ -41,7 +41,7 @@ fn step(world: &mut World, rng: &mut Rng, n: u32) {
                     _ => commands.despawn(e),
                 }
             }
-            commands.apply_lossy(world, |_| ());
+            commands.apply(world);
         }
         (13, Some(e)) => drop(world.clone_entity(e)),
         _ => {}
