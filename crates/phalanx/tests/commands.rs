@@ -7,6 +7,10 @@ use phalanx_testkit::{Counted, Tally, catch};
 mod failures;
 #[path = "commands/model.rs"]
 mod model;
+#[path = "commands/replaced.rs"]
+mod replaced;
+#[path = "commands/reservations.rs"]
+mod reservations;
 #[path = "commands/rows.rs"]
 mod rows_by_key;
 #[path = "commands/threads.rs"]
@@ -181,7 +185,7 @@ fn a_buffer_promises_entities_of_one_world() {
     assert_eq!(commands.spawn(&one, Small(1)), bystander);
     assert!(catch(|| commands.spawn(&two, Small(2))).is_err());
     let error = commands.try_apply(&mut two).unwrap_err();
-    assert!(matches!(error.error, ChangeError::NoSuchEntity(_)));
+    assert_eq!(error.error, ChangeError::AnotherWorld { entity: bystander });
     assert!(two.contains(bystander) && !two.has::<Small>(bystander));
     commands.spawn(&two, Small(2));
     let mut other = CommandBuffer::new();

@@ -24,7 +24,8 @@ use super::{CommandBuffer, Entry};
 use crate::bundle::Place;
 use crate::error::ChangeError;
 use crate::rows::Key;
-use crate::signal::RowName;
+use crate::signal::{RowName, nesting};
+use crate::track::Moment;
 use crate::world::{Location, World};
 use phalanx_store::{AllocError, Entity};
 
@@ -69,16 +70,17 @@ impl CommandBuffer {
     /// If the type of a soa component panics while a value is split into its fields, the commands before that one stand.
     pub fn apply(&mut self, world: &mut World) -> ApplyReport {
         let mut report = ApplyReport { executed: self.len(), skipped: Vec::new() };
-        let run = Run::new(self, world);
-        while run.commands.done < run.commands.entries.len() {
-            let end = run.commands.segment_end();
-            let skip: Report<'_> = &mut |error| report.skipped.push(error);
-            if let Err(error) = run.commands.segment(run.world, end, Some(skip)) {
-                crate::world::raise(error.error);
+        nesting::run(world, |world| {
+            let run = Run::new(self, world);
+            while run.commands.done < run.commands.entries.len() {
+                let end = run.commands.segment_end();
+                let skip: Report<'_> = &mut |error| report.skipped.push(error);
+                if let Err(error) = run.commands.segment(run.world, end, Some(skip)) {
+                    crate::world::raise(error.error);
+                }
+                run.commands.call(run.world);
             }
-            run.commands.call(run.world);
-        }
-        drop(run);
+        });
         if world.signals.is_active() {
             world.announce();
         }
@@ -125,7 +127,7 @@ impl CommandBuffer {
     ///
     /// Panics like [`apply`](CommandBuffer::apply).
     pub fn try_apply(&mut self, world: &mut World) -> Result<(), CommandError> {
-        let outcome = self.try_apply_all(world);
+        let outcome = nesting::run(world, |world| self.try_apply_all(world));
         if world.signals.is_active() {
             match outcome {
                 Ok(()) => world.announce(),
@@ -149,28 +151,26 @@ impl CommandBuffer {
         Ok(())
     }
 
-    /// Executes the commands that listeners have recorded, and skips those that cannot be executed, also for lack of memory.
+    /// Executes the next segment of commands that listeners have recorded, and skips those that cannot be executed, also
+    /// for lack of memory.
     ///
-    /// If the memory for a whole segment cannot be allocated, its commands are executed one by one.
+    /// If the memory for the whole segment cannot be allocated, its commands are executed one by one.
     pub(crate) fn apply_recorded(&mut self, world: &mut World, report: Report<'_>) {
-        let run = Run::new(self, world);
-        while run.commands.done < run.commands.entries.len() {
-            let end = run.commands.segment_end();
-            if run.commands.segment(run.world, end, Some(report)).is_err() {
-                while run.commands.done < end {
-                    let next = run.commands.done + 1;
-                    if let Err(error) = run.commands.segment(run.world, next, Some(report)) {
-                        run.commands.skip(run.world);
-                        report(error);
-                    }
+        let end = self.segment_end();
+        if self.segment(world, end, Some(report)).is_err() {
+            while self.done < end {
+                let next = self.done + 1;
+                if let Err(error) = self.segment(world, next, Some(report)) {
+                    self.skip(world);
+                    report(error);
                 }
             }
-            run.commands.call(run.world);
         }
-        drop(run);
-        if world.signals.is_active() {
-            world.announce();
-        }
+    }
+
+    /// Begins an application.
+    pub(crate) fn start(&mut self) {
+        self.scratch.start();
     }
 
     /// Returns the end of the next segment.
@@ -179,21 +179,29 @@ impl CommandBuffer {
         self.done + rest.iter().position(|entry| entry.verb.kind == CommandKind::Closure).unwrap_or(rest.len())
     }
 
+    /// Takes the closure that is next, if one is.
+    pub(crate) fn next_closure(&mut self) -> Option<Closure> {
+        let entry = self.entries.get(self.done).filter(|entry| entry.verb.kind == CommandKind::Closure)?;
+        self.done += 1;
+        // SAFETY: the payload is where it was placed. From here on the entry does not own it.
+        let payload = unsafe { self.arena.at(entry.offset, entry.verb.layout) };
+        Some(Closure { call: entry.verb.call, payload })
+    }
+
     /// Calls the closure that is next, if one is.
     fn call(&mut self, world: &mut World) {
-        if let Some(&entry) = self.entries.get(self.done).filter(|entry| entry.verb.kind == CommandKind::Closure) {
-            self.done += 1;
-            // SAFETY: the entry owned its closure, which moves out.
-            unsafe { (entry.verb.call)(self.arena.at(entry.offset, entry.verb.layout), world) };
+        if let Some(closure) = self.next_closure() {
+            // SAFETY: it was taken just now, and the buffer stays as it is.
+            unsafe { closure.call(world) };
         }
     }
 
     /// Drops the next command.
     fn skip(&mut self, world: &mut World) {
-        let entry = self.entries[self.done];
+        let (position, entry) = (self.done, self.entries[self.done]);
         self.done += 1;
         // Without memory to note it, or to make entities that are reserved, the entity stays, without components.
-        if self.home == Some(world.id())
+        if self.is_reserved(position, world)
             && world.flush().is_ok()
             && (!world.signals.is_active() || world.reserve_notes(1).is_ok())
         {
@@ -201,6 +209,32 @@ impl CommandBuffer {
         }
         // SAFETY: the entry owned its payload, which ends here.
         unsafe { (entry.verb.drop)(self.arena.at(entry.offset, entry.verb.layout)) };
+    }
+
+    /// Returns `true` if the entity that a spawn names was reserved in this world, in what is part of its present state.
+    fn is_reserved(&self, position: usize, world: &World) -> bool {
+        self.home == Some(world.identity()) && world.sides.clock.includes(moment_of(&self.moments, position))
+    }
+
+    /// Drops the commands that are left, and despawns what was reserved for them in this world, or put aside.
+    pub(crate) fn finish(&mut self, world: &mut World) {
+        let notes = self.entries.len() + self.reserved.len();
+        let is_noted = |world: &mut World| !world.signals.is_active() || world.reserve_notes(notes).is_ok();
+        // Without memory to flush them, entities stay reserved, and are alive later, without components.
+        if self.home == Some(world.identity()) && world.flush().is_ok() && is_noted(world) {
+            for position in self.done..self.entries.len() {
+                if self.entries[position].is_promise() && self.is_reserved(position, world) {
+                    world.end_promise(&self.entries[position]);
+                }
+            }
+            for &(entity, moment) in self.reserved.iter().rev() {
+                if world.sides.clock.includes(moment) {
+                    world.end_empty(entity);
+                }
+            }
+        }
+        world.sides.release_pages();
+        self.clear();
     }
 
     /// Executes the commands up to `end`, none of which is a closure.
@@ -212,11 +246,11 @@ impl CommandBuffer {
         if first == end {
             return Ok(());
         }
-        let CommandBuffer { entries, arena, scratch, done, home, .. } = self;
-        let at_home = home.is_none_or(|home| home == world.id());
+        let CommandBuffer { entries, arena, scratch, done, home, moments, .. } = self;
         let entries = &*entries;
         let at = |position: usize| move |error: AllocError| entries[position].error(position, error.into());
-        scratch.begin(end - first, at_home, report.is_some()).map_err(at(first))?;
+        scratch.begin(end - first, report.is_some()).map_err(at(first))?;
+        scratch.find_lost(world, entries, moments, *home).map_err(at(first))?;
         world.flush().map_err(at(first))?;
         for (position, entry) in (first..end).zip(&entries[first..end]) {
             let key = CommandBuffer::key(arena, entry);
@@ -264,6 +298,34 @@ impl Entry {
     fn error(&self, position: usize, error: ChangeError) -> CommandError {
         CommandError { position, command: self.verb.kind, entity: self.entity, error }
     }
+
+    /// Returns `true` if this is the spawn of an entity that was reserved.
+    pub(super) fn is_promise(&self) -> bool {
+        self.verb.kind == CommandKind::Spawn && self.entity.is_some()
+    }
+}
+
+/// Returns when the entity of the spawn at a position was reserved.
+pub(super) fn moment_of(moments: &[(usize, Moment)], position: usize) -> Moment {
+    moments[moments.partition_point(|(at, _)| *at <= position) - 1].1
+}
+
+/// A closure that was taken from a buffer.
+pub(crate) struct Closure {
+    call: unsafe fn(*mut u8, &mut World),
+    payload: *mut u8,
+}
+
+impl Closure {
+    /// Moves the closure out of the buffer and calls it.
+    ///
+    /// # Safety
+    ///
+    /// The buffer, wherever it is, was neither cleared nor appended to since.
+    pub(crate) unsafe fn call(self, world: &mut World) {
+        // SAFETY: the payload is where it was recorded, and moves out once, before anything else happens.
+        unsafe { (self.call)(self.payload, world) };
+    }
 }
 
 /// Drops what is left of a buffer, however its application ends.
@@ -276,29 +338,18 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(commands: &'a mut CommandBuffer, world: &'a mut World) -> Run<'a> {
-        commands.scratch.start();
-        world.signals.enter();
+        commands.start();
         Run { commands, world, is_failed: false }
     }
 }
 
 impl Drop for Run<'_> {
     fn drop(&mut self) {
-        self.world.signals.leave();
-        if !self.is_failed {
-            let CommandBuffer { entries, done, reserved, home, .. } = &mut *self.commands;
-            // Without memory to flush them, entities stay reserved, and are alive later, without components.
-            let notes = entries.len() + reserved.len();
-            let is_noted = |world: &mut World| !world.signals.is_active() || world.reserve_notes(notes).is_ok();
-            if *home == Some(self.world.id()) && self.world.flush().is_ok() && is_noted(self.world) {
-                entries[*done..].iter().for_each(|entry| self.world.end_promise(entry));
-                reserved.iter().rev().for_each(|entity| self.world.end_empty(*entity));
-            }
-        }
-        self.world.sides.release_pages();
-        match self.is_failed {
-            true => self.commands.clear_commands(),
-            false => self.commands.clear(),
+        if self.is_failed {
+            self.world.sides.release_pages();
+            self.commands.clear_commands();
+        } else {
+            self.commands.finish(self.world);
         }
     }
 }
@@ -429,7 +480,7 @@ impl World {
 
     /// Ends the entity that a spawn has promised and will not make.
     fn end_promise(&mut self, entry: &Entry) {
-        if let (CommandKind::Spawn, Some(entity)) = (entry.verb.kind, entry.entity) {
+        if let Some(entity) = entry.entity.filter(|_| entry.is_promise()) {
             self.end_empty(entity);
         }
     }

@@ -21,6 +21,7 @@ pub use threads::{CommandQueue, QueueError, QueueReport, TakenKey};
 
 use crate::bundle::Bundle;
 use crate::rows::Key;
+use crate::track::Moment;
 use crate::world::World;
 use buffer::{Arena, DELETE_ROW, DESPAWN, Of, OfRow, Verb};
 use core::fmt;
@@ -70,9 +71,11 @@ pub struct CommandBuffer {
     entries: Vec<Entry>,
     done: usize,
     arena: Arena,
-    /// Entities that are reserved for later spawns, the next one last.
-    reserved: Vec<Entity>,
-    /// The world in which entities were reserved.
+    /// Entities that are put aside for later spawns, the next one last, and when each was reserved.
+    reserved: Vec<(Entity, Moment)>,
+    /// When the entities of spawns were reserved: those of the entry with this index and of the ones after it.
+    moments: Vec<(usize, Moment)>,
+    /// The identity of the world in which entities were reserved.
     home: Option<u64>,
     scratch: resolve::Scratch,
 }
@@ -121,6 +124,11 @@ impl CommandBuffer {
     /// If all indices of entities are used up, or this buffer has reserved entities of another world.
     #[track_caller]
     pub fn spawn<B: Bundle>(&mut self, world: &World, bundle: B) -> Entity {
+        self.settle_in(Some(world.identity()));
+        // What was put aside in a state that was discarded since is reserved no longer.
+        while self.reserved.last().is_some_and(|(_, moment)| !world.sides.clock.includes(*moment)) {
+            self.reserved.pop();
+        }
         if self.reserved.is_empty() {
             self.reserve_entities(world, 1);
         }
@@ -134,7 +142,10 @@ impl CommandBuffer {
     ///
     /// The bundle, if none is left.
     pub fn spawn_reserved<B: Bundle>(&mut self, bundle: B) -> Result<Entity, B> {
-        let Some(&entity) = self.reserved.last() else { return Err(bundle) };
+        let Some(&(entity, moment)) = self.reserved.last() else { return Err(bundle) };
+        if self.moments.last().is_none_or(|(_, last)| *last != moment) {
+            self.moments.push((self.entries.len(), moment));
+        }
         self.record(Of::<B>::SPAWN, Some(entity), bundle);
         self.reserved.pop();
         Ok(entity)
@@ -155,10 +166,15 @@ impl CommandBuffer {
     /// If all indices of entities are used up, or this buffer has reserved entities of another world.
     #[track_caller]
     pub fn reserve_entities(&mut self, world: &World, count: usize) {
-        self.settle_in(Some(world.id()));
+        self.settle_in(Some(world.identity()));
         self.reserved.reserve(count);
+        if self.reserved.first().is_none_or(|(_, moment)| *moment != world.moment()) {
+            // Recording these spawns allocates nothing.
+            self.moments.reserve(self.reserved.chunk_by(|a, b| a.1 == b.1).count() + 1);
+        }
         let before = self.reserved.len();
-        self.reserved.extend((0..count).map(|_| world.reserve_entity()));
+        // The moment is read after the entity was reserved: an image of that moment has the reservation.
+        self.reserved.extend((0..count).map(|_| (world.reserve_entity(), world.moment())));
         self.reserved[before..].reverse();
         self.reserved.rotate_left(before);
     }
@@ -254,13 +270,6 @@ impl CommandBuffer {
         self.is_empty() && self.reserved.is_empty()
     }
 
-    /// The world in which entities were reserved has another number.
-    pub(crate) fn move_home(&mut self, old: u64, new: u64) {
-        if self.home == Some(old) {
-            self.home = Some(new);
-        }
-    }
-
     /// Records [`World::disconnect`].
     pub fn disconnect(&mut self, listener: crate::ListenerId) {
         self.add(move |world| {
@@ -280,7 +289,10 @@ impl CommandBuffer {
         self.reserved.reserve(other.reserved.len());
         // The next one is last: what was put aside first is used first.
         self.reserved.splice(0..0, other.reserved.drain(..));
+        self.moments.reserve(other.moments.len());
         let start = self.arena.try_append(&mut other.arena).unwrap_or_else(|error| raise(error));
+        let before = self.entries.len();
+        self.moments.extend(other.moments.drain(..).map(|(at, moment)| (before + at, moment)));
         self.entries.extend(other.entries.drain(..).map(|entry| Entry { offset: entry.offset + start, ..entry }));
         other.home = None;
     }
@@ -325,6 +337,7 @@ impl CommandBuffer {
                     unsafe { (entry.verb.drop)(commands.arena.at(entry.offset, entry.verb.layout)) };
                 }
                 commands.entries.clear();
+                commands.moments.clear();
                 commands.arena.clear();
                 commands.done = 0;
                 if commands.reserved.is_empty() {
@@ -342,7 +355,9 @@ impl CommandBuffer {
 
     /// Bytes that the buffer holds for commands and their payloads.
     pub fn memory(&self) -> usize {
-        let lists = self.entries.capacity() * size_of::<Entry>() + self.reserved.capacity() * size_of::<Entity>();
+        let lists = self.entries.capacity() * size_of::<Entry>()
+            + self.reserved.capacity() * size_of::<(Entity, Moment)>()
+            + self.moments.capacity() * size_of::<(usize, Moment)>();
         self.arena.bytes() + lists + self.scratch.bytes()
     }
 

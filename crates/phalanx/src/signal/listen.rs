@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::{
-    Added, Call, Despawned, Event, KEPT_ERRORS, Listener, ListenerId, Removed, RetiredRow, Set, Spawned, Told,
+    Added, Call, Despawned, Event, KEPT_ERRORS, Listener, ListenerId, Removed, RetiredRow, Set, Spawned, Told, nesting,
 };
 use crate::commands::{CommandBuffer, CommandError};
 use crate::component::{Component, ComponentId};
@@ -175,7 +175,7 @@ impl World {
     /// Forgets all about signals if nobody listens or collects.
     pub(super) fn rest(&mut self) {
         let idle = self.signals.state.as_ref().is_some_and(|state| state.is_idle());
-        if idle && self.signals.depth == 0 && self.signals.held == 0 {
+        if idle && self.signals.held == 0 && !nesting::is_within(self) {
             self.signals.state = None;
         }
     }

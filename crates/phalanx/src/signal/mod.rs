@@ -78,6 +78,7 @@ mod collect;
 mod emit;
 mod event;
 mod listen;
+pub(crate) mod nesting;
 mod note;
 
 pub use collect::{Collector, CollectorBuilder};
@@ -155,9 +156,7 @@ impl Lists {
 /// The signals of a world.
 #[derive(Default)]
 pub(crate) struct Signals {
-    /// How many operations are under way that others are part of: commands wait for the outermost.
-    depth: u32,
-    /// How many of them tell their signals as one.
+    /// How many operations are under way whose signals are told as one.
     held: u32,
     /// Whether listeners are being called: displaced values have not ended.
     pub(crate) telling: bool,
@@ -185,8 +184,10 @@ struct State {
     links: HashMap<(u32, u32, u32), Spot, BuildHasherDefault<Mixer>>,
     /// What the listeners of the present signals record.
     fresh: CommandBuffer,
-    /// What listeners have recorded and is to be carried out.
+    /// What listeners have recorded and is to be executed when `running` has been.
     commands: CommandBuffer,
+    /// What is being executed. It is here while one of its closures runs, and goes with the world if that moves the world.
+    running: CommandBuffer,
     errors: Vec<CommandError>,
     lost: usize,
 }
@@ -201,18 +202,6 @@ impl Signals {
         self.state.is_some()
     }
 
-    /// An operation begins that others are part of.
-    #[inline(always)]
-    pub(crate) fn enter(&mut self) {
-        self.depth += 1;
-    }
-
-    /// It is complete.
-    #[inline(always)]
-    pub(crate) fn leave(&mut self) {
-        self.depth -= 1;
-    }
-
     /// Operations begin whose signals are told as one.
     #[inline(always)]
     pub(crate) fn hold(&mut self) {
@@ -223,13 +212,6 @@ impl Signals {
     #[inline(always)]
     pub(crate) fn let_go(&mut self) {
         self.held -= 1;
-    }
-
-    /// The world has another number: what listeners have recorded is still of it.
-    pub(crate) fn rename(&mut self, old: u64, new: u64) {
-        if let Some(state) = &mut self.state {
-            state.commands.move_home(old, new);
-        }
     }
 
     /// Bytes held from the allocator, without what listeners hold themselves.
@@ -245,6 +227,7 @@ impl Signals {
             + state.errors.capacity() * size_of::<CommandError>()
             + state.fresh.memory()
             + state.commands.memory()
+            + state.running.memory()
             + state.collectors.bytes()
     }
 
@@ -284,11 +267,16 @@ impl State {
         Ok(())
     }
 
+    /// Returns `true` if nothing that listeners have recorded is to be executed.
+    fn is_settled(&self) -> bool {
+        self.commands.is_blank() && self.running.is_blank()
+    }
+
     fn is_idle(&self) -> bool {
         let lists = self.lists.by_component.iter().flatten().chain([&self.lists.spawned, &self.lists.despawned]);
         lists.map(Vec::len).sum::<usize>() == 0
             && self.collectors.is_empty()
-            && self.commands.is_blank()
+            && self.is_settled()
             && self.errors.is_empty()
     }
 }

@@ -214,7 +214,7 @@ fn a_command_that_is_skipped_without_memory_leaves_no_entity_without_a_row() {
         let mut world = World::new();
         let old: Vec<_> = (0..40).map(|key| world.spawn(Value(tally.value(key)))).collect();
         old.iter().for_each(|e| world.despawn(*e).unwrap());
-        let values: Vec<Counted> = (0..3).map(|_| tally.value(7)).collect();
+        let values: Vec<Counted> = (0..5).map(|_| tally.value(7)).collect();
         let mut values = values.into_iter();
         let promised = Arc::new(AtomicU64::new(0));
         let promise = promised.clone();
@@ -227,9 +227,10 @@ fn a_command_that_is_skipped_without_memory_leaves_no_entity_without_a_row() {
             let e = commands.spawn(world, Value(values.next().unwrap()));
             promise.store(e.to_bits(), Ordering::Relaxed);
         });
-        // The buffers have room from the second time on.
-        world.spawn(Flag);
-        world.spawn(Flag);
+        // The buffers, which take turns, have room then.
+        for _ in 0..4 {
+            world.spawn(Flag);
+        }
         let _ = fail_from(n, || world.try_spawn(Flag));
         skipped += world.take_signal_errors().0.len();
         // Reservations that are not made real yet are, by the next change.
