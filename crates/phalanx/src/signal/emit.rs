@@ -60,6 +60,17 @@ impl World {
         }
     }
 
+    /// Like [`complete`](World::complete), but returns the panic of a listener or of a command that a listener has recorded.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn try_complete(&mut self, notified: Notified) -> Result<(), Box<dyn Any + Send>> {
+        match notified.0 {
+            Some(panic) => Err(panic),
+            // A panic leaves the world whole, as it does where it goes on.
+            None => catch_unwind(AssertUnwindSafe(|| self.settle())),
+        }
+    }
+
     /// An operation without anything displaced is told and complete.
     #[cold]
     #[inline(never)]
