@@ -121,6 +121,17 @@ pub enum ChangeError {
         /// The component.
         component: &'static str,
     },
+    /// The entity was reserved by a command buffer in another world.
+    AnotherWorld {
+        /// The entity.
+        entity: Entity,
+    },
+    /// The entity was reserved by a command buffer in a state of the world that was discarded since, for example by
+    /// [`World::rollback`](crate::World::rollback).
+    RolledBack {
+        /// The entity.
+        entity: Entity,
+    },
     /// There is no memory for it.
     Alloc(AllocError),
     /// It could not be done with a row: one that is not there, is there already, or is the main one. What is wrong with
@@ -156,6 +167,8 @@ impl fmt::Display for ChangeError {
             }
             ChangeError::UnequalColumns(error) => error.fmt(f),
             ChangeError::NotClone { component } => write!(f, "{component} cannot be cloned"),
+            ChangeError::AnotherWorld { entity } => write!(f, "{entity} was reserved in another world"),
+            ChangeError::RolledBack { entity } => write!(f, "the reservation of {entity} was rolled back"),
             ChangeError::Alloc(error) => error.fmt(f),
             ChangeError::Row(error) => error.fmt(f),
         }

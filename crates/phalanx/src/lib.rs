@@ -32,7 +32,9 @@ pub mod track;
 mod world;
 
 pub use bundle::{Bundle, Place};
-pub use commands::{CommandError, CommandQueue, Commands, QueueError, TakenKey};
+pub use commands::{
+    ApplyReport, CommandBuffer, CommandError, CommandKind, CommandQueue, QueueError, QueueReport, TakenKey,
+};
 pub use component::{Component, ComponentId, ComponentInfo, Components, VisitEntities};
 pub use entities::MapEntities;
 pub use error::{ChangeError, ComponentError, DuplicateComponent, NoSuchEntity, UnequalColumns};

@@ -81,6 +81,12 @@ impl Plans {
         Some(at as usize)
     }
 
+    /// Returns the number of plans.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
     #[inline(always)]
     pub(crate) fn get(&self, at: usize) -> &Plan {
         &self.list[at]

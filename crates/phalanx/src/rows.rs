@@ -210,9 +210,11 @@ impl RowError {
             ChangeError::NoSuchEntity(_) => RowError::NoSuchRow { key },
             ChangeError::Row(error) => error,
             // Giving and taking components ends in none of these.
-            ChangeError::Taken { .. } | ChangeError::UnequalColumns(_) | ChangeError::NotClone { .. } => {
-                unreachable!("{error}")
-            }
+            ChangeError::Taken { .. }
+            | ChangeError::UnequalColumns(_)
+            | ChangeError::NotClone { .. }
+            | ChangeError::AnotherWorld { .. }
+            | ChangeError::RolledBack { .. } => unreachable!("{error}"),
         }
     }
 }

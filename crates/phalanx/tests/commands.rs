@@ -1,12 +1,16 @@
-//! Commands: a buffer does what its commands would do one by one, or nothing; and every payload ends once.
+//! Commands: a buffer does what its commands would do one by one, and every payload is dropped once.
 
-use phalanx::{ChangeError, CommandQueue, Commands, Component, DuplicateComponent, Entity, World};
+use phalanx::{ChangeError, CommandBuffer, CommandKind, CommandQueue, Component, DuplicateComponent, Entity, World};
 use phalanx_testkit::{Counted, Tally, catch};
 
 #[path = "commands/failures.rs"]
 mod failures;
 #[path = "commands/model.rs"]
 mod model;
+#[path = "commands/replaced.rs"]
+mod replaced;
+#[path = "commands/reservations.rs"]
+mod reservations;
 #[path = "commands/rows.rs"]
 mod rows_by_key;
 #[path = "commands/threads.rs"]
@@ -52,7 +56,7 @@ fn rows(world: &World) -> Vec<Row> {
 #[test]
 fn commands_can_change_threads() {
     fn check<T: Send + Sync>() {}
-    check::<Commands>();
+    check::<CommandBuffer>();
     check::<CommandQueue<u32>>();
 }
 
@@ -60,7 +64,7 @@ fn commands_can_change_threads() {
 fn a_buffer_does_what_was_recorded() {
     let mut world = World::new();
     let a = world.spawn((Small(1), Flag));
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     let b = commands.spawn(&world, (Small(2), Aligned(7)));
     commands.insert(a, Wide([3; 5]));
     commands.insert(b, Small(4));
@@ -70,7 +74,7 @@ fn a_buffer_does_what_was_recorded() {
     commands.despawn(a);
     assert_eq!(commands.len(), 7);
     assert!(format!("{commands:?}").starts_with("[Spawn("), "{commands:?}");
-    commands.apply(&mut world).unwrap();
+    commands.try_apply(&mut world).unwrap();
     assert!(commands.is_empty());
     let all = rows(&world);
     assert_eq!(all.len(), 2);
@@ -94,9 +98,9 @@ fn populated(tally: &Tally) -> (World, Vec<Entity>) {
 #[test]
 fn the_same_entity_any_number_of_times_and_empty_buffers() {
     let mut world = World::new();
-    let mut commands = Commands::new();
-    commands.apply(&mut world).unwrap();
-    CommandQueue::<()>::new().apply(&mut world).unwrap();
+    let mut commands = CommandBuffer::new();
+    commands.try_apply(&mut world).unwrap();
+    CommandQueue::<()>::new().try_apply(&mut world).unwrap();
     let e = commands.spawn(&world, ());
     for n in 0..100 {
         commands.insert(e, Small(n));
@@ -105,29 +109,91 @@ fn the_same_entity_any_number_of_times_and_empty_buffers() {
     }
     commands.despawn(e);
     commands.despawn(e);
-    assert_eq!(commands.apply(&mut world).unwrap_err().position, 302);
-    assert!(world.is_empty());
+    assert_eq!(commands.try_apply(&mut world).unwrap_err().position, 302);
+    assert!(world.iter().eq([e]), "the entity stays reserved, and nothing else happened");
+    assert!(!world.has::<Small>(e));
     world.validate().unwrap();
+}
+
+#[test]
+fn despawning_an_entity_that_is_not_alive_is_no_failure() {
+    let mut world = World::new();
+    let [a, b, dead] = [1, 2, 3].map(|n| world.spawn(Small(n)));
+    world.despawn(dead).unwrap();
+    let mut commands = CommandBuffer::new();
+    [dead, a, a].into_iter().for_each(|e| commands.despawn(e));
+    let made = commands.spawn(&world, Small(4));
+    commands.despawn(made);
+    commands.add(move |world| world.despawn(b).unwrap());
+    [b, made].into_iter().for_each(|e| commands.despawn(e));
+    let report = commands.apply(&mut world);
+    assert_eq!((report.executed(), report.skipped()), (8, &[][..]));
+    assert!(report.is_complete() && world.is_empty());
+    world.validate().unwrap();
+    // The strict form refuses the same.
+    commands.despawn(a);
+    let error = commands.try_apply(&mut world).unwrap_err();
+    assert_eq!((error.position, error.command, error.entity), (0, CommandKind::Despawn, Some(a)));
+}
+
+#[test]
+fn a_report_names_the_position_the_command_the_entity_and_the_reason() {
+    let mut world = World::new();
+    let [e, dead] = [world.spawn_empty(), world.spawn_empty()];
+    world.despawn(dead).unwrap();
+    let key = |e| phalanx::Key::main(e).with_role(phalanx::Role(1));
+    let mut commands = CommandBuffer::new();
+    commands.insert(e, Small(1));
+    commands.insert(dead, Small(1));
+    commands.remove::<Small>(dead);
+    commands.add(|_| ());
+    commands.spawn_later((Flag, Flag));
+    commands.extend(key(dead), Flag);
+    commands.update(key(e), Flag);
+    commands.remove_row_components::<Flag>(key(e));
+    commands.delete_row(key(e));
+    let report = commands.apply(&mut world);
+    let named: Vec<_> = report.skipped().iter().map(|error| (error.position, error.command, error.entity)).collect();
+    use CommandKind::*;
+    let expected = [
+        (1, Insert, Some(dead)),
+        (2, Remove, Some(dead)),
+        (4, Spawn, None),
+        (5, Extend, Some(dead)),
+        (6, Update, Some(e)),
+        (7, RemoveRowComponents, Some(e)),
+        (8, DeleteRow, Some(e)),
+    ];
+    assert_eq!(named, expected);
+    assert!(!report.is_complete());
+    assert_eq!(report.executed(), 2);
+    let text = report.to_string();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 8, "{text}");
+    assert_eq!(lines[0], "2 commands executed, 7 skipped:");
+    assert_eq!(lines[1], "command 1 (insert, 1v0): no such entity: 1v0");
+    assert!(lines[3].starts_with("command 4 (spawn): a bundle has "), "{text}");
+    commands.insert(e, Small(2));
+    assert_eq!(commands.apply(&mut world).to_string(), "1 command executed");
 }
 
 #[test]
 fn a_buffer_promises_entities_of_one_world() {
     let (mut one, mut two) = (World::new(), World::new());
     let bystander = two.spawn_empty();
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     assert_eq!(commands.spawn(&one, Small(1)), bystander);
     assert!(catch(|| commands.spawn(&two, Small(2))).is_err());
-    let error = commands.apply(&mut two).unwrap_err();
-    assert!(matches!(error.error, ChangeError::NoSuchEntity(_)));
+    let error = commands.try_apply(&mut two).unwrap_err();
+    assert_eq!(error.error, ChangeError::AnotherWorld { entity: bystander });
     assert!(two.contains(bystander) && !two.has::<Small>(bystander));
     commands.spawn(&two, Small(2));
-    let mut other = Commands::new();
+    let mut other = CommandBuffer::new();
     other.spawn(&one, Small(1));
     assert!(catch(|| commands.append(&mut other)).is_err());
-    let mut refused = 0;
-    other.apply_lossy(&mut two, |_| refused += 1);
-    commands.apply(&mut two).unwrap();
-    assert_eq!((refused, two.len(), one.is_empty()), (1, 2, true));
+    let report = other.apply(&mut two);
+    commands.try_apply(&mut two).unwrap();
+    assert_eq!((report.skipped().len(), two.len(), one.is_empty()), (1, 2, true));
     one.spawn_empty();
     one.validate().unwrap();
     two.validate().unwrap();
@@ -140,7 +206,7 @@ fn a_stale_handle_at_any_command_leaves_the_world_alone() {
         let (mut world, known) = populated(&tally);
         let before = rows(&world);
         let stale = *known.last().unwrap();
-        let mut commands = Commands::new();
+        let mut commands = CommandBuffer::new();
         let promised = commands.spawn(&world, Value(tally.value(50)));
         for n in 1..12 {
             let target = if n == k { stale } else { known[n % 8] };
@@ -152,12 +218,13 @@ fn a_stale_handle_at_any_command_leaves_the_world_alone() {
             }
         }
         commands.despawn(known[0]);
-        let error = commands.apply(&mut world).unwrap_err();
+        let error = commands.try_apply(&mut world).unwrap_err();
         assert_eq!(error.position, k.max(1));
         assert!(matches!(error.error, ChangeError::NoSuchEntity(e) if e.entity == stale), "{error}");
-        assert!(error.to_string().starts_with(&format!("command {}: ", k.max(1))));
-        assert_eq!(rows(&world), before);
-        assert!(!world.contains(promised), "what was promised and not made ends");
+        assert!(error.to_string().starts_with(&format!("command {} (", k.max(1))));
+        let promised = (promised, None, None, false, None, None, None);
+        assert_eq!(rows(&world).into_iter().filter(|row| *row != promised).collect::<Vec<_>>(), before);
+        assert!(world.contains(promised.0), "what is promised and not made stays reserved");
         assert!(commands.is_empty());
         world.validate().unwrap();
         drop((world, commands));
@@ -169,19 +236,19 @@ fn a_stale_handle_at_any_command_leaves_the_world_alone() {
 fn entities_are_followed_within_a_segment() {
     let mut world = World::new();
     let [a, b] = [world.spawn(Small(0)), world.spawn(Small(1))];
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     commands.despawn(a);
     commands.spawn_later(Small(2));
     commands.insert(b, Flag);
     commands.insert(a, Flag);
-    assert_eq!(commands.apply(&mut world).unwrap_err().position, 3);
+    assert_eq!(commands.try_apply(&mut world).unwrap_err().position, 3);
     assert!(world.contains(a) && !world.has::<Flag>(b));
     // A closure ends the segment: what was before it stands.
     commands.insert(b, Flag);
     commands.add(move |world| world.despawn(a).unwrap());
     commands.remove::<Flag>(b);
     commands.insert(a, Flag);
-    assert_eq!(commands.apply(&mut world).unwrap_err().position, 3);
+    assert_eq!(commands.try_apply(&mut world).unwrap_err().position, 3);
     assert!(!world.contains(a) && world.has::<Flag>(b));
     world.validate().unwrap();
 }
@@ -189,15 +256,15 @@ fn entities_are_followed_within_a_segment() {
 #[test]
 fn a_bundle_with_a_component_twice_is_refused_by_name() {
     let mut world = World::new();
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     let e = commands.spawn(&world, (Flag, Flag));
     commands.insert(e, Small(1));
-    let mut refused = Vec::new();
-    commands.apply_lossy(&mut world, |error| refused.push((error.position, error.error)));
+    let report = commands.apply(&mut world);
+    let skipped: Vec<_> = report.skipped().iter().map(|error| (error.position, error.error)).collect();
     let [(0, ChangeError::Duplicate(DuplicateComponent { component })), (1, ChangeError::NoSuchEntity(_))] =
-        refused[..]
+        skipped[..]
     else {
-        panic!("{refused:?}")
+        panic!("{report}")
     };
     assert!(component.ends_with("Flag"));
     assert!(!world.contains(e) && world.is_empty());
@@ -206,7 +273,7 @@ fn a_bundle_with_a_component_twice_is_refused_by_name() {
 
 #[test]
 fn recording_into_reserved_room_needs_no_memory() {
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     commands.try_reserve(10, 10 * size_of::<Wide>()).unwrap();
     let ((), usage) = phalanx_testkit::measure(|| (0..10).for_each(|_| commands.spawn_later(Wide([0; 5]))));
     assert_eq!(usage.allocations, 0);
@@ -230,13 +297,13 @@ fn displaced_values_end_when_the_segment_is_done() {
     let held = |n| Held(Probe(send.clone(), n));
     let mut world = World::new();
     let [a, b] = [world.spawn(held(1)), world.spawn((held(2), Flag))];
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     commands.insert(b, (held(3), Small(0)));
     commands.remove::<Held>(a);
     commands.insert(a, held(4));
     commands.insert(a, held(5));
     commands.despawn(b);
-    commands.apply(&mut world).unwrap();
+    commands.try_apply(&mut world).unwrap();
     assert_eq!(ended.try_iter().collect::<Vec<_>>(), [2, 1, 4, 3]);
     drop(world);
     assert_eq!(ended.try_iter().collect::<Vec<_>>(), [5]);
@@ -250,7 +317,7 @@ fn payloads_of_any_alignment_keep_their_place() {
     #[derive(Component, Clone, Copy, Debug, PartialEq)]
     #[repr(align(256))]
     struct Nothing;
-    let (mut world, mut commands, mut tail) = (World::new(), Commands::new(), Commands::new());
+    let (mut world, mut commands, mut tail) = (World::new(), CommandBuffer::new(), CommandBuffer::new());
     for n in 0..20 {
         commands.spawn_later((Small(n), Nothing));
         commands.spawn_later(Wide([n.into(); 5]));
@@ -258,7 +325,7 @@ fn payloads_of_any_alignment_keep_their_place() {
     }
     commands.append(&mut tail);
     commands.spawn_later(Nothing);
-    commands.apply(&mut world).unwrap();
+    commands.try_apply(&mut world).unwrap();
     assert!(world.query::<&Page>().iter().map(|page| page.0).eq(0..20));
     assert!(world.query::<&Wide>().iter().map(|wide| wide.0[4]).eq(0..20));
     assert_eq!(world.query::<&Nothing>().len(), 21);
@@ -269,7 +336,7 @@ fn payloads_of_any_alignment_keep_their_place() {
 fn many_segments_after_a_large_one_take_their_own_time() {
     let mut world = World::new();
     let entities: Vec<Entity> = (0..20_000).map(|_| world.spawn_empty()).collect();
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     entities.iter().for_each(|e| commands.insert(*e, Small(0)));
     for e in &entities {
         let e = *e;
@@ -277,7 +344,7 @@ fn many_segments_after_a_large_one_take_their_own_time() {
         commands.insert(e, Flag);
         commands.remove::<Small>(e);
     }
-    commands.apply(&mut world).unwrap();
+    commands.try_apply(&mut world).unwrap();
     assert_eq!(world.query::<Entity>().filter::<(phalanx::With<Flag>, phalanx::Without<Small>)>().len(), 20_000);
     world.validate().unwrap();
 }

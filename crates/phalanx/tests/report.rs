@@ -3,7 +3,9 @@
 use phalanx::group::Owned;
 use phalanx::query::DynamicQuery;
 use phalanx::store::Soa;
-use phalanx::{Commands, Component, ComponentReport, Entity, Key, LayoutReport, Placement, QueryState, Role, World};
+use phalanx::{
+    CommandBuffer, Component, ComponentReport, Entity, Key, LayoutReport, Placement, QueryState, Role, World,
+};
 
 #[derive(Component, Clone, Copy)]
 #[component(clone)]
@@ -84,12 +86,12 @@ fn what_comes_and_goes_is_counted_in_every_layout() {
     world.despawn(e[2]).unwrap();
     assert_eq!(world.despawn_batch([e[3], e[3], e[4]]), 2);
     check(&mut world, "despawning", (0, 3, 0));
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     let made = commands.spawn(&world, all(1));
     commands.despawn(e[5]);
     commands.remove::<All>(e[6]);
     commands.insert(e[0], all(0));
-    commands.apply(&mut world).unwrap();
+    commands.try_apply(&mut world).unwrap();
     check(&mut world, "commands", (2, 2, 1));
     world.exchange::<All, Mark>(made, Mark).unwrap();
     check(&mut world, "exchanging", (0, 1, 1));

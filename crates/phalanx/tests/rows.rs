@@ -528,10 +528,10 @@ fn a_recorded_despawn_ends_the_extra_rows_too() {
     let [e, other] = [1, 2].map(|n| world.spawn(Value(tally.value(n))));
     let rows = [LEFT, RIGHT].map(|role| world.extend(key(e, role), Value(tally.value(role.0))).unwrap());
     world.extend(key(other, LEFT), Value(tally.value(9))).unwrap();
-    let mut commands = phalanx::Commands::new();
+    let mut commands = phalanx::CommandBuffer::new();
     commands.despawn(e);
     commands.insert(other, Item(3));
-    commands.apply(&mut world).unwrap();
+    commands.try_apply(&mut world).unwrap();
     world.validate().unwrap();
     assert!(rows.iter().all(|row| !world.contains_row(*row)) && !world.contains(e));
     assert_eq!((tally.live(), world.row_count()), (2, 2));

@@ -155,10 +155,10 @@ macro_rules! model_test {
                             }
                         }
                         (18, Some(e)) => {
-                            let mut commands = phalanx::Commands::new();
+                            let mut commands = phalanx::CommandBuffer::new();
                             commands.insert(e, value());
                             commands.insert(e, (value(), Another));
-                            commands.apply(&mut world).unwrap();
+                            commands.try_apply(&mut world).unwrap();
                             wrote(&mut model, e, step);
                         }
                         (19, Some(e)) => {

@@ -17,134 +17,191 @@
 //! - The payloads of skipped commands end with the stash, where they lie in the arena.
 #![allow(unsafe_code)]
 
-use super::buffer::Kind;
+use super::report::{ApplyReport, CommandError, CommandKind};
 use super::resolve::Step;
 use super::stash::{Ending, Stash};
-use super::{CommandError, Commands, Entry};
+use super::{CommandBuffer, Entry};
 use crate::bundle::Place;
 use crate::error::ChangeError;
 use crate::rows::Key;
-use crate::signal::RowName;
+use crate::signal::{RowName, nesting};
+use crate::track::Moment;
 use crate::world::{Location, World};
 use phalanx_store::{AllocError, Entity};
 
-impl Commands {
-    /// Carries out all commands, in order, and empties the buffer.
+/// Receives the commands that are skipped.
+pub(crate) type Report<'a> = &'a mut dyn FnMut(CommandError);
+
+impl CommandBuffer {
+    /// Executes the commands in order, skips those that cannot be executed, and empties the buffer.
+    ///
+    /// The report names each skipped command and the reason. A command is skipped if the entity it names is not alive by
+    /// then; if the entity has no row under the key it names, or already has the row it adds; or if its bundle contains a
+    /// component twice. Despawning an entity that is not alive does nothing, and is not reported. A skipped command drops its payload. If it
+    /// is a [`spawn`](CommandBuffer::spawn), its entity is despawned, unless other commands gave it components or rows.
     ///
     /// ```
-    /// use phalanx::{ChangeError, Commands, Component, World};
+    /// use phalanx::{CommandBuffer, Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Scar;
+    ///
+    /// let mut world = World::new();
+    /// let [victim, witness] = [world.spawn_empty(), world.spawn_empty()];
+    /// let mut commands = CommandBuffer::new();
+    /// // Two bullets hit the same victim in one frame, a third one grazes it.
+    /// commands.despawn(victim);
+    /// commands.despawn(victim);
+    /// commands.insert(victim, Scar);
+    /// commands.insert(witness, Scar);
+    /// let report = commands.apply(&mut world);
+    /// assert_eq!(report.executed(), 3);
+    /// assert_eq!(report.skipped()[0].position, 2);
+    /// assert!(world.has::<Scar>(witness));
+    /// ```
+    ///
+    /// The memory for a [segment](CommandBuffer#segments) is allocated before the segment changes anything. If that fails, `apply` aborts
+    /// like other operations that allocate; [`try_apply`](CommandBuffer::try_apply) returns an error instead.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a closure, a listener or the destructor of a displaced value panics. The segments before it stand, and so does the segment
+    /// that called it; the commands after it are dropped, and the entities that they would have spawned are despawned.
+    /// If the type of a soa component panics while a value is split into its fields, the commands before that one stand.
+    pub fn apply(&mut self, world: &mut World) -> ApplyReport {
+        let mut report = ApplyReport { executed: self.len(), skipped: Vec::new() };
+        nesting::run(world, |world| {
+            let run = Run::new(self, world);
+            while run.commands.done < run.commands.entries.len() {
+                let end = run.commands.segment_end();
+                let skip: Report<'_> = &mut |error| report.skipped.push(error);
+                if let Err(error) = run.commands.segment(run.world, end, Some(skip)) {
+                    crate::world::raise(error.error);
+                }
+                run.commands.call(run.world);
+            }
+        });
+        if world.signals.is_active() {
+            world.announce();
+        }
+        report.executed -= report.skipped.len();
+        report
+    }
+
+    /// Executes the commands in order, stops at the first [segment](CommandBuffer#segments) with a command that cannot be
+    /// executed, and empties the buffer.
+    ///
+    /// ```
+    /// use phalanx::{ChangeError, CommandBuffer, Component, World};
     ///
     /// #[derive(Component)]
     /// struct Purse(u32);
     ///
     /// let mut world = World::new();
     /// let [alice, bob] = [world.spawn(Purse(3)), world.spawn_empty()];
-    /// let mut commands = Commands::new();
+    /// let mut commands = CommandBuffer::new();
     /// commands.remove::<Purse>(alice);
     /// commands.insert(bob, Purse(3));
     /// world.despawn(bob)?;
-    /// let error = commands.apply(&mut world).unwrap_err();
-    /// assert_eq!(error.position, 1);
-    /// assert!(matches!(error.error, ChangeError::NoSuchEntity(e) if e.entity == bob));
-    /// assert_eq!(world.get::<Purse>(alice)?.0, 3); // nothing happened, and nothing is recorded any more
+    /// let error = commands.try_apply(&mut world).unwrap_err();
+    /// assert_eq!((error.position, error.entity), (1, Some(bob)));
+    /// assert!(matches!(error.error, ChangeError::NoSuchEntity(_)));
+    /// assert_eq!(world.get::<Purse>(alice)?.0, 3); // nothing happened
     /// assert!(commands.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// The first command that could not be carried out: its entity is not alive by then (or was reserved by
-    /// [`spawn`](Commands::spawn) in another world), has no row under its key by then, or has one that was to be made
-    /// ([`ChangeError::Row`]); its bundle names a component twice; or memory cannot be had. Nothing of its segment happened, segments before it stand, and no command after it
-    /// is carried out; all payloads end.
+    /// Returns the first command that cannot be executed, with the reason: [`ChangeError::NoSuchEntity`] if its entity is not alive by
+    /// then, also for a [`despawn`](CommandBuffer::despawn); [`ChangeError::Row`] if the entity has no row under the key it
+    /// names, or already has the row it adds; [`ChangeError::Duplicate`] if its bundle contains a component twice; or
+    /// [`ChangeError::Alloc`] if allocation fails.
+    ///
+    /// The segments before it stand. Nothing of its own segment happened, and listeners are not called for it. All other
+    /// commands are dropped. Entities that [`spawn`](CommandBuffer::spawn) has reserved for them stay as after
+    /// [`clear`](CommandBuffer::clear): alive without components, from the next change of the world on. Entities that
+    /// [`reserve_entities`](CommandBuffer::reserve_entities) has put aside stay put aside.
     ///
     /// # Panics
     ///
-    /// If a closure or the destructor of a displaced value does. The segments before a closure that panics stand, and a
-    /// segment whose displaced value panics stands, too. The commands after it are dropped. If a soa component's type panics
-    /// while a value of it is taken apart, the commands before that one stand, and the others are dropped.
-    pub fn apply(&mut self, world: &mut World) -> Result<(), CommandError> {
-        let outcome = self.apply_all(world);
+    /// Panics like [`apply`](CommandBuffer::apply).
+    pub fn try_apply(&mut self, world: &mut World) -> Result<(), CommandError> {
+        let outcome = nesting::run(world, |world| self.try_apply_all(world));
         if world.signals.is_active() {
-            world.announce();
+            match outcome {
+                Ok(()) => world.announce(),
+                // What the failed segment flushed is announced by the next operation.
+                Err(_) => world.settle(),
+            }
         }
         outcome
     }
 
-    fn apply_all(&mut self, world: &mut World) -> Result<(), CommandError> {
-        let run = Run::new(self, world);
+    fn try_apply_all(&mut self, world: &mut World) -> Result<(), CommandError> {
+        let mut run = Run::new(self, world);
         while run.commands.done < run.commands.entries.len() {
             let end = run.commands.segment_end();
-            run.commands.segment(run.world, end, None)?;
+            if let Err(error) = run.commands.segment(run.world, end, None) {
+                run.is_failed = true;
+                return Err(error);
+            }
             run.commands.call(run.world);
         }
         Ok(())
     }
 
-    /// Carries out all commands that can be, in order, and empties the buffer. Those that cannot be are skipped and
-    /// reported, segment by segment, each segment after it has been carried out.
+    /// Executes the next segment of commands that listeners have recorded, and skips those that cannot be executed, also
+    /// for lack of memory.
     ///
-    /// If there is not enough memory for a segment as a whole, its commands are carried out one by one.
-    ///
-    /// ```
-    /// use phalanx::{Commands, World};
-    ///
-    /// let mut world = World::new();
-    /// let [a, b] = [world.spawn_empty(), world.spawn_empty()];
-    /// let mut commands = Commands::new();
-    /// for e in [a, b, a] {
-    ///     commands.despawn(e);
-    /// }
-    /// let mut refused = Vec::new();
-    /// commands.apply_lossy(&mut world, |error| refused.push(error.position));
-    /// assert_eq!((world.len(), refused), (0, vec![2]));
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// As [`apply`](Commands::apply), and if `report` does.
-    pub fn apply_lossy(&mut self, world: &mut World, mut report: impl FnMut(CommandError)) {
-        let run = Run::new(self, world);
-        while run.commands.done < run.commands.entries.len() {
-            let end = run.commands.segment_end();
-            if run.commands.segment(run.world, end, Some(&mut report)).is_err() {
-                while run.commands.done < end {
-                    let next = run.commands.done + 1;
-                    if let Err(error) = run.commands.segment(run.world, next, Some(&mut report)) {
-                        run.commands.skip(run.world);
-                        report(error);
-                    }
+    /// If the memory for the whole segment cannot be allocated, its commands are executed one by one.
+    pub(crate) fn apply_recorded(&mut self, world: &mut World, report: Report<'_>) {
+        let end = self.segment_end();
+        if self.segment(world, end, Some(report)).is_err() {
+            while self.done < end {
+                let next = self.done + 1;
+                if let Err(error) = self.segment(world, next, Some(report)) {
+                    self.skip(world);
+                    report(error);
                 }
             }
-            run.commands.call(run.world);
-        }
-        drop(run);
-        if world.signals.is_active() {
-            world.announce();
         }
     }
 
-    /// The end of the segment that is next.
+    /// Begins an application.
+    pub(crate) fn start(&mut self) {
+        self.scratch.start();
+    }
+
+    /// Returns the end of the next segment.
     fn segment_end(&self) -> usize {
         let rest = &self.entries[self.done..];
-        self.done + rest.iter().position(|entry| entry.verb.kind == Kind::Call).unwrap_or(rest.len())
+        self.done + rest.iter().position(|entry| entry.verb.kind == CommandKind::Closure).unwrap_or(rest.len())
+    }
+
+    /// Takes the closure that is next, if one is.
+    pub(crate) fn next_closure(&mut self) -> Option<Closure> {
+        let entry = self.entries.get(self.done).filter(|entry| entry.verb.kind == CommandKind::Closure)?;
+        self.done += 1;
+        // SAFETY: the payload is where it was placed. From here on the entry does not own it.
+        let payload = unsafe { self.arena.at(entry.offset, entry.verb.layout) };
+        Some(Closure { call: entry.verb.call, payload })
     }
 
     /// Calls the closure that is next, if one is.
     fn call(&mut self, world: &mut World) {
-        if let Some(&entry) = self.entries.get(self.done).filter(|entry| entry.verb.kind == Kind::Call) {
-            self.done += 1;
-            // SAFETY: the entry owned its closure, which moves out.
-            unsafe { (entry.verb.call)(self.arena.at(entry.offset, entry.verb.layout), world) };
+        if let Some(closure) = self.next_closure() {
+            // SAFETY: it was taken just now, and the buffer stays as it is.
+            unsafe { closure.call(world) };
         }
     }
 
-    /// Drops the command that is next.
+    /// Drops the next command.
     fn skip(&mut self, world: &mut World) {
-        let entry = self.entries[self.done];
+        let (position, entry) = (self.done, self.entries[self.done]);
         self.done += 1;
         // Without memory to note it, or to make entities that are reserved, the entity stays, without components.
-        if self.home == Some(world.id())
+        if self.is_reserved(position, world)
             && world.flush().is_ok()
             && (!world.signals.is_active() || world.reserve_notes(1).is_ok())
         {
@@ -154,41 +211,65 @@ impl Commands {
         unsafe { (entry.verb.drop)(self.arena.at(entry.offset, entry.verb.layout)) };
     }
 
-    /// Carries out the commands up to `end`, none of which is a closure; or none of them. With a report, commands that
-    /// cannot be resolved are skipped.
-    fn segment(
-        &mut self,
-        world: &mut World,
-        end: usize,
-        report: Option<&mut dyn FnMut(CommandError)>,
-    ) -> Result<(), CommandError> {
+    /// Returns `true` if the entity that a spawn names was reserved in this world, in what is part of its present state.
+    fn is_reserved(&self, position: usize, world: &World) -> bool {
+        self.home == Some(world.identity()) && world.sides.clock.includes(moment_of(&self.moments, position))
+    }
+
+    /// Drops the commands that are left, and despawns what was reserved for them in this world, or put aside.
+    pub(crate) fn finish(&mut self, world: &mut World) {
+        let notes = self.entries.len() + self.reserved.len();
+        let is_noted = |world: &mut World| !world.signals.is_active() || world.reserve_notes(notes).is_ok();
+        // Without memory to flush them, entities stay reserved, and are alive later, without components.
+        if self.home == Some(world.identity()) && world.flush().is_ok() && is_noted(world) {
+            for position in self.done..self.entries.len() {
+                if self.entries[position].is_promise() && self.is_reserved(position, world) {
+                    world.end_promise(&self.entries[position]);
+                }
+            }
+            for &(entity, moment) in self.reserved.iter().rev() {
+                if world.sides.clock.includes(moment) {
+                    world.end_empty(entity);
+                }
+            }
+        }
+        world.sides.release_pages();
+        self.clear();
+    }
+
+    /// Executes the commands up to `end`, none of which is a closure.
+    ///
+    /// Without a report, all of them are executed or none. With one, commands that cannot be resolved are skipped. On
+    /// error, which with a report is a failed allocation, nothing changed.
+    fn segment(&mut self, world: &mut World, end: usize, report: Option<Report<'_>>) -> Result<(), CommandError> {
         let first = self.done;
         if first == end {
             return Ok(());
         }
-        let Commands { entries, arena, scratch, done, home, .. } = self;
-        let at_home = home.is_none_or(|home| home == world.id());
-        let at = |position| move |error: AllocError| CommandError { position, error: error.into() };
-        scratch.begin(end - first, at_home).map_err(at(first))?;
+        let CommandBuffer { entries, arena, scratch, done, home, moments, .. } = self;
+        let entries = &*entries;
+        let at = |position: usize| move |error: AllocError| entries[position].error(position, error.into());
+        scratch.begin(end - first, report.is_some()).map_err(at(first))?;
+        scratch.find_lost(world, entries, moments, *home).map_err(at(first))?;
         world.flush().map_err(at(first))?;
         for (position, entry) in (first..end).zip(&entries[first..end]) {
-            let key = Commands::key(arena, entry);
+            let key = CommandBuffer::key(arena, entry);
             let step = match scratch.resolve(world, entry, key, position) {
                 Ok(step) => step,
                 Err(error) if report.is_none() || matches!(error, ChangeError::Alloc(_)) => {
-                    return Err(CommandError { position, error });
+                    return Err(entry.error(position, error));
                 }
                 Err(error) => Step::Skip(error, scratch.forsake(world, entry, position).map_err(at(position))?),
             };
             scratch.steps.push(step);
         }
-        scratch.reserve(world, first)?;
+        scratch.reserve(world, first).map_err(|(position, error)| at(position)(error))?;
         world.begin_notes();
         let mut ending = Ending::of(&mut scratch.stash);
         for (entry, step) in entries[first..end].iter().zip(&scratch.steps) {
             // Taking a bundle apart may be user code: if it panics, what was displaced ends, and so does the rest.
             *done += 1;
-            let key = Commands::key(arena, entry);
+            let key = CommandBuffer::key(arena, entry);
             // SAFETY: the entry owned its payload, and does not from here on. The segment is resolved and reserved, and its
             // steps are carried out in order.
             unsafe {
@@ -201,9 +282,9 @@ impl Commands {
             world.tell();
         }
         if let Some(report) = report {
-            for (at, step) in scratch.steps.iter().enumerate() {
+            for ((position, entry), step) in (first..).zip(&entries[first..end]).zip(&scratch.steps) {
                 if let Step::Skip(error, _) = *step {
-                    report(CommandError { position: first + at, error });
+                    report(entry.error(position, error));
                 }
             }
         }
@@ -212,33 +293,64 @@ impl Commands {
     }
 }
 
-/// Ends what is left of a buffer, however its application ends.
+impl Entry {
+    /// Returns the error of this command.
+    fn error(&self, position: usize, error: ChangeError) -> CommandError {
+        CommandError { position, command: self.verb.kind, entity: self.entity, error }
+    }
+
+    /// Returns `true` if this is the spawn of an entity that was reserved.
+    pub(super) fn is_promise(&self) -> bool {
+        self.verb.kind == CommandKind::Spawn && self.entity.is_some()
+    }
+}
+
+/// Returns when the entity of the spawn at a position was reserved.
+pub(super) fn moment_of(moments: &[(usize, Moment)], position: usize) -> Moment {
+    moments[moments.partition_point(|(at, _)| *at <= position) - 1].1
+}
+
+/// A closure that was taken from a buffer.
+pub(crate) struct Closure {
+    call: unsafe fn(*mut u8, &mut World),
+    payload: *mut u8,
+}
+
+impl Closure {
+    /// Moves the closure out of the buffer and calls it.
+    ///
+    /// # Safety
+    ///
+    /// The buffer, wherever it is, was neither cleared nor appended to since.
+    pub(crate) unsafe fn call(self, world: &mut World) {
+        // SAFETY: the payload is where it was recorded, and moves out once, before anything else happens.
+        unsafe { (self.call)(self.payload, world) };
+    }
+}
+
+/// Drops what is left of a buffer, however its application ends.
 struct Run<'a> {
-    commands: &'a mut Commands,
+    commands: &'a mut CommandBuffer,
     world: &'a mut World,
+    /// Whether a command could not be executed, so that entities stay reserved.
+    is_failed: bool,
 }
 
 impl<'a> Run<'a> {
-    fn new(commands: &'a mut Commands, world: &'a mut World) -> Run<'a> {
-        commands.scratch.start();
-        world.signals.enter();
-        Run { commands, world }
+    fn new(commands: &'a mut CommandBuffer, world: &'a mut World) -> Run<'a> {
+        commands.start();
+        Run { commands, world, is_failed: false }
     }
 }
 
 impl Drop for Run<'_> {
     fn drop(&mut self) {
-        self.world.signals.leave();
-        let Commands { entries, done, reserved, home, .. } = &mut *self.commands;
-        // Without memory to flush them, entities stay reserved, and are alive later, without components.
-        let notes = entries.len() + reserved.len();
-        let is_noted = |world: &mut World| !world.signals.is_active() || world.reserve_notes(notes).is_ok();
-        if *home == Some(self.world.id()) && self.world.flush().is_ok() && is_noted(self.world) {
-            entries[*done..].iter().for_each(|entry| self.world.end_promise(entry));
-            reserved.iter().rev().for_each(|entity| self.world.end_empty(*entity));
+        if self.is_failed {
+            self.world.sides.release_pages();
+            self.commands.clear_commands();
+        } else {
+            self.commands.finish(self.world);
         }
-        self.world.sides.release_pages();
-        self.commands.clear();
     }
 }
 
@@ -368,7 +480,7 @@ impl World {
 
     /// Ends the entity that a spawn has promised and will not make.
     fn end_promise(&mut self, entry: &Entry) {
-        if let (Kind::Spawn, Some(entity)) = (entry.verb.kind, entry.entity) {
+        if let Some(entity) = entry.entity.filter(|_| entry.is_promise()) {
             self.end_empty(entity);
         }
     }

@@ -11,6 +11,7 @@
 //! An arena does not know what lives in it and drops nothing. Who places a payload ends it, or moves it out, once.
 #![allow(unsafe_code)]
 
+use super::report::CommandKind;
 use crate::bundle::{Bundle, Place};
 use crate::component::DropFn;
 use crate::error::ChangeError;
@@ -153,27 +154,6 @@ impl Drop for Arena {
     }
 }
 
-/// What a command does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Spawn,
-    Insert,
-    Remove,
-    Despawn,
-    Extend,
-    Update,
-    RemoveFromRow,
-    DeleteRow,
-    Call,
-}
-
-impl Kind {
-    /// Whether the payload begins with the key of a row.
-    pub(super) fn is_of_row(self) -> bool {
-        matches!(self, Kind::Extend | Kind::Update | Kind::RemoveFromRow | Kind::DeleteRow)
-    }
-}
-
 /// The payload of a command that gives a bundle to a row: the key comes first.
 #[repr(C)]
 pub(super) struct OfRow<B> {
@@ -184,7 +164,7 @@ pub(super) struct OfRow<B> {
 /// A command without its payload: one for each kind and type.
 #[derive(Debug)]
 pub(super) struct Verb {
-    pub(super) kind: Kind,
+    pub(super) kind: CommandKind,
     /// Of the payload.
     pub(super) layout: Layout,
     /// The number of the bundle's plan.
@@ -232,22 +212,22 @@ unsafe fn end<P>(payload: *mut u8) {
 pub(super) struct Of<P>(PhantomData<P>);
 
 impl<B: Bundle> Of<B> {
-    pub(super) const SPAWN: &'static Verb = &Verb { kind: Kind::Spawn, ..Self::INSERT_VERB };
+    pub(super) const SPAWN: &'static Verb = &Verb { kind: CommandKind::Spawn, ..Self::INSERT_VERB };
     pub(super) const INSERT: &'static Verb = &Self::INSERT_VERB;
-    pub(super) const REMOVE: &'static Verb = &Verb { plan: World::plan::<B>, ..bare(Kind::Remove) };
-    pub(super) const EXTEND: &'static Verb = &Verb { kind: Kind::Extend, ..Self::UPDATE_VERB };
+    pub(super) const REMOVE: &'static Verb = &Verb { plan: World::plan::<B>, ..bare(CommandKind::Remove) };
+    pub(super) const EXTEND: &'static Verb = &Verb { kind: CommandKind::Extend, ..Self::UPDATE_VERB };
     pub(super) const UPDATE: &'static Verb = &Self::UPDATE_VERB;
     pub(super) const REMOVE_FROM_ROW: &'static Verb =
-        &Verb { plan: World::plan::<B>, layout: Layout::new::<Key>(), ..bare(Kind::RemoveFromRow) };
+        &Verb { plan: World::plan::<B>, layout: Layout::new::<Key>(), ..bare(CommandKind::RemoveRowComponents) };
     const UPDATE_VERB: Verb = Verb {
-        kind: Kind::Update,
+        kind: CommandKind::Update,
         layout: Layout::new::<OfRow<B>>(),
         write: write_to_row::<B>,
         drop: end::<OfRow<B>>,
         ..Self::INSERT_VERB
     };
     const INSERT_VERB: Verb = Verb {
-        kind: Kind::Insert,
+        kind: CommandKind::Insert,
         layout: Layout::new::<B>(),
         plan: World::plan::<B>,
         write: write::<B>,
@@ -258,13 +238,13 @@ impl<B: Bundle> Of<B> {
 
 impl<F: FnOnce(&mut World) + Send + 'static> Of<F> {
     pub(super) const CALL: &'static Verb =
-        &Verb { layout: Layout::new::<F>(), call: call::<F>, drop: end::<F>, ..bare(Kind::Call) };
+        &Verb { layout: Layout::new::<F>(), call: call::<F>, drop: end::<F>, ..bare(CommandKind::Closure) };
 }
 
-pub(super) const DESPAWN: &Verb = &bare(Kind::Despawn);
-pub(super) const DELETE_ROW: &Verb = &Verb { layout: Layout::new::<Key>(), ..bare(Kind::DeleteRow) };
+pub(super) const DESPAWN: &Verb = &bare(CommandKind::Despawn);
+pub(super) const DELETE_ROW: &Verb = &Verb { layout: Layout::new::<Key>(), ..bare(CommandKind::DeleteRow) };
 
 /// A verb without a payload, or with one that needs no end.
-const fn bare(kind: Kind) -> Verb {
+const fn bare(kind: CommandKind) -> Verb {
     Verb { kind, layout: Layout::new::<()>(), plan: no_plan, write: no_write, call: no_call, drop: end::<()> }
 }

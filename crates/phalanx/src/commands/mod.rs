@@ -3,23 +3,25 @@
 //! # Representation
 //!
 //! `entries[done..]` are the commands that are still to be carried out; each owns its payload in the arena. An entry before
-//! `done` owns nothing: its payload was moved into the world, called, or ended. Outside of [`apply`](Commands::apply),
+//! `done` owns nothing: its payload was moved into the world, called, or ended. Outside of [`apply`](CommandBuffer::apply),
 //! `done` is zero.
 #![allow(unsafe_code)]
 
 mod apply;
 mod buffer;
+mod report;
 mod resolve;
 mod row_overlay;
 mod slots;
 pub(crate) mod stash;
 mod threads;
 
-pub use threads::{CommandQueue, QueueError, TakenKey};
+pub use report::{ApplyReport, CommandError, CommandKind};
+pub use threads::{CommandQueue, QueueError, QueueReport, TakenKey};
 
 use crate::bundle::Bundle;
-use crate::error::ChangeError;
 use crate::rows::Key;
+use crate::track::Moment;
 use crate::world::World;
 use buffer::{Arena, DELETE_ROW, DESPAWN, Of, OfRow, Verb};
 use core::fmt;
@@ -27,11 +29,11 @@ use phalanx_store::{AllocError, Entity};
 
 /// Changes of a world, recorded to be carried out later.
 ///
-/// Recording needs no exclusive world, and none at all but for the entity of a [`spawn`](Commands::spawn): record while you
-/// iterate, then [`apply`](Commands::apply).
+/// Recording needs no exclusive world, and none at all but for the entity of a [`spawn`](CommandBuffer::spawn): record while you
+/// iterate, then [`apply`](CommandBuffer::apply).
 ///
 /// ```
-/// use phalanx::{Commands, Component, Entity, World};
+/// use phalanx::{CommandBuffer, Component, Entity, World};
 ///
 /// #[derive(Component)]
 /// struct Fuse(u32);
@@ -40,17 +42,16 @@ use phalanx_store::{AllocError, Entity};
 ///
 /// let mut world = World::new();
 /// let bombs = [3, 0, 1].map(|n| world.spawn(Fuse(n)));
-/// let mut commands = Commands::new();
+/// let mut commands = CommandBuffer::new();
 /// for (bomb, fuse) in world.query::<(Entity, &Fuse)>().iter() {
 ///     if fuse.0 == 0 {
 ///         commands.despawn(bomb);
 ///         commands.spawn(&world, Smoke);
 ///     }
 /// }
-/// commands.apply(&mut world)?;
+/// commands.apply(&mut world);
 /// assert!(!world.contains(bombs[1]));
 /// assert_eq!(world.query::<Entity>().filter::<phalanx::With<Smoke>>().len(), 1);
-/// # Ok::<(), phalanx::CommandError>(())
 /// ```
 ///
 /// # Segments
@@ -64,15 +65,17 @@ use phalanx_store::{AllocError, Entity};
 ///
 /// Bundles and closures lie in one block that the buffer keeps for the next use. Each is moved into the world or ends
 /// exactly once: carried out, refused, dropped with the buffer, or passed by a panic. Recording aborts if memory cannot be
-/// had, before anything is recorded; after a sufficient [`try_reserve`](Commands::try_reserve) it needs none.
+/// had, before anything is recorded; after a sufficient [`try_reserve`](CommandBuffer::try_reserve) it needs none.
 #[derive(Default)]
-pub struct Commands {
+pub struct CommandBuffer {
     entries: Vec<Entry>,
     done: usize,
     arena: Arena,
-    /// Entities that are reserved for later spawns, the next one last.
-    reserved: Vec<Entity>,
-    /// The world in which entities were reserved.
+    /// Entities that are put aside for later spawns, the next one last, and when each was reserved.
+    reserved: Vec<(Entity, Moment)>,
+    /// When the entities of spawns were reserved: those of the entry with this index and of the ones after it.
+    moments: Vec<(usize, Moment)>,
+    /// The identity of the world in which entities were reserved.
     home: Option<u64>,
     scratch: resolve::Scratch,
 }
@@ -93,31 +96,10 @@ impl Default for Arena {
     }
 }
 
-/// A command that could not be carried out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CommandError {
-    /// How many commands were recorded before it. For a lack of memory, the command that needed the most.
-    pub position: usize,
-    /// Why.
-    pub error: ChangeError,
-}
-
-impl fmt::Display for CommandError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "command {}: {}", self.position, self.error)
-    }
-}
-
-impl core::error::Error for CommandError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        Some(&self.error)
-    }
-}
-
-impl Commands {
+impl CommandBuffer {
     /// A buffer without commands, which allocates nothing.
-    pub fn new() -> Commands {
-        Commands::default()
+    pub fn new() -> CommandBuffer {
+        CommandBuffer::default()
     }
 
     /// How many commands are recorded.
@@ -132,9 +114,9 @@ impl Commands {
 
     /// Records the making of an entity, which is reserved at once: later commands can name it.
     ///
-    /// It is taken from those that [`reserve_entities`](Commands::reserve_entities) has put aside, if any are left, else
+    /// It is taken from those that [`reserve_entities`](CommandBuffer::reserve_entities) has put aside, if any are left, else
     /// from the world. It is alive, without components, from the next change of the world on, and has the bundle when the
-    /// command has been carried out. If the command is not carried out by [`apply`](Commands::apply), the entity ends; if
+    /// command has been carried out. If the command is not carried out by [`apply`](CommandBuffer::apply), the entity ends; if
     /// the buffer is dropped, it stays as it is.
     ///
     /// # Panics
@@ -142,20 +124,28 @@ impl Commands {
     /// If all indices of entities are used up, or this buffer has reserved entities of another world.
     #[track_caller]
     pub fn spawn<B: Bundle>(&mut self, world: &World, bundle: B) -> Entity {
+        self.settle_in(Some(world.identity()));
+        // What was put aside in a state that was discarded since is reserved no longer.
+        while self.reserved.last().is_some_and(|(_, moment)| !world.sides.clock.includes(*moment)) {
+            self.reserved.pop();
+        }
         if self.reserved.is_empty() {
             self.reserve_entities(world, 1);
         }
         self.spawn_reserved(bundle).unwrap_or_else(|_| unreachable!("reserved just now"))
     }
 
-    /// Records the making of an entity that was put aside by [`reserve_entities`](Commands::reserve_entities), without a
+    /// Records the making of an entity that was put aside by [`reserve_entities`](CommandBuffer::reserve_entities), without a
     /// look at the world.
     ///
     /// # Errors
     ///
     /// The bundle, if none is left.
     pub fn spawn_reserved<B: Bundle>(&mut self, bundle: B) -> Result<Entity, B> {
-        let Some(&entity) = self.reserved.last() else { return Err(bundle) };
+        let Some(&(entity, moment)) = self.reserved.last() else { return Err(bundle) };
+        if self.moments.last().is_none_or(|(_, last)| *last != moment) {
+            self.moments.push((self.entries.len(), moment));
+        }
         self.record(Of::<B>::SPAWN, Some(entity), bundle);
         self.reserved.pop();
         Ok(entity)
@@ -168,7 +158,7 @@ impl Commands {
 
     /// Puts entities of a world aside for later spawns. Those that are left when the commands are applied end.
     ///
-    /// What [`spawn`](Commands::spawn) reserves from several threads at once depends on who comes first. To have the same
+    /// What [`spawn`](CommandBuffer::spawn) reserves from several threads at once depends on who comes first. To have the same
     /// entities in every run, put enough of them aside before the threads start, one buffer after another.
     ///
     /// # Panics
@@ -176,10 +166,15 @@ impl Commands {
     /// If all indices of entities are used up, or this buffer has reserved entities of another world.
     #[track_caller]
     pub fn reserve_entities(&mut self, world: &World, count: usize) {
-        self.settle_in(Some(world.id()));
+        self.settle_in(Some(world.identity()));
         self.reserved.reserve(count);
+        if self.reserved.first().is_none_or(|(_, moment)| *moment != world.moment()) {
+            // Recording these spawns allocates nothing.
+            self.moments.reserve(self.reserved.chunk_by(|a, b| a.1 == b.1).count() + 1);
+        }
         let before = self.reserved.len();
-        self.reserved.extend((0..count).map(|_| world.reserve_entity()));
+        // The moment is read after the entity was reserved: an image of that moment has the reservation.
+        self.reserved.extend((0..count).map(|_| (world.reserve_entity(), world.moment())));
         self.reserved[before..].reverse();
         self.reserved.rotate_left(before);
     }
@@ -201,23 +196,23 @@ impl Commands {
 
     /// Records [`World::extend`].
     ///
-    /// Later commands can name the row by its key, and it may be one of an entity that [`spawn`](Commands::spawn) has
+    /// Later commands can name the row by its key, and it may be one of an entity that [`spawn`](CommandBuffer::spawn) has
     /// promised.
     ///
     /// ```
-    /// use phalanx::{Commands, Component, Key, Role, World};
+    /// use phalanx::{CommandBuffer, Component, Key, Role, World};
     ///
     /// #[derive(Component, Debug, PartialEq)]
     /// struct Ring(&'static str);
     ///
     /// let mut world = World::new();
-    /// let mut commands = Commands::new();
+    /// let mut commands = CommandBuffer::new();
     /// let elf = commands.spawn(&world, ());
     /// let [left, right] = [1, 2].map(|n| Key::main(elf).with_role(Role(n)));
     /// commands.extend(left, Ring("of air"));
     /// commands.extend(right, Ring("of fire"));
     /// commands.delete_row(left);
-    /// commands.apply(&mut world)?;
+    /// commands.try_apply(&mut world)?;
     /// assert_eq!(world.get_key::<Ring>(right)?, &Ring("of fire"));
     /// assert!(!world.contains_key(left));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -244,15 +239,14 @@ impl Commands {
     /// Records a closure, which gets the world when its turn comes. It ends a segment.
     ///
     /// ```
-    /// use phalanx::{Commands, World};
+    /// use phalanx::{CommandBuffer, World};
     ///
     /// let mut world = World::new();
-    /// let mut commands = Commands::new();
+    /// let mut commands = CommandBuffer::new();
     /// commands.spawn_later(());
     /// commands.add(|world| drop(world.insert_resource(world.len())));
-    /// commands.apply(&mut world)?;
+    /// commands.apply(&mut world);
     /// assert_eq!(world.resource::<usize>(), Ok(&1));
-    /// # Ok::<(), phalanx::CommandError>(())
     /// ```
     pub fn add(&mut self, closure: impl FnOnce(&mut World) + Send + 'static) {
         fn verb<F: FnOnce(&mut World) + Send + 'static>(_: &F) -> &'static Verb {
@@ -276,13 +270,6 @@ impl Commands {
         self.is_empty() && self.reserved.is_empty()
     }
 
-    /// The world in which entities were reserved has another number.
-    pub(crate) fn move_home(&mut self, old: u64, new: u64) {
-        if self.home == Some(old) {
-            self.home = Some(new);
-        }
-    }
-
     /// Records [`World::disconnect`].
     pub fn disconnect(&mut self, listener: crate::ListenerId) {
         self.add(move |world| {
@@ -296,13 +283,16 @@ impl Commands {
     ///
     /// If the two have reserved entities of different worlds.
     #[track_caller]
-    pub fn append(&mut self, other: &mut Commands) {
+    pub fn append(&mut self, other: &mut CommandBuffer) {
         self.settle_in(other.home);
         self.entries.reserve(other.entries.len());
         self.reserved.reserve(other.reserved.len());
         // The next one is last: what was put aside first is used first.
         self.reserved.splice(0..0, other.reserved.drain(..));
+        self.moments.reserve(other.moments.len());
         let start = self.arena.try_append(&mut other.arena).unwrap_or_else(|error| raise(error));
+        let before = self.entries.len();
+        self.moments.extend(other.moments.drain(..).map(|(at, moment)| (before + at, moment)));
         self.entries.extend(other.entries.drain(..).map(|entry| Entry { offset: entry.offset + start, ..entry }));
         other.home = None;
     }
@@ -318,11 +308,26 @@ impl Commands {
         self.arena.try_reserve(bytes, self.arena.align().max(align_of::<u128>()))
     }
 
-    /// Drops all commands that are recorded. What they would have spawned, and what was put aside for them, stays as any
-    /// entity that was reserved: alive, without components.
+    /// Drops all recorded commands.
+    ///
+    /// Entities that were reserved for them, or put aside, stay like any reserved entity: alive without components, from
+    /// the next change of the world on.
     pub fn clear(&mut self) {
+        /// Forgets what was put aside, even if a payload panics.
+        struct Reserved<'a>(&'a mut CommandBuffer);
+        impl Drop for Reserved<'_> {
+            fn drop(&mut self) {
+                self.0.reserved.clear();
+                self.0.home = None;
+            }
+        }
+        Reserved(self).0.clear_commands();
+    }
+
+    /// Drops all recorded commands, and keeps the entities that were put aside.
+    fn clear_commands(&mut self) {
         /// Goes on after a panic; a second one aborts.
-        struct Rest<'a>(&'a mut Commands);
+        struct Rest<'a>(&'a mut CommandBuffer);
         impl Rest<'_> {
             fn run(&mut self) {
                 let commands = &mut *self.0;
@@ -332,9 +337,12 @@ impl Commands {
                     unsafe { (entry.verb.drop)(commands.arena.at(entry.offset, entry.verb.layout)) };
                 }
                 commands.entries.clear();
+                commands.moments.clear();
                 commands.arena.clear();
-                commands.reserved.clear();
-                (commands.done, commands.home) = (0, None);
+                commands.done = 0;
+                if commands.reserved.is_empty() {
+                    commands.home = None;
+                }
             }
         }
         impl Drop for Rest<'_> {
@@ -347,7 +355,9 @@ impl Commands {
 
     /// Bytes that the buffer holds for commands and their payloads.
     pub fn memory(&self) -> usize {
-        let lists = self.entries.capacity() * size_of::<Entry>() + self.reserved.capacity() * size_of::<Entity>();
+        let lists = self.entries.capacity() * size_of::<Entry>()
+            + self.reserved.capacity() * size_of::<(Entity, Moment)>()
+            + self.moments.capacity() * size_of::<(usize, Moment)>();
         self.arena.bytes() + lists + self.scratch.bytes()
     }
 
@@ -374,17 +384,17 @@ fn raise(error: AllocError) -> ! {
     crate::world::raise(error.into())
 }
 
-impl Drop for Commands {
+impl Drop for CommandBuffer {
     fn drop(&mut self) {
         self.clear();
     }
 }
 
-impl fmt::Debug for Commands {
+impl fmt::Debug for CommandBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut list = f.debug_list();
         for entry in &self.entries[self.done..] {
-            match (entry.verb.kind, Commands::key(&self.arena, entry), entry.entity) {
+            match (entry.verb.kind, CommandBuffer::key(&self.arena, entry), entry.entity) {
                 (kind, Some(key), _) => list.entry(&format_args!("{kind:?}({key})")),
                 (kind, None, Some(entity)) => list.entry(&format_args!("{kind:?}({entity})")),
                 (kind, None, None) => list.entry(&kind),

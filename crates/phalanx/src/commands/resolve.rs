@@ -6,17 +6,19 @@
 //! else has changed it. Edges are boxed, and a world does not give one up while it resolves.
 #![allow(unsafe_code)]
 
-use super::buffer::Kind;
+use super::Entry;
+use super::apply::moment_of;
+use super::report::CommandKind;
 use super::row_overlay::RowOverlay;
 use super::slots::Slots;
 use super::stash::Stash;
-use super::{CommandError, Entry};
 use crate::error::{ChangeError, NoSuchEntity};
 use crate::plan::Edge;
 use crate::room::{try_map_room, try_room};
 use crate::rows::{Key, Label, Name, RowError};
 use crate::seeded::NumberMap;
 use crate::side::Puts;
+use crate::track::Moment;
 use crate::world::World;
 use phalanx_store::{AllocError, Entity};
 
@@ -35,7 +37,7 @@ pub(super) enum Step {
     Insert(*const Edge),
     /// Takes components.
     Remove(*const Edge),
-    /// There is nothing to take.
+    /// There is nothing to be done.
     Nothing,
     Despawn,
 }
@@ -90,8 +92,13 @@ pub(super) struct Scratch {
     slots_position: usize,
     /// Extra rows among them.
     names: usize,
-    /// Whether the world is the one in which the buffer has reserved entities.
-    at_home: bool,
+    /// The spawns of entities that were reserved, by entity and position, each with the reason why it cannot be executed in
+    /// this world, if there is one. Empty if there is none for any.
+    lost: Vec<(Entity, usize, Option<ChangeError>)>,
+    /// The world for which that was found out, and the number of its clock.
+    lost_in: Option<(u64, u64)>,
+    /// Whether commands that cannot be executed are skipped.
+    is_lenient: bool,
     pub(super) stash: Stash,
 }
 
@@ -109,6 +116,7 @@ impl Scratch {
             + self.extra.capacity() * size_of::<(Entity, u32)>()
             + self.needs.capacity() * size_of::<Need>()
             + self.puts.bytes()
+            + self.lost.capacity() * size_of::<(Entity, usize, Option<ChangeError>)>()
             + self.free.bytes()
             + self.stash.held()
     }
@@ -118,10 +126,11 @@ impl Scratch {
         self.overlay.clear();
         self.rows.start();
         self.segment = 0;
+        self.lost_in = None;
     }
 
     /// Begins a segment, with room for so many commands.
-    pub(super) fn begin(&mut self, count: usize, at_home: bool) -> Result<(), AllocError> {
+    pub(super) fn begin(&mut self, count: usize, is_lenient: bool) -> Result<(), AllocError> {
         if self.segment == u32::MAX {
             self.start();
         }
@@ -132,10 +141,54 @@ impl Scratch {
         self.puts.clear();
         self.free.begin();
         (self.slots, self.names, self.notes) = (0, 0, 0);
-        self.at_home = at_home;
+        self.is_lenient = is_lenient;
         self.stash.begin();
         try_room(&mut self.steps, count)?;
         try_map_room(&mut self.overlay, count)
+    }
+
+    /// Finds out which entities that the buffer has reserved are not reserved in this world.
+    pub(super) fn find_lost(
+        &mut self,
+        world: &World,
+        entries: &[Entry],
+        moments: &[(usize, Moment)],
+        home: Option<u64>,
+    ) -> Result<(), AllocError> {
+        let clock = &world.sides.clock;
+        let now = Some((world.identity(), clock.id));
+        if self.lost_in == now {
+            return Ok(());
+        }
+        self.lost_in = None;
+        self.lost.clear();
+        let is_home = home.is_none_or(|home| home == world.identity());
+        if !is_home || !moments.iter().all(|(_, moment)| clock.includes(*moment)) {
+            for (position, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.is_promise()) {
+                let Some(entity) = entry.entity else { continue };
+                let reason = match is_home {
+                    false => Some(ChangeError::AnotherWorld { entity }),
+                    true if clock.includes(moment_of(moments, position)) => None,
+                    true => Some(ChangeError::RolledBack { entity }),
+                };
+                try_room(&mut self.lost, 1)?;
+                self.lost.push((entity, position, reason));
+            }
+            self.lost.sort_unstable_by_key(|(entity, position, _)| (*entity, *position));
+        }
+        self.lost_in = now;
+        Ok(())
+    }
+
+    /// Returns why an entity that a command names is not the one that the buffer has reserved, if it has reserved it and that
+    /// is so.
+    ///
+    /// If it was reserved more than once, the last spawn up to the command counts, or else the first after it.
+    fn why_lost(&self, entity: Entity, position: usize) -> Option<ChangeError> {
+        let next = self.lost.partition_point(|(other, at, _)| (*other, *at) <= (entity, position));
+        let of_entity = |found: &&(Entity, usize, Option<ChangeError>)| found.0 == entity;
+        let last = next.checked_sub(1).map(|at| &self.lost[at]).filter(of_entity);
+        last.or_else(|| self.lost.get(next).filter(of_entity)).and_then(|(_, _, reason)| *reason)
     }
 
     /// Phase 1, for one command. The key is that of the row that it is about, if it is about one.
@@ -147,12 +200,18 @@ impl Scratch {
         position: usize,
     ) -> Result<Step, ChangeError> {
         let kind = entry.verb.kind;
+        if let Some(reason) = entry.entity.and_then(|entity| self.why_lost(entity, position)) {
+            return Err(reason);
+        }
         if let Some(key) = key {
             return self.resolve_row(world, entry, key, position);
         }
-        if kind == Kind::Despawn {
+        if kind == CommandKind::Despawn {
             let entity = entry.entity.expect("a despawn names its entity");
-            let table = self.find(world, entity)?;
+            let table = match self.find(world, entity) {
+                Err(_) if self.is_lenient => return Ok(Step::Nothing),
+                found => found?,
+            };
             // Its extra rows end with it, before its main row.
             self.list_extra_rows(world, entity.index())?;
             self.extra.push((entity, table));
@@ -170,11 +229,8 @@ impl Scratch {
             self.take_slot(world, &world.plans.get(plan).sides, position)?;
             return Ok(Step::Make(plan));
         };
-        if kind == Kind::Spawn && !self.at_home {
-            return Err(NoSuchEntity { entity }.into());
-        }
         let table = self.find(world, entity)?;
-        self.change(world, Place::Main(entity), table, plan, kind != Kind::Remove, position)
+        self.change(world, Place::Main(entity), table, plan, kind != CommandKind::Remove, position)
     }
 
     /// Phase 1, for a command about a row.
@@ -186,7 +242,7 @@ impl Scratch {
         position: usize,
     ) -> Result<Step, ChangeError> {
         match entry.verb.kind {
-            Kind::Extend => {
+            CommandKind::Extend => {
                 let plan = (entry.verb.plan)(world)?;
                 let edge = world.row_edge(plan)?;
                 // SAFETY: edges are boxed, and stay until a world forgets its plans.
@@ -203,7 +259,7 @@ impl Scratch {
                 self.notes += world.notes_of(target);
                 Ok(Step::Extend(edge, label))
             }
-            Kind::DeleteRow => match self.find_row(world, key)? {
+            CommandKind::DeleteRow => match self.find_row(world, key)? {
                 (Place::Main(entity), _) => Err(RowError::MainRow { entity }.into()),
                 (Place::Extra(name, slot), table) => {
                     self.end(world, slot, table, position)?;
@@ -214,7 +270,7 @@ impl Scratch {
             kind => {
                 let (place, table) = self.find_row(world, key)?;
                 let plan = (entry.verb.plan)(world)?;
-                self.change(world, place, table, plan, kind == Kind::Update, position)
+                self.change(world, place, table, plan, kind == CommandKind::Update, position)
             }
         }
     }
@@ -327,7 +383,10 @@ impl Scratch {
     /// given that something. Whether it does.
     pub(super) fn forsake(&mut self, world: &World, entry: &Entry, position: usize) -> Result<bool, AllocError> {
         self.stash.expect(None)?;
-        let (Kind::Spawn, Some(entity), true) = (entry.verb.kind, entry.entity, self.at_home) else { return Ok(false) };
+        let Some(entity) = entry.entity.filter(|_| entry.is_promise()) else { return Ok(false) };
+        if self.why_lost(entity, position).is_some() {
+            return Ok(false);
+        }
         if self.find(world, entity) != Ok(0) {
             return Ok(false);
         }
@@ -377,9 +436,9 @@ impl Scratch {
         Ok(())
     }
 
-    /// Phase 2.
-    pub(super) fn reserve(&mut self, world: &mut World, first: usize) -> Result<(), CommandError> {
-        let at = |position| move |error: AllocError| CommandError { position, error: error.into() };
+    /// Phase 2. On error, returns the position of the command that needed the most.
+    pub(super) fn reserve(&mut self, world: &mut World, first: usize) -> Result<(), (usize, AllocError)> {
+        let at = |position| move |error: AllocError| (position, error);
         if self.slots > 0 {
             world.reserve_entities(self.slots).map_err(at(self.slots_position))?;
         }

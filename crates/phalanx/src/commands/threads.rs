@@ -1,6 +1,7 @@
 //! Commands from several threads, in an order that no thread decides.
 
-use super::{CommandError, Commands};
+use super::report::write_counts;
+use super::{ApplyReport, CommandBuffer, CommandError};
 use crate::world::World;
 use core::fmt;
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 /// Collects command buffers from several threads, to be carried out by key and sequence, whoever came first.
 ///
 /// ```
-/// use phalanx::{CommandQueue, Commands, Component, World};
+/// use phalanx::{CommandQueue, CommandBuffer, Component, World};
 ///
 /// #[derive(Component)]
 /// struct Rank(u32);
@@ -20,22 +21,21 @@ use std::sync::{Mutex, PoisonError};
 ///     for rank in (0..4).rev() {
 ///         let queue = &queue;
 ///         scope.spawn(move || {
-///             let mut commands = Commands::new();
+///             let mut commands = CommandBuffer::new();
 ///             commands.spawn_later(Rank(rank));
 ///             queue.submit(rank, 0, commands).unwrap();
 ///         });
 ///     }
 /// });
-/// queue.apply(&mut world)?;
+/// assert!(queue.apply(&mut world).is_complete());
 /// assert!(world.query::<&Rank>().iter().map(|rank| rank.0).eq(0..4));
-/// # Ok::<(), phalanx::QueueError<u32>>(())
 /// ```
 ///
-/// The entities of [`Commands::spawn`] depend on who reserved first, unless they were put aside before the threads
-/// started ([`Commands::reserve_entities`]); those of [`Commands::spawn_later`] never do.
+/// The entities of [`CommandBuffer::spawn`] depend on who reserved first, unless they were put aside before the threads
+/// started ([`CommandBuffer::reserve_entities`]); those of [`CommandBuffer::spawn_later`] never do.
 #[derive(Debug)]
 pub struct CommandQueue<K> {
-    parts: Mutex<BTreeMap<(K, u64), Commands>>,
+    parts: Mutex<BTreeMap<(K, u64), CommandBuffer>>,
 }
 
 impl<K> Default for CommandQueue<K> {
@@ -52,7 +52,7 @@ pub struct TakenKey<K> {
     /// The number in the sequence.
     pub sequence: u64,
     /// The commands that were refused.
-    pub commands: Box<Commands>,
+    pub commands: Box<CommandBuffer>,
 }
 
 impl<K: fmt::Debug> fmt::Display for TakenKey<K> {
@@ -63,14 +63,14 @@ impl<K: fmt::Debug> fmt::Display for TakenKey<K> {
 
 impl<K: fmt::Debug> core::error::Error for TakenKey<K> {}
 
-/// A command of a queue that could not be carried out.
+/// A command of a queue that was not executed, and the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueError<K> {
     /// The key of its buffer.
     pub key: K,
-    /// The number of its buffer.
+    /// The sequence number of its buffer.
     pub sequence: u64,
-    /// Its position in the buffer, and why.
+    /// The command, with its position in that buffer.
     pub error: CommandError,
 }
 
@@ -97,7 +97,7 @@ impl<K: Ord> CommandQueue<K> {
     /// # Errors
     ///
     /// The commands, if others were submitted under this key and number.
-    pub fn submit(&self, key: K, sequence: u64, commands: Commands) -> Result<(), TakenKey<K>> {
+    pub fn submit(&self, key: K, sequence: u64, commands: CommandBuffer) -> Result<(), TakenKey<K>> {
         // Whoever panicked under the lock did so in a comparison of keys, which leaves the map whole.
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let place = (key, sequence);
@@ -118,55 +118,98 @@ impl<K: Ord> CommandQueue<K> {
         self.len() == 0
     }
 
-    /// All commands as one buffer, in order, and where each of the buffers ends in it.
-    fn merge(&mut self) -> (Commands, Vec<(usize, K, u64)>) {
+    /// Returns all commands as one buffer, in order, and where each of the buffers ends in it.
+    fn merge(&mut self) -> (CommandBuffer, Parts<K>) {
         let parts = core::mem::take(self.parts.get_mut().unwrap_or_else(PoisonError::into_inner));
-        let (mut all, mut ends) = (Commands::new(), Vec::with_capacity(parts.len()));
+        let (mut all, mut ends) = (CommandBuffer::new(), Vec::with_capacity(parts.len()));
         for ((key, sequence), mut commands) in parts {
             all.append(&mut commands);
             ends.push((all.len(), key, sequence));
         }
-        (all, ends)
+        (all, Parts(ends))
     }
 
-    /// Carries out all commands, by key and sequence, as if they had been recorded in one buffer: segments reach across
-    /// the buffers' ends. The queue is empty then.
+    /// Executes all commands by key and sequence, skips those that cannot be executed, and empties the queue.
+    ///
+    /// The commands are executed like those of one buffer, in which segments reach across the ends of the submitted
+    /// buffers: see [`CommandBuffer::apply`].
+    ///
+    /// # Panics
+    ///
+    /// Panics like [`CommandBuffer::apply`].
+    pub fn apply(&mut self, world: &mut World) -> QueueReport<K> {
+        let (mut commands, parts) = self.merge();
+        QueueReport { report: commands.apply(world), parts }
+    }
+
+    /// Executes all commands by key and sequence, stops at the first segment with a command that cannot be executed, and
+    /// empties the queue.
+    ///
+    /// The commands are executed like those of one buffer, in which segments reach across the ends of the submitted
+    /// buffers: see [`CommandBuffer::try_apply`].
     ///
     /// # Errors
     ///
-    /// The first command that could not be carried out, as in [`Commands::apply`].
+    /// Returns the first command that cannot be executed, like [`CommandBuffer::try_apply`].
     ///
     /// # Panics
     ///
-    /// As [`Commands::apply`].
-    pub fn apply(&mut self, world: &mut World) -> Result<(), QueueError<K>> {
-        let (mut commands, mut ends) = self.merge();
-        commands.apply(world).map_err(|error| {
-            let (at, start) = part_of(&ends, error.position);
-            let (_, key, sequence) = ends.swap_remove(at);
-            QueueError { key, sequence, error: CommandError { position: error.position - start, ..error } }
+    /// Panics like [`CommandBuffer::apply`].
+    pub fn try_apply(&mut self, world: &mut World) -> Result<(), QueueError<K>> {
+        let (mut commands, mut parts) = self.merge();
+        commands.try_apply(world).map_err(|error| {
+            let (at, error) = parts.locate(error);
+            let (_, key, sequence) = parts.0.swap_remove(at);
+            QueueError { key, sequence, error }
         })
-    }
-
-    /// Carries out all commands that can be, by key and sequence; the others are skipped and reported with the key and the
-    /// number of their buffer, as in [`Commands::apply_lossy`]. The queue is empty then.
-    ///
-    /// # Panics
-    ///
-    /// As [`Commands::apply_lossy`].
-    pub fn apply_lossy(&mut self, world: &mut World, mut report: impl FnMut(QueueError<&K>)) {
-        let (mut commands, ends) = self.merge();
-        commands.apply_lossy(world, |error| {
-            let (at, start) = part_of(&ends, error.position);
-            let (_, key, sequence) = &ends[at];
-            let error = CommandError { position: error.position - start, ..error };
-            report(QueueError { key, sequence: *sequence, error });
-        });
     }
 }
 
-/// The buffer that a position lies in, and where it starts.
-fn part_of<K>(ends: &[(usize, K, u64)], position: usize) -> (usize, usize) {
-    let at = ends.partition_point(|(end, ..)| *end <= position);
-    (at, at.checked_sub(1).map_or(0, |before| ends[before].0))
+/// The buffers that were merged into one: where each ends, its key and its sequence number.
+#[derive(Clone, Debug)]
+struct Parts<K>(Vec<(usize, K, u64)>);
+
+impl<K> Parts<K> {
+    /// Returns the number of the buffer that a command was recorded in, and the error with the position in that buffer.
+    fn locate(&self, error: CommandError) -> (usize, CommandError) {
+        let at = self.0.partition_point(|(end, ..)| *end <= error.position);
+        let start = at.checked_sub(1).map_or(0, |before| self.0[before].0);
+        (at, CommandError { position: error.position - start, ..error })
+    }
+}
+
+/// What became of the commands of a queue, returned by [`CommandQueue::apply`].
+#[derive(Clone, Debug)]
+pub struct QueueReport<K> {
+    report: ApplyReport,
+    parts: Parts<K>,
+}
+
+impl<K> QueueReport<K> {
+    /// Returns the number of commands that were executed.
+    pub fn executed(&self) -> usize {
+        self.report.executed()
+    }
+
+    /// Returns the commands that were skipped, by key, sequence and position.
+    pub fn skipped(&self) -> impl ExactSizeIterator<Item = QueueError<&K>> + '_ {
+        self.report.skipped().iter().map(|error| {
+            let (at, error) = self.parts.locate(*error);
+            let (_, key, sequence) = &self.parts.0[at];
+            QueueError { key, sequence: *sequence, error }
+        })
+    }
+
+    /// Returns `true` if no command was skipped.
+    pub fn is_complete(&self) -> bool {
+        self.report.is_complete()
+    }
+}
+
+/// Writes how many commands were executed, and each skipped command with its buffer and its reason.
+impl<K: fmt::Debug> fmt::Display for QueueReport<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_counts(f, self.executed(), self.report.skipped().len())?;
+        self.skipped().try_for_each(|skipped| write!(f, "\n{skipped}"))
+    }
 }

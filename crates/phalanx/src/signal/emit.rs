@@ -1,7 +1,8 @@
-//! Telling what was noted, and carrying out what listeners recorded: phase 4, and what comes after phase 5.
+//! Telling what was noted, and executing what listeners recorded: phase 4, and what comes after phase 5.
+#![allow(unsafe_code)]
 
-use super::{Event, KEPT_ERRORS, Lists, Note, Spot, Told};
-use crate::commands::{CommandError, Commands};
+use super::{Event, KEPT_ERRORS, Lists, Note, Spot, Told, nesting};
+use crate::commands::{CommandBuffer, CommandError};
 use crate::world::World;
 use core::any::Any;
 use core::ops::Range;
@@ -21,7 +22,7 @@ struct Telling<'a> {
     world: &'a mut World,
     lists: Lists,
     journal: Vec<Note>,
-    fresh: Commands,
+    fresh: CommandBuffer,
 }
 
 impl Drop for Telling<'_> {
@@ -42,7 +43,7 @@ impl Drop for Telling<'_> {
 
 impl Lists {
     /// Calls the listeners of some notes, which are of one row and of one phase, in the order of their connection.
-    fn call(&mut self, world: &World, journal: &[Note], notes: Range<usize>, commands: &mut Commands) {
+    fn call(&mut self, world: &World, journal: &[Note], notes: Range<usize>, commands: &mut CommandBuffer) {
         let mut called = None;
         loop {
             let next = notes.clone().filter_map(|at| {
@@ -83,6 +84,17 @@ impl World {
         match notified.0 {
             Some(panic) => resume_unwind(panic),
             None => self.settle(),
+        }
+    }
+
+    /// Like [`complete`](World::complete), but returns the panic of a listener or of a command that a listener has recorded.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn try_complete(&mut self, notified: Notified) -> Result<(), Box<dyn Any + Send>> {
+        match notified.0 {
+            Some(panic) => Err(panic),
+            // A panic leaves the world whole, as it does where it goes on.
+            None => catch_unwind(AssertUnwindSafe(|| self.settle())),
         }
     }
 
@@ -133,45 +145,102 @@ impl World {
         }
     }
 
-    /// Carries out what listeners have recorded, and what is recorded meanwhile, unless an operation is under way that this
-    /// was part of.
+    /// Executes what listeners have recorded, and what is recorded meanwhile, unless the world is part of an operation that
+    /// is under way.
     pub(crate) fn settle(&mut self) {
-        while self.signals.depth == 0 && self.signals.held == 0 {
-            let Some(state) = &mut self.signals.state else { return };
-            if state.commands.is_blank() {
-                return self.rest();
-            }
-            let commands = core::mem::take(&mut state.commands);
-            let errors = core::mem::take(&mut state.errors);
-            self.signals.depth += 1;
-            let mut settling = Settling { world: self, commands, errors, lost: 0 };
-            let Settling { world, commands, errors, lost } = &mut settling;
-            commands.apply_lossy(world, |error| match errors.len() < KEPT_ERRORS.min(errors.capacity()) {
-                true => errors.push(error),
-                false => *lost += 1,
-            });
+        let Some(state) = &self.signals.state else { return };
+        if self.signals.held > 0 {
+            return;
         }
+        if !state.is_settled() {
+            if nesting::is_within(self) {
+                return;
+            }
+            // A closure may leave another world in this place, which is settled then.
+            nesting::run(self, |world| while world.settle_segment() {});
+        }
+        self.rest();
+    }
+
+    /// Executes what listeners have recorded up to the next closure, and the closure. Returns `false` if there is nothing.
+    fn settle_segment(&mut self) -> bool {
+        let Some(state) = &mut self.signals.state else { return false };
+        if state.running.is_blank() {
+            // All of it was executed: the last command was a closure.
+            state.running.clear();
+            if state.commands.is_blank() {
+                return false;
+            }
+            core::mem::swap(&mut state.running, &mut state.commands);
+            state.running.start();
+        }
+        let rest = Rest { identity: self.identity(), world: self };
+        let mut segment = Segment::take_out(rest.world);
+        segment.execute();
+        let closure = segment.commands.next_closure();
+        if closure.is_none() {
+            segment.commands.finish(segment.world);
+        }
+        drop(segment);
+        match closure {
+            // SAFETY: the closure was not called yet, and the commands that it was recorded among are in the world.
+            Some(closure) => unsafe { closure.call(rest.world) },
+            // Entities that were put aside and not used have come and gone.
+            None => rest.world.tell(),
+        }
+        core::mem::forget(rest);
+        true
     }
 }
 
-/// What listeners have recorded, being carried out.
-struct Settling<'a> {
+/// A segment of what listeners have recorded, being executed. Whatever becomes of it, the world has the commands again.
+struct Segment<'a> {
     world: &'a mut World,
-    commands: Commands,
+    commands: CommandBuffer,
     errors: Vec<CommandError>,
     lost: usize,
 }
 
-impl Drop for Settling<'_> {
+impl<'a> Segment<'a> {
+    fn take_out(world: &'a mut World) -> Segment<'a> {
+        let state = world.signals.state();
+        let (commands, errors) = (core::mem::take(&mut state.running), core::mem::take(&mut state.errors));
+        Segment { world, commands, errors, lost: 0 }
+    }
+
+    fn execute(&mut self) {
+        let Segment { world, commands, errors, lost } = self;
+        commands.apply_recorded(world, &mut |error| match errors.len() < KEPT_ERRORS.min(errors.capacity()) {
+            true => errors.push(error),
+            false => *lost += 1,
+        });
+    }
+}
+
+impl Drop for Segment<'_> {
     fn drop(&mut self) {
-        self.world.signals.depth -= 1;
-        if let Some(state) = &mut self.world.signals.state {
-            state.errors = core::mem::take(&mut self.errors);
-            state.lost += self.lost;
-            // For the next time: the block of the payloads stays.
-            if state.commands.is_blank() && self.commands.is_blank() {
-                state.commands = core::mem::take(&mut self.commands);
-            }
+        let state = self.world.signals.state();
+        state.running = core::mem::take(&mut self.commands);
+        state.errors = core::mem::take(&mut self.errors);
+        state.lost += self.lost;
+    }
+}
+
+/// Drops the commands after one that panics. If that has moved its world away, they stay with their world.
+struct Rest<'a> {
+    world: &'a mut World,
+    identity: u64,
+}
+
+impl Drop for Rest<'_> {
+    fn drop(&mut self) {
+        if self.world.identity() != self.identity {
+            return;
         }
+        let Some(state) = &mut self.world.signals.state else { return };
+        let mut commands = core::mem::take(&mut state.running);
+        commands.finish(self.world);
+        // For the next time: the block of the payloads stays.
+        self.world.signals.state().running = commands;
     }
 }

@@ -2,9 +2,9 @@
 #![allow(unsafe_code)]
 
 use super::{
-    Added, Call, Despawned, Event, KEPT_ERRORS, Listener, ListenerId, Removed, RetiredRow, Set, Spawned, Told,
+    Added, Call, Despawned, Event, KEPT_ERRORS, Listener, ListenerId, Removed, RetiredRow, Set, Spawned, Told, nesting,
 };
-use crate::commands::{CommandError, Commands};
+use crate::commands::{CommandBuffer, CommandError};
 use crate::component::{Component, ComponentId};
 use crate::room::{had, try_room};
 use crate::world::World;
@@ -31,7 +31,7 @@ impl World {
     /// ```
     pub fn on_add<C: Component>(
         &mut self,
-        mut listener: impl FnMut(Added<'_, C>, &World, &mut Commands) + Send + Sync + 'static,
+        mut listener: impl FnMut(Added<'_, C>, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
         self.connect::<C>(Event::Added, move |told, world, commands| {
             let (entity, key) = (told.note.entity, told.note.key());
@@ -46,7 +46,7 @@ impl World {
     /// by [`patch`](World::patch). See [the contract](crate::signal).
     pub fn on_set<C: Component>(
         &mut self,
-        mut listener: impl FnMut(Set<'_, C>, &World, &mut Commands) + Send + Sync + 'static,
+        mut listener: impl FnMut(Set<'_, C>, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
         self.connect::<C>(Event::Set, move |told, world, commands| {
             let (entity, key) = (told.note.entity, told.note.key());
@@ -81,7 +81,7 @@ impl World {
     /// ```
     pub fn on_remove<C: Component>(
         &mut self,
-        mut listener: impl FnMut(Removed<'_, C>, &World, &mut Commands) + Send + Sync + 'static,
+        mut listener: impl FnMut(Removed<'_, C>, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
         self.connect::<C>(Event::Removed, move |told, world, commands| {
             let (entity, key) = (told.note.entity, told.note.key());
@@ -95,7 +95,7 @@ impl World {
     /// Calls a function whenever an entity is made, before it is told of its components. See [the contract](crate::signal).
     pub fn on_spawn(
         &mut self,
-        mut listener: impl FnMut(Spawned, &World, &mut Commands) + Send + Sync + 'static,
+        mut listener: impl FnMut(Spawned, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
         self.connect_to(Event::Spawned, ComponentId::ROW, move |told, world, commands| {
             listener(Spawned { entity: told.note.entity }, world, commands);
@@ -120,7 +120,7 @@ impl World {
     /// ```
     pub fn on_despawn(
         &mut self,
-        mut listener: impl FnMut(Despawned<'_>, &World, &mut Commands) + Send + Sync + 'static,
+        mut listener: impl FnMut(Despawned<'_>, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
         self.connect_to(Event::Despawned, ComponentId::ROW, move |told, world, commands| {
             let row = RetiredRow { notes: told.row, world };
@@ -131,7 +131,7 @@ impl World {
     fn connect<C: Component>(
         &mut self,
         event: Event,
-        call: impl FnMut(Told<'_>, &World, &mut Commands) + Send + Sync + 'static,
+        call: impl FnMut(Told<'_>, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
         let id = self.register::<C>();
         self.connect_to(event, id, call)
@@ -141,7 +141,7 @@ impl World {
         &mut self,
         event: Event,
         component: ComponentId,
-        call: impl FnMut(Told<'_>, &World, &mut Commands) + Send + Sync + 'static,
+        call: impl FnMut(Told<'_>, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
         static LISTENERS: AtomicU64 = AtomicU64::new(0);
         let id = ListenerId(LISTENERS.fetch_add(1, Ordering::Relaxed));
@@ -175,29 +175,32 @@ impl World {
     /// Forgets all about signals if nobody listens or collects.
     pub(super) fn rest(&mut self) {
         let idle = self.signals.state.as_ref().is_some_and(|state| state.is_idle());
-        if idle && self.signals.depth == 0 && self.signals.held == 0 {
+        if idle && self.signals.held == 0 && !nesting::is_within(self) {
             self.signals.state = None;
         }
     }
 
-    /// The errors of commands that listeners recorded and that could not be carried out, since they were last taken: the
-    /// first 64, and how many came after them.
+    /// Returns the commands recorded by listeners that were skipped since the last call, and empties the list.
     ///
-    /// The position of an error is that among the commands that were carried out together.
+    /// The list holds the first 64 of them; the number counts those after them. The position of a command is that among the
+    /// commands that were executed together.
     ///
     /// ```
-    /// use phalanx::{ChangeError, Component, World};
+    /// use phalanx::{ChangeError, CommandKind, Component, World};
     ///
     /// #[derive(Component)]
     /// struct Fuse;
+    /// #[derive(Component)]
+    /// struct Smoke;
     ///
     /// let mut world = World::new();
     /// world.on_add::<Fuse>(|added, _, commands| commands.despawn(added.entity));
-    /// world.on_add::<Fuse>(|added, _, commands| commands.despawn(added.entity));
+    /// world.on_add::<Fuse>(|added, _, commands| commands.insert(added.entity, Smoke));
     /// let bomb = world.spawn(Fuse);
-    /// let (errors, more) = world.take_signal_errors();
-    /// assert!(matches!(errors[0].error, ChangeError::NoSuchEntity(e) if e.entity == bomb));
-    /// assert_eq!((errors.len(), more), (1, 0));
+    /// let (skipped, more) = world.take_signal_errors();
+    /// assert_eq!((skipped[0].position, skipped[0].command, skipped[0].entity), (1, CommandKind::Insert, Some(bomb)));
+    /// assert!(matches!(skipped[0].error, ChangeError::NoSuchEntity(_)));
+    /// assert_eq!((skipped.len(), more), (1, 0));
     /// ```
     pub fn take_signal_errors(&mut self) -> (Vec<CommandError>, usize) {
         let Some(state) = &mut self.signals.state else { return (Vec::new(), 0) };

@@ -22,7 +22,7 @@
 //! # When
 //!
 //! An operation is one call that changes the world, such as [`World::spawn`], [`World::spawn_batch`] or [`World::clear`], or
-//! one segment of [commands](crate::Commands). Listeners are called when all of it has been carried out, and before the
+//! one segment of [commands](crate::CommandBuffer). Listeners are called when all of it has been carried out, and before the
 //! values end that it has displaced: they see the world as it is after the operation, and what was displaced by reference.
 //! An operation that returns an error calls nobody.
 //!
@@ -38,7 +38,7 @@
 //! used first.
 //!
 //! An entity that was [reserved](World::reserve_entity) is spawned by the next operation, before all else that this one tells.
-//! So are those of [`Commands::spawn`](crate::Commands::spawn).
+//! So are those of [`CommandBuffer::spawn`](crate::CommandBuffer::spawn).
 //!
 //! # What is a change
 //!
@@ -56,13 +56,13 @@
 //!
 //! A listener has the world shared, so that nothing changes while signals are told. What it wants to change it records.
 //! Recorded commands are carried out in the order of recording, when the outermost operation is complete and what it displaced
-//! has ended; for [`apply`](crate::Commands::apply) that is when all of its segments are. They may call listeners again, whose
+//! has ended; for [`apply`](crate::CommandBuffer::apply) that is when all of its segments are. They may call listeners again, whose
 //! commands come after all that are recorded by then. Nothing ends two listeners that answer each other for ever.
 //!
 //! A recorded command that cannot be carried out is skipped, and its error kept: [`World::take_signal_errors`].
 //!
-//! A connection or disconnection is a change as any other: through [`Commands::add`](crate::Commands::add) and
-//! [`Commands::disconnect`](crate::Commands::disconnect). So a listener that disconnects itself is still called for the
+//! A connection or disconnection is a change as any other: through [`CommandBuffer::add`](crate::CommandBuffer::add) and
+//! [`CommandBuffer::disconnect`](crate::CommandBuffer::disconnect). So a listener that disconnects itself is still called for the
 //! remaining signals of the operation.
 //!
 //! # Panics
@@ -80,6 +80,7 @@ mod collect;
 mod emit;
 mod event;
 mod listen;
+pub(crate) mod nesting;
 mod note;
 
 pub use collect::{Collector, CollectorBuilder};
@@ -87,7 +88,7 @@ pub(crate) use emit::Notified;
 pub use event::{Added, Despawned, Removed, RetiredRow, Set, Spawned};
 pub(crate) use note::{Note, RowName, Spot};
 
-use crate::commands::{CommandError, Commands};
+use crate::commands::{CommandBuffer, CommandError};
 use crate::component::ComponentId;
 use crate::room::try_room_at;
 use crate::seeded::NumberMap;
@@ -119,7 +120,7 @@ struct Told<'a> {
     row: &'a [Note],
 }
 
-type Call = Box<dyn FnMut(Told<'_>, &World, &mut Commands) + Send + Sync>;
+type Call = Box<dyn FnMut(Told<'_>, &World, &mut CommandBuffer) + Send + Sync>;
 
 struct Listener {
     id: ListenerId,
@@ -155,9 +156,7 @@ impl Lists {
 /// The signals of a world.
 #[derive(Default)]
 pub(crate) struct Signals {
-    /// How many operations are under way that others are part of: commands wait for the outermost.
-    depth: u32,
-    /// How many of them tell their signals as one.
+    /// How many operations are under way whose signals are told as one.
     held: u32,
     /// Whether listeners are being called: displaced values have not ended.
     pub(crate) telling: bool,
@@ -184,9 +183,11 @@ struct State {
     /// Used to find the values that came and went in one operation.
     links: NumberMap<(u32, u32, u32), Spot>,
     /// What the listeners of the present signals record.
-    fresh: Commands,
-    /// What listeners have recorded and is to be carried out.
-    commands: Commands,
+    fresh: CommandBuffer,
+    /// What listeners have recorded and is to be executed when `running` has been.
+    commands: CommandBuffer,
+    /// What is being executed. It is here while one of its closures runs, and goes with the world if that moves the world.
+    running: CommandBuffer,
     errors: Vec<CommandError>,
     lost: usize,
 }
@@ -201,18 +202,6 @@ impl Signals {
         self.state.is_some()
     }
 
-    /// An operation begins that others are part of.
-    #[inline(always)]
-    pub(crate) fn enter(&mut self) {
-        self.depth += 1;
-    }
-
-    /// It is complete.
-    #[inline(always)]
-    pub(crate) fn leave(&mut self) {
-        self.depth -= 1;
-    }
-
     /// Operations begin whose signals are told as one.
     #[inline(always)]
     pub(crate) fn hold(&mut self) {
@@ -223,13 +212,6 @@ impl Signals {
     #[inline(always)]
     pub(crate) fn let_go(&mut self) {
         self.held -= 1;
-    }
-
-    /// The world has another number: what listeners have recorded is still of it.
-    pub(crate) fn rename(&mut self, old: u64, new: u64) {
-        if let Some(state) = &mut self.state {
-            state.commands.move_home(old, new);
-        }
     }
 
     /// Forgets what was noted and not told yet of entities that are not alive. Only reserved entities that have come alive
@@ -253,6 +235,7 @@ impl Signals {
             + state.errors.capacity() * size_of::<CommandError>()
             + state.fresh.memory()
             + state.commands.memory()
+            + state.running.memory()
             + state.collectors.bytes()
     }
 
@@ -292,11 +275,16 @@ impl State {
         Ok(())
     }
 
+    /// Returns `true` if nothing that listeners have recorded is to be executed.
+    fn is_settled(&self) -> bool {
+        self.commands.is_blank() && self.running.is_blank()
+    }
+
     fn is_idle(&self) -> bool {
         let lists = self.lists.by_component.iter().flatten().chain([&self.lists.spawned, &self.lists.despawned]);
         lists.map(Vec::len).sum::<usize>() == 0
             && self.collectors.is_empty()
-            && self.commands.is_blank()
+            && self.is_settled()
             && self.errors.is_empty()
     }
 }

@@ -99,7 +99,7 @@ pub struct Report {
 impl World {
     /// Writes the world: everything that is registered.
     ///
-    /// Entities that are [reserved](crate::Commands) are saved as if they had been made already, without components.
+    /// Entities that are [reserved](crate::CommandBuffer) are saved as if they had been made already, without components.
     ///
     /// # Errors
     ///

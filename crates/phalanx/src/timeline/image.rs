@@ -229,6 +229,8 @@ impl Image {
     pub(super) fn try_new(world: &World) -> Result<Image, TimelineError> {
         can_copy(world)?;
         let mut image = Image {
+            // First: what is reserved from now on is after it.
+            time: world.sides.clock.time(),
             space: world.components.space.number(),
             world: world.id(),
             epoch: world.epoch(),
@@ -239,7 +241,6 @@ impl Image {
             tables: try_list(world.tables.len())?,
             sides: try_list(world.sides.iter().len())?,
             groups: world.sides.try_group_image()?,
-            time: world.sides.clock.time(),
             components: try_components(&world.components)?,
         };
         image.try_follow(world)?;

@@ -76,7 +76,7 @@ pub use row::{Mut, SliceMut, Tracked, TrackedPtr};
 
 use crate::component::Component;
 use crate::layout::Layout;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use phalanx_store::raw::Lane;
 
 /// A moment in the life of a world: [`World::tick`](crate::World::tick).
@@ -154,13 +154,25 @@ pub(crate) struct Clock {
     /// Tells it from the clocks of other worlds, and from what it was before it was set back. It stays when the world gets
     /// another number.
     pub(crate) id: u64,
+    /// Counts the images that were made of the world under this number, from one on.
+    images: AtomicU64,
+    /// The first image whose moments are part of the present state.
+    first: u64,
     past: Past,
 }
 
 /// Numbers that a clock had before it was set back, each with the last tick under it that was not undone: who looked until
-/// then remembers what still holds. The last is the first; those that are too old are forgotten.
+/// then remembers what still holds. The last is the first; those that are too old are forgotten. The last numbers are
+/// those of the first and the last image whose moments are part of the present state.
 #[derive(Clone, Copy, Debug, Default)]
-struct Past([Option<(u64, Tick)>; 8]);
+struct Past([Option<(u64, Tick, [u64; 2])>; 8]);
+
+/// A moment in the time of a world: between two images, under one number of its clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moment {
+    id: u64,
+    images: u64,
+}
 
 /// What a clock shows.
 #[derive(Clone, Copy, Debug)]
@@ -170,22 +182,29 @@ pub(crate) struct Time {
     /// Who looked until then knows what is marked until then.
     known: Tick,
     id: u64,
+    /// The number of the image, and of the first whose moments are part of the state that it shows.
+    images: u64,
+    first: u64,
     past: Past,
 }
 
 impl Clock {
     pub(crate) const fn new() -> Clock {
-        Clock { tick: AtomicU32::new(1), settled: None, id: 0, past: Past([None; 8]) }
+        let (tick, images) = (AtomicU32::new(1), AtomicU64::new(1));
+        Clock { tick, settled: None, id: 0, images, first: 1, past: Past([None; 8]) }
     }
 
     /// The same time on a clock of another world.
     pub(crate) fn copy(&self, id: u64) -> Clock {
-        Clock { tick: AtomicU32::new(self.now().0), settled: self.settled, id, past: Past::default() }
+        let (tick, images) = (AtomicU32::new(self.now().0), AtomicU64::new(1));
+        Clock { tick, settled: self.settled, id, images, first: 1, past: Past::default() }
     }
 
-    /// Returns the same clock, for another state of the same world that follows the present one.
+    /// Returns the same clock for a state that follows the present one, of which no moment is part of it.
     pub(crate) fn carry(&self) -> Clock {
-        Clock { tick: AtomicU32::new(self.now().0), settled: self.settled, id: self.id, past: self.past }
+        let (tick, first) = (AtomicU32::new(self.now().0), self.images.load(Ordering::Relaxed) + 1);
+        let past = Past(self.past.0.map(|was| was.map(|(id, until, _)| (id, until, [1, 0]))));
+        Clock { tick, settled: self.settled, id: self.id, images: AtomicU64::new(first), first, past }
     }
 
     #[inline(always)]
@@ -216,24 +235,44 @@ impl Clock {
         *self.tick.get_mut() = tick.0;
     }
 
+    /// The time of an image that is made now.
     pub(crate) fn time(&self) -> Time {
-        Time { tick: self.now(), settled: self.settled, known: self.now(), id: self.id, past: self.past }
+        let (images, first) = (self.images.fetch_add(1, Ordering::Relaxed), self.first);
+        Time { tick: self.now(), settled: self.settled, known: self.now(), id: self.id, images, first, past: self.past }
+    }
+
+    /// Returns the present moment.
+    ///
+    /// Relaxed is enough: where nothing orders it and an image on another thread, it may be before or after that image.
+    pub(crate) fn moment(&self) -> Moment {
+        Moment { id: self.id, images: self.images.load(Ordering::Relaxed) }
+    }
+
+    /// Returns `true` if what was done at a moment is part of the present state, and was not undone by setting the clock
+    /// back. Moments from before more than eight such times count as undone.
+    pub(crate) fn includes(&self, moment: Moment) -> bool {
+        let is_past = |(was, _, [first, last]): &(u64, Tick, [u64; 2])| {
+            *was == moment.id && (*first..=*last).contains(&moment.images)
+        };
+        let is_present = moment.id == self.id && moment.images >= self.first;
+        is_present || self.past.0.iter().flatten().any(is_past)
     }
 
     /// A clock that shows a time, under a number of its own: what follows is another time than what followed then.
     pub(crate) fn resumed(time: Time, id: u64) -> Clock {
         let mut past = time.past;
         past.0.rotate_right(1);
-        past.0[0] = Some((time.id, time.known));
-        for (_, until) in past.0.iter_mut().flatten().filter(|(_, until)| !until.is_until(time.known)) {
+        past.0[0] = Some((time.id, time.known, [time.first, time.images]));
+        for (_, until, _) in past.0.iter_mut().flatten().filter(|(_, until, _)| !until.is_until(time.known)) {
             *until = time.known;
         }
-        Clock { tick: AtomicU32::new(time.tick.0), settled: time.settled, id, past }
+        let (tick, images) = (AtomicU32::new(time.tick.0), AtomicU64::new(1));
+        Clock { tick, settled: time.settled, id, images, first: 1, past }
     }
 
     /// The tick of a look under a number that this clock has, or had then.
     pub(crate) fn since(&self, (id, tick): (u64, Tick)) -> Option<Tick> {
-        let is_past = |(was, until): &(u64, Tick)| *was == id && tick.is_until(*until);
+        let is_past = |(was, until, _): &(u64, Tick, [u64; 2])| *was == id && tick.is_until(*until);
         (id == self.id || self.past.0.iter().flatten().any(is_past)).then_some(tick)
     }
 

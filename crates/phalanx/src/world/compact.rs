@@ -79,8 +79,7 @@ impl World {
         self.plans.clear();
         self.queries = None;
         self.rows.bare = None;
-        let old = core::mem::replace(&mut self.id, World::fresh_id());
-        self.signals.rename(old, self.id);
+        self.id = World::fresh_id();
         self.restructured();
         let (mut at, mut moved) = (0, 0);
         self.tables.retain(|table| {

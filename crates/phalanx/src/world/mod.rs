@@ -63,7 +63,7 @@ use crate::side::{Sides, Store};
 use crate::signature::Signature;
 use crate::table::{Epoch, Table};
 use crate::table_order::TableOrder;
-use crate::track::{Look, Tick, Track};
+use crate::track::{Look, Moment, Tick, Track};
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use phalanx_store::raw::Lane;
@@ -96,6 +96,8 @@ pub(crate) struct Location {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct World {
+    /// A number that no other world of the process has or had, and that stays.
+    identity: u64,
     id: u64,
     pub(crate) epoch: Epoch,
     pub(crate) entities: EntityPool<Location>,
@@ -136,6 +138,7 @@ impl World {
     /// A world without entities that knows these components.
     pub(crate) fn try_with(components: Components) -> Result<World, AllocError> {
         let mut world = World {
+            identity: World::fresh_id(),
             id: World::fresh_id(),
             epoch: Epoch::default(),
             entities: EntityPool::carrying(),
@@ -164,8 +167,19 @@ impl World {
         WORLDS.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A number that no other world of the process has or had. It becomes another when tables get other numbers: whoever
-    /// remembers numbers of tables under it starts anew then.
+    /// Returns a number that no other world of the process has or had. It stays as long as the world lives, also if the
+    /// world is compacted or rolled back.
+    pub(crate) fn identity(&self) -> u64 {
+        self.identity
+    }
+
+    /// Returns the present moment of the world's time.
+    pub(crate) fn moment(&self) -> Moment {
+        self.sides.clock.moment()
+    }
+
+    /// Returns the number under which caches remember numbers of tables. No other world of the process has or had it, and
+    /// it changes when tables get other numbers.
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
@@ -399,8 +413,7 @@ impl World {
         core::mem::swap(&mut self.ends, &mut other.ends);
         core::mem::swap(&mut self.rows, &mut other.rows);
         core::mem::swap(&mut self.sides, &mut other.sides);
-        let old = core::mem::replace(&mut self.id, World::fresh_id());
-        self.signals.rename(old, self.id);
+        self.id = World::fresh_id();
         self.signals.forget_unless(|entity| self.entities.contains(entity));
         self.restructured();
         other

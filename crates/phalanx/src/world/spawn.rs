@@ -352,14 +352,22 @@ pub struct Spawner<'w, B> {
     world: &'w mut World,
     /// Of the world, when the bundle was resolved.
     id: u64,
+    /// [`STALE`] if the world has forgotten its plans since.
     plan: usize,
     bundle: core::marker::PhantomData<fn(B)>,
 }
+
+/// The number of no plan.
+const STALE: usize = usize::MAX;
 
 impl<B: Bundle> Spawner<'_, B> {
     /// Makes an entity.
     #[inline]
     pub fn spawn(&mut self, bundle: B) -> Entity {
+        // The same comparison that finding the plan makes.
+        if self.plan >= self.world.plans.len() {
+            self.resolve();
+        }
         if let Err(error) = self.world.reserve_spawn::<B>(self.plan) {
             raise(error.into());
         }
@@ -377,26 +385,32 @@ impl<B: Bundle> Spawner<'_, B> {
     #[cold]
     #[inline(never)]
     fn tell(&mut self, entity: Entity) {
-        /// Resolves the bundle anew, also if a listener panics.
-        struct Resolved<'a, 'w, B: Bundle>(&'a mut Spawner<'w, B>);
-        impl<B: Bundle> Drop for Resolved<'_, '_, B> {
+        /// Notes that the bundle is to be resolved again, also if a listener panics. Resolving allocates, which is for the
+        /// next call.
+        struct Told<'a, 'w, B>(&'a mut Spawner<'w, B>);
+        impl<B> Drop for Told<'_, '_, B> {
             fn drop(&mut self) {
-                self.0.resolve();
+                if self.0.id != self.0.world.id() {
+                    self.0.plan = STALE;
+                }
             }
         }
-        Resolved(self).0.world.arrived(entity);
+        Told(self).0.world.arrived(entity);
     }
 
-    /// Resolves the bundle anew if the world has forgotten its plans.
+    /// Resolves the bundle again, when the world has forgotten its plans.
+    #[cold]
+    #[inline(never)]
     fn resolve(&mut self) {
-        if self.id != self.world.id() {
-            self.plan = self.world.plan::<B>().unwrap_or_else(|error| raise(error));
-            self.id = self.world.id();
-        }
+        self.plan = self.world.plan::<B>().unwrap_or_else(|error| raise(error));
+        self.id = self.world.id();
     }
 
     /// Makes room for so many more.
     pub fn reserve(&mut self, additional: usize) {
+        if self.plan == STALE {
+            self.resolve();
+        }
         let reserved = u32::try_from(additional).map_err(|_| AllocError::CapacityOverflow);
         if let Err(error) = reserved.and_then(|n| self.world.reserve_rows(self.plan, n)) {
             raise(error.into());

@@ -312,6 +312,8 @@ impl World {
     }
 
     /// Tells the listeners of both worlds of the moves that were noted: first those of the world that entities have left.
+    ///
+    /// Whatever panics in one of the worlds, the other is complete. If both panic, the first panic goes on.
     pub(crate) fn announce_moves(&mut self, other: &mut World) {
         self.link_notes();
         other.link_notes();
@@ -322,11 +324,15 @@ impl World {
         if other.signals.is_active() {
             told.1 = other.notify();
         }
-        if self.signals.is_active() {
-            self.complete(told.0);
-        }
+        let completed = if self.signals.is_active() { self.try_complete(told.0) } else { Ok(()) };
         if other.signals.is_active() {
-            other.complete(told.1);
+            match completed {
+                Ok(()) => return other.complete(told.1),
+                Err(_) => drop(other.try_complete(told.1)),
+            }
+        }
+        if let Err(panic) = completed {
+            std::panic::resume_unwind(panic);
         }
     }
 

@@ -1,9 +1,10 @@
-//! Commands that meet a lack of memory, or destructors, closures and reports that panic.
+//! Commands that meet failing allocations, or destructors and closures that panic.
 
 use super::{Flag, Other, Small, Value, Wide, populated, rows};
-use phalanx::{ChangeError, Commands, Entity, World};
-use phalanx_testkit::{AllocationSweep, Dial, PanicSweep, Site, Tally, catch, fail_from, for_every_panic};
+use phalanx::{ChangeError, CommandBuffer, CommandKind, Entity, Key, With, World};
+use phalanx_testkit::{AllocationSweep, Counted, Dial, PanicSweep, Site, Tally, catch, fail_from, for_every_panic};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 #[test]
 fn a_failing_allocation_leaves_the_world_alone() {
@@ -22,7 +23,7 @@ fn without_memory(sweep: AllocationSweep) {
             let mut world = World::new();
             let e = world.spawn((Small(1), Value(tally.value(1))));
             let f = world.spawn(Small(2));
-            let mut commands = Commands::new();
+            let mut commands = CommandBuffer::new();
             let g = commands.spawn(&world, Value(tally.value(2)));
             for n in 0..70 {
                 commands.spawn_later((Small(n), Value(tally.value(3))));
@@ -37,7 +38,7 @@ fn without_memory(sweep: AllocationSweep) {
         },
         |(state, ..)| {
             let (world, commands) = state.as_mut().unwrap();
-            commands.apply(world)
+            commands.try_apply(world)
         },
         |(state, before, tally), outcome| {
             let (world, commands) = state.take().unwrap();
@@ -60,38 +61,56 @@ fn without_memory(sweep: AllocationSweep) {
     assert!(points >= 6, "{points}");
 }
 
+/// A world whose listener records a command for each of its 64 entities when their `Small` is set. The buffers have room for
+/// that many commands.
+fn answering(tally: &Tally) -> World {
+    let mut world = World::new();
+    let values: Vec<Counted> = (0..64).map(|key| tally.value(key)).collect();
+    let mut values = values.into_iter();
+    world.spawn_batch((0..64).map(|_| Small(0)));
+    world.on_set::<Small>(move |set, _, commands| match set.new.0 {
+        1 => commands.insert(set.entity, Other(values.next().unwrap())),
+        _ => commands.insert(set.entity, Wide([0; 5])),
+    });
+    for n in 2..6 {
+        world.insert_batch::<With<Small>, _>(Small(n));
+    }
+    world
+}
+
 #[test]
-fn what_finds_no_memory_is_skipped_by_the_lossy_form() {
-    AllocationSweep::new().allow_swallowed().run(
-        || {
-            let tally = Tally::new();
-            let mut world = World::new();
-            let entities: Vec<Entity> = (0..64).map(|_| world.spawn(Small(0))).collect();
-            let mut commands = Commands::new();
-            for e in &entities {
-                commands.insert(*e, Value(tally.value(1)));
-            }
-            (Some((world, commands)), Vec::with_capacity(100), tally)
-        },
-        |(state, refused, _)| {
-            let (world, commands) = state.as_mut().unwrap();
-            commands.apply_lossy(world, |error| refused.push(error));
-            Ok::<(), ()>(())
-        },
-        |(state, refused, tally), _| {
-            let (mut world, commands) = state.take().unwrap();
-            world.validate().unwrap();
-            assert_eq!(world.query_mut::<&Value>().len() + refused.len(), 64);
-            drop((world, commands));
-            tally.assert_no_leaks();
-        },
-    );
+fn what_listeners_record_is_skipped_and_reported_where_allocation_fails() {
+    // If one allocation fails, the commands are executed one by one, and all of them are.
+    for (sweep, skips) in [(AllocationSweep::new(), false), (AllocationSweep::new().persistent(), true)] {
+        let mut most = 0;
+        sweep.allow_swallowed().run(
+            || {
+                let tally = Tally::new();
+                let world = answering(&tally);
+                (Some(world), tally)
+            },
+            |(world, _)| world.as_mut().unwrap().try_insert_batch::<With<Small>, _>(Small(1)).map(drop),
+            |(world, tally), outcome| {
+                let mut world = world.take().unwrap();
+                world.validate().unwrap();
+                let (errors, more) = world.take_signal_errors();
+                assert!(errors.iter().all(|error| matches!(error.error, ChangeError::Alloc(_))));
+                assert!(errors.iter().all(|error| error.command == CommandKind::Insert && error.entity.is_some()));
+                let recorded = if outcome.is_ok() { 64 } else { 0 };
+                assert_eq!(world.query_mut::<&Other>().len() + errors.len() + more, recorded);
+                most = most.max(errors.len());
+                drop(world);
+                tally.assert_no_leaks();
+            },
+        );
+        assert_eq!(most > 0, skips);
+    }
 }
 
 /// A buffer that displaces, closes and spawns, in three segments.
-fn eventful(tally: &Tally, dial: &Arc<Dial>) -> (World, Commands) {
+fn eventful(tally: &Tally, dial: &Arc<Dial>) -> (World, CommandBuffer) {
     let (world, known) = populated(tally);
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     commands.insert(known[0], Value(tally.value(10)));
     commands.insert(known[1], (Value(tally.value(11)), Wide([0; 5])));
     commands.insert(known[1], (Value(tally.value(12)), Flag));
@@ -123,7 +142,7 @@ fn destructors_that_panic_end_each_value_once() {
         |tally| Some(eventful(tally, &Arc::default())),
         |state, _| {
             let (world, commands) = state.as_mut().unwrap();
-            commands.apply(world).unwrap();
+            commands.try_apply(world).unwrap();
         },
         |state, _, _| {
             let (world, commands) = state.as_ref().unwrap();
@@ -139,7 +158,7 @@ fn closures_that_panic_end_each_value_once() {
     let points = for_every_panic(|k| {
         let (tally, dial) = (Tally::new(), Arc::new(Dial::at(k)));
         let (mut world, mut commands) = eventful(&tally, &dial);
-        let outcome = catch(|| commands.apply(&mut world).unwrap());
+        let outcome = catch(|| commands.try_apply(&mut world).unwrap());
         assert_eq!(outcome.is_err(), dial.fired());
         world.validate().unwrap();
         assert!(commands.is_empty());
@@ -162,41 +181,65 @@ fn a_buffer_that_is_dropped_ends_each_payload_once() {
 }
 
 #[test]
-fn a_report_that_panics_loses_nothing() {
-    let tally = Tally::new();
-    let (mut world, known) = populated(&tally);
-    let mut commands = Commands::new();
-    commands.insert(known[0], Value(tally.value(20)));
-    commands.insert(*known.last().unwrap(), Value(tally.value(21)));
-    commands.add(|_| unreachable!("after the panic"));
-    commands.insert(known[0], Value(tally.value(22)));
-    assert!(catch(|| commands.apply_lossy(&mut world, |error| panic!("{error}"))).is_err());
-    assert_eq!(world.get::<Value>(known[0]).unwrap().0.key(), 20);
-    world.validate().unwrap();
-    drop((world, commands));
-    tally.assert_no_leaks();
+fn payloads_of_skipped_commands_are_dropped_once_whichever_panics() {
+    let points = PanicSweep::new(Site::Drop).run(
+        |tally| {
+            let (world, mut commands) = eventful(tally, &Arc::default());
+            let stale = *populated(tally).1.last().unwrap();
+            commands.insert(stale, Value(tally.value(30)));
+            commands.add(|_| ());
+            commands.insert(stale, (Other(tally.value(31)), Value(tally.value(32))));
+            commands.spawn_later((Flag, Value(tally.value(33)), Flag));
+            commands.extend(Key::main(stale), Value(tally.value(34)));
+            Some((world, commands))
+        },
+        |state, _| {
+            let (world, commands) = state.as_mut().unwrap();
+            assert_eq!(commands.apply(world).skipped().len(), 4);
+        },
+        |state, _, _| {
+            let (world, commands) = state.as_ref().unwrap();
+            world.validate().unwrap();
+            assert!(commands.is_empty());
+        },
+    );
+    assert_eq!(points, 8 + 5);
 }
 
 #[test]
 fn a_command_that_is_skipped_without_memory_leaves_no_entity_without_a_row() {
+    let mut skipped = 0;
     for n in 1..60 {
         let tally = Tally::new();
         let mut world = World::new();
         let old: Vec<_> = (0..40).map(|key| world.spawn(Value(tally.value(key)))).collect();
         old.iter().for_each(|e| world.despawn(*e).unwrap());
-        let mut commands = Commands::new();
-        commands.add(|world| {
-            for _ in 0..60 {
-                world.reserve_entity();
-            }
+        let values: Vec<Counted> = (0..5).map(|_| tally.value(7)).collect();
+        let mut values = values.into_iter();
+        let promised = Arc::new(AtomicU64::new(0));
+        let promise = promised.clone();
+        world.on_add::<Flag>(move |_, world, commands| {
+            commands.add(|world| {
+                for _ in 0..60 {
+                    world.reserve_entity();
+                }
+            });
+            let e = commands.spawn(world, Value(values.next().unwrap()));
+            promise.store(e.to_bits(), Ordering::Relaxed);
         });
-        let promised = commands.spawn(&world, Value(tally.value(7)));
-        fail_from(n, || commands.apply_lossy(&mut world, |_| {}));
+        // The buffers, which take turns, have room then.
+        for _ in 0..4 {
+            world.spawn(Flag);
+        }
+        let _ = fail_from(n, || world.try_spawn(Flag));
+        skipped += world.take_signal_errors().0.len();
         // Reservations that are not made real yet are, by the next change.
         let _ = world.spawn_empty();
         world.validate().unwrap();
+        let promised = Entity::from_bits(promised.load(Ordering::Relaxed)).unwrap();
         assert!(world.get::<Value>(promised).is_err() || world.get::<Value>(promised).unwrap().0.key() == 7);
-        drop((world, commands));
+        drop(world);
         tally.assert_no_leaks();
     }
+    assert!(skipped > 0, "no command was skipped");
 }

@@ -1,7 +1,7 @@
 //! Recorded changes of extra rows.
 
 use super::{Aligned, Flag, Other, Small, Value, Wide};
-use phalanx::{ChangeError, CommandError, Commands, ComponentId, Entity, Key, Role, RowError, World};
+use phalanx::{ChangeError, CommandBuffer, ComponentId, Entity, Key, Role, RowError, World};
 use phalanx_testkit::{AllocationSweep, Counted, PanicSweep, Rng, Site, Tally};
 
 fn key(entity: Entity, role: u32) -> Key {
@@ -43,7 +43,7 @@ fn populated(tally: &Tally) -> (World, Vec<Entity>, ComponentId) {
 #[test]
 fn a_buffer_knows_the_rows_that_it_makes() {
     let mut world = World::new();
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     let e = commands.spawn(&world, Small(1));
     commands.extend(key(e, 1), Small(2));
     commands.update(key(e, 1), Aligned(3));
@@ -53,7 +53,7 @@ fn a_buffer_knows_the_rows_that_it_makes() {
     commands.delete_row(key(e, 1));
     commands.extend(key(e, 1), Aligned(5));
     assert!(format!("{commands:?}").contains("Extend(0v0 role 1)"), "{commands:?}");
-    commands.apply(&mut world).unwrap();
+    commands.try_apply(&mut world).unwrap();
     world.validate().unwrap();
     let roles: Vec<u32> = world.rows(e).unwrap().map(|(key, _)| key.role.0).collect();
     assert_eq!(roles, [0, 2, 1], "made anew, a row is the last");
@@ -70,7 +70,7 @@ fn refused_rows_are_named_and_nothing_of_the_segment_happens() {
     let (e, dead) = (known[0], known[5]);
     let unknown = ComponentId::from_index(900);
     let before = all_rows(&world);
-    type Case<'a> = (&'a dyn Fn(&mut Commands, Value), ChangeError);
+    type Case<'a> = (&'a dyn Fn(&mut CommandBuffer, Value), ChangeError);
     let stale = RowError::NoSuchRow { key: key(e, 9) };
     let cases: [Case<'_>; 9] = [
         (&|c, v| c.extend(key(e, 1), v), RowError::Exists { key: key(e, 1) }.into()),
@@ -87,13 +87,14 @@ fn refused_rows_are_named_and_nothing_of_the_segment_happens() {
         (&|c, v| c.update(key(dead, 1), v), phalanx::NoSuchEntity { entity: dead }.into()),
     ];
     for (record, error) in cases {
-        let mut commands = Commands::new();
+        let mut commands = CommandBuffer::new();
         commands.extend(key(e, 8), Value(tally.value(1)));
         commands.extend(key(e, 7), Value(tally.value(1)));
         commands.delete_row(key(e, 7));
         commands.update(key(e, 1).with_component(about), Value(tally.value(1)));
         record(&mut commands, Value(tally.value(2)));
-        assert_eq!(commands.apply(&mut world), Err(CommandError { position: 4, error }));
+        let refused = commands.try_apply(&mut world).unwrap_err();
+        assert_eq!((refused.position, refused.error), (4, error));
         assert_eq!(all_rows(&world), before);
         world.validate().unwrap();
     }
@@ -112,7 +113,7 @@ impl Op {
         Op(rng.below(16), key, rng.below(100) as u32)
     }
 
-    fn record(self, tally: &Tally, commands: &mut Commands) {
+    fn record(self, tally: &Tally, commands: &mut CommandBuffer) {
         let Op(kind, key, n) = self;
         let value = || Value(tally.value(n));
         match kind {
@@ -144,7 +145,7 @@ impl Op {
             9 => world.try_update(key, (Flag, Flag))?,
             10 => world.try_remove_row_components::<(Value, Small)>(key).map(drop)?,
             11 | 12 => world.delete_row(key)?,
-            13 => world.despawn(key.entity)?,
+            13 => _ = world.despawn(key.entity),
             14 => _ = world.update(key, Small(1)),
             _ => drop(world.try_spawn((Value(tally.value(n)), Small(1)))?),
         }
@@ -160,10 +161,11 @@ fn a_buffer_of_rows_is_as_its_commands_one_by_one() {
         let (mut single, ..) = populated(&tally);
         let mut rng = Rng::new(seed);
         let ops: Vec<Op> = (0..1 + seed as usize % 60).map(|_| Op::draw(&mut rng, &known, about)).collect();
-        let mut commands = Commands::new();
+        let mut commands = CommandBuffer::new();
         ops.iter().for_each(|op| op.record(&tally, &mut commands));
-        let (mut refused, mut expected) = (Vec::new(), Vec::new());
-        commands.apply_lossy(&mut whole, |error| refused.push((error.position, error.error)));
+        let mut expected = Vec::new();
+        let report = commands.apply(&mut whole);
+        let refused: Vec<_> = report.skipped().iter().map(|error| (error.position, error.error)).collect();
         for (position, op) in ops.iter().enumerate() {
             if let Err(error) = op.carry_out(&mut single, &tally) {
                 expected.push((position, error));
@@ -183,16 +185,17 @@ fn a_buffer_of_rows_is_as_its_commands_one_by_one() {
 #[test]
 fn a_promised_entity_with_rows_of_others_stays_when_its_spawn_is_skipped() {
     let mut world = World::new();
-    let (mut promise, mut before) = (Commands::new(), Commands::new());
+    let (mut promise, mut before) = (CommandBuffer::new(), CommandBuffer::new());
     let e = promise.spawn(&world, (Flag, Flag));
     promise.update(key(e, 1), Small(2));
     promise.insert(e, Small(3));
     before.extend(key(e, 1), Small(1));
     before.append(&mut promise);
-    let mut refused = Vec::new();
-    before.apply_lossy(&mut world, |error| refused.push(error.position));
+    let skipped =
+        |report: phalanx::ApplyReport| report.skipped().iter().map(|error| error.position).collect::<Vec<_>>();
+    let report = before.apply(&mut world);
     world.validate().unwrap();
-    assert_eq!(refused, [1]);
+    assert_eq!(skipped(report), [1]);
     assert_eq!((world.get::<Small>(e), world.get_key::<Small>(key(e, 1))), (Ok(&Small(3)), Ok(&Small(2))));
     // Had its row ended before, it would end.
     let e = promise.spawn(&world, (Flag, Flag));
@@ -200,9 +203,9 @@ fn a_promised_entity_with_rows_of_others_stays_when_its_spawn_is_skipped() {
     before.extend(key(e, 1), Small(1));
     before.delete_row(key(e, 1));
     before.append(&mut promise);
-    before.apply_lossy(&mut world, |error| refused.push(error.position));
+    let report = before.apply(&mut world);
     world.validate().unwrap();
-    assert_eq!((refused, world.contains(e)), (vec![1, 2, 3], false));
+    assert_eq!((skipped(report), world.contains(e)), (vec![2, 3], false));
 }
 
 #[test]
@@ -215,12 +218,12 @@ fn rows_end_before_their_main_row_whatever_their_alignment() {
         let mut world = World::new();
         let e = world.spawn((Value(tally.value(0)), Other(tally.value(1))));
         world.extend(key(e, 1), Broad(tally.value(2))).unwrap();
-        let mut commands = Commands::new();
+        let mut commands = CommandBuffer::new();
         (0..more).for_each(|n| commands.extend(key(e, 2 + n), (Value(tally.value(3)), Broad(tally.value(4)))));
         commands.delete_row(key(e, 1));
         commands.extend(key(e, 1), Value(tally.value(5)));
         commands.despawn(e);
-        commands.apply(&mut world).unwrap();
+        commands.try_apply(&mut world).unwrap();
         world.validate().unwrap();
         assert_eq!((world.row_count(), tally.live()), (0, 0));
     }
@@ -228,9 +231,9 @@ fn rows_end_before_their_main_row_whatever_their_alignment() {
 }
 
 /// A buffer that makes, moves and ends rows, in two segments: rows of the world and of its own, by name and with their owner.
-fn eventful(tally: &Tally) -> (World, Vec<Entity>, Commands) {
+fn eventful(tally: &Tally) -> (World, Vec<Entity>, CommandBuffer) {
     let (world, known, about) = populated(tally);
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     let value = |n| Value(tally.value(n));
     commands.extend(key(known[0], 3), (value(20), Aligned(1)));
     commands.update(key(known[0], 1), (value(21), Flag));
@@ -252,7 +255,7 @@ fn destructors_that_panic_end_each_value_of_rows_once() {
         |tally| Some(eventful(tally)),
         |state, _| {
             let (world, _, commands) = state.as_mut().unwrap();
-            commands.apply(world).unwrap();
+            commands.try_apply(world).unwrap();
         },
         |state, _, _| {
             let (world, known, commands) = state.as_ref().unwrap();
@@ -274,7 +277,7 @@ fn recorded_rows_without_memory_in_a_world_that_knows_nothing() {
     for sweep in [AllocationSweep::new(), AllocationSweep::new().persistent()] {
         let points = sweep.run(
             || {
-                let (tally, mut world, mut commands) = (Tally::new(), World::new(), Commands::new());
+                let (tally, mut world, mut commands) = (Tally::new(), World::new(), CommandBuffer::new());
                 let [e, f] = [world.spawn_empty(), world.spawn_empty()];
                 commands.extend(key(e, 1), (Small(1), Value(tally.value(1))));
                 commands.update(key(e, 1), (Flag, Value(tally.value(2))));
@@ -286,7 +289,7 @@ fn recorded_rows_without_memory_in_a_world_that_knows_nothing() {
             },
             |(state, ..)| {
                 let (world, commands) = state.as_mut().unwrap();
-                commands.apply(world)
+                commands.try_apply(world)
             },
             |(state, e, tally), outcome| {
                 let (world, commands) = state.take().unwrap();
@@ -309,7 +312,7 @@ fn a_failing_allocation_leaves_rows_alone() {
                 let tally = Tally::new();
                 // Tables, plans and edges are caches, made before.
                 let (mut world, known, mut commands) = eventful(&tally);
-                commands.apply(&mut world).unwrap();
+                commands.try_apply(&mut world).unwrap();
                 let e = known[3];
                 world.delete_row(key(e, 1)).unwrap();
                 let more = world.spawn_batch((0..100).map(|_| Small(0)));
@@ -329,7 +332,7 @@ fn a_failing_allocation_leaves_rows_alone() {
             },
             |(state, ..)| {
                 let (world, commands) = state.as_mut().unwrap();
-                commands.apply(world)
+                commands.try_apply(world)
             },
             |(state, before, tally), outcome| {
                 let (world, commands) = state.take().unwrap();

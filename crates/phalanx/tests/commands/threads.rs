@@ -2,17 +2,17 @@
 
 use super::model::Op;
 use super::{Aligned, Flag, Row, Small, Value, Wide, populated, rows};
-use phalanx::{CommandQueue, Commands, Entity, World};
+use phalanx::{CommandBuffer, CommandQueue, Entity, World};
 use phalanx_testkit::{Rng, Tally};
 
 /// Commands of eight keys with three buffers each, recorded by so many threads in any order, with pauses.
 fn by_threads(threads: usize, pauses: u64) -> (Vec<Row>, Vec<Entity>) {
     let tally = Tally::new();
     let (mut world, known) = populated(&tally);
-    let mut jobs: Vec<(u32, u64, Commands)> = Vec::new();
+    let mut jobs: Vec<(u32, u64, CommandBuffer)> = Vec::new();
     for key in 0..8 {
         for sequence in 0..3 {
-            let mut commands = Commands::new();
+            let mut commands = CommandBuffer::new();
             commands.reserve_entities(&world, 4);
             jobs.push((key, sequence, commands));
         }
@@ -41,7 +41,7 @@ fn by_threads(threads: usize, pauses: u64) -> (Vec<Row>, Vec<Entity>) {
             });
         }
     });
-    queue.apply_lossy(&mut world, |_| ());
+    queue.apply(&mut world);
     assert!(queue.is_empty());
     world.validate().unwrap();
     let seen = rows(&world);
@@ -69,7 +69,7 @@ fn a_queue_names_the_buffer_of_an_error() {
     world.despawn(dead).unwrap();
     let mut queue = CommandQueue::new();
     let buffer = |entities: &[Entity]| {
-        let mut commands = Commands::new();
+        let mut commands = CommandBuffer::new();
         entities.iter().for_each(|e| commands.insert(*e, Flag));
         commands
     };
@@ -82,33 +82,37 @@ fn a_queue_names_the_buffer_of_an_error() {
     };
     fill(&queue);
     assert_eq!(queue.len(), 3);
-    let error = queue.apply(&mut world).unwrap_err();
+    let error = queue.try_apply(&mut world).unwrap_err();
     assert_eq!((error.key, error.sequence, error.error.position), ("b", 1, 1));
     assert!(!world.has::<Flag>(e) && queue.is_empty());
     fill(&queue);
-    let mut refused = Vec::new();
-    queue.apply_lossy(&mut world, |error| refused.push((*error.key, error.sequence, error.error.position)));
-    assert_eq!(refused, [("b", 1, 1)]);
+    let report = queue.apply(&mut world);
+    let skipped: Vec<_> = report.skipped().map(|error| (*error.key, error.sequence, error.error.position)).collect();
+    assert_eq!((skipped, report.executed(), report.is_complete()), (vec![("b", 1, 1)], 2, false));
+    assert_eq!(
+        report.to_string(),
+        "2 commands executed, 1 skipped:\nnumber 1 of \"b\", command 1 (insert, 1v0): no such entity: 1v0"
+    );
     assert!(world.has::<Flag>(e));
-    assert!(queue.apply(&mut world).is_ok());
+    assert!(queue.try_apply(&mut world).is_ok());
     world.validate().unwrap();
 }
 
 #[test]
 fn reserved_entities_that_are_not_used_end() {
     let mut world = World::new();
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     commands.reserve_entities(&world, 3);
     let first = commands.spawn(&world, Small(1));
     commands.reserve_entities(&world, 2);
     let second = commands.spawn_reserved(Small(2)).unwrap();
     assert_eq!((first.index(), second.index()), (0, 1));
-    let mut more = Commands::new();
+    let mut more = CommandBuffer::new();
     more.reserve_entities(&world, 1);
     let third = more.spawn(&world, Aligned(3));
     more.append(&mut commands);
     assert_eq!((more.len(), commands.len(), third.index()), (3, 0, 5));
-    more.apply(&mut world).unwrap();
+    more.try_apply(&mut world).unwrap();
     assert!(world.iter().eq([first, second, third]));
     assert_eq!(more.spawn_reserved(Small(3)), Err(Small(3)));
     world.validate().unwrap();

@@ -10,7 +10,7 @@ use super::kinds::{
 };
 use super::squads::{SEARCHES, SQUADS, removal, reorder};
 use phalanx::store::Entity;
-use phalanx::{BundleBuilder, ChangeError, CommandError, Commands, Key, Role, RowError, World};
+use phalanx::{BundleBuilder, ChangeError, CommandBuffer, CommandError, Key, Role, RowError, World};
 use phalanx_testkit::{Site, Tally, catch, fail_nth, quiet_panics};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -409,7 +409,7 @@ impl<'t> Engine<'t> {
 
     /// A few recorded commands, applied at once: all of them, or none.
     fn commands(&mut self, input: &mut Input<'_>) {
-        let (mut commands, mut model, mut valid) = (Commands::new(), self.model.clone(), true);
+        let (mut commands, mut model, mut valid) = (CommandBuffer::new(), self.model.clone(), true);
         let (mut promised, mut later) = (Vec::new(), None);
         for _ in 0..1 + input.below(6) {
             let (key, pile) = (self.fresh_key(), &PILES[input.below(PILES.len())]);
@@ -447,7 +447,7 @@ impl<'t> Engine<'t> {
             }
         }
         let before: Vec<Entity> = self.world.iter().collect();
-        let (done, _) = self.all_or_nothing(input, valid, |world| commands.apply(world));
+        let (done, _) = self.all_or_nothing(input, valid, |world| commands.try_apply(world));
         self.all.extend(&promised);
         if done {
             if let Some(with) = later {

@@ -1,7 +1,7 @@
 //! The components of the differential test: every layout, with destructors and without.
 
 use phalanx::store::Entity;
-use phalanx::{Bundle, BundleBuilder, ChangeError, Commands, Component, Key, RowError, World};
+use phalanx::{Bundle, BundleBuilder, ChangeError, CommandBuffer, Component, Key, RowError, World};
 use phalanx_testkit::{Counted, Tally};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -185,10 +185,10 @@ pub(crate) struct Pile {
     pub(crate) extend: fn(&mut World, &Tally, Key, u32) -> Result<(), RowError>,
     pub(crate) update: fn(&mut World, &Tally, Key, u32) -> Result<(), RowError>,
     pub(crate) remove_row: fn(&mut World, Key) -> Result<bool, RowError>,
-    pub(crate) record_insert: fn(&mut Commands, &Tally, Entity, u32),
-    pub(crate) record_remove: fn(&mut Commands, Entity),
-    pub(crate) record_spawn: fn(&mut Commands, &World, &Tally, u32) -> Entity,
-    pub(crate) record_make: fn(&mut Commands, &Tally, u32),
+    pub(crate) record_insert: fn(&mut CommandBuffer, &Tally, Entity, u32),
+    pub(crate) record_remove: fn(&mut CommandBuffer, Entity),
+    pub(crate) record_spawn: fn(&mut CommandBuffer, &World, &Tally, u32) -> Entity,
+    pub(crate) record_make: fn(&mut CommandBuffer, &Tally, u32),
 }
 
 trait Made: Bundle {

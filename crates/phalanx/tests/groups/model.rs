@@ -3,7 +3,7 @@
 use crate::kit::{A, B, C, D, L, M, Table};
 use phalanx::group::{GroupError, GroupSpec, Observed, Owned};
 use phalanx::query::{AllRows, With};
-use phalanx::{Commands, Entity, Group, Key, Role, Without, World};
+use phalanx::{CommandBuffer, Entity, Group, Key, Role, Without, World};
 use phalanx_testkit::Rng;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -353,7 +353,7 @@ impl Scene {
                 "delete_row"
             }
             (31 | 32, Some(id @ (e, 0))) => {
-                let mut commands = Commands::new();
+                let mut commands = CommandBuffer::new();
                 let made = commands.spawn(&self.world, (a, l, b.clone()));
                 commands.insert(made, M);
                 commands.remove::<(D, L)>(e);
@@ -366,7 +366,7 @@ impl Scene {
                     commands.despawn(other);
                     self.rows.retain(|(e, _), _| *e != other);
                 }
-                commands.apply(&mut self.world).unwrap();
+                commands.try_apply(&mut self.world).unwrap();
                 let has = Has { a: Some(a), l: Some(l), b: Some(b), m: Some(M), ..Has::default() };
                 self.rows.insert((made, 0), has);
                 "commands"
@@ -451,19 +451,19 @@ fn batches_and_commands_have_the_result_of_one_by_one() {
         }
         let bundle = || (B("new".into()), C(2), L(3));
         let all: Vec<Entity> = single.query::<Entity>().filter::<With<Table>>().iter().collect();
-        let mut commands = Commands::new();
+        let mut commands = CommandBuffer::new();
         for e in &all {
             single.insert(*e, bundle()).unwrap();
             commands.insert(*e, bundle());
         }
         batch.insert_batch::<With<Table>, _>(bundle());
-        commands.apply(&mut later).unwrap();
+        commands.try_apply(&mut later).unwrap();
         for e in &all {
             single.remove::<(D, L)>(*e).unwrap();
             commands.remove::<(D, L)>(*e);
         }
         batch.remove_batch::<With<Table>, (D, L)>();
-        commands.apply(&mut later).unwrap();
+        commands.try_apply(&mut later).unwrap();
         for n in 0..4 {
             single.spawn((A(n), B("spawned".into()), D));
         }

@@ -187,9 +187,9 @@ fn h26_a_row_type_that_panics_leaves_no_half_made_row() {
             world.insert_batch::<With<Rude>, _>((Position(7.0), Rude(&DIAL, "other")));
         }),
         ("commands", |world, e, _| {
-            let mut commands = phalanx::Commands::new();
+            let mut commands = phalanx::CommandBuffer::new();
             commands.insert(e[1], Rude(&DIAL, "other"));
-            commands.apply(world).unwrap();
+            commands.try_apply(world).unwrap();
         }),
         ("extend", |world, e, _| {
             world.extend(phalanx::Key::main(e[0]).with_role(phalanx::Role(1)), Rude(&DIAL, "new")).unwrap();
@@ -230,12 +230,12 @@ fn h26_a_row_type_that_panics_leaves_no_half_made_row() {
 
 /// A world, and a buffer of commands that give, replace, make and end, the fifth and the seventh of which run code of the
 /// row type.
-fn recorded(tally: &Tally, dial: &'static Dial) -> (World, phalanx::Commands) {
+fn recorded(tally: &Tally, dial: &'static Dial) -> (World, phalanx::CommandBuffer) {
     let mut world = World::new();
     let e = [0, 1, 2].map(|n| world.spawn((Position(1.0), A::new(tally, n))));
     let row = |n: u32| phalanx::Key::main(e[2]).with_role(phalanx::Role(n));
     world.extend(row(1), A::new(tally, 3)).unwrap();
-    let mut commands = phalanx::Commands::new();
+    let mut commands = phalanx::CommandBuffer::new();
     commands.insert(e[0], A::new(tally, 10));
     commands.spawn(&world, A::new(tally, 11));
     commands.update(row(1), A::new(tally, 12));
@@ -254,7 +254,7 @@ fn h58_a_buffer_that_panics_half_way_ends_each_payload_once() {
         let tally = Tally::new();
         let (mut world, mut commands) = recorded(&tally, &DIAL);
         DIAL.set(k);
-        let outcome = catch(|| commands.apply(&mut world).unwrap());
+        let outcome = catch(|| commands.try_apply(&mut world).unwrap());
         let fired = DIAL.stop();
         assert_eq!(outcome.is_err(), fired);
         world.validate().unwrap();
@@ -263,7 +263,7 @@ fn h58_a_buffer_that_panics_half_way_ends_each_payload_once() {
         assert!(world.query::<&A>().len() as u32 <= tally.live());
         // The buffer is as good as new.
         commands.spawn_later(A::new(&tally, 20));
-        commands.apply(&mut world).unwrap();
+        commands.try_apply(&mut world).unwrap();
         world.validate().unwrap();
         drop((world, commands));
         tally.assert_sound();
@@ -299,11 +299,11 @@ fn h54_what_an_operation_noted_that_panicked_is_not_told_later() {
         sum.fetch_add(key + set.new.0.key(), std::sync::atomic::Ordering::Relaxed);
     });
     let set = world.collector().set::<A>().build();
-    let mut commands = phalanx::Commands::new();
+    let mut commands = phalanx::CommandBuffer::new();
     commands.insert(a, A::new(&tally, 10));
     commands.insert(b, (A::new(&tally, 20), Rude(&DIAL, "taken apart")));
     DIAL.set(1);
-    assert!(catch(|| commands.apply(&mut world)).is_err());
+    assert!(catch(|| commands.try_apply(&mut world)).is_err());
     DIAL.stop();
     world.validate().unwrap();
     world.spawn(());

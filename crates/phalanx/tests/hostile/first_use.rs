@@ -7,8 +7,8 @@
 use crate::kit::{A, B, Position, Spin, Tag, Velocity};
 use phalanx::store::AllocError;
 use phalanx::{
-    BundleBuilder, ChangeError, Commands, Component, ComponentDescriptor, ComponentId, Entity, Key, Role, RowError,
-    With, World,
+    BundleBuilder, ChangeError, CommandBuffer, Component, ComponentDescriptor, ComponentId, Entity, Key, Role,
+    RowError, With, World,
 };
 use phalanx_testkit::{AllocationSweep, Tally};
 use std::alloc::Layout;
@@ -35,7 +35,7 @@ struct Kit {
     copy: Option<World>,
     /// An entity with an `A` and a `Position`.
     e: Entity,
-    commands: Commands,
+    commands: CommandBuffer,
     builder: BundleBuilder,
     columns: (Vec<Velocity>, Vec<Spin>, Vec<Copied>),
     reserved: Vec<Entity>,
@@ -212,7 +212,7 @@ const ACTS: &[Act] = &[
             kit.commands.spawn_later(Pair { copied: Copied(3), rest: (Velocity(1.0), Tag) });
             kit.commands.insert(kit.e, (B::new(tally, 4), Tag));
         },
-        |kit, _| change(kit.commands.apply(&mut kit.world).map_err(|error| error.error)),
+        |kit, _| change(kit.commands.try_apply(&mut kit.world).map_err(|error| error.error)),
     ),
     ("try_despawn", reserved, |kit, _| change(kit.world.try_despawn(kit.e))),
     ("try_clear", reserved, |kit, _| change(kit.world.try_clear())),
@@ -271,7 +271,7 @@ fn setup(tally: &Tally, known: Known, prepare: fn(&mut Kit, &Tally, bool)) -> Ki
         other: World::new(),
         copy: None,
         e,
-        commands: Commands::new(),
+        commands: CommandBuffer::new(),
         builder: BundleBuilder::new(),
         columns: Default::default(),
         reserved: Vec::new(),

@@ -2,7 +2,7 @@
 
 use super::{Item, LEFT, Value};
 use phalanx::query::{AllRows, ExtraRows};
-use phalanx::{Commands, Component, ComponentId, Entity, Key, Role, Row, With, Without, World};
+use phalanx::{CommandBuffer, Component, ComponentId, Entity, Key, Role, Row, With, Without, World};
 use phalanx_testkit::{Rng, Tally};
 
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
@@ -220,7 +220,7 @@ impl Run {
     fn apply(&mut self, n: u32) {
         let Some((at, _)) = self.any_row() else { return };
         let mut rows = std::mem::take(&mut self.alive[at].rows);
-        let (mut commands, mut refused) = (Commands::new(), 0);
+        let (mut commands, mut refused) = (CommandBuffer::new(), 0);
         for n in n..n + 6 {
             let key = self.key(self.alive[at].entity);
             let found = rows.iter().position(|(other, ..)| *other == key);
@@ -251,8 +251,7 @@ impl Run {
                 }
             }
         }
-        commands.apply_lossy(&mut self.world, |_| refused -= 1);
-        assert_eq!(refused, 0);
+        assert_eq!(commands.apply(&mut self.world).skipped().len(), refused);
         rows.iter_mut().for_each(|(key, row, _)| *row = self.world.row(*key).unwrap());
         self.alive[at].rows = rows;
     }

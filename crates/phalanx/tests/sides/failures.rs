@@ -1,7 +1,7 @@
 //! Memory that cannot be had, and destructors and clones that panic, with components of all layouts.
 
 use super::operations::{L, Look, P, Seen, T, Tag, Wide, group, look, populated};
-use phalanx::{ChangeError, Commands, Component, Entity, Key, Role, RowError, With, World};
+use phalanx::{ChangeError, CommandBuffer, Component, Entity, Key, Role, RowError, With, World};
 use phalanx_testkit::{AllocationSweep, PanicSweep, Site, Tally};
 
 type Columns = (Vec<P>, Vec<T>, Vec<L>, Vec<Seen>);
@@ -13,7 +13,7 @@ struct Kit {
     empty: World,
     copy: Option<World>,
     all: Vec<Entity>,
-    commands: Commands,
+    commands: CommandBuffer,
     columns: Option<Columns>,
 }
 
@@ -28,7 +28,7 @@ fn kit(tally: &Tally) -> Kit {
     let (mut world, all) = populated(tally);
     let (mut other, _) = populated(tally);
     [&mut world, &mut other].into_iter().for_each(group);
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     commands.insert(all[1], (P(tally.value(1)), New(tally.value(1))));
     commands.insert(all[1], (P(tally.value(2)), T(tally.value(2)), L(tally.value(2))));
     commands.despawn(all[0]);
@@ -95,7 +95,7 @@ const ACTS: &[Act] = &[
     }),
     ("delete_row", |kit, _| row(kit.world.delete_row(Key::main(kit.all[0]).with_role(Role(1))))),
     ("despawn", |kit, _| change(kit.world.try_despawn(kit.all[0]))),
-    ("commands", |kit, _| change(kit.commands.apply(&mut kit.world).map_err(|error| error.error))),
+    ("commands", |kit, _| change(kit.commands.try_apply(&mut kit.world).map_err(|error| error.error))),
     ("insert_batch", |kit, tally| {
         let bundle = (P(tally.value(1)), L(tally.value(2)), Wide(3));
         change(kit.world.try_insert_batch::<With<T>, _>(bundle))

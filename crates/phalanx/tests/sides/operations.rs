@@ -2,7 +2,7 @@
 
 use phalanx::group::{Observed, Owned};
 use phalanx::query::{AllRows, ExtraRows};
-use phalanx::{Commands, Component, Entity, Key, Role, Without, World};
+use phalanx::{CommandBuffer, Component, Entity, Key, Role, Without, World};
 use phalanx_testkit::{Counted, Rng, Tally};
 
 #[derive(Component, Clone, Debug)]
@@ -46,7 +46,7 @@ pub(super) fn look(world: &World, from: u32) -> Vec<Look> {
 }
 
 /// A change, by number, of an entity or a row of it; made at once, or recorded.
-fn change(n: usize, key: Key, value: impl Fn() -> Counted, to: Result<&mut World, &mut Commands>) {
+fn change(n: usize, key: Key, value: impl Fn() -> Counted, to: Result<&mut World, &mut CommandBuffer>) {
     let e = key.entity;
     let v = &value;
     // Those that name what is not there are refused, by either.
@@ -101,7 +101,7 @@ fn recorded_and_direct(seeds: std::ops::Range<u64>, first: u32, with_groups: boo
                 group(world);
             }
         }
-        let mut commands = Commands::new();
+        let mut commands = CommandBuffer::new();
         for round in 0..25 {
             let known: Vec<Entity> = direct.iter().filter(|e| e.index() >= first).collect();
             for step in 0..rng.below(25) as u32 {
@@ -114,7 +114,7 @@ fn recorded_and_direct(seeds: std::ops::Range<u64>, first: u32, with_groups: boo
                 change(n, key, value, Ok(&mut direct));
                 change(n, key, value, Err(&mut commands));
             }
-            commands.apply_lossy(&mut recorded, |_| {});
+            commands.apply(&mut recorded);
             assert_eq!((direct.validate(), recorded.validate()), (Ok(()), Ok(())), "seed {seed}");
             assert_eq!(look(&direct, first), look(&recorded, first), "seed {seed}, round {round}");
             if round % 8 == 7 {
@@ -151,12 +151,12 @@ fn a_slot_without_generations_is_not_taken_again() {
     world.spawn(P(Tally::new().value(0)));
     let last = Entity::from_bits((u64::from((1_u32 << 30) - 1) << 32) | 3).unwrap();
     world.spawn_at(last, Wide(1)).unwrap();
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     commands.despawn(last);
     commands.spawn_later(Wide(2));
     commands.spawn_later((Wide(3), Seen));
     commands.spawn_later(Wide(4));
-    commands.apply(&mut world).unwrap();
+    commands.try_apply(&mut world).unwrap();
     world.validate().unwrap();
     let wide: Vec<_> = world.iter().filter_map(|e| Some((e.index(), world.get::<Wide>(e).ok()?.0))).collect();
     assert_eq!(wide, [(1, 2), (2, 3), (4, 4)]);
@@ -487,9 +487,9 @@ fn rows_end_with_their_entity_in_the_order_of_their_making() {
         match recorded {
             false => world.despawn(e).unwrap(),
             true => {
-                let mut commands = Commands::new();
+                let mut commands = CommandBuffer::new();
                 commands.despawn(e);
-                commands.apply(&mut world).unwrap();
+                commands.try_apply(&mut world).unwrap();
             }
         }
         assert_eq!(std::mem::take(&mut *ENDED.lock().unwrap()), (1..=9).collect::<Vec<_>>());

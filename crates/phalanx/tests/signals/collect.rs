@@ -1,7 +1,7 @@
 //! Collectors: what they wait for, and that they miss nothing.
 
 use crate::parts::*;
-use phalanx::{Commands, Key, Role, World};
+use phalanx::{CommandBuffer, Key, Role, World};
 use phalanx_testkit::catch;
 
 #[test]
@@ -38,11 +38,11 @@ fn entities_are_collected_once_in_the_order_of_what_happened_first() {
     let mut world = World::new();
     let changed = world.collector().set::<Pooled>().build();
     let [a, b] = [world.spawn(Pooled(0)), world.spawn(Pooled(0))];
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     for e in [b, a, b, a] {
         commands.insert(e, Pooled(1));
     }
-    commands.apply(&mut world).unwrap();
+    commands.try_apply(&mut world).unwrap();
     world.despawn(b).unwrap();
     assert_eq!(world.drain(changed), [b, a]);
     assert!(!world.contains(b));

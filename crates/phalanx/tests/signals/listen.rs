@@ -1,7 +1,7 @@
 //! Listeners: their order, what they may record, and when that is carried out.
 
 use crate::parts::*;
-use phalanx::{ChangeError, Commands, Component, Entity, ListenerId, World};
+use phalanx::{ChangeError, CommandBuffer, Component, Entity, ListenerId, World};
 use std::sync::{Arc, Mutex};
 
 type Words = Arc<Mutex<Vec<String>>>;
@@ -62,13 +62,13 @@ fn commands_are_one_operation_for_what_listeners_record() {
     world.on_add::<Plain>(|added, _, commands| commands.insert(added.entity, Pooled(0)));
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sink = seen.clone();
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     commands.spawn_later(Plain(0));
     commands.add(move |world| {
         world.spawn(Plain(1));
         sink.lock().unwrap().push(world.iter().filter(|e| world.has::<Pooled>(*e)).count());
     });
-    commands.apply(&mut world).unwrap();
+    commands.try_apply(&mut world).unwrap();
     seen.lock().unwrap().push(world.iter().filter(|e| world.has::<Pooled>(*e)).count());
     assert_eq!(*seen.lock().unwrap(), [0, 2]);
 }
@@ -233,4 +233,56 @@ fn h53_listeners_that_compact_the_world_do_not_mislead_who_holds_it() {
     }
     world.validate().unwrap();
     assert!(made.iter().all(|e| world.get::<Plain>(*e).unwrap().0 == 7 && world.has::<Void>(*e)));
+}
+
+#[test]
+fn commands_that_fail_call_no_listener() {
+    let (mut world, log) = (World::new(), Log::default());
+    record(&mut world, &log);
+    let gone = world.spawn_empty();
+    world.despawn(gone).unwrap();
+    log.lock().unwrap().clear();
+    let mut commands = CommandBuffer::new();
+    commands.reserve_entities(&world, 2);
+    let promised = commands.spawn(&world, Plain(1));
+    commands.insert(gone, Plain(2));
+    assert_eq!(commands.try_apply(&mut world).unwrap_err().position, 1);
+    assert_eq!(*log.lock().unwrap(), []);
+    // The entities stay reserved, and are spawned by the next operation.
+    assert!(world.contains(promised) && !world.has::<Plain>(promised));
+    let next = world.spawn_empty();
+    let spawned: Vec<Told> = log.lock().unwrap().drain(..).collect();
+    let aside = commands.spawn(&world, Plain(3));
+    assert_eq!(spawned, [promised, aside, next].map(Told::Spawned));
+    assert!(commands.apply(&mut world).is_complete());
+    assert_eq!(world.get::<Plain>(aside).unwrap().0, 3);
+    // What came before the failing segment stands, and what it made listeners record is executed.
+    world.on_add::<Void>(|added, _, commands| commands.insert(added.entity, Pooled(1)));
+    log.lock().unwrap().clear();
+    commands.insert(aside, Void);
+    commands.add(|_| ());
+    let promised = commands.spawn(&world, Plain(4));
+    commands.despawn(gone);
+    assert_eq!(commands.try_apply(&mut world).unwrap_err().position, 3);
+    assert!(world.has::<Pooled>(aside) && !world.has::<Plain>(promised));
+}
+
+#[test]
+fn what_listeners_record_and_is_skipped_is_named() {
+    let mut world = World::new();
+    world.on_remove::<Pooled>(|removed, world, commands| {
+        // Not alive any more, which is no failure for the second of them.
+        commands.insert(removed.entity, Plain(0));
+        commands.despawn(removed.entity);
+        commands.spawn(world, (Void, Void));
+    });
+    let e = world.spawn(Pooled(1));
+    world.despawn(e).unwrap();
+    let (skipped, more) = world.take_signal_errors();
+    let named: Vec<_> = skipped.iter().map(|error| (error.position, error.command)).collect();
+    use phalanx::CommandKind::{Insert, Spawn};
+    assert_eq!((named, more), (vec![(0, Insert), (2, Spawn)], 0));
+    assert_eq!(skipped[0].entity, Some(e));
+    assert!(matches!(skipped[0].error, ChangeError::NoSuchEntity(error) if error.entity == e));
+    assert!(matches!(skipped[1].error, ChangeError::Duplicate(_)));
 }

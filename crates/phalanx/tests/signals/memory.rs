@@ -1,7 +1,7 @@
 //! Memory that cannot be had: an error, and nobody is told anything.
 
 use crate::parts::*;
-use phalanx::{ChangeError, Collector, Commands, Entity, Key, Role, With, World};
+use phalanx::{ChangeError, Collector, CommandBuffer, Entity, Key, Role, With, World};
 use phalanx_testkit::AllocationSweep;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ struct Test {
     entities: Vec<Entity>,
     collector: Collector,
     calls: Arc<AtomicU64>,
-    commands: Commands,
+    commands: CommandBuffer,
     /// One without values that allocate when they are cloned.
     plain: Entity,
     other: World,
@@ -40,7 +40,7 @@ fn set_up() -> Test {
     listen! { Plain Owned Split Void Pooled PooledBox PooledVoid Lined LinedBox LinedVoid }
     let builder = world.collector().added::<Plain>().set::<Split>().set::<Pooled>().removed::<Owned>();
     let collector = builder.added::<LinedBox>().despawned().build();
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     commands.insert(entities[1], B::of(1));
     commands.insert(entities[1], E::of(2));
     commands.remove::<E>(entities[2]);
@@ -64,7 +64,7 @@ const ACTS: [Act; 13] = [
     ("clone_entity", |t| t.world.clone_entity(t.plain).map(drop)),
     ("try_insert_batch", |t| t.world.try_insert_batch::<With<Owned>, B>(B::of(3)).map(drop)),
     ("try_remove_batch", |t| t.world.try_remove_batch::<With<Owned>, E>().map(drop)),
-    ("commands", |t| t.commands.apply(&mut t.world).map_err(|error| error.error)),
+    ("commands", |t| t.commands.try_apply(&mut t.world).map_err(|error| error.error)),
     ("transfer", |t| t.world.transfer(t.entities[0], &mut t.other).map(drop)),
 ];
 

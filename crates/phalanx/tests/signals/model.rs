@@ -3,7 +3,7 @@
 use crate::parts::*;
 use phalanx::group::Owned as OwnedPools;
 use phalanx::query::AllRows;
-use phalanx::{BundleBuilder, Commands, Entity, Key, Role, With, Without, World};
+use phalanx::{BundleBuilder, CommandBuffer, Entity, Key, Role, With, Without, World};
 use phalanx_testkit::Rng;
 use std::collections::BTreeMap;
 
@@ -379,7 +379,7 @@ impl Test {
 
     /// Commands, of which several may be about the same entity.
     fn commands(&mut self) {
-        let mut commands = Commands::new();
+        let mut commands = CommandBuffer::new();
         enum Step {
             Make(&'static [usize], u32),
             Insert(Key, &'static [usize], u32),
@@ -436,7 +436,7 @@ impl Test {
                 _ => {}
             }
         }
-        commands.apply_lossy(&mut self.world, |_| ());
+        commands.apply(&mut self.world);
         reserved.into_iter().for_each(|e| self.model.spawn(e));
         for step in steps {
             match step {

@@ -1,7 +1,7 @@
 //! Listeners that panic.
 
-use crate::parts::{Lined, Plain, Pooled};
-use phalanx::{Commands, Component, Entity, Key, Role, With, World};
+use crate::parts::{Lined, Plain, Pooled, Void};
+use phalanx::{CommandBuffer, Component, Entity, Key, Role, With, World};
 use phalanx_testkit::{Counted, Tally, catch, for_every_panic};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -77,13 +77,13 @@ const ACTS: [Act; 15] = [
     ("remove_batch", |t, _| drop(t.world.remove_batch::<With<Plain>, All>())),
     ("delete_row", |t, _| t.world.delete_row(Key::main(t.entities[0]).with_role(Role(1))).unwrap()),
     ("commands", |t, tally| {
-        let mut commands = Commands::new();
+        let mut commands = CommandBuffer::new();
         commands.insert(t.entities[1], all(tally, 5));
         commands.insert(t.entities[1], all(tally, 6));
         commands.remove::<All>(t.entities[2]);
         commands.despawn(t.entities[0]);
         commands.spawn_later(all(tally, 7));
-        commands.apply(&mut t.world).unwrap();
+        commands.try_apply(&mut t.world).unwrap();
     }),
 ];
 
@@ -154,4 +154,91 @@ fn what_listeners_recorded_waits_if_a_destructor_panics() {
     assert!(!test.world.has::<Pooled>(test.entities[1]));
     test.world.spawn_empty();
     assert!(test.world.has::<Pooled>(test.entities[1]));
+}
+
+/// A way to move one entity or all of them to another world.
+type Move = fn(&mut World, Entity, &mut World);
+const MOVES: [Move; 2] =
+    [|here, e, there| drop(here.transfer(e, there).unwrap()), |here, _, there| drop(here.transfer_all(there).unwrap())];
+
+#[test]
+fn a_panic_in_the_source_of_a_move_leaves_nothing_pending_in_the_target() {
+    // A listener panics, or a command that a listener has recorded.
+    let panicking: [fn(&mut World); 2] = [
+        |world| drop(world.on_remove::<Plain>(|_, _, _| panic!("a listener"))),
+        |world| drop(world.on_remove::<Plain>(|_, _, commands| commands.add(|_| panic!("a command")))),
+    ];
+    for (act, listen) in MOVES.into_iter().flat_map(|act| panicking.map(|listen| (act, listen))) {
+        let (mut here, mut there) = (World::new(), World::new());
+        let e = here.spawn(Plain(1));
+        listen(&mut here);
+        there.on_add::<Plain>(|added, _, commands| commands.insert(added.entity, Pooled(1)));
+        assert!(catch(|| act(&mut here, e, &mut there)).is_err());
+        assert_eq!((here.len(), there.len()), (0, 1));
+        assert_eq!(there.query::<(&Plain, &Pooled)>().len(), 1, "the target is complete");
+    }
+}
+
+#[test]
+fn a_panic_in_the_target_of_a_move_leaves_nothing_pending_in_the_source() {
+    for (act, both) in MOVES.into_iter().flat_map(|act| [(act, false), (act, true)]) {
+        let (mut here, mut there) = (World::new(), World::new());
+        let [e, other] = [here.spawn(Plain(1)), here.spawn_empty()];
+        here.on_remove::<Plain>(move |_, world, commands| match world.contains(other) {
+            true => commands.insert(other, Pooled(1)),
+            false => drop(commands.spawn(world, Pooled(1))),
+        });
+        if both {
+            here.on_remove::<Plain>(|_, _, _| panic!("the source"));
+        }
+        there.on_add::<Plain>(|_, _, _| panic!("the target"));
+        let panic = catch(|| act(&mut here, e, &mut there)).unwrap_err();
+        assert_eq!(panic.message(), if both { "the source" } else { "the target" });
+        assert_eq!(here.query::<&Pooled>().len(), usize::from(!both));
+        there.validate().unwrap();
+        here.spawn_empty();
+        assert_eq!(here.query::<&Pooled>().len(), usize::from(!both));
+    }
+}
+
+#[test]
+fn a_spawner_allocates_nothing_while_a_panic_unwinds() {
+    /// Without a message, which would be allocated.
+    fn panic_plainly() {
+        std::panic::resume_unwind(Box::new(()));
+    }
+    let name = "panics::a_spawner_allocates_nothing_while_a_panic_unwinds";
+    let output = phalanx_testkit::in_child(name, || {
+        let mut world = World::new();
+        let gone = world.spawn((Plain(0), Void));
+        world.despawn(gone).unwrap();
+        let fuse = Arc::new(AtomicU64::new(0));
+        let armed = fuse.clone();
+        world.on_add::<Plain>(move |_, _, commands| {
+            // The commands make the world forget its plans, then panic.
+            if armed.load(Ordering::Relaxed) == 1 {
+                commands.add(|world| {
+                    let ((), _) = phalanx_testkit::fail_nth(u64::MAX, || while world.compact(usize::MAX) > 0 {});
+                });
+                commands.add(|_| panic_plainly());
+            } else {
+                commands.add(|_| ());
+                commands.add(|_| ());
+            }
+        });
+        let mut spawner = world.spawner::<(Plain, Pooled)>();
+        (0..4).for_each(|n| drop(spawner.spawn((Plain(n), Pooled(0)))));
+        spawner.reserve(10);
+        let (_, plain) = phalanx_testkit::measure(|| catch(panic_plainly).is_err());
+        fuse.store(1, Ordering::Relaxed);
+        // The next allocation after those of the panic itself fails.
+        let run = || catch(|| spawner.spawn((Plain(7), Pooled(7)))).is_err();
+        let (panicked, failed) = phalanx_testkit::fail_nth(plain.allocations + 1, run);
+        fuse.store(0, Ordering::Relaxed);
+        assert!(panicked && !failed);
+        let e = spawner.spawn((Plain(8), Pooled(8)));
+        world.validate().unwrap();
+        assert_eq!((world.len(), world.get::<Pooled>(e).unwrap().0), (6, 8));
+    });
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

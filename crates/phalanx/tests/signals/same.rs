@@ -1,7 +1,7 @@
 //! A world with listeners is changed as one without.
 
 use crate::parts::*;
-use phalanx::{Commands, Entity, Key, With, World};
+use phalanx::{CommandBuffer, Entity, Key, With, World};
 use phalanx_testkit::Rng;
 
 /// What can be seen of a world: all rows in order, and the entities that come next.
@@ -31,7 +31,7 @@ fn step(world: &mut World, rng: &mut Rng, n: u32) {
         (10, _) => drop(world.insert_batch::<With<Plain>, _>(E::of(n))),
         (11, _) => drop(world.remove_batch::<With<Plain>, B>()),
         (12, _) => {
-            let mut commands = Commands::new();
+            let mut commands = CommandBuffer::new();
             commands.spawn(world, F::of(n));
             for _ in 0..4 {
                 let Some(e) = pick(rng) else { break };
@@ -41,7 +41,7 @@ fn step(world: &mut World, rng: &mut Rng, n: u32) {
                     _ => commands.despawn(e),
                 }
             }
-            commands.apply_lossy(world, |_| ());
+            commands.apply(world);
         }
         (13, Some(e)) => drop(world.clone_entity(e)),
         _ => {}

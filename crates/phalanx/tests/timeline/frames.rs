@@ -154,9 +154,9 @@ trait ByCommand {
 }
 impl ByCommand for World {
     fn commands_insert(&mut self, e: Entity) {
-        let mut commands = phalanx::Commands::new();
+        let mut commands = phalanx::CommandBuffer::new();
         commands.insert(e, (Position([77; 3]), Burning(77)));
-        commands.apply(self).unwrap();
+        commands.try_apply(self).unwrap();
     }
 }
 
