@@ -165,7 +165,7 @@ use phalanx_store::Entity;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a query",
     label = "not a term of a query",
-    note = "a component is asked for as `&C` or `&mut C`; for other terms see `phalanx::query`"
+    note = "a component `C` is asked for as `&C` or `&mut C`; for other terms see `phalanx::query`"
 )]
 pub unsafe trait Query: 'static {
     /// What is yielded for a row.
@@ -293,8 +293,9 @@ pub(crate) const fn assert_tables(sides: bool) {
 ///
 /// [`Query::access`] names no component as written, and none is.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` writes: a shared world cannot be queried for it",
-    note = "use `World::query_mut`, or ask for `&C` instead of `&mut C`"
+    message = "`{Self}` is not a query for a shared world",
+    label = "not a term that only reads",
+    note = "a component `C` is read as `&C`; terms that write (`&mut C`) need `World::query_mut`"
 )]
 pub unsafe trait ReadOnlyQuery: Query {}
 
