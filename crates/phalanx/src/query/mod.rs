@@ -103,6 +103,7 @@ mod access;
 mod aligned;
 mod by_ref;
 pub(crate) mod cache;
+mod chunk;
 mod combine;
 mod dynamic;
 mod dynamic_row;
@@ -126,6 +127,7 @@ mod walk;
 pub use access::{Access, AliasError};
 pub use aligned::Aligned;
 pub use by_ref::QueryRef;
+pub use chunk::{ChunkFilter, ChunkQuery};
 pub use combine::Combinations;
 pub use dynamic::{DynamicError, DynamicQuery, DynamicTable, QueryBuilder, RawLane};
 pub use dynamic_row::DynamicRow;
@@ -276,15 +278,6 @@ pub unsafe trait Query: 'static {
     ///
     /// `len` rows are in use, and no item that is alive touches them in a conflicting way.
     unsafe fn chunk<'w>(fetch: Self::Fetch, len: usize) -> Self::Chunk<'w>;
-}
-
-/// What cannot be had of components that are not kept in tables.
-pub(crate) const fn assert_tables(sides: bool) {
-    assert!(
-        !sides,
-        "chunks are all rows of a table, and this query names a component that is kept in a pool or a linear store, or filters \
-         by what changed in single rows: use `for_each`, or the slices of a pool"
-    );
 }
 
 /// A query that writes nothing.

@@ -2,7 +2,9 @@
 #![allow(unsafe_code)]
 
 use super::matched::{contains, item_of};
-use super::{Access, Chunks, Filter, Iter, Matched, Plan, Query, QueryState, ReadOnlyQuery, SingleError};
+use super::{
+    Access, ChunkFilter, ChunkQuery, Chunks, Filter, Iter, Matched, Plan, Query, QueryState, ReadOnlyQuery, SingleError,
+};
 use crate::error::ComponentError;
 use crate::world::World;
 use core::fmt;
@@ -183,10 +185,10 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
     /// }
     /// ```
     ///
-    /// Components that are not kept in tables have no chunks. A query that names one, in a term or a filter, does not
-    /// build:
+    /// Components that are not stored in tables have no chunks. A query that names one, in a term or a filter, is not a
+    /// [`ChunkQuery`] and does not compile:
     ///
-    /// ```compile_fail,E0080
+    /// ```compile_fail,E0277
     /// use phalanx::{Component, World};
     ///
     /// #[derive(Component)]
@@ -198,7 +200,11 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
     ///
     /// `for_each` runs as fast where one pool is all that is asked for, and the values of a pool can be had as a slice.
     #[inline]
-    pub fn chunks(self) -> Chunks<'w, 'w, Q> {
+    pub fn chunks(self) -> Chunks<'w, 'w, Q>
+    where
+        Q: ChunkQuery,
+        F: ChunkFilter,
+    {
         self.matched().chunks()
     }
 
