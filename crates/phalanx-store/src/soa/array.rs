@@ -72,6 +72,7 @@ impl<T: SoaRow> Soa<T> {
     /// # Panics
     ///
     /// If the bytes are more than `isize::MAX`; aborts if memory cannot be had.
+    #[track_caller]
     pub fn with_capacity(capacity: usize) -> Soa<T> {
         infallible(Soa::try_with_capacity(capacity))
     }
@@ -128,6 +129,7 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// If the bytes are more than `isize::MAX`; aborts if memory cannot be had. Nothing has changed then.
     #[inline]
+    #[track_caller]
     pub fn reserve(&mut self, additional: usize) {
         infallible(self.try_reserve(additional));
     }
@@ -160,6 +162,7 @@ impl<T: SoaRow> Soa<T> {
     }
 
     /// Gives back the memory beyond the last row.
+    #[track_caller]
     pub fn shrink_to_fit(&mut self) {
         infallible(self.try_shrink_to_fit());
     }
@@ -179,6 +182,7 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// If the bytes are more than `isize::MAX`; aborts if memory cannot be had.
     #[inline]
+    #[track_caller]
     pub fn push(&mut self, row: T) {
         if self.len == self.block.capacity() {
             self.grow();
@@ -193,6 +197,7 @@ impl<T: SoaRow> Soa<T> {
     /// Room for one more row, or the end of the call.
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn grow(&mut self) {
         infallible(self.try_reserve(1));
     }

@@ -20,6 +20,7 @@ use core::ops::{Range, RangeBounds};
 
 impl<T: SoaRow> Soa<T> {
     /// Moves all rows of `other` to the end of this array, and leaves it empty.
+    #[track_caller]
     pub fn append(&mut self, other: &mut Soa<T>) {
         infallible(self.try_append(other));
     }
@@ -129,8 +130,9 @@ impl<T: SoaRow> Soa<T> {
     /// # Errors
     ///
     /// If the columns differ in length; nothing was appended then, and the columns are dropped.
+    #[track_caller]
     pub fn extend_columns(&mut self, columns: T::Columns) -> Result<(), ColumnsError> {
-        self.try_extend_columns(columns).map_err(ColumnsError::raise)
+        ColumnsError::raise(self.try_extend_columns(columns))
     }
 
     /// Appends whole columns, moved in lane by lane.
@@ -175,11 +177,12 @@ impl<T: SoaRow> Soa<T> {
     /// # Errors
     ///
     /// If the slices differ in length; nothing was appended then.
+    #[track_caller]
     pub fn extend_lanes(&mut self, lanes: Lanes<'_, T>) -> Result<(), ColumnsError>
     where
         T::Shape: CloneLanes,
     {
-        self.try_extend_lanes(lanes).map_err(ColumnsError::raise)
+        ColumnsError::raise(self.try_extend_lanes(lanes))
     }
 
     /// Appends clones of the values of whole slices: those of another array, or any others.

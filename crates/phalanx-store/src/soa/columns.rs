@@ -25,9 +25,10 @@ pub enum ColumnsError {
 
 impl ColumnsError {
     /// For the forms that do not report failed allocations.
-    pub(super) fn raise(self) -> ColumnsError {
-        match self {
-            ColumnsError::Alloc(error) => error.raise(),
+    #[track_caller]
+    pub(super) fn raise(result: Result<(), ColumnsError>) -> Result<(), ColumnsError> {
+        match result {
+            Err(ColumnsError::Alloc(error)) => error.raise(),
             other => other,
         }
     }

@@ -58,6 +58,7 @@ pub trait Store {
 /// [`SlotStore`](crate::SlotStore).
 pub trait MintingStore: Store {
     /// Adds a value and returns its name.
+    #[track_caller]
     fn insert(&mut self, value: Self::Value) -> Self::Key;
     /// Adds a value, or gives it back if there is no memory for it.
     ///
@@ -71,6 +72,11 @@ pub trait MintingStore: Store {
 /// [`LinearStore`](crate::LinearStore).
 pub trait KeyedStore: Store {
     /// Gives a value to a key, and returns the one it displaces.
+    ///
+    /// # Panics
+    ///
+    /// If the key is older than the one whose value is there.
+    #[track_caller]
     fn insert(&mut self, key: Self::Key, value: Self::Value) -> Option<Self::Value>;
     /// Gives a value to a key, or gives it back.
     ///
