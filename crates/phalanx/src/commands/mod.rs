@@ -179,7 +179,9 @@ impl Commands {
         self.settle_in(Some(world.id()));
         self.reserved.reserve(count);
         let before = self.reserved.len();
-        self.reserved.extend((0..count).map(|_| world.reserve_entity()));
+        for _ in 0..count {
+            self.reserved.push(world.reserve_entity());
+        }
         self.reserved[before..].reverse();
         self.reserved.rotate_left(before);
     }

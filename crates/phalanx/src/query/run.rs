@@ -112,6 +112,7 @@ query_set!(A B C D);
 /// The state that the world keeps for a query, after it was brought up to date. The state lies in a block of its own and
 /// stays until the world ends or the next call for the same query.
 #[inline(always)]
+#[track_caller]
 fn cached<Q: Query, F: Filter>(
     world: &mut World,
     update: impl FnOnce(&mut QueryState<Q, F>, &World),
@@ -140,6 +141,7 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
 
     /// What the query finds.
     #[inline(always)]
+    #[track_caller]
     pub fn matched(self) -> Matched<'w, 'w, Q, F> {
         let state = cached::<Q, F>(self.world, |state, world| state.update(world));
         // SAFETY: the state is up to date and lies in a block of its own, which the world keeps and nobody changes while
@@ -149,12 +151,14 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
 
     /// What the query finds, with the query kept for another use.
     #[inline(always)]
+    #[track_caller]
     fn again(&mut self) -> Matched<'_, '_, Q, F> {
         QueryMut::<Q, F> { world: self.world, query: PhantomData }.matched()
     }
 
     /// The items, with the query kept for another use.
     #[inline]
+    #[track_caller]
     pub fn iter(&mut self) -> Iter<'_, '_, Q, F> {
         self.again().into_iter()
     }
@@ -162,6 +166,7 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
     /// Calls `f` with every item, in a plain loop over each table, or over a pool or linear stores if they are all that is
     /// asked for.
     #[inline]
+    #[track_caller]
     pub fn for_each(self, f: impl FnMut(Q::Item<'w>)) {
         self.into_iter().for_each(f);
     }
@@ -200,6 +205,7 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
     ///
     /// `for_each` runs as fast where one pool is all that is asked for, and the values of a pool can be had as a slice.
     #[inline]
+    #[track_caller]
     pub fn chunks(self) -> Chunks<'w, 'w, Q>
     where
         Q: ChunkQuery,
@@ -209,17 +215,20 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
     }
 
     /// How many items there are.
+    #[track_caller]
     pub fn len(&mut self) -> usize {
         self.again().len()
     }
 
     /// Whether there are none.
+    #[track_caller]
     pub fn is_empty(&mut self) -> bool {
         self.again().is_empty()
     }
 
     /// The ids of the query in this world.
     #[inline]
+    #[track_caller]
     pub(super) fn ids(&mut self) -> &(Q::State, F::State) {
         let state = cached::<Q, F>(self.world, |state, world| {
             state.resolve_look(world);
@@ -229,6 +238,7 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
     }
 
     /// Whether an entity is alive and among those that the query asks for.
+    #[track_caller]
     pub fn contains(&mut self, entity: Entity) -> bool {
         let ids = self.ids().clone();
         contains::<Q, F>(self.world, &ids, entity)
@@ -269,11 +279,13 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
     /// # Errors
     ///
     /// If there is none, or if there are several.
+    #[track_caller]
     pub fn single(self) -> Result<Q::Item<'w>, SingleError> {
         self.matched().single()
     }
 
     /// The items of these entities: [`Matched::iter_many`].
+    #[track_caller]
     pub fn iter_many<I>(
         self,
         entities: I,
@@ -290,6 +302,7 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
     /// # Errors
     ///
     /// At the first entity that is not alive or that the query does not ask for; those before it have been visited.
+    #[track_caller]
     pub fn for_each_many(
         &mut self,
         entities: impl IntoIterator<Item = Entity>,
@@ -299,6 +312,7 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
     }
 
     /// Every set of `N` different items, once: [`Matched::combinations`].
+    #[track_caller]
     pub fn combinations<const N: usize>(self) -> super::Combinations<'w, 'w, Q, N>
     where
         Q: ReadOnlyQuery,
@@ -322,11 +336,13 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
     /// });
     /// assert!(world.query::<&Pull>().iter().map(|pull| pull.0).eq([21, 22, 23]));
     /// ```
+    #[track_caller]
     pub fn for_each_combination_mut<const N: usize>(&mut self, f: impl FnMut([Q::Item<'_>; N])) {
         self.again().for_each_combination_mut(f);
     }
 
     /// What the query goes through, in words.
+    #[track_caller]
     pub fn plan(&mut self) -> Plan {
         self.again().plan()
     }
@@ -337,6 +353,7 @@ impl<'w, Q: Query, F: Filter> IntoIterator for QueryMut<'w, Q, F> {
     type IntoIter = Iter<'w, 'w, Q, F>;
 
     #[inline]
+    #[track_caller]
     fn into_iter(self) -> Iter<'w, 'w, Q, F> {
         self.matched().into_iter()
     }

@@ -351,6 +351,7 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
 }
 
 impl<Q: Query, F: Filter> Default for QueryState<Q, F> {
+    #[track_caller]
     fn default() -> Self {
         Self::new()
     }
