@@ -12,8 +12,8 @@ use super::block::Block;
 use super::row::{Lanes, LanesMut, Mut, Ref, SoaRow};
 use super::shape::{CloneLanes, Shape};
 use super::slice::{SoaSlice, SoaSliceMut};
-use crate::AllocError;
 use crate::error::infallible;
+use crate::{AllocError, Rejected};
 use core::ops::RangeBounds;
 
 /// A growable array of structs that keeps each field in a lane of its own.
@@ -202,17 +202,20 @@ impl<T: SoaRow> Soa<T> {
         infallible(self.try_reserve(1));
     }
 
-    /// Appends a row.
+    /// Appends a row, or gives it back.
     ///
     /// # Errors
     ///
-    /// If memory cannot be had. The array is unchanged and the row is dropped; to keep it, make room with
-    /// [`try_reserve`](Soa::try_reserve) first.
+    /// Returns the row with an [`AllocError`] if allocation fails; the array is unchanged then.
     #[inline]
-    pub fn try_push(&mut self, row: T) -> Result<(), AllocError> {
-        self.try_reserve(1)?;
-        self.push(row);
-        Ok(())
+    pub fn try_push(&mut self, row: T) -> Result<(), Rejected<T, AllocError>> {
+        match self.try_reserve(1) {
+            Ok(()) => {
+                self.push(row);
+                Ok(())
+            }
+            Err(reason) => Err(Rejected { value: row, reason }),
+        }
     }
 
     /// Removes and returns the last row.
@@ -230,22 +233,24 @@ impl<T: SoaRow> Soa<T> {
     /// If `index` is beyond the length, or the bytes are more than `isize::MAX`; aborts if memory cannot be had.
     #[track_caller]
     pub fn insert(&mut self, index: usize, row: T) {
-        infallible(self.try_insert(index, row));
+        infallible(self.try_insert(index, row).map_err(AllocError::from));
     }
 
     /// Inserts a row at `index`, moving those from there on up by one. O(n).
     ///
     /// # Errors
     ///
-    /// If memory cannot be had. The array is unchanged and the row is dropped.
+    /// Returns the row with an [`AllocError`] if allocation fails; the array is unchanged then.
     ///
     /// # Panics
     ///
     /// If `index` is beyond the length.
     #[track_caller]
-    pub fn try_insert(&mut self, index: usize, row: T) -> Result<(), AllocError> {
+    pub fn try_insert(&mut self, index: usize, row: T) -> Result<(), Rejected<T, AllocError>> {
         assert!(index <= self.len, "insertion index {index} is beyond the length {}", self.len);
-        self.try_reserve(1)?;
+        if let Err(reason) = self.try_reserve(1) {
+            return Err(Rejected { value: row, reason });
+        }
         let (ptrs, values) = (self.block.ptrs(), row.split());
         // SAFETY: there is room for `len + 1` rows; those from `index` on are moved up by one, within their lanes, and
         // the place they leave is written.

@@ -1,7 +1,7 @@
 //! What can be wrong with whole columns.
 
 use super::row::SoaRow;
-use crate::AllocError;
+use crate::{AllocError, Rejected};
 use core::fmt;
 
 /// Columns could not be appended; nothing was changed.
@@ -31,6 +31,12 @@ impl ColumnsError {
             Err(ColumnsError::Alloc(error)) => error.raise(),
             other => other,
         }
+    }
+}
+
+impl<C> From<Rejected<C, ColumnsError>> for ColumnsError {
+    fn from(rejected: Rejected<C, ColumnsError>) -> Self {
+        rejected.reason
     }
 }
 

@@ -62,7 +62,7 @@ where
 impl<T: SoaRow> Extend<T> for Soa<T> {
     #[track_caller]
     fn extend<I: IntoIterator<Item = T>>(&mut self, rows: I) {
-        infallible(self.try_extend(rows));
+        infallible(self.try_extend(rows).map_err(AllocError::from));
     }
 }
 
