@@ -52,10 +52,12 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let chunk_struct = Printed { name: &chunk, kind: "Chunk", about: format!("What [`{name}`] yields for a table.") };
     let structs = [item_struct, chunk_struct].map(|printed| printed.print(vis, &terms, &borrowed, &bounds, &at, &w));
     let hidden = hidden(&nested, &generics, &bounds, &at);
-    let read_only = match &bounds {
-        Some(bounds) => quote!(#bounds for<'all> #nested: #at::query::ReadOnlyQuery),
-        None => quote!(where for<'all> #nested: #at::query::ReadOnlyQuery),
+    // `for<'all>` keeps a bound that does not hold from being an error by itself.
+    let bounded = |path: TokenStream| match &bounds {
+        Some(bounds) => quote!(#bounds for<'all> #nested: #path),
+        None => quote!(where for<'all> #nested: #path),
     };
+    let (read_only, chunked) = (bounded(quote!(#at::query::ReadOnlyQuery)), bounded(quote!(#at::query::ChunkQuery)));
 
     Ok(quote! {
         #(#structs)*
@@ -190,6 +192,9 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             #[automatically_derived]
             #[allow(unsafe_code)]
             unsafe impl #impl_generics #at::query::ReadOnlyQuery for #query #read_only {}
+
+            #[automatically_derived]
+            impl #impl_generics #at::query::ChunkQuery for #query #chunked {}
 
             // The fields are there for their types alone: nobody reads them, and nobody needs to be told.
             fn terms #impl_generics (query: &#query) #bounds {

@@ -143,7 +143,7 @@ impl Row {
                 }
             }
         });
-        let join = whole("join");
+        let (join, join_columns) = (whole("join"), whole("join_columns"));
         let lanes = format_ident!("{name}Lanes");
         let guard = self.drop_guard();
         let ignore = self.fields.is_empty().then(|| quote!(..));
@@ -179,6 +179,10 @@ impl Row {
                 fn split_columns(columns: Self::Columns) -> <Self::Shape as #soa::Shape>::Columns {
                     let #columns { #pattern } = columns;
                     #split_columns
+                }
+                #[inline(always)]
+                fn join_columns(#bindings: <Self::Shape as #soa::Shape>::Columns) -> Self::Columns {
+                    #columns { #join_columns }
                 }
             }
         }

@@ -99,14 +99,14 @@ fn filled(count: usize) -> Soa<Row> {
 }
 
 /// Runs `operation` on a fresh array, refusing the n-th allocation for each n, until none is refused.
-fn refuse_each<R>(make: impl Fn() -> Soa<Row>, operation: impl Fn(&mut Soa<Row>) -> Result<R, AllocError>) {
+fn refuse_each<R, E: Into<AllocError>>(make: impl Fn() -> Soa<Row>, operation: impl Fn(&mut Soa<Row>) -> Result<R, E>) {
     for n in 0.. {
         let mut soa = make();
         let before: Vec<Row> = (0..soa.len()).map(|i| soa.get_cloned(i).unwrap()).collect();
         let (capacity, memory) = (soa.capacity(), soa.memory());
         REFUSED.set(0);
         GRANTED.set(Some(n));
-        let result = operation(&mut soa).map(drop);
+        let result = operation(&mut soa).map(drop).map_err(Into::into);
         GRANTED.set(None);
         soa.validate().unwrap();
         if REFUSED.get() == 0 {
@@ -166,15 +166,39 @@ fn columns_that_find_no_room_change_nothing() {
     let columns = || RowColumns { a: vec![1; 2], b: vec![[1; 3]; 2], c: vec![(); 2], d: vec![1; 2] };
     let refused = columns();
     GRANTED.set(Some(0));
-    let result = soa.try_extend_columns(refused);
+    let rejected = soa.try_extend_columns(refused).unwrap_err();
     GRANTED.set(None);
-    assert!(matches!(result, Err(ColumnsError::Alloc(AllocError::OutOfMemory { .. }))));
-    let unequal = RowColumns { d: vec![1], ..columns() };
+    assert!(matches!(rejected.reason, ColumnsError::Alloc(AllocError::OutOfMemory { .. })));
+    let RowColumns { a, b, c, d } = rejected.into_inner();
+    assert_eq!((a, b, c, d), (vec![1; 2], vec![[1; 3]; 2], vec![(); 2], vec![1; 2]));
+    let unequal = RowColumns { d: vec![9], ..columns() };
     let error = ColumnsError::UnequalLengths { first: 2, lane: 3, found: 1, row: "Row" };
-    assert_eq!(soa.try_extend_columns(unequal), Err(error));
+    let rejected = soa.try_extend_columns(unequal).unwrap_err();
+    assert_eq!((rejected.reason, rejected.value.d), (error, vec![9]));
     assert_eq!(soa, filled(3));
-    assert_eq!(soa.try_extend_columns(columns()), Ok(()));
+    soa.try_extend_columns(columns()).unwrap();
     assert_eq!(soa.len(), 5);
+}
+
+#[test]
+fn rows_that_find_no_room_are_given_back() {
+    let mut soa = filled(3);
+    soa.shrink_to_fit();
+    let mut refuse = |operation: &mut dyn FnMut(&mut Soa<Row>)| {
+        GRANTED.set(Some(0));
+        operation(&mut soa);
+        GRANTED.set(None);
+        assert_eq!(soa, filled(3));
+    };
+    refuse(&mut |soa| assert_eq!(soa.try_push(row(7)).unwrap_err().into_inner(), row(7)));
+    refuse(&mut |soa| assert_eq!(soa.try_insert(1, row(8)).unwrap_err().into_inner(), row(8)));
+    // An iterator that promises rows is not asked for any, one that promises none has given one.
+    let mut promised = (0..5).map(row);
+    refuse(&mut |soa| assert_eq!(soa.try_extend(&mut promised).unwrap_err().value, None));
+    assert_eq!(promised.next(), Some(row(0)));
+    let mut unpromised = (0..5).map(row).filter(|_| true);
+    refuse(&mut |soa| assert_eq!(soa.try_extend(&mut unpromised).unwrap_err().value, Some(row(0))));
+    assert_eq!(unpromised.next(), Some(row(1)));
 }
 
 #[test]

@@ -286,6 +286,9 @@ impl SoaRow for Rude {
     {
         (texts, &[])
     }
+    fn join_columns((texts, _): (Vec<String>, Vec<Tracked>)) -> Vec<String> {
+        texts
+    }
     fn split_columns(texts: Vec<String>) -> (Vec<String>, Vec<Tracked>) {
         (texts, Vec::new())
     }

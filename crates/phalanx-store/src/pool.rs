@@ -102,6 +102,7 @@ impl EntityPool {
     }
 
     /// An empty pool with room for `capacity` entities.
+    #[track_caller]
     pub fn with_capacity(capacity: usize) -> EntityPool {
         let mut pool = EntityPool::new();
         pool.reserve(capacity);
@@ -191,6 +192,7 @@ impl<P: Copy> EntityPool<P> {
 
     /// Makes an entity.
     #[inline]
+    #[track_caller]
     pub fn alloc(&mut self) -> Entity {
         if !self.is_ready() {
             infallible(self.try_make_ready());
@@ -278,6 +280,7 @@ impl<P: Copy> EntityPool<P> {
     /// let army: Vec<_> = pool.alloc_many(1000).collect();
     /// assert_eq!(pool.release_many(army.iter().copied()), 1000);
     /// ```
+    #[track_caller]
     pub fn alloc_many(&mut self, count: usize) -> Entities<'_, P> {
         infallible(self.try_alloc_many(count))
     }
@@ -368,6 +371,7 @@ impl<P: Copy> EntityPool<P> {
     }
 
     /// Ends all entities, and all rows. Reservations are flushed first, which may allocate. The lowest slots will be used first.
+    #[track_caller]
     pub fn clear(&mut self) {
         infallible(self.try_clear());
     }
@@ -414,6 +418,7 @@ impl<P: Copy> EntityPool<P> {
     /// # Panics
     ///
     /// If all indices are used up.
+    #[track_caller]
     pub fn reserve_entity(&self) -> Entity {
         infallible(self.try_reserve_entity())
     }
@@ -441,6 +446,7 @@ impl<P: Copy> EntityPool<P> {
     ///
     /// [`alloc`](EntityPool::alloc) and [`clear`](EntityPool::clear) do this first, too; and
     /// [`release`](EntityPool::release) makes those alive that need no memory.
+    #[track_caller]
     pub fn flush(&mut self) -> Entities<'_, P> {
         infallible(self.try_flush())
     }
@@ -487,6 +493,7 @@ impl<P: Copy> EntityPool<P> {
     }
 
     /// Makes room for `additional` more entities, beside those that are reserved.
+    #[track_caller]
     pub fn reserve(&mut self, additional: usize) {
         infallible(self.try_reserve(additional));
     }
@@ -813,6 +820,7 @@ impl Default for EntityPool {
 
 impl<P: Copy> Clone for EntityPool<P> {
     /// The same entities with the same future; what is reserved here is reserved there.
+    #[track_caller]
     fn clone(&self) -> Self {
         infallible(self.try_clone())
     }

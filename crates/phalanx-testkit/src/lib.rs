@@ -49,7 +49,7 @@ pub use dial::Dial;
 pub use fickle::Fickle;
 pub use liar::{Liar, Lie};
 pub use meter::{Usage, assert_balanced, fail_from, fail_nth, measure};
-pub use panics::{Caught, Injected, catch, quiet_panics};
+pub use panics::{Caught, Injected, catch, panics_here, quiet_panics};
 pub use rng::Rng;
 pub use sweep::{AllocationSweep, PanicSweep, for_every_failing_allocation, for_every_panic};
 pub use tally::{Counted, Site, Tally};

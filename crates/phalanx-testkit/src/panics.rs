@@ -1,13 +1,16 @@
 //! Panics made on purpose: their payload, catching them, and keeping them quiet.
 
 use core::any::Any;
-use core::cell::Cell;
+use core::cell::{Cell, RefCell};
 use core::fmt;
-use std::panic::{self, AssertUnwindSafe};
+use std::panic::{self, AssertUnwindSafe, Location};
 use std::sync::Once;
 
 thread_local! {
     static QUIET: Cell<u32> = const { Cell::new(0) };
+    /// The file and the line of the last panic, while somebody asks for it.
+    static LOCATION: RefCell<Option<(String, u32)>> = const { RefCell::new(None) };
+    static LOCATING: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The payload of a panic that this crate injected.
@@ -71,6 +74,10 @@ pub(crate) fn install_hook() {
     ONCE.call_once(|| {
         let loud = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
+            if LOCATING.get() {
+                let location = info.location().map(|at| (at.file().to_owned(), at.line()));
+                LOCATION.with(|last| *last.borrow_mut() = location);
+            }
             if QUIET.get() == 0 {
                 loud(info);
             }
@@ -98,4 +105,26 @@ pub fn quiet_panics<R>(f: impl FnOnce() -> R) -> R {
 /// The panic, if there was one.
 pub fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Caught> {
     quiet_panics(|| panic::catch_unwind(AssertUnwindSafe(f))).map_err(Caught)
+}
+
+/// How many lines a call may be broken into.
+const LINES: u32 = 10;
+
+/// Runs `f`, which must panic, and checks that the panic's message names the place of this call: its file, and its line or
+/// one of the next few, over which the call may be broken.
+///
+/// # Panics
+/// If `f` does not panic, or the message names another place.
+#[track_caller]
+pub fn panics_here<R>(f: impl FnOnce() -> R) {
+    let here = Location::caller();
+    LOCATING.set(true);
+    let caught = catch(f);
+    LOCATING.set(false);
+    let found = LOCATION.with(|last| last.borrow_mut().take());
+    match (caught, found) {
+        (Ok(_), _) => panic!("there was no panic"),
+        (Err(_), Some((file, line))) if file == here.file() && (here.line()..here.line() + LINES).contains(&line) => {}
+        (Err(caught), found) => panic!("the panic {:?} names {found:?}", caught.message()),
+    }
 }

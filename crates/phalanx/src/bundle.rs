@@ -71,8 +71,9 @@ impl Place {
 /// those components, in the same order.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a bundle",
-    label = "neither a component nor a tuple of bundles",
-    note = "add `#[derive(Component)]` to the type; tuples may have up to 15 members, which may be tuples"
+    label = "neither a component nor a bundle of components",
+    note = "add `#[derive(Component)]` or `#[derive(Bundle)]` to `{Self}`, or to a struct of your own that holds it",
+    note = "a tuple of up to 15 bundles is a bundle; longer ones are nested: `((A, B), (C, D))`"
 )]
 pub unsafe trait Bundle: Sized + Send + Sync + 'static {
     /// How many components there are.
@@ -125,8 +126,98 @@ pub unsafe trait Bundle: Sized + Send + Sync + 'static {
     }
 }
 
+/// The ways in which types of this crate are bundles.
+///
+/// [`Bundle`] has one implementation for components and tuples, which leads to the member that is at fault. With one for
+/// each, the compiler would try both, and name only the tuple.
+mod form {
+    use super::{AllocError, ComponentId, Components, Entity, Place, World};
+
+    /// Chooses the implementation of [`Parts`]. Tuples have it whatever their members are.
+    pub trait Form {
+        type Form;
+    }
+
+    /// What [`Bundle`](super::Bundle) does, for `T`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Bundle`](super::Bundle).
+    pub unsafe trait Parts<T> {
+        const LEN: usize;
+        const SIDES: usize;
+        fn ids(components: &mut Components, ids: &mut Vec<ComponentId>) -> Result<(), AllocError>;
+        fn known_ids(components: &Components, ids: &mut Vec<ComponentId>);
+        unsafe fn write(bundle: T, place: Place);
+        unsafe fn read(place: Place) -> T;
+        #[inline(always)]
+        unsafe fn put_short(_: *const T, _: &mut World, _: Entity) -> bool {
+            false
+        }
+        #[inline(always)]
+        fn drop_short(_: &mut World, _: Entity) -> Option<bool> {
+            None
+        }
+    }
+
+    /// A component by itself.
+    #[derive(Debug)]
+    pub enum One {}
+
+    /// A tuple of bundles.
+    #[derive(Debug)]
+    pub enum Tuple {}
+}
+use form::{Form, One, Parts, Tuple};
+
+// SAFETY: the promises of `Parts` are the same.
+unsafe impl<T: Form + Send + Sync + 'static> Bundle for T
+where
+    T::Form: Parts<T>,
+{
+    const LEN: usize = <T::Form as Parts<T>>::LEN;
+    const SIDES: usize = <T::Form as Parts<T>>::SIDES;
+
+    #[inline(always)]
+    fn ids(components: &mut Components, ids: &mut Vec<ComponentId>) -> Result<(), AllocError> {
+        T::Form::ids(components, ids)
+    }
+
+    #[inline(always)]
+    fn known_ids(components: &Components, ids: &mut Vec<ComponentId>) {
+        T::Form::known_ids(components, ids);
+    }
+
+    #[inline(always)]
+    unsafe fn write(self, place: Place) {
+        // SAFETY: the caller's promise.
+        unsafe { T::Form::write(self, place) };
+    }
+
+    #[inline(always)]
+    unsafe fn read(place: Place) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { T::Form::read(place) }
+    }
+
+    #[inline(always)]
+    unsafe fn put_short(bundle: *const Self, world: &mut World, entity: Entity) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { T::Form::put_short(bundle, world, entity) }
+    }
+
+    #[inline(always)]
+    fn drop_short(world: &mut World, entity: Entity) -> Option<bool> {
+        T::Form::drop_short(world, entity)
+    }
+}
+
+impl<C: Component> Form for C {
+    type Form = One;
+}
+
 // SAFETY: one component.
-unsafe impl<C: Component> Bundle for C {
+unsafe impl<C: Component> Parts<C> for One {
     const LEN: usize = 1;
     const SIDES: usize = !matches!(C::Layout::KIND, Kind::Table) as usize;
 
@@ -140,16 +231,16 @@ unsafe impl<C: Component> Bundle for C {
     }
 
     #[inline(always)]
-    unsafe fn write(self, place: Place) {
+    unsafe fn write(value: C, place: Place) {
         // SAFETY: the caller's promise.
         unsafe {
             let (lane, row) = place.lane(0, C::Layout::KIND);
-            C::Layout::write(C::Layout::ptr(lane, Look::of::<C>(place.clock)), row, self);
+            C::Layout::write(C::Layout::ptr(lane, Look::of::<C>(place.clock)), row, value);
         }
     }
 
     #[inline(always)]
-    unsafe fn read(place: Place) -> Self {
+    unsafe fn read(place: Place) -> C {
         // SAFETY: the caller's promise.
         unsafe {
             let (lane, row) = place.lane(0, C::Layout::KIND);
@@ -158,7 +249,7 @@ unsafe impl<C: Component> Bundle for C {
     }
 
     #[inline(always)]
-    unsafe fn put_short(bundle: *const Self, world: &mut World, entity: Entity) -> bool {
+    unsafe fn put_short(bundle: *const C, world: &mut World, entity: Entity) -> bool {
         // SAFETY: the caller's promise.
         unsafe { world.put_short(entity, bundle) }
     }
@@ -173,7 +264,7 @@ unsafe impl<C: Component> Bundle for C {
 macro_rules! tuple_short {
     ($name:ident) => {
         #[inline(always)]
-        unsafe fn put_short(bundle: *const Self, world: &mut World, entity: Entity) -> bool {
+        unsafe fn put_short(bundle: *const ($name,), world: &mut World, entity: Entity) -> bool {
             // SAFETY: the caller's promise: the member is all that there is.
             unsafe { $name::put_short(&raw const (*bundle).0, world, entity) }
         }
@@ -188,8 +279,12 @@ macro_rules! tuple_short {
 
 macro_rules! tuple_bundle {
     ($($name:ident)*) => {
+        impl<$($name),*> Form for ($($name,)*) {
+            type Form = Tuple;
+        }
+
         // SAFETY: each member handles its own components, at the places after those of the members before it.
-        unsafe impl<$($name: Bundle),*> Bundle for ($($name,)*) {
+        unsafe impl<$($name: Bundle),*> Parts<($($name,)*)> for Tuple {
             const LEN: usize = 0 $(+ $name::LEN)*;
             const SIDES: usize = 0 $(+ $name::SIDES)*;
 
@@ -206,8 +301,8 @@ macro_rules! tuple_bundle {
 
             #[allow(unused_variables, unused_mut, unused_assignments, non_snake_case)]
             #[inline(always)]
-            unsafe fn write(self, mut place: Place) {
-                let ($($name,)*) = self;
+            unsafe fn write(bundle: ($($name,)*), mut place: Place) {
+                let ($($name,)*) = bundle;
                 // SAFETY: the caller's promise, for each member in turn.
                 $(unsafe {
                     $name.write(place);
@@ -217,7 +312,7 @@ macro_rules! tuple_bundle {
 
             #[allow(unused_variables, unused_mut, unused_assignments, non_snake_case, clippy::unused_unit)]
             #[inline(always)]
-            unsafe fn read(mut place: Place) -> Self {
+            unsafe fn read(mut place: Place) -> ($($name,)*) {
                 // SAFETY: the caller's promise, for each member in turn.
                 $(let $name = unsafe {
                     let value = $name::read(place);

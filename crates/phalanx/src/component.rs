@@ -34,8 +34,8 @@ use std::collections::HashMap;
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a component",
-    label = "not a component",
-    note = "add `#[derive(Component)]` to the type"
+    label = "`{Self}` is not a component",
+    note = "add `#[derive(Component)]` to `{Self}`, or to a struct of your own that holds it"
 )]
 pub trait Component: Sized + Send + Sync + 'static {
     /// Where the values are kept.

@@ -7,7 +7,9 @@
 use crate::component::{Cloning, Component, DropFn};
 use crate::plain::Bytes;
 use crate::track::{Clock, Tick};
-pub use crate::track::{Look, Track, Tracked, TrackedPtr, TracksAdditions, TracksChanges, Watched, WatchedPtr};
+pub use crate::track::{
+    Look, Track, Tracked, TrackedPtr, TracksAdditions, TracksChanges, TracksColumns, Watched, WatchedPtr,
+};
 use core::ptr::NonNull;
 use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
@@ -188,6 +190,19 @@ pub(crate) mod sealed {
     impl Untracked for super::Pool {}
     impl Untracked for super::Linear {}
 }
+
+/// A layout that stores values in tables: [`Table`] and [`Soa`], tracked or not.
+#[diagnostic::on_unimplemented(
+    message = "`{C}` is not stored in tables, and only tables have chunks",
+    label = "`{C}` is not stored in tables",
+    note = "use `iter` or `for_each`; `World::pool` and `World::pool_mut` have the values of a pool as a slice"
+)]
+pub trait TableLayout<C>: Layout<C> {}
+
+impl<C> TableLayout<C> for Table where Table: Layout<C> {}
+impl<C> TableLayout<C> for Soa where Soa: Layout<C> {}
+impl<C, L: TableLayout<C>> TableLayout<C> for Tracked<L> where Tracked<L>: Layout<C> {}
+impl<C, L: TableLayout<C>> TableLayout<C> for Watched<L> where Watched<L>: Layout<C> {}
 
 /// Where the values of a component are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

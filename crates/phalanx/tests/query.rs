@@ -1,6 +1,6 @@
 //! Queries: what terms match and yield, through every door.
 
-use phalanx::query::{Access, DynamicError, DynamicQuery, Filtered, SingleError};
+use phalanx::query::{Access, ChunkQuery, DynamicError, DynamicQuery, Filtered, SingleError};
 use phalanx::{
     Component, ComponentError, ComponentId, Entity, Has, NoSuchEntity, Or, Query, QueryState, With, Without, World,
 };
@@ -145,7 +145,7 @@ fn message(f: impl FnOnce()) -> String {
 fn asked<T>(_: T) {}
 
 /// Every way to run a query of type `Q`. Each must refuse one that aliases, whatever is in the world, naming `A`.
-fn refused_everywhere<Q: Query>() {
+fn refused_everywhere<Q: Query + ChunkQuery>() {
     let (mut world, all) = world();
     let mut empty = World::new();
     let mut check = |door: &str, f: &mut dyn FnMut(&mut World)| {

@@ -54,6 +54,9 @@ impl SoaRow for Innocent {
     {
         lanes
     }
+    fn join_columns(columns: Vec<Rc<u8>>) -> Vec<Rc<u8>> {
+        columns
+    }
     fn split_columns(columns: Vec<Rc<u8>>) -> Vec<Rc<u8>> {
         columns
     }

@@ -51,6 +51,7 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
     /// # Safety
     ///
     /// The rows of all keys are written.
+    #[track_caller]
     pub unsafe fn try_admit_all<E: From<AllocError>>(
         &mut self,
         keys: impl ExactSizeIterator<Item = Result<Option<K>, E>>,

@@ -346,7 +346,7 @@ impl<K: Key> Sparse<K> {
                 new.link(unsafe { K::from_parts(index, entry.word) }, entry.position);
                 live += 1;
             }
-            Ok(())
+            Ok::<(), AllocError>(())
         };
         for index in 0..self.window_len {
             adopt(index, self.entry(index))?;

@@ -13,6 +13,7 @@ impl<P: Copy> EntityPool<P> {
     /// # Panics
     ///
     /// If there are not so many slots.
+    #[track_caller]
     pub fn words_in(&self, slots: Range<u32>) -> impl ExactSizeIterator<Item = u32> + Clone + '_ {
         self.words()[slots.start as usize..slots.end as usize].iter().map(|slot| slot.word)
     }

@@ -32,6 +32,7 @@ impl<P: Copy> EntityPool<P> {
     /// The caller keeps what it gets to itself, as an entity: a layer that marks slots may trust that whoever hands it
     /// an entity hands it none that is marked, of its own pool or of another.
     #[inline]
+    #[track_caller]
     pub unsafe fn alloc_row(&mut self) -> Entity {
         // SAFETY: the caller's promise.
         infallible(unsafe { self.try_alloc_row() })

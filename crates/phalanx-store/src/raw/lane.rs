@@ -55,6 +55,7 @@ impl Lane {
     /// # Panics
     ///
     /// If a row is larger than 4 GiB or aligned to more.
+    #[track_caller]
     pub const fn new(row: Layout) -> Lane {
         assert!(row.size() <= u32::MAX as usize && row.align() <= 1 << 31, "a row of a lane is below 4 GiB");
         assert!(row.size().is_multiple_of(row.align()), "the size of a row is a multiple of its alignment");
@@ -173,6 +174,7 @@ impl Lane {
     ///
     /// The block was allocated by the global allocator for `cap` rows of this lane's size and alignment (for none, it
     /// dangles, aligned), and is nobody else's. No row of this lane is in use, and no pointer into it is used afterwards.
+    #[track_caller]
     pub unsafe fn adopt(&mut self, block: NonNull<u8>, cap: u32) {
         assert!(self.size > 0 && !self.tracked, "a lane without rows of a size, or with a bitmap, adopts no block");
         if let (true, Ok(layout)) = (self.bytes() > 0, self.layout(self.cap)) {

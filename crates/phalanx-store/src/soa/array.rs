@@ -12,8 +12,8 @@ use super::block::Block;
 use super::row::{Lanes, LanesMut, Mut, Ref, SoaRow};
 use super::shape::{CloneLanes, Shape};
 use super::slice::{SoaSlice, SoaSliceMut};
-use crate::AllocError;
 use crate::error::infallible;
+use crate::{AllocError, Rejected};
 use core::ops::RangeBounds;
 
 /// A growable array of structs that keeps each field in a lane of its own.
@@ -72,6 +72,7 @@ impl<T: SoaRow> Soa<T> {
     /// # Panics
     ///
     /// If the bytes are more than `isize::MAX`; aborts if memory cannot be had.
+    #[track_caller]
     pub fn with_capacity(capacity: usize) -> Soa<T> {
         infallible(Soa::try_with_capacity(capacity))
     }
@@ -128,6 +129,7 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// If the bytes are more than `isize::MAX`; aborts if memory cannot be had. Nothing has changed then.
     #[inline]
+    #[track_caller]
     pub fn reserve(&mut self, additional: usize) {
         infallible(self.try_reserve(additional));
     }
@@ -160,6 +162,7 @@ impl<T: SoaRow> Soa<T> {
     }
 
     /// Gives back the memory beyond the last row.
+    #[track_caller]
     pub fn shrink_to_fit(&mut self) {
         infallible(self.try_shrink_to_fit());
     }
@@ -179,6 +182,7 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// If the bytes are more than `isize::MAX`; aborts if memory cannot be had.
     #[inline]
+    #[track_caller]
     pub fn push(&mut self, row: T) {
         if self.len == self.block.capacity() {
             self.grow();
@@ -193,21 +197,25 @@ impl<T: SoaRow> Soa<T> {
     /// Room for one more row, or the end of the call.
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn grow(&mut self) {
         infallible(self.try_reserve(1));
     }
 
-    /// Appends a row.
+    /// Appends a row, or gives it back.
     ///
     /// # Errors
     ///
-    /// If memory cannot be had. The array is unchanged and the row is dropped; to keep it, make room with
-    /// [`try_reserve`](Soa::try_reserve) first.
+    /// Returns the row with an [`AllocError`] if allocation fails; the array is unchanged then.
     #[inline]
-    pub fn try_push(&mut self, row: T) -> Result<(), AllocError> {
-        self.try_reserve(1)?;
-        self.push(row);
-        Ok(())
+    pub fn try_push(&mut self, row: T) -> Result<(), Rejected<T, AllocError>> {
+        match self.try_reserve(1) {
+            Ok(()) => {
+                self.push(row);
+                Ok(())
+            }
+            Err(reason) => Err(Rejected { value: row, reason }),
+        }
     }
 
     /// Removes and returns the last row.
@@ -225,22 +233,24 @@ impl<T: SoaRow> Soa<T> {
     /// If `index` is beyond the length, or the bytes are more than `isize::MAX`; aborts if memory cannot be had.
     #[track_caller]
     pub fn insert(&mut self, index: usize, row: T) {
-        infallible(self.try_insert(index, row));
+        infallible(self.try_insert(index, row).map_err(AllocError::from));
     }
 
     /// Inserts a row at `index`, moving those from there on up by one. O(n).
     ///
     /// # Errors
     ///
-    /// If memory cannot be had. The array is unchanged and the row is dropped.
+    /// Returns the row with an [`AllocError`] if allocation fails; the array is unchanged then.
     ///
     /// # Panics
     ///
     /// If `index` is beyond the length.
     #[track_caller]
-    pub fn try_insert(&mut self, index: usize, row: T) -> Result<(), AllocError> {
+    pub fn try_insert(&mut self, index: usize, row: T) -> Result<(), Rejected<T, AllocError>> {
         assert!(index <= self.len, "insertion index {index} is beyond the length {}", self.len);
-        self.try_reserve(1)?;
+        if let Err(reason) = self.try_reserve(1) {
+            return Err(Rejected { value: row, reason });
+        }
         let (ptrs, values) = (self.block.ptrs(), row.split());
         // SAFETY: there is room for `len + 1` rows; those from `index` on are moved up by one, within their lanes, and
         // the place they leave is written.

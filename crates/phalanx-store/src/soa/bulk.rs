@@ -11,8 +11,8 @@ use super::columns::{ColumnsError, common_len};
 use super::row::{Lanes, Mut, Ref, SoaRow};
 use super::shape::{CloneLanes, Shape};
 use super::slice::bounds;
-use crate::AllocError;
 use crate::error::infallible;
+use crate::{AllocError, Rejected};
 use core::fmt;
 use core::iter::FusedIterator;
 use core::mem;
@@ -20,6 +20,7 @@ use core::ops::{Range, RangeBounds};
 
 impl<T: SoaRow> Soa<T> {
     /// Moves all rows of `other` to the end of this array, and leaves it empty.
+    #[track_caller]
     pub fn append(&mut self, other: &mut Soa<T>) {
         infallible(self.try_append(other));
     }
@@ -73,18 +74,22 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// # Errors
     ///
-    /// If memory cannot be had for as many rows as the iterator promises, before any is taken; or later, when it gives
-    /// more than it promised: the rows taken until then have been appended, except the one that found no room, which is
-    /// dropped. A promise that cannot be counted is not believed.
-    pub fn try_extend(&mut self, rows: impl IntoIterator<Item = T>) -> Result<(), AllocError> {
+    /// Returns an [`AllocError`] without a row if there is no memory for as many rows as the iterator promises; none is
+    /// taken then. A promise that cannot be counted is not believed.
+    ///
+    /// Returns an [`AllocError`] with the row that found no room if the iterator gives more than it promised. The rows
+    /// before it have been appended. To keep those after it, pass the iterator by reference.
+    pub fn try_extend(&mut self, rows: impl IntoIterator<Item = T>) -> Result<(), Rejected<Option<T>, AllocError>> {
         let mut rows = rows.into_iter();
         match self.try_reserve(rows.size_hint().0) {
             Ok(()) | Err(AllocError::CapacityOverflow) => {}
-            Err(error) => return Err(error),
+            Err(reason) => return Err(Rejected { value: None, reason }),
         }
         while let Some(row) = rows.next() {
-            if self.len == self.capacity() {
-                self.try_reserve(1)?;
+            if self.len == self.capacity()
+                && let Err(reason) = self.try_reserve(1)
+            {
+                return Err(Rejected { value: Some(row), reason });
             }
             self.push(row);
             self.fill(&mut rows);
@@ -129,23 +134,24 @@ impl<T: SoaRow> Soa<T> {
     /// # Errors
     ///
     /// If the columns differ in length; nothing was appended then, and the columns are dropped.
+    #[track_caller]
     pub fn extend_columns(&mut self, columns: T::Columns) -> Result<(), ColumnsError> {
-        self.try_extend_columns(columns).map_err(ColumnsError::raise)
+        ColumnsError::raise(self.try_extend_columns(columns).map_err(ColumnsError::from))
     }
 
     /// Appends whole columns, moved in lane by lane.
     ///
     /// # Errors
     ///
-    /// If the columns differ in length, or memory cannot be had; nothing was appended then, and the columns are dropped.
-    pub fn try_extend_columns(&mut self, columns: T::Columns) -> Result<(), ColumnsError> {
-        self.try_extend_parts(T::split_columns(columns))
-    }
-
-    /// Appends whole columns that were already taken apart.
-    pub(super) fn try_extend_parts(&mut self, columns: <T::Shape as Shape>::Columns) -> Result<(), ColumnsError> {
-        let count = common_len::<T>(|each| T::Shape::column_lens(&columns, each))?;
-        self.try_reserve(count)?;
+    /// Returns the columns with [`ColumnsError::UnequalLengths`] if they differ in length, or with
+    /// [`ColumnsError::Alloc`] if allocation fails. Nothing was appended then.
+    pub fn try_extend_columns(&mut self, columns: T::Columns) -> Result<(), Rejected<T::Columns, ColumnsError>> {
+        let columns = T::split_columns(columns);
+        let count = common_len::<T>(|each| T::Shape::column_lens(&columns, each));
+        let count = match count.and_then(|count| Ok(self.try_reserve(count).map(|()| count)?)) {
+            Ok(count) => count,
+            Err(reason) => return Err(Rejected { value: T::join_columns(columns), reason }),
+        };
         // SAFETY: each column has `count` values, and there is room for as many rows from `len` on.
         unsafe { T::Shape::adopt(columns, self.block.ptrs(), self.len) };
         self.len += count;
@@ -175,11 +181,12 @@ impl<T: SoaRow> Soa<T> {
     /// # Errors
     ///
     /// If the slices differ in length; nothing was appended then.
+    #[track_caller]
     pub fn extend_lanes(&mut self, lanes: Lanes<'_, T>) -> Result<(), ColumnsError>
     where
         T::Shape: CloneLanes,
     {
-        self.try_extend_lanes(lanes).map_err(ColumnsError::raise)
+        ColumnsError::raise(self.try_extend_lanes(lanes))
     }
 
     /// Appends clones of the values of whole slices: those of another array, or any others.

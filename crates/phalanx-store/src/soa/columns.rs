@@ -1,7 +1,7 @@
 //! What can be wrong with whole columns.
 
 use super::row::SoaRow;
-use crate::AllocError;
+use crate::{AllocError, Rejected};
 use core::fmt;
 
 /// Columns could not be appended; nothing was changed.
@@ -25,11 +25,18 @@ pub enum ColumnsError {
 
 impl ColumnsError {
     /// For the forms that do not report failed allocations.
-    pub(super) fn raise(self) -> ColumnsError {
-        match self {
-            ColumnsError::Alloc(error) => error.raise(),
+    #[track_caller]
+    pub(super) fn raise(result: Result<(), ColumnsError>) -> Result<(), ColumnsError> {
+        match result {
+            Err(ColumnsError::Alloc(error)) => error.raise(),
             other => other,
         }
+    }
+}
+
+impl<C> From<Rejected<C, ColumnsError>> for ColumnsError {
+    fn from(rejected: Rejected<C, ColumnsError>) -> Self {
+        rejected.reason
     }
 }
 

@@ -74,4 +74,6 @@ pub trait SoaRow: Sized + for<'a> Views<'a> {
         Self: 'a;
     /// Takes named columns apart.
     fn split_columns(columns: Self::Columns) -> <Self::Shape as Shape>::Columns;
+    /// Names columns that were taken apart.
+    fn join_columns(columns: <Self::Shape as Shape>::Columns) -> Self::Columns;
 }

@@ -278,17 +278,17 @@ impl<'a, T: SoaRow> SoaSliceMut<'a, T> {
 /// The range as two numbers, within `len`.
 #[track_caller]
 pub(super) fn bounds(range: impl RangeBounds<usize>, len: usize) -> Range<usize> {
-    let past = |index: usize| index.checked_add(1).expect("a range of rows ends beyond usize::MAX");
     let start = match range.start_bound() {
-        Bound::Included(&start) => start,
-        Bound::Excluded(&before) => past(before),
-        Bound::Unbounded => 0,
+        Bound::Included(&start) => Some(start),
+        Bound::Excluded(&before) => before.checked_add(1),
+        Bound::Unbounded => Some(0),
     };
     let end = match range.end_bound() {
-        Bound::Included(&last) => past(last),
-        Bound::Excluded(&end) => end,
-        Bound::Unbounded => len,
+        Bound::Included(&last) => last.checked_add(1),
+        Bound::Excluded(&end) => Some(end),
+        Bound::Unbounded => Some(len),
     };
+    let (start, end) = start.zip(end).expect("a range of rows ends beyond usize::MAX");
     assert!(start <= end && end <= len, "the range {start}..{end} does not lie within {len} rows");
     start..end
 }

@@ -57,6 +57,7 @@ impl<T: SoaRow> Soa<T> {
     /// # Panics
     ///
     /// May panic if the comparison is not a total order; the rows are where they were then.
+    #[track_caller]
     pub fn sort_by(&mut self, compare: impl FnMut(Ref<'_, T>, Ref<'_, T>) -> Ordering) {
         infallible(self.try_sort_by(compare));
     }
@@ -82,6 +83,7 @@ impl<T: SoaRow> Soa<T> {
     /// # Panics
     ///
     /// May panic if the comparison is not a total order; the rows are where they were then.
+    #[track_caller]
     pub fn sort_unstable_by(&mut self, compare: impl FnMut(Ref<'_, T>, Ref<'_, T>) -> Ordering) {
         infallible(self.try_sort_unstable_by(compare));
     }
@@ -128,6 +130,7 @@ impl<T: SoaRow> Soa<T> {
     /// # Panics
     ///
     /// May panic if the keys' order is not total; the rows are where they were then.
+    #[track_caller]
     pub fn sort_by_key<K: Ord>(&mut self, key: impl FnMut(Ref<'_, T>) -> K) {
         infallible(self.try_sort_by_key(key));
     }
@@ -153,6 +156,7 @@ impl<T: SoaRow> Soa<T> {
     /// # Panics
     ///
     /// May panic if the keys' order is not total; the rows are where they were then.
+    #[track_caller]
     pub fn sort_unstable_by_key<K: Ord>(&mut self, key: impl FnMut(Ref<'_, T>) -> K) {
         infallible(self.try_sort_unstable_by_key(key));
     }
@@ -195,6 +199,7 @@ impl<T: SoaRow> Soa<T> {
     /// assert_eq!(bodies.lanes().name, ["a", "b", "c"]);
     /// # }
     /// ```
+    #[track_caller]
     pub fn sort_by_scalar<K: Scalar>(&mut self, key: impl FnMut(Ref<'_, T>) -> K) {
         infallible(self.try_sort_by_scalar(key));
     }

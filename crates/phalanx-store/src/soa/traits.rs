@@ -47,10 +47,12 @@ impl<T: SoaRow> Clone for Soa<T>
 where
     T::Shape: CloneLanes,
 {
+    #[track_caller]
     fn clone(&self) -> Self {
         infallible(self.try_clone())
     }
 
+    #[track_caller]
     fn clone_from(&mut self, source: &Self) {
         self.clear();
         infallible(self.try_extend_from(source));
@@ -58,12 +60,14 @@ where
 }
 
 impl<T: SoaRow> Extend<T> for Soa<T> {
+    #[track_caller]
     fn extend<I: IntoIterator<Item = T>>(&mut self, rows: I) {
-        infallible(self.try_extend(rows));
+        infallible(self.try_extend(rows).map_err(AllocError::from));
     }
 }
 
 impl<T: SoaRow> FromIterator<T> for Soa<T> {
+    #[track_caller]
     fn from_iter<I: IntoIterator<Item = T>>(rows: I) -> Self {
         let mut soa = Soa::new();
         soa.extend(rows);

@@ -24,6 +24,7 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
     /// assert_eq!(store.as_slice(), [1, 2, 3]);
     /// assert_eq!((store[a], store[b], store[c]), (1, 2, 3));
     /// ```
+    #[track_caller]
     pub fn sort_by(&mut self, compare: impl FnMut(&T, &T) -> Ordering) {
         infallible(self.try_sort_by(compare));
     }
@@ -43,6 +44,7 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
     }
 
     /// Sorts by a key of each value, which is computed once; equal ones keep their order. Closes holes first.
+    #[track_caller]
     pub fn sort_by_key<O: Ord>(&mut self, key: impl FnMut(&T) -> O) {
         infallible(self.try_sort_by_key(key));
     }
@@ -70,6 +72,7 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
     /// names.sort_by_index();
     /// assert_eq!(names.as_slice(), ["a", "b"]);
     /// ```
+    #[track_caller]
     pub fn sort_by_index(&mut self) {
         infallible(self.try_sort_by_index());
     }
@@ -98,6 +101,7 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
     /// names.sort_like(&depth);
     /// assert_eq!(names.as_slice(), ["c", "a", "b"]);
     /// ```
+    #[track_caller]
     pub fn sort_like<Y: DenseIndex<Key = X::Key>, U>(&mut self, other: &DenseStore<Y, U>) {
         infallible(self.try_sort_like(other));
     }

@@ -41,6 +41,7 @@ impl<'a, S: KeyedStore> Entry<'a, S> {
     }
 
     /// The value, after inserting `default` if there was none.
+    #[track_caller]
     pub fn or_insert(self, default: S::Value) -> &'a mut S::Value {
         match self {
             Entry::Occupied(entry) => entry.into_mut(),
@@ -49,6 +50,7 @@ impl<'a, S: KeyedStore> Entry<'a, S> {
     }
 
     /// The value, after inserting what `make` returns if there was none. If `make` panics, nothing happened.
+    #[track_caller]
     pub fn or_insert_with(self, make: impl FnOnce() -> S::Value) -> &'a mut S::Value {
         match self {
             Entry::Occupied(entry) => entry.into_mut(),
@@ -57,6 +59,7 @@ impl<'a, S: KeyedStore> Entry<'a, S> {
     }
 
     /// The value, after inserting the default if there was none.
+    #[track_caller]
     pub fn or_default(self) -> &'a mut S::Value
     where
         S::Value: Default,
@@ -125,6 +128,7 @@ impl<'a, S: KeyedStore> VacantEntry<'a, S> {
 
     /// Gives the key a value. A value of an older generation of its index ends with this.
     #[allow(clippy::missing_panics_doc)]
+    #[track_caller]
     pub fn insert(self, value: S::Value) -> &'a mut S::Value {
         self.store.insert(self.key, value);
         self.store.get_mut(self.key).expect(FOUND)

@@ -77,6 +77,7 @@ impl<K: Key, T> LinearStore<K, T> {
     }
 
     /// An empty store with room for the values of the indices below `indices`.
+    #[track_caller]
     pub fn with_capacity(indices: usize) -> Self {
         let mut store = Self::new();
         store.reserve(indices);
@@ -163,6 +164,7 @@ impl<K: Key, T> LinearStore<K, T> {
     }
 
     /// Makes room for the values of the indices below `indices`.
+    #[track_caller]
     pub fn reserve(&mut self, indices: usize) {
         infallible(self.try_reserve(indices));
     }
@@ -198,12 +200,17 @@ impl<K: Key, T> Extend<(K, T)> for LinearStore<K, T> {
     /// # Panics
     ///
     /// If a key is stale, as [`insert`](LinearStore::insert).
+    #[track_caller]
     fn extend<I: IntoIterator<Item = (K, T)>>(&mut self, pairs: I) {
-        pairs.into_iter().for_each(|(key, value)| drop(self.insert(key, value)));
+        // Not `insert`: in a closure its panic would name this line instead of the caller's.
+        if let Err(rejected) = pairs.into_iter().try_for_each(|(key, value)| self.try_insert(key, value).map(drop)) {
+            rejected.reason.raise();
+        }
     }
 }
 
 impl<K: Key, T> FromIterator<(K, T)> for LinearStore<K, T> {
+    #[track_caller]
     fn from_iter<I: IntoIterator<Item = (K, T)>>(pairs: I) -> Self {
         let mut store = Self::new();
         store.extend(pairs);

@@ -53,6 +53,7 @@ impl<T> PackedStore<T> {
     }
 
     /// An empty store with room for `capacity` values.
+    #[track_caller]
     pub fn with_capacity(capacity: usize) -> Self {
         let mut store = Self::new();
         store.reserve(capacity);
@@ -63,6 +64,7 @@ impl<T> PackedStore<T> {
 impl<T, K: ?Sized> PackedStore<T, K> {
     /// Adds a value at the end and returns its handle.
     #[inline]
+    #[track_caller]
     pub fn insert(&mut self, value: T) -> Handle<K> {
         if self.is_full() {
             infallible(self.try_grow(1));
@@ -97,6 +99,7 @@ impl<T, K: ?Sized> PackedStore<T, K> {
     /// let node = nodes.insert_with_key(|me| Node { me });
     /// assert_eq!(nodes[node].me, node);
     /// ```
+    #[track_caller]
     pub fn insert_with_key(&mut self, make: impl FnOnce(Handle<K>) -> T) -> Handle<K> {
         infallible(self.try_insert_with_key(make))
     }
@@ -123,6 +126,7 @@ impl<T, K: ?Sized> PackedStore<T, K> {
     }
 
     /// Makes room for `additional` more values.
+    #[track_caller]
     pub fn reserve(&mut self, additional: usize) {
         infallible(self.try_reserve(additional));
     }
@@ -248,6 +252,7 @@ impl<T, K: ?Sized> Default for PackedStore<T, K> {
 impl<T: Clone, K: ?Sized> Clone for PackedStore<T, K> {
     /// The same values under the same handles, in the same order, with the same future: dead handles are dead in the
     /// copy, and the next handles will be the same.
+    #[track_caller]
     fn clone(&self) -> Self {
         infallible(self.try_clone())
     }

@@ -106,6 +106,7 @@ impl<T> SlotStore<T> {
     }
 
     /// An empty store with room for `capacity` values.
+    #[track_caller]
     pub fn with_capacity(capacity: usize) -> Self {
         let mut store = Self::new();
         store.reserve(capacity);
@@ -116,6 +117,7 @@ impl<T> SlotStore<T> {
 impl<T, K: ?Sized> SlotStore<T, K> {
     /// Adds a value in the lowest vacant slot and returns its handle.
     #[inline]
+    #[track_caller]
     pub fn insert(&mut self, value: T) -> Handle<K> {
         if self.is_full() {
             infallible(self.try_grow_by(1));
@@ -141,6 +143,7 @@ impl<T, K: ?Sized> SlotStore<T, K> {
     }
 
     /// Adds a value that knows its own handle. If `make` panics, nothing happened.
+    #[track_caller]
     pub fn insert_with_key(&mut self, make: impl FnOnce(Handle<K>) -> T) -> Handle<K> {
         infallible(self.try_insert_with_key(make))
     }
@@ -170,6 +173,7 @@ impl<T, K: ?Sized> SlotStore<T, K> {
     }
 
     /// Makes room for `additional` more values.
+    #[track_caller]
     pub fn reserve(&mut self, additional: usize) {
         infallible(self.try_reserve(additional));
     }

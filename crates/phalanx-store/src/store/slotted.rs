@@ -413,6 +413,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
 impl<V: Vacancy, T: Clone> Clone for SlottedStore<V, T> {
     /// The same values under the same keys, with the same future: dead handles are dead in the copy, and the next
     /// handles will be the same.
+    #[track_caller]
     fn clone(&self) -> Self {
         infallible(self.try_clone())
     }

@@ -36,6 +36,7 @@ impl<K: Key, T> SparseSet<K, T> {
     }
 
     /// An empty set with room for `capacity` values. Room in the index depends on the keys and is made as they come.
+    #[track_caller]
     pub fn with_capacity(capacity: usize) -> Self {
         let mut store = Self::new();
         store.reserve(capacity);
@@ -130,6 +131,7 @@ impl<K: Key, T> SparseSet<K, T> {
     }
 
     /// Makes room for `additional` more values.
+    #[track_caller]
     pub fn reserve(&mut self, additional: usize) {
         infallible(self.try_reserve(additional));
     }
@@ -172,6 +174,7 @@ impl<K: Key, T> SparseSet<K, T> {
     ///
     /// If there are holes, as [`as_slice`](DenseStore::as_slice).
     #[inline]
+    #[track_caller]
     pub fn key_slice(&self) -> &[K] {
         assert!(self.core.holes() == 0, "no slice of all keys while there are holes: compact first");
         let marks = self.core.marks();
@@ -210,6 +213,7 @@ impl<K: Key, T> Default for SparseSet<K, T> {
 
 impl<K: Key, T: Clone> Clone for SparseSet<K, T> {
     /// The same values under the same keys, in the same order.
+    #[track_caller]
     fn clone(&self) -> Self {
         infallible(self.try_clone())
     }
@@ -219,14 +223,19 @@ impl<K: Key, T> Extend<(K, T)> for SparseSet<K, T> {
     /// # Panics
     ///
     /// If a key is stale, as [`insert`](SparseSet::insert).
+    #[track_caller]
     fn extend<I: IntoIterator<Item = (K, T)>>(&mut self, pairs: I) {
-        let pairs = pairs.into_iter();
+        let mut pairs = pairs.into_iter();
         let _ = self.try_reserve(believed::<T>(pairs.size_hint()));
-        pairs.for_each(|(key, value)| drop(self.insert(key, value)));
+        // Not `insert`: in a closure its panic would name this line instead of the caller's.
+        if let Err(rejected) = pairs.try_for_each(|(key, value)| self.try_insert(key, value).map(drop)) {
+            rejected.reason.raise();
+        }
     }
 }
 
 impl<K: Key, T> FromIterator<(K, T)> for SparseSet<K, T> {
+    #[track_caller]
     fn from_iter<I: IntoIterator<Item = (K, T)>>(pairs: I) -> Self {
         let mut store = Self::new();
         store.extend(pairs);

@@ -58,6 +58,7 @@ pub trait Store {
 /// [`SlotStore`](crate::SlotStore).
 pub trait MintingStore: Store {
     /// Adds a value and returns its name.
+    #[track_caller]
     fn insert(&mut self, value: Self::Value) -> Self::Key;
     /// Adds a value, or gives it back if there is no memory for it.
     ///
@@ -71,6 +72,11 @@ pub trait MintingStore: Store {
 /// [`LinearStore`](crate::LinearStore).
 pub trait KeyedStore: Store {
     /// Gives a value to a key, and returns the one it displaces.
+    ///
+    /// # Panics
+    ///
+    /// If the key is older than the one whose value is there.
+    #[track_caller]
     fn insert(&mut self, key: Self::Key, value: Self::Value) -> Option<Self::Value>;
     /// Gives a value to a key, or gives it back.
     ///
@@ -86,13 +92,38 @@ pub trait KeyedStore: Store {
     fn admits(&self, key: Self::Key) -> Result<(), StaleKey>;
 }
 
-/// A value that was not stored, and why.
+/// A value that was not stored, and why. The error of `try_` forms that take a value.
+///
+/// Where the value is not needed, `?` makes the reason of it:
+///
+/// ```
+/// use phalanx_store::{PackedStore, Rejection};
+///
+/// fn add(names: &mut PackedStore<String>, name: &str) -> Result<(), Rejection> {
+///     names.try_insert(name.to_owned())?;
+///     Ok(())
+/// }
+///
+/// let mut names = PackedStore::new();
+/// add(&mut names, "Ann")?;
+/// if let Err(rejected) = names.try_insert("Bob".to_owned()) {
+///     println!("{rejected}; there is still {}", rejected.into_inner());
+/// }
+/// # Ok::<(), Rejection>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Rejected<T> {
+pub struct Rejected<T, R = Rejection> {
     /// The value, as it was given.
     pub value: T,
     /// Why it was not stored.
-    pub reason: Rejection,
+    pub reason: R,
+}
+
+impl<T, R> Rejected<T, R> {
+    /// Returns the value that was not stored.
+    pub fn into_inner(self) -> T {
+        self.value
+    }
 }
 
 /// Why a value was not stored.
@@ -160,19 +191,31 @@ impl Rejection {
     }
 }
 
-impl<T> fmt::Debug for Rejected<T> {
+impl<T> From<Rejected<T>> for Rejection {
+    fn from(rejected: Rejected<T>) -> Self {
+        rejected.reason
+    }
+}
+
+impl<T> From<Rejected<T, AllocError>> for AllocError {
+    fn from(rejected: Rejected<T, AllocError>) -> Self {
+        rejected.reason
+    }
+}
+
+impl<T, R: fmt::Debug> fmt::Debug for Rejected<T, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rejected").field("reason", &self.reason).finish_non_exhaustive()
     }
 }
 
-impl<T> fmt::Display for Rejected<T> {
+impl<T, R: fmt::Display> fmt::Display for Rejected<T, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.reason.fmt(f)
     }
 }
 
-impl<T> core::error::Error for Rejected<T> {}
+impl<T, R: fmt::Debug + fmt::Display> core::error::Error for Rejected<T, R> {}
 
 /// Implements [`Store`] by the methods that the container has itself.
 macro_rules! forward_store {

@@ -173,8 +173,11 @@ impl CommandBuffer {
             self.moments.reserve(self.reserved.chunk_by(|a, b| a.1 == b.1).count() + 1);
         }
         let before = self.reserved.len();
-        // The moment is read after the entity was reserved: an image of that moment has the reservation.
-        self.reserved.extend((0..count).map(|_| (world.reserve_entity(), world.moment())));
+        for _ in 0..count {
+            let entity = world.reserve_entity();
+            // The moment is read after the entity was reserved: an image of that moment has the reservation.
+            self.reserved.push((entity, world.moment()));
+        }
         self.reserved[before..].reverse();
         self.reserved.rotate_left(before);
     }

@@ -137,7 +137,10 @@ impl<S: GroupSpec> Group<S> {
     #[track_caller]
     fn data<'w>(&self, world: &'w World) -> &'w GroupData {
         let group = (self.space == world.components.space.number()).then(|| world.sides.group(self.id)).flatten();
-        group.unwrap_or_else(|| panic!("{self:?} is of another world, or was dropped"))
+        match group {
+            Some(group) => group,
+            None => panic!("{self:?} is of another world, or was dropped"),
+        }
     }
 
     #[inline]

@@ -1,10 +1,11 @@
 //! Queries of a shared world.
 #![allow(unsafe_code)]
 
+use super::chunk::assert_chunks;
 use super::ids_of;
 use super::matched::{contains, item_of};
 use super::ref_iter::{RefChunks, RefIter, Runs};
-use super::{Combinations, Filter, Plan, Query, ReadOnlyQuery, SingleError};
+use super::{ChunkFilter, ChunkQuery, Combinations, Filter, Plan, Query, ReadOnlyQuery, SingleError};
 use crate::error::ComponentError;
 use crate::world::World;
 use core::fmt;
@@ -57,8 +58,12 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
 
     /// The items table by table, as slices of equal length.
     #[inline]
-    pub fn chunks(&self) -> RefChunks<'w, Q, F> {
-        const { super::assert_tables(Q::SIDES || F::SIDES) };
+    pub fn chunks(&self) -> RefChunks<'w, Q, F>
+    where
+        Q: ChunkQuery,
+        F: ChunkFilter,
+    {
+        const { assert_chunks::<Q, F>() };
         let runs = self.runs();
         if self.world.counting {
             self.world.note_visits::<Q>(runs.rows_left() as u64);

@@ -20,6 +20,7 @@ type Direct = [(Option<TypeId>, usize); 64];
 impl QueryCache {
     /// The state of a query, made if there is none.
     #[inline(always)]
+    #[track_caller]
     pub(crate) fn state<Q: Query, F: Filter>(&mut self) -> &mut QueryState<Q, F> {
         let key = TypeId::of::<(Q, F)>();
         let place = direct_place(&key);
@@ -37,11 +38,18 @@ impl QueryCache {
 
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn find_slow<Q: Query, F: Filter>(&mut self, key: TypeId) -> usize {
-        let at = *self.states.entry(key).or_insert_with(|| {
-            self.list.push(Box::new(QueryState::<Q, F>::new()));
-            self.list.len() - 1
-        });
+        let at = match self.states.get(&key) {
+            Some(at) => *at,
+            None => {
+                // Not in a closure: the panic of a query that aliases names the line of the caller.
+                self.list.push(Box::new(QueryState::<Q, F>::new()));
+                let at = self.list.len() - 1;
+                self.states.insert(key, at);
+                at
+            }
+        };
         self.direct.get_or_insert_with(|| Box::new([(None, 0); 64]))[direct_place(&key)] = (Some(key), at);
         at
     }

@@ -13,6 +13,11 @@ use core::marker::PhantomData;
 ///
 /// Over components of tables it is settled table by table, and costs nothing a row. One over components that are kept
 /// elsewhere says so in [`SIDES`](Filter::SIDES), and is asked about each row.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a filter",
+    label = "not a filter",
+    note = "entities that have a component `C` pass `With<C>`, the others `Without<C>`; for more see `phalanx::query`"
+)]
 pub trait Filter: 'static {
     /// The ids of the components. The world keeps it, and goes where it wants with it.
     type State: Clone + Send + Sync + 'static;

@@ -1,11 +1,12 @@
 //! What a query finds in a world, and all that can be done with it.
 #![allow(unsafe_code)]
 
+use super::chunk::assert_chunks;
 use super::combine::{Combinations, Cursor, whole};
 use super::is_live;
 use super::iter::Run;
 use super::walk::{Lead, Walk};
-use super::{Candidate, Chunks, Filter, Iter, Plan, Query, ReadOnlyQuery, Spot};
+use super::{Candidate, ChunkFilter, ChunkQuery, Chunks, Filter, Iter, Plan, Query, ReadOnlyQuery, Spot};
 use crate::error::ComponentError;
 use crate::world::World;
 use core::fmt;
@@ -83,8 +84,12 @@ impl<'w, 's, Q: Query, F: Filter> Matched<'w, 's, Q, F> {
 
     /// The items table by table, as slices of equal length.
     #[inline]
-    pub fn chunks(self) -> Chunks<'w, 's, Q> {
-        const { super::assert_tables(Q::SIDES || F::SIDES) };
+    pub fn chunks(self) -> Chunks<'w, 's, Q>
+    where
+        Q: ChunkQuery,
+        F: ChunkFilter,
+    {
+        const { assert_chunks::<Q, F>() };
         self.note();
         // SAFETY: what `new` was promised.
         unsafe { Chunks::new(self.runs) }

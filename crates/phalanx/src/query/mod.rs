@@ -135,6 +135,7 @@ mod access;
 mod aligned;
 mod by_ref;
 pub(crate) mod cache;
+mod chunk;
 mod combine;
 mod dynamic;
 mod dynamic_row;
@@ -158,6 +159,7 @@ mod walk;
 pub use access::{Access, AliasError};
 pub use aligned::Aligned;
 pub use by_ref::QueryRef;
+pub use chunk::{ChunkFilter, ChunkQuery};
 pub use combine::Combinations;
 pub use dynamic::{DynamicError, DynamicQuery, DynamicTable, QueryBuilder, RawLane};
 pub use dynamic_row::DynamicRow;
@@ -197,7 +199,7 @@ use phalanx_store::Entity;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a query",
     label = "not a term of a query",
-    note = "a component is asked for as `&C` or `&mut C`; for other terms see `phalanx::query`"
+    note = "a component `C` is asked for as `&C` or `&mut C`; for other terms see `phalanx::query`"
 )]
 pub unsafe trait Query: 'static {
     /// What is yielded for a row.
@@ -315,23 +317,15 @@ pub unsafe trait Query: 'static {
     unsafe fn chunk<'w>(fetch: Self::Fetch, len: usize) -> Self::Chunk<'w>;
 }
 
-/// What cannot be had of components that are not kept in tables.
-pub(crate) const fn assert_tables(sides: bool) {
-    assert!(
-        !sides,
-        "chunks are all rows of a table, and this query names a component that is kept in a pool or a linear store, or filters \
-         by what changed in single rows: use `for_each`, or the slices of a pool"
-    );
-}
-
 /// A query that writes nothing.
 ///
 /// # Safety
 ///
 /// [`Query::access`] names no component as written, and none is.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` writes: a shared world cannot be queried for it",
-    note = "use `World::query_mut`, or ask for `&C` instead of `&mut C`"
+    message = "`{Self}` is not a query for a shared world",
+    label = "not a term that only reads",
+    note = "a component `C` is read as `&C`; terms that write (`&mut C`) need `World::query_mut`"
 )]
 pub unsafe trait ReadOnlyQuery: Query {}
 

@@ -99,11 +99,13 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
     /// world.query_mut::<&mut Number>().par_for_each(|number| number.0 *= 2);
     /// assert_eq!(world.query::<&Number>().iter().map(|number| number.0).sum::<u64>(), 999_000);
     /// ```
+    #[track_caller]
     pub fn par_for_each(self, f: impl Fn(Q::Item<'w>) + Send + Sync) {
         self.matched().par_for_each(f);
     }
 
     /// As [`par_for_each`](QueryMut::par_for_each), at most `batch` rows of a table to a task (one, if it is zero).
+    #[track_caller]
     pub fn par_for_each_by(self, batch: usize, f: impl Fn(Q::Item<'w>) + Send + Sync) {
         self.matched().par_for_each_by(batch, f);
     }

@@ -2,7 +2,9 @@
 #![allow(unsafe_code)]
 
 use super::matched::{contains, item_of};
-use super::{Access, Chunks, Filter, Iter, Matched, Plan, Query, QueryState, ReadOnlyQuery, SingleError};
+use super::{
+    Access, ChunkFilter, ChunkQuery, Chunks, Filter, Iter, Matched, Plan, Query, QueryState, ReadOnlyQuery, SingleError,
+};
 use crate::error::ComponentError;
 use crate::world::World;
 use core::fmt;
@@ -111,6 +113,7 @@ query_set!(A B C D);
 /// The state that the world keeps for a query, after it was brought up to date. The state lies in a block of its own and
 /// stays until the world ends or the next call for the same query.
 #[inline(always)]
+#[track_caller]
 fn cached<Q: Query, F: Filter>(
     world: &mut World,
     update: impl FnOnce(&mut QueryState<Q, F>, &World),
@@ -139,6 +142,7 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
 
     /// What the query finds.
     #[inline(always)]
+    #[track_caller]
     pub fn matched(self) -> Matched<'w, 'w, Q, F> {
         let state = cached::<Q, F>(self.world, |state, world| state.update(world));
         // SAFETY: the state is up to date and lies in a block of its own, which the world keeps and nobody changes while
@@ -148,12 +152,14 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
 
     /// What the query finds, with the query kept for another use.
     #[inline(always)]
+    #[track_caller]
     fn again(&mut self) -> Matched<'_, '_, Q, F> {
         QueryMut::<Q, F> { world: self.world, query: PhantomData }.matched()
     }
 
     /// The items, with the query kept for another use.
     #[inline]
+    #[track_caller]
     pub fn iter(&mut self) -> Iter<'_, '_, Q, F> {
         self.again().into_iter()
     }
@@ -161,6 +167,7 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
     /// Calls `f` with every item, in a plain loop over each table, or over a pool or linear stores if they are all that is
     /// asked for.
     #[inline]
+    #[track_caller]
     pub fn for_each(self, f: impl FnMut(Q::Item<'w>)) {
         self.into_iter().for_each(f);
     }
@@ -184,10 +191,10 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
     /// }
     /// ```
     ///
-    /// Components that are not kept in tables have no chunks. A query that names one, in a term or a filter, does not
-    /// build:
+    /// Components that are not stored in tables have no chunks. A query that names one, in a term or a filter, is not a
+    /// [`ChunkQuery`] and does not compile:
     ///
-    /// ```compile_fail,E0080
+    /// ```compile_fail,E0277
     /// use phalanx::{Component, World};
     ///
     /// #[derive(Component)]
@@ -199,22 +206,30 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
     ///
     /// `for_each` runs as fast where one pool is all that is asked for, and the values of a pool can be had as a slice.
     #[inline]
-    pub fn chunks(self) -> Chunks<'w, 'w, Q> {
+    #[track_caller]
+    pub fn chunks(self) -> Chunks<'w, 'w, Q>
+    where
+        Q: ChunkQuery,
+        F: ChunkFilter,
+    {
         self.matched().chunks()
     }
 
     /// How many items there are.
+    #[track_caller]
     pub fn len(&mut self) -> usize {
         self.again().len()
     }
 
     /// Whether there are none.
+    #[track_caller]
     pub fn is_empty(&mut self) -> bool {
         self.again().is_empty()
     }
 
     /// The ids of the query in this world.
     #[inline]
+    #[track_caller]
     pub(super) fn ids(&mut self) -> &(Q::State, F::State) {
         let state = cached::<Q, F>(self.world, |state, world| {
             state.resolve_look(world);
@@ -224,6 +239,7 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
     }
 
     /// Whether an entity is alive and among those that the query asks for.
+    #[track_caller]
     pub fn contains(&mut self, entity: Entity) -> bool {
         let ids = self.ids().clone();
         contains::<Q, F>(self.world, &ids, entity)
@@ -264,11 +280,13 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
     /// # Errors
     ///
     /// If there is none, or if there are several.
+    #[track_caller]
     pub fn single(self) -> Result<Q::Item<'w>, SingleError> {
         self.matched().single()
     }
 
     /// The items of these entities: [`Matched::iter_many`].
+    #[track_caller]
     pub fn iter_many<I>(
         self,
         entities: I,
@@ -285,6 +303,7 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
     /// # Errors
     ///
     /// At the first entity that is not alive or that the query does not ask for; those before it have been visited.
+    #[track_caller]
     pub fn for_each_many(
         &mut self,
         entities: impl IntoIterator<Item = Entity>,
@@ -294,6 +313,7 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
     }
 
     /// Every set of `N` different items, once: [`Matched::combinations`].
+    #[track_caller]
     pub fn combinations<const N: usize>(self) -> super::Combinations<'w, 'w, Q, N>
     where
         Q: ReadOnlyQuery,
@@ -317,11 +337,13 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
     /// });
     /// assert!(world.query::<&Pull>().iter().map(|pull| pull.0).eq([21, 22, 23]));
     /// ```
+    #[track_caller]
     pub fn for_each_combination_mut<const N: usize>(&mut self, f: impl FnMut([Q::Item<'_>; N])) {
         self.again().for_each_combination_mut(f);
     }
 
     /// What the query goes through, in words.
+    #[track_caller]
     pub fn plan(&mut self) -> Plan {
         self.again().plan()
     }
@@ -332,6 +354,7 @@ impl<'w, Q: Query, F: Filter> IntoIterator for QueryMut<'w, Q, F> {
     type IntoIter = Iter<'w, 'w, Q, F>;
 
     #[inline]
+    #[track_caller]
     fn into_iter(self) -> Iter<'w, 'w, Q, F> {
         self.matched().into_iter()
     }

@@ -4,7 +4,7 @@
 use super::iter::Run;
 use super::matched::item_of;
 use super::walk::{Lead, course};
-use super::{Access, AliasError, Chunks, Filter, Iter, Matched, Query, ReadOnlyQuery};
+use super::{Access, AliasError, ChunkFilter, ChunkQuery, Chunks, Filter, Iter, Matched, Query, ReadOnlyQuery};
 use super::{is_live, matches_table, set_look};
 use crate::error::ComponentError;
 use crate::table::Epoch;
@@ -297,7 +297,11 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
 
     /// The items, table by table.
     #[inline]
-    pub fn chunks_mut<'w>(&mut self, world: &'w mut World) -> Chunks<'w, '_, Q> {
+    pub fn chunks_mut<'w>(&mut self, world: &'w mut World) -> Chunks<'w, '_, Q>
+    where
+        Q: ChunkQuery,
+        F: ChunkFilter,
+    {
         self.of_mut(world).chunks()
     }
 
@@ -305,7 +309,8 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
     #[inline]
     pub fn chunks<'w>(&mut self, world: &'w World) -> Chunks<'w, '_, Q>
     where
-        Q: ReadOnlyQuery,
+        Q: ReadOnlyQuery + ChunkQuery,
+        F: ChunkFilter,
     {
         self.of(world).chunks()
     }
@@ -351,6 +356,7 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
 }
 
 impl<Q: Query, F: Filter> Default for QueryState<Q, F> {
+    #[track_caller]
     fn default() -> Self {
         Self::new()
     }

@@ -261,6 +261,9 @@ impl Registry {
 
     /// Saves that entities have a component without data; when a world is loaded, `make` makes each anew.
     ///
+    /// The size of the component is checked when the program is built: one with data stops `cargo build`, not
+    /// `cargo check`.
+    ///
     /// # Errors
     ///
     /// As [`plain`](Registry::plain).

@@ -309,6 +309,16 @@ pub unsafe trait TracksChanges<C>: Layout<C> {
     unsafe fn changed(lanes: *const Lane, row: usize, look: Look) -> Tick;
 }
 
+/// A layout that knows when columns were changed, but not which of their values were: [`Watched`].
+#[diagnostic::on_unimplemented(
+    message = "changes of `{C}` are tracked row by row, so a filter by them has no chunks",
+    label = "changes of `{C}` are tracked row by row",
+    note = "use `iter` or `for_each`, or track the component with `#[component(track = \"column\")]`"
+)]
+pub trait TracksColumns<C>: TracksChanges<C> {}
+
+impl<C, L> TracksColumns<C> for Watched<L> where Watched<L>: TracksChanges<C> {}
+
 /// A layout that knows when values were added.
 ///
 /// # Safety

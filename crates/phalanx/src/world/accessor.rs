@@ -3,7 +3,7 @@
 
 use super::World;
 use super::access::{Mut, Ref};
-use super::spawn::raise;
+use super::spawn::{infallible, raise};
 use crate::component::Component;
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
 use crate::layout::Layout;
@@ -41,7 +41,7 @@ impl World {
     /// ```
     #[track_caller]
     pub fn access_mut<C: Component>(&mut self) -> AccessMut<'_, C> {
-        self.try_access_mut().unwrap_or_else(|error| raise(error))
+        infallible(self.try_access_mut())
     }
 
     /// As [`access_mut`](World::access_mut).

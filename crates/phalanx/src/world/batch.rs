@@ -10,7 +10,7 @@
 //! and so is any bundle if the filter looks at such components.
 #![allow(unsafe_code)]
 
-use super::spawn::raise;
+use super::spawn::infallible;
 use super::{Location, World};
 use crate::bundle::Bundle;
 use crate::commands::stash::{Ending, Stash};
@@ -50,7 +50,7 @@ impl World {
     /// If the bundle names a component twice.
     #[track_caller]
     pub fn insert_batch<F: Filter, B: Bundle + Clone>(&mut self, bundle: B) -> usize {
-        self.try_insert_batch::<F, B>(bundle).unwrap_or_else(|error| raise(error))
+        infallible(self.try_insert_batch::<F, B>(bundle))
     }
 
     /// As [`insert_batch`](World::insert_batch).
@@ -130,7 +130,7 @@ impl World {
     /// If the bundle names a component twice.
     #[track_caller]
     pub fn remove_batch<F: Filter, B: Bundle>(&mut self) -> usize {
-        self.try_remove_batch::<F, B>().unwrap_or_else(|error| raise(error))
+        infallible(self.try_remove_batch::<F, B>())
     }
 
     /// As [`remove_batch`](World::remove_batch).

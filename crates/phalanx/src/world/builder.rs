@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::World;
-use super::spawn::raise;
+use super::spawn::{infallible, raise};
 use crate::bundle::{Bundle, Place};
 use crate::component::{Component, ComponentId, Components};
 use crate::error::{ChangeError, NoSuchEntity};
@@ -132,7 +132,7 @@ impl World {
     /// Makes an entity with the components of a builder.
     #[track_caller]
     pub fn spawn_built(&mut self, bundle: BundleBuilder) -> Entity {
-        self.try_spawn_built(bundle).unwrap_or_else(|error| raise(error))
+        infallible(self.try_spawn_built(bundle))
     }
 
     /// As [`spawn_built`](World::spawn_built).

@@ -10,7 +10,7 @@ use crate::room::{had, try_list};
 use crate::signal::{Notified, Spot};
 use crate::table::swap_row;
 use crate::track::Look;
-use crate::world::spawn::raise;
+use crate::world::spawn::{infallible, raise};
 use core::mem::ManuallyDrop;
 use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
@@ -350,6 +350,7 @@ impl World {
     /// # Errors
     ///
     /// If the entity is not alive or does not have the component; the value is dropped then.
+    #[track_caller]
     pub fn replace<C: Component>(&mut self, entity: Entity, value: C) -> Result<C, crate::error::ComponentError> {
         let (lane, row) = self.find::<C>(entity)?;
         if self.signals.is_active() {
@@ -376,6 +377,7 @@ impl World {
     /// As [`replace`](World::replace), of a component that is there; and tells listeners.
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn replace_noted<C: Component>(&mut self, entity: Entity, value: C) -> C {
         had(self.reserve_notes(1));
         let Ok((lane, row)) = self.find::<C>(entity) else { unreachable!("found before") };
@@ -392,6 +394,7 @@ impl World {
     ///
     /// If it is not alive.
     #[inline]
+    #[track_caller]
     pub fn despawn(&mut self, entity: Entity) -> Result<(), NoSuchEntity> {
         match self.try_despawn(entity) {
             Ok(()) => Ok(()),
@@ -446,6 +449,7 @@ impl World {
     ///
     /// Where a lack of memory is to be an error, [`try_despawn`](World::try_despawn) ends them one by one. While there are
     /// [listeners or collectors](crate::signal) the iterator is walked to its end before the first of them ends.
+    #[track_caller]
     pub fn despawn_batch(&mut self, entities: impl IntoIterator<Item = Entity>) -> usize {
         if self.signals.is_active() {
             // All are told as one: so the iterator has said who they are before the first ends.
@@ -458,8 +462,9 @@ impl World {
     }
 
     /// Ends all entities. Tables and what is known of components stay.
+    #[track_caller]
     pub fn clear(&mut self) {
-        self.try_clear().unwrap_or_else(|error| raise(error));
+        infallible(self.try_clear());
     }
 
     /// As [`clear`](World::clear).

@@ -6,7 +6,7 @@
 //! panics; when all are there, it is forgotten and the rows are counted.
 #![allow(unsafe_code)]
 
-use super::spawn::raise;
+use super::spawn::infallible;
 use super::{Location, World};
 use crate::component::{Cloning, Components};
 use crate::error::ChangeError;
@@ -253,7 +253,7 @@ impl World {
     /// If an entity has a component that cannot be cloned: [`try_clone`](World::try_clone) tells.
     #[track_caller]
     pub fn clone_world(&self) -> World {
-        self.try_clone().unwrap_or_else(|error| raise(error))
+        infallible(self.try_clone())
     }
 
     /// A world with the same entities and clones of their components: same tables, same order, same future entities.

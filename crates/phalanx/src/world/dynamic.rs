@@ -105,8 +105,17 @@ impl World {
     ///
     /// # Panics
     ///
-    /// If the size, rounded up, cannot be counted.
+    /// If a value takes 4 GiB or more, or is aligned to more than 2 GiB.
+    #[track_caller]
     pub unsafe fn register_component(&mut self, descriptor: ComponentDescriptor) -> ComponentId {
+        let layout = descriptor.layout.pad_to_align();
+        assert!(
+            layout.size() <= u32::MAX as usize && layout.align() <= 1 << 31,
+            "a value of {} takes {} bytes, aligned to {}: more than a component can have",
+            descriptor.name,
+            layout.size(),
+            layout.align(),
+        );
         let info = descriptor.into_info();
         self.components.find_run_time(&info).unwrap_or_else(|| had(self.components.add(info)))
     }
@@ -212,7 +221,10 @@ impl World {
     ) -> Result<(), ChangeError> {
         let (mut ids, mut puts) = (try_list(values.len())?, try_list(values.len())?);
         ids.extend(values.iter().map(|(id, _)| *id));
-        puts.extend(ids.iter().map(|id| (self.components.info(*id).put, self.components.info(*id).kind())));
+        for id in &ids {
+            let info = self.components.info(*id);
+            puts.push((info.put, info.kind()));
+        }
         let write = |place: Place| {
             for (at, ((_, value), (put, kind))) in values.iter().zip(&puts).enumerate() {
                 // SAFETY: the places are those of the ids, in their order; the rest is the caller's promise.
@@ -231,6 +243,7 @@ impl World {
     /// # Safety
     ///
     /// As for [`follow`](World::follow): `write` moves in a value of each component.
+    #[track_caller]
     pub(super) unsafe fn insert_erased(
         &mut self,
         entity: Entity,
@@ -255,6 +268,7 @@ impl World {
     /// # Safety
     ///
     /// As for [`insert_erased`](World::insert_erased).
+    #[track_caller]
     pub(super) unsafe fn spawn_erased(
         &mut self,
         ids: &[ComponentId],
@@ -307,7 +321,10 @@ impl World {
     pub unsafe fn try_spawn_by_ids(&mut self, values: &[(ComponentId, NonNull<u8>)]) -> Result<Entity, ChangeError> {
         let (mut ids, mut puts) = (try_list(values.len())?, try_list(values.len())?);
         ids.extend(values.iter().map(|(id, _)| *id));
-        puts.extend(ids.iter().map(|id| (self.components.info(*id).put, self.components.info(*id).kind())));
+        for id in &ids {
+            let info = self.components.info(*id);
+            puts.push((info.put, info.kind()));
+        }
         let write = |place: Place| {
             for (at, ((_, value), (put, kind))) in values.iter().zip(&puts).enumerate() {
                 // SAFETY: the places are those of the ids, in their order; the rest is the caller's promise.

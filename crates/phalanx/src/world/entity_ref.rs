@@ -56,6 +56,7 @@ impl World {
     /// # Errors
     ///
     /// If it is not alive.
+    #[track_caller]
     pub fn entity_mut(&mut self, entity: Entity) -> Result<EntityMut<'_>, NoSuchEntity> {
         if let Err(error) = self.flush() {
             super::spawn::raise(error.into());
@@ -164,7 +165,7 @@ impl EntityMut<'_> {
     /// If the bundle names a component twice.
     #[track_caller]
     pub fn remove<B: Bundle>(&mut self) -> bool {
-        self.try_remove::<B>().unwrap_or_else(|error| super::spawn::raise(error))
+        super::spawn::infallible(self.try_remove::<B>())
     }
 
     /// Takes components from it and drops them. Whether it had any.

@@ -78,6 +78,7 @@ impl World {
     /// # Errors
     ///
     /// If the entity is not alive, or does not have the component; the closure is not called then.
+    #[track_caller]
     pub fn patch<C: Component, R>(
         &mut self,
         entity: Entity,

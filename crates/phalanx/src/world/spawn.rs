@@ -68,6 +68,7 @@ impl World {
     }
 
     /// Makes an entity without components.
+    #[track_caller]
     pub fn spawn_empty(&mut self) -> Entity {
         self.spawn(())
     }
@@ -163,6 +164,7 @@ impl World {
 
     /// Reserves an entity through a shared reference, from any thread. It is alive, without components, from the next
     /// change of the world through an exclusive reference on.
+    #[track_caller]
     pub fn reserve_entity(&self) -> Entity {
         self.entities.reserve_entity()
     }
@@ -233,7 +235,7 @@ impl World {
         if B::SIDES > 0 || self.signals.is_active() {
             return self.spawn_each(bundles);
         }
-        let plan = self.plan::<B>().unwrap_or_else(|error| raise(error));
+        let plan = infallible(self.plan::<B>());
         // A wish: the hint may be a lie, and rows that come find room or an error of their own.
         let wish = bundles.size_hint().0.min(1 << 16);
         let _ = self.reserve_rows(plan, wish as u32);
@@ -255,6 +257,7 @@ impl World {
     }
 
     /// Makes an entity of each bundle, one after another, and tells listeners of all of them at the end.
+    #[track_caller]
     fn spawn_each<B: Bundle>(&mut self, bundles: impl Iterator<Item = B>) -> Vec<Entity> {
         /// Tells the signals of the entities that were made, also if the iterator panics.
         struct Held<'w>(&'w mut World);
@@ -363,6 +366,7 @@ const STALE: usize = usize::MAX;
 impl<B: Bundle> Spawner<'_, B> {
     /// Makes an entity.
     #[inline]
+    #[track_caller]
     pub fn spawn(&mut self, bundle: B) -> Entity {
         // The same comparison that finding the plan makes.
         if self.plan >= self.world.plans.len() {
@@ -402,11 +406,12 @@ impl<B: Bundle> Spawner<'_, B> {
     #[cold]
     #[inline(never)]
     fn resolve(&mut self) {
-        self.plan = self.world.plan::<B>().unwrap_or_else(|error| raise(error));
+        self.plan = infallible(self.world.plan::<B>());
         self.id = self.world.id();
     }
 
     /// Makes room for so many more.
+    #[track_caller]
     pub fn reserve(&mut self, additional: usize) {
         if self.plan == STALE {
             self.resolve();
@@ -415,6 +420,16 @@ impl<B: Bundle> Spawner<'_, B> {
         if let Err(error) = reserved.and_then(|n| self.world.reserve_rows(self.plan, n)) {
             raise(error.into());
         }
+    }
+}
+
+/// Unwraps the result of a `try_` form in its plain form. A closure that calls [`raise`] would name its own line.
+#[inline]
+#[track_caller]
+pub(crate) fn infallible<T>(result: Result<T, ChangeError>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => raise(error),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Components that live for a moment: events, requests, marks of one frame.
 
 use super::World;
-use super::spawn::raise;
+use super::spawn::infallible;
 use crate::component::Component;
 use crate::error::ChangeError;
 use crate::query::{AllRows, With};
@@ -31,8 +31,9 @@ impl World {
     /// assert!(!world.has::<Damaged>(ann));
     /// # Ok::<(), phalanx::NoSuchEntity>(())
     /// ```
+    #[track_caller]
     pub fn clear_component<C: Component>(&mut self) -> usize {
-        self.try_clear_component::<C>().unwrap_or_else(|error| raise(error))
+        infallible(self.try_clear_component::<C>())
     }
 
     /// As [`clear_component`](World::clear_component).

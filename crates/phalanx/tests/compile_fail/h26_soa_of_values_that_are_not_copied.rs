@@ -49,6 +49,9 @@ impl SoaRow for Sly {
     {
         &[]
     }
+    fn join_columns(columns: Vec<String>) -> Vec<String> {
+        columns
+    }
     fn split_columns(columns: Vec<String>) -> Vec<String> {
         columns
     }

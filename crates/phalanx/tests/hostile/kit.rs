@@ -100,6 +100,9 @@ impl SoaRow for Rude {
     {
         (&[], texts)
     }
+    fn join_columns((_, texts): (Vec<&'static Dial>, Vec<&'static str>)) -> Vec<&'static str> {
+        texts
+    }
     fn split_columns(texts: Vec<&'static str>) -> (Vec<&'static Dial>, Vec<&'static str>) {
         (Vec::new(), texts)
     }

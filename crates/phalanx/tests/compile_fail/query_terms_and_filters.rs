@@ -1,0 +1,30 @@
+//! A type that is not a component is named as such, and a component in the place of a filter is told what to write.
+
+use phalanx::{Component, With, World};
+
+#[derive(Component)]
+struct Position(f32);
+
+struct Name;
+
+fn reads(world: &World) {
+    world.query::<&Name>();
+}
+
+fn writes(world: &mut World) {
+    world.query_mut::<(&Position, &mut u8)>();
+}
+
+fn writes_through_a_shared_world(world: &World) {
+    world.query::<(&Position, &mut Position)>();
+}
+
+fn filters(world: &World) {
+    world.query::<&Position>().filter::<Position>();
+}
+
+fn filters_by_what_is_not_a_component(world: &World) {
+    world.query::<&Position>().filter::<With<u16>>();
+}
+
+fn main() {}
