@@ -53,8 +53,10 @@ mod runs;
 mod save;
 mod times;
 
+#[doc(no_inline)]
+pub use crate::layout::{PlainLayout, PlainShape};
 pub use checksum::checksum;
-pub use codec::{Codec, PlainLayout, PlainShape, Serde};
+pub use codec::{Codec, Serde};
 pub use diff::diff;
 pub use error::{CodecError, Difference, LONGEST_NAME, LoadError, Name, Problem, RegistryError, SaveError};
 pub use inspect::{ComponentSummary, Inspection, TableSummary, inspect};

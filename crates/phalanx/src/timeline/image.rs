@@ -14,7 +14,6 @@ use super::array::{Array, Dirty, From, Source};
 use super::column::{Column, Place};
 use super::error::TimelineError;
 use crate::component::{ComponentId, Components};
-use crate::plain::Bytes;
 use crate::room::{try_list, try_room};
 use crate::side::{GroupImage, PoolState, Side, Sides, Sketch, Store};
 use crate::signature::Signature;
@@ -40,7 +39,7 @@ pub(super) struct Image {
     pub(super) sides: Vec<SideImage>,
     pub(super) groups: GroupImage,
     pub(super) time: Time,
-    /// By component id: what it is, and whether its values are plain and any bytes are one. Extra rows are checked.
+    /// By component id: what it is, and whether its values are plain. Those of extra rows are checked apart.
     pub(super) components: Vec<(u64, &'static str, bool)>,
 }
 
@@ -52,6 +51,7 @@ pub(super) fn fingerprint(info: &crate::component::ComponentInfo) -> u64 {
     for lane in info.lanes() {
         sum.number((lane.size() as u64) << 32 | lane.align() as u64);
     }
+    sum.number(info.bytes.schema);
     sum.0
 }
 
@@ -317,9 +317,9 @@ impl Image {
     }
 }
 
-/// Whether the values of a component can be written as bytes and read from any.
+/// Whether the values of a component can be written as bytes and read back from bytes that are checked.
 pub(super) fn is_plain(id: ComponentId, info: &crate::component::ComponentInfo) -> bool {
-    info.bytes == Bytes::Any || id == ComponentId::ROW
+    info.bytes.is_plain() || id == ComponentId::ROW
 }
 
 /// What the components of a world are, by id.
