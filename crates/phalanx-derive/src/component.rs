@@ -2,11 +2,11 @@
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
-use syn::{Data, DeriveInput, Error, ExprPath, LitStr, Path, Result};
+use syn::{Data, DeriveInput, ExprPath, LitStr, Path, Result};
 
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
-    let (mut layout, mut at, mut clone, mut entities, mut plain) = (None, None, None, None, None);
-    let (mut mapped, mut track) = (false, None);
+    let (mut layout, mut at, mut clone, mut entities) = (None, None, None, None);
+    let (mut mapped, mut track, mut plain) = (false, None, false);
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("component")) {
         attribute.parse_nested_meta(|meta| {
             if meta.path.is_ident("clone") {
@@ -17,7 +17,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 return Ok(());
             }
             if meta.path.is_ident("plain") {
-                plain = Some(meta.path.clone());
+                plain = true;
                 return Ok(());
             }
             if meta.path.is_ident("entities") && !meta.input.peek(syn::Token![=]) {
@@ -64,6 +64,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             }
         })?;
     }
+    let of_lanes = layout.as_ref().is_some_and(|layout: &TokenStream| layout.to_string() == "Soa");
     let (layout, at) = (layout.unwrap_or_else(|| quote!(Table)), at.unwrap_or_else(|| quote!(::phalanx)));
     let layout = match track {
         None => quote!(#at::layout::#layout),
@@ -81,18 +82,21 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let entities = entities.map(|visit: ExprPath| {
         quote!(const ENTITIES: ::core::option::Option<#at::VisitEntities<Self>> = ::core::option::Option::Some(#visit);)
     });
-    let (plain, checked) = match plain {
-        Some(option) => plain_parts(input, &option, &at)?,
-        None => Default::default(),
+    let (proof, checked) = match plain {
+        true => plain_parts(input, of_lanes, &at)?,
+        false => Default::default(),
     };
     let fields = fields(&input.data);
-    let (name, generics) = (&input.ident, crate::attributes::component_generics(&input.generics));
+    let (name, mut generics) = (&input.ident, crate::attributes::component_generics(&input.generics));
+    if plain && !of_lanes && !input.generics.params.is_empty() {
+        generics.make_where_clause().predicates.push(syn::parse_quote!(Self: #at::Plain));
+    }
     let (generics, arguments, bounds) = generics.split_for_impl();
     Ok(quote! {
         impl #generics #at::Component for #name #arguments #bounds {
             type Layout = #layout;
             #clone
-            #plain
+            #proof
             #entities
             const FIELDS: &'static str = #fields;
         }
@@ -101,38 +105,20 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// That a component is plain data: the constant that says so, and what checks it.
-fn plain_parts(input: &DeriveInput, option: &Path, at: &TokenStream) -> Result<(TokenStream, TokenStream)> {
-    let Data::Struct(data) = &input.data else {
-        return Err(Error::new_spanned(option, "`plain` is for structs: not all bytes are a value of another type"));
+/// Proof that a component is plain data, and what checks it.
+fn plain_parts(input: &DeriveInput, of_lanes: bool, at: &TokenStream) -> Result<(TokenStream, TokenStream)> {
+    let (proof, checked) = match of_lanes {
+        true => (quote!(of_lanes), TokenStream::new()),
+        false => (quote!(new), crate::plain::implement(input, at)?),
     };
-    if !input.generics.params.is_empty() {
-        return Err(Error::new_spanned(option, "`plain` is for structs without generics"));
-    }
-    let (name, types) = (&input.ident, data.fields.iter().map(|field| &field.ty).collect::<Vec<_>>());
     let constant = quote! {
-        const PLAIN: ::core::option::Option<#at::IsPlain<Self>> = ::core::option::Option::Some(#at::IsPlain::new());
-    };
-    let checked = quote! {
-        // SAFETY: the constant below checks that the fields are plain, and that there is no padding.
-        #[automatically_derived]
-        #[allow(unsafe_code)]
-        unsafe impl #at::Plain for #name {}
-        const _: () = {
-            // A name that the struct will not have: type parameters shadow it.
-            const fn plain<__FieldOfAPlainStruct: #at::Plain>() {}
-            #(plain::<#types>();)*
-            assert!(
-                ::core::mem::size_of::<#name>() == 0 #(+ ::core::mem::size_of::<#types>())*,
-                "a plain component has no padding",
-            );
-        };
+        const PLAIN: ::core::option::Option<#at::IsPlain<Self>> = ::core::option::Option::Some(#at::IsPlain::#proof());
     };
     Ok((constant, checked))
 }
 
 /// The fields of a type as they are declared, attributes aside, without a blank: how tokens are printed may change.
-fn fields(data: &syn::Data) -> String {
+pub(crate) fn fields(data: &Data) -> String {
     fn list(text: &mut String, fields: &syn::Fields) {
         for field in fields {
             if let Some(name) = &field.ident {
@@ -144,8 +130,8 @@ fn fields(data: &syn::Data) -> String {
     }
     let mut text = String::new();
     match data {
-        syn::Data::Struct(data) => list(&mut text, &data.fields),
-        syn::Data::Enum(data) => {
+        Data::Struct(data) => list(&mut text, &data.fields),
+        Data::Enum(data) => {
             for variant in &data.variants {
                 text.push_str(&format!("{}(", variant.ident));
                 list(&mut text, &variant.fields);
@@ -156,7 +142,7 @@ fn fields(data: &syn::Data) -> String {
                 text.push(';');
             }
         }
-        syn::Data::Union(data) => list(&mut text, &syn::Fields::Named(data.fields.clone())),
+        Data::Union(data) => list(&mut text, &syn::Fields::Named(data.fields.clone())),
     }
     text.retain(|c| !c.is_whitespace());
     text

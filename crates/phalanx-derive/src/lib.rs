@@ -7,6 +7,7 @@ mod bundle;
 mod component;
 mod entities;
 mod flat;
+mod plain;
 mod query;
 mod row;
 mod views;
@@ -94,6 +95,8 @@ pub fn flat(input: TokenStream) -> TokenStream {
 /// - `#[component(layout = "linear")]`: an array of the component's own, with a place for every entity, for what nearly all
 ///   have or what is read at random.
 /// - `#[component(clone)]`: values are cloned by their `Clone` when an entity or a world is.
+/// - `#[component(plain)]`: values are nothing but their bytes, and are copied, compared, saved and sent as such. Implements
+///   `Plain`, as `derive(Plain)` does; with `layout = "soa"` each field must be `Plain` instead.
 /// - `#[component(entities)]`: the entities in a value are those in its fields, as for `derive(MapEntities)`, which is
 ///   implemented too; fields marked `#[entities(skip)]` have none.
 /// - `#[component(track = "row")]`: it is kept when each value was added and changed, in 8 bytes; not with `layout = "soa"`.
@@ -116,6 +119,22 @@ pub fn component(input: TokenStream) -> TokenStream {
 pub fn map_entities(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     entities::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Makes a type plain data, so that it can be a field of a component with `#[component(plain)]`.
+///
+/// A struct must have plain fields and no padding; an enum must have a `#[repr(u8)]` or another integer, and no fields. Both
+/// must be `Copy`. Padding is a compile error; in a generic struct it is found where the type is used as plain data.
+///
+/// The expansion contains an `unsafe impl`, so it cannot stand under `#![forbid(unsafe_code)]`.
+///
+/// # Options
+///
+/// - `#[plain(crate = "path")]`: where the crate `phalanx` is to be found, if not at `::phalanx`.
+#[proc_macro_derive(Plain, attributes(plain))]
+pub fn plain(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    plain::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Makes a struct of terms a query: its items are structs with the same names.

@@ -5,7 +5,6 @@
 
 use crate::stats::Summary;
 use crate::timing::{Effort, Run, interleave, time};
-use bytemuck::{Pod, Zeroable};
 use phalanx::snapshot::{Registry, RegistryError};
 use phalanx::{Bundle, Component, Entity, With, Without, World};
 use phalanx_store::Soa;
@@ -93,21 +92,24 @@ pub(crate) const FRAME: &str = "whole frame";
 /// An unoptimised build takes a tenth, or tests would take minutes.
 pub(crate) const ENTITIES: usize = if cfg!(debug_assertions) { 100_000 } else { 1_000_000 };
 
-#[derive(Component, Clone, Copy, Pod, Zeroable)]
+#[derive(Component, Clone, Copy)]
+#[component(plain)]
 #[repr(C)]
 struct Position {
     x: f32,
     y: f32,
     z: f32,
 }
-#[derive(Component, Clone, Copy, Pod, Zeroable)]
+#[derive(Component, Clone, Copy)]
+#[component(plain)]
 #[repr(C)]
 struct Velocity {
     x: f32,
     y: f32,
     z: f32,
 }
-#[derive(Component, Clone, Copy, Pod, Zeroable)]
+#[derive(Component, Clone, Copy)]
+#[component(plain)]
 #[repr(C)]
 struct Acceleration {
     x: f32,
@@ -135,28 +137,35 @@ struct AccelerationLanes {
     y: f32,
     z: f32,
 }
-#[derive(Component, Clone, Copy, Pod, Zeroable)]
+#[derive(Component, Clone, Copy)]
+#[component(plain)]
 #[repr(C)]
 struct Orientation([f32; 4]);
-#[derive(Component, Clone, Copy, Pod, Zeroable)]
+#[derive(Component, Clone, Copy)]
+#[component(plain)]
 #[repr(C)]
 struct Mass(f32);
-#[derive(Component, Clone, Copy, Pod, Zeroable)]
+#[derive(Component, Clone, Copy)]
+#[component(plain)]
 #[repr(C)]
 struct Health(f32);
-#[derive(Component, Clone, Copy, Pod, Zeroable)]
+#[derive(Component, Clone, Copy)]
+#[component(plain)]
 #[repr(C)]
 struct Mana(f32);
-#[derive(Component, Clone, Copy, Pod, Zeroable)]
+#[derive(Component, Clone, Copy)]
+#[component(plain)]
 #[repr(C)]
 struct Joystick(f32, f32);
-#[derive(Component, Clone, Copy, Pod, Zeroable)]
+#[derive(Component, Clone, Copy)]
+#[component(plain)]
 #[repr(C)]
 struct Planner {
     goal: [f32; 3],
     patience: f32,
 }
-#[derive(Component, Clone, Copy, Pod, Zeroable)]
+#[derive(Component, Clone, Copy)]
+#[component(plain)]
 #[repr(C)]
 struct Intensity(f32);
 /// Comes and goes: no data, but another table.

@@ -2,7 +2,7 @@
 // For the declaration of an unsafe function only: nothing here is done unsafely.
 #![allow(unsafe_code)]
 
-use crate::generation::{MAX_GENERATION, MAX_SLOTS, ROW};
+use crate::generation::{MAX_GENERATION, MAX_SLOTS, ROW, countable};
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
@@ -38,6 +38,8 @@ const _: () = {
     assert!(matches!(Entity::from_bits(e.to_bits()), Some(f) if f.index() == 3 && f.generation() == 1));
     assert!(Entity::from_bits(u32::MAX as u64).is_none() && Entity::from_bits(u64::MAX).is_none());
     assert!(Entity::from_bits(1 << 63).is_none() && Entity::from_bits(1 << 62).is_none());
+    // What `is_valid_bytes` relies on.
+    assert!(core::mem::offset_of!(Entity, position) == 0 && core::mem::offset_of!(Entity, generation) == 4);
 };
 
 impl Entity {
@@ -86,6 +88,23 @@ impl Entity {
     pub const fn from_bits(bits: u64) -> Option<Entity> {
         let (index, generation) = (bits as u32, (bits >> 32) as u32);
         if index < MAX_SLOTS && generation <= MAX_GENERATION { Some(Entity::new(index, generation)) } else { None }
+    }
+
+    /// Returns `true` if these bytes, read from memory as an `Entity`, are one that [`from_bits`](Entity::from_bits) can
+    /// return. All other bytes are no `Entity`, or one that no pool has issued.
+    ///
+    /// ```
+    /// use phalanx_store::Entity;
+    ///
+    /// assert!(!Entity::is_valid_bytes([0; 8])); // `None::<Entity>`
+    /// assert!(!Entity::is_valid_bytes([0xff; 8]));
+    /// ```
+    #[inline]
+    pub const fn is_valid_bytes(bytes: [u8; 8]) -> bool {
+        let [a, b, c, d, e, f, g, h] = bytes;
+        let (position, generation) = (u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h]));
+        // The position is the index plus one.
+        position != 0 && countable(position) && generation <= MAX_GENERATION
     }
 }
 

@@ -2,14 +2,14 @@
 //!
 //! `cargo bench -p phalanx --features snapshot --bench snapshot [-- --only WORD] [--seconds S]`. The checksum has rows of its
 //! own: alone, and with a copy, which is what a snapshot cannot do without; a copy without it is what memory allows.
-#![allow(missing_docs)]
+#![allow(missing_docs, unsafe_code)]
 
 use hecs::serialize::column::{
     DeserializeContext, SerializeContext, deserialize_column, try_serialize, try_serialize_id,
 };
 use hecs::{Archetype, ColumnBatchBuilder, ColumnBatchType};
 use phalanx::snapshot::{Registry, checksum};
-use phalanx::{Component, World};
+use phalanx::{Component, Plain, World};
 use phalanx_testkit::bench::Bound::{Times, Within};
 use phalanx_testkit::bench::{self, Build, Case, Target, Workload, mix, target, time};
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,8 @@ use std::time::Duration;
 
 macro_rules! plain {
     ($($name:ident($($field:ty),*);)*) => {$(
-        #[derive(Clone, Copy, Component, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Component, Serialize, Deserialize)]
+        #[component(plain)]
         #[repr(C)]
         struct $name($($field),*);
     )*};
@@ -76,8 +77,11 @@ struct Columns {
     velocities: Vec<Velocity>,
 }
 
-fn put<T: bytemuck::NoUninit>(out: &mut Vec<u8>, column: &[T], checked: bool) {
-    for bytes in bytemuck::cast_slice::<T, u8>(column).chunks(1 << 16) {
+fn put<T: Plain>(out: &mut Vec<u8>, column: &[T], checked: bool) {
+    const { assert!(T::ANY_BYTES) };
+    // SAFETY: plain data has no padding, and is borrowed.
+    let all = unsafe { std::slice::from_raw_parts(column.as_ptr().cast::<u8>(), size_of_val(column)) };
+    for bytes in all.chunks(1 << 16) {
         if checked {
             black_box(checksum(0, bytes));
         }
@@ -85,16 +89,22 @@ fn put<T: bytemuck::NoUninit>(out: &mut Vec<u8>, column: &[T], checked: bool) {
     }
 }
 
-fn take<T: bytemuck::AnyBitPattern>(bytes: &mut &[u8], n: usize, checked: bool) -> Vec<T> {
+fn take<T: Plain>(bytes: &mut &[u8], n: usize, checked: bool) -> Vec<T> {
+    const { assert!(T::ANY_BYTES) };
     let (head, rest) = bytes.split_at(n * size_of::<T>());
     *bytes = rest;
-    let mut column = Vec::with_capacity(n);
+    let mut column = Vec::<T>::with_capacity(n);
     let step = (1 << 16) / size_of::<T>();
     for rows in head.chunks(step * size_of::<T>()) {
         if checked {
             black_box(checksum(0, rows));
         }
-        column.extend_from_slice(bytemuck::cast_slice(rows));
+        let len = column.len();
+        // SAFETY: there is room for all rows, of which these are next; and any bytes are values.
+        unsafe {
+            column.as_mut_ptr().add(len).cast::<u8>().copy_from_nonoverlapping(rows.as_ptr(), rows.len());
+            column.set_len(len + rows.len() / size_of::<T>());
+        }
     }
     column
 }

@@ -1,7 +1,7 @@
 //! Components: what entities have.
 
 use crate::layout::{Kind, Layout};
-use crate::plain::{Bytes, IsPlain};
+use crate::plain::{ByteInfo, Bytes, IsPlain};
 use crate::room::{try_box, try_copy, try_list, try_map_copy, try_map_room, try_room};
 use crate::signature::Signature;
 use crate::tally::Tally;
@@ -45,7 +45,7 @@ pub trait Component: Sized + Send + Sync + 'static {
     /// components all can be cloned can be, and so can worlds. Soa components, which are `Copy`, need not say it.
     const CLONE: Option<fn(&Self) -> Self> = None;
 
-    /// That values are nothing but bytes, for those of which it is so: `#[component(plain)]`.
+    /// Proof that values are [plain](crate::Plain) data, for components with `#[component(plain)]`.
     const PLAIN: Option<IsPlain<Self>> = None;
 
     /// How the entities in a value are visited, for those that hold any: `#[component(entities = "path")]`. Where entities
@@ -123,7 +123,7 @@ pub struct ComponentInfo {
     /// Whether a value has an address: it lies in one lane, or has no size.
     pub(crate) whole: bool,
     /// What is known of the bytes of a value, in all lanes.
-    pub(crate) bytes: Bytes,
+    pub(crate) bytes: ByteInfo,
     pub(crate) track: Track,
     /// What happened to it while that was counted.
     pub(crate) tally: Tally,
@@ -263,7 +263,7 @@ impl Components {
             visit: None,
             kind: Kind::Table,
             whole: false,
-            bytes: Bytes::Whole,
+            bytes: ByteInfo::new(Bytes::Whole, ""),
             track: Track::None,
             tally: Tally::default(),
         };

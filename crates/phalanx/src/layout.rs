@@ -5,7 +5,8 @@
 #![allow(unsafe_code)]
 
 use crate::component::{Cloning, Component, DropFn};
-use crate::plain::Bytes;
+use crate::plain::{ByteInfo, Bytes};
+pub use crate::plain::{PlainLayout, PlainShape};
 use crate::track::{Clock, Tick};
 pub use crate::track::{
     Look, Track, Tracked, TrackedPtr, TracksAdditions, TracksChanges, TracksColumns, Watched, WatchedPtr,
@@ -240,15 +241,18 @@ unsafe fn drop_value<C>(value: *mut u8) {
 pub(crate) fn cloning<C: Component>() -> Option<Cloning> {
     match C::Layout::COPY {
         true => Some(Cloning::Bytes),
-        false if C::PLAIN.is_some() => Some(Cloning::Bytes),
+        false if C::PLAIN.and_then(|plain| plain.of(false, C::FIELDS)).is_some() => Some(Cloning::Bytes),
         false => C::CLONE.map(|_| Cloning::Value(clone_value::<C>)),
     }
 }
 
 /// What is known of the bytes of a component's values. Those of marks, in a lane beside them, may be any.
-pub(crate) fn bytes<C: Component>() -> Bytes {
+pub(crate) fn bytes<C: Component>() -> ByteInfo {
+    if let Some(known) = C::PLAIN.and_then(|plain| plain.of(C::Layout::COPY, C::FIELDS)) {
+        return known;
+    }
     if !C::Layout::COPY {
-        return if C::PLAIN.is_some() { Bytes::Any } else { Bytes::Unknown };
+        return ByteInfo::new(Bytes::Unknown, C::FIELDS);
     }
     let mut known = Bytes::Any;
     C::Layout::bytes(&mut |whole, any| {
@@ -258,7 +262,7 @@ pub(crate) fn bytes<C: Component>() -> Bytes {
             (true, true) => Bytes::Any,
         });
     });
-    known
+    ByteInfo::new(known, C::FIELDS)
 }
 
 /// Clones a value.

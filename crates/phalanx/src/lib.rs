@@ -40,7 +40,7 @@ pub use entities::MapEntities;
 pub use error::{ChangeError, ComponentError, DuplicateComponent, NoSuchEntity, UnequalColumns};
 pub use group::Group;
 #[cfg(feature = "derive")]
-pub use phalanx_derive::{Bundle, Component, MapEntities, Query};
+pub use phalanx_derive::{Bundle, Component, MapEntities, Plain, Query};
 pub use phalanx_store as store;
 pub use phalanx_store::Entity;
 pub use plain::{IsPlain, Plain};
@@ -56,3 +56,9 @@ pub use world::{
     EntityMap, EntityMut, EntityRef, LaneMemory, LayoutBytes, LayoutReport, Memory, Placement, SideMemory, Spawner,
     TableMemory, View, ViewMut, World,
 };
+
+/// What the expansions of derives call.
+#[doc(hidden)]
+pub mod derived {
+    pub use crate::plain::{describe_field, describe_order, describe_parameter, is_valid_field};
+}

@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 use phalanx::group::Owned;
 use phalanx::layout::Kind;
 use phalanx::query::Access;
-use phalanx::{Commands, Component, ComponentDescriptor, ComponentId, Key, QueryState, Role, Signature, With, World};
+use phalanx::{CommandBuffer, Component, ComponentDescriptor, ComponentId, Key, QueryState, Role, Signature, With, World};
 use phalanx_testkit::panics_here;
 
 #[derive(Component, Clone, Debug)]
@@ -110,11 +110,11 @@ fn things_of_another_world_are_reported_in_the_line_that_brings_them() {
     panics_here(|| group.try_sort_by(&mut here, |a, b| a.0.cmp(&b.0)));
     panics_here(|| group.sort_by_key(&mut here, |a| a.0));
 
-    let mut commands = Commands::new();
+    let mut commands = CommandBuffer::new();
     commands.spawn(&there, A(1));
     panics_here(|| commands.spawn(&here, A(1)));
     panics_here(|| commands.reserve_entities(&here, 1));
-    let mut others = Commands::new();
+    let mut others = CommandBuffer::new();
     others.spawn(&here, A(1));
     panics_here(|| others.append(&mut commands));
 

@@ -4,7 +4,6 @@ use super::Snapshot;
 use crate::data::{self, Digest};
 use ::phalanx::snapshot::Registry;
 use ::phalanx::{Component, World};
-use bytemuck::{Pod, Zeroable};
 use std::sync::LazyLock;
 
 /// The components in one layout, and a world of them.
@@ -13,30 +12,30 @@ macro_rules! world {
         mod $module {
             use super::*;
 
-            #[derive(Clone, Copy, Component, Pod, Zeroable)]
-            #[component(layout = $layout)]
+            #[derive(Clone, Copy, Component)]
+            #[component(layout = $layout, plain)]
             #[repr(C)]
             struct Transform {
                 m: [f32; 16],
             }
-            #[derive(Clone, Copy, Component, Pod, Zeroable)]
-            #[component(layout = $layout)]
+            #[derive(Clone, Copy, Component)]
+            #[component(layout = $layout, plain)]
             #[repr(C)]
             struct Position {
                 x: f32,
                 y: f32,
                 z: f32,
             }
-            #[derive(Clone, Copy, Component, Pod, Zeroable)]
-            #[component(layout = $layout)]
+            #[derive(Clone, Copy, Component)]
+            #[component(layout = $layout, plain)]
             #[repr(C)]
             struct Rotation {
                 x: f32,
                 y: f32,
                 z: f32,
             }
-            #[derive(Clone, Copy, Component, Pod, Zeroable)]
-            #[component(layout = $layout)]
+            #[derive(Clone, Copy, Component)]
+            #[component(layout = $layout, plain)]
             #[repr(C)]
             struct Velocity {
                 x: f32,

@@ -1,14 +1,9 @@
 //! How values become bytes: as they are in memory, by serde, or by a codec of the user's.
-// For the declaration of two unsafe traits only.
-#![allow(unsafe_code)]
 
 use super::depth::Bound;
 use super::error::CodecError;
-use crate::layout::{Layout, Linear, Pool, Soa, Table, Tracked, Watched};
 use crate::room::try_room;
-use bytemuck::{AnyBitPattern, NoUninit};
 use core::cell::Cell;
-use phalanx_store::soa::{Leaf, Nested, Shape, SoaRow};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -137,52 +132,3 @@ impl<C: Serialize + DeserializeOwned> Codec<C> for Serde {
         Ok(value)
     }
 }
-
-/// A layout whose lanes are plain data for a component: any bytes are values, and no byte of a value is padding. The marks of
-/// one that is tracked do not count: they are saved apart.
-///
-/// So it is for the layouts of one lane where the component is [`NoUninit`] and [`AnyBitPattern`], and for soa components
-/// all of whose fields are.
-///
-/// # Safety
-///
-/// It is so for each lane.
-#[diagnostic::on_unimplemented(
-    message = "`{C}` is not plain data",
-    note = "derive `NoUninit` and `AnyBitPattern` of bytemuck (or `Pod`) for it, or register it with `serde`"
-)]
-pub unsafe trait PlainLayout<C>: Layout<C> {}
-
-// SAFETY: one lane of `C`, which is plain.
-unsafe impl<C: NoUninit + AnyBitPattern> PlainLayout<C> for Table {}
-// SAFETY: as above.
-unsafe impl<C: NoUninit + AnyBitPattern> PlainLayout<C> for Pool {}
-// SAFETY: as above.
-unsafe impl<C: NoUninit + AnyBitPattern> PlainLayout<C> for Linear {}
-// SAFETY: the lanes are the leaves of the shape, which are plain.
-unsafe impl<C: SoaRow> PlainLayout<C> for Soa
-where
-    Soa: Layout<C>,
-    C::Shape: PlainShape,
-{
-}
-
-// SAFETY: the lanes of `L`, beside that of the marks.
-unsafe impl<C, L: PlainLayout<C>> PlainLayout<C> for Tracked<L> where Tracked<L>: Layout<C> {}
-// SAFETY: as above.
-unsafe impl<C, L: PlainLayout<C>> PlainLayout<C> for Watched<L> where Watched<L>: Layout<C> {}
-
-/// A shape all of whose leaves are plain data.
-///
-/// # Safety
-///
-/// It is so.
-pub unsafe trait PlainShape: Shape {}
-// SAFETY: there are no leaves.
-unsafe impl PlainShape for () {}
-// SAFETY: one leaf, which is plain.
-unsafe impl<V: NoUninit + AnyBitPattern> PlainShape for Leaf<V> {}
-// SAFETY: the leaves of the nested row.
-unsafe impl<R: SoaRow> PlainShape for Nested<R> where R::Shape: PlainShape {}
-// SAFETY: the leaves of both.
-unsafe impl<A: PlainShape, B: PlainShape> PlainShape for (A, B) {}

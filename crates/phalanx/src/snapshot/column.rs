@@ -6,13 +6,13 @@
 //! if anything goes wrong; when all is there, it is forgotten and the rows are counted by their owner.
 #![allow(unsafe_code)]
 
-use super::codec::{Codec, PlainLayout, try_extend};
+use super::codec::{Codec, try_extend};
 use super::coded::read_blocks;
-use super::error::{CodecError, LoadError, NotDecoded, SaveError};
+use super::error::{CodecError, INVALID, LoadError, NotDecoded, Problem, SaveError};
 use super::frame::{FRAME, In, Out, PIECE};
 pub(super) use super::runs::Runs;
 use crate::component::{Component, ComponentInfo, DropFn};
-use crate::layout::{Layout, Track};
+use crate::layout::{Layout, PlainLayout, Track};
 use crate::room::try_list;
 use crate::table::{ALIGNED_FOR_ALL, row_ptr};
 use crate::track::{Look, Marks, Tick, marks};
@@ -242,9 +242,44 @@ where
         unsafe { extend_by_row(value_lanes::<C>(), lanes, row, bytes) }
     }
 
-    unsafe fn read(&self, _: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
-        read_lanes(value_lanes::<C>(), made, input)
+    unsafe fn read(&self, name: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
+        read_lanes(value_lanes::<C>(), made, input)?;
+        // The constant is evaluated in any case: it may be what checks that there is no padding.
+        if <C::Layout as PlainLayout<C>>::ANY_BYTES {
+            return Ok(());
+        }
+        // SAFETY: the rows of so many lanes were read just now.
+        match unsafe { find_invalid(value_lanes::<C>(), made, <C::Layout as PlainLayout<C>>::are_valid) } {
+            None => Ok(()),
+            Some(row) => Err(input.error(Problem::Value { name, row, error: INVALID })),
+        }
     }
+}
+
+/// The number of the first value, in the order of the runs, one of whose lanes has bytes that are not valid.
+///
+/// # Safety
+///
+/// There are so many lanes, whose rows are initialised.
+unsafe fn find_invalid(count: usize, made: &mut Made<'_>, are_valid: fn(usize, &[u8]) -> bool) -> Option<u32> {
+    let runs = made.runs;
+    let mut first: Option<u32> = None;
+    for (at, lane) in made.lanes()[..count].iter().enumerate() {
+        // SAFETY: the caller's promise: the row is initialised, and nobody else uses it.
+        let row = |row: u32| unsafe { core::slice::from_raw_parts(row_ptr(lane, row), lane.row_size()) };
+        let mut before = 0;
+        for run in runs.iter() {
+            // SAFETY: as above; rows lie side by side.
+            let bytes = unsafe { core::slice::from_raw_parts(row_ptr(lane, run.start), run.len() * lane.row_size()) };
+            if !are_valid(at, bytes) {
+                let found = run.clone().position(|at_row| !are_valid(at, row(at_row))).unwrap_or(0) as u32 + before;
+                first = Some(first.map_or(found, |first| first.min(found)));
+                break;
+            }
+            before += run.len() as u32;
+        }
+    }
+    first
 }
 
 /// Writes the first lanes as bytes, one after another.

@@ -56,6 +56,9 @@ impl fmt::Display for CodecError {
 
 impl core::error::Error for CodecError {}
 
+/// Why bytes are no plain value.
+pub(super) const INVALID: CodecError = CodecError("its bytes are not a value of its type");
+
 /// Why a value was not read.
 pub(super) enum NotDecoded {
     Codec(CodecError),

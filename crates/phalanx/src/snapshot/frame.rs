@@ -150,7 +150,7 @@ impl<'w> Out<'w> {
     /// Numbers that lie side by side.
     pub(super) fn put_u32_slice(&mut self, numbers: &[u32]) -> Result<(), SaveError> {
         match cfg!(target_endian = "little") {
-            true => self.put(bytemuck::cast_slice(numbers)),
+            true => self.put(crate::plain::bytes_of(numbers)),
             false => self.put_each(numbers, |n| *n),
         }
     }
@@ -419,7 +419,7 @@ impl<'r> In<'r> {
 
     /// Reads numbers into a place for them.
     pub(super) fn numbers(&mut self, numbers: &mut [u32]) -> Result<(), LoadError> {
-        self.take(bytemuck::cast_slice_mut(numbers))?;
+        self.take(crate::plain::bytes_of_mut(numbers))?;
         if cfg!(target_endian = "big") {
             numbers.iter_mut().for_each(|n| *n = u32::from_le(*n));
         }

@@ -333,7 +333,7 @@ impl Loading<'_, '_> {
                 }
                 self.input.had(try_room(&mut bits, words as usize))?;
                 bits.resize(words as usize, 0_u64);
-                self.input.take(bytemuck::cast_slice_mut(&mut bits))?;
+                self.input.take(crate::plain::bytes_of_mut(&mut bits))?;
                 bits.iter_mut().for_each(|word| *word = u64::from_le(*word));
                 if bits.last() == Some(&0) {
                     return self.input.invalid("a linear store with empty words at its end");

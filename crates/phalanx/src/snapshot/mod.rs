@@ -53,7 +53,9 @@ mod save;
 mod times;
 
 pub use crate::checksum::checksum;
-pub use codec::{Codec, PlainLayout, PlainShape, Serde};
+#[doc(no_inline)]
+pub use crate::layout::{PlainLayout, PlainShape};
+pub use codec::{Codec, Serde};
 pub use diff::diff;
 pub use error::{CodecError, Difference, LONGEST_NAME, LoadError, Name, Problem, RegistryError, SaveError};
 pub use inspect::{ComponentSummary, Inspection, TableSummary, inspect};

@@ -1,14 +1,14 @@
 //! What is saved, under which names, and how.
 
-use super::codec::{Codec, PlainLayout, Serde, try_extend};
+use super::codec::{Codec, Serde, try_extend};
 use super::coded::{Coded, Tag};
 use super::column::{Column, FromCoded, FromPlain, Migration, Plain, value_lanes};
-use super::error::{CodecError, LONGEST_NAME, NotDecoded, RegistryError};
+use super::error::{CodecError, INVALID, LONGEST_NAME, NotDecoded, RegistryError};
 use super::readable::{Readable, ReadableResource};
 use crate::component::{Component, ComponentId, ComponentInfo, Components};
-use crate::layout::{Kind, Layout};
+use crate::layout::{Kind, Layout, PlainLayout};
+use crate::plain;
 use crate::world::World;
-use bytemuck::{AnyBitPattern, NoUninit};
 use core::any::{Any, TypeId};
 use core::fmt;
 use core::marker::PhantomData;
@@ -26,15 +26,29 @@ pub(super) struct Schema {
 }
 
 impl Schema {
-    fn of<C: Component>(is_plain: bool) -> Schema {
-        let mut lanes = Vec::new();
+    /// That of values that are written by a codec.
+    fn of<C: Component>() -> Schema {
+        Schema { lanes: Vec::new(), fields: super::checksum(0, C::FIELDS.as_bytes()) }
+    }
+
+    /// That of values that are written as they are in memory.
+    fn of_plain<C: Component>() -> Schema
+    where
+        C::Layout: PlainLayout<C>,
+    {
+        let (mut lanes, mut text) = (Vec::new(), String::new());
         // Where there is nothing to be written, a lane is one that the marks of a tracked component need.
-        if is_plain && size_of::<C>() > 0 {
+        if size_of::<C>() > 0 {
             C::Layout::lanes(&mut |lane| lanes.push(lane));
             lanes.truncate(value_lanes::<C>());
         }
-        let endian = u64::from(is_plain && cfg!(target_endian = "big"));
-        Schema { lanes, fields: super::checksum(endian, C::FIELDS.as_bytes()) }
+        // Beyond what is declared, it says what the types of fields are made of, and if they lie in another order.
+        <C::Layout as PlainLayout<C>>::describe(&mut |part| text.push_str(part));
+        if !text.starts_with(C::FIELDS) {
+            text.insert_str(0, C::FIELDS);
+        }
+        let endian = u64::from(cfg!(target_endian = "big"));
+        Schema { lanes, fields: super::checksum(endian, text.as_bytes()) }
     }
 }
 
@@ -147,17 +161,17 @@ impl<Old: 'static, R: Send + Sync + 'static, K: Codec<Old>, M: Fn(Old) -> R + Se
 /// A plain value as its bytes.
 struct Bytes;
 
-impl<R: NoUninit + AnyBitPattern> Codec<R> for Bytes {
+impl<R: plain::Plain> Codec<R> for Bytes {
     fn name(&self) -> &'static str {
         "plain"
     }
     fn encode(&self, value: &R, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
-        try_extend(bytes, bytemuck::bytes_of(value))
+        try_extend(bytes, plain::bytes_of(core::slice::from_ref(value)))
     }
     fn decode(&self, bytes: &mut &[u8]) -> Result<R, CodecError> {
         let (value, rest) = bytes.split_at_checked(size_of::<R>()).ok_or(CodecError("the bytes end too early"))?;
         *bytes = rest;
-        Ok(bytemuck::pod_read_unaligned(value))
+        plain::from_bytes(value).ok_or(INVALID)
     }
 }
 
@@ -181,8 +195,8 @@ pub(super) struct ResourceEntry {
 /// use phalanx::snapshot::Registry;
 /// use phalanx::{Component, World};
 ///
-/// #[derive(Component, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, Debug, PartialEq)]
-/// #[repr(C)]
+/// #[derive(Component, Clone, Copy, Debug, PartialEq)]
+/// #[component(plain)]
 /// struct Position { x: f32, y: f32 }
 /// #[derive(Component, serde::Serialize, serde::Deserialize, Debug, PartialEq)]
 /// struct Name(String);
@@ -224,6 +238,9 @@ impl Registry {
 
     /// Saves a component as it is in memory: whole columns are copied, for soa components lane by lane.
     ///
+    /// The component has `#[component(plain)]`; see [`Plain`](crate::Plain). When a world is loaded, bytes that are not a
+    /// value are refused, and so is a column that was saved with other fields, or with fields in another order.
+    ///
     /// # Errors
     ///
     /// If the name or the type is registered already, or the name is empty or too long.
@@ -231,7 +248,7 @@ impl Registry {
     where
         C::Layout: PlainLayout<C>,
     {
-        self.add::<C>(name, Box::new(Plain::<C>(PhantomData)))
+        self.add::<C>(name, Schema::of_plain::<C>(), Box::new(Plain::<C>(PhantomData)))
     }
 
     /// Saves a component by [serde](Serde).
@@ -256,7 +273,7 @@ impl Registry {
         name: &'static str,
         codec: impl Codec<C>,
     ) -> Result<Registered<'_, C>, RegistryError> {
-        self.add::<C>(name, Box::new(Coded(codec, PhantomData)))
+        self.add::<C>(name, Schema::of::<C>(), Box::new(Coded(codec, PhantomData)))
     }
 
     /// Saves that entities have a component without data; when a world is loaded, `make` makes each anew.
@@ -273,17 +290,17 @@ impl Registry {
         make: impl Fn() -> C + Send + Sync + 'static,
     ) -> Result<Registered<'_, C>, RegistryError> {
         const { assert!(size_of::<C>() == 0, "a tag is a component without data") };
-        let entry = self.add::<C>(name, Box::new(Tag(make, PhantomData)))?;
+        let entry = self.add::<C>(name, Schema::of::<C>(), Box::new(Tag(make, PhantomData)))?;
         Ok(entry.readable_tag())
     }
 
     fn add<C: Component>(
         &mut self,
         name: &'static str,
+        schema: Schema,
         column: Box<dyn Column>,
     ) -> Result<Registered<'_, C>, RegistryError> {
         let (type_id, type_name) = (TypeId::of::<C>(), core::any::type_name::<C>());
-        let schema = Schema::of::<C>(column.is_plain());
         let origin = Origin::Type(type_id, Components::register::<C>);
         let entry = self.add_entry(name, type_name, origin, C::Layout::KIND, schema, column)?;
         Ok(Registered { entry, component: PhantomData })
@@ -311,12 +328,13 @@ impl Registry {
         Ok(&mut self.entries[at])
     }
 
-    /// Saves a resource as it is in memory.
+    /// Saves a resource as it is in memory: a number, an array of numbers, or a type with `#[derive(Plain)]`. See
+    /// [`Plain`](crate::Plain).
     ///
     /// # Errors
     ///
     /// As [`plain`](Registry::plain). Names of resources may be those of components.
-    pub fn plain_resource<R: NoUninit + AnyBitPattern + Send + Sync>(
+    pub fn plain_resource<R: plain::Plain>(
         &mut self,
         name: &'static str,
     ) -> Result<RegisteredResource<'_, R>, RegistryError> {
@@ -466,7 +484,7 @@ impl<C: Component> Registered<'_, C> {
         Old::Layout: PlainLayout<Old>,
     {
         let migration = Box::new(FromPlain(convert, PhantomData));
-        self.entry.older.push(Older { version, schema: Some(Schema::of::<Old>(true)), migration });
+        self.entry.older.push(Older { version, schema: Some(Schema::of_plain::<Old>()), migration });
         self
     }
 

@@ -84,7 +84,7 @@ impl ColumnUndo {
 impl Column {
     /// A copy of the values, which can be copied.
     pub(super) fn try_new(place: Place<'_>) -> Result<Column, AllocError> {
-        if place.info.bytes == Bytes::Unknown {
+        if place.info.bytes.bytes == Bytes::Unknown {
             return Ok(Column::Cloned(Clones::try_new(place)?));
         }
         let mut arrays = try_list(place.lanes.len())?;

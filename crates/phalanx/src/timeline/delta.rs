@@ -25,6 +25,7 @@ use super::check::{check, count_rows};
 use super::column::Column;
 use super::error::DeltaError;
 use super::image::{ColumnImage, Image, Known, SideImage, SideState, TableImage};
+use super::values::check_values;
 use crate::checksum::Sum;
 use crate::component::ComponentId;
 use crate::layout::Kind;
@@ -291,6 +292,7 @@ impl World {
         }
         can_reserve(&image)?;
         check(&image, self.components.len())?;
+        check_values(&image, &self.components)?;
         // SAFETY: the state was checked: it is one that a world with these components can be in.
         let mut fresh = unsafe { image.try_restore(self)? };
         fresh.sides.clock = self.sides.clock.carry();
@@ -418,7 +420,7 @@ impl World {
             };
             let mut arrays = try_list(3)?;
             arrays.extend([owners, labels, links]);
-            columns.push(ColumnImage { column: Column::Plain(arrays), seen: 0, tick: 0 });
+            columns.push(ColumnImage { id: ComponentId::ROW, column: Column::Plain(arrays), seen: 0, tick: 0 });
         }
         let first = usize::from(is_extra);
         for (at, (&number, &id)) in components.iter().zip(&ids).enumerate() {
@@ -435,7 +437,7 @@ impl World {
                 let marks = each.zip(happened.bytes()).map(|(before, what)| marked(before, *what, self.tick()));
                 column.try_push_marks(id, self, slots.rows(), (0..).zip(marks))?;
             }
-            columns.push(ColumnImage { column, seen: 0, tick });
+            columns.push(ColumnImage { id, column, seen: 0, tick });
         }
         Ok(TableImage { signature, slots, seen: 0, columns, stamp: 0 })
     }
@@ -572,7 +574,8 @@ mod tests {
     use crate::group::{Observed, Owned};
     use crate::layout::Kind;
     use crate::signature::compared;
-    use crate::{Component, ComponentDescriptor, Entity, Key, Removal, Role, Signature, World};
+    use crate::timeline::DeltaError;
+    use crate::{Component, ComponentDescriptor, Entity, Key, Plain as _, Removal, Role, Signature, World};
     use core::alloc::Layout;
 
     #[derive(Component, Clone, Copy, Debug, PartialEq)]
@@ -588,6 +591,73 @@ mod tests {
     #[derive(Component, Clone, Copy, Debug, PartialEq)]
     #[component(layout = "pool", track = "row", plain)]
     struct Owner(u32);
+
+    #[derive(Component, Clone, Copy)]
+    #[component(plain)]
+    struct Target(Entity);
+    #[derive(Component, Clone, Copy)]
+    #[component(layout = "pool", plain)]
+    struct Pooled([Entity; 2]);
+    #[derive(Component, Clone, Copy)]
+    #[component(layout = "linear", track = "row", plain)]
+    struct Lined(Entity, [bool; 4], char);
+    #[derive(phalanx_store::Soa, Component, Clone, Copy)]
+    #[component(layout = "soa", plain)]
+    struct Lanes {
+        on: bool,
+        at: Entity,
+    }
+
+    /// The bytes of a value, which may be no value.
+    fn bytes_of<T: crate::Plain>(value: &T) -> &[u8] {
+        // SAFETY: plain data has no padding. The value is not looked at but by its bytes.
+        unsafe { core::slice::from_raw_parts((&raw const *value).cast::<u8>(), size_of::<T>()) }
+    }
+
+    /// Entities of extra rows, of no index, flags that are neither true nor false: no bytes make them.
+    #[test]
+    fn no_bytes_make_a_value_that_cannot_be() {
+        let mut world = World::new();
+        world.set_removal::<Pooled>(Removal::Deferred).unwrap();
+        let all: Vec<Entity> = (0..4).map(|_| world.spawn_empty()).collect();
+        let pooled = |n: usize| Pooled([all[n], all[3 - n]]);
+        let lined = |n: usize| Lined(all[n], [true, false, true, n == 0], 'z');
+        world.insert(all[0], (Target(all[1]), lined(0), pooled(1))).unwrap();
+        world.insert(all[2], (pooled(2), Lanes { on: false, at: all[2] })).unwrap();
+        let before = world.checkpoint().unwrap();
+        world.insert(all[1], (Target(all[0]), lined(1))).unwrap();
+        world.insert(all[2], (Target(all[3]), lined(2), Lanes { on: true, at: all[0] })).unwrap();
+        world.insert(all[3], (Lanes { on: true, at: all[1] }, pooled(3))).unwrap();
+        // A hole, whose bytes are zeros.
+        world.remove::<Pooled>(all[0]).unwrap();
+        let bytes = delta(&before, &world.checkpoint().unwrap()).unwrap();
+        let (mut refused, mut applied) = (0, 0);
+        for at in 0..bytes.len() {
+            for value in [0, 1, 2, 3, 0x10, 0x11, 0x3f, 0x40, 0x41, 0x7f, 0x80, 0xbf, 0xc0, 0xd7, 0xd8, 0xff] {
+                let mut forged = bytes.clone();
+                forged[at] = value;
+                world.rollback(&before).unwrap();
+                match world.try_apply(&forged, false) {
+                    Ok(()) => applied += 1,
+                    Err(DeltaError::InvalidValue { .. }) => refused += 1,
+                    Err(_) => {}
+                }
+                world.validate().unwrap();
+                world.query::<&Target>().for_each(|target| assert!(Target::is_valid(bytes_of(target))));
+                world.query::<&Pooled>().for_each(|pooled| assert!(Pooled::is_valid(bytes_of(pooled))));
+                world.query::<&Lined>().for_each(|lined| assert!(Lined::is_valid(bytes_of(lined))));
+                for lanes in world.query::<&Lanes>().chunks() {
+                    lanes.on.iter().for_each(|on| assert!(bool::is_valid(bytes_of(on))));
+                    lanes.at.iter().for_each(|at| assert!(Entity::is_valid(bytes_of(at))));
+                }
+            }
+        }
+        assert!(refused > 300 && applied > 1000, "{refused} {applied}");
+        world.rollback(&before).unwrap();
+        world.try_apply(&bytes, true).unwrap();
+        world.validate().unwrap();
+        assert!(!world.has::<Pooled>(all[0]) && world.get::<Target>(all[2]).is_ok_and(|target| target.0 == all[3]));
+    }
 
     /// Bytes that were changed and whose checksums were put right again are told by what they say.
     #[test]

@@ -52,8 +52,13 @@ impl From<AllocError> for TimelineError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DeltaError {
-    /// A component is not `#[component(plain)]`, or has lanes that are not of numbers.
+    /// A component is not `#[component(plain)]`.
     NotPlain {
+        /// The component.
+        component: &'static str,
+    },
+    /// Bytes are not a value of their component.
+    InvalidValue {
         /// The component.
         component: &'static str,
     },
@@ -81,6 +86,7 @@ impl fmt::Display for DeltaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DeltaError::NotPlain { component } => write!(f, "{component} is not plain data"),
+            DeltaError::InvalidValue { component } => write!(f, "bytes that are not a value of {component}"),
             DeltaError::TooMany { what } => write!(f, "too many {what} for a delta"),
             DeltaError::Foreign => write!(f, "the states are of different worlds"),
             DeltaError::OtherBase => write!(f, "the world is not in the state that the delta leads from"),

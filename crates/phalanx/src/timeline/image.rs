@@ -15,7 +15,6 @@ use super::column::{Column, Place};
 use super::error::TimelineError;
 use crate::checksum::Sum;
 use crate::component::{ComponentId, Components};
-use crate::plain::Bytes;
 use crate::room::{try_list, try_room};
 use crate::side::{GroupImage, PoolState, Side, Sides, Store};
 use crate::signature::Signature;
@@ -51,7 +50,7 @@ pub(super) struct Known {
     /// What it must be to be the same in another world.
     pub(super) print: u64,
     pub(super) name: &'static str,
-    /// Whether its values are plain and any bytes are one. Extra rows are checked.
+    /// Whether its values are plain. Those of extra rows are checked apart.
     pub(super) is_plain: bool,
     /// The position in the canonical order when the image was made.
     pub(super) rank: u32,
@@ -69,6 +68,7 @@ pub(super) fn fingerprint(info: &crate::component::ComponentInfo) -> u64 {
         sum.number(lane.size() as u64);
         sum.number(lane.align() as u64);
     }
+    sum.number(info.bytes.schema);
     sum.finish()
 }
 
@@ -84,6 +84,7 @@ pub(super) struct TableImage {
 
 #[derive(Debug)]
 pub(super) struct ColumnImage {
+    pub(super) id: ComponentId,
     pub(super) column: Column,
     /// The version of the first lane.
     pub(super) seen: u64,
@@ -174,6 +175,7 @@ impl TableImage {
         for at in 0..table.columns.len() {
             let place = column_of(table, at, components);
             columns.push(ColumnImage {
+                id: table.columns[at].id,
                 column: Column::try_new(place)?,
                 seen: version(place.lanes.first()),
                 tick: place.tick(),
@@ -267,9 +269,9 @@ impl Image {
     }
 }
 
-/// Whether the values of a component can be written as bytes and read from any.
+/// Whether the values of a component can be written as bytes and read back from bytes that are checked.
 pub(super) fn is_plain(id: ComponentId, info: &crate::component::ComponentInfo) -> bool {
-    info.bytes == Bytes::Any || id == ComponentId::ROW
+    info.bytes.is_plain() || id == ComponentId::ROW
 }
 
 /// What the components of a world are, by id.

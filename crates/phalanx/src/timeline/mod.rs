@@ -48,6 +48,7 @@ mod restore;
 mod ring;
 mod step;
 mod track;
+mod values;
 
 pub use delta::delta;
 pub use error::{DeltaError, TimelineError};

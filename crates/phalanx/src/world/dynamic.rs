@@ -65,7 +65,7 @@ impl ComponentDescriptor {
             visit: None,
             kind: self.kind,
             whole: true,
-            bytes: crate::plain::Bytes::Unknown,
+            bytes: crate::plain::ByteInfo::new(crate::plain::Bytes::Unknown, ""),
             track: Track::None,
             tally: Default::default(),
         }

@@ -87,7 +87,7 @@ fn write_rows<C: Component, First: Component>(world: &mut World, write: impl Fn(
             }
         });
         // ThreadSanitizer sees what a join orders, and not what the end of a scope does.
-        [first, second].map(|thread| thread.join().unwrap());
+        [first, second].into_iter().for_each(|thread| drop(thread.join().unwrap()));
     });
 }
 
@@ -155,7 +155,8 @@ fn h36_lanes_and_tables_written_on_several_threads_are_all_captured() {
         let take = |mut row: DynamicRow<'_, '_>| {
             by_row.iter().for_each(|id| Sent(row.take_lanes_mut(*id).unwrap().collect()).add());
         };
-        tasks.map(|rows| scope.spawn(move || rows.into_iter().for_each(take))).map(|thread| thread.join().unwrap());
+        let threads = tasks.map(|rows| scope.spawn(move || rows.into_iter().for_each(take)));
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
 
     let by_table = [id::<InTable>(&world), id::<TableRows>(&world)];

@@ -14,7 +14,8 @@ struct Level(u8, bool);
 #[derive(Component, Debug, PartialEq, Clone, Copy, Serialize, Deserialize)]
 #[component(layout = "pool")]
 struct Weight(u32);
-#[derive(Component, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[derive(Component, Clone, Copy)]
+#[component(plain)]
 #[repr(transparent)]
 struct OldLevel(u32);
 #[derive(Component)]

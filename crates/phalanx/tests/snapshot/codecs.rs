@@ -29,20 +29,22 @@ fn names_and_types_are_registered_once() {
     assert!(registry.serde_resource::<Score>("score").is_err());
 }
 
-#[derive(Component, Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[derive(Component, Debug, PartialEq, Clone, Copy)]
+#[component(plain)]
 #[repr(C)]
 struct Swapped {
     y: f32,
     x: f32,
 }
-#[derive(Component, Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[derive(Component, Debug, PartialEq, Clone, Copy)]
+#[component(plain)]
 #[repr(C)]
 struct Wide {
     x: f64,
     y: f64,
 }
-#[derive(Component, Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[component(layout = "pool")]
+#[derive(Component, Debug, PartialEq, Clone, Copy)]
+#[component(layout = "pool", plain)]
 #[repr(C)]
 struct Pooled {
     x: f32,

@@ -82,7 +82,8 @@ fn h62_random_bytes_are_refused() {
     }
 }
 
-#[derive(Component, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[derive(Component, Clone, Copy)]
+#[component(plain)]
 #[repr(C)]
 struct Wide([u8; 64]);
 

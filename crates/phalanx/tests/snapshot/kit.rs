@@ -6,7 +6,8 @@ use phalanx::{Added, Changed, Component, Entity, Key, Role, World};
 use phalanx_testkit::Rng;
 use serde::{Deserialize, Serialize};
 
-#[derive(Component, Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
+#[derive(Component, Debug, PartialEq, Clone, Copy, Serialize, Deserialize)]
+#[component(plain)]
 #[repr(C)]
 pub(crate) struct Position {
     pub(crate) x: f32,
@@ -26,8 +27,8 @@ pub(crate) struct Enemy;
 #[derive(Component, Debug, PartialEq, Clone, Serialize, Deserialize)]
 #[component(entities)]
 pub(crate) struct Likes(pub(crate) Vec<Option<Entity>>);
-#[derive(Component, Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
-#[component(layout = "pool")]
+#[derive(Component, Debug, PartialEq, Clone, Copy, Serialize, Deserialize)]
+#[component(layout = "pool", plain)]
 #[repr(transparent)]
 pub(crate) struct Burning(pub(crate) u64);
 #[derive(Component, Debug, PartialEq, Clone, Serialize, Deserialize)]
@@ -36,8 +37,8 @@ pub(crate) struct Title(pub(crate) String);
 #[derive(Component, Debug, PartialEq, Clone, Copy)]
 #[component(layout = "pool")]
 pub(crate) struct Marked;
-#[derive(Component, Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
-#[component(layout = "linear")]
+#[derive(Component, Debug, PartialEq, Clone, Copy, Serialize, Deserialize)]
+#[component(layout = "linear", plain)]
 #[repr(transparent)]
 pub(crate) struct Health(pub(crate) u16);
 #[derive(Component, Debug, PartialEq, Clone, Serialize, Deserialize)]
@@ -47,8 +48,8 @@ pub(crate) struct Path(pub(crate) Vec<u8>);
 #[component(layout = "linear")]
 pub(crate) struct Seen;
 
-#[derive(Component, Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
-#[component(track = "row")]
+#[derive(Component, Debug, PartialEq, Clone, Copy, Serialize, Deserialize)]
+#[component(track = "row", plain)]
 #[repr(transparent)]
 pub(crate) struct Armor(pub(crate) u32);
 #[derive(Component, Debug, PartialEq, Clone, Serialize, Deserialize)]
@@ -57,8 +58,8 @@ pub(crate) struct Mana(pub(crate) String);
 #[derive(Component, Debug, PartialEq, Clone, Serialize, Deserialize)]
 #[component(layout = "pool", track = "row")]
 pub(crate) struct Rage(pub(crate) Vec<u8>);
-#[derive(Component, Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
-#[component(layout = "linear", track = "column")]
+#[derive(Component, Debug, PartialEq, Clone, Copy, Serialize, Deserialize)]
+#[component(layout = "linear", track = "column", plain)]
 #[repr(transparent)]
 pub(crate) struct Breath(pub(crate) u16);
 #[derive(Component, Debug, PartialEq, Clone, Copy)]
@@ -67,7 +68,7 @@ pub(crate) struct Alert;
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Score(pub(crate) u32, pub(crate) String);
-#[derive(Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
+#[derive(phalanx::Plain, Debug, PartialEq, Clone, Copy, Serialize, Deserialize)]
 #[repr(C)]
 pub(crate) struct Clock(pub(crate) u64);
 

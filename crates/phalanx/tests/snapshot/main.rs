@@ -12,6 +12,7 @@ mod hostile;
 mod kit;
 mod merge;
 mod parts;
+mod plain;
 mod pools;
 mod readable;
 mod round;

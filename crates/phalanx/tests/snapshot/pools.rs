@@ -106,11 +106,11 @@ fn h63_forged_groups_are_refused_by_name() {
 /// A place that a dropped group left behind the others is nothing: a world that a delta led here is the same.
 #[test]
 fn dropped_groups_make_no_difference_to_who_follows_by_deltas() {
-    #[derive(Component, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+    #[derive(Component, Clone, Copy)]
     #[component(layout = "pool", plain)]
     #[repr(transparent)]
     struct Fire(u32);
-    #[derive(Component, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+    #[derive(Component, Clone, Copy)]
     #[component(layout = "pool", plain)]
     #[repr(transparent)]
     struct Ice(u32);

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! components {
     ($($layout:literal $row:ident $column:ident)*) => {$(
-        #[derive(Component, Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-        #[component(layout = $layout, track = "row")]
+        #[derive(Component, Debug, PartialEq, Clone, Copy)]
+        #[component(layout = $layout, track = "row", plain)]
         #[repr(transparent)]
         struct $row(u32);
         #[derive(Component, Debug, PartialEq, Clone, Serialize, Deserialize)]
@@ -243,11 +243,12 @@ fn what_is_merged_or_read_from_text_is_new() {
     assert_eq!(copy.query::<()>().filter::<Added<Armor>>().len(), armed);
 }
 
-#[derive(Component, Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[derive(Component, Debug, PartialEq, Clone, Copy)]
+#[component(plain)]
 #[repr(transparent)]
 struct Untracked(u32);
-#[derive(Component, Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
-#[component(track = "column")]
+#[derive(Component, Debug, PartialEq, Clone, Copy)]
+#[component(track = "column", plain)]
 #[repr(transparent)]
 struct ByColumn(u32);
 
@@ -287,7 +288,8 @@ fn ticks_of_another_way_of_tracking_are_passed_over() {
 fn plain_components_without_data_may_be_tracked_another_day() {
     macro_rules! nothing {
         ($($name:ident $($track:literal)?)*) => {$(
-            #[derive(Component, Debug, PartialEq, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+            #[derive(Component, Debug, PartialEq, Clone, Copy)]
+            #[component(plain)]
             $(#[component(track = $track)])?
             #[repr(C)]
             struct $name;
