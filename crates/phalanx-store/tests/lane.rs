@@ -122,7 +122,7 @@ fn no_mark_is_lost_among_threads() {
             };
             let threads = [0, 1, 2, 3].map(|first| scope.spawn(move || mark(first)));
             // ThreadSanitizer sees what a join orders, and not what the end of a scope does.
-            threads.map(|thread| thread.join().unwrap());
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
         });
         assert_eq!(marked(lane), (0..64 * 16).collect::<Vec<_>>());
     }

@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn keys_that_collide_without_a_seed_collide_no_more_than_random_ones() {
-        let chosen = (0..).map(|role| [7, 0, role]).filter(|key| fixed(*key) % 1024 == 0);
+        let chosen = (0..).map(|role| [7, 0, role]).filter(|key| fixed(*key).is_multiple_of(1024));
         let chosen: Vec<(u32, (u32, u32))> = chosen.take(1024).map(|[a, b, c]| (a, (b, c))).collect();
         let found = collisions(chosen.into_iter());
         assert!((100.0..1000.0).contains(&found), "{found}");

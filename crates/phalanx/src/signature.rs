@@ -229,27 +229,6 @@ impl Signature {
     }
 }
 
-/// How many signatures were compared, for tests of how often that is.
-#[cfg(test)]
-pub(crate) mod compared {
-    use std::cell::Cell;
-
-    thread_local! {
-        static COUNT: Cell<u64> = const { Cell::new(0) };
-    }
-
-    pub(crate) fn note() {
-        COUNT.set(COUNT.get() + 1);
-    }
-
-    /// How many were compared by this thread while a function ran.
-    pub(crate) fn during(f: impl FnOnce()) -> u64 {
-        let before = COUNT.get();
-        f();
-        COUNT.get() - before
-    }
-}
-
 impl PartialEq for Signature {
     fn eq(&self, other: &Self) -> bool {
         #[cfg(test)]
@@ -276,5 +255,26 @@ impl fmt::Debug for Signature {
 impl FromIterator<ComponentId> for Signature {
     fn from_iter<I: IntoIterator<Item = ComponentId>>(ids: I) -> Self {
         Signature::of(ids)
+    }
+}
+
+/// How many signatures were compared, for tests of how often that is.
+#[cfg(test)]
+pub(crate) mod compared {
+    use std::cell::Cell;
+
+    thread_local! {
+        static COUNT: Cell<u64> = const { Cell::new(0) };
+    }
+
+    pub(crate) fn note() {
+        COUNT.set(COUNT.get() + 1);
+    }
+
+    /// How many were compared by this thread while a function ran.
+    pub(crate) fn during(f: impl FnOnce()) -> u64 {
+        let before = COUNT.get();
+        f();
+        COUNT.get() - before
     }
 }

@@ -7,7 +7,9 @@ use core::ptr::NonNull;
 use phalanx::group::Owned;
 use phalanx::layout::Kind;
 use phalanx::query::Access;
-use phalanx::{CommandBuffer, Component, ComponentDescriptor, ComponentId, Key, QueryState, Role, Signature, With, World};
+use phalanx::{
+    CommandBuffer, Component, ComponentDescriptor, ComponentId, Key, QueryState, Role, Signature, With, World,
+};
 use phalanx_testkit::panics_here;
 
 #[derive(Component, Clone, Debug)]

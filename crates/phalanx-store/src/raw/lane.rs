@@ -257,7 +257,7 @@ impl Lane {
         }
         let chunk = row / Lane::CHUNK;
         // A word is marked by halves: not every target can change 64 bits atomically.
-        let half = chunk as usize / 32 ^ usize::from(cfg!(target_endian = "big"));
+        let half = (chunk as usize / 32) ^ usize::from(cfg!(target_endian = "big"));
         let bit = 1 << (chunk % 32);
         // SAFETY: the row is below the capacity, so its chunk has a bit in the bitmap, whose words are initialised and
         // aligned for 64 bits; on a big-endian target the halves of a word change places. Meanwhile the bitmap is used

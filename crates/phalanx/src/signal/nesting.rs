@@ -68,7 +68,7 @@ pub(crate) fn run<R>(world: &mut World, body: impl FnOnce(&mut World) -> R) -> R
     let _entered = {
         let mut calls = calls();
         call.next.set(calls.0);
-        calls.0 = &call;
+        calls.0 = &raw const call;
         Entered(&call)
     };
     body(world)

@@ -126,7 +126,7 @@ impl Saving<'_> {
                 for (place, row) in block.iter_mut().zip(rows.by_ref()) {
                     // SAFETY: the row is in use, and marks are there where values are; the world is borrowed.
                     let Marks { added, changed } = unsafe { marks(lane(source), row as usize).read() };
-                    *place = u8::from(look.is_new(added)) * ADDED | u8::from(look.is_new(changed)) * CHANGED;
+                    *place = (u8::from(look.is_new(added)) * ADDED) | (u8::from(look.is_new(changed)) * CHANGED);
                     len += 1;
                 }
                 each(&block[..len])?;

@@ -400,7 +400,9 @@ const CHANGED: u8 = 2;
 pub(super) fn touched(before: Option<Marks>, now: Marks) -> u8 {
     match before {
         None => ADDED | CHANGED,
-        Some(before) => u8::from(before.added != now.added) * ADDED | u8::from(before.changed != now.changed) * CHANGED,
+        Some(before) => {
+            (u8::from(before.added != now.added) * ADDED) | (u8::from(before.changed != now.changed) * CHANGED)
+        }
     }
 }
 

@@ -521,8 +521,11 @@ impl Column {
     }
 }
 
-/// Returns the groups, as the bytes have them: whether each was there, its components, and its members.
-fn try_groups(old: &[GroupForm], input: &mut Reader<'_>) -> Result<Vec<(Option<(u64, u32)>, GroupForm)>, DeltaError> {
+/// A group of a delta, with the serial number and the place that it has if it was there before.
+type DeltaGroup = (Option<(u64, u32)>, GroupForm);
+
+/// Returns the groups of a delta: their components and members.
+fn try_groups(old: &[GroupForm], input: &mut Reader<'_>) -> Result<Vec<DeltaGroup>, DeltaError> {
     let count = input.count(20)?;
     let mut groups = try_list(count)?;
     for _ in 0..count {
@@ -539,11 +542,7 @@ fn try_groups(old: &[GroupForm], input: &mut Reader<'_>) -> Result<Vec<(Option<(
 }
 
 /// Returns the groups in terms of sides. One that was there keeps its place, others get those that are free.
-fn try_sketches(
-    groups: Vec<(Option<(u64, u32)>, GroupForm)>,
-    numbering: &Numbering,
-    sides: &Sides,
-) -> Result<Vec<Sketch>, DeltaError> {
+fn try_sketches(groups: Vec<DeltaGroup>, numbering: &Numbering, sides: &Sides) -> Result<Vec<Sketch>, DeltaError> {
     let mut taken = try_list(groups.len())?;
     taken.extend(groups.iter().filter_map(|(known, _)| known.map(|(_, place)| place)));
     taken.sort_unstable();

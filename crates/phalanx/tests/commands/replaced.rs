@@ -365,7 +365,7 @@ fn worlds_that_swap_in_the_commands_of_their_listeners_execute_all_of_them() {
     for _ in 0..200 {
         world.spawn_empty();
         swap(&mut world, &mut old);
-        std::mem::swap(&mut *other.lock().unwrap(), &mut World::new());
+        *other.lock().unwrap() = World::new();
     }
     world.validate().unwrap();
     old.validate().unwrap();

@@ -87,7 +87,7 @@ fn write_rows<C: Component, First: Component>(world: &mut World, write: impl Fn(
             }
         });
         // ThreadSanitizer sees what a join orders, and not what the end of a scope does.
-        [first, second].into_iter().for_each(|thread| drop(thread.join().unwrap()));
+        [first, second].into_iter().for_each(|thread| thread.join().unwrap());
     });
 }
 
