@@ -115,7 +115,7 @@ fn fastest<Q: ChunkQuery>(world: &mut World) -> usize {
 
 #[test]
 fn code_generic_over_a_query_names_one_bound() {
-    assert_eq!(fastest::<&mut Position>(&mut world()), 5);
+    assert_eq!(fastest::<&mut Position>(&mut world()), 4);
     assert_eq!(fastest::<(&mut Spin, Entity)>(&mut world()), 1);
     // Rows are looked at one by one here, and there are only items.
     assert_eq!(world().query::<&Position>().filter::<Added<Health>>().iter().count(), 5);

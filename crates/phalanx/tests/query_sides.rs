@@ -682,7 +682,7 @@ fn extra_rows_in_stores_are_their_owners() {
     let dynamic = DynamicQuery::builder().read(pool).all_rows().build(&world).unwrap();
     assert!(dynamic.rows(&world).unwrap().map(|row| row.key()).eq([Key::main(e), Key::main(f), key]));
     let dynamic = DynamicQuery::builder().read(pool).build(&world).unwrap();
-    assert!(dynamic.rows(&world).unwrap().map(|row| row.key()).eq([Key::main(f), Key::main(e)]));
+    assert!(dynamic.rows(&world).unwrap().map(|row| row.key()).eq([Key::main(e), Key::main(f)]));
     world.delete_row(key).unwrap();
     assert!(world.query::<(Entity, &P)>().iter().map(|(e, _)| e).eq([e, f]));
     world.validate().unwrap();

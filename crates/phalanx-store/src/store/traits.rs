@@ -107,7 +107,8 @@ pub trait KeyedStore: Store {
 /// let mut names = PackedStore::new();
 /// add(&mut names, "Ann")?;
 /// if let Err(rejected) = names.try_insert("Bob".to_owned()) {
-///     println!("{rejected}; there is still {}", rejected.into_inner());
+///     println!("{rejected}");
+///     println!("{} is still there", rejected.into_inner());
 /// }
 /// # Ok::<(), Rejection>(())
 /// ```

@@ -96,7 +96,7 @@ pub(super) struct Scratch {
     /// this world, if there is one. Empty if there is none for any.
     lost: Vec<(Entity, usize, Option<ChangeError>)>,
     /// The world for which that was found out, and the number of its clock.
-    lost_in: Option<(u64, u64)>,
+    lost_in: Option<(u64, [u64; 2])>,
     /// Whether commands that cannot be executed are skipped.
     is_lenient: bool,
     pub(super) stash: Stash,
@@ -156,7 +156,7 @@ impl Scratch {
         home: Option<u64>,
     ) -> Result<(), AllocError> {
         let clock = &world.sides.clock;
-        let now = Some((world.identity(), clock.id));
+        let now = Some((world.identity(), clock.state()));
         if self.lost_in == now {
             return Ok(());
         }

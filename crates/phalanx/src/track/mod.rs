@@ -258,6 +258,11 @@ impl Clock {
         is_present || self.past.0.iter().flatten().any(is_past)
     }
 
+    /// Returns numbers that change whenever moments cease to be part of the present state.
+    pub(crate) fn state(&self) -> [u64; 2] {
+        [self.id, self.first]
+    }
+
     /// A clock that shows a time, under a number of its own: what follows is another time than what followed then.
     pub(crate) fn resumed(time: Time, id: u64) -> Clock {
         let mut past = time.past;

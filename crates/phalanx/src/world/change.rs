@@ -242,13 +242,14 @@ impl World {
         // SAFETY: reserved above, and nothing is put.
         unsafe { self.sides.commit(entity, &[], takes) };
         let taken = target != from.table || !self.sides.retired.is_empty();
-        if taken {
-            self.restructured();
+        if !taken {
+            return Ok(false);
         }
+        self.restructured();
         if self.signals.is_active() {
             // SAFETY: followed just now; without a move nothing was left behind in the table.
             unsafe { self.end_noted(entity, from, &*edge) };
-            return Ok(taken);
+            return Ok(true);
         }
         let _ends = self.sides.ends();
         if target != from.table {
@@ -256,7 +257,7 @@ impl World {
             // SAFETY: the old values are at the source's tail, nobody's, and end.
             unsafe { source.drop_row(source.len, left) };
         }
-        Ok(taken)
+        Ok(true)
     }
 
     /// Takes components from an entity and returns them: all of the bundle, or nothing happens.
@@ -457,6 +458,8 @@ impl World {
             entities.into_iter().for_each(|entity| list.push(entity));
             return had(self.flush().and_then(|()| self.end_entities(&list, false)));
         }
+        // Also for a batch without entities.
+        had(self.flush());
         // Not `filter` and `count`, which trust the iterator's hint.
         entities.into_iter().fold(0, |ended, entity| ended + usize::from(self.despawn(entity).is_ok()))
     }

@@ -459,7 +459,8 @@ impl<'t> Engine<'t> {
             }
             self.model = model;
         } else {
-            // Without memory to end them, entities that were promised may be alive, without components.
+            // Entities that were reserved are alive from the next change on, without components.
+            drop(self.world.despawn_batch([]));
             for entity in promised.into_iter().filter(|e| self.world.contains(*e)) {
                 self.model.entities.insert(entity, [None; KINDS]);
             }

@@ -91,14 +91,14 @@ pub(crate) fn registry() -> Registry {
 /// What decides: a number below a bound.
 pub(crate) type Pick<'a> = &'a mut dyn FnMut(usize) -> usize;
 
-/// One operation.
-pub(crate) fn act(world: &mut World, pick: Pick<'_>) {
+/// Runs one operation. Returns the entity that it reserved, if it did.
+pub(crate) fn act(world: &mut World, pick: Pick<'_>) -> Option<Entity> {
     let (kind, n) = (pick(46), pick(256) as u32);
     let alive = world.len();
     let someone = |pick: Pick<'_>| world.iter().nth(pick(alive.max(1)));
     let (Some(e), Some(other)) = (someone(pick), someone(pick)) else {
         drop(world.spawn_batch((0..1 + n % 30).map(|n| (Place([n; 3]), Fire(n), Mass(n as u16)))));
-        return;
+        return None;
     };
     let key = Key::main(e).with_role(Role(1 + n % 3));
     let key = if n.is_multiple_of(5) { key.with_component(world.register::<Place>()) } else { key };
@@ -141,7 +141,7 @@ pub(crate) fn act(world: &mut World, pick: Pick<'_>) {
         35 => drop(world.make_group::<Observed<(Fire, Mass)>>()),
         36 => drop(world.make_group::<(Owned<Fire>, Without<Marked>)>().map(|group| world.drop_group(group))),
         37 => drop(world.make_group::<Observed<(Fire, Mass)>>().map(|group| world.drop_group(group))),
-        38 => drop(world.reserve_entity()),
+        38 => return Some(world.reserve_entity()),
         39 => drop(world.pool_mut::<Ice>().sort_by_key(|ice| ice.0.len())),
         40 => drop(world.clone_entity(e)),
         41 => drop(world.insert_batch::<With<Enemy>, _>((Water(1), Name(text())))),
@@ -150,6 +150,7 @@ pub(crate) fn act(world: &mut World, pick: Pick<'_>) {
         44 => drop(world.insert_resource(Level(n))),
         _ => drop(world.despawn_batch([e, other])),
     }
+    None
 }
 
 /// The resources of a world, which a rollback leaves alone and a clone does not have.
@@ -220,7 +221,7 @@ pub(crate) fn disturb(world: &mut World, pick: Pick<'_>, log: &Log, reserved: bo
         4 => {
             // A future that is discarded, and in which components may come first.
             let (before, len) = (world.checkpoint().unwrap(), log.len());
-            (0..pick(12)).for_each(|_| act(world, pick));
+            (0..pick(12)).for_each(|_| drop(act(world, pick)));
             world.rollback(&before).unwrap();
             resources.put_back(world);
             log.truncate(len);
@@ -229,7 +230,7 @@ pub(crate) fn disturb(world: &mut World, pick: Pick<'_>, log: &Log, reserved: bo
             let (mut timeline, len) = (Timeline::new(3), log.len());
             timeline.capture(world).unwrap();
             for _ in 0..1 + pick(3) {
-                (0..pick(5)).for_each(|_| act(world, pick));
+                (0..pick(5)).for_each(|_| drop(act(world, pick)));
                 timeline.capture(world).unwrap();
             }
             timeline.rewind(world, timeline.len()).unwrap();
@@ -391,25 +392,21 @@ pub(crate) fn compare(steps: usize, future: usize, has_listeners: bool, pick: Pi
     let registry = registry();
     let (mut plain, mut disturbed) = (World::new(), World::new());
     let logs = [Log::default(), Log::default()];
-    // Returns whether entities may still be reserved.
-    let mut reserved = false;
+    // The last entity that was reserved, until it is alive.
+    let mut reserved = None;
+    // Runs one operation in both worlds. Returns `true` if an entity is still reserved.
     let mut both = |worlds: [&mut World; 2], pick: Pick<'_>, chosen: &mut Vec<usize>| -> bool {
         let [plain, disturbed] = worlds;
         chosen.clear();
-        act(plain, &mut |bound| {
+        let made = act(plain, &mut |bound| {
             let n = pick(bound);
             chosen.push(n);
             n
         });
         let mut again = chosen.iter();
         act(disturbed, &mut |_| *again.next().expect("the same operation asks the same"));
-        reserved = match chosen[0] {
-            38 => true,
-            // These have made them come alive.
-            0..=18 | 26..=29 | 40..=42 | 45 => false,
-            _ => reserved,
-        };
-        reserved
+        reserved = made.or(reserved).filter(|e| !plain.contains(*e));
+        reserved.is_some()
     };
     let mut chosen = Vec::new();
     for step in 0..steps {
