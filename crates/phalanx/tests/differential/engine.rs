@@ -460,7 +460,7 @@ impl<'t> Engine<'t> {
             self.model = model;
         } else {
             // Entities that were reserved are alive from the next change on, without components.
-            drop(self.world.despawn_batch([]));
+            self.world.despawn_batch([]);
             for entity in promised.into_iter().filter(|e| self.world.contains(*e)) {
                 self.model.entities.insert(entity, [None; KINDS]);
             }
