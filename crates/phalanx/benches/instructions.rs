@@ -1,0 +1,245 @@
+//! Counts the instructions of the operations of a world, with callgrind: figures that do not depend on what else runs.
+//!
+//! `cargo bench -p phalanx --features snapshot --bench instructions [-- WORD…] [--against FILE]` prints a table of instructions
+//! per operation. Given a file with an earlier table, it prints that table's figures and the ratios too. Needs valgrind.
+#![allow(missing_docs)]
+// Some components are only carried along.
+#![allow(dead_code)]
+
+use phalanx::group::Owned;
+use phalanx::snapshot::Registry;
+use phalanx::{Component, Entity, World};
+use phalanx_testkit::Rng;
+use std::hint::black_box;
+use std::process::{Command, Stdio};
+
+const COUNT: usize = 10_000;
+
+macro_rules! components {
+    ($($name:ident $layout:literal)*) => {$(
+        #[derive(Clone, Copy, Component)]
+        #[component(layout = $layout, plain)]
+        struct $name(f32, f32, f32);
+    )*};
+}
+
+components! {
+    Position "table"
+    Velocity "table"
+    Tag "table"
+    Burning "pool"
+    Frozen "pool"
+    Mass "linear"
+}
+
+/// Runs what is counted. Callgrind counts while this function runs.
+#[inline(never)]
+fn measured<R>(run: impl FnOnce() -> R) -> R {
+    black_box(run())
+}
+
+fn three(n: f32) -> (f32, f32, f32) {
+    (n, n + 1.0, n + 2.0)
+}
+
+fn row(n: usize) -> (Position, Velocity) {
+    let (a, b, c) = three(n as f32);
+    (Position(a, b, c), Velocity(c, b, a))
+}
+
+/// Returns a world of entities with two components in a table, and the entities in random order.
+fn table_world() -> (World, Vec<Entity>) {
+    let mut world = World::new();
+    let mut entities: Vec<_> = (0..COUNT).map(|n| world.spawn(row(n))).collect();
+    Rng::new(7).shuffle(&mut entities);
+    (world, entities)
+}
+
+fn insert_remove<C: Component + Copy>(value: C) {
+    let (mut world, entities) = table_world();
+    let all = |world: &mut World| {
+        entities.iter().for_each(|e| world.insert(*e, value).unwrap());
+        entities.iter().for_each(|e| assert!(world.remove::<C>(*e).unwrap()));
+    };
+    all(&mut world);
+    measured(|| all(&mut world));
+}
+
+fn get<C: Component + Copy>(value: C) {
+    let (mut world, entities) = table_world();
+    entities.iter().for_each(|e| world.insert(*e, value).unwrap());
+    measured(|| entities.iter().filter(|e| world.get::<C>(**e).is_ok()).count());
+}
+
+fn churn(spawn: impl Fn(&mut World, usize) -> Entity) {
+    let mut world = World::new();
+    let mut entities: Vec<_> = (0..COUNT).map(|n| spawn(&mut world, n)).collect();
+    Rng::new(7).shuffle(&mut entities);
+    measured(|| {
+        for (n, entity) in entities.iter_mut().enumerate() {
+            world.despawn(*entity).unwrap();
+            *entity = spawn(&mut world, n);
+        }
+    });
+}
+
+fn despawn(spawn: impl Fn(&mut World, usize) -> Entity) {
+    let mut world = World::new();
+    let mut entities: Vec<_> = (0..COUNT).map(|n| spawn(&mut world, n)).collect();
+    Rng::new(7).shuffle(&mut entities);
+    measured(|| entities.iter().for_each(|e| world.despawn(*e).unwrap()));
+}
+
+fn spawn(spawn: impl Fn(&mut World, usize) -> Entity) {
+    let mut world = World::new();
+    let entities: Vec<_> = (0..COUNT).map(|n| spawn(&mut world, n)).collect();
+    world.despawn_batch(entities);
+    measured(|| (0..COUNT).for_each(|n| _ = black_box(spawn(&mut world, n))));
+}
+
+fn in_table(world: &mut World, n: usize) -> Entity {
+    world.spawn(row(n))
+}
+
+fn mixed(world: &mut World, n: usize) -> Entity {
+    let (a, b, c) = three(n as f32);
+    world.spawn((Position(a, b, c), Burning(a, b, c), Frozen(a, b, c), Mass(a, b, c)))
+}
+
+fn registry() -> Registry {
+    let mut registry = Registry::new();
+    registry.plain::<Position>("position").unwrap();
+    registry.plain::<Velocity>("velocity").unwrap();
+    registry.plain::<Burning>("burning").unwrap();
+    registry.plain::<Mass>("mass").unwrap();
+    registry
+}
+
+fn saved() -> (World, Vec<u8>) {
+    let (mut world, entities) = table_world();
+    for entity in entities.iter().step_by(2) {
+        world.insert(*entity, (Burning(1.0, 2.0, 3.0), Mass(1.0, 2.0, 3.0))).unwrap();
+    }
+    let mut bytes = Vec::new();
+    world.save(&registry(), &mut bytes).unwrap();
+    (world, bytes)
+}
+
+const WORKLOADS: &[(&str, fn())] = &[
+    ("spawn, table", || spawn(in_table)),
+    ("spawn, all layouts", || spawn(mixed)),
+    ("spawn batch, table", || {
+        let mut world = World::new();
+        measured(|| world.spawn_batch((0..COUNT).map(row)));
+    }),
+    ("despawn, table", || despawn(in_table)),
+    ("despawn, all layouts", || despawn(mixed)),
+    ("churn, table", || churn(in_table)),
+    ("churn, all layouts", || churn(mixed)),
+    ("insert and remove, table", || insert_remove(Tag(1.0, 2.0, 3.0))),
+    ("insert and remove, pool", || insert_remove(Burning(1.0, 2.0, 3.0))),
+    ("insert and remove, linear", || insert_remove(Mass(1.0, 2.0, 3.0))),
+    ("insert and remove, group", || {
+        let (mut world, entities) = table_world();
+        entities.iter().for_each(|e| world.insert(*e, Frozen(1.0, 2.0, 3.0)).unwrap());
+        world.make_group::<Owned<(Burning, Frozen)>>().unwrap();
+        let all = |world: &mut World| {
+            entities.iter().for_each(|e| world.insert(*e, Burning(1.0, 2.0, 3.0)).unwrap());
+            entities.iter().for_each(|e| assert!(world.remove::<Burning>(*e).unwrap()));
+        };
+        all(&mut world);
+        measured(|| all(&mut world));
+    }),
+    ("insert and remove, listener", || {
+        let (mut world, entities) = table_world();
+        world.on_add::<Burning>(|added, _, _| _ = black_box(added.entity));
+        let all = |world: &mut World| {
+            entities.iter().for_each(|e| world.insert(*e, Burning(1.0, 2.0, 3.0)).unwrap());
+            entities.iter().for_each(|e| assert!(world.remove::<Burning>(*e).unwrap()));
+        };
+        all(&mut world);
+        measured(|| all(&mut world));
+    }),
+    ("get, table", || get(Tag(1.0, 2.0, 3.0))),
+    ("get, pool", || get(Burning(1.0, 2.0, 3.0))),
+    ("get, linear", || get(Mass(1.0, 2.0, 3.0))),
+    ("for_each, table", || {
+        let (mut world, _) = table_world();
+        measured(|| world.query_mut::<(&mut Position, &Velocity)>().for_each(|(p, v)| p.0 += v.0));
+    }),
+    ("for, table", || {
+        let (mut world, _) = table_world();
+        measured(|| {
+            for (p, v) in world.query_mut::<(&mut Position, &Velocity)>() {
+                p.0 += v.0;
+            }
+        });
+    }),
+    ("for_each, table and pool", || {
+        let (mut world, entities) = table_world();
+        entities.iter().for_each(|e| world.insert(*e, Burning(1.0, 2.0, 3.0)).unwrap());
+        measured(|| world.query_mut::<(&mut Position, &Burning)>().for_each(|(p, b)| p.0 += b.0));
+    }),
+    ("for_each, linear", || {
+        let (mut world, entities) = table_world();
+        entities.iter().for_each(|e| world.insert(*e, Mass(1.0, 2.0, 3.0)).unwrap());
+        measured(|| world.query_mut::<&mut Mass>().for_each(|mass| mass.0 += 1.0));
+    }),
+    ("save", || {
+        let (world, bytes) = saved();
+        let (registry, mut out) = (registry(), Vec::with_capacity(bytes.len()));
+        measured(|| world.save(&registry, &mut out).unwrap());
+    }),
+    ("load", || {
+        let (_, bytes) = saved();
+        let registry = registry();
+        measured(|| World::load(&registry, &*bytes).unwrap());
+    }),
+];
+
+/// Returns the number of instructions of a workload.
+fn count(name: &str) -> u64 {
+    let program = std::env::current_exe().expect("a program knows where it is");
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=*measured*"])
+        .arg(program)
+        .args(["--run", name])
+        .stdout(Stdio::null())
+        .output()
+        .expect("valgrind is installed");
+    let text = String::from_utf8_lossy(&output.stderr);
+    let collected = text.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok());
+    collected.unwrap_or_else(|| panic!("callgrind counted nothing in {name}:\n{text}"))
+}
+
+fn main() {
+    let mut args = std::env::args().skip(1).filter(|arg| arg != "--bench");
+    let (mut words, mut before) = (Vec::new(), String::new());
+    while let Some(arg) = args.next() {
+        match &*arg {
+            "--run" => {
+                let name = args.next().unwrap_or_default();
+                let (_, run) = WORKLOADS.iter().find(|(workload, _)| *workload == name).expect("a workload");
+                return run();
+            }
+            "--against" => {
+                let file = args.next().expect("--against needs a file");
+                before = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"));
+            }
+            _ => words.push(arg),
+        }
+    }
+    println!("| instructions an operation | before | now | ratio |");
+    println!("|---|---:|---:|---:|");
+    for (name, _) in
+        WORKLOADS.iter().filter(|(name, _)| words.is_empty() || words.iter().any(|word| name.contains(&**word)))
+    {
+        let now = count(name) as f64 / COUNT as f64;
+        let row = before.lines().find(|line| line.starts_with(&format!("| {name} |")));
+        let old = row.and_then(|row| row.rsplit('|').nth(2)?.trim().parse::<f64>().ok());
+        match old {
+            Some(old) => println!("| {name} | {old:.2} | {now:.2} | {:.3} |", now / old),
+            None => println!("| {name} | | {now:.2} | |"),
+        }
+    }
+}
