@@ -37,7 +37,7 @@
 //! - Resources that the checkpoint or frame does not cover: [`Checkpoint::uncovered_resources`],
 //!   [`Timeline::uncovered_resources`]. Which resources are kept stays, too.
 //! - [`ComponentId`](crate::ComponentId)s: a component that was registered stays registered. No order depends on ids.
-//! - Handles of groups that were made in the discarded time are no groups' for ever.
+//! - A [`Group`](crate::group::Group) handle that was made in the discarded time never leads to a group again.
 //!
 //! Query states find out by themselves that tables are gone.
 //!
@@ -55,7 +55,7 @@
 //! | | [`rollback`](World::rollback) | [`rewind`](Timeline::rewind) | [`apply_delta`](World::apply_delta) | `World::load` | [`clone_world`](World::clone_world) |
 //! |---|---|---|---|---|---|
 //! | result | the same world | the same world | the same world | a new world | a new world |
-//! | entities, rows, order, groups | as they were | as they were | as they were there | as they were saved | as they are |
+//! | entities, rows, order, groups | as they were | as they were | as in the second state | as they were saved | as they are |
 //! | time and marks | as they were | as they were | what the delta changed is new now | as they were saved | as they are |
 //! | reserved entities | reserved | reserved | reserved | alive, without components | reserved |
 //! | kept resources | as they were | as they were | left alone | those that are registered | cloned |

@@ -161,13 +161,15 @@ fn a_delta_back_over_a_dropped_group_leads_to_the_same_state() {
     for n in 0..20 {
         world.spawn((Burning(n), Mass(n as u16)));
     }
+    // Not in the order of their components, nor of what they own.
+    let masses = world.make_group::<Observed<Mass>>().unwrap();
     let first = world.make_group::<Both>().unwrap();
     first.sort_by(&mut world, |(a, _), (b, _)| b.0.cmp(&a.0));
     world.make_group::<Owned<Burning>>().unwrap();
-    world.make_group::<Observed<Mass>>().unwrap();
     let mut copy = world.clone_world();
     let (gone, stays) = (copy.make_group::<Both>().unwrap(), copy.make_group::<Owned<Burning>>().unwrap());
     let whole = world.checkpoint().unwrap();
+    world.drop_group(masses);
     world.drop_group(first);
     let forth = delta(&whole, &world.checkpoint().unwrap()).unwrap();
     let back = delta(&world.checkpoint().unwrap(), &whole).unwrap();

@@ -182,7 +182,7 @@ fn h60_without_memory_nothing_is_kept_copied_or_put_back() {
     let tally = Tally::new();
     for sweep in [AllocationSweep::new(), AllocationSweep::new().persistent()] {
         let points = sweep.run(
-            || World::new(),
+            World::new,
             |world| world.try_keep_resource::<Score>().map_err(TimelineError::from),
             |world, outcome| {
                 world.insert_resource(Score(1));
