@@ -1,5 +1,6 @@
 //! What can go wrong, by name.
 
+use crate::resources::NoSuchResource;
 use crate::rows::RowError;
 use core::fmt;
 use phalanx_store::{AllocError, Entity};
@@ -132,6 +133,8 @@ pub enum ChangeError {
         /// The entity.
         entity: Entity,
     },
+    /// A [kept](crate::World::keep_resource) resource is taken out by a scope, so that the world cannot be cloned.
+    Resource(NoSuchResource),
     /// There is no memory for it.
     Alloc(AllocError),
     /// It could not be done with a row: one that is not there, is there already, or is the main one. What is wrong with
@@ -169,6 +172,7 @@ impl fmt::Display for ChangeError {
             ChangeError::NotClone { component } => write!(f, "{component} cannot be cloned"),
             ChangeError::AnotherWorld { entity } => write!(f, "{entity} was reserved in another world"),
             ChangeError::RolledBack { entity } => write!(f, "the reservation of {entity} was rolled back"),
+            ChangeError::Resource(error) => error.fmt(f),
             ChangeError::Alloc(error) => error.fmt(f),
             ChangeError::Row(error) => error.fmt(f),
         }
@@ -188,6 +192,11 @@ impl From<DuplicateComponent> for ChangeError {
 impl From<UnequalColumns> for ChangeError {
     fn from(error: UnequalColumns) -> Self {
         ChangeError::UnequalColumns(error)
+    }
+}
+impl From<NoSuchResource> for ChangeError {
+    fn from(error: NoSuchResource) -> Self {
+        ChangeError::Resource(error)
     }
 }
 impl From<AllocError> for ChangeError {

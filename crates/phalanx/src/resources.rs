@@ -1,12 +1,18 @@
 //! Resources: values of which a world has one of each type.
 //!
-//! They are kept in the order of their first insertion, and end in that order: never in one that type ids decide.
+//! They lie in the order in which they were first inserted or [kept](World::keep_resource), and end in that order: never in one
+//! that type ids decide.
+
+mod kept_resources;
+
+pub(crate) use kept_resources::KeptResources;
 
 use crate::component::TypeIdHasher;
+use crate::room::had;
 use crate::world::World;
 use core::any::{Any, TypeId};
 use core::fmt;
-#[cfg(feature = "snapshot")]
+use kept_resources::{CloneResource, clone_resource};
 use phalanx_store::AllocError;
 use std::collections::HashMap;
 
@@ -37,11 +43,24 @@ pub(crate) struct Resources {
     by_type: HashMap<TypeId, usize, TypeIdHasher>,
 }
 
+/// A resource of a type that its slot knows.
+type Stored = Box<dyn Any + Send + Sync>;
+
 /// The place of a type. It stays when the value is removed.
 struct Slot {
+    type_id: TypeId,
     name: &'static str,
-    value: Option<Box<dyn Any + Send + Sync>>,
+    value: Option<Stored>,
     in_scope: bool,
+    /// Clones the value, if it is part of checkpoints and clones of the world.
+    keep: Option<CloneResource>,
+}
+
+impl Slot {
+    /// Makes the place of a type that is not kept, without a value.
+    fn new(type_id: TypeId, name: &'static str) -> Slot {
+        Slot { type_id, name, value: None, in_scope: false, keep: None }
+    }
 }
 
 impl Resources {
@@ -53,14 +72,13 @@ impl Resources {
         self.by_type.get(&TypeId::of::<R>()).map(|at| &mut self.list[*at]).ok_or_else(|| missing::<R>(false))
     }
 
-    /// The resources that are there, by their types and the names of those, in the order of their first insertion.
+    /// Returns the types of the resources that are there, and their names, in the order of the slots.
     #[cfg(feature = "snapshot")]
     pub(crate) fn types(&self) -> impl Iterator<Item = (TypeId, &'static str)> + '_ {
-        self.list.iter().filter_map(|slot| Some(((**slot.value.as_ref()?).type_id(), slot.name)))
+        self.list.iter().filter(|slot| slot.value.is_some()).map(|slot| (slot.type_id, slot.name))
     }
 
     /// Makes room for so many more.
-    #[cfg(feature = "snapshot")]
     fn try_reserve(&mut self, additional: usize) -> Result<(), AllocError> {
         crate::room::try_room(&mut self.list, additional)?;
         crate::room::try_map_room(&mut self.by_type, additional)
@@ -86,12 +104,10 @@ impl Resources {
     #[cfg(feature = "snapshot")]
     pub(crate) fn absorb(&mut self, other: &mut Resources) {
         for slot in &mut other.list {
-            let Some(value) = &slot.value else { continue };
-            let at = *self.by_type.entry((**value).type_id()).or_insert(self.list.len());
-            if at == self.list.len() {
-                self.list.push(Slot { name: slot.name, value: None, in_scope: false });
+            if slot.value.is_none() {
+                continue;
             }
-            let place = &mut self.list[at];
+            let place = self.place_of(slot.type_id, slot.name);
             if place.value.is_none() && !place.in_scope {
                 place.value = slot.value.take();
             }
@@ -99,15 +115,19 @@ impl Resources {
     }
 
     fn place<R: 'static>(&mut self) -> &mut Slot {
-        let at = *self.by_type.entry(TypeId::of::<R>()).or_insert(self.list.len());
+        self.place_of(TypeId::of::<R>(), core::any::type_name::<R>())
+    }
+
+    fn place_of(&mut self, type_id: TypeId, name: &'static str) -> &mut Slot {
+        let at = *self.by_type.entry(type_id).or_insert(self.list.len());
         if at == self.list.len() {
-            self.list.push(Slot { name: core::any::type_name::<R>(), value: None, in_scope: false });
+            self.list.push(Slot::new(type_id, name));
         }
         &mut self.list[at]
     }
 }
 
-fn unboxed<R: 'static>(value: Box<dyn Any + Send + Sync>) -> R {
+fn unboxed<R: 'static>(value: Stored) -> R {
     match value.downcast() {
         Ok(value) => *value,
         Err(_) => unreachable!("a slot holds its type"),
@@ -215,6 +235,52 @@ impl World {
         }
     }
 
+    /// Keeps resources of a type: they become part of checkpoints, of timelines and of clones of the world.
+    ///
+    /// [`checkpoint`](World::checkpoint) and [`Timeline::capture`](crate::timeline::Timeline::capture) clone the resource from
+    /// now on. [`rollback`](World::rollback) and [`Timeline::rewind`](crate::timeline::Timeline::rewind) put back what was there:
+    /// one that was inserted since is removed, and one that was removed is there again.
+    /// [`clone_world`](World::clone_world) clones it, and the clone keeps it, too.
+    ///
+    /// The world need not have the resource yet. Checkpoints and frames that were made before do not cover it, and leave it
+    /// alone. That resources of a type are kept is not undone by a rollback. They are not part of
+    /// [deltas](crate::timeline::delta).
+    ///
+    /// ```
+    /// use phalanx::World;
+    ///
+    /// #[derive(Clone, Debug, PartialEq)]
+    /// struct Score(u32);
+    ///
+    /// let mut world = World::new();
+    /// world.keep_resource::<Score>();
+    /// world.insert_resource(Score(1));
+    /// let before = world.checkpoint()?;
+    /// world.resource_mut::<Score>()?.0 = 7;
+    /// world.rollback(&before)?;
+    /// assert_eq!(world.resource(), Ok(&Score(1)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If allocation fails.
+    #[track_caller]
+    pub fn keep_resource<R: Clone + Send + Sync + 'static>(&mut self) {
+        had(self.try_keep_resource::<R>());
+    }
+
+    /// Keeps resources of a type, as [`keep_resource`](World::keep_resource) does.
+    ///
+    /// # Errors
+    ///
+    /// If allocation fails. Nothing has changed then.
+    pub fn try_keep_resource<R: Clone + Send + Sync + 'static>(&mut self) -> Result<(), AllocError> {
+        self.resources.try_reserve(1)?;
+        self.resources.place::<R>().keep = Some(clone_resource::<R>);
+        Ok(())
+    }
+
     /// Runs `scope` with a resource and the rest of the world, both for writing.
     ///
     /// Meanwhile the resource is taken out. It returns when the scope ends, by a panic too; one of the same type that was
@@ -249,7 +315,7 @@ impl World {
         /// Puts the resource back.
         struct Return<'w, R: Send + Sync + 'static> {
             world: &'w mut World,
-            value: Option<Box<dyn Any + Send + Sync>>,
+            value: Option<Stored>,
             resource: core::marker::PhantomData<fn() -> R>,
         }
         impl<R: Send + Sync + 'static> Drop for Return<'_, R> {

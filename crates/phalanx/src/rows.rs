@@ -213,6 +213,7 @@ impl RowError {
             ChangeError::Taken { .. }
             | ChangeError::UnequalColumns(_)
             | ChangeError::NotClone { .. }
+            | ChangeError::Resource(_)
             | ChangeError::AnotherWorld { .. }
             | ChangeError::RolledBack { .. } => unreachable!("{error}"),
         }

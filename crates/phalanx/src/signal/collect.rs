@@ -31,8 +31,8 @@ struct Gathered {
     conditions: Vec<Condition>,
     /// In the order of the first event.
     entities: Vec<Entity>,
-    /// Which they are, by index and generation.
-    seen: NumberMap<(u32, u32), ()>,
+    /// By index and generation: how many entities collectors had recorded before.
+    seen: NumberMap<(u32, u32), u64>,
 }
 
 /// The collectors of a world.
@@ -62,8 +62,9 @@ impl Collectors {
         Ok(())
     }
 
-    /// Records a change. `has` says whether its row has a component. There is room for it.
-    pub(super) fn record(&mut self, note: &Note, has: impl Fn(ComponentId) -> bool) {
+    /// Records a change, and counts in `recorded` what is recorded. `has` says whether its row has a component. There is room
+    /// for it.
+    pub(super) fn record(&mut self, note: &Note, recorded: &mut u64, has: impl Fn(ComponentId) -> bool) {
         for gathered in &mut self.list {
             let meets = gathered.conditions.iter().any(|condition| {
                 condition.event == note.event
@@ -71,21 +72,41 @@ impl Collectors {
                     && condition.with.iter().all(|id| has(*id))
                     && !condition.without.iter().any(|id| has(*id))
             });
-            let name = (note.entity.index(), note.entity.generation());
+            let name = name(note.entity);
             // Not inserted at once: a map makes room for one more before it finds that the key is there.
             if meets && !gathered.seen.contains_key(&name) {
-                gathered.seen.insert(name, ());
+                gathered.seen.insert(name, *recorded);
                 gathered.entities.push(note.entity);
+                *recorded += 1;
+            }
+        }
+    }
+
+    /// Removes what was recorded when so many had been, and later.
+    pub(super) fn forget_since(&mut self, recorded: u64) {
+        for Gathered { entities, seen, .. } in &mut self.list {
+            // The later ones come last.
+            while let Some(name) = entities.last().copied().map(name)
+                && seen.get(&name).is_none_or(|before| *before >= recorded)
+            {
+                seen.remove(&name);
+                entities.pop();
             }
         }
     }
 
     pub(super) fn bytes(&self) -> usize {
         let each = |gathered: &Gathered| {
-            gathered.entities.capacity() * size_of::<Entity>() + gathered.seen.capacity() * size_of::<(u32, u32)>()
+            gathered.entities.capacity() * size_of::<Entity>()
+                + gathered.seen.capacity() * size_of::<((u32, u32), u64)>()
         };
         self.list.capacity() * size_of::<Gathered>() + self.list.iter().map(each).sum::<usize>()
     }
+}
+
+/// Returns the index and the generation of an entity.
+fn name(entity: Entity) -> (u32, u32) {
+    (entity.index(), entity.generation())
 }
 
 /// Says what a collector waits for: [`World::collector`]. An entity is collected when one of the conditions is met.
@@ -192,7 +213,8 @@ impl World {
     /// Starts a collector: it gathers the entities that something happens to, until they are [drained](World::drain).
     ///
     /// Changes of an extra row count for its entity, and `with` and `without` look at the row that changed. Collectors record what happens while it happens, so they miss nothing,
-    /// also if a listener panics.
+    /// also if a listener panics. What was recorded in a time that the world [went back over](crate::signal#back-in-time) is
+    /// dropped.
     ///
     /// ```
     /// use phalanx::{Component, World};

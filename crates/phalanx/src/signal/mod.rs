@@ -74,7 +74,14 @@
 //!
 //! # Which world
 //!
-//! Listeners and collectors belong to one world, and stay when it is compacted. A clone of the world has none.
+//! Listeners and collectors belong to one world, and stay when it is compacted. A clone of the world has none, and neither has
+//! one that was loaded.
+//!
+//! # Back in time
+//!
+//! Listeners and collectors stay when a world goes [back in time](crate::timeline). The rollback itself is no signal. Afterwards a
+//! collector holds what it held at the checkpoint or frame, without what was drained since. What it has recorded since is
+//! gone. A [delta](World::apply_delta) does not say which time it discards, so it empties all collectors.
 
 mod collect;
 mod emit;
@@ -160,6 +167,8 @@ pub(crate) struct Signals {
     held: u32,
     /// Whether listeners are being called: displaced values have not ended.
     pub(crate) telling: bool,
+    /// How many entities collectors have recorded ever. It stays when they are dropped, and when the world goes back in time.
+    recorded: u64,
     /// The entities that were made of columns, which listeners' commands may have changed since.
     pub(crate) made: Vec<Entity>,
     state: Option<Box<State>>,
@@ -219,6 +228,18 @@ impl Signals {
     pub(crate) fn forget_unless(&mut self, is_alive: impl Fn(Entity) -> bool) {
         if let Some(state) = &mut self.state {
             state.journal.retain(|note| is_alive(note.entity));
+        }
+    }
+
+    /// Returns how many entities collectors have recorded so far.
+    pub(crate) fn recorded(&self) -> u64 {
+        self.recorded
+    }
+
+    /// Removes from collectors what they have recorded since they had recorded so many.
+    pub(crate) fn forget_since(&mut self, recorded: u64) {
+        if let Some(state) = &mut self.state {
+            state.collectors.forget_since(recorded);
         }
     }
 

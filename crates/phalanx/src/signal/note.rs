@@ -292,10 +292,12 @@ impl World {
             first.starts = true;
         }
         if !state.collectors.is_empty() {
+            let mut recorded = self.signals.recorded;
             for at in start..state.journal.len() {
                 let note = state.journal[at];
-                state.collectors.record(&note, |id| !ended && self.has_id(note.slot, id));
+                state.collectors.record(&note, &mut recorded, |id| !ended && self.has_id(note.slot, id));
             }
+            self.signals.recorded = recorded;
         }
         self.signals.state = Some(state);
     }

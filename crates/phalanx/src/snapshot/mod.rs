@@ -87,7 +87,7 @@ pub struct Report {
     pub tables: usize,
     /// The names of the components, in the order of their ids.
     pub components: Vec<&'static str>,
-    /// The names of the resources, in the order of their first insertion.
+    /// The names of the resources, in alphabetical order.
     pub resources: Vec<&'static str>,
     /// The types of what was left out because it is not registered.
     pub skipped: Vec<&'static str>,
@@ -157,6 +157,12 @@ impl World {
     }
 
     /// Reads a world.
+    ///
+    /// Entities, rows, stores, groups and their orders are exactly those that were saved, and so are the entities to come, times
+    /// of changes, and the resources that are registered. An entity that was reserved is alive, without components.
+    ///
+    /// The world has no other resources, keeps [none](World::keep_resource), and has no listeners and no collectors. Components
+    /// may have other ids than in the world that was saved.
     ///
     /// # Errors
     ///

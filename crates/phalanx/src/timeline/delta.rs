@@ -23,8 +23,10 @@ use super::bytes::{Reader, SHORT, Writer};
 use super::canonical::{Canonical, GroupForm, Numbering, Past, TableForm, checksum, marked, touched};
 use super::check::{check, count_rows};
 use super::column::Column;
+use super::context::Context;
 use super::error::DeltaError;
 use super::image::{ColumnImage, Image, Known, SideImage, SideState, TableImage};
+use super::report::RollbackReport;
 use super::values::check_values;
 use crate::checksum::Sum;
 use crate::component::ComponentId;
@@ -44,6 +46,8 @@ fn damaged<T>(what: &'static str) -> Result<T, DeltaError> {
 }
 
 /// Returns what leads from one state of a world to another, as bytes, for a world that is in the first.
+///
+/// Resources are not part of it, also if they are [kept](World::keep_resource).
 ///
 /// ```
 /// use phalanx::timeline::delta;
@@ -249,8 +253,12 @@ impl World {
     /// The world need not be a copy of the other: it must be in the same state, and know the components that the delta names,
     /// in any order of registration. [`register`](World::register) makes a component known that no entity has had yet.
     ///
-    /// Values that the delta adds or changes count as added and changed now, where they are [tracked](crate::track). All
-    /// others stay as they were marked.
+    /// Afterwards entities, rows, stores, groups and their orders are exactly those of the second state. Values that the delta
+    /// adds or changes count as added and changed now, where they are [tracked](crate::track). All others stay as they were
+    /// marked.
+    ///
+    /// Not part of it are resources, listeners and component ids: they stay. The delta itself is no signal. It may lead to a
+    /// state that is older, and does not say so. So it empties all [collectors](crate::signal#back-in-time): drain them before.
     ///
     /// # Errors
     ///
@@ -264,11 +272,22 @@ impl World {
     /// On error the world is unchanged.
     pub fn apply_delta(&mut self, bytes: &[u8]) -> Result<(), DeltaError> {
         // A fuzzer does not find checksums.
-        self.try_apply(bytes, !cfg!(fuzzing))
+        self.try_apply(bytes, !cfg!(fuzzing), None)
+    }
+
+    /// Applies a delta as [`apply_delta`](World::apply_delta) does, and reports which entities it removed and restored.
+    ///
+    /// # Errors
+    ///
+    /// As [`apply_delta`](World::apply_delta).
+    pub fn apply_delta_with_report(&mut self, bytes: &[u8]) -> Result<RollbackReport, DeltaError> {
+        let mut report = RollbackReport::default();
+        self.try_apply(bytes, !cfg!(fuzzing), Some(&mut report))?;
+        Ok(report)
     }
 
     /// Does what [`apply_delta`](World::apply_delta) does; checksums count only if they are asked for.
-    fn try_apply(&mut self, bytes: &[u8], summed: bool) -> Result<(), DeltaError> {
+    fn try_apply(&mut self, bytes: &[u8], summed: bool, report: Option<&mut RollbackReport>) -> Result<(), DeltaError> {
         let base = Image::try_new(self)?;
         can_write(&base, &base.components)?;
         let (bytes, sum) = bytes.split_last_chunk::<8>().ok_or(SHORT)?;
@@ -300,7 +319,7 @@ impl World {
         let (entities, tables) = (&fresh.entities, &fresh.tables);
         let slot = |index| World::slot_at(entities, tables, index);
         fresh.sides.try_regroup(sketches, &self.sides, &self.components, slot)?;
-        drop(self.become_state(fresh));
+        drop(self.try_take_over(fresh, Context::default(), report)?);
         Ok(())
     }
 
@@ -636,7 +655,7 @@ mod tests {
                 let mut forged = bytes.clone();
                 forged[at] = value;
                 world.rollback(&before).unwrap();
-                match world.try_apply(&forged, false) {
+                match world.try_apply(&forged, false, None) {
                     Ok(()) => applied += 1,
                     Err(DeltaError::InvalidValue { .. }) => refused += 1,
                     Err(_) => {}
@@ -653,7 +672,7 @@ mod tests {
         }
         assert!(refused > 300 && applied > 1000, "{refused} {applied}");
         world.rollback(&before).unwrap();
-        world.try_apply(&bytes, true).unwrap();
+        world.try_apply(&bytes, true, None).unwrap();
         world.validate().unwrap();
         assert!(!world.has::<Pooled>(all[0]) && world.get::<Target>(all[2]).is_ok_and(|target| target.0 == all[3]));
     }
@@ -708,7 +727,7 @@ mod tests {
                 forged[other] = forged[other].wrapping_add(1);
             }
             world.rollback(before).unwrap();
-            match world.try_apply(&forged, false) {
+            match world.try_apply(&forged, false, None) {
                 Ok(()) => {
                     world.spawn((Row(1), Owner(1), Line(1)));
                     world.despawn_batch(world.iter().collect::<Vec<_>>().into_iter().take(5))
@@ -722,7 +741,7 @@ mod tests {
         }
         assert!(refused > bytes.len(), "{refused} were refused");
         world.rollback(before).unwrap();
-        world.try_apply(bytes, true).unwrap();
+        world.try_apply(bytes, true, None).unwrap();
         world.validate().unwrap();
     }
 

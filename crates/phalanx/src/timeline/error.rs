@@ -1,5 +1,6 @@
 //! Why a world could not be copied or brought back.
 
+use crate::resources::NoSuchResource;
 use crate::side::Regroup;
 use core::fmt;
 use phalanx_store::AllocError;
@@ -23,6 +24,8 @@ pub enum TimelineError {
         /// How many there are before the last.
         kept: usize,
     },
+    /// A [kept](crate::World::keep_resource) resource is taken out by a scope.
+    Resource(NoSuchResource),
     /// There is no memory for it.
     Alloc(AllocError),
 }
@@ -35,12 +38,19 @@ impl fmt::Display for TimelineError {
             TimelineError::NoSuchFrame { back, kept } => {
                 write!(f, "no frame {back} back: {kept} are kept before the last")
             }
+            TimelineError::Resource(error) => error.fmt(f),
             TimelineError::Alloc(error) => error.fmt(f),
         }
     }
 }
 
 impl core::error::Error for TimelineError {}
+
+impl From<NoSuchResource> for TimelineError {
+    fn from(error: NoSuchResource) -> Self {
+        TimelineError::Resource(error)
+    }
+}
 
 impl From<AllocError> for TimelineError {
     fn from(error: AllocError) -> Self {
@@ -78,6 +88,8 @@ pub enum DeltaError {
         /// What is wrong.
         what: &'static str,
     },
+    /// A [kept](crate::World::keep_resource) resource is taken out by a scope.
+    Resource(NoSuchResource),
     /// There is no memory for it.
     Alloc(AllocError),
 }
@@ -92,6 +104,7 @@ impl fmt::Display for DeltaError {
             DeltaError::OtherBase => write!(f, "the world is not in the state that the delta leads from"),
             DeltaError::OtherComponents => write!(f, "the world has other components, or under other ids"),
             DeltaError::Damaged { what } => write!(f, "damaged: {what}"),
+            DeltaError::Resource(error) => error.fmt(f),
             DeltaError::Alloc(error) => error.fmt(f),
         }
     }
@@ -108,6 +121,7 @@ impl From<AllocError> for DeltaError {
 impl From<TimelineError> for DeltaError {
     fn from(error: TimelineError) -> Self {
         match error {
+            TimelineError::Resource(error) => DeltaError::Resource(error),
             TimelineError::Alloc(error) => DeltaError::Alloc(error),
             TimelineError::NotClone { component } => DeltaError::NotPlain { component },
             TimelineError::Foreign | TimelineError::NoSuchFrame { .. } => DeltaError::Foreign,

@@ -19,21 +19,50 @@
 //!
 //! # What comes back
 //!
-//! The past exactly: entities with their generations, those that are free in the order in which they will be used, tables,
-//! rows and their order, pools with their order and holes, linear stores, groups. The same operations give the same
-//! entities and the same order again as if the time between had never been. So a handle that was made in the time between
-//! may be made again, for another entity: that is what it means. Handles of that time are to be forgotten with it.
+//! Afterwards the world is exactly what it was:
 //!
-//! Tables that were made since are gone, and query states find out. Component ids that were given out stay what they are.
-//! Resources are left alone: a world has no way to copy them. Nobody is told: no signal is sent.
+//! - Entities with their generations, those that are reserved, and those that are free in the order in which they will be used.
+//! - Tables, rows and their order, pools with their order and holes, linear stores, groups.
+//! - Marks of what is [tracked](crate::track), and the time.
+//! - Resources that are [kept](World::keep_resource): each has the value that it had, or is absent if it was.
+//! - [Collectors](crate::signal#back-in-time): what they have recorded since is gone.
+//!
+//! The same operations then give the same entities and the same order again. So a handle that was made in the discarded time may
+//! be made again, for another entity: forget handles of that time.
+//!
+//! # What does not come back
+//!
+//! - Listeners and collectors that were connected or dropped stay so. The rollback itself is no signal.
+//! - What was drained from a collector.
+//! - Resources that the checkpoint or frame does not cover: [`Checkpoint::uncovered_resources`],
+//!   [`Timeline::uncovered_resources`]. Which resources are kept stays, too.
+//! - [`ComponentId`](crate::ComponentId)s: a component that was registered stays registered. No order depends on ids.
+//! - A [`Group`](crate::group::Group) handle that was made in the discarded time never leads to a group again.
+//!
+//! Query states find out by themselves that tables are gone.
+//!
+//! # Conditions
 //!
 //! All components that entities have must be `#[component(clone)]`, `#[component(plain)]` or `soa`; others are named in an
 //! error. A panic of a clone leaves the world as it was; one of a destructor, of the state that is discarded, comes when the
 //! world is back already.
 //!
-//! Marks of what is [tracked](crate::track) come back as well, and the time with them. A [`QueryState`](crate::QueryState) is
-//! not part of the world: one that ran last before the checkpoint goes on from there; to one that ran in the discarded time
-//! everything is new, and so it is, to be safe, after eight times back since its last run.
+//! A [`QueryState`](crate::QueryState) is not part of the world. One that ran last before the checkpoint goes on from there. To
+//! one that ran in the discarded time everything is new, and also to one that ran before the last eight times back.
+//!
+//! # Which way back
+//!
+//! | | [`rollback`](World::rollback) | [`rewind`](Timeline::rewind) | [`apply_delta`](World::apply_delta) | `World::load` | [`clone_world`](World::clone_world) |
+//! |---|---|---|---|---|---|
+//! | result | the same world | the same world | the same world | a new world | a new world |
+//! | entities, rows, order, groups | as they were | as they were | as in the second state | as they were saved | as they are |
+//! | time and marks | as they were | as they were | what the delta changed is new now | as they were saved | as they are |
+//! | reserved entities | reserved | reserved | reserved | alive, without components | reserved |
+//! | kept resources | as they were | as they were | left alone | those that are registered | cloned |
+//! | other resources | left alone | left alone | left alone | those that are registered | absent |
+//! | listeners | stay | stay | stay | none | none |
+//! | collectors | lose what is later | lose what is later | are emptied | none | none |
+//! | component ids | stay | stay | stay | are given anew | as they are |
 #![allow(unsafe_code)]
 
 mod array;
@@ -41,9 +70,11 @@ mod bytes;
 mod canonical;
 mod check;
 mod column;
+mod context;
 mod delta;
 mod error;
 mod image;
+mod report;
 mod restore;
 mod ring;
 mod step;
@@ -52,50 +83,103 @@ mod values;
 
 pub use delta::delta;
 pub use error::{DeltaError, TimelineError};
+pub use report::RollbackReport;
 pub use ring::Timeline;
 
 use crate::world::World;
+use context::Context;
 use image::Image;
 
 /// The state of a world at one time: [`World::checkpoint`].
 #[derive(Debug)]
 pub struct Checkpoint {
     image: Image,
+    context: Context,
 }
 
 impl Checkpoint {
     /// Bytes held from the allocator. What clones hold beside their rows is not known.
     pub fn memory(&self) -> usize {
-        self.image.memory()
+        self.image.memory() + self.context.memory()
+    }
+
+    /// Returns the type names of the resources of a world that the checkpoint does not cover, in alphabetical order.
+    ///
+    /// A [`rollback`](World::rollback) leaves them alone. [`World::keep_resource`] has later checkpoints cover them.
+    ///
+    /// ```
+    /// # use phalanx::World;
+    /// #[derive(Clone)]
+    /// struct Score(u32);
+    /// struct Window;
+    ///
+    /// let mut world = World::new();
+    /// world.insert_resource(Score(3));
+    /// world.insert_resource(Window);
+    /// world.keep_resource::<Score>();
+    /// let checkpoint = world.checkpoint()?;
+    /// let names: Vec<&str> = checkpoint.uncovered_resources(&world).collect();
+    /// assert!(names.len() == 1 && names[0].ends_with("Window"));
+    /// # Ok::<(), phalanx::timeline::TimelineError>(())
+    /// ```
+    pub fn uncovered_resources(&self, world: &World) -> impl Iterator<Item = &'static str> + use<> {
+        world.resources.uncovered(Some(&self.context.resources)).into_iter()
     }
 }
 
 impl World {
-    /// The state of the world as it is now.
+    /// Copies the state of the world as it is now, with the resources that are [kept](World::keep_resource).
     ///
     /// # Errors
     ///
-    /// If an entity has a component that can be neither cloned nor copied, which is named, or memory cannot be had.
+    /// - [`TimelineError::NotClone`] if an entity has a component that can be neither cloned nor copied.
+    /// - [`TimelineError::Resource`] if a kept resource is taken out by a scope.
+    /// - [`TimelineError::Alloc`] if allocation fails.
     pub fn checkpoint(&self) -> Result<Checkpoint, TimelineError> {
+        let context = Context::try_new(self)?;
         // What is changed from now on has other marks than what was changed before: a delta goes by it.
         self.sides.clock.take();
-        Ok(Checkpoint { image: Image::try_new(self)? })
+        Ok(Checkpoint { image: Image::try_new(self)?, context })
     }
 
     /// Brings the world back to what it was at a checkpoint, which stays good.
     ///
-    /// See the [module](crate::timeline) for what that means.
+    /// The [module](crate::timeline) says what is part of that, and what is not.
     ///
     /// # Errors
     ///
-    /// If the checkpoint is another world's, or memory cannot be had; nothing happens then.
+    /// - [`TimelineError::Foreign`] if the checkpoint is another world's.
+    /// - [`TimelineError::Resource`] if a kept resource is taken out by a scope.
+    /// - [`TimelineError::Alloc`] if allocation fails.
+    ///
+    /// On error the world is unchanged.
     pub fn rollback(&mut self, checkpoint: &Checkpoint) -> Result<(), TimelineError> {
+        self.try_rollback(checkpoint, None)
+    }
+
+    /// Brings the world back as [`rollback`](World::rollback) does, and reports which entities it removed and restored.
+    ///
+    /// # Errors
+    ///
+    /// As [`rollback`](World::rollback).
+    pub fn rollback_with_report(&mut self, checkpoint: &Checkpoint) -> Result<RollbackReport, TimelineError> {
+        let mut report = RollbackReport::default();
+        self.try_rollback(checkpoint, Some(&mut report))?;
+        Ok(report)
+    }
+
+    fn try_rollback(
+        &mut self,
+        checkpoint: &Checkpoint,
+        report: Option<&mut RollbackReport>,
+    ) -> Result<(), TimelineError> {
         if checkpoint.image.space != self.components.space.number() {
             return Err(TimelineError::Foreign);
         }
+        let context = checkpoint.context.try_clone_for(self)?;
         // SAFETY: the image was made of this world, whose components keep their ids.
         let fresh = unsafe { checkpoint.image.try_restore(self)? };
-        drop(self.become_state(fresh));
+        drop(self.try_take_over(fresh, context, report)?);
         Ok(())
     }
 }

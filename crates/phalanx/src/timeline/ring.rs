@@ -1,8 +1,10 @@
 //! The last frames of a world.
 #![allow(unsafe_code)]
 
+use super::context::Context;
 use super::error::TimelineError;
 use super::image::Image;
+use super::report::RollbackReport;
 use super::step::{Step, each_tracked, try_track, unmark};
 use crate::world::World;
 use core::fmt;
@@ -44,6 +46,8 @@ use std::collections::VecDeque;
 /// Changes are cheap where they lie together. If one row of a hundred is written, here and there, three of four chunks are
 /// touched: such a frame costs more than copying the column, in time and in memory.
 ///
+/// Each frame has a clone of each resource that the world [keeps](World::keep_resource), changed or not.
+///
 /// Groups that own nothing are copied whole in frames in which their members change; and so is everything in the frame after
 /// tables got other numbers, by [`World::compact`] or [`World::rollback`].
 pub struct Timeline {
@@ -51,7 +55,10 @@ pub struct Timeline {
     id: u64,
     frames: usize,
     now: Option<Image>,
-    past: VecDeque<Past>,
+    /// That of the last frame captured.
+    context: Context,
+    /// The frames before, each with its context.
+    past: VecDeque<(Past, Context)>,
 }
 
 /// The way to the frame before.
@@ -79,7 +86,7 @@ fn fresh_id() -> u64 {
 impl Timeline {
     /// A timeline that keeps so many frames before the last one captured.
     pub fn new(frames: usize) -> Timeline {
-        Timeline { id: fresh_id(), frames, now: None, past: VecDeque::new() }
+        Timeline { id: fresh_id(), frames, now: None, context: Context::default(), past: VecDeque::new() }
     }
 
     /// How many frames it can go back, from the last one captured.
@@ -94,20 +101,37 @@ impl Timeline {
 
     /// Bytes held from the allocator. What clones hold beside their rows is not known.
     pub fn memory(&self) -> usize {
-        let past = self.past.iter().map(Past::memory).sum::<usize>() + self.past.capacity() * size_of::<Past>();
-        past + self.now.as_ref().map_or(0, Image::memory)
+        let past = self.past.iter().map(|(past, context)| past.memory() + context.memory()).sum::<usize>();
+        let list = self.past.capacity() * size_of::<(Past, Context)>();
+        past + list + self.context.memory() + self.now.as_ref().map_or(0, Image::memory)
     }
 
-    /// Keeps the state of the world as a frame. The oldest is forgotten if there are too many.
+    /// Returns the type names of the resources of a world that not every frame covers, in alphabetical order.
+    ///
+    /// A [`rewind`](Timeline::rewind) to some frame leaves them alone. Before the first capture they are those that the world
+    /// does not [keep](World::keep_resource). A resource that is kept later is covered when the frames before are forgotten.
+    pub fn uncovered_resources(&self, world: &World) -> impl Iterator<Item = &'static str> + use<> {
+        // What is kept stays so: the oldest frame covers least.
+        let oldest = self.past.front().map_or(&self.context, |(_, context)| context);
+        world.resources.uncovered(self.now.as_ref().map(|_| &oldest.resources)).into_iter()
+    }
+
+    /// Keeps the state of the world as a frame, with the resources that are [kept](World::keep_resource). The oldest frame is
+    /// forgotten if there are too many.
     ///
     /// # Errors
     ///
-    /// If an entity has a component that can be neither cloned nor copied, which is named; if the frames before are of
-    /// another world; or if memory cannot be had. Nothing is kept then.
+    /// - [`TimelineError::NotClone`] if an entity has a component that can be neither cloned nor copied.
+    /// - [`TimelineError::Foreign`] if the frames before are another world's.
+    /// - [`TimelineError::Resource`] if a kept resource is taken out by a scope.
+    /// - [`TimelineError::Alloc`] if allocation fails.
+    ///
+    /// On error nothing is kept.
     pub fn capture(&mut self, world: &mut World) -> Result<(), TimelineError> {
         if self.now.as_ref().is_some_and(|now| now.space != world.components.space.number()) {
             return Err(TimelineError::Foreign);
         }
+        let context = Context::try_new(world)?;
         try_track(world)?;
         self.past.try_reserve(1).map_err(|_| phalanx_store::AllocError::CapacityOverflow)?;
         let marked = world.tracker == Some(self.id);
@@ -120,7 +144,8 @@ impl Timeline {
         };
         world.tracker = Some(self.id);
         unmark(world);
-        self.past.extend(past);
+        let before = core::mem::replace(&mut self.context, context);
+        self.past.extend(past.map(|past| (past, before)));
         if self.past.len() > self.frames {
             drop(self.past.pop_front());
         }
@@ -130,34 +155,70 @@ impl Timeline {
     /// Brings the world back to what it was so many frames before the last one captured; with 0, to that one. The frames
     /// after it are forgotten: it is the last one captured then.
     ///
-    /// See the [module](crate::timeline) for what that means.
+    /// The [module](crate::timeline) says what is part of that, and what is not.
     ///
     /// # Errors
     ///
-    /// If there are not so many frames, they are another world's, or memory cannot be had. The world is as it was then. In
-    /// the last case the frames after it are forgotten all the same; `rewind(world, 0)` tries again.
+    /// - [`TimelineError::NoSuchFrame`] if there are not so many frames.
+    /// - [`TimelineError::Foreign`] if they are another world's.
+    /// - [`TimelineError::Resource`] if a kept resource is taken out by a scope.
+    /// - [`TimelineError::Alloc`] if allocation fails. The frames after the one asked for are forgotten all the same;
+    ///   `rewind(world, 0)` tries again.
+    ///
+    /// On error the world is unchanged.
     pub fn rewind(&mut self, world: &mut World, frames_back: usize) -> Result<(), TimelineError> {
+        self.try_rewind(world, frames_back, None)
+    }
+
+    /// Brings the world back as [`rewind`](Timeline::rewind) does, and reports which entities it removed and restored.
+    ///
+    /// # Errors
+    ///
+    /// As [`rewind`](Timeline::rewind).
+    pub fn rewind_with_report(
+        &mut self,
+        world: &mut World,
+        frames_back: usize,
+    ) -> Result<RollbackReport, TimelineError> {
+        let mut report = RollbackReport::default();
+        self.try_rewind(world, frames_back, Some(&mut report))?;
+        Ok(report)
+    }
+
+    fn try_rewind(
+        &mut self,
+        world: &mut World,
+        frames_back: usize,
+        report: Option<&mut RollbackReport>,
+    ) -> Result<(), TimelineError> {
         let none = TimelineError::NoSuchFrame { back: frames_back, kept: self.past.len() };
         let Some(now) = self.now.as_mut().filter(|_| frames_back <= self.past.len()) else { return Err(none) };
         if now.space != world.components.space.number() {
             return Err(TimelineError::Foreign);
         }
+        let target = match frames_back {
+            0 => &self.context,
+            back => &self.past[self.past.len() - back].1,
+        };
+        let context = target.try_clone_for(world)?;
         if frames_back > 0 {
             // The marks in the world are not those since the frame that is the last one now.
             self.id = fresh_id();
         }
         for _ in 0..frames_back {
-            match self.past.pop_back() {
-                Some(Past::Step(mut step)) => now.undo(&mut step),
-                Some(Past::Whole(image)) => drop(core::mem::replace(now, image)),
-                None => unreachable!("so many are kept"),
+            let Some((past, mut context)) = self.past.pop_back() else { unreachable!("so many are kept") };
+            // What ends, ends when the frame before is the last one.
+            core::mem::swap(&mut self.context, &mut context);
+            match past {
+                Past::Step(mut step) => now.undo(&mut step),
+                Past::Whole(image) => drop(core::mem::replace(now, image)),
             }
         }
         // SAFETY: the image was made of this world, whose components keep their ids.
         let mut fresh = unsafe { now.try_restore(world)? };
         try_track(&mut fresh)?;
         unmark(&mut fresh);
-        let old = world.become_state(fresh);
+        let old = world.try_take_over(fresh, context, report)?;
         now.look(world);
         world.tracker = Some(self.id);
         drop(old);
@@ -184,7 +245,7 @@ impl Timeline {
 
     /// Forgets all frames, and lets the world stop to mark what it writes.
     pub fn detach(&mut self, world: &mut World) {
-        (self.now, self.past) = (None, VecDeque::new());
+        let _ended = core::mem::replace(self, Timeline { id: self.id, ..Timeline::new(self.frames) });
         if world.tracker == Some(self.id) {
             world.tracker = None;
             let stopped = each_tracked(world, |lane| {

@@ -10,6 +10,7 @@ use super::spawn::infallible;
 use super::{Location, World};
 use crate::component::{Cloning, Components};
 use crate::error::ChangeError;
+use crate::resources::Resources;
 use crate::room::try_list;
 use crate::rows::{Label, Row};
 use crate::side::Arrivals;
@@ -246,22 +247,29 @@ impl World {
         }
     }
 
-    /// A world with the same entities and clones of their components: same tables, same order, same future entities.
+    /// Returns a world with the same entities and clones of their components, as [`try_clone`](World::try_clone) does.
     ///
     /// # Panics
     ///
-    /// If an entity has a component that cannot be cloned: [`try_clone`](World::try_clone) tells.
+    /// If [`try_clone`](World::try_clone) returns an error.
     #[track_caller]
     pub fn clone_world(&self) -> World {
         infallible(self.try_clone())
     }
 
-    /// A world with the same entities and clones of their components: same tables, same order, same future entities.
-    /// Entities that are reserved here are reserved there. Listeners and collectors are not cloned.
+    /// Returns a world with the same entities and clones of their components: same tables, same order, same future entities.
+    ///
+    /// Entities that are reserved here are reserved there. Components have the same ids. Resources that are
+    /// [kept](World::keep_resource) are cloned, and the clone keeps them, too.
+    ///
+    /// The clone has no other resources, no listeners and no collectors. Checkpoints and timelines of this world are not those
+    /// of the clone.
     ///
     /// # Errors
     ///
-    /// If an entity has a component that cannot be cloned, which is named, or memory cannot be had.
+    /// - [`ChangeError::NotClone`] if an entity has a component that cannot be cloned.
+    /// - [`ChangeError::Resource`] if a kept resource is taken out by a scope.
+    /// - [`ChangeError::Alloc`] if allocation fails.
     pub fn try_clone(&self) -> Result<World, ChangeError> {
         for (_, table) in self.tables_in_order() {
             self.can_clone(table)?;
@@ -269,7 +277,9 @@ impl World {
         if let Some(component) = self.sides.not_clone(&self.components) {
             return Err(ChangeError::NotClone { component });
         }
+        self.resources.check_kept()?;
         let mut copy = World::try_with(self.components.try_clone()?)?;
+        copy.resources = Resources::try_from_kept(self.resources.try_clone_kept()?)?;
         for (number, table) in self.tables.iter().enumerate() {
             copy.table_of(&table.signature)?;
             copy.tables[number].try_reserve_exact(table.len, &mut copy.epoch)?;

@@ -1,6 +1,7 @@
 //! Deltas: from one state to the next, in another world.
 
 use crate::kit::{Burning, Mass, Position, Tag};
+use phalanx::group::{Observed, Owned};
 use phalanx::timeline::{DeltaError, delta};
 use phalanx::{Component, Entity, Removal, World};
 use phalanx_testkit::{AllocationSweep, Rng};
@@ -149,5 +150,110 @@ fn h60_a_delta_without_memory_is_an_error_and_changes_nothing() {
             },
         );
         assert!(points > 20, "{points} allocations failed");
+    }
+}
+
+/// Back over the end of a group: it is there again, and nothing tells how it came.
+#[test]
+fn a_delta_back_over_a_dropped_group_leads_to_the_same_state() {
+    type Both = Observed<(Burning, Mass)>;
+    let mut world = fresh();
+    for n in 0..20 {
+        world.spawn((Burning(n), Mass(n as u16)));
+    }
+    // Not in the order of their components, nor of what they own.
+    let masses = world.make_group::<Observed<Mass>>().unwrap();
+    let first = world.make_group::<Both>().unwrap();
+    first.sort_by(&mut world, |(a, _), (b, _)| b.0.cmp(&a.0));
+    world.make_group::<Owned<Burning>>().unwrap();
+    let mut copy = world.clone_world();
+    let (gone, stays) = (copy.make_group::<Both>().unwrap(), copy.make_group::<Owned<Burning>>().unwrap());
+    let whole = world.checkpoint().unwrap();
+    world.drop_group(masses);
+    world.drop_group(first);
+    let forth = delta(&whole, &world.checkpoint().unwrap()).unwrap();
+    let back = delta(&world.checkpoint().unwrap(), &whole).unwrap();
+    copy.apply_delta(&forth).unwrap();
+    copy.apply_delta(&back).unwrap();
+    copy.validate().unwrap();
+    world.rollback(&whole).unwrap();
+    #[cfg(feature = "snapshot")]
+    {
+        let registry = registry();
+        assert_eq!(copy.checksum(&registry), world.checksum(&registry));
+        assert_eq!(saved(&copy, &registry), saved(&world, &registry));
+    }
+    assert!(!gone.is_of(&copy) && stays.is_of(&copy));
+    // The next delta leads from the same state, and the future is the same.
+    for world in [&mut world, &mut copy] {
+        let (first, second) = (world.make_group::<Both>().unwrap(), world.make_group::<Owned<Burning>>().unwrap());
+        assert_eq!(first.entities(world).count(), 20);
+        assert_eq!(world.get::<Burning>(first.entities(world).next().unwrap()).unwrap().0, 19);
+        assert_eq!(second.entities(world).count(), 20);
+    }
+    assert_eq!(seen(&copy), seen(&world));
+    world.spawn((Burning(7), Mass(7)));
+    let next = delta(&whole, &world.checkpoint().unwrap()).unwrap();
+    copy.apply_delta(&next).unwrap();
+    copy.validate().unwrap();
+    assert_eq!(seen(&copy), seen(&world));
+    copy.apply_delta(&delta(&world.checkpoint().unwrap(), &whole).unwrap()).unwrap();
+    copy.apply_delta(&forth).unwrap();
+}
+
+#[cfg(feature = "snapshot")]
+fn registry() -> phalanx::snapshot::Registry {
+    let mut registry = phalanx::snapshot::Registry::new();
+    registry.serde::<Position>("position").unwrap();
+    registry.serde::<Burning>("burning").unwrap();
+    registry.serde::<Mass>("mass").unwrap();
+    registry
+}
+
+#[cfg(feature = "snapshot")]
+fn saved(world: &World, registry: &phalanx::snapshot::Registry) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    world.save(registry, &mut bytes).unwrap();
+    bytes
+}
+
+/// Holes say nothing of the values that were there.
+#[cfg(feature = "snapshot")]
+#[test]
+fn a_copy_from_a_snapshot_follows_through_holes() {
+    let registry = registry();
+    for seed in 0..20 {
+        let (mut here, mut rng) = (World::new(), Rng::new(seed));
+        here.set_removal::<Burning>(Removal::Deferred).unwrap();
+        let all = here.spawn_batch((0..40).map(|n| (Position([n; 3]), Burning(n + 1), Mass(n as u16)))).to_vec();
+        for e in &all {
+            match rng.below(5) {
+                0 => drop(here.remove::<Burning>(*e).unwrap()),
+                1 => here.despawn(*e).unwrap(),
+                2 => drop(here.remove::<Mass>(*e).unwrap()),
+                _ => {}
+            }
+        }
+        assert!(here.pool::<Burning>().holes() > 0);
+        let mut there = World::load(&registry, &*saved(&here, &registry)).unwrap();
+        assert_eq!(there.pool::<Burning>().holes(), here.pool::<Burning>().holes());
+        for _ in 0..6 {
+            let before = here.checkpoint().unwrap();
+            for _ in 0..rng.below(6) {
+                let len = here.len();
+                let Some(e) = here.iter().nth(rng.below(len.max(1))) else { continue };
+                match rng.below(5) {
+                    0 => drop(here.remove::<Burning>(e)),
+                    1 => here.insert(e, Burning(100)).unwrap(),
+                    2 => here.despawn(e).unwrap(),
+                    3 => here.get_mut::<Burning>(e).into_iter().for_each(|burning| burning.0 += 1),
+                    _ => drop(here.compact_pool::<Burning>(1)),
+                }
+            }
+            there.apply_delta(&delta(&before, &here.checkpoint().unwrap()).unwrap()).unwrap();
+            there.validate().unwrap();
+            assert_eq!(seen(&there), seen(&here), "seed {seed}");
+            assert!(saved(&there, &registry) == saved(&here, &registry), "seed {seed}");
+        }
     }
 }

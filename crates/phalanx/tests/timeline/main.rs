@@ -2,9 +2,11 @@
 
 mod checkpoint;
 mod deltas;
+mod discarded;
 mod exact;
 mod failures;
 mod frames;
+mod kept;
 mod kit;
 mod plain;
 

@@ -1,0 +1,55 @@
+//! What belongs to a state of a world beside its entities.
+
+use super::error::TimelineError;
+use super::report::RollbackReport;
+use crate::resources::KeptResources;
+use crate::world::World;
+use phalanx_store::AllocError;
+
+/// What belongs to a state of a world beside its entities: resources, and how far collectors were.
+///
+/// That of a delta is empty: it covers no resource, and nothing that collectors have recorded.
+#[derive(Debug, Default)]
+pub(super) struct Context {
+    pub(super) resources: KeptResources,
+    recorded: u64,
+}
+
+impl Context {
+    /// Copies the context of a world as it is.
+    pub(super) fn try_new(world: &World) -> Result<Context, TimelineError> {
+        world.resources.check_kept()?;
+        Ok(Context { resources: world.resources.try_clone_kept()?, recorded: world.signals.recorded() })
+    }
+
+    /// Copies the context for a world that is to be brought back to it.
+    pub(super) fn try_clone_for(&self, world: &World) -> Result<Context, TimelineError> {
+        world.resources.check_kept()?;
+        Ok(Context { resources: self.resources.try_clone()?, recorded: self.recorded })
+    }
+
+    /// Returns the bytes held from the allocator, without what resources hold themselves.
+    pub(super) fn memory(&self) -> usize {
+        self.resources.memory()
+    }
+}
+
+impl World {
+    /// Takes over a state that was made for this world, with its context. Reports what it removes and restores, if asked.
+    ///
+    /// Returns the state that was discarded, to be dropped when nothing else is left to be done. On error nothing has changed.
+    pub(super) fn try_take_over(
+        &mut self,
+        fresh: World,
+        mut context: Context,
+        report: Option<&mut RollbackReport>,
+    ) -> Result<(World, Context), AllocError> {
+        if let Some(report) = report {
+            *report = RollbackReport::try_between(self, &fresh)?;
+        }
+        let old = self.become_state(fresh);
+        self.resources.swap_kept(&mut context.resources);
+        self.signals.forget_since(context.recorded);
+        Ok((old, context))
+    }
+}
