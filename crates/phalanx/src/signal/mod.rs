@@ -97,7 +97,7 @@ pub(crate) use note::{Note, RowName, Spot};
 
 use crate::commands::{CommandBuffer, CommandError};
 use crate::component::ComponentId;
-use crate::room::try_room_at;
+use crate::room::{try_room, try_room_at};
 use crate::seeded::NumberMap;
 use crate::world::World;
 use collect::Collectors;
@@ -228,6 +228,27 @@ impl Signals {
     pub(crate) fn forget_unless(&mut self, is_alive: impl Fn(Entity) -> bool) {
         if let Some(state) = &mut self.state {
             state.journal.retain(|note| is_alive(note.entity));
+        }
+    }
+
+    /// Returns the entities whose spawning listeners are still to be told of: those that a failed operation flushed.
+    pub(crate) fn untold(&self) -> impl Iterator<Item = Entity> + '_ {
+        let journal = self.state.iter().flat_map(|state| &state.journal);
+        journal.filter(|note| note.event == Event::Spawned).map(|note| note.entity)
+    }
+
+    /// Makes room for so many entities in [`set_untold`](Signals::set_untold).
+    pub(crate) fn try_reserve_untold(&mut self, count: usize) -> Result<(), AllocError> {
+        self.state.as_mut().map_or(Ok(()), |state| try_room(&mut state.journal, count))
+    }
+
+    /// Replaces the entities whose spawning listeners are still to be told of. Allocates nothing if room was reserved.
+    pub(crate) fn set_untold(&mut self, entities: &[Entity]) {
+        if let Some(state) = &mut self.state {
+            state.journal.clear();
+            if state.spawns {
+                state.journal.extend(entities.iter().map(|entity| Note::spawned(*entity)));
+            }
         }
     }
 

@@ -80,6 +80,12 @@ pub(crate) struct Note {
 }
 
 impl Note {
+    /// Returns the note that an entity without components was spawned.
+    pub(crate) fn spawned(entity: Entity) -> Note {
+        let (id, old, new) = (ComponentId::ROW, Spot::None, Spot::None);
+        Note { event: Event::Spawned, id, slot: entity, entity, label: None, old, new, before: 0, starts: true }
+    }
+
     pub(crate) fn key(&self) -> Key {
         self.label.map_or(Key::main(self.entity), |label| label.key(self.entity))
     }

@@ -3,8 +3,9 @@
 use super::error::TimelineError;
 use super::report::RollbackReport;
 use crate::resources::KeptResources;
+use crate::room::{try_copy, try_list};
 use crate::world::World;
-use phalanx_store::AllocError;
+use phalanx_store::{AllocError, Entity};
 
 /// What belongs to a state of a world beside its entities: resources, and how far collectors were.
 ///
@@ -13,24 +14,30 @@ use phalanx_store::AllocError;
 pub(super) struct Context {
     pub(super) resources: KeptResources,
     recorded: u64,
+    /// The entities whose spawning listeners were still to be told of. A delta leaves those that are still alive.
+    untold: Option<Vec<Entity>>,
 }
 
 impl Context {
     /// Copies the context of a world as it is.
     pub(super) fn try_new(world: &World) -> Result<Context, TimelineError> {
         world.resources.check_kept()?;
-        Ok(Context { resources: world.resources.try_clone_kept()?, recorded: world.signals.recorded() })
+        let mut untold = try_list(world.signals.untold().count())?;
+        untold.extend(world.signals.untold());
+        let resources = world.resources.try_clone_kept()?;
+        Ok(Context { resources, recorded: world.signals.recorded(), untold: Some(untold) })
     }
 
     /// Copies the context for a world that is to be brought back to it.
     pub(super) fn try_clone_for(&self, world: &World) -> Result<Context, TimelineError> {
         world.resources.check_kept()?;
-        Ok(Context { resources: self.resources.try_clone()?, recorded: self.recorded })
+        let untold = self.untold.as_deref().map(try_copy).transpose()?;
+        Ok(Context { resources: self.resources.try_clone()?, recorded: self.recorded, untold })
     }
 
     /// Returns the bytes held from the allocator, without what resources hold themselves.
     pub(super) fn memory(&self) -> usize {
-        self.resources.memory()
+        self.resources.memory() + self.untold.as_ref().map_or(0, |untold| untold.capacity() * size_of::<Entity>())
     }
 }
 
@@ -47,9 +54,13 @@ impl World {
         if let Some(report) = report {
             *report = RollbackReport::try_between(self, &fresh)?;
         }
+        self.signals.try_reserve_untold(context.untold.as_ref().map_or(0, Vec::len))?;
         let old = self.become_state(fresh);
         self.resources.swap_kept(&mut context.resources);
         self.signals.forget_since(context.recorded);
+        if let Some(untold) = &context.untold {
+            self.signals.set_untold(untold);
+        }
         Ok((old, context))
     }
 }
