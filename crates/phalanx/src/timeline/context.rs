@@ -1,7 +1,7 @@
 //! What belongs to a state of a world beside its entities.
 
 use super::error::TimelineError;
-use super::report::RollbackReport;
+use super::rollback_report::RollbackReport;
 use crate::resources::KeptResources;
 use crate::room::{try_copy, try_list};
 use crate::world::World;

@@ -26,7 +26,7 @@ use super::column::Column;
 use super::context::Context;
 use super::error::DeltaError;
 use super::image::{ColumnImage, Image, Known, SideImage, SideState, TableImage};
-use super::report::RollbackReport;
+use super::rollback_report::RollbackReport;
 use super::values::check_values;
 use crate::checksum::Sum;
 use crate::component::ComponentId;

@@ -74,17 +74,17 @@ mod context;
 mod delta;
 mod error;
 mod image;
-mod report;
 mod restore;
 mod ring;
+mod rollback_report;
 mod step;
 mod track;
 mod values;
 
 pub use delta::delta;
 pub use error::{DeltaError, TimelineError};
-pub use report::RollbackReport;
 pub use ring::Timeline;
+pub use rollback_report::RollbackReport;
 
 use crate::world::World;
 use context::Context;

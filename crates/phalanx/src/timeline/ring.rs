@@ -4,7 +4,7 @@
 use super::context::Context;
 use super::error::TimelineError;
 use super::image::Image;
-use super::report::RollbackReport;
+use super::rollback_report::RollbackReport;
 use super::step::{Step, each_tracked, try_track, unmark};
 use crate::world::World;
 use core::fmt;
