@@ -29,6 +29,13 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
 
     // The lifetimes in a query mean nothing: the struct is a query with `'static` in their place.
     let mut generics = input.generics.clone();
+    // Further bounds are printed after those of the struct.
+    generics.where_clause = generics.where_clause.filter(|bounds| !bounds.predicates.is_empty());
+    if let Some(bounds) = &mut generics.where_clause
+        && !bounds.predicates.trailing_punct()
+    {
+        bounds.predicates.push_punct(Default::default());
+    }
     generics.params =
         generics.params.into_iter().filter(|parameter| !matches!(parameter, GenericParam::Lifetime(_))).collect();
     let statics = input.generics.params.iter().map(|parameter| match parameter {
