@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
-use syn::{Attribute, Generics, LitStr, Path, Result, parse_quote};
+use syn::{Attribute, Generics, LitStr, Member, Path, Result, parse_quote};
 
 /// Where the store is: what `#[soa(crate = "…")]` says, or `::phalanx_store`.
 pub(crate) fn store(attributes: &[Attribute]) -> Result<TokenStream> {
@@ -46,4 +46,29 @@ pub(crate) fn component_generics(generics: &Generics) -> Generics {
         .predicates
         .push(parse_quote!(Self: ::core::marker::Send + ::core::marker::Sync + 'static));
     generics
+}
+
+/// Returns the method of `Debug` for a struct with these fields. It names the methods it calls, since a trait of the user
+/// may have methods of the same name.
+pub(crate) fn debug(name: &str, members: &[&Member]) -> TokenStream {
+    let (builder, kind) = match members {
+        [Member::Unnamed(_), ..] => (quote!(debug_tuple), quote!(DebugTuple)),
+        _ => (quote!(debug_struct), quote!(DebugStruct)),
+    };
+    let texts = members.iter().map(|member| match member {
+        // A raw identifier is known to others without its prefix.
+        Member::Named(name) => {
+            let text = name.to_string();
+            let text = text.trim_start_matches("r#");
+            quote!(#text,)
+        }
+        Member::Unnamed(_) => TokenStream::new(),
+    });
+    quote! {
+        fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+            let mut fields = ::core::fmt::Formatter::#builder(f, #name);
+            #(::core::fmt::#kind::field(&mut fields, #texts &self.#members);)*
+            ::core::fmt::#kind::finish(&mut fields)
+        }
+    }
 }

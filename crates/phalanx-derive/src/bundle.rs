@@ -26,8 +26,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         #[automatically_derived]
         #[allow(unsafe_code, unused_variables, unused_mut, unused_assignments, clippy::undocumented_unsafe_blocks)]
         unsafe impl #generics #at::Bundle for #name #arguments #bounds {
-            const LEN: usize = 0 #(+ #lens)*;
-            const SIDES: usize = 0 #(+ #sides)*;
+            const LEN: ::core::primitive::usize = 0 #(+ #lens)*;
+            const SIDES: ::core::primitive::usize = 0 #(+ #sides)*;
 
             fn ids(
                 components: &mut #at::Components,
@@ -47,7 +47,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 // SAFETY: the caller's promise, for each field in turn: its places come after those of the fields before.
                 #(unsafe {
                     #writes(#names, place);
-                    place = place.skip(#lens);
+                    place = #at::Place::skip(place, #lens);
                 })*
             }
 
@@ -56,7 +56,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 // SAFETY: the caller's promise, for each field in turn: its places come after those of the fields before.
                 #(let #names = unsafe {
                     let value = #reads(place);
-                    place = place.skip(#lens);
+                    place = #at::Place::skip(place, #lens);
                     value
                 };)*
                 #name { #(#members: #names),* }

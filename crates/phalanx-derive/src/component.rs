@@ -98,7 +98,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             #clone
             #proof
             #entities
-            const FIELDS: &'static str = #fields;
+            const FIELDS: &'static ::core::primitive::str = #fields;
         }
         #checked
         #implemented

@@ -35,7 +35,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             // A name that the struct will not have: type parameters shadow it.
             const fn same<__FieldOfAFlatStruct: #store::soa::Flat<Scalar = <#name as #store::soa::Flat>::Scalar>>() {}
             #(same::<#others>();)*
-            assert!(
+            ::core::assert!(
                 ::core::mem::size_of::<#name>() == ::core::mem::size_of::<#first>() #(+ ::core::mem::size_of::<#others>())*,
                 "a flat struct has no padding",
             );

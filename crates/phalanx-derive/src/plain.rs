@@ -71,7 +71,7 @@ fn of_struct(input: &DeriveInput, fields: &Fields, at: &TokenStream) -> TokenStr
         };
 
         fn is_valid(bytes: &[::core::primitive::u8]) -> ::core::primitive::bool {
-            bytes.len() == ::core::mem::size_of::<Self>()
+            <[::core::primitive::u8]>::len(bytes) == ::core::mem::size_of::<Self>()
                 #(&& #at::derived::is_valid_field::<#types>(bytes, ::core::mem::offset_of!(Self, #members)))*
         }
     }

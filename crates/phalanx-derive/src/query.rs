@@ -2,11 +2,13 @@
 //!
 //! The query is that of a tuple of the fields, nested so that any number fits; only the names are printed here.
 
+use crate::attributes;
 use proc_macro2::{Group, Ident, Spacing, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Data, DeriveInput, Error, Fields, GenericParam, Generics, Lifetime, LitStr, Path, Result, Visibility,
+    Attribute, Data, DeriveInput, Error, Fields, GenericParam, Generics, Lifetime, LitStr, Member, Path, Result,
+    Visibility,
 };
 
 /// A field of a query.
@@ -27,6 +29,13 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
 
     // The lifetimes in a query mean nothing: the struct is a query with `'static` in their place.
     let mut generics = input.generics.clone();
+    // Further bounds are printed after those of the struct.
+    generics.where_clause = generics.where_clause.filter(|bounds| !bounds.predicates.is_empty());
+    if let Some(bounds) = &mut generics.where_clause
+        && !bounds.predicates.trailing_punct()
+    {
+        bounds.predicates.push_punct(Default::default());
+    }
     generics.params =
         generics.params.into_iter().filter(|parameter| !matches!(parameter, GenericParam::Lifetime(_))).collect();
     let statics = input.generics.params.iter().map(|parameter| match parameter {
@@ -75,9 +84,9 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 type State = __QueryState #arguments;
                 type Fetch = __QueryFetch #arguments;
                 type View = __QueryView #arguments;
-                const SIDES: bool = <#nested as #at::Query>::SIDES;
-                const LOCATED: bool = <#nested as #at::Query>::LOCATED;
-                const LIVE: bool = <#nested as #at::Query>::LIVE;
+                const SIDES: ::core::primitive::bool = <#nested as #at::Query>::SIDES;
+                const LOCATED: ::core::primitive::bool = <#nested as #at::Query>::LOCATED;
+                const LIVE: ::core::primitive::bool = <#nested as #at::Query>::LIVE;
 
                 fn state(components: &#at::Components) -> Self::State {
                     __QueryState(<#nested as #at::Query>::state(components))
@@ -87,11 +96,11 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     <#nested as #at::Query>::access(access);
                 }
 
-                fn matches(state: &Self::State, signature: &#at::Signature) -> bool {
+                fn matches(state: &Self::State, signature: &#at::Signature) -> ::core::primitive::bool {
                     <#nested as #at::Query>::matches(&state.0, signature)
                 }
 
-                fn rows(state: &Self::State) -> bool {
+                fn rows(state: &Self::State) -> ::core::primitive::bool {
                     <#nested as #at::Query>::rows(&state.0)
                 }
 
@@ -106,11 +115,11 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     <#nested as #at::Query>::look(&mut state.0, look);
                 }
 
-                fn live(state: &Self::State, columns: #at::query::Columns<'_>) -> bool {
+                fn live(state: &Self::State, columns: #at::query::Columns<'_>) -> ::core::primitive::bool {
                     <#nested as #at::Query>::live(&state.0, columns)
                 }
 
-                unsafe fn mark(state: &Self::State, world: &#at::World, table: ::core::option::Option<u32>) {
+                unsafe fn mark(state: &Self::State, world: &#at::World, table: ::core::option::Option<::core::primitive::u32>) {
                     // SAFETY: the caller's promise.
                     unsafe { <#nested as #at::Query>::mark(&state.0, world, table) };
                 }
@@ -131,7 +140,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     stores: &#at::query::Aligned<'_>,
                 ) -> ::core::option::Option<Self::Fetch> {
                     // SAFETY: the caller's promise.
-                    unsafe { <#nested as #at::Query>::aligned(&state.0, stores) }.map(__QueryFetch)
+                    ::core::option::Option::map(unsafe { <#nested as #at::Query>::aligned(&state.0, stores) }, __QueryFetch)
                 }
 
                 #[inline(always)]
@@ -145,7 +154,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 }
 
                 #[inline(always)]
-                unsafe fn holds(state: &Self::State, view: Self::View, spot: #at::query::Spot) -> bool {
+                unsafe fn holds(state: &Self::State, view: Self::View, spot: #at::query::Spot) -> ::core::primitive::bool {
                     // SAFETY: the caller's promise.
                     unsafe { <#nested as #at::Query>::holds(&state.0, view.0, spot) }
                 }
@@ -168,20 +177,20 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 }
 
                 #[inline]
-                unsafe fn fetch(state: &Self::State, world: &#at::World, table: u32) -> Self::Fetch {
+                unsafe fn fetch(state: &Self::State, world: &#at::World, table: ::core::primitive::u32) -> Self::Fetch {
                     // SAFETY: the caller's promise.
                     __QueryFetch(unsafe { <#nested as #at::Query>::fetch(&state.0, world, table) })
                 }
 
                 #[inline(always)]
-                unsafe fn row<#w>(fetch: Self::Fetch, row: usize) -> Self::Item<#w> {
+                unsafe fn row<#w>(fetch: Self::Fetch, row: ::core::primitive::usize) -> Self::Item<#w> {
                     // SAFETY: the caller's promise.
                     let #pattern = unsafe { <#nested as #at::Query>::row(fetch.0, row) };
                     #item { #(#names: #bindings),* }
                 }
 
                 #[inline(always)]
-                unsafe fn chunk<#w>(fetch: Self::Fetch, len: usize) -> Self::Chunk<#w> {
+                unsafe fn chunk<#w>(fetch: Self::Fetch, len: ::core::primitive::usize) -> Self::Chunk<#w> {
                     // SAFETY: the caller's promise.
                     let #pattern = unsafe { <#nested as #at::Query>::chunk(fetch.0, len) };
                     #chunk { #(#names: #bindings),* }
@@ -223,7 +232,7 @@ fn hidden(nested: &TokenStream, generics: &Generics, bounds: &Option<TokenStream
             #[automatically_derived]
             impl #impl_generics ::core::fmt::Debug for #name #arguments #bounds {
                 fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                    f.write_str(stringify!(#kind))
+                    ::core::fmt::Formatter::write_str(f, ::core::stringify!(#kind))
                 }
             }
         }
@@ -275,8 +284,9 @@ impl Printed<'_> {
         let bounded = |path: TokenStream| quote!(#given #(for<'all> #types: #path,)*);
         let [debug, clone, copy] =
             [quote!(::core::fmt::Debug), quote!(::core::clone::Clone), quote!(::core::marker::Copy)].map(bounded);
-        let (text, names) = (name.to_string(), terms.iter().map(|term| &term.name).collect::<Vec<_>>());
-        let texts = names.iter().map(|name| name.to_string().trim_start_matches("r#").to_owned());
+        let names = terms.iter().map(|term| &term.name).collect::<Vec<_>>();
+        let members = terms.iter().map(|term| Member::Named(term.name.clone())).collect::<Vec<_>>();
+        let format = attributes::debug(&name.to_string(), &members.iter().collect::<Vec<_>>());
         let list = &generics.params;
         quote! {
             #[doc = #about]
@@ -285,9 +295,7 @@ impl Printed<'_> {
 
             #[automatically_derived]
             impl #impl_generics ::core::fmt::Debug for #name #arguments #debug {
-                fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                    f.debug_struct(#text)#(.field(#texts, &self.#names))*.finish()
-                }
+                #format
             }
             #[automatically_derived]
             impl #impl_generics ::core::clone::Clone for #name #arguments #clone {

@@ -154,8 +154,8 @@ impl Row {
             impl #impl_generics #soa::SoaRow for #name #ty_generics #where_clause {
                 type Shape = #shape;
                 type Columns = #columns #ty_generics;
-                const NAME: &'static str = #text;
-                const FIELDS: &'static [&'static str] = &[#(#names),*];
+                const NAME: &'static ::core::primitive::str = #text;
+                const FIELDS: &'static [&'static ::core::primitive::str] = &[#(#names),*];
 
                 #[inline(always)]
                 fn split(self) -> <Self::Shape as #soa::Shape>::Values {

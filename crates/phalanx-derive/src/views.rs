@@ -1,5 +1,6 @@
 //! The structs `derive(Soa)` prints: the fields as references, slices and columns.
 
+use crate::attributes;
 use crate::row::{Field, Row};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
@@ -187,26 +188,12 @@ impl Kind {
             }
             Trait::Debug => {
                 let text = row.name.to_string();
-                let (builder, entries) = match row.is_tuple {
-                    true => (quote!(debug_tuple), quote!(#(.field(&self.#members))*)),
-                    false => {
-                        let names = members.iter().map(|member| match member {
-                            syn::Member::Named(name) => name.to_string().trim_start_matches("r#").to_owned(),
-                            syn::Member::Unnamed(index) => index.index.to_string(),
-                        });
-                        (quote!(debug_struct), quote!(#(.field(#names, &self.#members))*))
-                    }
-                };
-                let body = quote! {
-                    fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                        f.#builder(#text)#entries.finish()
-                    }
-                };
+                let body = attributes::debug(&text, &members);
                 (quote!(::core::fmt::Debug), bounded(quote!(::core::fmt::Debug)), body)
             }
             Trait::PartialEq => {
                 let body = quote! {
-                    fn eq(&self, other: &Self) -> bool {
+                    fn eq(&self, other: &Self) -> ::core::primitive::bool {
                         let _ = other;
                         true #(&& ::core::cmp::PartialEq::eq(&self.#members, &other.#members))*
                     }

@@ -48,6 +48,51 @@ struct Twice {
     named: Named,
 }
 
+/// Where clauses, without a comma at the end, with one, and without bounds.
+#[rustfmt::skip]
+mod clauses {
+    use super::{A, B};
+    use phalanx::{Component, Entity, Query};
+
+    #[derive(Query)]
+    pub(super) struct Bare<'a, T> where T: Component {
+        pub(super) value: &'a T,
+    }
+
+    #[derive(Query)]
+    pub(super) struct Comma<'a, T> where T: Component, {
+        pub(super) value: &'a mut T,
+    }
+
+    #[derive(Query)]
+    pub(super) struct Several<T, U, const N: usize> where T: Query, U: Component, [u8; N]: Sized {
+        pub(super) inner: T,
+        pub(super) value: &'static U,
+    }
+
+    #[derive(Query)]
+    pub(super) struct Empty where {
+        pub(super) entity: Entity,
+        pub(super) a: &'static A,
+        pub(super) b: &'static B,
+    }
+}
+
+#[test]
+fn derived_queries_have_where_clauses_of_any_form() {
+    let mut world = World::new();
+    let entity = world.spawn((A(1), B(2)));
+    world.query_mut::<clauses::Comma<A>>().for_each(|item| item.value.0 += 10);
+    assert_eq!(world.query::<clauses::Bare<A>>().iter().map(|item| item.value.0).sum::<u32>(), 11);
+    let item = world.query::<clauses::Several<clauses::Bare<A>, B, 3>>().single().unwrap();
+    assert_eq!((item.inner.value.0, item.value.0), (11, 2));
+    // Items of queries that write nothing can be copied, and are made of a shared world, also by table.
+    let (copy, chunks) = (item, world.query::<clauses::Empty>().chunks().count());
+    assert_eq!((copy.value.0, item.value.0, chunks), (2, 2, 1));
+    let item = world.query::<clauses::Empty>().single().unwrap();
+    assert_eq!((item.entity, item.a.0, item.b.0), (entity, 11, 2));
+}
+
 /// A few tables: A; A B; A B Tag; B; C; nothing.
 fn world() -> (World, Vec<Entity>) {
     let mut world = World::new();

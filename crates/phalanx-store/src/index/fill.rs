@@ -8,14 +8,18 @@ use crate::{AllocError, Key};
 impl<K: Key> Sparse<K> {
     /// Links the keys of these marks, holes not counted, to their positions, in an index without keys: `live` of them, whose
     /// highest index is `last`. A key whose index came before is returned; what the index knows then is of no use.
-    fn try_link_all(&mut self, marks: &[Mark<K>], last: u32, live: u32) -> Result<Option<K>, AllocError> {
+    ///
+    /// # Safety
+    ///
+    /// No key has an index above `last`.
+    unsafe fn try_link_all(&mut self, marks: &[Mark<K>], last: u32, live: u32) -> Result<Option<K>, AllocError> {
         let keys = marks.iter().zip(0..).filter(|(mark, _)| !<Self as DenseIndex>::is_hole(**mark));
         // Where the last index is in the window with all keys there, all are; and it gets no larger than they allow.
         self.try_prepare_slow(last, live.saturating_sub(1), 0)?;
         if last < self.window_len {
             let window = self.window.ptr();
             for (mark, position) in keys {
-                // SAFETY: the index is not above the last, whose entry is one of those that are initialised.
+                // SAFETY: the index is not above the last, by the caller's promise, whose entry is one of those that are initialised.
                 let entry = unsafe { &mut *window.add(mark.0.index() as usize) };
                 if !entry.is_vacant() {
                     return Ok(Some(mark.0));
@@ -79,8 +83,8 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
         if len == 0 {
             return Ok(());
         }
-        // SAFETY: so many marks were written just now.
-        let linked = self.index.try_link_all(unsafe { self.marks.slice(len) }, last, len - holes);
+        // SAFETY: so many marks were written just now, and `last` is the highest index of their keys.
+        let linked = unsafe { self.index.try_link_all(self.marks.slice(len), last, len - holes) };
         if !matches!(linked, Ok(None)) {
             self.index = Sparse::new();
         }

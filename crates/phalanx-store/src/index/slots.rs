@@ -64,7 +64,16 @@ impl<K: ?Sized> Slots<K> {
     }
 
     /// Makes sure that `additional` slots are free beside the `len` in use.
-    pub(crate) fn try_reserve(&mut self, marks: &mut LaneOf<u32>, len: u32, additional: u32) -> Result<(), AllocError> {
+    ///
+    /// # Safety
+    ///
+    /// The marks are those of this index's container, which has `len` positions.
+    pub(crate) unsafe fn try_reserve(
+        &mut self,
+        marks: &mut LaneOf<u32>,
+        len: u32,
+        additional: u32,
+    ) -> Result<(), AllocError> {
         let fresh = additional.saturating_sub(self.free_end - len);
         if fresh == 0 {
             return Ok(());
@@ -76,7 +85,7 @@ impl<K: ?Sized> Slots<K> {
         self.slots.try_grow(needed)?;
         let total = self.slots.capacity().min(marks.capacity()).min(<Self as DenseIndex>::MAX);
         let retired = self.total - self.free_end;
-        // SAFETY: there is room for `total` marks and slots. The retired ones make way to the end, the new ones follow
+        // SAFETY: there is room for `total` marks and slots, and the marks are this index's, by the caller's promise. The retired ones make way to the end, the new ones follow
         // the free ones.
         unsafe {
             core::ptr::copy(marks.at(self.free_end), marks.at(total - retired), retired as usize);
@@ -96,10 +105,14 @@ impl<K: ?Sized> Slots<K> {
 
     /// Forgets the slots above the last one that was ever used, and gives their room back. The marks may be shrunk to the
     /// total then.
-    pub(crate) fn shrink(&mut self, marks: &mut LaneOf<u32>, len: u32) {
+    ///
+    /// # Safety
+    ///
+    /// The marks are those of this index's container, which has `len` positions.
+    pub(crate) unsafe fn shrink(&mut self, marks: &mut LaneOf<u32>, len: u32) {
         let used = self.used();
         let (mut to, retired) = (len, self.total - self.free_end);
-        // SAFETY: marks below `total` are initialised; those that stay move down, the free ones one by one.
+        // SAFETY: marks below `total` are initialised, by the caller's promise; those that stay move down, the free ones one by one.
         unsafe {
             for at in len..self.free_end {
                 let mark = *marks.at(at);

@@ -177,7 +177,8 @@ impl<K: Key> Sparse<K> {
                 unsafe { self.window.at(i).write(VACANT) };
             }
             let old = core::mem::replace(&mut self.window_len, len);
-            self.absorb(old..len);
+            // SAFETY: the window is `len` entries long.
+            unsafe { self.absorb(old..len) };
             return Ok(());
         }
         let (branch, page, _) = split(index);
@@ -192,23 +193,25 @@ impl<K: Key> Sparse<K> {
         let present = self.root.get(branch).and_then(|b| b.as_ref());
         let new_branch = match present {
             Some(_) => None,
-            None => Some(try_boxed::<Branch>(|b| {
-                // SAFETY: `b` is a block for a branch: each field is written in its place.
-                unsafe {
+            // SAFETY: `b` is a block for a branch: each field is written in its place.
+            None => Some(unsafe {
+                try_boxed::<Branch>(|b| {
                     let pages = (&raw mut (*b).pages).cast::<Option<Box<Page>>>();
                     (0..BRANCH).for_each(|i| pages.add(i).write(None));
                     (&raw mut (*b).occupied).write([0; BRANCH]);
                     (&raw mut (*b).count).write(0);
-                }
-            })?),
+                })?
+            }),
         };
         let new_page = match present.is_some_and(|b| b.pages[page].is_some()) {
             true => None,
-            false => Some(try_boxed::<Page>(|p| {
-                let entries = p.cast::<Entry>();
-                // SAFETY: `p` is a block for a page: every entry is written in its place.
-                (0..PAGE).for_each(|i| unsafe { entries.add(i).write(VACANT) });
-            })?),
+            // SAFETY: `p` is a block for a page: every entry is written in its place.
+            false => Some(unsafe {
+                try_boxed::<Page>(|p| {
+                    let entries = p.cast::<Entry>();
+                    (0..PAGE).for_each(|i| entries.add(i).write(VACANT));
+                })?
+            }),
         };
         if self.root.len() <= branch {
             self.root.resize_with(branch + 1, || None);
@@ -226,7 +229,11 @@ impl<K: Key> Sparse<K> {
     }
 
     /// Moves the entries of these indices, which the window has just reached, out of the pages.
-    fn absorb(&mut self, indices: core::ops::Range<u32>) {
+    ///
+    /// # Safety
+    ///
+    /// The indices are below the length of the window.
+    unsafe fn absorb(&mut self, indices: core::ops::Range<u32>) {
         let mut index = indices.start;
         while self.pages > 0 && index < indices.end {
             let (branch, page, at) = split(index);
@@ -237,7 +244,7 @@ impl<K: Key> Sparse<K> {
                 for i in index..next {
                     let entry = self.entry_in_page(i);
                     if !entry.is_vacant() {
-                        // SAFETY: the window has been made that long.
+                        // SAFETY: the window is that long, by the caller's promise.
                         unsafe { self.window.at(i).write(entry) };
                         self.vacate(i);
                     }
@@ -624,8 +631,12 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
     }
 }
 
-/// A box whose content `init` writes in its place, so that no large value crosses the stack.
-fn try_boxed<T>(init: impl FnOnce(*mut T)) -> Result<Box<T>, AllocError> {
+/// Returns a box whose content `init` writes in its place, so that no large value crosses the stack.
+///
+/// # Safety
+///
+/// `init` initialises all of the value that it is given the address of.
+unsafe fn try_boxed<T>(init: impl FnOnce(*mut T)) -> Result<Box<T>, AllocError> {
     const { assert!(size_of::<T>() > 0) };
     let layout = Layout::new::<T>();
     // SAFETY: the size is not zero.
@@ -634,8 +645,7 @@ fn try_boxed<T>(init: impl FnOnce(*mut T)) -> Result<Box<T>, AllocError> {
         return Err(AllocError::of(layout));
     }
     init(block);
-    // SAFETY: allocated by the global allocator with the layout of `T`, and initialised: every caller writes all of it,
-    // and none of them can panic on the way.
+    // SAFETY: allocated by the global allocator with the layout of `T`, and initialised, by the caller's promise.
     Ok(unsafe { Box::from_raw(block) })
 }
 

@@ -107,9 +107,13 @@ impl<T> Cells<T> {
         bytes.and_then(|bytes| Layout::from_size_align(bytes, align).ok()).ok_or(AllocError::CapacityOverflow)
     }
 
-    /// Makes room for at least `needed` slots, which can be counted, and by doubling for some beyond. The first `used` are
-    /// in use.
-    pub(crate) fn try_grow(&mut self, used: u32, needed: u32) -> Result<(), AllocError> {
+    /// Makes room for at least `needed` slots, which can be counted, and by doubling for some beyond.
+    ///
+    /// # Safety
+    ///
+    /// The slots in use are the first `used`, which is not above the capacity: their words are initialised, and no others are
+    /// looked at again. No pointer into the block is used afterwards.
+    pub(crate) unsafe fn try_grow(&mut self, used: u32, needed: u32) -> Result<(), AllocError> {
         if needed <= self.capacity {
             return Ok(());
         }
@@ -117,7 +121,7 @@ impl<T> Cells<T> {
         Self::layout(needed)?;
         let doubled = generation::at_most_countable(amortised(self.capacity, needed, size_of::<u32>()));
         let capacity = if Self::layout(doubled).is_ok() { doubled } else { needed };
-        // SAFETY: the capacity grows, so that no slot in use is cut off; `&mut self` ends the use of older pointers.
+        // SAFETY: the capacity grows, so that no slot in use is cut off; the rest is the caller's promise.
         unsafe { self.try_resize(used, capacity) }
     }
 

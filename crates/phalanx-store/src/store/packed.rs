@@ -144,7 +144,8 @@ impl<T, K: ?Sized> PackedStore<T, K> {
     pub fn shrink_to_fit(&mut self) {
         self.compact();
         let core = &mut self.core;
-        core.index.shrink(&mut core.marks, core.len);
+        // SAFETY: the marks and the length are those of the container.
+        unsafe { core.index.shrink(&mut core.marks, core.len) };
         // SAFETY: the index uses marks below its total. What cannot be had smaller stays as it was, which is allowed.
         let _ = unsafe { core.try_shrink(core.index.total()) };
     }
@@ -214,7 +215,8 @@ impl<T, K: ?Sized> PackedStore<T, K> {
         let core = &mut self.core;
         let needed = core.len.checked_add(additional).ok_or(AllocError::CapacityOverflow)?;
         core.rows.countable(needed)?;
-        core.index.try_reserve(&mut core.marks, core.len, additional)?;
+        // SAFETY: the marks and the length are those of the container.
+        unsafe { core.index.try_reserve(&mut core.marks, core.len, additional)? };
         core.rows.try_grow(needed)
     }
 

@@ -207,7 +207,8 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         if !generation::countable(slots) {
             return Err(AllocError::CapacityOverflow);
         }
-        self.cells.try_grow(self.slots, slots)?;
+        // SAFETY: the first `slots` are in use, and no pointer to a cell outlives the borrow of the store.
+        unsafe { self.cells.try_grow(self.slots, slots)? };
         let slots = self.cells.capacity();
         let bits = slots.div_ceil(64);
         if bits > self.bits.capacity() {

@@ -295,7 +295,8 @@ macro_rules! kinds {
         }
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(::core::clone::Clone, ::core::marker::Copy, ::core::fmt::Debug, ::core::hash::Hash)]
+        #[derive(::core::cmp::PartialEq, ::core::cmp::Eq, ::core::cmp::PartialOrd, ::core::cmp::Ord)]
         #[repr(u8)]
         $vis enum $enum {
             $(#[$rdoc])* $reserved,
@@ -303,7 +304,7 @@ macro_rules! kinds {
             $($(#[$doc])* $kind,)*
         }
 
-        const _: () = assert!(::core::mem::size_of::<$enum>() == 1);
+        const _: () = ::core::assert!(::core::mem::size_of::<$enum>() == 1);
 
         impl $crate::Kind for $enum {
             const ALL: &'static [Self] = &[$enum::$reserved, $enum::$error, $($enum::$kind),*];
@@ -311,22 +312,22 @@ macro_rules! kinds {
             const ERROR: Self = $enum::$error;
 
             #[inline]
-            fn index(self) -> u8 {
-                self as u8
+            fn index(self) -> ::core::primitive::u8 {
+                self as ::core::primitive::u8
             }
 
             #[inline]
             fn layout(self) -> &'static $crate::Layout {
                 static LAYOUTS: &[$crate::Layout] = &[
-                    $crate::Layout::new(stringify!($reserved), &[]),
-                    $crate::Layout::new(stringify!($error), &[]),
+                    $crate::Layout::new(::core::stringify!($reserved), &[]),
+                    $crate::Layout::new(::core::stringify!($error), &[]),
                     $(*<$module::$kind as $crate::Payload>::LAYOUT,)*
                 ];
-                &LAYOUTS[self as usize]
+                &LAYOUTS[self as ::core::primitive::usize]
             }
         }
 
-        #[doc = concat!("What the nodes of each kind of [`", stringify!($enum), "`] have.")]
+        #[doc = ::core::concat!("What the nodes of each kind of [`", ::core::stringify!($enum), "`] have.")]
         $vis mod $module {
             #[allow(unused_imports)]
             use super::*;
@@ -335,8 +336,8 @@ macro_rules! kinds {
             $($crate::kinds!(@payload $enum $(#[$doc])* $kind $(<$life>)? { $($(#[$fdoc])* $field: $type),* });)*
         }
 
-        #[doc = concat!("A node of any kind of [`", stringify!($enum), "`], decoded.")]
-        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[doc = ::core::concat!("A node of any kind of [`", ::core::stringify!($enum), "`], decoded.")]
+        #[derive(::core::clone::Clone, ::core::marker::Copy, ::core::fmt::Debug, ::core::cmp::PartialEq)]
         $vis enum $view<'t> {
             $(#[$edoc])* $error($module::$error),
             $($(#[$doc])* $kind($module::$kind $(<$life>)?),)*
@@ -351,9 +352,12 @@ macro_rules! kinds {
             ///
             /// If it was reserved and never set, is not in the tree, or its words mean nothing.
             #[allow(dead_code)]
-            $vis fn of(tree: &'t $crate::Tree<$enum>, id: $crate::NodeId) -> Result<$view<'t>, $crate::Malformed> {
-                Ok(match tree.get_kind(id).ok_or($crate::Malformed::NoSuchNode)? {
-                    $enum::$reserved => return Err($crate::Malformed::Reserved),
+            $vis fn of(
+                tree: &'t $crate::Tree<$enum>,
+                id: $crate::NodeId,
+            ) -> ::core::result::Result<$view<'t>, $crate::Malformed> {
+                ::core::result::Result::Ok(match tree.get_kind(id).ok_or($crate::Malformed::NoSuchNode)? {
+                    $enum::$reserved => return ::core::result::Result::Err($crate::Malformed::Reserved),
                     $enum::$error => $view::$error(tree.payload(id)?),
                     $($enum::$kind => $view::$kind(tree.payload(id)?),)*
                 })
@@ -365,7 +369,7 @@ macro_rules! kinds {
         $($(#[$fdoc:meta])* $field:ident: $type:ty),*
     }) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[derive(::core::clone::Clone, ::core::marker::Copy, ::core::fmt::Debug, ::core::cmp::PartialEq)]
         #[allow(missing_docs)]
         pub struct $kind $(<$life>)? { $($(#[$fdoc])* pub $field: $type,)* }
 
@@ -373,24 +377,34 @@ macro_rules! kinds {
             type Kind = $enum;
             const KIND: $enum = $enum::$kind;
             const FIELDS: &'static [$crate::FieldInfo] =
-                &[$($crate::FieldInfo { name: stringify!($field), shape: <$type as $crate::Field>::SHAPE },)*];
-            const LAYOUT: &'static $crate::Layout = &$crate::Layout::new(stringify!($kind), Self::FIELDS);
+                &[$($crate::FieldInfo {
+                    name: ::core::stringify!($field),
+                    shape: <$type as $crate::Field>::SHAPE,
+                },)*];
+            const LAYOUT: &'static $crate::Layout = &$crate::Layout::new(::core::stringify!($kind), Self::FIELDS);
 
             #[inline(always)]
             #[allow(unused_mut, unused_variables)]
-            fn encode(self, extra: &mut $crate::Extra) -> Result<[u32; 2], $crate::Full> {
+            fn encode(
+                self,
+                extra: &mut $crate::Extra,
+            ) -> ::core::result::Result<[::core::primitive::u32; 2], $crate::Full> {
                 let listed = 0 $(+ $crate::Field::list(self.$field).len())*;
                 let mut encoder = $crate::Encoder::begin(Self::LAYOUT, listed, extra)?;
-                $(encoder.word(Self::LAYOUT, self.$field, extra);)*
-                $(encoder.list(Self::LAYOUT, self.$field, extra);)*
-                Ok(encoder.finish())
+                $($crate::Encoder::word(&mut encoder, Self::LAYOUT, self.$field, extra);)*
+                $($crate::Encoder::list(&mut encoder, Self::LAYOUT, self.$field, extra);)*
+                ::core::result::Result::Ok($crate::Encoder::finish(encoder))
             }
 
             #[inline]
             #[allow(unused_mut, unused_variables)]
-            fn decode(data: [u32; 2], extra: &'t [u32], nodes: usize) -> Result<Self, $crate::Malformed> {
+            fn decode(
+                data: [::core::primitive::u32; 2],
+                extra: &'t [::core::primitive::u32],
+                nodes: ::core::primitive::usize,
+            ) -> ::core::result::Result<Self, $crate::Malformed> {
                 let mut decoder = $crate::Decoder::new(Self::LAYOUT, data, extra)?;
-                Ok($kind { $($field: decoder.field(nodes)?,)* })
+                ::core::result::Result::Ok($kind { $($field: $crate::Decoder::field(&mut decoder, nodes)?,)* })
             }
         }
     };

@@ -41,10 +41,18 @@ impl Aligned<'_> {
         self.world.sides.number(id).is_some_and(|side| sides.contains(&side))
     }
 
-    /// The values of a component, if its store is one of them.
-    pub(super) fn values<C: Component>(&self, id: ComponentId, look: Look) -> Option<<C::Layout as Layout<C>>::Ptr> {
+    /// Returns the values of a component, if its store is one of them.
+    ///
+    /// # Safety
+    ///
+    /// The id is that of `C` in this world, or one that no component of it has.
+    pub(super) unsafe fn values<C: Component>(
+        &self,
+        id: ComponentId,
+        look: Look,
+    ) -> Option<<C::Layout as Layout<C>>::Ptr> {
         let side = self.world.sides.of(id).filter(|_| self.is_one(id, self.owned))?;
-        // SAFETY: the lanes are this component's.
+        // SAFETY: the lanes are those of `C`, by the caller's promise.
         Some(unsafe { C::Layout::ptr(side.values().lane(), look) })
     }
 

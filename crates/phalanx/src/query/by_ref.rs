@@ -93,7 +93,8 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
 
     /// Whether an entity is alive and among those that the query asks for.
     pub fn contains(&self, entity: Entity) -> bool {
-        contains::<Q, F>(self.world, &self.ids(), entity)
+        // SAFETY: the ids are this world's.
+        unsafe { contains::<Q, F>(self.world, &self.ids(), entity) }
     }
 
     /// The only item.
@@ -147,7 +148,8 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
 
     /// What the query goes through, in words.
     pub fn plan(&self) -> Plan {
-        Plan::new::<Q, F>(self.world, &self.ids())
+        // SAFETY: the ids are this world's.
+        unsafe { Plan::new::<Q, F>(self.world, &self.ids()) }
     }
 
     pub(super) fn ids(&self) -> (Q::State, F::State) {

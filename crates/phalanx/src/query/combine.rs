@@ -124,7 +124,8 @@ impl<'s, Q: ReadOnlyQuery, const N: usize> Combinations<'_, 's, Q, N> {
         ids: &(Q::State, F::State),
     ) -> Self {
         let walked = walk.map(|mut walk| {
-            let (view, spots) = (walk.view(), walk.spots::<F>(ids).collect::<Vec<_>>());
+            // SAFETY: the ids are the world's, by the caller's promise.
+            let (view, spots) = (walk.view(), unsafe { walk.spots::<F>(ids) }.collect::<Vec<_>>());
             Walked { view, terms: ids.0.clone(), rows: Run::of_rows(spots.len()), spots }
         });
         let cursor = match &walked {

@@ -79,7 +79,7 @@ unsafe impl Query for Rows {
     }
 
     fn mismatch(state: &Self::State, row: &Candidate<'_>) -> Option<Mismatch> {
-        let (asked, name) = (state.as_ref()?, |id: ComponentId| row.world.components.info(id).name());
+        let (asked, name) = (state.as_ref()?, |id: ComponentId| row.world().components.info(id).name());
         let missing = asked.required.iter().find(|(id, _)| !row.has(*id)).map(|(id, _)| Mismatch::Missing(name(*id)));
         let excluded =
             || asked.excluded.iter().find(|(id, _)| row.has(*id)).map(|(id, _)| Mismatch::Excluded(name(*id)));
@@ -209,7 +209,8 @@ impl DynamicQuery {
     pub fn len(&self, world: &World) -> Result<usize, DynamicError> {
         self.check(world)?;
         match self.asked().side() {
-            Some(_) => Ok(self.walk(world).spots::<()>(&self.ids).count()),
+            // SAFETY: the walk was made with these ids.
+            Some(_) => Ok(unsafe { self.walk(world).spots::<()>(&self.ids).count() }),
             None => {
                 let matching = world.tables.iter().filter(|table| self.asked().matches(&table.signature));
                 Ok(matching.map(|table| table.len as usize).sum())
@@ -224,13 +225,15 @@ impl DynamicQuery {
     /// If it is not the world that the query was built for.
     pub fn is_empty(&self, world: &World) -> Result<bool, DynamicError> {
         self.check(world)?;
-        Ok(self.walk(world).spots::<()>(&self.ids).next().is_none())
+        // SAFETY: the walk was made with these ids.
+        Ok(unsafe { self.walk(world).spots::<()>(&self.ids).next().is_none() })
     }
 
     fn walk<'w>(&self, world: &'w World) -> Walk<'w, 'w, Rows> {
         let matching = world.tables_in_order().filter(|(_, table)| self.asked().matches(&table.signature));
         let tables: Vec<u32> = matching.map(|(number, _)| number).collect();
-        let course = course::<Rows, ()>(world, &self.ids, tables.iter().copied());
+        // SAFETY: `Rows` finds nothing by its ids but the rows.
+        let course = unsafe { course::<Rows, ()>(world, &self.ids, tables.iter().copied()) };
         // SAFETY: the course is of this world as it is, and `Rows` touches nothing.
         unsafe { Walk::new::<()>(world, &self.ids, (course.lead, course.len), tables.into()) }
     }
@@ -244,7 +247,8 @@ impl DynamicQuery {
             self.note_visits(world, walk.most() as u64);
         }
         core::iter::from_fn(move || {
-            let spot = walk.next::<()>(&self.ids)?;
+            // SAFETY: the walk was made with these ids.
+            let spot = unsafe { walk.next::<()>(&self.ids) }?;
             Some(DynamicRow { world, query: self, spot, taken: Vec::new(), items: PhantomData })
         })
     }
@@ -331,7 +335,8 @@ impl<'w> DynamicRow<'w, '_> {
     /// As [`get`](DynamicRow::get).
     pub fn lanes(&self, id: ComponentId) -> Result<impl ExactSizeIterator<Item = RawLane> + use<'w>, DynamicError> {
         let at = self.read(id, self.name(id)?)?;
-        Ok(self.raw(id, at))
+        // SAFETY: the row has the component there.
+        Ok(unsafe { self.raw(id, at) })
     }
 
     /// The lanes of a component that the query writes. It can be had once.
@@ -345,8 +350,10 @@ impl<'w> DynamicRow<'w, '_> {
     ) -> Result<impl ExactSizeIterator<Item = RawLane> + use<'w>, DynamicError> {
         let at = self.take(id, self.name(id)?)?;
         self.world.open(id, |_| true);
-        self.world.mark_written(id, Candidate::of(self.world, self.spot.index));
-        Ok(self.raw(id, at))
+        // SAFETY: the row is the world's, which the query has exclusively, and no other row has these marks.
+        unsafe { self.world.mark_written(id, Candidate::new(self.world, self.spot.index, None)) };
+        // SAFETY: the row has the component there.
+        Ok(unsafe { self.raw(id, at) })
     }
 
     fn name(&self, id: ComponentId) -> Result<&'static str, DynamicError> {
@@ -394,7 +401,12 @@ impl<'w> DynamicRow<'w, '_> {
         }
     }
 
-    fn raw(
+    /// Returns the lanes of a component, from the first on, at a row.
+    ///
+    /// # Safety
+    ///
+    /// The lanes are the component's, and the row is one of theirs.
+    unsafe fn raw(
         &self,
         id: ComponentId,
         (first, row): (*const Lane, usize),

@@ -62,7 +62,10 @@ impl<'w, Q: Query, F: Filter> Iterator for Iter<'w, '_, Q, F> {
             }
             match self.runs.next() {
                 Some(run) => (self.fetch, self.row, self.len) = (Some(run.fetch), 0, run.len as usize),
-                None if Self::SIDES => return self.walk.as_mut().and_then(|(walk, ids)| walk.next::<F>(ids)),
+                // SAFETY: the ids are the world's, as `new` was promised.
+                None if Self::SIDES => {
+                    return self.walk.as_mut().and_then(|(walk, ids)| unsafe { walk.next::<F>(ids) });
+                }
                 None => return None,
             }
         }
@@ -91,7 +94,8 @@ impl<'w, Q: Query, F: Filter> Iterator for Iter<'w, '_, Q, F> {
             }
         }
         match self.walk {
-            Some((walk, ids)) if Self::SIDES => walk.fold::<F, B>(ids, acc, f),
+            // SAFETY: as in `next`.
+            Some((walk, ids)) if Self::SIDES => unsafe { walk.fold::<F, B>(ids, acc, f) },
             _ => acc,
         }
     }

@@ -98,7 +98,8 @@ impl<'w, 's, Q: Query, F: Filter> Matched<'w, 's, Q, F> {
     /// How many items there are.
     pub fn len(&self) -> usize {
         match self.walk() {
-            Some(mut walk) => walk.spots::<F>(self.ids).count(),
+            // SAFETY: the walk was made with these ids.
+            Some(mut walk) => unsafe { walk.spots::<F>(self.ids) }.count(),
             None => self.runs.iter().map(|run| run.len as usize).sum(),
         }
     }
@@ -106,14 +107,16 @@ impl<'w, 's, Q: Query, F: Filter> Matched<'w, 's, Q, F> {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         match self.walk() {
-            Some(mut walk) => walk.spots::<F>(self.ids).next().is_none(),
+            // SAFETY: the walk was made with these ids.
+            Some(mut walk) => unsafe { walk.spots::<F>(self.ids) }.next().is_none(),
             None => self.runs.is_empty(),
         }
     }
 
     /// Whether an entity is alive and among those that the query asks for.
     pub fn contains(&self, entity: Entity) -> bool {
-        contains::<Q, F>(self.world, self.ids, entity)
+        // SAFETY: the ids are the world's, as `new` was promised.
+        unsafe { contains::<Q, F>(self.world, self.ids, entity) }
     }
 
     /// The item of an entity.
@@ -134,7 +137,8 @@ impl<'w, 's, Q: Query, F: Filter> Matched<'w, 's, Q, F> {
     /// If there is none, or if there are several.
     pub fn single(self) -> Result<Q::Item<'w>, SingleError> {
         if let Some(mut walk) = self.walk() {
-            let mut spots = walk.spots::<F>(self.ids);
+            // SAFETY: the walk was made with these ids.
+            let mut spots = unsafe { walk.spots::<F>(self.ids) };
             return match (spots.next(), spots.next()) {
                 (Some(_), None) => {
                     self.into_iter().next().ok_or(SingleError::None { query: core::any::type_name::<Q>() })
@@ -200,7 +204,8 @@ impl<'w, 's, Q: Query, F: Filter> Matched<'w, 's, Q, F> {
     pub fn for_each_combination_mut<const N: usize>(&mut self, mut f: impl FnMut([Q::Item<'_>; N])) {
         self.note();
         if let Some(mut walk) = self.walk() {
-            let (view, spots) = (walk.view(), walk.spots::<F>(self.ids).collect::<Vec<_>>());
+            // SAFETY: the walk was made with these ids.
+            let (view, spots) = (walk.view(), unsafe { walk.spots::<F>(self.ids) }.collect::<Vec<_>>());
             let rows = Run::of_rows(spots.len());
             let mut cursor = Cursor::<N>::first(rows.as_slice());
             while let Some(places) = cursor.next(rows.as_slice()) {
@@ -223,7 +228,8 @@ impl<'w, 's, Q: Query, F: Filter> Matched<'w, 's, Q, F> {
 
     /// What the query goes through, in words.
     pub fn plan(&self) -> Plan {
-        Plan::new::<Q, F>(self.world, self.ids)
+        // SAFETY: the ids are the world's, as `new` was promised.
+        unsafe { Plan::new::<Q, F>(self.world, self.ids) }
     }
 
     #[cfg(feature = "parallel")]
@@ -301,7 +307,8 @@ pub(super) unsafe fn item_of<'w, Q: Query, F: Filter>(
     let (terms, filter) = ids;
     let location = world.locate(entity)?;
     world.mark_for::<Q>(entity.index(), location);
-    let row = Candidate { world, slot: entity.index(), known: None };
+    // SAFETY: the entity is alive.
+    let row = unsafe { Candidate::new(world, entity.index(), None) };
     let mismatch = || {
         let mismatch = Q::mismatch(terms, &row).or_else(|| F::mismatch(filter, &row));
         mismatch.unwrap_or(super::Mismatch::Missing(core::any::type_name::<Q>())).of(entity)
@@ -332,15 +339,21 @@ pub(super) unsafe fn item_of<'w, Q: Query, F: Filter>(
     Ok(unsafe { Q::row(Q::fetch(terms, world, location.table), location.row as usize) })
 }
 
-/// Whether an entity is alive and matches.
-pub(super) fn contains<Q: Query, F: Filter>(world: &World, ids: &(Q::State, F::State), entity: Entity) -> bool {
+/// Returns `true` if an entity is alive and matches.
+///
+/// # Safety
+///
+/// The ids are the world's.
+pub(super) unsafe fn contains<Q: Query, F: Filter>(world: &World, ids: &(Q::State, F::State), entity: Entity) -> bool {
     let (terms, filter) = ids;
     world.locate(entity).is_ok_and(|location| {
         if Q::SIDES || F::SIDES {
             let spot = Spot { index: entity.index(), key: Some(entity), position: 0, location };
-            // SAFETY: the ids are the world's, and the row is.
-            return F::passes_row(filter, &Candidate { world, slot: spot.index, known: None })
-                && unsafe { Q::holds(terms, Q::view(terms, world, None), spot) };
+            // SAFETY: the ids are the world's, by the caller's promise, and the entity is alive and at this location.
+            return unsafe {
+                F::passes_row(filter, &Candidate::new(world, spot.index, None))
+                    && Q::holds(terms, Q::view(terms, world, None), spot)
+            };
         }
         let signature = &world.tables[location.table as usize].signature;
         Q::matches(terms, signature) && F::passes(filter, signature) && is_live::<Q, F>(ids, world, location.table)

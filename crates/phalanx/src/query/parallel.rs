@@ -49,7 +49,9 @@ impl<'w, Q: Query, F: Filter> Matched<'w, '_, Q, F> {
         let (runs, ids, batch) = (self.runs(), self.ids(), batch.max(1));
         if let Some(mut walk) = self.walk() {
             // Who is visited is found out here; the threads only make the items.
-            let (view, spots) = (SharedView::<Q>(walk.view()), walk.spots::<F>(ids).collect::<Vec<_>>());
+            // SAFETY: the walk was made with these ids.
+            let spots = unsafe { walk.spots::<F>(ids) }.collect::<Vec<_>>();
+            let view = SharedView::<Q>(walk.view());
             return spots.par_chunks(batch).for_each(|spots| {
                 for &spot in spots {
                     // SAFETY: the rows are the world's, and each comes once; the rest is what the walk was promised. A

@@ -1,4 +1,5 @@
 //! A query's plan, for people.
+#![allow(unsafe_code)]
 
 use super::walk::{Lead, course, group_of};
 use super::{Filter, Query, matches_table};
@@ -102,13 +103,19 @@ pub struct PlanTable {
 }
 
 impl Plan {
-    pub(super) fn new<Q: Query, F: Filter>(world: &World, ids: &(Q::State, F::State)) -> Plan {
+    /// Returns what a query goes through.
+    ///
+    /// # Safety
+    ///
+    /// The ids are the world's.
+    pub(super) unsafe fn new<Q: Query, F: Filter>(world: &World, ids: &(Q::State, F::State)) -> Plan {
         let matching = world.tables_in_order().filter(|(_, table)| matches_table::<Q, F>(ids, &table.signature));
         let tables = matching.map(|(_, table)| PlanTable {
             components: table.columns.iter().map(|column| world.components.info(column.id).name()).collect(),
             rows: table.len as usize,
         });
-        let driver = Plan::driver::<Q, F>(world, ids);
+        // SAFETY: the caller's promise.
+        let driver = unsafe { Plan::driver::<Q, F>(world, ids) };
         Plan {
             query: core::any::type_name::<Q>(),
             driver,
@@ -117,10 +124,14 @@ impl Plan {
         }
     }
 
-    fn driver<Q: Query, F: Filter>(world: &World, ids: &(Q::State, F::State)) -> Driver {
+    /// # Safety
+    ///
+    /// The ids are the world's.
+    unsafe fn driver<Q: Query, F: Filter>(world: &World, ids: &(Q::State, F::State)) -> Driver {
         let matches = |(_, table): &(u32, &Table)| matches_table::<Q, F>(ids, &table.signature);
         let tables = world.tables_in_order().filter(matches).map(|(number, _)| number);
-        let course = course::<Q, F>(world, ids, tables);
+        // SAFETY: the caller's promise.
+        let course = unsafe { course::<Q, F>(world, ids, tables) };
         let slots = course.len as usize;
         match course.lead {
             // A store that was never made is no different from one without values.

@@ -87,8 +87,13 @@ impl<C: Component> Reach<C> {
     /// Whether the component is not kept in tables.
     pub(super) const SIDE: bool = !matches!(C::Layout::KIND, Kind::Table);
 
+    /// Resolves where the values of a component are.
+    ///
+    /// # Safety
+    ///
+    /// The id is that of `C` in this world, or one that no component of it has.
     #[inline]
-    pub(super) fn new(id: ComponentId, world: &World, walked: Option<ComponentId>, look: Look) -> Self {
+    pub(super) unsafe fn new(id: ComponentId, world: &World, walked: Option<ComponentId>, look: Look) -> Self {
         let mut reach = Reach {
             lanes: NonNull::from(if Self::SIDE { &[] } else { world.lanes_of(id) }),
             pool: core::ptr::null(),
@@ -104,7 +109,7 @@ impl<C: Component> Reach<C> {
                 Store::Pool(pool) => reach.pool = pool,
                 Store::Linear(linear) => reach.linear = linear,
             }
-            // SAFETY: the lanes are this component's.
+            // SAFETY: the lanes are those of `C`, by the caller's promise.
             reach.values = MaybeUninit::new(unsafe { C::Layout::ptr(side.values().lane(), look) });
         }
         reach
@@ -177,23 +182,41 @@ impl<C: Component> Reach<C> {
 /// A row that a filter is asked about.
 #[derive(Clone, Copy)]
 pub struct Candidate<'w> {
-    pub(super) world: &'w World,
-    pub(super) slot: u32,
+    world: &'w World,
+    /// The index of its slot, which is in use: it has a location.
+    slot: u32,
     /// A component that it is known to have.
-    pub(super) known: Option<ComponentId>,
+    known: Option<ComponentId>,
 }
 
 impl<'w> Candidate<'w> {
-    /// The row of a slot, which is alive.
-    pub(crate) fn of(world: &'w World, slot: u32) -> Candidate<'w> {
-        Candidate { world, slot, known: None }
+    /// Returns the row of a slot, of which one component may be known to be there.
+    ///
+    /// # Safety
+    ///
+    /// The slot is in use, by an entity or by an extra row.
+    #[inline(always)]
+    pub(crate) unsafe fn new(world: &'w World, slot: u32, known: Option<ComponentId>) -> Candidate<'w> {
+        Candidate { world, slot, known }
+    }
+
+    /// Returns the world of the row.
+    #[inline(always)]
+    pub(super) fn world(&self) -> &'w World {
+        self.world
+    }
+
+    /// Returns where the row is in its table.
+    #[inline(always)]
+    fn location(&self) -> Location {
+        // SAFETY: the slot is in use, by the promise of `new`, and stays so while the world is borrowed; so its location is
+        // written.
+        unsafe { *self.world.entities.places().at(self.slot) }
     }
 
     /// The components of the row that are kept in tables.
     pub fn signature(&self) -> &'w Signature {
-        // SAFETY: the row is there, so it has a location.
-        let location = unsafe { *self.world.entities.places().at(self.slot) };
-        &self.world.tables[location.table as usize].signature
+        &self.world.tables[self.location().table as usize].signature
     }
 
     /// Whether the row has a component, wherever it is kept.
@@ -212,8 +235,7 @@ impl<'w> Candidate<'w> {
         if let Some(side) = self.world.sides.of(id) {
             return side.row(self.slot).map(|row| (side.values().lane().cast_const(), row as usize));
         }
-        // SAFETY: the row is there, so it has a location.
-        let at = unsafe { *self.world.entities.places().at(self.slot) };
+        let at = self.location();
         let lane = self.world.lane(id, at.table);
         (!lane.is_null()).then_some((lane.cast_const(), at.row as usize))
     }

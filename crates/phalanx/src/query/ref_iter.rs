@@ -101,7 +101,8 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> RefIter<'w, Q, F> {
         let Runs { world, ids, is_done, .. } = &mut self.runs;
         let world: &'w World = world;
         let matching = Runs::<Q, F>::tables_of(world, ids);
-        let course = course::<Q, F>(world, ids, matching.clone());
+        // SAFETY: the ids are the world's.
+        let course = unsafe { course::<Q, F>(world, ids, matching.clone()) };
         *is_done = true;
         if course.walks() {
             let tables = if course.lead == Lead::Tables { matching.collect() } else { Vec::new() };
@@ -117,7 +118,8 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> RefIter<'w, Q, F> {
     pub(super) fn count_left(self) -> usize {
         let (left, ids) = (self.len - self.row, &self.runs.ids);
         match self.walk {
-            Some(mut walk) if Self::SIDES => left + walk.spots::<F>(ids).count(),
+            // SAFETY: the walk was made with these ids.
+            Some(mut walk) if Self::SIDES => left + unsafe { walk.spots::<F>(ids) }.count(),
             _ => left + self.runs.rows_left(),
         }
     }
@@ -125,7 +127,8 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> RefIter<'w, Q, F> {
     /// Whether there is any item to come, without making it.
     pub(super) fn any_left(self) -> bool {
         match self.walk {
-            Some(mut walk) if Self::SIDES => walk.spots::<F>(&self.runs.ids).next().is_some(),
+            // SAFETY: the walk was made with these ids.
+            Some(mut walk) if Self::SIDES => unsafe { walk.spots::<F>(&self.runs.ids) }.next().is_some(),
             _ => self.len > self.row || self.runs.tables_left().next().is_some(),
         }
     }
@@ -156,7 +159,8 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> Iterator for RefIter<'w, Q, F> {
             if Self::SIDES
                 && let Some(walk) = &mut self.walk
             {
-                return walk.next::<F>(&self.runs.ids);
+                // SAFETY: the walk was made with these ids.
+                return unsafe { walk.next::<F>(&self.runs.ids) };
             }
             let run = self.runs.next()?;
             (self.fetch, self.row, self.len) = (Some(run.fetch), 0, run.len as usize);
@@ -185,7 +189,8 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> Iterator for RefIter<'w, Q, F> {
         if Self::SIDES
             && let Some(walk) = self.walk
         {
-            return walk.fold::<F, B>(&self.runs.ids, acc, f);
+            // SAFETY: the walk was made with these ids.
+            return unsafe { walk.fold::<F, B>(&self.runs.ids, acc, f) };
         }
         for Run { fetch, len } in self.runs {
             for row in 0..len as usize {

@@ -242,7 +242,8 @@ impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
     #[track_caller]
     pub fn contains(&mut self, entity: Entity) -> bool {
         let ids = self.ids().clone();
-        contains::<Q, F>(self.world, &ids, entity)
+        // SAFETY: the ids are this world's.
+        unsafe { contains::<Q, F>(self.world, &ids, entity) }
     }
 
     /// The item of an entity.

@@ -191,7 +191,8 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
         self.runs.clear();
         if Q::SIDES || F::SIDES {
             self.walks = None;
-            let course = course::<Q, F>(world, ids, self.tables.iter().copied());
+            // SAFETY: the ids are this world's.
+            let course = unsafe { course::<Q, F>(world, ids, self.tables.iter().copied()) };
             self.walks = course.walks().then_some((course.lead, course.len));
             self.runs.extend(course.run);
             self.seen = Some((world.id(), Some(world.epoch())));

@@ -61,12 +61,14 @@ unsafe impl<C: Component> Query for &'static C {
     }
 
     unsafe fn aligned(state: &ComponentId, stores: &Aligned<'_>) -> Option<Self::Fetch> {
-        stores.values::<C>(*state, Look::READ)
+        // SAFETY: the id is that of `C`, by the caller's promise.
+        unsafe { stores.values::<C>(*state, Look::READ) }
     }
 
     #[inline(always)]
     unsafe fn view(state: &ComponentId, world: &World, walked: Option<ComponentId>) -> Reach<C> {
-        Reach::new(*state, world, walked, Look::READ)
+        // SAFETY: the id is that of `C`, by the caller's promise.
+        unsafe { Reach::new(*state, world, walked, Look::READ) }
     }
 
     #[inline(always)]
@@ -166,12 +168,14 @@ unsafe impl<C: Component> Query for &'static mut C {
     }
 
     unsafe fn aligned(state: &Target, stores: &Aligned<'_>) -> Option<Self::Fetch> {
-        stores.values::<C>(state.id, state.look)
+        // SAFETY: the id is that of `C`, by the caller's promise.
+        unsafe { stores.values::<C>(state.id, state.look) }
     }
 
     #[inline(always)]
     unsafe fn view(state: &Target, world: &World, walked: Option<ComponentId>) -> Reach<C> {
-        Reach::new(state.id, world, walked, state.look)
+        // SAFETY: the id is that of `C`, by the caller's promise.
+        unsafe { Reach::new(state.id, world, walked, state.look) }
     }
 
     #[inline(always)]
@@ -334,7 +338,8 @@ unsafe impl<C: Component> Query for Has<C> {
 
     #[inline(always)]
     unsafe fn view(state: &ComponentId, world: &World, walked: Option<ComponentId>) -> Reach<C> {
-        Reach::new(*state, world, walked, Look::READ)
+        // SAFETY: the id is that of `C`, by the caller's promise.
+        unsafe { Reach::new(*state, world, walked, Look::READ) }
     }
 
     #[inline(always)]
@@ -535,7 +540,7 @@ unsafe impl<Q: Query, F: Filter> Query for Filtered<Q, F> {
     unsafe fn holds((terms, filter): &Self::State, (view, world, known): Self::View, spot: Spot) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
-            let row = Candidate { world: world.as_ref(), slot: spot.index, known };
+            let row = Candidate::new(world.as_ref(), spot.index, known);
             F::passes_row(filter, &row) && Q::holds(terms, view, spot)
         }
     }
@@ -548,7 +553,7 @@ unsafe impl<Q: Query, F: Filter> Query for Filtered<Q, F> {
     ) -> Option<Self::Item<'w>> {
         // SAFETY: the caller's promise.
         unsafe {
-            let row = Candidate { world: world.as_ref(), slot: spot.index, known };
+            let row = Candidate::new(world.as_ref(), spot.index, known);
             if F::passes_row(filter, &row) { Q::at(terms, view, spot) } else { None }
         }
     }

@@ -121,7 +121,7 @@ macro_rules! tracking_filter {
 
             #[inline(always)]
             fn passes_row(state: &Watching, row: &Candidate<'_>) -> bool {
-                state.is_of(row.world) && row.lanes_of(state.id).is_some_and(|(lanes, row)| {
+                state.is_of(row.world()) && row.lanes_of(state.id).is_some_and(|(lanes, row)| {
                     // SAFETY: the lanes are the component's, and the row is in use.
                     let mark = unsafe { <C::Layout as $bound<C>>::$mark(lanes, row, state.look) };
                     state.look.is_new(mark)

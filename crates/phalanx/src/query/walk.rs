@@ -130,45 +130,69 @@ pub(super) fn group_of(world: &World, number: u32) -> &GroupData {
     }
 }
 
-/// What a query goes through, of which these are the tables that match.
-pub(super) fn course<Q: Query, F: Filter>(
+/// Returns what a query goes through, of which these are the tables that match.
+///
+/// # Safety
+///
+/// The ids are the world's.
+pub(super) unsafe fn course<Q: Query, F: Filter>(
     world: &World,
     ids: &(Q::State, F::State),
     tables: impl Iterator<Item = u32>,
 ) -> Course<Q::Fetch> {
     let (lead, len) = lead::<Q, F>(world, ids, tables);
     let run = match lead {
-        Lead::Side(side) => run_of_pool::<Q, F>(world, ids, side),
-        Lead::Group(number) => run_of_group::<Q, F>(world, ids, group_of(world, number)),
+        // SAFETY: the caller's promise.
+        Lead::Side(side) => unsafe { run_of_pool::<Q, F>(world, ids, side) },
+        // SAFETY: the caller's promise.
+        Lead::Group(number) => unsafe { run_of_group::<Q, F>(world, ids, group_of(world, number)) },
         Lead::Tables | Lead::Nobody => None,
     };
     Course { lead, run, len }
 }
 
-/// The rows of a pool, if they lie side by side and are the items.
-fn run_of_pool<Q: Query, F: Filter>(world: &World, ids: &(Q::State, F::State), side: u32) -> Option<Run<Q::Fetch>> {
+/// Returns the rows of a pool, if they lie side by side and are the items.
+///
+/// # Safety
+///
+/// The ids are the world's.
+unsafe fn run_of_pool<Q: Query, F: Filter>(
+    world: &World,
+    ids: &(Q::State, F::State),
+    side: u32,
+) -> Option<Run<Q::Fetch>> {
     let Store::Pool(pool) = &world.sides.get(side).store else { return None };
     let (keys, owned, extra) = (pool.dense.keys()?, &[side], pool.rows > 0);
     if extra && !asks_for_rows::<Q, F>(ids) {
         return None;
     }
-    run::<Q, F>(world, ids, keys, (owned, owned, &[]), extra)
+    // SAFETY: the keys are all of the pool, each at its position; and the caller's promise.
+    unsafe { run::<Q, F>(world, ids, keys, (owned, owned, &[]), extra) }
 }
 
-/// The rows of the pools that a group owns, if they are the items.
-fn run_of_group<Q: Query, F: Filter>(
+/// Returns the rows of the pools that a group owns, if they are the items.
+///
+/// # Safety
+///
+/// The ids and the group are the world's.
+unsafe fn run_of_group<Q: Query, F: Filter>(
     world: &World,
     ids: &(Q::State, F::State),
     group: &GroupData,
 ) -> Option<Run<Q::Fetch>> {
     let Draft { owned, required, excluded, .. } = &group.what;
     let keys = world.sides.members(group);
-    run::<Q, F>(world, ids, keys, (owned, required, excluded), false)
+    // SAFETY: members come first in the pools that their group owns, in one order; and the caller's promise.
+    unsafe { run::<Q, F>(world, ids, keys, (owned, required, excluded), false) }
 }
 
-/// These slots as a run: the first of the pools `owned`, known to be in the sides `has` and not in the sides `lacks`. `extra`
-/// tells whether some of them are extra rows.
-fn run<Q: Query, F: Filter>(
+/// Returns these slots as a run: the first of the pools `owned`, known to be in the sides `has` and not in the sides `lacks`.
+/// `extra` tells whether some of them are extra rows.
+///
+/// # Safety
+///
+/// The ids are the world's, and what is said of the slots is so.
+unsafe fn run<Q: Query, F: Filter>(
     world: &World,
     (terms, filter): &(Q::State, F::State),
     keys: &[Entity],
@@ -176,7 +200,7 @@ fn run<Q: Query, F: Filter>(
     extra: bool,
 ) -> Option<Run<Q::Fetch>> {
     let stores = Aligned { world, owned, has, lacks, keys: Some(NonNull::from(keys).cast()), extra };
-    // SAFETY: the ids are this world's.
+    // SAFETY: the caller's promise.
     let fetch = unsafe { Q::aligned(terms, &stores) }.filter(|_| !keys.is_empty() && F::settled(filter, &stores))?;
     Some(Run { fetch, len: keys.len() as u32 })
 }
@@ -230,6 +254,7 @@ pub(super) struct Walk<'w, 's, Q: Query> {
     most: usize,
 }
 
+// The source is one of the world, which is borrowed: each row that it leads to is in use.
 impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
     /// # Safety
     ///
@@ -253,7 +278,8 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
                             _ => Source::Holed { pool, next: 0, skips_rows },
                         }
                     }
-                    Store::Linear(linear) => Self::linear::<F>(world, ids, side, linear),
+                    // SAFETY: the caller's promise.
+                    Store::Linear(linear) => unsafe { Self::linear::<F>(world, ids, side, linear) },
                 };
                 (source, Some(world.sides.get(side).id))
             }
@@ -269,8 +295,12 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
         Walk { world, view, walked, source, most: len as usize }
     }
 
-    /// The words of all linear stores that are required, as far as there is room.
-    fn linear<F: Filter>(
+    /// Returns the words of all linear stores that are required, as far as there is room.
+    ///
+    /// # Safety
+    ///
+    /// The ids are the world's, and the store is that of the side `lead`.
+    unsafe fn linear<F: Filter>(
         world: &'w World,
         ids: &(Q::State, F::State),
         lead: u32,
@@ -297,27 +327,44 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
         let skips_rows = extra && !asks_for_rows::<Q, F>(ids);
         let owned = &owned[..count];
         let aligned = Aligned { world, owned, has: owned, lacks: &[], keys: None, extra };
-        // SAFETY: the ids are this world's.
+        // SAFETY: the caller's promise; rows of linear stores lie at their slots.
         let fetch = unsafe { Q::aligned(terms, &aligned) }.filter(|_| !skips_rows && F::settled(filter, &aligned));
         Source::Linear { stores, next: 0, bits: 0, skips_rows, fetch }
     }
 
-    /// Where a row is, for queries that look at it.
+    /// Returns where a row is, for queries that look at it.
+    ///
+    /// # Safety
+    ///
+    /// The slot is in use.
     #[inline(always)]
-    fn located(world: &World, index: u32) -> Location {
-        // SAFETY: the row is there, so it has a location.
+    unsafe fn located(world: &World, index: u32) -> Location {
+        // SAFETY: the slot is in use, so its location is written.
         if Q::LOCATED { unsafe { *world.entities.places().at(index) } } else { Spot::NOWHERE }
     }
 
+    /// Returns the row of a slot that was at hand.
+    ///
+    /// # Safety
+    ///
+    /// The slot is in use.
     #[inline(always)]
-    fn spot(world: &World, key: Entity, position: u32) -> Spot {
-        Spot { index: key.index(), key: Some(key), position, location: Self::located(world, key.index()) }
+    unsafe fn spot(world: &World, key: Entity, position: u32) -> Spot {
+        // SAFETY: the caller's promise.
+        let location = unsafe { Self::located(world, key.index()) };
+        Spot { index: key.index(), key: Some(key), position, location }
     }
 
-    /// The row of a linear store.
+    /// Returns the row of a linear store.
+    ///
+    /// # Safety
+    ///
+    /// The slot is in use.
     #[inline(always)]
-    fn spot_at(world: &World, index: u32) -> Spot {
-        Spot { index, key: None, position: index, location: Self::located(world, index) }
+    unsafe fn spot_at(world: &World, index: u32) -> Spot {
+        // SAFETY: the caller's promise.
+        let location = unsafe { Self::located(world, index) };
+        Spot { index, key: None, position: index, location }
     }
 
     /// The next row of the lead.
@@ -329,7 +376,8 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
                 let position = *next;
                 let key = *keys.get(position)?;
                 *next += 1;
-                Some(Self::spot(world, key, position as u32))
+                // SAFETY: a slot that a pool has is in use.
+                Some(unsafe { Self::spot(world, key, position as u32) })
             }
             Source::Holed { pool, next, skips_rows } => loop {
                 let position = *next;
@@ -340,7 +388,8 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
                 if let Some(key) = pool.dense.key_at(position)
                     && !(*skips_rows && key.is_row())
                 {
-                    return Some(Self::spot(world, key, position));
+                    // SAFETY: a slot that a pool has is in use.
+                    return Some(unsafe { Self::spot(world, key, position) });
                 }
             },
             Source::Linear { stores, next, bits, skips_rows, .. } => loop {
@@ -352,7 +401,8 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
                 *bits &= *bits - 1;
                 // The slot is in use: if no entity is there, it is an extra row.
                 if !*skips_rows || world.entities.at(index).is_some() {
-                    return Some(Self::spot_at(world, index));
+                    // SAFETY: a slot that a linear store has is in use.
+                    return Some(unsafe { Self::spot_at(world, index) });
                 }
             },
             Source::Tables { list, next, table, slots, row } => loop {
@@ -369,17 +419,28 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
         }
     }
 
+    /// Returns `true` if a row passes the filter.
+    ///
+    /// # Safety
+    ///
+    /// The row is one of the world.
     #[inline(always)]
-    fn passes<F: Filter>(world: &World, walked: Option<ComponentId>, filter: &F::State, spot: Spot) -> bool {
-        F::passes_row(filter, &Candidate { world, slot: spot.index, known: walked })
+    unsafe fn passes<F: Filter>(world: &World, walked: Option<ComponentId>, filter: &F::State, spot: Spot) -> bool {
+        // SAFETY: the caller's promise.
+        F::passes_row(filter, &unsafe { Candidate::new(world, spot.index, walked) })
     }
 
-    /// The next item.
+    /// Returns the next item.
+    ///
+    /// # Safety
+    ///
+    /// The ids are those that [`new`](Walk::new) was given, or equal to them.
     #[inline]
-    pub(super) fn next<F: Filter>(&mut self, (terms, filter): &(Q::State, F::State)) -> Option<Q::Item<'w>> {
+    pub(super) unsafe fn next<F: Filter>(&mut self, (terms, filter): &(Q::State, F::State)) -> Option<Q::Item<'w>> {
         loop {
             let spot = self.step()?;
-            if Self::passes::<F>(self.world, self.walked, filter, spot)
+            // SAFETY: the row is the world's.
+            if unsafe { Self::passes::<F>(self.world, self.walked, filter, spot) }
                 // SAFETY: what `new` was promised; each row comes once.
                 && let Some(item) = unsafe { Q::at(terms, self.view, spot) }
             {
@@ -388,9 +449,13 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
         }
     }
 
-    /// The items to come.
+    /// Calls `f` with the items to come.
+    ///
+    /// # Safety
+    ///
+    /// The ids are those that [`new`](Walk::new) was given, or equal to them.
     #[inline]
-    pub(super) fn fold<F: Filter, B>(
+    pub(super) unsafe fn fold<F: Filter, B>(
         mut self,
         ids: &(Q::State, F::State),
         init: B,
@@ -400,7 +465,8 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
         let (terms, filter) = ids;
         let mut acc = Some(init);
         let mut visit = |spot: Spot| {
-            if Self::passes::<F>(world, walked, filter, spot)
+            // SAFETY: the row is the world's.
+            if unsafe { Self::passes::<F>(world, walked, filter, spot) }
                 // SAFETY: what `new` was promised; each row comes once.
                 && let Some(item) = unsafe { Q::at(terms, view, spot) }
             {
@@ -418,11 +484,12 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
                             prefetch(unsafe { world.entities.places().at(key.index()) });
                         }
                         if let Some(&key) = keys.get(at + 16) {
-                            // SAFETY: what `new` was promised.
+                            // SAFETY: the slot is in use, and what `new` was promised.
                             unsafe { Q::warm(view, Self::spot(world, key, 0)) };
                         }
                     }
-                    visit(Self::spot(world, key, first + at as u32));
+                    // SAFETY: a slot that a pool has is in use.
+                    visit(unsafe { Self::spot(world, key, first + at as u32) });
                 }
             }
             &mut Source::Linear { ref stores, next, bits, fetch: Some(fetch), .. } => {
@@ -458,12 +525,20 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
         }
     }
 
-    /// The rows to come whose items there are. Makes none.
-    pub(super) fn spots<F: Filter>(&mut self, (terms, filter): &(Q::State, F::State)) -> impl Iterator<Item = Spot> {
+    /// Returns the rows to come whose items there are. Makes none.
+    ///
+    /// # Safety
+    ///
+    /// The ids are those that [`new`](Walk::new) was given, or equal to them.
+    pub(super) unsafe fn spots<F: Filter>(
+        &mut self,
+        (terms, filter): &(Q::State, F::State),
+    ) -> impl Iterator<Item = Spot> {
         core::iter::from_fn(move || {
             loop {
                 let spot = self.step()?;
-                if Self::passes::<F>(self.world, self.walked, filter, spot)
+                // SAFETY: the row is the world's.
+                if unsafe { Self::passes::<F>(self.world, self.walked, filter, spot) }
                     // SAFETY: what `new` was promised.
                     && unsafe { Q::holds(terms, self.view, spot) }
                 {

@@ -76,7 +76,8 @@ impl Sides {
         }
         for word in 0..self.stride {
             // Copied: taking values the usual way changes the word.
-            let mut bits = self.word(index, word);
+            // SAFETY: the word is less than the stride.
+            let mut bits = unsafe { self.word(index, word) };
             if bits == 0 {
                 continue;
             }

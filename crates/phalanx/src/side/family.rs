@@ -136,7 +136,8 @@ impl Sides {
             let Some(slot) = self.pool(lead).dense.key_at(position) else { continue };
             // What comes to lie at this position in exchange was looked at before.
             if self.belongs(self.groups.get(at), slot) {
-                self.groups.get(at).exchange(&mut self.list, slot.index());
+                // SAFETY: the slot belongs to the group, so it has what the group owns; it lies behind the members.
+                unsafe { self.groups.get(at).exchange(&mut self.list, slot.index()) };
                 self.groups.get_mut(at).len += 1;
             }
         }

@@ -27,8 +27,12 @@ impl Sides {
     /// As [`try_reserve`](Sides::try_reserve), for a slot that has nothing.
     ///
     /// Nothing has changed if it fails.
+    ///
+    /// # Safety
+    ///
+    /// No side is named twice.
     #[inline]
-    pub(crate) fn try_reserve_fresh(&mut self, slot: u32, puts: &[u32]) -> Result<(), AllocError> {
+    pub(crate) unsafe fn try_reserve_fresh(&mut self, slot: u32, puts: &[u32]) -> Result<(), AllocError> {
         self.try_cover(slot)?;
         self.places.clear();
         // No more are put than there are sides.
@@ -45,7 +49,7 @@ impl Sides {
                     (linear.values(), slot)
                 }
             };
-            // SAFETY: there is room for as many places as there are sides.
+            // SAFETY: there is room for as many places as there are sides, and no side comes twice, by the caller's promise.
             unsafe { self.places.as_mut_ptr().add(at).write(SidePlace { lane: values.lane(), row: row as usize }) };
         }
         // SAFETY: so many were written just now.
@@ -76,7 +80,8 @@ impl Sides {
         if far && self.stride > 1 {
             for &number in puts {
                 if let Some(bit) = self.get(number).bit.filter(|bit| *bit >= 64) {
-                    self.mark(slot.index(), bit, true);
+                    // SAFETY: the slot was covered when the values were reserved, and the bit is that of a pool.
+                    unsafe { self.mark(slot.index(), bit, true) };
                 }
             }
         }

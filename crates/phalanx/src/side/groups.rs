@@ -169,15 +169,20 @@ impl Group {
     }
 
     /// Exchanges a slot with the one at the group's length, in all pools that it owns.
+    ///
+    /// # Safety
+    ///
+    /// The sides are those of the group. The slot is in all pools that the group owns, and is about to enter it, or counts as
+    /// a member no more.
     #[inline(always)]
-    pub(super) fn exchange(&self, list: &mut [Box<Side>], slot: u32) {
+    pub(super) unsafe fn exchange(&self, list: &mut [Box<Side>], slot: u32) {
         for &side in &self.what.owned {
             let pool = list[side as usize].pool_mut();
             let Some(position) = pool.position(slot) else {
                 unreachable!("whoever enters or leaves has what is owned")
             };
             if position != self.len {
-                // SAFETY: both positions are in use: there are more slots than members before the one enters, and no fewer
+                // SAFETY: both positions are in use, by the caller's promise: there are more slots than members before the one enters, and no fewer
                 // than there were members before the other left. Pools that are owned have no holes.
                 unsafe { pool.exchange(position, self.len) };
             }
@@ -347,16 +352,18 @@ impl Sides {
     #[inline(always)]
     fn meets(&self, group: &Group, slot: u32) -> bool {
         let [has, lacks] = group.sieve.first;
-        self.word(slot, 0) & (has | lacks) == has
-            && group.sieve.more.as_ref().is_none_or(|more| self.belongs_further(more, slot))
+        // SAFETY: a mask has one word at least.
+        let first = unsafe { self.word(slot, 0) };
+        first & (has | lacks) == has && group.sieve.more.as_ref().is_none_or(|more| self.belongs_further(more, slot))
     }
 
     #[inline(never)]
     fn belongs_further(&self, more: &More, slot: u32) -> bool {
         let words = || more.words.iter().zip(1..);
         let [has, lacks] = &more.linear;
-        // Masks have a word for every pool that is registered.
-        words().all(|([has, lacks], at)| self.word(slot, at) & (has | lacks) == *has)
+        // A slot that is not covered has no pool component.
+        let word = |at: usize| self.mask(slot).get(at).copied().unwrap_or(0);
+        words().all(|([has, lacks], at)| word(at) & (has | lacks) == *has)
             && has.iter().all(|side| self.get(*side).row(slot).is_some())
             && lacks.iter().all(|side| self.get(*side).row(slot).is_none())
     }
@@ -442,7 +449,8 @@ impl Sides {
             return self.leave_slowly(at, slot);
         }
         group.len -= 1;
-        group.exchange(&mut self.list, slot);
+        // SAFETY: the slot was a member.
+        unsafe { group.exchange(&mut self.list, slot) };
     }
 
     /// As [`leave`](Sides::leave), of a member of a group that has others within or owns nothing.
@@ -454,7 +462,8 @@ impl Sides {
         let group = self.groups.get_mut(at);
         if group.owns() {
             group.len -= 1;
-            group.exchange(&mut self.list, slot);
+            // SAFETY: the slot was a member: whoever calls this has asked.
+            unsafe { group.exchange(&mut self.list, slot) };
         } else if let Some(position) = group.list.index().position_at(slot) {
             // SAFETY: the position is in use, and the list never has holes.
             unsafe { group.list.retire_swap(position) };
@@ -514,7 +523,8 @@ impl Sides {
             return unsafe { self.enter_slowly(at, slot) };
         }
         let group = self.groups.get_mut(at);
-        group.exchange(&mut self.list, slot.index());
+        // SAFETY: the slot belongs to the group, so it has what the group owns, and is no member yet.
+        unsafe { group.exchange(&mut self.list, slot.index()) };
         group.len += 1;
     }
 
@@ -531,7 +541,8 @@ impl Sides {
         }
         let group = self.groups.get_mut(at);
         if group.owns() {
-            group.exchange(&mut self.list, slot.index());
+            // SAFETY: as in `enter`.
+            unsafe { group.exchange(&mut self.list, slot.index()) };
             group.len += 1;
         } else {
             // SAFETY: there is room, by the caller's promise, and the slot is no member. A row without size is written.

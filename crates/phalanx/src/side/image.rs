@@ -192,7 +192,11 @@ impl Sides {
     }
 
     /// Finds the masks of so many slots anew.
-    pub(crate) fn try_restore_masks(&mut self, slots: u32) -> Result<(), AllocError> {
+    ///
+    /// # Safety
+    ///
+    /// No key of a pool has a higher index.
+    pub(crate) unsafe fn try_restore_masks(&mut self, slots: u32) -> Result<(), AllocError> {
         if slots == 0 || self.by_bit.is_empty() {
             return Ok(());
         }
@@ -201,7 +205,7 @@ impl Sides {
             let (Store::Pool(pool), Some(bit)) = (&self.list[at].store, self.list[at].bit) else { continue };
             let (dense, stride, masks) = (&pool.dense, self.stride, self.masks.ptr());
             for key in (0..dense.positions()).filter_map(|at| dense.key_at(at)) {
-                // SAFETY: keys are slots, all of which are covered.
+                // SAFETY: the slots of keys are covered, by the caller's promise, and a mask has a word for each bit.
                 unsafe { *masks.add((key.index() * stride + bit / 64) as usize) |= 1 << (bit % 64) };
             }
         }

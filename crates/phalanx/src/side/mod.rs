@@ -428,11 +428,15 @@ impl Sides {
         Ok(())
     }
 
-    /// A word of a slot's mask.
+    /// Returns a word of a slot's mask.
+    ///
+    /// # Safety
+    ///
+    /// A mask has more than `word` words: the word is that of the bit of a pool, or less than `stride`.
     #[inline(always)]
-    fn word(&self, slot: u32, word: u32) -> u64 {
+    unsafe fn word(&self, slot: u32, word: u32) -> u64 {
         debug_assert!(word < self.stride);
-        // SAFETY: covered slots have their words, which are initialised.
+        // SAFETY: covered slots have their words, which are initialised, this one among them by the caller's promise.
         if slot < self.covered { unsafe { *self.masks.at(slot * self.stride + word) } } else { 0 }
     }
 
@@ -465,11 +469,15 @@ impl Sides {
         Ok(())
     }
 
-    /// Says whether a slot, which is covered, is in a pool.
+    /// Notes whether a slot is in the pool with this bit.
+    ///
+    /// # Safety
+    ///
+    /// The slot is covered, as every slot is that is or was in a pool. The bit is that of a pool.
     #[inline(always)]
-    fn mark(&mut self, slot: u32, bit: u32, present: bool) {
-        debug_assert!(slot < self.covered);
-        // SAFETY: covered slots have their words.
+    unsafe fn mark(&mut self, slot: u32, bit: u32, present: bool) {
+        debug_assert!(slot < self.covered && bit / 64 < self.stride);
+        // SAFETY: covered slots have a word for each bit of a pool.
         let word = unsafe { &mut *self.masks.at(slot * self.stride + bit / 64) };
         *word = *word & !(1 << (bit % 64)) | u64::from(present) << (bit % 64);
     }
@@ -541,7 +549,8 @@ impl Sides {
             if let Some(row) = row {
                 self.retired.push(Retired { side: number, row });
             } else if let Some(bit) = bit {
-                self.mark(slot.index(), bit, true);
+                // SAFETY: the slot was covered when the change was reserved.
+                unsafe { self.mark(slot.index(), bit, true) };
             }
         }
         if enters {
@@ -569,7 +578,8 @@ impl Sides {
         // In the lines that were written just now: cheaper than to ask whether anybody counts.
         side.gone[usize::from(ends)] += 1;
         if let Some(bit) = bit {
-            self.mark(slot.index(), bit, false);
+            // SAFETY: the slot was in the pool, so it is covered.
+            unsafe { self.mark(slot.index(), bit, false) };
         }
         self.retired.push(Retired { side: number, row });
     }
@@ -588,7 +598,8 @@ impl Sides {
             self.take(slot, self.linear[at], true);
         }
         for word in 0..self.stride {
-            let mut bits = self.word(slot.index(), word);
+            // SAFETY: the word is less than the stride.
+            let mut bits = unsafe { self.word(slot.index(), word) };
             while bits != 0 {
                 let bit = word * 64 + bits.trailing_zeros();
                 bits &= bits - 1;
@@ -754,7 +765,8 @@ impl Sides {
                         if !is_alive(entity) {
                             return Err("a pool that holds an entity that is not alive");
                         }
-                        if self.word(entity.index(), bit / 64) & 1 << (bit % 64) == 0 {
+                        // SAFETY: the bit is that of the pool.
+                        if unsafe { self.word(entity.index(), bit / 64) } & 1 << (bit % 64) == 0 {
                             return Err("a mask that lacks a pool");
                         }
                     }

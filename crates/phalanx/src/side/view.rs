@@ -182,10 +182,12 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
     ///
     /// If a group owns the pool (sort the group), or memory cannot be had; the order is as it was.
     pub fn sort_by(&mut self, mut compare: impl FnMut(&C, &C) -> Ordering) -> Result<(), PoolError> {
-        self.arrange(|values, _, order| {
+        let sort = |values: &[C], _: &World, order: &mut [u32]| {
             order.sort_unstable_by(|&a, &b| compare(&values[a as usize], &values[b as usize]).then(a.cmp(&b)));
             Ok(())
-        })
+        };
+        // SAFETY: sorting only rearranges.
+        unsafe { self.arrange(sort) }
     }
 
     /// As [`sort_by`](PoolMut::sort_by), by a key of each value, which is made for each comparison.
@@ -221,17 +223,23 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
     /// Sorts by a number for the index of each slot.
     fn sort_slots(&mut self, number: impl Fn(&World, u32) -> u32) -> Result<(), PoolError> {
         let Some(side) = self.side else { return Ok(()) };
-        self.arrange(|_, world, order| {
+        let sort = |_: &[C], world: &World, order: &mut [u32]| {
             let mut numbers = try_list(order.len())?;
             let keys = world.sides.pool(side).dense.keys().unwrap_or_default();
             numbers.extend(keys.iter().map(|slot| number(world, slot.index())));
             order.sort_unstable_by_key(|at| (numbers[*at as usize], *at));
             Ok(())
-        })
+        };
+        // SAFETY: sorting only rearranges.
+        unsafe { self.arrange(sort) }
     }
 
-    /// Puts the values into the order that a function makes of `0, 1, …`, which only rearranges them.
-    fn arrange(
+    /// Puts the values into the order that a function makes of `0, 1, …`.
+    ///
+    /// # Safety
+    ///
+    /// The function only rearranges the numbers.
+    unsafe fn arrange(
         &mut self,
         sort: impl FnOnce(&[C], &World, &mut [u32]) -> Result<(), AllocError>,
     ) -> Result<(), PoolError> {
@@ -248,7 +256,8 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
             <layout::Pool as layout::Layout<C>>::slice(ptr, order.len())
         };
         sort(values, world, &mut order)?;
-        // SAFETY: the order was made of all positions, once each, and only rearranged; there are no holes.
+        // SAFETY: the order was made of all positions, once each, and only rearranged, by the caller's promise; there are no
+        // holes.
         unsafe { self.world.sides.pool_mut(side).dense.permute(&mut order) };
         self.world.restructured();
         Ok(())

@@ -144,12 +144,17 @@ impl World {
         self.tables[table as usize].columns.len() + self.sides.iter().len() + 1
     }
 
-    /// The name of a row that is there.
+    /// Returns the name of a row.
+    ///
+    /// # Panics
+    ///
+    /// If it is an extra row that is not in use.
     pub(crate) fn row_name(&self, slot: Entity) -> RowName {
         if !slot.is_row() {
             return RowName::main(slot);
         }
-        // SAFETY: a slot that is marked so, and is alive, is an extra row.
+        assert!(self.near(slot).is_some(), "a row that is changed is there");
+        // SAFETY: the slot is marked as one of an extra row, and is in use.
         let (_, owner, label, _) = unsafe { self.extra_row(slot.index()) };
         RowName { slot, owner, label: Some(label) }
     }

@@ -317,7 +317,8 @@ impl World {
         fresh.sides.clock = self.sides.clock.carry();
         let sketches = try_sketches(groups, &numbering, &fresh.sides)?;
         let (entities, tables) = (&fresh.entities, &fresh.tables);
-        let slot = |index| World::slot_at(entities, tables, index);
+        // SAFETY: both are those of the restored state, which has a location for every slot.
+        let slot = |index| unsafe { World::slot_at(entities, tables, index) };
         fresh.sides.try_regroup(sketches, &self.sides, &self.components, slot)?;
         drop(self.try_take_over(fresh, Context::default(), report)?);
         Ok(())

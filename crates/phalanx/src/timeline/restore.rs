@@ -94,7 +94,8 @@ impl Image {
         for (side, image) in fresh.sides.iter().zip(&self.sides) {
             set_tick(components.info(side.id), side.values().lanes(), image.tick);
         }
-        fresh.sides.try_restore_masks(fresh.entities.slot_count() as u32)?;
+        // SAFETY: keys of pools are slots that are in use.
+        unsafe { fresh.sides.try_restore_masks(fresh.entities.slot_count() as u32)? };
         fresh.sides.restore_groups(self.groups.try_clone()?);
         fresh.sides.clock = Clock::resumed(self.time, fresh.id());
         // Nothing fails from here on.

@@ -62,7 +62,8 @@ impl World {
         let plan = self.plan::<B>()?;
         self.flush()?;
         if B::SIDES > 0 || F::SIDES || self.signals.is_active() {
-            return self.insert_each(plan, self.slots_that_pass::<F>()?, bundle);
+            // SAFETY: the plan is that of the bundle.
+            return unsafe { self.insert_each(plan, self.slots_that_pass::<F>()?, bundle) };
         }
         let (sources, count) = self.rows_that_pass::<F>()?;
         if count == 0 {
@@ -194,7 +195,9 @@ impl World {
         F::look(&mut filter, self.look());
         let mut slots = try_list(count)?;
         for slot in sources.iter().flat_map(|table| self.tables[*table as usize].slots()) {
-            if !F::SIDES || F::passes_row(&filter, &Candidate::of(self, slot.index())) {
+            // SAFETY: a slot that a table has is in use.
+            let row = || unsafe { Candidate::new(self, slot.index(), None) };
+            if !F::SIDES || F::passes_row(&filter, &row()) {
                 slots.push(*slot);
             }
         }
@@ -203,7 +206,11 @@ impl World {
 
     /// Gives clones of a bundle to slots, which are alive, one by one; but all that is needed is had before the first, and
     /// old values end after the last.
-    fn insert_each<B: Bundle + Clone>(
+    ///
+    /// # Safety
+    ///
+    /// The plan is that of the bundle.
+    unsafe fn insert_each<B: Bundle + Clone>(
         &mut self,
         plan: usize,
         slots: Vec<Entity>,

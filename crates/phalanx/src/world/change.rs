@@ -124,7 +124,7 @@ impl World {
                     self.restructured();
                 }
                 if self.signals.is_active() {
-                    self.end_noted(entity, from, &*edge);
+                    self.end_noted(entity, from, edge);
                     return Ok(());
                 }
                 let _ends = self.sides.ends();
@@ -142,7 +142,7 @@ impl World {
                 self.sides.commit(entity, puts, takes);
             }
             if self.signals.is_active() {
-                self.end_noted(entity, from, &*edge);
+                self.end_noted(entity, from, edge);
                 return Ok(());
             }
             let _ends = self.sides.ends();
@@ -156,19 +156,22 @@ impl World {
     ///
     /// # Safety
     ///
-    /// The edge was followed just now. What it left behind lies at the tail of the table at `from`, and where the sides have
-    /// retired it; room for the notes was made.
+    /// The edge is there, and was followed just now. What it left behind lies at the tail of the table at `from`, and where
+    /// the sides have retired it; room for the notes was made.
     #[cold]
     #[inline(never)]
-    unsafe fn end_noted(&mut self, slot: Entity, from: Location, edge: &crate::plan::Edge) {
-        self.note_edge(slot, from.table, edge);
+    unsafe fn end_noted(&mut self, slot: Entity, from: Location, edge: *const crate::plan::Edge) {
+        // SAFETY: the edge is there, by the caller's promise.
+        self.note_edge(slot, from.table, unsafe { &*edge });
         let notified = self.notify();
         {
             let _ends = self.sides.ends();
             let source = &self.tables[from.table as usize];
-            // SAFETY: the caller's promise; each value ends once.
-            unsafe { source.drop_row(source.len, &edge.left) };
+            // SAFETY: the edge is there still: listeners see a shared world, and destructors none. Each value ends once, by
+            // the caller's promise.
+            unsafe { source.drop_row(source.len, &(*edge).left) };
         }
+        // Commands of listeners may free the edge: nothing refers to it any more.
         self.complete(notified);
     }
 
@@ -248,7 +251,7 @@ impl World {
         self.restructured();
         if self.signals.is_active() {
             // SAFETY: followed just now; without a move nothing was left behind in the table.
-            unsafe { self.end_noted(entity, from, &*edge) };
+            unsafe { self.end_noted(entity, from, edge) };
             return Ok(true);
         }
         let _ends = self.sides.ends();

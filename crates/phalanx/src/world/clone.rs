@@ -119,7 +119,8 @@ impl World {
         let from = self.locate(entity)?;
         self.can_clone(&self.tables[from.table as usize])?;
         if self.rows.owns(entity.index()) || self.sides.sides_of(entity.index()).next().is_some() {
-            return self.clone_whole(entity, from);
+            // SAFETY: the entity is there, and its row can be cloned.
+            return unsafe { self.clone_whole(entity, from) };
         }
         self.reserve_entities(1)?;
         self.reserve_table(from.table, 1)?;
@@ -154,9 +155,13 @@ impl World {
         made
     }
 
-    /// As [`clone_entity`](World::clone_entity), of an entity with extra rows or components beside tables, whose main row can be cloned. All clones are
-    /// made, beyond the last rows of their tables, before any is counted.
-    fn clone_whole(&mut self, entity: Entity, from: Location) -> Result<Entity, ChangeError> {
+    /// Clones an entity with extra rows or components beside tables. All clones are made, beyond the last rows of their tables,
+    /// before any is counted.
+    ///
+    /// # Safety
+    ///
+    /// The entity is at `from`, and all components of that table can be cloned.
+    unsafe fn clone_whole(&mut self, entity: Entity, from: Location) -> Result<Entity, ChangeError> {
         /// Ends the clones that are made, unless it is forgotten.
         struct Clones<'a> {
             tables: &'a [Table],

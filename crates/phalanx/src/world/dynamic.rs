@@ -158,7 +158,8 @@ impl World {
     pub fn get_mut_by_id(&mut self, entity: Entity, id: ComponentId) -> Result<NonNull<u8>, ComponentError> {
         let address = self.get_by_id(entity, id)?;
         self.open(id, |_| true);
-        self.mark_written(id, Candidate::of(self, entity.index()));
+        // SAFETY: the entity is alive, and the world is borrowed exclusively.
+        unsafe { self.mark_written(id, Candidate::new(self, entity.index(), None)) };
         Ok(address)
     }
 

@@ -220,11 +220,15 @@ impl World {
     }
 
     /// Notes that a value of a row may be written.
-    pub(crate) fn mark_written(&self, id: ComponentId, row: Candidate<'_>) {
+    ///
+    /// # Safety
+    ///
+    /// The id is one of this world, and the row is. No other thread reads or writes the marks of the value.
+    pub(crate) unsafe fn mark_written(&self, id: ComponentId, row: Candidate<'_>) {
         let info = self.components.info(id);
         let Some((lanes, row)) = row.lanes_of(id).filter(|_| info.track != Track::None) else { return };
-        // SAFETY: the lanes are the component's, the last of which is that of its marks; the row is in use, and whoever is to
-        // write the value may write its marks.
+        // SAFETY: the lanes are the component's, the last of which is that of its marks; the row is in use, and its marks may
+        // be written, by the caller's promise.
         unsafe {
             let lane = lanes.add(info.lanes.len() - 1);
             match info.track {
@@ -465,19 +469,24 @@ impl World {
     /// The entity or extra row that is alive at an index.
     #[inline]
     pub(crate) fn slot(&self, index: u32) -> Option<Entity> {
-        World::slot_at(&self.entities, &self.tables, index)
+        // SAFETY: both are this world's.
+        unsafe { World::slot_at(&self.entities, &self.tables, index) }
     }
 
-    /// As [`slot`](World::slot), from the parts of a world that tell.
+    /// Returns what [`slot`](World::slot) does, from the parts of a world that tell.
+    ///
+    /// # Safety
+    ///
+    /// The entities are those of a world, so that every slot has a location.
     #[inline]
-    pub(crate) fn slot_at(entities: &EntityPool<Location>, tables: &[Table], index: u32) -> Option<Entity> {
+    pub(crate) unsafe fn slot_at(entities: &EntityPool<Location>, tables: &[Table], index: u32) -> Option<Entity> {
         if let Some(entity) = entities.at(index) {
             return Some(entity);
         }
         if index as usize >= entities.slot_count() {
             return None;
         }
-        // SAFETY: every slot below the count has a location, of now or of the last that was there.
+        // SAFETY: every slot below the count has a location, by the caller's promise: of now, or of the last that was there.
         let at = unsafe { *entities.places().at(index) };
         let slot = *tables.get(at.table as usize)?.slots().get(at.row as usize)?;
         (slot.index() == index).then_some(slot)

@@ -105,7 +105,8 @@ impl World {
             prefetch(unsafe { self.entities.places().at(*slot) });
             self.sides.announce_fresh(*slot, &self.plans.get(plan).sides);
         }
-        self.sides.try_reserve_fresh(self.entities.next_index(), &self.plans.get(plan).sides)
+        // SAFETY: a plan is made only of different components.
+        unsafe { self.sides.try_reserve_fresh(self.entities.next_index(), &self.plans.get(plan).sides) }
     }
 
     /// Makes room for so many entities, in a plan's table too.

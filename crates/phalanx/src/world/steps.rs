@@ -35,7 +35,7 @@ impl World {
     /// As for [`Arrivals::commit`].
     pub(crate) unsafe fn receive(&mut self, values: &Arrivals) {
         let World { sides, entities, tables, .. } = self;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise; entities and tables are this world's.
         unsafe { values.commit(sides, |index| World::slot_at(entities, tables, index)) };
     }
 

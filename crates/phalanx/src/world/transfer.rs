@@ -195,7 +195,8 @@ impl World {
         let map = EntityMap { pairs };
         self.note_moves(&map, other);
         other.rename_beside(&map, &beside);
-        arrived.into_iter().for_each(|(table, row)| other.rename(&map, table, row..row + 1));
+        // SAFETY: the rows were made just now.
+        arrived.into_iter().for_each(|(table, row)| unsafe { other.rename(&map, table, row..row + 1) });
         passages.iter().for_each(|passage| self.mark_gone(passage.source));
         self.announce_moves(other);
         Ok(new)
@@ -268,14 +269,16 @@ impl World {
             self.mark_gone(passage.source);
         }
         let (map, slots) = (EntityMap::of(pairs), EntityMap::of(slots));
-        self.hand_over_rows(other, &map, &slots, &arrived, labels);
+        // SAFETY: the rows were made just now, as copies of those here.
+        unsafe { self.hand_over_rows(other, &map, &slots, &arrived, labels) };
         // SAFETY: the values were moved in above, and their slots are there.
         unsafe { other.receive(&beside) };
         self.restructured();
         other.restructured();
         self.note_moves(&map, other);
         for (table, rows) in arrived {
-            other.rename(&map, table, rows);
+            // SAFETY: the rows were made just now.
+            unsafe { other.rename(&map, table, rows) };
         }
         other.rename_beside(&map, &beside);
         Ok(map)
@@ -383,7 +386,11 @@ impl World {
     }
 
     /// Gives the extra rows that have arrived in another world their owners, labels and links there, and forgets them here.
-    fn hand_over_rows(
+    ///
+    /// # Safety
+    ///
+    /// The rows that have arrived are in use, and their lanes are copies of what they were here.
+    unsafe fn hand_over_rows(
         &mut self,
         other: &mut World,
         map: &EntityMap,
@@ -397,7 +404,7 @@ impl World {
             let table = &other.tables[*table as usize];
             let Some(lanes) = table.row_lanes() else { continue };
             for (row, label) in rows.clone().map(|row| row as usize).zip(labels.by_ref()) {
-                // SAFETY: the row is in use, and its lanes were copied: they say what it was here.
+                // SAFETY: the row is in use, and its lanes say what it was here, by the caller's promise.
                 unsafe {
                     let (owner, link) = (&mut *lanes.owners.add(row), &mut *lanes.links.add(row));
                     *owner = map.get(*owner).expect("the owner of an extra row goes along");
@@ -473,7 +480,11 @@ impl World {
     }
 
     /// Changes the entities in the components of some rows, which have arrived, to what they have become.
-    fn rename(&mut self, map: &EntityMap, table: u32, rows: Range<u32>) {
+    ///
+    /// # Safety
+    ///
+    /// The rows are in use.
+    unsafe fn rename(&mut self, map: &EntityMap, table: u32, rows: Range<u32>) {
         let table = &self.tables[table as usize];
         for column in &table.columns {
             let Some(visit) = self.components.info(column.id).visit else { continue };
