@@ -428,7 +428,7 @@ impl Loading<'_, '_> {
         }
         let mut bytes = Vec::new();
         self.input.rest(&mut bytes)?;
-        let done = value.decode(&mut self.world, &bytes);
+        let done = value.decode(&mut self.world, &bytes, &self.input.budget);
         done.map_err(|error| match error {
             NotDecoded::Codec(error) => self.input.error(Problem::Value { name, row: 0, error }),
             NotDecoded::Alloc(error) => self.input.error(error),
