@@ -3,7 +3,7 @@
 //! Memory is counted by the allocator. Time is counted by what takes it: allocations, and values that are decoded.
 
 use crate::fields::{fields, number, set};
-use crate::forge::Forged;
+use crate::forge::{Forged, Section};
 use crate::hostile::small;
 use crate::kit::*;
 use phalanx::group::Observed;
@@ -353,4 +353,86 @@ fn h62_names_that_may_collide_take_linear_memory() {
     }
     let file = bytes(&world);
     assert!(load_within(registry(), &file).is_ok());
+}
+
+/// Groups over eight stores, of which each is not named, required, or excluded. Nobody has two of the components: they have no
+/// members.
+fn group_lists() -> Vec<[Vec<u32>; 4]> {
+    let lists = (0..3_u32.pow(8)).map(|n| {
+        let named = |digit: u32| (0..8).filter(move |at| n / 3_u32.pow(*at) % 3 == digit).collect::<Vec<u32>>();
+        [Vec::new(), named(1), named(2), Vec::new()]
+    });
+    lists.filter(|[_, required, ..]| required.len() > 1).collect()
+}
+
+fn put_lists(lists: &[Vec<u32>; 4], bytes: &mut Vec<u8>) {
+    for list in lists {
+        bytes.extend((list.len() as u32).to_le_bytes());
+        bytes.extend(list.iter().flat_map(|n| n.to_le_bytes()));
+    }
+}
+
+const TOO_MANY: &str = "more groups than a world of this size may have";
+
+/// Each group costs a walk over the shortest store that it requires. A file with very many is refused before that is done.
+#[test]
+fn h62_many_groups_of_a_snapshot_are_refused() {
+    let mut world = World::new();
+    let stores: [fn(&mut World); 8] = [
+        |world| drop(world.spawn(Burning(1))),
+        |world| drop(world.spawn(Title(String::new()))),
+        |world| drop(world.spawn(Marked)),
+        |world| drop(world.spawn(Rage(Vec::new()))),
+        |world| drop(world.spawn(Health(1))),
+        |world| drop(world.spawn(Seen)),
+        |world| drop(world.spawn(Breath(1))),
+        |world| drop(world.spawn(Alert)),
+    ];
+    (0..4000).for_each(|n| stores[n % 8](&mut world));
+    let (mut forged, lists) = (Forged::of(&bytes(&world)), group_lists());
+    let mut file = |count: usize| {
+        forged.sections.retain(|section| section.kind != *b"grup");
+        let mut bytes = (count as u32).to_le_bytes().to_vec();
+        lists[..count].iter().for_each(|lists| put_lists(lists, &mut bytes));
+        let end = forged.sections.len() - 1;
+        forged.sections.insert(end, Section { kind: *b"grup", flags: 0, bytes });
+        forged.file()
+    };
+    assert!(load_within(registry(), &file(100)).is_ok());
+    assert_eq!(load_within(registry(), &file(lists.len())).unwrap_err(), Problem::Invalid(TOO_MANY));
+}
+
+macro_rules! pools {
+    ($($name:ident)*) => {
+        $(
+            #[derive(Component, Clone, Copy)]
+            #[component(layout = "pool", plain)]
+            struct $name(u32);
+        )*
+        const POOLS: &[fn(&mut World)] = &[$(|world| drop(world.spawn($name(1)))),*];
+    };
+}
+pools!(P0 P1 P2 P3 P4 P5 P6 P7);
+
+#[test]
+fn h62_many_groups_of_a_delta_are_refused() {
+    let mut world = World::new();
+    (0..400).for_each(|n| POOLS[n % 8](&mut world));
+    let (first, base, lists) = (world.checkpoint().unwrap(), world.clone_world(), group_lists());
+    let valid = delta(&first, &first).unwrap();
+    let apply = |count: usize| {
+        // The last number is that of the groups, of which there are none.
+        let mut bytes = valid[..valid.len() - 12].to_vec();
+        bytes.extend((count as u32).to_le_bytes());
+        for lists in &lists[..count] {
+            bytes.extend([0; 4]);
+            put_lists(lists, &mut bytes);
+        }
+        let sum = checksum(0, &bytes);
+        bytes.extend(sum.to_le_bytes());
+        let mut world = base.clone_world();
+        within(bytes.len(), || world.apply_delta(&bytes))
+    };
+    assert_eq!(apply(100), Ok(()));
+    assert_eq!(apply(lists.len()), Err(DeltaError::Damaged { what: TOO_MANY }));
 }
