@@ -21,6 +21,9 @@ pub(crate) enum Command {
     /// Say which layout suits values of a size, at a utilisation, under an access pattern
     Advise(AdviseArgs),
     /// Parse programs of the language Ori, and show their trees or figures
+    ///
+    /// A folder or file that cannot be read is reported on standard error, and the others are parsed all the same. The exit code is
+    /// 1 if anything could not be read, or a program has errors.
     Parse(ParseArgs),
     /// Look into snapshots of worlds, and compare them
     #[command(subcommand)]
@@ -107,8 +110,8 @@ pub(crate) struct ParseArgs {
     /// Print bytes, tokens, nodes and time
     #[arg(long, group = "what")]
     pub(crate) stats: bool,
-    /// Print JSON, and nothing else, on standard output
-    #[arg(long, group = "what")]
+    /// Print JSON, and nothing else, on standard output: errors, figures and nodes, with --stats no nodes
+    #[arg(long, conflicts_with_all = ["dump", "tree"])]
     pub(crate) json: bool,
 }
 

@@ -1,7 +1,7 @@
 //! What the tables show, in sentences made from their figures.
 
 use crate::figures::{bytes, listed, percent, significant, span, thousands};
-use crate::removal::{COUNTS, Order, Outcome, Way};
+use crate::removal::{COUNTS, Order, Way};
 use crate::simulation::{FRAME, Layout as World, Simulation};
 use crate::{footprint, placement, removal, speed};
 use phalanx_store::memory::Layout;
@@ -85,6 +85,7 @@ pub(crate) fn speed(rows: &[speed::Row]) -> Vec<String> {
         })
         .collect();
     out.push(format!("Beside the packed store, the slot store is {}.", listed(&beside)));
+    out.push(speed::HASHING.to_string());
     out
 }
 
@@ -142,29 +143,36 @@ pub(crate) fn removal(rows: &[removal::Row]) -> Vec<String> {
     let row = |way: Way, order: Order, count: usize| {
         rows.iter().find(|row| (row.way, row.order, row.count) == (way, order, count))
     };
-    let mean = |way: Way, order: Order, count: usize| row(way, order, count).map(removal::Row::mean);
     let [least, _, most] = COUNTS;
     let mut out = Vec::new();
 
     if let (Some(swap), Some(shift)) = (row(Way::Swap, Order::Random, most), row(Way::Shift, Order::Random, most)) {
-        let about = if matches!(shift.outcome, Outcome::Estimated { .. }) { "an estimated " } else { "" };
+        let about = if shift.is_estimated() { "an estimated " } else { "" };
+        let verdict = match swap.is_level_with(shift) {
+            true => "the difference is within the noise".to_string(),
+            false => format!("swapping is {about}{}", compared(shift.mean() / swap.mean(), "shifting")),
+        };
         out.push(format!(
-            "Emptying a set of {} in random order takes {} by swapping and {about}{} by shifting: swapping is {}.",
+            "Emptying a set of {} in random order takes {} by swapping and {about}{} by shifting: {verdict}.",
             thousands(most as u64),
             span(swap.mean()),
             span(shift.mean()),
-            compared(shift.mean() / swap.mean(), "shifting")
         ));
     }
 
     let growth: Vec<String> = Way::ALL
         .iter()
         .filter_map(|&way| {
-            let (small, large) = (mean(way, Order::Random, least)?, mean(way, Order::Random, most)?);
-            let exponent = (large / small).ln() / (most as f64 / least as f64).ln();
+            let (small, large) = (row(way, Order::Random, least)?, row(way, Order::Random, most)?);
+            if small.is_level_with(large) {
+                return Some(format!("{way} takes as long within the noise"));
+            }
+            let ratio = large.mean() / small.mean();
+            let exponent = ratio.ln() / (most as f64 / least as f64).ln();
+            let about = if large.is_estimated() || small.is_estimated() { "an estimated " } else { "" };
             Some(format!(
-                "{way} takes {} times as long (as n to the power of {exponent:.1})",
-                significant(large / small)
+                "{way} takes {about}{} times as long (as n to the power of {exponent:.1})",
+                significant(ratio)
             ))
         })
         .collect();
@@ -172,16 +180,27 @@ pub(crate) fn removal(rows: &[removal::Row]) -> Vec<String> {
         out.push(format!("For {} times the values in random order, {}.", most / least, listed(&growth)));
     }
 
-    let ratios: Vec<f64> = Order::ALL
+    let pairs: Vec<(&removal::Row, &removal::Row)> = Order::ALL
         .iter()
         .flat_map(|&order| COUNTS.map(|count| (order, count)))
-        .filter_map(|(order, count)| Some(mean(Way::Deferred, order, count)? / mean(Way::Swap, order, count)?))
+        .filter_map(|(order, count)| Some((row(Way::Deferred, order, count)?, row(Way::Swap, order, count)?)))
         .collect();
-    if !ratios.is_empty() {
+    let apart = pairs.iter().filter(|(deferred, swap)| !deferred.is_level_with(swap));
+    let ratios: Vec<f64> = apart.map(|(deferred, swap)| deferred.mean() / swap.mean()).collect();
+    let level = pairs.len() - ratios.len();
+    if ratios.is_empty() && level > 0 {
+        out.push(format!(
+            "Deferred removal keeps the order too; in all {level} pairs its difference from swapping is within the noise."
+        ));
+    } else if !ratios.is_empty() {
         let middle = (ratios.iter().map(|r| r.ln()).sum::<f64>() / ratios.len() as f64).exp();
         let (low, high) = ratios.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), &r| (l.min(r), h.max(r)));
+        let noise = match level {
+            0 => String::new(),
+            _ => format!("; in {level} more the difference is within the noise"),
+        };
         out.push(format!(
-            "Deferred removal keeps the order too, and takes {} times as long as swapping on average ({} to {} times over {} pairs).",
+            "Deferred removal keeps the order too, and takes {} times as long as swapping on average ({} to {} times over {} pairs{noise}).",
             significant(middle),
             significant(low),
             significant(high),
@@ -190,17 +209,17 @@ pub(crate) fn removal(rows: &[removal::Row]) -> Vec<String> {
     }
 
     out.extend(observation("in shifting, reverse order is the quickest and linear the slowest", |count| {
-        let [reverse, linear, random] = Order::ALL.map(|order| mean(Way::Shift, order, count));
-        Some(reverse? < random? && random? < linear?)
+        let [reverse, linear, random] = Order::ALL.map(|order| row(Way::Shift, order, count));
+        Some(Answer::of(&[(reverse?, random?), (random?, linear?)]))
     }));
     out.extend(observation("in swapping, random order is the slowest", |count| {
-        let [reverse, linear, random] = Order::ALL.map(|order| mean(Way::Swap, order, count));
-        Some(random? > linear? && random? > reverse?)
+        let [reverse, linear, random] = Order::ALL.map(|order| row(Way::Swap, order, count));
+        Some(Answer::of(&[(linear?, random?), (reverse?, random?)]))
     }));
 
     let unrun: Vec<String> = rows
         .iter()
-        .filter(|row| matches!(row.outcome, Outcome::Estimated { .. }))
+        .filter(|row| row.is_estimated())
         .map(|row| format!("{} {} {}", row.way, row.order, thousands(row.count as u64)))
         .collect();
     if !unrun.is_empty() {
@@ -212,18 +231,51 @@ pub(crate) fn removal(rows: &[removal::Row]) -> Vec<String> {
     out
 }
 
+/// Whether something that the source observed holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Yes,
+    No,
+    /// It is a matter of differences within the noise.
+    Noise,
+}
+
+impl Answer {
+    /// Whether the first of each pair is quicker than the second.
+    fn of(pairs: &[(&removal::Row, &removal::Row)]) -> Answer {
+        let is_level = |(a, b): &(&removal::Row, &removal::Row)| a.is_level_with(b);
+        if pairs.iter().any(|pair| pair.0.mean() > pair.1.mean() && !is_level(pair)) {
+            Answer::No
+        } else if pairs.iter().any(is_level) {
+            Answer::Noise
+        } else {
+            Answer::Yes
+        }
+    }
+}
+
 /// Whether something the source observed holds here, count by count.
-fn observation(what: &str, holds: impl Fn(usize) -> Option<bool>) -> Option<String> {
-    let answers: Vec<(usize, bool)> = COUNTS.iter().filter_map(|&count| Some((count, holds(count)?))).collect();
-    let failing: Vec<String> = answers.iter().filter(|a| !a.1).map(|a| thousands(a.0 as u64)).collect();
+fn observation(what: &str, holds: impl Fn(usize) -> Option<Answer>) -> Option<String> {
+    let answers: Vec<(usize, Answer)> = COUNTS.iter().filter_map(|&count| Some((count, holds(count)?))).collect();
+    let with = |answer: Answer| -> Vec<String> {
+        answers.iter().filter(|a| a.1 == answer).map(|a| thousands(a.0 as u64)).collect()
+    };
+    let (failing, noisy) = (with(Answer::No), with(Answer::Noise));
+    let all = |some: &[String]| some.len() == answers.len();
+    let noise = match noisy.is_empty() {
+        true => String::new(),
+        false => format!("; at {} the differences are within the noise", listed(&noisy)),
+    };
     if answers.is_empty() {
         None
+    } else if all(&noisy) {
+        Some(format!("The source saw that {what}; here the differences are within the noise at every count."))
     } else if failing.is_empty() {
-        Some(format!("As in the source, {what}."))
-    } else if failing.len() == answers.len() {
+        Some(format!("As in the source, {what}{noise}."))
+    } else if all(&failing) {
         Some(format!("The source saw that {what}; this machine does not at any count."))
     } else {
-        Some(format!("The source saw that {what}; this machine does not at {}.", listed(&failing)))
+        Some(format!("The source saw that {what}; this machine does not at {}{noise}.", listed(&failing)))
     }
 }
 
@@ -342,6 +394,7 @@ pub(crate) fn simulation(simulation: &Simulation) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::removal::Outcome;
     use crate::stats::Summary;
 
     fn speed_row(name: &'static str, ratio: f64, source_ratio: f64) -> speed::Row {
@@ -409,12 +462,57 @@ mod tests {
 
     #[test]
     fn observations_can_fail() {
-        let rows = removal_rows(|_, order, count| if count > 10_000 { 1.0 } else { 1.0 + order as usize as f64 });
+        let rows = removal_rows(|_, order, count| {
+            let place = order as usize as f64;
+            if count > 10_000 { 4.0 - place } else { 1.0 + place }
+        });
         let text = removal(&rows);
         assert_eq!(
             text[4],
             "The source saw that in swapping, random order is the slowest; this machine does not at 100,000 and 250,000."
         );
+    }
+
+    /// Runs around a mean, and how far they lie from it.
+    fn noisy(rows: &mut [removal::Row], share: f64) {
+        for row in rows {
+            let mean = row.mean();
+            row.outcome = Outcome::Measured(Summary::of(&[mean * (1.0 - share), mean * (1.0 + share)]).unwrap());
+        }
+    }
+
+    #[test]
+    fn differences_within_the_noise_have_no_ratio() {
+        let mut rows = removal_rows(|way, _, count| if way == Way::Deferred { 0.68 } else { 1.0 } * count as f64);
+        noisy(&mut rows, 2.0);
+        let text = removal(&rows);
+        assert!(text[0].ends_with("by shifting: the difference is within the noise."), "{}", text[0]);
+        assert!(text[2].ends_with("in all 9 pairs its difference from swapping is within the noise."), "{}", text[2]);
+        assert!(text[4].ends_with("here the differences are within the noise at every count."), "{}", text[4]);
+        assert!(rows.iter().filter(|r| r.way == Way::Deferred).all(|r| crate::text::to_swap(&rows, r) == "noise"));
+        // The same means, in runs that agree.
+        noisy(&mut rows, 0.01);
+        let text = removal(&rows);
+        assert!(text[2].contains("takes 0.68 times as long as swapping"), "{}", text[2]);
+        // And in some of them.
+        noisy(&mut rows[..9], 2.0);
+        let text = removal(&rows);
+        assert!(text[2].contains("over 6 pairs; in 3 more the difference is within the noise"), "{}", text[2]);
+    }
+
+    #[test]
+    fn what_rests_on_an_estimate_says_so() {
+        let mut rows = removal_rows(|way, _, count| if way == Way::Shift { count.pow(2) } else { count } as f64);
+        for row in rows.iter_mut().filter(|row| row.way == Way::Shift && row.count == COUNTS[2]) {
+            row.outcome = Outcome::Estimated { mean: row.mean(), from: 25_000 };
+        }
+        let text = removal(&rows);
+        assert!(
+            text[0].contains("an estimated 62.5 s by shifting: swapping is an estimated 250,000 times"),
+            "{}",
+            text[0]
+        );
+        assert!(text[1].contains("shift takes an estimated 625 times as long"), "{}", text[1]);
     }
 
     #[test]

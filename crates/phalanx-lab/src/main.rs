@@ -70,15 +70,15 @@ fn show(args: &DemoArgs) -> Result<(), Failure> {
         sentence: format!("the report cannot be written to {}: {error}", args.out.display()),
         code: 1,
     };
+    let start = args.load.as_deref().map(snapshot::start).transpose()?;
     // Before a minute of measuring, not after it.
     let file = std::fs::File::options().append(true).create(true).open(&args.out).map_err(cannot)?;
     drop(file);
-    let start = args.load.as_deref().map(snapshot::start).transpose()?;
     let (report, world) = demo::run(args.quick, start);
+    std::fs::write(&args.out, page::page(&report)).map_err(cannot)?;
     if let Some(path) = &args.save {
         snapshot::save(&world, path)?;
     }
-    std::fs::write(&args.out, page::page(&report)).map_err(cannot)?;
     if args.json {
         let json = serde_json::to_string_pretty(&report);
         print(&json.map_err(|error| Failure { sentence: format!("the report is no JSON: {error}"), code: 1 })?)?;
@@ -94,9 +94,16 @@ fn show(args: &DemoArgs) -> Result<(), Failure> {
 fn print(text: &str) -> Result<(), Failure> {
     use std::io::Write;
     match writeln!(std::io::stdout(), "{text}") {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure { sentence: format!("standard output cannot be written to: {error}"), code: 1 })
-        }
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(unwritable(&error)),
         _ => Ok(()),
     }
 }
+
+fn unwritable(error: &std::io::Error) -> Failure {
+    Failure { sentence: format!("standard output cannot be written to: {error}"), code: 1 }
+}
+
+/// Counts what the tests of memory allocate.
+#[cfg(test)]
+#[global_allocator]
+static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();

@@ -61,11 +61,16 @@ fn headlines(report: &Report) -> String {
     let random =
         |way| rows.iter().filter(move |row| row.order == Order::Random && row.way == way).max_by_key(|row| row.count);
     if let (Some(shift), Some(deferred)) = (random(Way::Shift), random(Way::Deferred)) {
+        let [about, figure] = match (shift.is_level_with(deferred), shift.is_estimated()) {
+            (true, _) => ["", "no difference beyond the noise"].map(str::to_string),
+            (false, true) => ["estimated: ".to_string(), format!("≈ {}", times(shift.mean() / deferred.mean()))],
+            (false, false) => [String::new(), times(shift.mean() / deferred.mean())],
+        };
         let words = format!(
-            "as long for shifting as for deferred removal: both keep the order, emptying a set of {} at random",
+            "{about}as long for shifting as for deferred removal: both keep the order, emptying a set of {} at random",
             thousands(shift.count as u64)
         );
-        headline(times(shift.mean() / deferred.mean()), words);
+        headline(figure, words);
     }
     // The row in which picking the wrong layout costs most.
     let spread = |row: &crate::footprint::Row| {
@@ -116,7 +121,10 @@ fn speed(report: &Report) -> String {
     });
     section(
         "A packed store against a map",
-        "How many times as fast as the standard hash map, by the quickest of many interleaved rounds.",
+        &format!(
+            "How many times as fast as the standard hash map, by the quickest of many interleaved rounds. {}",
+            crate::speed::HASHING
+        ),
         &plots::speed(&report.speed.rows),
         "<i class=\"c0\">●</i> packed store, <i class=\"c1\">◆</i> slot store, ○ the packed store of the source. Logarithmic.",
         &report.speed.findings,
@@ -134,7 +142,7 @@ fn removal(report: &Report) -> String {
             Outcome::Estimated { .. } => [None; 3],
         };
         let figure = |figure: Option<f64>| Cell::figure(figure.map_or("–".to_string(), micros));
-        let about = if matches!(row.outcome, Outcome::Estimated { .. }) { "≈ " } else { "" };
+        let about = if row.is_estimated() { "≈ " } else { "" };
         vec![
             Cell::word(row.way.name()),
             Cell::word(row.order.name()),
@@ -143,14 +151,15 @@ fn removal(report: &Report) -> String {
             figure(error),
             figure(deviation),
             figure(median),
-            Cell::figure(to_swap(all, row).map_or("–".to_string(), times)),
+            Cell::figure(to_swap(all, row)),
             figure(row.source_mean),
             Cell::figure(row.note()),
         ]
     });
     section(
         "Removing everything, three ways",
-        "The time to remove every value of a sparse set one by one. Error is half of the 99.9 % confidence interval.",
+        "The time to remove every value of a sparse set one by one. Error is half of the 99.9 % confidence interval. Ways whose \
+         means are no further apart than their standard deviations reach are not compared: their ratio would be noise.",
         &plots::removal(all),
         "<i class=\"c0\">swap</i> moves the last value into the gap, <i class=\"c1\">shift</i> moves up all behind it, \
          <i class=\"c2\">deferred</i> marks, and closes all gaps in one pass. Dashed with rings: the source. Both axes logarithmic.",

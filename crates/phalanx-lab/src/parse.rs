@@ -1,10 +1,11 @@
 //! `phalanx parse`: programs of the language of `phalanx-syntax`, read, checked, shown and measured.
 
+mod json;
+
 use crate::Failure;
 use crate::args::ParseArgs;
+use phalanx_syntax::Lines;
 use phalanx_syntax::ori::{Ast, parse};
-use phalanx_syntax::{Kind as _, Lines, Texts as _, Value};
-use serde_json::{Map, json};
 use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -19,24 +20,34 @@ const ENDING: &str = "ori";
 const SHOWN: usize = 20;
 
 pub(crate) fn run(args: &ParseArgs) -> Result<(), Failure> {
-    let mut files = Vec::new();
-    for path in &args.files {
-        find(path, &mut files)?;
-    }
+    let mut found = Found::default();
+    args.files.iter().for_each(|path| found.search(path));
+    found.unreadable.iter().for_each(|line| eprintln!("{line}"));
+    let Found { files, unreadable } = found;
+    let lost = match unreadable.len() {
+        0 => String::new(),
+        1 => "; 1 folder could not be read".to_string(),
+        many => format!("; {many} folders could not be read"),
+    };
     if files.is_empty() {
-        return Err(Failure { sentence: format!("no program (*.{ENDING}) was found"), code: 1 });
+        return Err(Failure { sentence: format!("no program (*.{ENDING}) was found{lost}"), code: 1 });
     }
+    let failed = if args.json { print_json(&files, args.stats)? } else { print_text(&files, args)? };
+    match failed > 0 || !unreadable.is_empty() {
+        false => Ok(()),
+        true => Err(Failure { sentence: format!("{failed} of {} with errors{lost}", programs(files.len())), code: 1 }),
+    }
+}
+
+/// Prints what was asked for in words, and returns how many programs have errors.
+fn print_text(files: &[PathBuf], args: &ParseArgs) -> Result<usize, Failure> {
     let walked = files.len() > args.files.len();
-    let read = read_all(&files, args, walked);
     let mut total = Figures::default();
     let mut failed = 0;
-    let mut values = Vec::new();
-    for outcome in read {
-        let Outcome { mut text, errors, figures, json } = outcome;
+    for Outcome { mut text, errors, figures } in read_all(files, args, walked) {
         eprint!("{errors}");
         failed += usize::from(!errors.is_empty());
         total.add(&figures);
-        values.extend(json);
         if text.ends_with('\n') {
             text.pop();
         }
@@ -44,17 +55,21 @@ pub(crate) fn run(args: &ParseArgs) -> Result<(), Failure> {
             crate::print(&text)?;
         }
     }
-    if args.json {
-        let value = json!({ "programs": values, "total": total.json() });
-        crate::print(&format!("{value:#}"))?;
-    } else if args.stats && files.len() > 1 {
+    if args.stats && files.len() > 1 {
         crate::print(&total.text(&format!("{} programs", files.len())))?;
     } else if !(args.stats || args.tree || args.dump) && failed == 0 {
         crate::print(&format!("{} without errors", programs(files.len())))?;
     }
-    match failed {
-        0 => Ok(()),
-        _ => Err(Failure { sentence: format!("{failed} of {} with errors", programs(files.len())), code: 1 }),
+    Ok(failed)
+}
+
+/// Prints all programs as JSON, and returns how many have errors.
+fn print_json(files: &[PathBuf], only_figures: bool) -> Result<usize, Failure> {
+    let document = json::Document::new(files, only_figures, |errors| eprint!("{errors}"));
+    let done = json::write(&document, std::io::stdout().lock());
+    match done {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(crate::unwritable(&error)),
+        _ => Ok(document.failed()),
     }
 }
 
@@ -62,29 +77,46 @@ fn programs(count: usize) -> String {
     format!("{count} program{}", if count == 1 { "" } else { "s" })
 }
 
-/// The programs at a path: itself, or all in a directory, in the order of their names.
-fn find(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
-    if path.as_os_str() == "-" || !path.is_dir() {
-        files.push(path.to_path_buf());
-        return Ok(());
+/// The programs that were found, and the folders that could not be read.
+#[derive(Default)]
+struct Found {
+    files: Vec<PathBuf>,
+    /// A line for each.
+    unreadable: Vec<String>,
+}
+
+impl Found {
+    /// Adds the programs at a path: itself, or all in a directory, in the order of their names.
+    fn search(&mut self, path: &Path) {
+        if path.as_os_str() == "-" || !path.is_dir() {
+            self.files.push(path.to_path_buf());
+            return;
+        }
+        // Links are not followed, so that no directory is walked twice.
+        let mut pending = vec![path.to_path_buf()];
+        let (first, first_line) = (self.files.len(), self.unreadable.len());
+        while let Some(dir) = pending.pop() {
+            if let Err(error) = self.list(&dir, &mut pending) {
+                self.unreadable.push(format!("{} cannot be read: {error}", dir.display()));
+            }
+        }
+        self.files[first..].sort();
+        self.unreadable[first_line..].sort();
     }
-    // Links are not followed, so that no directory is walked twice.
-    let mut pending = vec![path.to_path_buf()];
-    let first = files.len();
-    while let Some(dir) = pending.pop() {
-        let cannot = |error| Failure { sentence: format!("{} cannot be read: {error}", dir.display()), code: 1 };
-        for entry in std::fs::read_dir(&dir).map_err(cannot)? {
-            let entry = entry.map_err(cannot)?;
-            let kind = entry.file_type().map_err(cannot)?;
+
+    /// Adds the programs of a directory, and tells which directories are in it.
+    fn list(&mut self, dir: &Path, pending: &mut Vec<PathBuf>) -> std::io::Result<()> {
+        for entry in std::fs::read_dir(dir)? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
             if kind.is_dir() {
                 pending.push(entry.path());
             } else if kind.is_file() && entry.path().extension().is_some_and(|ending| ending == ENDING) {
-                files.push(entry.path());
+                self.files.push(entry.path());
             }
         }
+        Ok(())
     }
-    files[first..].sort();
-    Ok(())
 }
 
 /// What became of one program.
@@ -93,7 +125,6 @@ struct Outcome {
     text: String,
     errors: String,
     figures: Figures,
-    json: Option<serde_json::Value>,
 }
 
 /// Reads all programs on all cores; the outcomes are in the order of the files.
@@ -134,17 +165,23 @@ fn source_of(file: &Path) -> std::io::Result<Vec<u8>> {
     Ok(source)
 }
 
-fn read_one(file: &Path, args: &ParseArgs, several: bool) -> Outcome {
-    let name = if file.as_os_str() == "-" { "standard input".to_string() } else { file.display().to_string() };
-    let failed = |what: String| Outcome { errors: format!("{name}: {what}\n"), ..Outcome::default() };
+fn name_of(file: &Path) -> String {
+    if file.as_os_str() == "-" { "standard input".to_string() } else { file.display().to_string() }
+}
+
+/// Reads and parses a program, and hands it to a function together with its lines and figures.
+///
+/// Returns what is wrong with it, as text, beside what the function returns. There is nothing else if it cannot be read.
+fn parse_one<R>(file: &Path, see: impl FnOnce(&Ast<'_>, &Lines, &Figures) -> R) -> (String, Option<R>) {
+    let name = name_of(file);
     let source = match source_of(file) {
         Ok(source) => source,
-        Err(error) => return failed(format!("cannot be read: {error}")),
+        Err(error) => return (format!("{name}: cannot be read: {error}\n"), None),
     };
     let start = Instant::now();
     let ast = match parse(&source) {
         Ok(ast) => ast,
-        Err(full) => return failed(full.to_string()),
+        Err(full) => return (format!("{name}: {full}\n"), None),
     };
     let figures = Figures::of(&ast, start.elapsed().as_secs_f64());
     let lines = Lines::new(&source);
@@ -153,19 +190,26 @@ fn read_one(file: &Path, args: &ParseArgs, several: bool) -> Outcome {
     if ast.errors.len() > SHOWN {
         let _ = writeln!(errors, "{name}: and {} more", ast.errors.len() - SHOWN);
     }
-    let mut text = String::new();
-    if several && (args.tree || args.dump) {
-        let _ = writeln!(text, "// {name}");
-    }
-    if args.tree {
-        let _ = write!(text, "{}", ast.tree.outline(&ast));
-    } else if args.dump {
-        let _ = write!(text, "{}", ast.tree.dump());
-    } else if args.stats {
-        text = figures.text(&name);
-    }
-    let json = args.json.then(|| program_json(&name, &ast, &lines, &figures));
-    Outcome { text, errors, figures, json }
+    (errors, Some(see(&ast, &lines, &figures)))
+}
+
+fn read_one(file: &Path, args: &ParseArgs, several: bool) -> Outcome {
+    let (errors, seen) = parse_one(file, |ast, _, figures| {
+        let mut text = String::new();
+        if several && (args.tree || args.dump) {
+            let _ = writeln!(text, "// {}", name_of(file));
+        }
+        if args.tree {
+            let _ = write!(text, "{}", ast.tree.outline(ast));
+        } else if args.dump {
+            let _ = write!(text, "{}", ast.tree.dump());
+        } else if args.stats {
+            text = figures.text(&name_of(file));
+        }
+        (text, *figures)
+    });
+    let (text, figures) = seen.unwrap_or_default();
+    Outcome { text, errors, figures }
 }
 
 /// What `--stats` tells.
@@ -216,57 +260,4 @@ impl Figures {
             seconds * 1e3,
         )
     }
-
-    fn json(&self) -> serde_json::Value {
-        json!({
-            "bytes": self.bytes,
-            "tokens": self.tokens,
-            "nodes": self.nodes,
-            "extra_words": self.extra,
-            "tree_bytes": self.tree,
-            "bytes_per_node": self.per_node(),
-            "tree_bytes_per_source_byte": self.per_byte(),
-            "seconds": self.seconds,
-        })
-    }
-}
-
-/// A program as JSON: figures, errors, and the nodes in the order they were made; children are their numbers. It is
-/// flat, as trees may be deeper than readers of JSON allow.
-fn program_json(name: &str, ast: &Ast<'_>, lines: &Lines, figures: &Figures) -> serde_json::Value {
-    let error = |error: &phalanx_syntax::SyntaxError| {
-        let place = lines.place(ast.source, error.span.start);
-        json!({
-            "line": place.line,
-            "column": place.column,
-            "start": error.span.start,
-            "end": error.span.end,
-            "message": error.to_string(),
-        })
-    };
-    let node = |id: phalanx_syntax::NodeId| {
-        let mut fields = Map::new();
-        for (info, value) in ast.tree.fields(id) {
-            let value = match value {
-                Ok(Value::Node(node)) => json!(node.map(|node| node.index())),
-                Ok(Value::List(list)) => json!(list.iter().map(|node| node.index()).collect::<Vec<_>>()),
-                Ok(Value::Name(text)) => json!(text.map(|text| ast.name(text))),
-                Ok(Value::Token(token)) => json!(token.index()),
-                Ok(Value::Word(word)) => json!(word),
-                Ok(Value::Char(char)) => json!(char),
-                Ok(Value::Wide(wide)) => json!(wide),
-                Ok(Value::Real(real)) => json!(real),
-                Ok(_) | Err(_) => serde_json::Value::Null,
-            };
-            fields.insert(info.name.to_string(), value);
-        }
-        let span = ast.tree.span(id);
-        json!({ "kind": ast.tree.kind(id).name(), "start": span.start, "end": span.end, "fields": fields })
-    };
-    json!({
-        "file": name,
-        "figures": figures.json(),
-        "errors": ast.errors.iter().map(error).collect::<Vec<_>>(),
-        "nodes": ast.tree.ids().map(node).collect::<Vec<_>>(),
-    })
 }

@@ -110,6 +110,24 @@ impl Row {
         }
     }
 
+    /// Returns how far runs lie from the mean. One run, or an estimate, does not tell.
+    fn spread(&self) -> f64 {
+        match self.outcome {
+            Outcome::Measured(summary) => summary.std_dev.unwrap_or(0.0),
+            Outcome::Estimated { .. } => 0.0,
+        }
+    }
+
+    /// Returns whether the difference from another row is within the noise: the means are no further apart than the standard
+    /// deviations reach.
+    pub(crate) fn is_level_with(&self, other: &Row) -> bool {
+        (self.mean() - other.mean()).abs() <= self.spread() + other.spread()
+    }
+
+    pub(crate) fn is_estimated(&self) -> bool {
+        matches!(self.outcome, Outcome::Estimated { .. })
+    }
+
     /// What a reader must know about the row beside its figures.
     pub(crate) fn note(&self) -> String {
         match self.outcome {

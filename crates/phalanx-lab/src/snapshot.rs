@@ -27,7 +27,7 @@ pub(crate) fn save(world: &World, path: &Path) -> Result<(), Failure> {
 
 /// Loads a world for the demo.
 pub(crate) fn start(path: &Path) -> Result<World, Failure> {
-    let world = World::load_from(&registry()?, path);
+    let world = World::load(&registry()?, opened(path)?);
     let world = world.map_err(|error| failure(format!("{} cannot be loaded: {error}", path.display())))?;
     if world.len() != simulation::ENTITIES {
         let [found, expected] = [world.len(), simulation::ENTITIES].map(|count| thousands(count as u64));
@@ -36,9 +36,13 @@ pub(crate) fn start(path: &Path) -> Result<World, Failure> {
     Ok(world)
 }
 
-fn looked_into(path: &Path) -> Result<Inspection, Failure> {
+fn opened(path: &Path) -> Result<BufReader<File>, Failure> {
     let file = File::open(path).map_err(|error| failure(format!("{} cannot be opened: {error}", path.display())))?;
-    inspect(BufReader::new(file)).map_err(|error| failure(format!("{} cannot be read: {error}", path.display())))
+    Ok(BufReader::new(file))
+}
+
+fn looked_into(path: &Path) -> Result<Inspection, Failure> {
+    inspect(opened(path)?).map_err(|error| failure(format!("{} cannot be read: {error}", path.display())))
 }
 
 /// Runs a command. Whether what was asked for holds.

@@ -85,7 +85,7 @@ fn removal_table(rows: &[removal::Row]) -> Table {
             }
             Outcome::Estimated { .. } => [const { String::new() }; 3].map(|_| "–".to_string()),
         };
-        let about = if matches!(row.outcome, Outcome::Estimated { .. }) { "≈ " } else { "" };
+        let about = if row.is_estimated() { "≈ " } else { "" };
         table.add_row([
             row.way.to_string(),
             row.order.to_string(),
@@ -94,7 +94,7 @@ fn removal_table(rows: &[removal::Row]) -> Table {
             error,
             deviation,
             median,
-            to_swap(rows, row).map_or("–".into(), times),
+            to_swap(rows, row),
             row.source_mean.map_or("–".into(), micros),
             row.note(),
         ]);
@@ -102,10 +102,15 @@ fn removal_table(rows: &[removal::Row]) -> Table {
     table
 }
 
-/// How many times as long the row takes as swapping in the same order.
-pub(crate) fn to_swap(rows: &[removal::Row], row: &removal::Row) -> Option<f64> {
-    let swap = rows.iter().find(|r| r.way == removal::Way::Swap && (r.order, r.count) == (row.order, row.count))?;
-    Some(row.mean() / swap.mean())
+/// How many times as long the row takes as swapping in the same order, unless the difference is within the noise.
+pub(crate) fn to_swap(rows: &[removal::Row], row: &removal::Row) -> String {
+    let is_swap = |r: &&removal::Row| r.way == removal::Way::Swap && (r.order, r.count) == (row.order, row.count);
+    let about = if row.is_estimated() { "≈ " } else { "" };
+    match rows.iter().find(is_swap) {
+        None => "–".to_string(),
+        Some(swap) if row.way != removal::Way::Swap && row.is_level_with(swap) => "noise".to_string(),
+        Some(swap) => format!("{about}{}", times(row.mean() / swap.mean())),
+    }
 }
 
 fn memory_table(rows: &[footprint::Row]) -> Table {

@@ -217,6 +217,15 @@ fn parsed_programs_are_json() {
     assert_eq!(program["errors"].as_array().map(Vec::len), Some(0));
     let list = program["nodes"].as_array().and_then(|nodes| nodes.iter().find(|node| node["kind"] == "ListMany"));
     assert_eq!(list.map(|list| list["fields"]["elements"].clone()), Some(serde_json::json!([1, 2, 3])));
+
+    let output = phalanx_with(&["parse", "--stats", "--json", "-"], b"$x = [1, 2, 3]");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let value: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(value["programs"][0]["figures"]["nodes"], program["figures"]["nodes"]);
+    assert!(value["programs"][0].get("nodes").is_none());
+    for wrong in [["parse", "--tree", "--json", "x"], ["parse", "--dump", "--json", "x"]] {
+        assert_eq!(phalanx(&wrong).status.code(), Some(2));
+    }
 }
 
 #[test]
@@ -256,6 +265,48 @@ fn directories_of_programs_are_walked_in_order() {
     assert!(stderr(&output).ends_with("error: 1 of 41 programs with errors\n"), "{}", stderr(&output));
 }
 
+/// A folder whose path is longer than the system takes is unreadable for everybody.
+#[test]
+#[cfg(unix)]
+fn folders_that_cannot_be_read_are_reported_and_passed_over() {
+    let dir = scratch("unreadable");
+    let _ = std::fs::remove_dir_all(&dir);
+    // Each half of the path can be named, the whole cannot.
+    let deep = |root: &str| (0..15).fold(dir.join(root), |path, _| path.join("x".repeat(200)));
+    std::fs::create_dir_all(deep("a")).expect("folders");
+    std::fs::create_dir_all(deep("b")).expect("folders");
+    std::fs::rename(dir.join("b"), deep("a").join("b")).expect("a deeper folder");
+    std::fs::write(dir.join("good.ori"), "$n = 1\n").expect("a file");
+    std::fs::write(dir.join("wrong.ori"), "$n = \n").expect("a file");
+    for more in [&["--tree"][..], &["--json"], &["--stats", "--json"]] {
+        let output = phalanx(&[&["parse", dir.to_str().expect("text")], more].concat());
+        assert_eq!(output.status.code(), Some(1));
+        let errors = stderr(&output);
+        assert_eq!(errors.lines().filter(|line| line.contains("cannot be read: ")).count(), 1, "{errors}");
+        assert!(errors.contains("wrong.ori:1:5: expected an expression"), "{errors}");
+        assert!(errors.ends_with("error: 1 of 2 programs with errors; 1 folder could not be read\n"), "{errors}");
+        assert!(stdout(&output).contains("good.ori"), "{}", stdout(&output));
+    }
+    std::fs::remove_file(dir.join("wrong.ori")).expect("it is there");
+    let output = phalanx(&["parse", dir.to_str().expect("text")]);
+    assert_eq!((output.status.code(), &*stdout(&output)), (Some(1), "1 program without errors\n"));
+    std::fs::remove_dir_all(&dir).expect("it is there");
+}
+
+#[test]
+fn a_world_that_is_not_there_leaves_no_report() {
+    let path = |name: &str| scratch(name).to_str().expect("text").to_string();
+    let (missing, report) = (path("no-such-world.phalanx"), path("never.html"));
+    let _ = std::fs::remove_file(&report);
+    let output = phalanx(&["demo", "--quick", "--out", &report, "--load", &missing]);
+    assert_eq!(output.status.code(), Some(1));
+    let sentence = stderr(&output);
+    assert!(sentence.starts_with(&format!("error: {missing} cannot be opened: ")), "{sentence}");
+    assert!(sentence.contains("No such file") || cfg!(not(unix)), "{sentence}");
+    assert!(sentence.lines().count() == 1 && output.stdout.is_empty());
+    assert!(!std::path::Path::new(&report).exists());
+}
+
 #[test]
 fn worlds_are_saved_looked_into_compared_and_loaded() {
     let path = |name: &str| scratch(name).to_str().expect("text").to_string();
@@ -268,6 +319,24 @@ fn worlds_are_saved_looked_into_compared_and_loaded() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     for word in ["position", "stunned", "plain", "tabl", "checksum"] {
         assert!(stdout(&output).contains(word), "{word} in {}", stdout(&output));
+    }
+    // Components are listed in the order of their names, each with as many values as its tables have rows.
+    let (cells, text) =
+        (|line: &str| line.split('|').map(|cell| cell.trim().to_string()).collect::<Vec<_>>(), stdout(&output));
+    let number = |cell: &str| cell.replace(',', "").parse::<u64>().unwrap_or(0);
+    let rows = |head: &str| -> Vec<Vec<String>> {
+        let lines = text.lines().skip_while(|line| !line.starts_with(head)).skip(2);
+        lines.take_while(|line| line.starts_with('|')).map(cells).collect()
+    };
+    let (components, tables) = (rows("| component"), rows("| table"));
+    assert!(components.len() > 5 && components.is_sorted_by_key(|row| row[1].clone()), "{text}");
+    for component in &components {
+        let of_tables = tables.iter().filter(|table| table[5].split(" + ").any(|name| name == component[1]));
+        assert_eq!(
+            number(&component[5]),
+            of_tables.map(|table| number(&table[3])).sum::<u64>(),
+            "{component:?} in {text}"
+        );
     }
     assert_eq!(stdout(&phalanx(&["snapshot", "diff", &world, &world])), "No difference.\n");
     let output = demo(&["--load", &world, "--save", &again]);

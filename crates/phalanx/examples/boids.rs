@@ -1,4 +1,4 @@
-//! A flock that finds itself, and a picture of where it flew: `cargo run --release --example boids [picture.svg]`.
+//! A flock that finds itself, and a picture of where it flew: `cargo run --release -p phalanx --example boids [picture.svg]`.
 
 use phalanx::{Component, World};
 use std::fmt::Write;

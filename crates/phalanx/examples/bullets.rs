@@ -1,4 +1,4 @@
-//! Bullets by the thousands come and go, and some burn: `cargo run --release --example bullets [picture.svg]`.
+//! Bullets by the thousands come and go, and some burn: `cargo run --release -p phalanx --example bullets [picture.svg]`.
 //!
 //! Everything a bullet has is in pools: a new one is appended, the last takes the place of one that ends, and a fire that
 //! starts or goes out touches no other component. A group keeps positions and velocities in the same order, so the loop that

@@ -1,4 +1,4 @@
-//! A world, a few entities, a query: `cargo run --example hello`.
+//! A world, a few entities, a query: `cargo run -p phalanx --example hello`.
 
 use phalanx::{Component, Entity, With, Without, World};
 

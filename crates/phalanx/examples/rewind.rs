@@ -1,6 +1,6 @@
 //! A simulation that goes back 60 frames and runs again, to the same end.
 //!
-//! `cargo run --example rewind`
+//! `cargo run -p phalanx --example rewind`
 
 use phalanx::timeline::Timeline;
 use phalanx::{Component, Entity, World};

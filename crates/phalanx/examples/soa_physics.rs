@@ -1,4 +1,4 @@
-//! A million falling bodies, one lane per field: `cargo run --release --example soa_physics`.
+//! A million falling bodies, one lane per field: `cargo run --release -p phalanx --example soa_physics`.
 //!
 //! `layout = "soa"` keeps each field of a component in an array of its own. A loop over one of them reads nothing else,
 //! and the compiler turns it into vector instructions.

@@ -9,11 +9,25 @@ use crate::room::{try_box, try_list, try_room};
 use core::cmp::Ordering;
 use phalanx_store::{AllocError, Entity};
 
+/// Returns how many [steps](Sides::group_steps) are spent on the groups of a state that is read from so many bytes. The number of
+/// groups times that of entities is not linear in them.
+pub(crate) fn most_steps(bytes: u64) -> u64 {
+    (1 << 20) + 16 * bytes
+}
+
 impl Sides {
     /// The group that is just so, if there is one.
     pub(crate) fn find_group(&self, what: &Draft) -> Option<GroupId> {
         let same = self.groups.iter().find(|(_, group)| group.what.is_same(what));
         same.map(|(at, group)| GroupId { at, serial: group.serial })
+    }
+
+    /// Returns how many steps it takes to make a group that requires these sides: it is compared with the other groups, and
+    /// the shortest side is walked over.
+    pub(crate) fn group_steps(&self, required: &[u32]) -> u64 {
+        let shortest =
+            required.iter().filter_map(|side| self.list.get(*side as usize)).map(|side| side.len() as u64).min();
+        shortest.unwrap_or(0) + self.groups.list.len() as u64
     }
 
     /// Where a group would be in its family: the next around it, and the next within. An error if it cannot be.

@@ -221,7 +221,8 @@ impl Sides {
         self.groups = image.groups;
     }
 
-    /// Makes groups where there are none. Those that are new get numbers that no group of `before` has. `entity` says who lives at an index.
+    /// Makes groups where there are none, in `most` steps. Those that are new get numbers that no group of `before` has.
+    /// `entity` returns who lives at an index.
     ///
     /// # Errors
     ///
@@ -231,9 +232,11 @@ impl Sides {
         sketches: Vec<Sketch>,
         before: &Sides,
         names: &Components,
+        most: u64,
         entity: impl Fn(u32) -> Option<Entity>,
     ) -> Result<(), Regroup> {
         self.groups.made = before.groups.made;
+        let mut steps = 0;
         for Sketch { name, place, serial, sides: [owned, required, excluded], members } in sketches {
             let ascending = |list: &[u32]| list.windows(2).all(|pair| pair[0] < pair[1]);
             let known = |list: &[u32]| list.iter().all(|side| (*side as usize) < self.list.len());
@@ -248,6 +251,10 @@ impl Sides {
             }
             if owned.iter().any(|side| matches!(self.get(*side).store, Store::Linear(_))) {
                 return Err(Regroup::Wrong("a group that owns a linear store"));
+            }
+            steps += self.group_steps(&required);
+            if steps > most {
+                return Err(Regroup::Wrong("more groups than a world of this size may have"));
             }
             let what = Draft { name, owned, required, excluded };
             if self.find_group(&what).is_some() || self.has_group(place) {

@@ -34,6 +34,7 @@ mod view;
 pub(crate) use arrive::Arrivals;
 pub(crate) use bulk::Puts;
 use copy::clone_value;
+pub(crate) use family::most_steps;
 use groups::Groups;
 pub(crate) use groups::{Draft, Group as GroupData, GroupId};
 pub(crate) use image::{GroupImage, PoolState, Regroup, Sketch};

@@ -1,9 +1,10 @@
 //! How values become bytes: as they are in memory, by serde, or by a codec of the user's.
 
+use super::budget::Budget;
 use super::depth::Bound;
 use super::error::CodecError;
 use crate::room::try_room;
-use core::cell::Cell;
+use postcard::de_flavors::{Flavor, Slice};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -63,6 +64,19 @@ pub trait Codec<C>: Send + Sync + 'static {
     /// If they are no value.
     fn decode(&self, bytes: &mut &[u8]) -> Result<C, CodecError>;
 
+    /// Reads a value like [`decode`](Codec::decode), within the budget of a load.
+    ///
+    /// This is what loading calls. By default it calls `decode`. A codec that calls another one implements it, and hands the
+    /// budget on: [`Serde`] is bounded by each value otherwise, and not by all of them together.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are no value, or the budget is exceeded.
+    fn decode_within(&self, bytes: &mut &[u8], budget: &Budget) -> Result<C, CodecError> {
+        let _ = budget;
+        self.decode(bytes)
+    }
+
     /// Whether equal values are equal bytes. It is not so where a value has a hash map with a random seed.
     fn is_canonical(&self) -> bool {
         true
@@ -80,7 +94,8 @@ pub(super) fn try_extend(list: &mut Vec<u8>, bytes: &[u8]) -> Result<(), CodecEr
 
 /// Values by serde, in the format of `postcard`: numbers of variable length, no names, fields in their order.
 ///
-/// Values that are nested more than 128 levels deep are not read.
+/// Values that are nested more than 128 levels deep are not read. Nor are those with too many parts that take no bytes, such as
+/// a list of millions of units: see [`Budget`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Serde;
 
@@ -111,11 +126,15 @@ impl<C: Serialize + DeserializeOwned> Codec<C> for Serde {
     }
 
     fn decode(&self, bytes: &mut &[u8]) -> Result<C, CodecError> {
-        // Lists of values without size have parts that take no bytes; that many are believed.
-        let parts = Cell::new((1 << 24) + 8 * bytes.len() as u64);
-        let mut deserializer = postcard::Deserializer::from_bytes(bytes);
-        let value = C::deserialize(Bound::new(&mut deserializer, &parts));
+        self.decode_within(bytes, &Budget::of_value())
+    }
+
+    fn decode_within(&self, bytes: &mut &[u8], budget: &Budget) -> Result<C, CodecError> {
+        let before = budget.taken();
+        let mut deserializer = postcard::Deserializer::from_flavor(Counted(Slice::new(bytes), budget));
+        let value = C::deserialize(Bound::new(&mut deserializer, budget));
         let value = value.map_err(|error| match error {
+            _ if budget.is_overdrawn() => CodecError("it has too many parts that take no bytes"),
             postcard::Error::DeserializeUnexpectedEnd => CodecError("the bytes end too early"),
             postcard::Error::DeserializeBadVarint => CodecError("a number that is too long"),
             postcard::Error::DeserializeBadUtf8 => CodecError("a text that is no UTF-8"),
@@ -125,10 +144,32 @@ impl<C: Serialize + DeserializeOwned> Codec<C> for Serde {
             postcard::Error::DeserializeBadEnum => CodecError("a variant that does not exist"),
             _ => CodecError("its deserializer refused, or it is nested too deeply"),
         })?;
-        match deserializer.finalize() {
-            Ok(rest) => *bytes = rest,
-            Err(_) => return Err(CodecError("its deserializer refused")),
-        }
+        *bytes = &bytes[(budget.taken() - before) as usize..];
         Ok(value)
+    }
+}
+
+/// Bytes whose number is told to a budget as they are taken.
+struct Counted<'de>(Slice<'de>, &'de Budget);
+
+impl<'de> Flavor<'de> for Counted<'de> {
+    type Remainder = ();
+    type Source = &'de [u8];
+
+    fn pop(&mut self) -> postcard::Result<u8> {
+        let byte = self.0.pop()?;
+        self.1.take(1);
+        Ok(byte)
+    }
+    fn size_hint(&self) -> Option<usize> {
+        self.0.size_hint()
+    }
+    fn try_take_n(&mut self, count: usize) -> postcard::Result<&'de [u8]> {
+        let bytes = self.0.try_take_n(count)?;
+        self.1.take(count);
+        Ok(bytes)
+    }
+    fn finalize(self) -> postcard::Result<()> {
+        Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! Values that are written and read one by one, in blocks; and those without data, which are made anew.
 #![allow(unsafe_code)]
 
+use super::budget::Budget;
 use super::codec::Codec;
 use super::column::{Column, Made, Source, put_next, with_value};
 use super::error::{CodecError, LoadError, NotDecoded, Problem, SaveError};
@@ -24,7 +25,7 @@ pub(super) fn read_blocks<C, K: Codec<C>>(
     input: &mut In<'_>,
     mut each: impl FnMut(C) -> Result<(), AllocError>,
 ) -> Result<(), LoadError> {
-    read_each(name, count, input, |bytes| Ok(each(codec.decode(bytes)?)?))
+    read_each(name, count, input, |bytes, budget| Ok(each(codec.decode_within(bytes, budget)?)?))
 }
 
 /// Reads values in blocks, each from the front of the bytes that are left.
@@ -32,7 +33,7 @@ pub(super) fn read_each(
     name: &'static str,
     count: u32,
     input: &mut In<'_>,
-    mut each: impl FnMut(&mut &[u8]) -> Result<(), NotDecoded>,
+    mut each: impl FnMut(&mut &[u8], &Budget) -> Result<(), NotDecoded>,
 ) -> Result<(), LoadError> {
     let (mut bytes, mut done) = (Vec::new(), 0);
     while done < count {
@@ -45,7 +46,7 @@ pub(super) fn read_each(
         input.bytes(&mut bytes, len as usize)?;
         let mut rest = &*bytes;
         for row in done..done + values {
-            each(&mut rest).map_err(|error| match error {
+            each(&mut rest, &input.budget).map_err(|error| match error {
                 NotDecoded::Codec(error) => input.error(Problem::Value { name, row, error }),
                 NotDecoded::Alloc(error) => input.error(error),
             })?;

@@ -1,9 +1,9 @@
-//! A deserializer around another that gives up where values are nested too deeply, or have too many parts.
+//! A deserializer around another that gives up where values are nested too deeply, or have too many parts without bytes.
 //!
-//! Bytes that no saver wrote may describe a list of a million lists in each other, which would take the stack, or one of a
-//! billion values without size, which would take for ever.
+//! Hostile bytes may describe a list of a million lists in each other, which would overflow the stack. Or they describe a list
+//! of a billion values without bytes, which would take very long.
 
-use core::cell::Cell;
+use super::budget::Budget;
 use core::fmt;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor};
@@ -11,46 +11,50 @@ use serde::de::{DeserializeSeed, EnumAccess, Error, MapAccess, SeqAccess, Varian
 /// How deeply values may be nested.
 pub(super) const DEEPEST: u32 = 128;
 
-/// Something of a deserializer's, with how many levels are left below it, and how many parts of the whole value.
+/// Something of a deserializer's, with how many levels are left below it, and the budget of the load.
 #[derive(Clone, Copy)]
 pub(super) struct Bound<'f, T> {
     inner: T,
     levels: u32,
-    parts: &'f Cell<u64>,
+    /// Whether it is a list whose length the input tells, and not the type.
+    is_list: bool,
+    budget: &'f Budget,
 }
 
 impl<'f, T> Bound<'f, T> {
-    pub(super) fn new(inner: T, parts: &'f Cell<u64>) -> Self {
-        Bound { inner, levels: DEEPEST, parts }
+    pub(super) fn new(inner: T, budget: &'f Budget) -> Self {
+        Bound { inner, levels: DEEPEST, is_list: false, budget }
     }
 
     fn with<U>(&self, inner: U) -> Bound<'f, U> {
-        Bound { inner, levels: self.levels, parts: self.parts }
+        Bound { inner, levels: self.levels, is_list: self.is_list, budget: self.budget }
     }
 
     /// The same one level below.
     fn below<U, E: Error>(&self, inner: U) -> Result<Bound<'f, U>, E> {
         match self.levels.checked_sub(1) {
-            Some(levels) => Ok(Bound { inner, levels, parts: self.parts }),
+            Some(levels) => Ok(Bound { levels, ..self.with(inner) }),
             None => Err(E::custom("nested too deeply")),
         }
     }
 
-    fn part<E: Error>(&self) -> Result<(), E> {
-        match self.parts.get().checked_sub(1) {
-            Some(parts) => {
-                self.parts.set(parts);
-                Ok(())
-            }
-            None => Err(E::custom("too many parts")),
+    /// Reads a part, and charges it to the budget if it took no bytes. The parts of a value whose number the type tells lie
+    /// within that value, whose size is charged if need be: they cost as little as possible.
+    fn part<V, E: Error>(&self, read: impl FnOnce() -> Result<Option<V>, E>) -> Result<Option<V>, E> {
+        let before = self.budget.taken();
+        let part = read()?;
+        let cost = if self.is_list { size_of::<V>().max(1) } else { 1 };
+        match part.is_none() || self.budget.taken() > before || self.budget.spend(cost as u64) {
+            true => Ok(part),
+            false => Err(E::custom("too many parts without bytes")),
         }
     }
 }
 
 macro_rules! forward {
-    ($($method:ident($($argument:ident: $type:ty),*)),* $(,)?) => {$(
+    ($is_list:literal: $($method:ident($($argument:ident: $type:ty),*)),* $(,)?) => {$(
         fn $method<V: Visitor<'de>>(self, $($argument: $type,)* visitor: V) -> Result<V::Value, D::Error> {
-            let visitor = self.with(visitor);
+            let visitor = Bound { is_list: $is_list, ..self.with(visitor) };
             self.inner.$method($($argument,)* visitor)
         }
     )*};
@@ -59,13 +63,15 @@ macro_rules! forward {
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Bound<'_, D> {
     type Error = D::Error;
 
+    forward! { true: deserialize_seq(), deserialize_map() }
     forward! {
+        false:
         deserialize_any(), deserialize_bool(), deserialize_i8(), deserialize_i16(), deserialize_i32(), deserialize_i64(),
         deserialize_i128(), deserialize_u8(), deserialize_u16(), deserialize_u32(), deserialize_u64(), deserialize_u128(),
         deserialize_f32(), deserialize_f64(), deserialize_char(), deserialize_str(), deserialize_string(),
         deserialize_bytes(), deserialize_byte_buf(), deserialize_option(), deserialize_unit(),
-        deserialize_unit_struct(name: &'static str), deserialize_newtype_struct(name: &'static str), deserialize_seq(),
-        deserialize_tuple(len: usize), deserialize_tuple_struct(name: &'static str, len: usize), deserialize_map(),
+        deserialize_unit_struct(name: &'static str), deserialize_newtype_struct(name: &'static str),
+        deserialize_tuple(len: usize), deserialize_tuple_struct(name: &'static str, len: usize),
         deserialize_struct(name: &'static str, fields: &'static [&'static str]),
         deserialize_enum(name: &'static str, variants: &'static [&'static str]),
         deserialize_identifier(), deserialize_ignored_any(),
@@ -139,9 +145,8 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Bound<'_, A> {
     type Error = A::Error;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, A::Error> {
-        self.part()?;
-        let seed = self.with(seed);
-        self.inner.next_element_seed(seed)
+        let (bound, seed) = (self.with(()), self.with(seed));
+        bound.part(|| self.inner.next_element_seed(seed))
     }
     fn size_hint(&self) -> Option<usize> {
         self.inner.size_hint()
@@ -152,9 +157,8 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Bound<'_, A> {
     type Error = A::Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
-        self.part()?;
-        let seed = self.with(seed);
-        self.inner.next_key_seed(seed)
+        let (bound, seed) = (self.with(()), self.with(seed));
+        bound.part(|| self.inner.next_key_seed(seed))
     }
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
         let seed = self.with(seed);
@@ -170,9 +174,9 @@ impl<'de, 'f, A: EnumAccess<'de>> EnumAccess<'de> for Bound<'f, A> {
     type Variant = Bound<'f, A::Variant>;
 
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self::Variant), A::Error> {
-        let (seed, levels, parts) = (self.with(seed), self.levels, self.parts);
+        let (bound, seed) = (self.with(()), self.with(seed));
         let (value, inner) = self.inner.variant_seed(seed)?;
-        Ok((value, Bound { inner, levels, parts }))
+        Ok((value, bound.with(inner)))
     }
 }
 

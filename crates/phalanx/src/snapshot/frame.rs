@@ -3,6 +3,7 @@
 //! A reader hands out nothing that is not checked, and neither side holds more than one frame. Checksums are chained: each
 //! is seeded by the one before, the first by the head of the file, so that frames cannot be lost, repeated or exchanged.
 
+use super::budget::Budget;
 use super::error::{LoadError, Problem, SaveError};
 use crate::checksum::{Sum, checksum};
 use crate::room::{try_list, try_room};
@@ -184,19 +185,34 @@ pub(super) struct In<'r> {
     taken: usize,
     /// The section is read to its end.
     ended: bool,
+    /// The last frame of the section was not full: no other may follow.
+    is_short: bool,
     chain: u64,
     read: u64,
     section: u64,
     pub(super) kind: [u8; 4],
     pub(super) flags: u32,
+    /// What the values of this load may take beyond their bytes.
+    pub(super) budget: Budget,
 }
 
 impl<'r> In<'r> {
     pub(super) fn new(reader: &'r mut dyn Read) -> Result<In<'r>, LoadError> {
         let buffer = Vec::new();
-        let (kind, flags) = (*b"head", 0);
-        let mut this =
-            In { reader, buffer, filled: 0, taken: 0, ended: true, chain: 0, read: 0, section: 0, kind, flags };
+        let mut this = In {
+            reader,
+            buffer,
+            filled: 0,
+            taken: 0,
+            ended: true,
+            is_short: false,
+            chain: 0,
+            read: 0,
+            section: 0,
+            kind: *b"head",
+            flags: 0,
+            budget: Budget::of_load(),
+        };
         let mut head = [0; 16];
         match this.raw(&mut head) {
             Err(error) if error.problem == Problem::Truncated => return Err(this.error(Problem::NotASnapshot)),
@@ -270,7 +286,7 @@ impl<'r> In<'r> {
         self.raw(&mut flags)?;
         (self.kind, self.flags) = (kind, u32::from_le_bytes(flags));
         self.chain = mixed(self.chain, kind, self.flags);
-        (self.ended, self.section, self.filled, self.taken) = (false, 0, 0, 0);
+        (self.ended, self.is_short, self.section, self.filled, self.taken) = (false, false, 0, 0, 0);
         Ok(())
     }
 
@@ -291,6 +307,9 @@ impl<'r> In<'r> {
                 true => Ok(None),
                 false => Err(self.error(Problem::SectionLength)),
             };
+        }
+        if self.is_short {
+            return self.invalid("a frame after one that is not full");
         }
         match len as usize > FRAME {
             true => Err(self.error(Problem::FrameTooLong { len })),
@@ -313,6 +332,7 @@ impl<'r> In<'r> {
     /// Checks a frame that was just read.
     pub(super) fn close(&mut self, sum: Sum) -> Result<(), LoadError> {
         self.section += sum.len();
+        self.is_short = sum.len() < FRAME as u64;
         self.chain = sum.finish();
         match self.raw_u64()? == self.chain {
             true => Ok(()),

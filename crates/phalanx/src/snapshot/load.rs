@@ -9,7 +9,7 @@ use super::save::{HOLE, kind_number, removal_number};
 use super::{restore, times};
 use crate::component::{ComponentId, Components};
 use crate::room::try_room;
-use crate::side::Removal;
+use crate::side::{Removal, most_steps};
 use crate::signature::Signature;
 use crate::world::World;
 use std::io::Read;
@@ -373,6 +373,7 @@ impl Loading<'_, '_> {
     }
 
     fn read_groups(&mut self) -> Result<(), LoadError> {
+        let mut steps = 0;
         for _ in 0..self.input.u32()? {
             let mut lists = [const { Vec::new() }; 4];
             for list in &mut lists {
@@ -391,6 +392,10 @@ impl Loading<'_, '_> {
                     sides.push(side);
                 }
                 sides.sort_unstable();
+            }
+            steps += self.world.sides.group_steps(&sides[1]);
+            if steps > most_steps(self.input.offset()) {
+                return self.input.invalid("more groups than a world of this size may have");
             }
             let made = restore::group(&mut self.world, sides, &members);
             made.map_err(|problem| self.input.error(problem))?;
@@ -428,7 +433,7 @@ impl Loading<'_, '_> {
         }
         let mut bytes = Vec::new();
         self.input.rest(&mut bytes)?;
-        let done = value.decode(&mut self.world, &bytes);
+        let done = value.decode(&mut self.world, &bytes, &self.input.budget);
         done.map_err(|error| match error {
             NotDecoded::Codec(error) => self.input.error(Problem::Value { name, row: 0, error }),
             NotDecoded::Alloc(error) => self.input.error(error),

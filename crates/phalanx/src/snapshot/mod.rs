@@ -17,7 +17,8 @@
 //! Bytes may be anybody's. What no world can have been is refused with an error that says what is wrong and where; nothing
 //! panics, and the world that was there stays as it was. A count that is only declared reserves nothing: lists and columns
 //! grow with what was really read, to twice that at most. What a slot, a page or a place of a linear store then costs is
-//! what it costs in a world. Values that are read by a codec of the user's may be as large as it makes them.
+//! what it costs in a world. Parts of values that take no bytes are bounded by a [`Budget`] for the whole load. Values that are
+//! read by a codec of the user's may be as large as it makes them.
 //!
 //! # Memory
 //!
@@ -34,6 +35,7 @@
 //! [`load_from`](World::load_from); and formats of serde, in [`serialize`](World::serialize) and
 //! [`deserialize`](World::deserialize).
 
+mod budget;
 mod codec;
 mod coded;
 mod column;
@@ -55,6 +57,7 @@ mod times;
 pub use crate::checksum::checksum;
 #[doc(no_inline)]
 pub use crate::layout::{PlainLayout, PlainShape};
+pub use budget::Budget;
 pub use codec::{Codec, Serde};
 pub use diff::diff;
 pub use error::{CodecError, Difference, LONGEST_NAME, LoadError, Name, Problem, RegistryError, SaveError};

@@ -1,5 +1,6 @@
 //! What is saved, under which names, and how.
 
+use super::budget::Budget;
 use super::codec::{Codec, Serde, try_extend};
 use super::coded::{Coded, Tag};
 use super::column::{Column, FromCoded, FromPlain, Migration, Plain, value_lanes};
@@ -106,13 +107,13 @@ pub(super) trait Value: Send + Sync {
     /// Appends the resource of a world, if it has it.
     fn encode(&self, world: &World, bytes: &mut Vec<u8>) -> Result<(), CodecError>;
     /// Gives a world the resource.
-    fn decode(&self, world: &mut World, bytes: &[u8]) -> Result<(), NotDecoded>;
+    fn decode(&self, world: &mut World, bytes: &[u8], budget: &Budget) -> Result<(), NotDecoded>;
 }
 
 struct ResourceOf<R, K>(K, PhantomData<fn() -> R>);
 
-fn decode_all<R, K: Codec<R>>(codec: &K, mut bytes: &[u8]) -> Result<R, CodecError> {
-    let value = codec.decode(&mut bytes)?;
+fn decode_all<R, K: Codec<R>>(codec: &K, mut bytes: &[u8], budget: &Budget) -> Result<R, CodecError> {
+    let value = codec.decode_within(&mut bytes, budget)?;
     if bytes.is_empty() { Ok(value) } else { Err(CodecError("bytes are left over after it")) }
 }
 
@@ -132,8 +133,8 @@ impl<R: Send + Sync + 'static, K: Codec<R>> Value for ResourceOf<R, K> {
             Err(_) => Ok(()),
         }
     }
-    fn decode(&self, world: &mut World, bytes: &[u8]) -> Result<(), NotDecoded> {
-        let value: R = decode_all(&self.0, bytes)?;
+    fn decode(&self, world: &mut World, bytes: &[u8], budget: &Budget) -> Result<(), NotDecoded> {
+        let value: R = decode_all(&self.0, bytes, budget)?;
         Ok(world.resources.try_insert(value)?)
     }
 }
@@ -152,8 +153,8 @@ impl<Old: 'static, R: Send + Sync + 'static, K: Codec<Old>, M: Fn(Old) -> R + Se
     fn encode(&self, _: &World, _: &mut Vec<u8>) -> Result<(), CodecError> {
         Err(CodecError("it is of an older version"))
     }
-    fn decode(&self, world: &mut World, bytes: &[u8]) -> Result<(), NotDecoded> {
-        let value = (self.1)(decode_all(&self.0, bytes)?);
+    fn decode(&self, world: &mut World, bytes: &[u8], budget: &Budget) -> Result<(), NotDecoded> {
+        let value = (self.1)(decode_all(&self.0, bytes, budget)?);
         Ok(world.resources.try_insert(value)?)
     }
 }

@@ -115,7 +115,7 @@ impl<K: RawCodec> Column for RawCoded<K> {
     }
     unsafe fn read(&self, name: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
         let mut rows = made.places();
-        read_each(name, made.wanted(), input, |bytes| match rows.next() {
+        read_each(name, made.wanted(), input, |bytes, _| match rows.next() {
             // SAFETY: the next row of this component, whose codec writes a value or fails.
             Some(row) => unsafe { put_next_with(made, row, |place| self.0.decode(place, bytes)) },
             None => unreachable!("no more values are read than there are rows"),

@@ -32,7 +32,7 @@ use crate::checksum::Sum;
 use crate::component::ComponentId;
 use crate::layout::Kind;
 use crate::room::{try_list, try_room};
-use crate::side::{PoolState, Removal, Sides, Sketch};
+use crate::side::{PoolState, Removal, Sides, Sketch, most_steps};
 use crate::signature::Signature;
 use crate::track::{Marks, Track};
 use crate::world::World;
@@ -290,6 +290,7 @@ impl World {
     fn try_apply(&mut self, bytes: &[u8], summed: bool, report: Option<&mut RollbackReport>) -> Result<(), DeltaError> {
         let base = Image::try_new(self)?;
         can_write(&base, &base.components)?;
+        let delta_len = bytes.len();
         let (bytes, sum) = bytes.split_last_chunk::<8>().ok_or(SHORT)?;
         let mut input = Reader(bytes);
         if input.bytes(8)? != HEAD {
@@ -319,7 +320,9 @@ impl World {
         let (entities, tables) = (&fresh.entities, &fresh.tables);
         // SAFETY: both are those of the restored state, which has a location for every slot.
         let slot = |index| unsafe { World::slot_at(entities, tables, index) };
-        fresh.sides.try_regroup(sketches, &self.sides, &self.components, slot)?;
+        // A slot takes about so many bytes of a state.
+        let most = most_steps(delta_len as u64 + 16 * entities.slot_count() as u64);
+        fresh.sides.try_regroup(sketches, &self.sides, &self.components, most, slot)?;
         drop(self.try_take_over(fresh, Context::default(), report)?);
         Ok(())
     }
@@ -551,7 +554,7 @@ fn try_groups(old: &[GroupForm], input: &mut Reader<'_>) -> Result<Vec<DeltaGrou
     for _ in 0..count {
         let was = input.flag()?;
         let lists = [input.numbers()?, input.numbers()?, input.numbers()?];
-        let known = old.iter().find(|old| old.lists == lists).filter(|_| was);
+        let known = old.binary_search_by(|old| old.lists.cmp(&lists)).ok().map(|at| &old[at]).filter(|_| was);
         if was && known.is_none() {
             return damaged("a group that was not there");
         }

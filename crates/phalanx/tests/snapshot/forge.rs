@@ -45,6 +45,11 @@ impl Forged {
     }
 
     pub(crate) fn file(&self) -> Vec<u8> {
+        self.cut(1 << 16)
+    }
+
+    /// The same in frames of another length.
+    pub(crate) fn cut(&self, frame: usize) -> Vec<u8> {
         let mut file = self.head.to_vec();
         let mut chain = checksum(0, &self.head);
         for section in &self.sections {
@@ -52,7 +57,7 @@ impl Forged {
             head.extend(section.flags.to_le_bytes());
             chain = checksum(chain, &head);
             file.extend(head);
-            for frame in section.bytes.chunks(1 << 16) {
+            for frame in section.bytes.chunks(frame) {
                 chain = checksum(chain, frame);
                 file.extend((frame.len() as u32).to_le_bytes());
                 file.extend(frame);

@@ -532,3 +532,18 @@ fn readers_that_fail_are_errors() {
         assert_eq!(error.problem, Problem::Io(std::io::ErrorKind::ConnectionReset));
     }
 }
+
+/// There is one way to cut a section into frames.
+#[test]
+fn h62_frames_that_are_cut_otherwise_are_refused() {
+    let forged = Forged::of(&bytes(&small()));
+    assert!(attempt(&forged.cut(1 << 16), BOUND).is_ok());
+    for len in [1, 7, 100, (1 << 16) - 1] {
+        let mut world = small();
+        world.spawn_batch((0..20_000).map(|n| Position { x: n as f32, y: 0.0 }));
+        let file = Forged::of(&bytes(&world)).cut(len);
+        let error = attempt(&file, 2 * BOUND).unwrap_err();
+        assert_eq!(error.problem, Problem::Invalid("a frame after one that is not full"), "{len}");
+        assert_eq!(inspect(&*file).unwrap_err().problem, error.problem);
+    }
+}

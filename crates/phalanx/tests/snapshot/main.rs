@@ -5,7 +5,9 @@
 #![cfg(feature = "snapshot")]
 
 mod allocation;
+mod bounds;
 mod codecs;
+mod fields;
 mod forge;
 mod golden;
 mod hostile;
