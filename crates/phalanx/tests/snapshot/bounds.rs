@@ -7,7 +7,7 @@ use crate::forge::{Forged, Section};
 use crate::hostile::small;
 use crate::kit::*;
 use phalanx::group::Observed;
-use phalanx::snapshot::{Problem, Registry, checksum};
+use phalanx::snapshot::{Budget, Codec, CodecError, Problem, Registry, Serde, checksum};
 use phalanx::timeline::{DeltaError, delta};
 use phalanx::{Component, Entity, Key, Role, Without, World};
 use phalanx_testkit::{Rng, catch, measure};
@@ -280,11 +280,45 @@ fn h62_values_without_bytes_are_bounded_by_their_size_in_memory() {
     }
 }
 
+/// A codec that calls `Serde`, and hands on the budget or does not.
+struct Wrapped<const HANDS_ON: bool>;
+
+impl<const HANDS_ON: bool> Codec<Nothings> for Wrapped<HANDS_ON> {
+    fn name(&self) -> &'static str {
+        "wrapped"
+    }
+    fn encode(&self, value: &Nothings, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+        Serde.encode(value, bytes)
+    }
+    fn decode(&self, bytes: &mut &[u8]) -> Result<Nothings, CodecError> {
+        Serde.decode(bytes)
+    }
+    fn decode_within(&self, bytes: &mut &[u8], budget: &Budget) -> Result<Nothings, CodecError> {
+        if HANDS_ON { Serde.decode_within(bytes, budget) } else { self.decode(bytes) }
+    }
+}
+
+/// Without the budget of the load each value has a small one of its own.
+#[test]
+fn codecs_around_serde_are_bounded_too() {
+    let load = |registry: &Registry, values: usize, len: u32| {
+        let mut world = World::new();
+        (0..values).for_each(|_| drop(world.spawn(Nothings(Vec::new()))));
+        load_within(registry, &of_nothing(registry, &world, values, len)).is_ok()
+    };
+    let (mut alone, mut within) = (Registry::new(), Registry::new());
+    alone.codec("nothings", Wrapped::<false>).unwrap();
+    within.codec("nothings", Wrapped::<true>).unwrap();
+    assert!(load(&alone, 300, 4000) && !load(&alone, 1, 5000));
+    assert!(!load(&within, 300, 4000) && load(&within, 1, 5000));
+}
+
 /// Lists that have ended, and types with fields that take no bytes, cost nothing or little.
 #[test]
 fn values_with_bytes_are_not_charged() {
     #[derive(Component, Serialize, Deserialize, Debug, PartialEq, Clone)]
-    struct Mixed(Vec<(u8, Vec<[u64; 8]>, (), Option<Box<Mixed>>)>);
+    struct Mixed(Vec<Part>);
+    type Part = (u8, Vec<[u64; 8]>, (), Option<u8>);
     let mut registry = Registry::new();
     registry.serde::<Mixed>("mixed").unwrap();
     let value = Mixed(vec![(1, Vec::new(), (), None); 100_000]);
@@ -349,7 +383,7 @@ fn h62_names_that_may_collide_take_linear_memory() {
     let mut world = World::new();
     let e = world.spawn_empty();
     for n in 0..20_000 {
-        world.extend(Key::main(e).with_role(Role((n + 1) << 16 | (n + 1) >> 16)), Burning(1)).unwrap();
+        world.extend(Key::main(e).with_role(Role((n + 1_u32).rotate_left(16))), Burning(1)).unwrap();
     }
     let file = bytes(&world);
     assert!(load_within(registry(), &file).is_ok());
