@@ -22,6 +22,7 @@ mod seeded;
 mod side;
 pub mod signal;
 mod signature;
+mod storage;
 #[cfg(feature = "snapshot")]
 pub mod snapshot;
 mod table;

@@ -74,8 +74,8 @@ impl World {
     pub(crate) fn note_crossing(&mut self, edge: &Edge, rows: u32) {
         for column in &edge.left {
             // What is replaced is in the target.
-            if !self.tables[edge.target as usize].signature.has(column.id) {
-                self.components.tally_mut(column.id).taken += u64::from(rows);
+            if !self.storage.tables[edge.target as usize].signature.has(column.id) {
+                self.storage.components.tally_mut(column.id).taken += u64::from(rows);
             }
         }
     }
@@ -84,8 +84,8 @@ impl World {
     #[cold]
     #[inline(never)]
     pub(crate) fn note_ended(&mut self, table: u32, rows: u32) {
-        for column in &self.tables[table as usize].columns {
-            self.components.tally_mut(column.id).ended += u64::from(rows);
+        for column in &self.storage.tables[table as usize].columns {
+            self.storage.components.tally_mut(column.id).ended += u64::from(rows);
         }
     }
 
@@ -93,8 +93,8 @@ impl World {
     #[cold]
     #[inline(never)]
     pub(crate) fn note_all_ended(&mut self) {
-        for table in 0..self.tables.len() {
-            self.note_ended(table as u32, self.tables[table].len);
+        for table in 0..self.storage.tables.len() {
+            self.note_ended(table as u32, self.storage.tables[table].len);
         }
     }
 
@@ -105,7 +105,7 @@ impl World {
         let Ok(access) = Access::try_of::<Q>() else { return };
         let with_others = access.types().nth(1).is_some();
         for key in access.types() {
-            self.note_visit(self.components.id_of_type(key), rows, with_others);
+            self.note_visit(self.storage.components.id_of_type(key), rows, with_others);
         }
     }
 
@@ -114,7 +114,7 @@ impl World {
     #[inline(never)]
     pub(crate) fn note_visit(&self, id: ComponentId, rows: u64, with_others: bool) {
         if id != ComponentId::UNKNOWN {
-            self.components.info(id).tally.visit(rows, with_others);
+            self.storage.components.info(id).tally.visit(rows, with_others);
         }
     }
 
@@ -125,7 +125,7 @@ impl World {
     pub(crate) fn note_finds<Q: Query>(&self) {
         let Ok(access) = Access::try_of::<Q>() else { return };
         for key in access.types() {
-            self.note_find(self.components.id_of_type(key));
+            self.note_find(self.storage.components.id_of_type(key));
         }
     }
 
@@ -135,7 +135,7 @@ impl World {
     #[inline(never)]
     pub(crate) fn note_find(&self, id: ComponentId) {
         if id != ComponentId::UNKNOWN {
-            self.components.info(id).tally.find();
+            self.storage.components.info(id).tally.find();
         }
     }
 }

@@ -81,7 +81,7 @@ impl CommandBuffer {
                 run.commands.call(run.world);
             }
         });
-        if world.signals.is_active() {
+        if world.storage.signals.is_active() {
             world.announce();
         }
         report.executed -= report.skipped.len();
@@ -128,7 +128,7 @@ impl CommandBuffer {
     /// Panics like [`apply`](CommandBuffer::apply).
     pub fn try_apply(&mut self, world: &mut World) -> Result<(), CommandError> {
         let outcome = nesting::run(world, |world| self.try_apply_all(world));
-        if world.signals.is_active() {
+        if world.storage.signals.is_active() {
             match outcome {
                 Ok(()) => world.announce(),
                 // What the failed segment flushed is announced by the next operation.
@@ -203,7 +203,7 @@ impl CommandBuffer {
         // Without memory to note it, or to make entities that are reserved, the entity stays, without components.
         if self.is_reserved(position, world)
             && world.flush().is_ok()
-            && (!world.signals.is_active() || world.reserve_notes(1).is_ok())
+            && (!world.storage.signals.is_active() || world.reserve_notes(1).is_ok())
         {
             world.end_promise(&entry);
         }
@@ -213,13 +213,13 @@ impl CommandBuffer {
 
     /// Returns `true` if the entity that a spawn names was reserved in this world, in what is part of its present state.
     fn is_reserved(&self, position: usize, world: &World) -> bool {
-        self.home == Some(world.identity()) && world.sides.clock.includes(moment_of(&self.moments, position))
+        self.home == Some(world.identity()) && world.storage.sides.clock.includes(moment_of(&self.moments, position))
     }
 
     /// Drops the commands that are left, and despawns what was reserved for them in this world, or put aside.
     pub(crate) fn finish(&mut self, world: &mut World) {
         let notes = self.entries.len() + self.reserved.len();
-        let is_noted = |world: &mut World| !world.signals.is_active() || world.reserve_notes(notes).is_ok();
+        let is_noted = |world: &mut World| !world.storage.signals.is_active() || world.reserve_notes(notes).is_ok();
         // Without memory to flush them, entities stay reserved, and are alive later, without components.
         if self.home == Some(world.identity()) && world.flush().is_ok() && is_noted(world) {
             for position in self.done..self.entries.len() {
@@ -228,12 +228,12 @@ impl CommandBuffer {
                 }
             }
             for &(entity, moment) in self.reserved.iter().rev() {
-                if world.sides.clock.includes(moment) {
+                if world.storage.sides.clock.includes(moment) {
                     world.end_empty(entity);
                 }
             }
         }
-        world.sides.release_pages();
+        world.storage.sides.release_pages();
         self.clear();
     }
 
@@ -277,7 +277,7 @@ impl CommandBuffer {
                 world.carry_out(entry, key, *step, payload, ending.stash());
             }
         }
-        if world.signals.is_active() {
+        if world.storage.signals.is_active() {
             world.link_notes();
             world.tell();
         }
@@ -346,7 +346,7 @@ impl<'a> Run<'a> {
 impl Drop for Run<'_> {
     fn drop(&mut self) {
         if self.is_failed {
-            self.world.sides.release_pages();
+            self.world.storage.sides.release_pages();
             self.commands.clear_commands();
         } else {
             self.commands.finish(self.world);
@@ -379,21 +379,21 @@ impl World {
                 }
             }
             Step::Make(plan) => {
-                let (plan, clock) = (self.plans.get(plan), &raw const self.sides.clock);
-                let table = &mut self.tables[plan.table as usize];
+                let (plan, clock) = (self.plans.get(plan), &raw const self.storage.sides.clock);
+                let table = &mut self.storage.tables[plan.table as usize];
                 // SAFETY: the row, the slot, its location and its values beside tables are reserved; the places are those of
                 // the bundle in this table. Taking a bundle apart may be user code, so it is written before anything is
                 // committed.
                 unsafe {
-                    self.sides.find_places(self.entities.next_index(), &plan.sides);
+                    self.storage.sides.find_places(self.storage.entities.next_index(), &plan.sides);
                     let (lanes, row, places) = (table.lanes(), table.len as usize, plan.places.as_ptr());
-                    (entry.verb.write)(payload, Place { lanes, row, places, sides: self.sides.places(), clock });
-                    let entity = self.entities.alloc();
-                    let row = table.push(entity, &mut self.table_order);
-                    self.entities.places().at(entity.index()).write(Location { table: plan.table, row });
-                    self.sides.commit(entity, &plan.sides, &[]);
+                    (entry.verb.write)(payload, Place { lanes, row, places, sides: self.storage.sides.places(), clock });
+                    let entity = self.storage.entities.alloc();
+                    let row = table.push(entity, &mut self.storage.table_order);
+                    self.storage.entities.places().at(entity.index()).write(Location { table: plan.table, row });
+                    self.storage.sides.commit(entity, &plan.sides, &[]);
                     self.restructured();
-                    if self.signals.is_active() {
+                    if self.storage.signals.is_active() {
                         self.note_arrival(entity);
                     }
                 }
@@ -404,10 +404,10 @@ impl World {
                 // this label.
                 unsafe {
                     let (target, places, sides) = ((*edge).target, (*edge).places.as_ptr(), &*(*edge).puts);
-                    self.sides.find_places(self.entities.next_index(), sides);
-                    (entry.verb.write)(payload, self.place(target, places, self.tables[target as usize].len));
+                    self.storage.sides.find_places(self.storage.entities.next_index(), sides);
+                    (entry.verb.write)(payload, self.place(target, places, self.storage.tables[target as usize].len));
                     let row = self.commit_row(known(), label, target, sides);
-                    if self.signals.is_active() {
+                    if self.storage.signals.is_active() {
                         self.note_arrival(row.0);
                     }
                 }
@@ -418,9 +418,9 @@ impl World {
                 // SAFETY: it is an extra row, and there; what needs an end is at the tail, and goes to the stash.
                 unsafe {
                     let tail = self.retire_row(slot);
-                    let table = &self.tables[tail.table as usize];
+                    let table = &self.storage.tables[tail.table as usize];
                     stash.take(self, table, tail.row, &table.columns);
-                    stash.take_retired(&mut self.sides, &self.signals);
+                    stash.take_retired(&mut self.storage.sides, &self.storage.signals);
                     self.note_carried_end(name, stash);
                 }
             }
@@ -440,15 +440,15 @@ impl World {
                 // goes to the stash, where there is room for it.
                 unsafe {
                     while let Some((name, tail)) = self.retire_first_row(entity.index()) {
-                        let table = &self.tables[tail.table as usize];
+                        let table = &self.storage.tables[tail.table as usize];
                         stash.take(self, table, tail.row, &table.columns);
-                        stash.take_retired(&mut self.sides, &self.signals);
+                        stash.take_retired(&mut self.storage.sides, &self.storage.signals);
                         self.note_carried_end(name, stash);
                     }
                     self.end_row(entity, from);
-                    let table = &self.tables[from.table as usize];
+                    let table = &self.storage.tables[from.table as usize];
                     stash.take(self, table, table.len, &table.columns);
-                    stash.take_retired(&mut self.sides, &self.signals);
+                    stash.take_retired(&mut self.storage.sides, &self.storage.signals);
                     self.note_carried_end(RowName::main(entity), stash);
                 }
             }
@@ -468,10 +468,10 @@ impl World {
     ///
     /// It is alive, and there.
     unsafe fn end_row(&mut self, entity: Entity, at: Location) {
-        debug_assert_eq!(self.entities.reserved_count(), 0, "what is reserved has no row yet");
-        self.entities.release(entity);
-        if !self.sides.is_empty() {
-            self.sides.take_all(entity);
+        debug_assert_eq!(self.storage.entities.reserved_count(), 0, "what is reserved has no row yet");
+        self.storage.entities.release(entity);
+        if !self.storage.sides.is_empty() {
+            self.storage.sides.take_all(entity);
         }
         // SAFETY: the row is in use, and the flags are those of its lanes.
         unsafe { self.close_row(at) };
@@ -487,18 +487,18 @@ impl World {
 
     /// Whether an entity has components that are not kept in tables.
     pub(super) fn has_sides(&self, entity: Entity) -> bool {
-        self.sides.sides_of(entity.index()).next().is_some()
+        self.storage.sides.sides_of(entity.index()).next().is_some()
     }
 
     /// Ends an entity that has no components; otherwise nothing happens.
     fn end_empty(&mut self, entity: Entity) {
         if let Ok(at @ Location { table: 0, .. }) = self.locate(entity)
-            && !self.rows.owns(entity.index())
+            && !self.storage.rows.owns(entity.index())
             && !self.has_sides(entity)
         {
             // SAFETY: it is there, a row of table 0 has no values, and the entity has none elsewhere.
             unsafe { self.end_row(entity, at) };
-            if self.signals.is_active() {
+            if self.storage.signals.is_active() {
                 self.note_end_step(RowName::main(entity), &[]);
             }
         }

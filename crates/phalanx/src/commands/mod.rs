@@ -126,7 +126,7 @@ impl CommandBuffer {
     pub fn spawn<B: Bundle>(&mut self, world: &World, bundle: B) -> Entity {
         self.settle_in(Some(world.identity()));
         // What was put aside in a state that was discarded since is reserved no longer.
-        while self.reserved.last().is_some_and(|(_, moment)| !world.sides.clock.includes(*moment)) {
+        while self.reserved.last().is_some_and(|(_, moment)| !world.storage.sides.clock.includes(*moment)) {
             self.reserved.pop();
         }
         if self.reserved.is_empty() {

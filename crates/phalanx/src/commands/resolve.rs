@@ -155,7 +155,7 @@ impl Scratch {
         moments: &[(usize, Moment)],
         home: Option<u64>,
     ) -> Result<(), AllocError> {
-        let clock = &world.sides.clock;
+        let clock = &world.storage.sides.clock;
         let now = Some((world.identity(), clock.state()));
         if self.lost_in == now {
             return Ok(());
@@ -326,7 +326,7 @@ impl Scratch {
             self.slots_position = position;
         }
         self.slots = self.slots.checked_add(1).ok_or(AllocError::CapacityOverflow)?;
-        let slot = self.free.try_take(&world.entities)?;
+        let slot = self.free.try_take(&world.storage.entities)?;
         self.stash.expect_puts(world, sides)?;
         self.puts.try_add(sides, slot.index())?;
         Ok(slot)
@@ -334,7 +334,7 @@ impl Scratch {
 
     /// Notes that an entity or an extra row ends in a table.
     fn end(&mut self, world: &World, slot: Entity, table: u32, position: usize) -> Result<(), AllocError> {
-        self.stash.expect_row(world, &world.tables[table as usize].columns)?;
+        self.stash.expect_row(world, &world.storage.tables[table as usize].columns)?;
         self.stash.expect_all(world, slot.index())?;
         self.notes += world.notes_of(table);
         self.note(world, position, table, -1)?;
@@ -424,9 +424,9 @@ impl Scratch {
     /// Notes that a row comes or goes.
     fn note(&mut self, world: &World, position: usize, table: u32, change: i64) -> Result<(), AllocError> {
         if self.needs.len() <= table as usize {
-            let more = world.tables.len() - self.needs.len();
+            let more = world.storage.tables.len() - self.needs.len();
             try_room(&mut self.needs, more)?;
-            self.needs.resize(world.tables.len(), Need::default());
+            self.needs.resize(world.storage.tables.len(), Need::default());
         }
         let need = &mut self.needs[table as usize];
         need.now += change;
@@ -443,8 +443,8 @@ impl Scratch {
             world.reserve_entities(self.slots).map_err(at(self.slots_position))?;
         }
         if self.names > 0 {
-            let slots = world.entities.capacity();
-            world.rows.try_reserve(self.names, self.names, slots).map_err(at(self.slots_position))?;
+            let slots = world.storage.entities.capacity();
+            world.storage.rows.try_reserve(self.names, self.names, slots).map_err(at(self.slots_position))?;
         }
         for (table, need) in (0..).zip(&self.needs).filter(|(_, need)| need.most > 0) {
             let rows = u32::try_from(need.most).map_err(|_| AllocError::CapacityOverflow);
@@ -452,10 +452,10 @@ impl Scratch {
         }
         // Values may move, even if one of several stores cannot grow.
         world.restructured();
-        world.sides.try_reserve_all(&self.puts).map_err(at(first))?;
-        if world.signals.is_active() {
+        world.storage.sides.try_reserve_all(&self.puts).map_err(at(first))?;
+        if world.storage.signals.is_active() {
             world.reserve_linked_notes(self.notes).map_err(at(first))?;
         }
-        self.stash.try_reserve(world.signals.is_active()).map_err(at(first))
+        self.stash.try_reserve(world.storage.signals.is_active()).map_err(at(first))
     }
 }

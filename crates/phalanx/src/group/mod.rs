@@ -136,7 +136,7 @@ impl<'w, S: GroupSpec> Parts<'w, S> {
 impl<S: GroupSpec> Group<S> {
     #[track_caller]
     fn data<'w>(&self, world: &'w World) -> &'w GroupData {
-        let group = (self.space == world.components.space.number()).then(|| world.sides.group(self.id)).flatten();
+        let group = (self.space == world.storage.components.space.number()).then(|| world.storage.sides.group(self.id)).flatten();
         match group {
             Some(group) => group,
             None => panic!("{self:?} is of another world, or was dropped"),
@@ -146,7 +146,7 @@ impl<S: GroupSpec> Group<S> {
     #[inline]
     #[track_caller]
     fn parts<'w>(&self, world: &'w World) -> Parts<'w, S> {
-        let slots = world.sides.members(self.data(world));
+        let slots = world.storage.sides.members(self.data(world));
         match (S::Owned::find(world), S::Observed::find(world)) {
             (Some(owned), Some(observed)) => Parts { owned, observed, slots },
             _ => unreachable!("the components of a group have their stores"),
@@ -158,10 +158,10 @@ impl<S: GroupSpec> Group<S> {
     #[track_caller]
     fn walked<'w>(&self, world: &'w World) -> Parts<'w, S> {
         let parts = self.parts(world);
-        if world.counting {
+        if world.storage.counting {
             for side in &self.data(world).what.required {
                 // Side by side, as if each were alone.
-                world.note_visit(world.sides.get(*side).id, parts.slots.len() as u64, false);
+                world.note_visit(world.storage.sides.get(*side).id, parts.slots.len() as u64, false);
             }
         }
         parts
@@ -174,7 +174,7 @@ impl<S: GroupSpec> Group<S> {
     /// As all methods: if the group is of another world, or was dropped.
     #[track_caller]
     pub fn len(&self, world: &World) -> usize {
-        world.sides.members(self.data(world)).len()
+        world.storage.sides.members(self.data(world)).len()
     }
 
     /// Whether there is none.
@@ -185,20 +185,20 @@ impl<S: GroupSpec> Group<S> {
 
     /// Whether the group is one of this world, and was not dropped.
     pub fn is_of(&self, world: &World) -> bool {
-        self.space == world.components.space.number() && world.sides.group(self.id).is_some()
+        self.space == world.storage.components.space.number() && world.storage.sides.group(self.id).is_some()
     }
 
     /// Whether an entity is a member.
     #[track_caller]
     pub fn contains(&self, world: &World, entity: Entity) -> bool {
         let group = self.data(world);
-        world.contains(entity) && world.sides.is_member(group, entity.index())
+        world.contains(entity) && world.storage.sides.is_member(group, entity.index())
     }
 
     /// The members, in the order of the group.
     #[track_caller]
     pub fn entities<'w>(&self, world: &'w World) -> impl ExactSizeIterator<Item = Entity> + DoubleEndedIterator + 'w {
-        world.sides.members(self.data(world)).iter().copied()
+        world.storage.sides.members(self.data(world)).iter().copied()
     }
 
     /// The values of the members that are owned, side by side, in the order of the group.
@@ -300,9 +300,9 @@ impl<S: GroupSpec> Group<S> {
         let (group, parts) = (self.data(world), self.parts(world));
         // SAFETY: there are so many members, and the world is borrowed.
         let item = |at: u32| unsafe { parts.item(at as usize) };
-        let mut order = world.sides.try_order(group, |a, b| compare(item(a), item(b)))?;
+        let mut order = world.storage.sides.try_order(group, |a, b| compare(item(a), item(b)))?;
         // SAFETY: the order was made just now.
-        unsafe { world.sides.try_arrange(self.id, &mut order)? };
+        unsafe { world.storage.sides.try_arrange(self.id, &mut order)? };
         world.restructured();
         Ok(())
     }
@@ -354,11 +354,11 @@ impl World {
         let name = core::any::type_name::<S>();
         let (own, see, not) = (S::Owned::LEN, S::Observed::LEN, S::Excluded::LEN);
         let mut ids = try_list(own + see + not)?;
-        S::Owned::ids(&mut self.components, &mut ids)?;
-        S::Observed::ids(&mut self.components, &mut ids)?;
-        S::Excluded::ids(&mut self.components, &mut ids)?;
+        S::Owned::ids(&mut self.storage.components, &mut ids)?;
+        S::Observed::ids(&mut self.storage.components, &mut ids)?;
+        S::Excluded::ids(&mut self.storage.components, &mut ids)?;
         for (at, id) in ids.iter().enumerate() {
-            let info = self.components.info(*id);
+            let info = self.storage.components.info(*id);
             let component = info.name();
             match info.kind() {
                 Kind::Table => return Err(GroupError::Table { group: name, component }),
@@ -380,22 +380,22 @@ impl World {
         };
         let (owned, required) = (sorted(&sides[..own])?, sorted(&sides[..own + see])?);
         let what = Draft { name, owned, required, excluded: sorted(&sides[own + see..])? };
-        let id = match self.sides.find_group(&what) {
+        let id = match self.storage.sides.find_group(&what) {
             Some(id) => id,
             None => {
-                let group = self.sides.try_draft(what, &self.components, |index| self.slot(index))?;
+                let group = self.storage.sides.try_draft(what, &self.storage.components, |index| self.slot(index))?;
                 self.restructured();
-                self.sides.try_make(group)?
+                self.storage.sides.try_make(group)?
             }
         };
-        Ok(Group { space: self.components.space.number(), id, spec: PhantomData })
+        Ok(Group { space: self.storage.components.space.number(), id, spec: PhantomData })
     }
 
     /// Drops a group. Its pools stay as they are, and can be owned by others. Whether it was there.
     pub fn drop_group<S: GroupSpec>(&mut self, group: Group<S>) -> bool {
         let is_there = group.is_of(self);
         if is_there {
-            self.sides.drop_group(group.id);
+            self.storage.sides.drop_group(group.id);
             self.restructured();
         }
         is_there

@@ -218,10 +218,10 @@ unsafe impl<C: Component> Members for C {
 
     #[inline]
     fn find(world: &World) -> Option<Found<'_, C>> {
-        let side = world.sides.of(world.components.id::<C>())?;
+        let side = world.storage.sides.of(world.storage.components.id::<C>())?;
         // SAFETY: the lanes of the side are the component's.
         unsafe {
-            let look = Look::of::<C>(&raw const world.sides.clock);
+            let look = Look::of::<C>(&raw const world.storage.sides.clock);
             Some(Found { side, now: look.now, ptr: C::Layout::ptr(side.values().lane(), look) })
         }
     }

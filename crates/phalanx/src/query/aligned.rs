@@ -38,7 +38,7 @@ impl Aligned<'_> {
     }
 
     fn is_one(&self, id: ComponentId, sides: &[u32]) -> bool {
-        self.world.sides.number(id).is_some_and(|side| sides.contains(&side))
+        self.world.storage.sides.number(id).is_some_and(|side| sides.contains(&side))
     }
 
     /// Returns the values of a component, if its store is one of them.
@@ -51,7 +51,7 @@ impl Aligned<'_> {
         id: ComponentId,
         look: Look,
     ) -> Option<<C::Layout as Layout<C>>::Ptr> {
-        let side = self.world.sides.of(id).filter(|_| self.is_one(id, self.owned))?;
+        let side = self.world.storage.sides.of(id).filter(|_| self.is_one(id, self.owned))?;
         // SAFETY: the lanes are those of `C`, by the caller's promise.
         Some(unsafe { C::Layout::ptr(side.values().lane(), look) })
     }

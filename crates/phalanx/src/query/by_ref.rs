@@ -38,7 +38,7 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
     #[inline]
     pub fn iter(&self) -> RefIter<'w, Q, F> {
         let items = self.items();
-        if self.world.counting {
+        if self.world.storage.counting {
             self.world.note_visits::<Q>(items.size_hint().1.unwrap_or(0) as u64);
         }
         items
@@ -65,7 +65,7 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
     {
         const { assert_chunks::<Q, F>() };
         let runs = self.runs();
-        if self.world.counting {
+        if self.world.storage.counting {
             self.world.note_visits::<Q>(runs.rows_left() as u64);
         }
         RefChunks { runs }

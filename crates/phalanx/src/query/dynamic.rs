@@ -133,15 +133,15 @@ impl QueryBuilder {
         // Checked before a set is made of them: a set is as large as its largest id.
         let mut ids = terms.iter().map(|term| term.id).chain(with.iter().copied()).chain(without.iter().copied());
         // The reserved component is not for users: its lanes say whose a row is.
-        if let Some(id) = ids.find(|id| *id == ComponentId::ROW || id.index() >= world.components.len()) {
+        if let Some(id) = ids.find(|id| *id == ComponentId::ROW || id.index() >= world.storage.components.len()) {
             return Err(DynamicError::NoSuchComponent { id });
         }
         for (at, term) in terms.iter().enumerate() {
             if terms[..at].iter().any(|other| other.id == term.id && (other.writes || term.writes)) {
-                return Err(DynamicError::Alias { component: world.components.info(term.id).name() });
+                return Err(DynamicError::Alias { component: world.storage.components.info(term.id).name() });
             }
         }
-        let kind = |id: ComponentId| (id, world.components.info(id).kind);
+        let kind = |id: ComponentId| (id, world.storage.components.info(id).kind);
         let required = terms.iter().filter(|term| !term.optional).map(|term| term.id).chain(with);
         let (required, excluded): (Vec<_>, Vec<_>) =
             (required.map(kind).collect(), without.into_iter().map(kind).collect());
@@ -159,7 +159,7 @@ impl QueryBuilder {
         let asked = Asked { required, excluded, with, without, rows: rows != RowKinds::Main };
         let side = asked.side().or(optional_side.map(|(id, _)| id));
         Ok(DynamicQuery {
-            space: world.components.space.number(),
+            space: world.storage.components.space.number(),
             terms: terms.into(),
             ids: (Some(Arc::new(asked)), ()),
             side,
@@ -225,14 +225,14 @@ impl DynamicQuery {
     }
 
     pub(super) fn check(&self, world: &World) -> Result<(), DynamicError> {
-        if self.space == world.components.space.number() { Ok(()) } else { Err(DynamicError::AnotherWorld) }
+        if self.space == world.storage.components.space.number() { Ok(()) } else { Err(DynamicError::AnotherWorld) }
     }
 
     /// Checks that the query is for this world, and writes nothing.
     pub(super) fn check_reads(&self, world: &World) -> Result<(), DynamicError> {
         self.check(world)?;
         match self.terms.iter().find(|term| term.writes) {
-            Some(term) => Err(DynamicError::Writes { component: world.components.info(term.id).name() }),
+            Some(term) => Err(DynamicError::Writes { component: world.storage.components.info(term.id).name() }),
             None => Ok(()),
         }
     }
@@ -252,10 +252,10 @@ impl DynamicQuery {
     ) -> Result<impl Iterator<Item = DynamicTable<'w>> + use<'w, '_>, DynamicError> {
         self.check(world)?;
         if let Some(id) = self.side {
-            return Err(DynamicError::NotInTables { component: world.components.info(id).name() });
+            return Err(DynamicError::NotInTables { component: world.storage.components.info(id).name() });
         }
-        if world.counting {
-            let matching = world.tables.iter().filter(|table| self.asked().matches(&table.signature));
+        if world.storage.counting {
+            let matching = world.storage.tables.iter().filter(|table| self.asked().matches(&table.signature));
             self.note_visits(world, matching.map(|table| u64::from(table.len)).sum());
         }
         let numbered = world.tables_in_order();
@@ -366,7 +366,7 @@ impl<'w> DynamicTable<'w> {
     pub fn lanes(&self, id: ComponentId) -> Result<impl ExactSizeIterator<Item = RawLane> + use<'w>, DynamicError> {
         let at = self.find_id(id)?;
         match self.columns[at].term.writes {
-            true => Err(DynamicError::Writes { component: self.world.components.info(id).name() }),
+            true => Err(DynamicError::Writes { component: self.world.storage.components.info(id).name() }),
             false => Ok(self.raw(id)),
         }
     }
@@ -382,7 +382,7 @@ impl<'w> DynamicTable<'w> {
     ) -> Result<impl ExactSizeIterator<Item = RawLane> + use<'w>, DynamicError> {
         let at = self.find_id(id)?;
         self.mark(at)?;
-        let info = self.world.components.info(id);
+        let info = self.world.storage.components.info(id);
         if info.track == Track::Row {
             // SAFETY: the table has the component, whose last lane is that of the marks of its rows, which are nobody else's:
             // the column is taken once.
@@ -397,7 +397,7 @@ impl<'w> DynamicTable<'w> {
     /// Marks a column as taken for writing.
     fn mark(&mut self, at: usize) -> Result<(), DynamicError> {
         self.world.open(self.columns[at].term.id, |_| true);
-        let (column, components) = (&mut self.columns[at], &self.world.components);
+        let (column, components) = (&mut self.columns[at], &self.world.storage.components);
         let component = components.info(column.term.id).name();
         match (column.term.writes, core::mem::replace(&mut column.taken, true)) {
             (false, _) => Err(DynamicError::OnlyRead { component }),
@@ -417,15 +417,15 @@ impl<'w> DynamicTable<'w> {
 
     fn find<C: Component>(&self) -> Result<usize, DynamicError> {
         // The id of a type is found by the type, so a column is never seen as another type's.
-        let id = self.world.components.id::<C>();
+        let id = self.world.storage.components.id::<C>();
         let found = self.columns.iter().position(|column| column.term.id == id);
         found.ok_or(DynamicError::NotNamed { component: core::any::type_name::<C>() })
     }
 
     fn find_id(&self, id: ComponentId) -> Result<usize, DynamicError> {
         let found = self.columns.iter().position(|column| column.term.id == id);
-        found.ok_or_else(|| match id.index() < self.world.components.len() {
-            true => DynamicError::NotNamed { component: self.world.components.info(id).name() },
+        found.ok_or_else(|| match id.index() < self.world.storage.components.len() {
+            true => DynamicError::NotNamed { component: self.world.storage.components.info(id).name() },
             false => DynamicError::NoSuchComponent { id },
         })
     }
@@ -434,7 +434,7 @@ impl<'w> DynamicTable<'w> {
     ///
     /// The table has the component.
     unsafe fn ptr<C: Component>(&self) -> <C::Layout as Layout<C>>::Ptr {
-        let lanes = self.world.lane(self.world.components.id::<C>(), self.number);
+        let lanes = self.world.lane(self.world.storage.components.id::<C>(), self.number);
         // SAFETY: the table has the component, so the directory points at its lanes.
         unsafe { C::Layout::ptr(lanes, self.world.look()) }
     }
@@ -442,7 +442,7 @@ impl<'w> DynamicTable<'w> {
     /// The lanes of a component that the table has.
     fn raw(&self, id: ComponentId) -> impl ExactSizeIterator<Item = RawLane> + use<'w> {
         let first = self.world.lane(id, self.number);
-        let info = self.world.components.info(id);
+        let info = self.world.storage.components.info(id);
         let (len, layouts) = (self.len(), &info.lanes[..info.value_lanes()]);
         layouts.iter().enumerate().map(move |(at, &layout)| {
             // SAFETY: the table has the component, whose lanes lie side by side; their headers do not change while the

@@ -79,7 +79,7 @@ unsafe impl Query for Rows {
     }
 
     fn mismatch(state: &Self::State, row: &Candidate<'_>) -> Option<Mismatch> {
-        let (asked, name) = (state.as_ref()?, |id: ComponentId| row.world().components.info(id).name());
+        let (asked, name) = (state.as_ref()?, |id: ComponentId| row.world().storage.components.info(id).name());
         let missing = asked.required.iter().find(|(id, _)| !row.has(*id)).map(|(id, _)| Mismatch::Missing(name(*id)));
         let excluded =
             || asked.excluded.iter().find(|(id, _)| row.has(*id)).map(|(id, _)| Mismatch::Excluded(name(*id)));
@@ -106,11 +106,11 @@ unsafe impl Query for Rows {
         // SAFETY: the world is borrowed.
         let world = unsafe { view.as_ref() };
         let beside = |(id, kind): &(ComponentId, Kind)| {
-            let side = if *kind == Kind::Table { None } else { Some(world.sides.of(*id)) };
+            let side = if *kind == Kind::Table { None } else { Some(world.storage.sides.of(*id)) };
             side.map(|side| side.is_some_and(|side| side.row(spot.index).is_some()))
         };
         state.as_ref().is_some_and(|asked| {
-            asked.matches(&world.tables[spot.location.table as usize].signature)
+            asked.matches(&world.storage.tables[spot.location.table as usize].signature)
                 && asked.required.iter().all(|named| beside(named) != Some(false))
                 && asked.excluded.iter().all(|named| beside(named) != Some(true))
         })
@@ -212,7 +212,7 @@ impl DynamicQuery {
             // SAFETY: the walk was made with these ids.
             Some(_) => Ok(unsafe { self.walk(world).spots::<()>(&self.ids).count() }),
             None => {
-                let matching = world.tables.iter().filter(|table| self.asked().matches(&table.signature));
+                let matching = world.storage.tables.iter().filter(|table| self.asked().matches(&table.signature));
                 Ok(matching.map(|table| table.len as usize).sum())
             }
         }
@@ -243,7 +243,7 @@ impl DynamicQuery {
     /// The world is the query's, borrowed for `'w` as it needs it.
     unsafe fn walked<'w>(&self, world: &'w World) -> impl Iterator<Item = DynamicRow<'w, '_>> + use<'w, '_> {
         let mut walk = self.walk(world);
-        if world.counting {
+        if world.storage.counting {
             self.note_visits(world, walk.most() as u64);
         }
         core::iter::from_fn(move || {
@@ -258,7 +258,7 @@ impl DynamicQuery {
     /// The world is the query's, borrowed for `'w` as it needs it.
     unsafe fn one<'w>(&self, world: &'w World, entity: Entity) -> Result<DynamicRow<'w, '_>, DynamicError> {
         #[cfg(feature = "counters")]
-        if world.counting {
+        if world.storage.counting {
             self.terms().iter().for_each(|term| world.note_find(term.id));
         }
         // SAFETY: `Rows` touches nothing.
@@ -310,7 +310,7 @@ impl<'w> DynamicRow<'w, '_> {
     /// If the query does not name it or the row does not have it; or if the query writes it: then it is to be
     /// [taken](DynamicRow::take_mut).
     pub fn get<C: Component>(&self) -> Result<<C::Layout as Layout<C>>::Ref<'w>, DynamicError> {
-        let (lanes, row) = self.read(self.world.components.id::<C>(), core::any::type_name::<C>())?;
+        let (lanes, row) = self.read(self.world.storage.components.id::<C>(), core::any::type_name::<C>())?;
         // SAFETY: the lanes are the component's, whose id was found by its type; the row is in use, and nobody writes it.
         unsafe { Ok(C::Layout::get(C::Layout::ptr(lanes, Look::READ), row)) }
     }
@@ -321,7 +321,7 @@ impl<'w> DynamicRow<'w, '_> {
     ///
     /// If the query does not name it or only reads it, if the row does not have it, or if it was taken before.
     pub fn take_mut<C: Component>(&mut self) -> Result<<C::Layout as Layout<C>>::Mut<'w>, DynamicError> {
-        let (lanes, row) = self.take(self.world.components.id::<C>(), core::any::type_name::<C>())?;
+        let (lanes, row) = self.take(self.world.storage.components.id::<C>(), core::any::type_name::<C>())?;
         // SAFETY: as in `get`; nobody else has it, since a component that is written is named once and taken once. Rows may be
         // sent to other threads, which take theirs at the same time: all of them here, as the query has the world
         // exclusively.
@@ -357,15 +357,15 @@ impl<'w> DynamicRow<'w, '_> {
     }
 
     fn name(&self, id: ComponentId) -> Result<&'static str, DynamicError> {
-        match id.index() < self.world.components.len() {
-            true => Ok(self.world.components.info(id).name()),
+        match id.index() < self.world.storage.components.len() {
+            true => Ok(self.world.storage.components.info(id).name()),
             false => Err(DynamicError::NoSuchComponent { id }),
         }
     }
 
     /// The first lane of a component that the row has, and the row there.
     fn lanes_of(&self, id: ComponentId) -> Option<(*const Lane, usize)> {
-        if let Some(side) = self.world.sides.of(id) {
+        if let Some(side) = self.world.storage.sides.of(id) {
             return side.row(self.spot.index).map(|row| (side.values().lane().cast_const(), row as usize));
         }
         let lane = self.world.lane(id, self.spot.location.table);
@@ -411,7 +411,7 @@ impl<'w> DynamicRow<'w, '_> {
         id: ComponentId,
         (first, row): (*const Lane, usize),
     ) -> impl ExactSizeIterator<Item = RawLane> + use<'w> {
-        let info = self.world.components.info(id);
+        let info = self.world.storage.components.info(id);
         let layouts = &info.lanes[..info.value_lanes()];
         layouts.iter().enumerate().map(move |(at, &layout)| {
             // SAFETY: the lanes are the component's and lie side by side; the row is one of theirs.

@@ -62,7 +62,7 @@ impl<'w, 's, Q: Query, F: Filter> Matched<'w, 's, Q, F> {
     /// Notes that all rows are about to be visited, if somebody counts.
     #[inline(always)]
     pub(super) fn note(&self) {
-        if self.world.counting {
+        if self.world.storage.counting {
             let rows = self.runs.iter().map(|run| u64::from(run.len)).sum();
             self.world.note_visits::<Q>(self.walks.filter(|_| Self::SIDES).map_or(rows, |(_, len)| len));
         }
@@ -301,7 +301,7 @@ pub(super) unsafe fn item_of<'w, Q: Query, F: Filter>(
     entity: Entity,
 ) -> Result<Q::Item<'w>, ComponentError> {
     #[cfg(feature = "counters")]
-    if world.counting {
+    if world.storage.counting {
         world.note_finds::<Q>();
     }
     let (terms, filter) = ids;
@@ -326,7 +326,7 @@ pub(super) unsafe fn item_of<'w, Q: Query, F: Filter>(
         };
         return F::passes_row(filter, &row).then(item).flatten().ok_or_else(mismatch);
     }
-    let signature = &world.tables[location.table as usize].signature;
+    let signature = &world.storage.tables[location.table as usize].signature;
     let matches = Q::matches(terms, signature) && F::passes(filter, signature);
     if !(matches && is_live::<Q, F>(ids, world, location.table)) {
         return Err(mismatch());
@@ -355,7 +355,7 @@ pub(super) unsafe fn contains<Q: Query, F: Filter>(world: &World, ids: &(Q::Stat
                     && Q::holds(terms, Q::view(terms, world, None), spot)
             };
         }
-        let signature = &world.tables[location.table as usize].signature;
+        let signature = &world.storage.tables[location.table as usize].signature;
         Q::matches(terms, signature) && F::passes(filter, signature) && is_live::<Q, F>(ids, world, location.table)
     })
 }

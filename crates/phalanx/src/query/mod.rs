@@ -361,7 +361,7 @@ impl Mismatch {
 
 /// The ids of a query and its filter in a world, looked at as those do who do not remember when they looked last.
 fn ids_of<Q: Query, F: Filter>(world: &World) -> (Q::State, F::State) {
-    let mut ids = (Q::state(&world.components), F::state(&world.components));
+    let mut ids = (Q::state(&world.storage.components), F::state(&world.storage.components));
     set_look::<Q, F>(&mut ids, world.look());
     ids
 }
@@ -412,6 +412,6 @@ impl<'w> Columns<'w> {
 
     /// The components of the table.
     pub fn signature(&self) -> &'w Signature {
-        &self.world.tables[self.table as usize].signature
+        &self.world.storage.tables[self.table as usize].signature
     }
 }

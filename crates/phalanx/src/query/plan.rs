@@ -111,7 +111,7 @@ impl Plan {
     pub(super) unsafe fn new<Q: Query, F: Filter>(world: &World, ids: &(Q::State, F::State)) -> Plan {
         let matching = world.tables_in_order().filter(|(_, table)| matches_table::<Q, F>(ids, &table.signature));
         let tables = matching.map(|(_, table)| PlanTable {
-            components: table.columns.iter().map(|column| world.components.info(column.id).name()).collect(),
+            components: table.columns.iter().map(|column| world.storage.components.info(column.id).name()).collect(),
             rows: table.len as usize,
         });
         // SAFETY: the caller's promise.
@@ -143,8 +143,8 @@ impl Plan {
                 Driver::Group { group, slots, whole: course.run.is_some() }
             }
             Lead::Side(side) => {
-                let side = world.sides.get(side);
-                let component = world.components.info(side.id).name();
+                let side = world.storage.sides.get(side);
+                let component = world.storage.components.info(side.id).name();
                 match side.store {
                     Store::Pool(_) => Driver::Pool { component, slots, whole: course.run.is_some() },
                     Store::Linear(_) => Driver::Linear { component, slots },
@@ -162,8 +162,8 @@ impl Plan {
 /// Returns what a group owns, observes and excludes, by the names of the components.
 fn group_name(world: &World, what: &Draft) -> String {
     let name = |side: &u32| {
-        let side = world.sides.get(*side);
-        (side.rank, world.components.info(side.id).name())
+        let side = world.storage.sides.get(*side);
+        (side.rank, world.storage.components.info(side.id).name())
     };
     let mut parts = Vec::new();
     let observed: Vec<u32> = what.required.iter().copied().filter(|side| !what.owned.contains(side)).collect();

@@ -103,7 +103,7 @@ impl<C: Component> Reach<C> {
             look,
         };
         if Self::SIDE
-            && let Some(side) = world.sides.of(id)
+            && let Some(side) = world.storage.sides.of(id)
         {
             match &side.store {
                 Store::Pool(pool) => reach.pool = pool,
@@ -211,19 +211,19 @@ impl<'w> Candidate<'w> {
     fn location(&self) -> Location {
         // SAFETY: the slot is in use, by the promise of `new`, and stays so while the world is borrowed; so its location is
         // written.
-        unsafe { *self.world.entities.places().at(self.slot) }
+        unsafe { *self.world.storage.entities.places().at(self.slot) }
     }
 
     /// The components of the row that are kept in tables.
     pub fn signature(&self) -> &'w Signature {
-        &self.world.tables[self.location().table as usize].signature
+        &self.world.storage.tables[self.location().table as usize].signature
     }
 
     /// Whether the row has a component, wherever it is kept.
     #[inline]
     pub fn has(&self, id: ComponentId) -> bool {
         self.known == Some(id)
-            || match self.world.sides.of(id) {
+            || match self.world.storage.sides.of(id) {
                 Some(side) => side.row(self.slot).is_some(),
                 None => self.signature().has(id),
             }
@@ -232,7 +232,7 @@ impl<'w> Candidate<'w> {
     /// The first lane of a component and the row there, if the row has it.
     #[inline]
     pub(crate) fn lanes_of(&self, id: ComponentId) -> Option<(*const Lane, usize)> {
-        if let Some(side) = self.world.sides.of(id) {
+        if let Some(side) = self.world.storage.sides.of(id) {
             return side.row(self.slot).map(|row| (side.values().lane().cast_const(), row as usize));
         }
         let at = self.location();
@@ -244,7 +244,7 @@ impl<'w> Candidate<'w> {
     #[inline(always)]
     pub(super) fn has_type<C: Component>(&self, id: ComponentId) -> bool {
         match Reach::<C>::SIDE {
-            true => self.known == Some(id) || self.world.sides.of(id).is_some_and(|s| s.row(self.slot).is_some()),
+            true => self.known == Some(id) || self.world.storage.sides.of(id).is_some_and(|s| s.row(self.slot).is_some()),
             false => self.signature().has(id),
         }
     }

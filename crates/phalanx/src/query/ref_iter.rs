@@ -35,14 +35,14 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> Runs<'w, Q, F> {
 
     /// Returns the next table after another, or the first, that matches and has rows.
     fn match_after(&self, after: Option<u32>) -> Option<u32> {
-        let mut next = self.world.table_order.next(after);
+        let mut next = self.world.storage.table_order.next(after);
         while let Some(number) = next {
-            let table = &self.world.tables[number as usize];
+            let table = &self.world.storage.tables[number as usize];
             let matches = || matches_table::<Q, F>(&self.ids, &table.signature);
             if table.len > 0 && matches() && is_live::<Q, F>(&self.ids, self.world, number) {
                 return Some(number);
             }
-            next = self.world.table_order.next(Some(number));
+            next = self.world.storage.table_order.next(Some(number));
         }
         None
     }
@@ -54,7 +54,7 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> Runs<'w, Q, F> {
 
     /// How many rows are to come.
     pub(super) fn rows_left(&self) -> usize {
-        self.tables_left().map(|number| self.world.tables[number as usize].len as usize).sum()
+        self.tables_left().map(|number| self.world.storage.tables[number as usize].len as usize).sum()
     }
 }
 
@@ -70,7 +70,7 @@ impl<Q: ReadOnlyQuery, F: Filter> Iterator for Runs<'_, Q, F> {
         self.last = Some(number);
         // SAFETY: the ids are this world's, and the table matches.
         let fetch = unsafe { Q::fetch(&self.ids.0, self.world, number) };
-        Some(Run { fetch, len: self.world.tables[number as usize].len })
+        Some(Run { fetch, len: self.world.storage.tables[number as usize].len })
     }
 }
 
@@ -237,7 +237,7 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> Iterator for RefChunks<'w, Q, F> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (0, Some(self.runs.world.tables.len()))
+        (0, Some(self.runs.world.storage.tables.len()))
     }
 }
 

@@ -46,7 +46,7 @@ unsafe impl Query for Key {
     fn required((): &(), _: &mut dyn FnMut(ComponentId, Kind)) {}
 
     unsafe fn fetch((): &(), world: &World, table: u32) -> KeyFetch {
-        let table = &world.tables[table as usize];
+        let table = &world.storage.tables[table as usize];
         let labels = table.row_lanes().and_then(|lanes| NonNull::new(lanes.labels));
         KeyFetch { owners: NonNull::from(table.entities()).cast(), labels }
     }
@@ -172,7 +172,7 @@ unsafe impl Query for Row {
 
     unsafe fn fetch((): &(), world: &World, table: u32) -> NonNull<Row> {
         // A row is a slot, and nothing else.
-        NonNull::from(world.tables[table as usize].slots()).cast()
+        NonNull::from(world.storage.tables[table as usize].slots()).cast()
     }
 
     #[inline(always)]

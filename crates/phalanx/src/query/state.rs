@@ -103,7 +103,7 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
     #[inline(always)]
     pub(super) fn update(&mut self, world: &World) {
         if Self::LIVE {
-            self.update_live(world, world.sides.clock.look_to_run(), true);
+            self.update_live(world, world.storage.sides.clock.look_to_run(), true);
         } else if self.seen != Some((world.id(), Some(world.epoch()))) {
             self.update_slow(world, None, false);
         }
@@ -114,7 +114,7 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
     fn begin(&mut self, world: &World) {
         match Self::LIVE {
             true => {
-                let (clock, since) = (&world.sides.clock, self.peek(world).since);
+                let (clock, since) = (&world.storage.sides.clock, self.peek(world).since);
                 let now = clock.take();
                 self.looked = Some((clock.id, now));
                 self.update_live(world, Look { now, since, own: true }, true);
@@ -133,7 +133,7 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
 
     /// How a world is looked at without counting as a run.
     fn peek(&self, world: &World) -> Look {
-        let clock = &world.sides.clock;
+        let clock = &world.storage.sides.clock;
         let since = self.looked.and_then(|look| clock.since(look));
         Look { now: clock.now(), since, own: false }
     }
@@ -174,8 +174,8 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
         }
         let ids = &*ids;
         let terms = &ids.0;
-        for number in self.tables_seen..world.tables.len() {
-            let table = &world.tables[number];
+        for number in self.tables_seen..world.storage.tables.len() {
+            let table = &world.storage.tables[number];
             // A filter may be anybody's, and may panic: a table that is in the list has been counted.
             let matches = matches_table::<Q, F>(ids, &table.signature);
             self.tables_seen = number + 1;
@@ -184,7 +184,7 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
             }
         }
         // A table that got its first row since comes after all that had rows.
-        let stamp = |number: &u32| world.tables[*number as usize].stamp;
+        let stamp = |number: &u32| world.storage.tables[*number as usize].stamp;
         if !self.tables.is_sorted_by_key(stamp) {
             self.tables.sort_unstable_by_key(stamp);
         }
@@ -207,7 +207,7 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
             return;
         }
         for &number in &self.tables {
-            let len = world.tables[number as usize].len;
+            let len = world.storage.tables[number as usize].len;
             if len > 0 && is_live::<Q, F>(ids, world, number) {
                 if Q::LIVE && opens {
                     // SAFETY: the ids are this world's.
@@ -224,12 +224,12 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
     #[inline]
     pub(super) fn resolve(&mut self, world: &World) -> &(Q::State, F::State) {
         let same_world = self.seen.is_some_and(|(id, _)| id == world.id());
-        if !same_world || self.components_seen != world.components.len() {
+        if !same_world || self.components_seen != world.storage.components.len() {
             // A filter may be anybody's, and may panic: then this is a state that knows no world.
             self.seen = None;
-            self.ids = Some((Q::state(&world.components), F::state(&world.components)));
+            self.ids = Some((Q::state(&world.storage.components), F::state(&world.storage.components)));
             // Tables that were passed over may have a component that had no id then. The runs are of no epoch.
-            (self.tables_seen, self.components_seen) = (0, world.components.len());
+            (self.tables_seen, self.components_seen) = (0, world.storage.components.len());
             self.tables.clear();
             self.runs.clear();
             self.walks = None;

@@ -121,7 +121,7 @@ unsafe impl<C: Component> Query for &'static mut C {
         }
         let lanes = match table {
             Some(table) => world.lane(state.id, table),
-            None => world.sides.of(state.id).map_or(core::ptr::null_mut(), |side| side.values().lane()),
+            None => world.storage.sides.of(state.id).map_or(core::ptr::null_mut(), |side| side.values().lane()),
         };
         if !lanes.is_null() {
             // SAFETY: the lanes are this component's.
@@ -233,7 +233,7 @@ unsafe impl<T: Query> Query for Option<T> {
 
     unsafe fn mark(state: &T::State, world: &World, table: Option<u32>) {
         let has = |table: u32| {
-            T::matches(state, &world.tables[table as usize].signature) && T::live(state, Columns { world, table })
+            T::matches(state, &world.storage.tables[table as usize].signature) && T::live(state, Columns { world, table })
         };
         if table.is_none_or(has) {
             // SAFETY: the caller's promise.
@@ -242,7 +242,7 @@ unsafe impl<T: Query> Query for Option<T> {
     }
 
     unsafe fn fetch(state: &T::State, world: &World, table: u32) -> Self::Fetch {
-        let matches = T::matches(state, &world.tables[table as usize].signature)
+        let matches = T::matches(state, &world.storage.tables[table as usize].signature)
             && (!T::LIVE || T::live(state, Columns { world, table }));
         // SAFETY: the table matches.
         matches.then(|| unsafe { T::fetch(state, world, table) })
@@ -318,7 +318,7 @@ unsafe impl<C: Component> Query for Has<C> {
     fn required(_: &ComponentId, _: &mut dyn FnMut(ComponentId, Kind)) {}
 
     unsafe fn fetch(state: &ComponentId, world: &World, table: u32) -> bool {
-        world.tables[table as usize].signature.has(*state)
+        world.storage.tables[table as usize].signature.has(*state)
     }
 
     #[inline(always)]
@@ -378,7 +378,7 @@ unsafe impl Query for Entity {
     fn required((): &(), _: &mut dyn FnMut(ComponentId, Kind)) {}
 
     unsafe fn fetch((): &(), world: &World, table: u32) -> NonNull<Entity> {
-        NonNull::from(world.tables[table as usize].entities()).cast()
+        NonNull::from(world.storage.tables[table as usize].entities()).cast()
     }
 
     #[inline(always)]

@@ -66,7 +66,7 @@ impl Watching {
     /// Whether the component's number is one of this world.
     #[inline(always)]
     fn is_of(&self, world: &World) -> bool {
-        self.space == world.components.space.number()
+        self.space == world.storage.components.space.number()
     }
 
     /// Whether the mark of a column in a table is new; marks of values are not looked at.
@@ -132,7 +132,7 @@ macro_rules! tracking_filter {
                 C::Layout::TRACK == Track::Column
                     && state.is_of(stores.world)
                     && stores.has(state.id)
-                    && stores.world.sides.of(state.id).is_some_and(|side| {
+                    && stores.world.storage.sides.of(state.id).is_some_and(|side| {
                         // SAFETY: the lanes are the component's, and the mark is that of all rows.
                         state.look.is_new(unsafe { <C::Layout as $bound<C>>::$mark(side.values().lane(), 0, state.look) })
                     })

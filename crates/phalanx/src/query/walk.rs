@@ -63,8 +63,8 @@ pub(super) fn lead<Q: Query, F: Filter>(
         if kind == Kind::Table {
             return;
         }
-        let side = world.sides.number(id);
-        let (lead, len) = side.map_or((Lead::Nobody, 0), |side| (Lead::Side(side), world.sides.get(side).len().into()));
+        let side = world.storage.sides.number(id);
+        let (lead, len) = side.map_or((Lead::Nobody, 0), |side| (Lead::Side(side), world.storage.sides.get(side).len().into()));
         if best.is_none_or(|(_, least)| len < least) {
             best = Some((lead, len));
         }
@@ -79,7 +79,7 @@ pub(super) fn lead<Q: Query, F: Filter>(
     }
     let mut rows = 0;
     for table in tables {
-        rows += u64::from(world.tables[table as usize].len);
+        rows += u64::from(world.storage.tables[table as usize].len);
         if let Some((lead, least)) = best
             && rows >= least
         {
@@ -96,7 +96,7 @@ fn group<Q: Query, F: Filter>(
     (terms, filter): (&Q::State, &F::State),
     owning: bool,
 ) -> Option<(Lead, u64)> {
-    let sides = &world.sides;
+    let sides = &world.storage.sides;
     let requires = |side: &u32| {
         let mut found = false;
         let mut each = |id: ComponentId, _| found |= sides.number(id) == Some(*side);
@@ -124,7 +124,7 @@ fn group<Q: Query, F: Filter>(
 
 /// The group of a lead.
 pub(super) fn group_of(world: &World, number: u32) -> &GroupData {
-    match world.sides.groups().nth(number as usize) {
+    match world.storage.sides.groups().nth(number as usize) {
         Some(group) => group,
         None => unreachable!("the group was there at this epoch"),
     }
@@ -161,7 +161,7 @@ unsafe fn run_of_pool<Q: Query, F: Filter>(
     ids: &(Q::State, F::State),
     side: u32,
 ) -> Option<Run<Q::Fetch>> {
-    let Store::Pool(pool) = &world.sides.get(side).store else { return None };
+    let Store::Pool(pool) = &world.storage.sides.get(side).store else { return None };
     let (keys, owned, extra) = (pool.dense.keys()?, &[side], pool.rows > 0);
     if extra && !asks_for_rows::<Q, F>(ids) {
         return None;
@@ -181,7 +181,7 @@ unsafe fn run_of_group<Q: Query, F: Filter>(
     group: &GroupData,
 ) -> Option<Run<Q::Fetch>> {
     let Draft { owned, required, excluded, .. } = &group.what;
-    let keys = world.sides.members(group);
+    let keys = world.storage.sides.members(group);
     // SAFETY: members come first in the pools that their group owns, in one order; and the caller's promise.
     unsafe { run::<Q, F>(world, ids, keys, (owned, required, excluded), false) }
 }
@@ -270,7 +270,7 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
             Lead::Nobody => (Source::Nothing, None),
             Lead::Tables => (Source::Tables { list: tables, next: 0, table: 0, slots: &[], row: 0 }, None),
             Lead::Side(side) => {
-                let source = match &world.sides.get(side).store {
+                let source = match &world.storage.sides.get(side).store {
                     Store::Pool(pool) => {
                         let skips_rows = pool.rows > 0 && !asks_for_rows::<Q, F>(ids);
                         match pool.dense.keys() {
@@ -281,13 +281,13 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
                     // SAFETY: the caller's promise.
                     Store::Linear(linear) => unsafe { Self::linear::<F>(world, ids, side, linear) },
                 };
-                (source, Some(world.sides.get(side).id))
+                (source, Some(world.storage.sides.get(side).id))
             }
             Lead::Group(number) => {
                 let group = group_of(world, number);
                 // A member is at its position in each pool that is owned; the first one stands for them.
-                let walked = group.what.owned.first().map(|side| world.sides.get(*side).id);
-                (Source::Keys { keys: world.sides.members(group), next: 0 }, walked)
+                let walked = group.what.owned.first().map(|side| world.storage.sides.get(*side).id);
+                (Source::Keys { keys: world.storage.sides.members(group), next: 0 }, walked)
             }
         };
         // SAFETY: the caller's promise.
@@ -310,8 +310,8 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
         let (mut stores, mut owned, mut count) = ([None; MOST], [lead; MOST], 1);
         stores[0] = Some(linear);
         let mut each = |id: ComponentId, kind: Kind| {
-            if let Some(side) = world.sides.number(id)
-                && let Store::Linear(linear) = &world.sides.get(side).store
+            if let Some(side) = world.storage.sides.number(id)
+                && let Store::Linear(linear) = &world.storage.sides.get(side).store
                 && kind == Kind::Linear
                 && count < MOST
                 && !owned[..count].contains(&side)
@@ -340,7 +340,7 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
     #[inline(always)]
     unsafe fn located(world: &World, index: u32) -> Location {
         // SAFETY: the slot is in use, so its location is written.
-        if Q::LOCATED { unsafe { *world.entities.places().at(index) } } else { Spot::NOWHERE }
+        if Q::LOCATED { unsafe { *world.storage.entities.places().at(index) } } else { Spot::NOWHERE }
     }
 
     /// Returns the row of a slot that was at hand.
@@ -400,7 +400,7 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
                 let index = (*next as u32 - 1) * 64 + bits.trailing_zeros();
                 *bits &= *bits - 1;
                 // The slot is in use: if no entity is there, it is an extra row.
-                if !*skips_rows || world.entities.at(index).is_some() {
+                if !*skips_rows || world.storage.entities.at(index).is_some() {
                     // SAFETY: a slot that a linear store has is in use.
                     return Some(unsafe { Self::spot_at(world, index) });
                 }
@@ -413,7 +413,7 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
                 }
                 *table = *list.get(*next)?;
                 *next += 1;
-                (*slots, *row) = (world.tables[*table as usize].slots(), 0);
+                (*slots, *row) = (world.storage.tables[*table as usize].slots(), 0);
             },
             Source::Nothing => None,
         }
@@ -476,12 +476,12 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
         match &mut self.source {
             Source::Keys { keys, next } => {
                 let (keys, first) = (&keys[*next..], *next as u32);
-                let far = Q::LOCATED && is_far(keys, world.entities.slot_count());
+                let far = Q::LOCATED && is_far(keys, world.storage.entities.slot_count());
                 for (at, &key) in keys.iter().enumerate() {
                     if far {
                         if let Some(key) = keys.get(at + 32) {
                             // SAFETY: the slot is in use.
-                            prefetch(unsafe { world.entities.places().at(key.index()) });
+                            prefetch(unsafe { world.storage.entities.places().at(key.index()) });
                         }
                         if let Some(&key) = keys.get(at + 16) {
                             // SAFETY: the slot is in use, and what `new` was promised.

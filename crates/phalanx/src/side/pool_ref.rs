@@ -49,7 +49,7 @@ impl World {
     /// assert!(depths.iter().map(|(entity, _)| entity).eq(all));
     /// ```
     pub fn pool<C: Component<Layout = layout::Pool>>(&self) -> PoolRef<'_, C> {
-        let pool = match self.sides.of(self.components.id::<C>()).map(|side| &side.store) {
+        let pool = match self.storage.sides.of(self.storage.components.id::<C>()).map(|side| &side.store) {
             Some(Store::Pool(pool)) => Some(pool),
             _ => None,
         };

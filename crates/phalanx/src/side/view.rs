@@ -52,7 +52,7 @@ impl World {
     /// # Ok::<(), phalanx::group::PoolError>(())
     /// ```
     pub fn pool_mut<C: Component<Layout = layout::Pool>>(&mut self) -> PoolMut<'_, C> {
-        let side = self.sides.number(self.components.id::<C>());
+        let side = self.storage.sides.number(self.storage.components.id::<C>());
         PoolMut { world: self, side, component: PhantomData }
     }
 
@@ -78,25 +78,25 @@ impl World {
     /// If a group owns the pool, and it is to be anything but [`Removal::Swap`]: entering and leaving the group changes the
     /// order. Or if memory cannot be had. Nothing has changed.
     pub fn set_removal<C: Component<Layout = layout::Pool>>(&mut self, removal: Removal) -> Result<(), PoolError> {
-        let id = self.components.register::<C>()?;
-        let side = self.sides.try_register(id, &self.components)?;
+        let id = self.storage.components.register::<C>()?;
+        let side = self.storage.sides.try_register(id, &self.storage.components)?;
         if removal != Removal::Swap {
             self.not_owned(side)?;
         }
         self.close_holes(side, u32::MAX);
-        self.sides.set_removal(side, removal);
+        self.storage.sides.set_removal(side, removal);
         Ok(())
     }
 
     /// Closes holes that [deferred removal](Removal::Deferred) has left in a pool, from the left, with at most so many moves
     /// of a value. Returns how many there were: fewer than allowed when no hole is left. The order stays.
     pub fn compact_pool<C: Component<Layout = layout::Pool>>(&mut self, budget: usize) -> usize {
-        let side = self.sides.number(self.components.id::<C>());
+        let side = self.storage.sides.number(self.storage.components.id::<C>());
         side.map_or(0, |side| self.close_holes(side, u32::try_from(budget).unwrap_or(u32::MAX)) as usize)
     }
 
     fn close_holes(&mut self, side: u32, budget: u32) -> u32 {
-        let dense = &mut self.sides.pool_mut(side).dense;
+        let dense = &mut self.storage.sides.pool_mut(side).dense;
         if dense.holes() == 0 {
             return 0;
         }
@@ -106,8 +106,8 @@ impl World {
     }
 
     fn not_owned(&self, side: u32) -> Result<(), PoolError> {
-        let component = || self.components.info(self.sides.get(side).id).name();
-        match self.sides.owner(side) {
+        let component = || self.storage.components.info(self.storage.sides.get(side).id).name();
+        match self.storage.sides.owner(side) {
             Some(group) => Err(PoolError::Owned { component: component(), group: group.what.name }),
             None => Ok(()),
         }
@@ -116,7 +116,7 @@ impl World {
 
 impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
     fn pool(&self) -> Option<&Pool> {
-        self.side.map(|side| self.world.sides.pool(side))
+        self.side.map(|side| self.world.storage.sides.pool(side))
     }
 
     /// How many values there are.
@@ -153,10 +153,10 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
     pub fn values(&mut self) -> &mut [C] {
         let Some(side) = self.side else { return &mut [] };
         self.world.close_holes(side, u32::MAX);
-        self.world.open(self.world.sides.get(side).id, |_| false);
-        let pool = self.world.sides.pool(side);
-        if self.world.counting {
-            self.world.note_visit(self.world.sides.get(side).id, u64::from(pool.len()), false);
+        self.world.open(self.world.storage.sides.get(side).id, |_| false);
+        let pool = self.world.storage.sides.pool(side);
+        if self.world.storage.counting {
+            self.world.note_visit(self.world.storage.sides.get(side).id, u64::from(pool.len()), false);
         }
         // SAFETY: so many values are there without a hole, in lanes of the component, and the world is borrowed exclusively.
         unsafe {
@@ -215,9 +215,9 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
     ///
     /// If a group owns the pool, or memory cannot be had; the order is as it was.
     pub fn sort_like<D: Component<Layout = layout::Pool>>(&mut self) -> Result<(), PoolError> {
-        let other = self.world.sides.number(self.world.components.id::<D>());
+        let other = self.world.storage.sides.number(self.world.storage.components.id::<D>());
         let Some(other) = other else { return Ok(()) };
-        self.sort_slots(|world, slot| world.sides.pool(other).position(slot).unwrap_or(u32::MAX))
+        self.sort_slots(|world, slot| world.storage.sides.pool(other).position(slot).unwrap_or(u32::MAX))
     }
 
     /// Sorts by a number for the index of each slot.
@@ -225,7 +225,7 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
         let Some(side) = self.side else { return Ok(()) };
         let sort = |_: &[C], world: &World, order: &mut [u32]| {
             let mut numbers = try_list(order.len())?;
-            let keys = world.sides.pool(side).dense.keys().unwrap_or_default();
+            let keys = world.storage.sides.pool(side).dense.keys().unwrap_or_default();
             numbers.extend(keys.iter().map(|slot| number(world, slot.index())));
             order.sort_unstable_by_key(|at| (numbers[*at as usize], *at));
             Ok(())
@@ -249,7 +249,7 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
         order.extend(0..self.len() as u32);
         self.values();
         let world = &*self.world;
-        let pool = world.sides.pool(side);
+        let pool = world.storage.sides.pool(side);
         // SAFETY: so many values are there without a hole, in lanes of the component, and the world is borrowed.
         let values = unsafe {
             let ptr = <layout::Pool as layout::Layout<C>>::ptr(pool.values().lane(), Look::READ);
@@ -258,7 +258,7 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
         sort(values, world, &mut order)?;
         // SAFETY: the order was made of all positions, once each, and only rearranged, by the caller's promise; there are no
         // holes.
-        unsafe { self.world.sides.pool_mut(side).dense.permute(&mut order) };
+        unsafe { self.world.storage.sides.pool_mut(side).dense.permute(&mut order) };
         self.world.restructured();
         Ok(())
     }

@@ -192,7 +192,7 @@ impl CollectorBuilder<'_> {
     pub fn build(self) -> Collector {
         static COLLECTORS: AtomicU64 = AtomicU64::new(0);
         let handle = Collector(COLLECTORS.fetch_add(1, Ordering::Relaxed));
-        let state = self.world.signals.state();
+        let state = self.world.storage.signals.state();
         for condition in &self.conditions {
             had(state.try_cover(condition.id));
         }
@@ -243,7 +243,7 @@ impl World {
     ///
     /// Those that have ended since are among them: [`contains`](World::contains) tells.
     pub fn drain(&mut self, collector: Collector) -> Vec<Entity> {
-        let Some(state) = &mut self.signals.state else { return Vec::new() };
+        let Some(state) = &mut self.storage.signals.state else { return Vec::new() };
         match state.collectors.list.iter_mut().find(|gathered| gathered.handle == collector) {
             Some(gathered) => {
                 gathered.seen.clear();
@@ -255,7 +255,7 @@ impl World {
 
     /// Drops a collector. Whether the world had it.
     pub fn drop_collector(&mut self, collector: Collector) -> bool {
-        let Some(state) = &mut self.signals.state else { return false };
+        let Some(state) = &mut self.storage.signals.state else { return false };
         let before = state.collectors.list.len();
         state.collectors.list.retain(|gathered| gathered.handle != collector);
         let found = state.collectors.list.len() < before;

@@ -27,8 +27,8 @@ struct Telling<'a> {
 
 impl Drop for Telling<'_> {
     fn drop(&mut self) {
-        self.world.signals.telling = false;
-        let Some(state) = &mut self.world.signals.state else { return };
+        self.world.storage.signals.telling = false;
+        let Some(state) = &mut self.world.storage.signals.state else { return };
         self.journal.clear();
         state.lists = core::mem::take(&mut self.lists);
         state.journal = core::mem::take(&mut self.journal);
@@ -109,7 +109,7 @@ impl World {
     /// A slot has come, which was the whole operation. There is room for its notes.
     #[inline(always)]
     pub(crate) fn arrived(&mut self, slot: phalanx_store::Entity) {
-        if self.signals.is_active() {
+        if self.storage.signals.is_active() {
             self.note_arrival(slot);
             self.announce();
         }
@@ -117,17 +117,17 @@ impl World {
 
     /// As [`notify`](World::notify); panics go on at once.
     pub(crate) fn tell(&mut self) {
-        if self.signals.held > 0 {
+        if self.storage.signals.held > 0 {
             return;
         }
-        let Some(state) = &mut self.signals.state else { return };
+        let Some(state) = &mut self.storage.signals.state else { return };
         state.close();
         if state.journal.is_empty() {
             return;
         }
         let (lists, journal) = (core::mem::take(&mut state.lists), core::mem::take(&mut state.journal));
         let fresh = core::mem::take(&mut state.fresh);
-        self.signals.telling = true;
+        self.storage.signals.telling = true;
         let mut telling = Telling { world: self, lists, journal, fresh };
         let Telling { world, lists, journal, fresh } = &mut telling;
         let mut at = 0;
@@ -137,7 +137,7 @@ impl World {
             lists.call(world, journal, at..at + 1 + together, fresh);
             at += 1 + together;
         }
-        if let Some(state) = &mut telling.world.signals.state {
+        if let Some(state) = &mut telling.world.storage.signals.state {
             match state.commands.is_blank() {
                 true => core::mem::swap(&mut state.commands, &mut telling.fresh),
                 false => state.commands.append(&mut telling.fresh),
@@ -148,8 +148,8 @@ impl World {
     /// Executes what listeners have recorded, and what is recorded meanwhile, unless the world is part of an operation that
     /// is under way.
     pub(crate) fn settle(&mut self) {
-        let Some(state) = &self.signals.state else { return };
-        if self.signals.held > 0 {
+        let Some(state) = &self.storage.signals.state else { return };
+        if self.storage.signals.held > 0 {
             return;
         }
         if !state.is_settled() {
@@ -164,7 +164,7 @@ impl World {
 
     /// Executes what listeners have recorded up to the next closure, and the closure. Returns `false` if there is nothing.
     fn settle_segment(&mut self) -> bool {
-        let Some(state) = &mut self.signals.state else { return false };
+        let Some(state) = &mut self.storage.signals.state else { return false };
         if state.running.is_blank() {
             // All of it was executed: the last command was a closure.
             state.running.clear();
@@ -203,7 +203,7 @@ struct Segment<'a> {
 
 impl<'a> Segment<'a> {
     fn take_out(world: &'a mut World) -> Segment<'a> {
-        let state = world.signals.state();
+        let state = world.storage.signals.state();
         let (commands, errors) = (core::mem::take(&mut state.running), core::mem::take(&mut state.errors));
         Segment { world, commands, errors, lost: 0 }
     }
@@ -219,7 +219,7 @@ impl<'a> Segment<'a> {
 
 impl Drop for Segment<'_> {
     fn drop(&mut self) {
-        let state = self.world.signals.state();
+        let state = self.world.storage.signals.state();
         state.running = core::mem::take(&mut self.commands);
         state.errors = core::mem::take(&mut self.errors);
         state.lost += self.lost;
@@ -237,10 +237,10 @@ impl Drop for Rest<'_> {
         if self.world.identity() != self.identity {
             return;
         }
-        let Some(state) = &mut self.world.signals.state else { return };
+        let Some(state) = &mut self.world.storage.signals.state else { return };
         let mut commands = core::mem::take(&mut state.running);
         commands.finish(self.world);
         // For the next time: the block of the payloads stays.
-        self.world.signals.state().running = commands;
+        self.world.storage.signals.state().running = commands;
     }
 }

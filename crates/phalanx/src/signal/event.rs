@@ -82,7 +82,7 @@ pub struct RetiredRow<'a> {
 impl<'a> RetiredRow<'a> {
     /// A component that the entity had.
     pub fn get<C: Component>(&self) -> Option<Ref<'a, C>> {
-        let id = self.world.components.id::<C>();
+        let id = self.world.storage.components.id::<C>();
         let note = self.notes.iter().find(|note| note.id == id)?;
         // SAFETY: the note is one of this component, and what it names does not end while signals are told.
         unsafe { note.old.get::<C>() }
@@ -90,13 +90,13 @@ impl<'a> RetiredRow<'a> {
 
     /// Whether the entity had a component.
     pub fn has<C: Component>(&self) -> bool {
-        let id = self.world.components.id::<C>();
+        let id = self.world.storage.components.id::<C>();
         self.notes.iter().any(|note| note.id == id)
     }
 
     /// The names of the components, by id.
     pub fn components(&self) -> impl Iterator<Item = &'static str> + 'a {
-        let components = &self.world.components;
+        let components = &self.world.storage.components;
         self.notes.iter().map(|note| components.info(note.id).name())
     }
 }

@@ -146,7 +146,7 @@ impl World {
         static LISTENERS: AtomicU64 = AtomicU64::new(0);
         let id = ListenerId(LISTENERS.fetch_add(1, Ordering::Relaxed));
         let call: Call = Box::new(call);
-        let state = self.signals.state();
+        let state = self.storage.signals.state();
         had(state.try_cover(component));
         had(try_room(&mut state.errors, KEPT_ERRORS));
         if let Some(list) = state.lists.of(event, component) {
@@ -158,7 +158,7 @@ impl World {
 
     /// Forgets a listener, which is dropped. Whether there was one of that number.
     pub fn disconnect(&mut self, listener: ListenerId) -> bool {
-        let Some(state) = &mut self.signals.state else { return false };
+        let Some(state) = &mut self.storage.signals.state else { return false };
         let mut found = None;
         for list in state.lists.all() {
             if let Some(at) = list.iter().position(|known| known.id == listener) {
@@ -174,9 +174,9 @@ impl World {
 
     /// Forgets all about signals if nobody listens or collects.
     pub(super) fn rest(&mut self) {
-        let idle = self.signals.state.as_ref().is_some_and(|state| state.is_idle());
-        if idle && self.signals.held == 0 && !nesting::is_within(self) {
-            self.signals.state = None;
+        let idle = self.storage.signals.state.as_ref().is_some_and(|state| state.is_idle());
+        if idle && self.storage.signals.held == 0 && !nesting::is_within(self) {
+            self.storage.signals.state = None;
         }
     }
 
@@ -203,7 +203,7 @@ impl World {
     /// assert_eq!((skipped.len(), more), (1, 0));
     /// ```
     pub fn take_signal_errors(&mut self) -> (Vec<CommandError>, usize) {
-        let Some(state) = &mut self.signals.state else { return (Vec::new(), 0) };
+        let Some(state) = &mut self.storage.signals.state else { return (Vec::new(), 0) };
         let errors = (state.errors.clone(), core::mem::take(&mut state.lost));
         state.errors.clear();
         self.rest();

@@ -41,13 +41,13 @@ pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Differen
         Saving::new(world, registry, &whole)?.check_canonical()?;
     }
     let ids = |world: &World| {
-        let id = |entry: &Entry| world.components.iter().skip(1).find(|(_, info)| entry.is_of(info));
+        let id = |entry: &Entry| world.storage.components.iter().skip(1).find(|(_, info)| entry.is_of(info));
         try_collect(registry.entries.iter().map(|entry| id(entry).map(|(id, _)| id)))
     };
     let (of_a, of_b) = (ids(a)?, ids(b)?);
     let mut bytes = (Vec::new(), Vec::new());
-    for slot in 0..a.entities.slot_count().max(b.entities.slot_count()) as u32 {
-        let (in_a, in_b) = (a.entities.at(slot), b.entities.at(slot));
+    for slot in 0..a.storage.entities.slot_count().max(b.storage.entities.slot_count()) as u32 {
+        let (in_a, in_b) = (a.storage.entities.at(slot), b.storage.entities.at(slot));
         let entity = match (in_a, in_b) {
             (None, None) => continue,
             (Some(entity), other) if other != Some(entity) => {
@@ -58,7 +58,7 @@ pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Differen
         };
         let (Ok(rows_a), Ok(rows_b)) = (a.rows(entity), b.rows(entity)) else { continue };
         let [rows_a, rows_b]: [Vec<(Key, Row)>; 2] = [try_collect(rows_a)?, try_collect(rows_b)?];
-        let name = |world: &World, key: &Key| (key.component.map(|id| world.components.info(id).name()), key.role);
+        let name = |world: &World, key: &Key| (key.component.map(|id| world.storage.components.info(id).name()), key.role);
         if !rows_a.iter().map(|(key, _)| name(a, key)).eq(rows_b.iter().map(|(key, _)| name(b, key))) {
             return Ok(Some(Difference::Rows { entity }));
         }
@@ -104,7 +104,7 @@ pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Differen
 pub(super) fn place(world: &World, slot: Entity, id: Option<ComponentId>, entry: &Entry) -> Option<(*const Lane, u32)> {
     let id = id?;
     if entry.kind != Kind::Table {
-        let side = world.sides.of(id)?;
+        let side = world.storage.sides.of(id)?;
         return side.row(slot.index()).map(|row| (side.values().lane().cast_const(), row));
     }
     let at = world.locate(slot).ok()?;

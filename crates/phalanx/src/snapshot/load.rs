@@ -57,7 +57,7 @@ impl Loading<'_, '_> {
         if self.input.kind == ROWS {
             self.read_names()?;
             self.section()?;
-        } else if self.world.entities.row_count() > 0 {
+        } else if self.world.storage.entities.row_count() > 0 {
             return self.input.invalid("the names of extra rows are missing");
         }
         let mut sides = 0;
@@ -121,7 +121,7 @@ impl Loading<'_, '_> {
                 return Err(self.input.error(Problem::RepeatedName { name: Name::new(entry.name) }));
             }
             let older = self.read_schema(entry)?;
-            let id = entry.register(&mut self.world.components);
+            let id = entry.register(&mut self.world.storage.components);
             let id = self.input.had(id)?;
             self.input.had(try_room(&mut self.components, 1))?;
             self.components.push(Loaded { id, entry, older });
@@ -256,7 +256,7 @@ impl Loading<'_, '_> {
                     Some(at) => entry.older[at].migration.read(entry.name, made, &mut self.input)?,
                 }
             }
-            self.input.had(made.try_mark(self.world.components.info(id).track, self.world.tick()))?;
+            self.input.had(made.try_mark(self.world.storage.components.info(id).track, self.world.tick()))?;
         }
         self.input.end_section()?;
         // SAFETY: the values of all columns were read, and so many rows named. What fails, fails before they are counted.
@@ -267,7 +267,7 @@ impl Loading<'_, '_> {
     }
 
     fn read_names(&mut self) -> Result<(), LoadError> {
-        let (count, rows) = (self.input.u32()?, self.world.entities.row_count());
+        let (count, rows) = (self.input.u32()?, self.world.storage.entities.row_count());
         if count as usize != rows {
             let what = "names of extra rows";
             return Err(self.input.error(Problem::Count { what, found: count.into(), expected: rows as u64 }));
@@ -287,7 +287,7 @@ impl Loading<'_, '_> {
             named.map_err(|problem| self.input.error(problem))?;
             last = Some((owner, slot));
         }
-        self.world.rows.bare = self.world.table_number(&Signature::of([ComponentId::ROW]));
+        self.world.storage.rows.bare = self.world.table_number(&Signature::of([ComponentId::ROW]));
         self.input.end_section()
     }
 
@@ -296,7 +296,7 @@ impl Loading<'_, '_> {
         let Some(&Loaded { id, entry, older }) = self.components.get(component as usize) else {
             return self.input.invalid("values of a component that there is not");
         };
-        let info = self.input.had(self.world.components.info(id).try_clone())?;
+        let info = self.input.had(self.world.storage.components.info(id).try_clone())?;
         let refused = |input: &In<'_>, problem| input.error(problem);
         let (mut keys, mut bits) = (Vec::new(), Vec::new());
         match entry.kind {
@@ -325,7 +325,7 @@ impl Loading<'_, '_> {
                 room.map_err(|problem| refused(&self.input, problem))?;
             }
             crate::layout::Kind::Linear => {
-                let (words, slots) = (self.input.u32()?, self.world.entities.slot_count());
+                let (words, slots) = (self.input.u32()?, self.world.storage.entities.slot_count());
                 if words as usize > slots.div_ceil(64) {
                     let (found, expected) = (u64::from(words) * 64, slots as u64);
                     let what = "slots of a linear store";
@@ -386,14 +386,14 @@ impl Loading<'_, '_> {
                 self.input.had(try_room(sides, components.len()))?;
                 for component in components {
                     let loaded = self.components.get(component as usize);
-                    let Some(side) = loaded.and_then(|loaded| self.world.sides.number(loaded.id)) else {
+                    let Some(side) = loaded.and_then(|loaded| self.world.storage.sides.number(loaded.id)) else {
                         return self.input.invalid("a group of a component that has no store of its own");
                     };
                     sides.push(side);
                 }
                 sides.sort_unstable();
             }
-            steps += self.world.sides.group_steps(&sides[1]);
+            steps += self.world.storage.sides.group_steps(&sides[1]);
             if steps > most_steps(self.input.offset()) {
                 return self.input.invalid("more groups than a world of this size may have");
             }

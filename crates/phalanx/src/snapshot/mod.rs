@@ -263,17 +263,17 @@ impl World {
         struct Quiet<'a>(&'a mut World, Signals);
         impl Drop for Quiet<'_> {
             fn drop(&mut self) {
-                core::mem::swap(&mut self.0.signals, &mut self.1);
+                core::mem::swap(&mut self.0.storage.signals, &mut self.1);
             }
         }
         let mut loaded = World::load(registry, reader)?;
         // Entities that were reserved come by this operation, and are none of its.
         self.flush().map_err(|error| refused(error.into()))?;
-        let signals = core::mem::take(&mut self.signals);
+        let signals = core::mem::take(&mut self.storage.signals);
         let quiet = Quiet(self, signals);
         let map = quiet.0.take_in(&mut loaded);
         drop(quiet);
-        if self.signals.is_active() {
+        if self.storage.signals.is_active() {
             self.announce();
         }
         map

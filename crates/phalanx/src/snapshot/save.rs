@@ -132,12 +132,12 @@ impl<'a> Saving<'a> {
         {
             return Err(SaveError::UnknownName { name });
         }
-        let known = world.components.len();
+        let known = world.storage.components.len();
         let (mut components, mut numbers, mut skipped) =
             (try_list::<Saved<'_>>(known)?, try_list(known)?, try_list(known)?);
         let named = named_by_rows(world)?;
-        for id in world.components.in_order().filter(|id| *id != ComponentId::ROW) {
-            let info = world.components.info(id);
+        for id in world.storage.components.in_order().filter(|id| *id != ComponentId::ROW) {
+            let info = world.storage.components.info(id);
             let Some(entry) = registry.entry_of(info) else {
                 if has_values(world, id) {
                     match registry.skips || part.components.is_some() {
@@ -166,14 +166,14 @@ impl<'a> Saving<'a> {
     /// Finds out which slots are saved, and what the pool is like without the others.
     fn choose(&mut self) -> Result<(), SaveError> {
         let world = self.world;
-        if world.entities.reserved_count() == 0 && self.part.entities.is_none() {
+        if world.storage.entities.reserved_count() == 0 && self.part.entities.is_none() {
             return Ok(());
         }
-        let mut pool = world.entities.try_clone()?;
+        let mut pool = world.storage.entities.try_clone()?;
         self.reserved = try_collect(pool.try_flush()?)?;
         if let Some(entities) = &self.part.entities {
             let mut chosen = try_bits(pool.slot_count())?;
-            for table in &world.tables {
+            for table in &world.storage.tables {
                 for (slot, owner) in table.slots().iter().zip(table.entities()) {
                     match has_bit(entities, owner.index()) {
                         true => chosen[slot.index() as usize / 64] |= 1 << (slot.index() % 64),
@@ -195,7 +195,7 @@ impl<'a> Saving<'a> {
     }
 
     pub(super) fn pool(&self) -> &EntityPool<Location> {
-        self.pool.as_ref().unwrap_or(&self.world.entities)
+        self.pool.as_ref().unwrap_or(&self.world.storage.entities)
     }
 
     pub(super) fn is_chosen(&self, slot: u32) -> bool {
@@ -211,7 +211,7 @@ impl<'a> Saving<'a> {
         if self.chosen.is_none() {
             return Ok(None);
         }
-        let slots = self.world.tables[table as usize].slots();
+        let slots = self.world.storage.tables[table as usize].slots();
         let mut bits = try_bits(slots.len())?;
         for (row, slot) in slots.iter().enumerate() {
             bits[row / 64] |= u64::from(self.is_chosen(slot.index())) << (row % 64);
@@ -221,7 +221,7 @@ impl<'a> Saving<'a> {
 
     /// Returns the tables that have rows, in the order in which they are visited.
     pub(super) fn tables(&self) -> Result<Vec<OutTable>, AllocError> {
-        let mut tables: Vec<OutTable> = try_list(self.world.tables.len() + 1)?;
+        let mut tables: Vec<OutTable> = try_list(self.world.storage.tables.len() + 1)?;
         for (number, table) in self.world.tables_in_order() {
             if table.slots().iter().any(|slot| self.is_chosen(slot.index())) {
                 let extra = table.signature.has(ComponentId::ROW);
@@ -297,7 +297,7 @@ impl<'a> Saving<'a> {
         out.put_u32s(table.components.iter().copied())?;
         out.put_u32(rows.iter().map(|rows| rows.runs().len()).sum::<u32>() + self.reserved_of(table).len() as u32)?;
         for source in &rows {
-            let slots = self.world.tables[source.table as usize].slots();
+            let slots = self.world.storage.tables[source.table as usize].slots();
             for run in source.runs().iter() {
                 out.put_each(&slots[run.start as usize..run.end as usize], |slot| slot.index())?;
             }
@@ -316,7 +316,7 @@ impl<'a> Saving<'a> {
     pub(super) fn source_rows(&self, table: &OutTable) -> Result<Vec<SourceRows>, AllocError> {
         let mut list = try_list(table.sources.len())?;
         for &table in &table.sources {
-            let (len, bits) = (self.world.tables[table as usize].len, self.chosen_rows(table)?);
+            let (len, bits) = (self.world.storage.tables[table as usize].len, self.chosen_rows(table)?);
             list.push(SourceRows { table, len, bits });
         }
         Ok(list)
@@ -329,7 +329,7 @@ impl<'a> Saving<'a> {
     /// The slots of the rows of a table.
     pub(super) fn slots_of<'b>(&'b self, table: &OutTable, rows: &'b [SourceRows]) -> impl Iterator<Item = u32> + 'b {
         let slots = rows.iter().flat_map(|source| {
-            let slots = self.world.tables[source.table as usize].slots();
+            let slots = self.world.storage.tables[source.table as usize].slots();
             source.runs().iter().flat_map(|run| &slots[run.start as usize..run.end as usize])
         });
         slots.chain(self.reserved_of(table)).map(|slot| slot.index())
@@ -344,10 +344,10 @@ impl<'a> Saving<'a> {
     /// The names of the extra rows that are saved: slot, owner, component, role.
     pub(super) fn names(&self) -> Result<Vec<[u32; 4]>, SaveError> {
         let mut names = Vec::new();
-        if self.world.rows.first.is_empty() {
+        if self.world.storage.rows.first.is_empty() {
             return Ok(names);
         }
-        let owners = self.world.iter().filter(|e| self.world.rows.owns(e.index()) && self.is_chosen(e.index()));
+        let owners = self.world.iter().filter(|e| self.world.storage.rows.owns(e.index()) && self.is_chosen(e.index()));
         for entity in owners {
             let Ok(rows) = self.world.rows(entity) else { continue };
             for (key, row) in rows.filter(|(_, row)| !row.is_main()) {
@@ -355,7 +355,7 @@ impl<'a> Saving<'a> {
                     None => 0,
                     Some(id) => {
                         1 + self.number(id).ok_or_else(|| SaveError::Unregistered {
-                            component: self.world.components.info(id).name(),
+                            component: self.world.storage.components.info(id).name(),
                         })?
                     }
                 };
@@ -378,7 +378,7 @@ impl<'a> Saving<'a> {
 
     /// Returns the sides that are saved with the numbers of their components, by these.
     pub(super) fn sides(&self) -> impl Iterator<Item = (u32, &Side)> {
-        (0..).zip(&self.components).filter_map(|(number, saved)| Some((number, self.world.sides.of(saved.id)?)))
+        (0..).zip(&self.components).filter_map(|(number, saved)| Some((number, self.world.storage.sides.of(saved.id)?)))
     }
 
     pub(super) fn side_form(&self, side: &Side) -> Result<SideParts, AllocError> {
@@ -441,7 +441,7 @@ impl<'a> Saving<'a> {
         if self.chosen.is_some() || self.part.components.is_some() {
             return Ok(list);
         }
-        for group in self.world.sides.groups() {
+        for group in self.world.storage.sides.groups() {
             if let Some(lists) = self.group_lists(group)? {
                 try_push(&mut list, lists)?;
             }
@@ -452,7 +452,7 @@ impl<'a> Saving<'a> {
 
     /// What a group is made of; one of a component that is left out is left out.
     fn group_lists(&self, group: &GroupData) -> Result<Option<GroupParts>, AllocError> {
-        let (sides, what) = (&self.world.sides, &group.what);
+        let (sides, what) = (&self.world.storage.sides, &group.what);
         let mut lists = [const { Vec::new() }; 4];
         for (list, from) in lists.iter_mut().zip([&what.owned, &what.required, &what.excluded]) {
             for side in from {
@@ -531,7 +531,7 @@ fn merged(mut tables: Vec<OutTable>) -> Result<Vec<OutTable>, AllocError> {
 
 /// Returns the components that keys of extra rows name, by id.
 fn named_by_rows(world: &World) -> Result<Vec<ComponentId>, AllocError> {
-    let labels = world.tables.iter().flat_map(|table| table.labels());
+    let labels = world.storage.tables.iter().flat_map(|table| table.labels());
     let mut named = Vec::new();
     for id in labels.filter_map(|label| label.component()) {
         // Most rows are named by the component of the row before.
@@ -547,8 +547,8 @@ fn named_by_rows(world: &World) -> Result<Vec<ComponentId>, AllocError> {
 /// Returns `true` if an entity or an extra row has a component.
 fn has_values(world: &World, id: ComponentId) -> bool {
     let in_tables =
-        || (world.lanes_of(id).iter().zip(&world.tables)).any(|(lane, table)| !lane.is_null() && table.len > 0);
-    world.sides.of(id).map_or_else(in_tables, |side| side.len() > 0)
+        || (world.lanes_of(id).iter().zip(&world.storage.tables)).any(|(lane, table)| !lane.is_null() && table.len > 0);
+    world.storage.sides.of(id).map_or_else(in_tables, |side| side.len() > 0)
 }
 
 /// Returns `true` if what the world knows of a component differs from a component that was never used: it has values, its
@@ -558,7 +558,7 @@ fn has_state(world: &World, id: ComponentId) -> bool {
         Store::Pool(pool) => pool.removal != Removal::Swap || pool.dense.positions() > 0,
         Store::Linear(_) => false,
     };
-    has_values(world, id) || world.sides.of(id).is_some_and(|side| beside(side) || !side.is_alone())
+    has_values(world, id) || world.storage.sides.of(id).is_some_and(|side| beside(side) || !side.is_alone())
 }
 
 pub(super) fn kind_number(kind: Kind) -> u8 {

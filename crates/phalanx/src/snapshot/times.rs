@@ -49,10 +49,10 @@ impl Saving<'_> {
     /// Writes what was added and changed since the world was settled last. Nothing, if that is all there is: a world that was
     /// never settled is no different.
     pub(super) fn write_times(&self, tables: &[OutTable], out: &mut Out<'_>) -> Result<(), SaveError> {
-        let clock = &self.world.sides.clock;
+        let clock = &self.world.storage.sides.clock;
         let Some(settled) = clock.settled() else { return Ok(()) };
         let look = Look { now: clock.now(), since: Some(settled), own: false };
-        let track = |number: u32| self.world.components.info(self.components[number as usize].id).track;
+        let track = |number: u32| self.world.storage.components.info(self.components[number as usize].id).track;
         let tracked = (0..self.components.len() as u32).filter(|number| track(*number) != Track::None);
         let (mut is_old, mut count) = (false, 0);
         for number in tracked.clone() {
@@ -91,7 +91,7 @@ impl Saving<'_> {
         each: &mut dyn FnMut(&[u8]) -> Result<(), SaveError>,
     ) -> Result<(), SaveError> {
         let id = self.components[number as usize].id;
-        if let Some(side) = self.world.sides.of(id) {
+        if let Some(side) = self.world.storage.sides.of(id) {
             let parts = self.side_form(side)?;
             return self.marks_of(id, &[Source { lanes: side.values().lane(), runs: parts.runs() }], look, each);
         }
@@ -110,7 +110,7 @@ impl Saving<'_> {
         look: Look,
         each: &mut dyn FnMut(&[u8]) -> Result<(), SaveError>,
     ) -> Result<(), SaveError> {
-        let info = self.world.components.info(id);
+        let info = self.world.storage.components.info(id);
         // SAFETY: the lanes are the component's, and the world is borrowed.
         let lane = |source: &Source<'_>| unsafe { mark_lane(source.lanes, info) };
         if info.track == Track::Column {
@@ -145,7 +145,7 @@ fn each_column(
     id: ComponentId,
     mut each: impl FnMut(*const Lane, &mut dyn Iterator<Item = u32>) -> Result<(), LoadError>,
 ) -> Result<(), LoadError> {
-    if let Some(side) = world.sides.of(id) {
+    if let Some(side) = world.storage.sides.of(id) {
         let lanes = side.values().lane();
         return match &side.store {
             Store::Pool(pool) => {
@@ -155,7 +155,7 @@ fn each_column(
             Store::Linear(linear) => each(lanes, &mut Runs::Bits(linear.words()).rows()),
         };
     }
-    for (lanes, table) in world.lanes_of(id).iter().zip(&world.tables) {
+    for (lanes, table) in world.lanes_of(id).iter().zip(&world.storage.tables) {
         if !lanes.is_null() {
             each(*lanes, &mut (0..table.len))?;
         }
@@ -165,7 +165,7 @@ fn each_column(
 
 /// Marks all values of a component as new.
 fn renew(world: &World, id: ComponentId) -> Result<(), LoadError> {
-    let (info, now) = (world.components.info(id), world.tick());
+    let (info, now) = (world.storage.components.info(id), world.tick());
     if info.track == Track::None {
         return Ok(());
     }
@@ -184,7 +184,7 @@ fn renew(world: &World, id: ComponentId) -> Result<(), LoadError> {
 
 /// Reads the marks. What is tracked and has none is new.
 pub(super) fn read(input: &mut In<'_>, world: &mut World, components: &[Loaded<'_>]) -> Result<(), LoadError> {
-    world.sides.clock.restore(NOW, Some(SETTLED));
+    world.storage.sides.clock.restore(NOW, Some(SETTLED));
     let (count, mut next) = (input.u32()?, 0);
     for _ in 0..count {
         let number = input.u32()? as usize;
@@ -205,7 +205,7 @@ pub(super) fn read(input: &mut In<'_>, world: &mut World, components: &[Loaded<'
 /// Reads the marks of a component; passes over them if it is not tracked in this way.
 fn read_component(input: &mut In<'_>, world: &World, loaded: &Loaded<'_>) -> Result<(), LoadError> {
     let id = loaded.id;
-    let info = world.components.info(id);
+    let info = world.storage.components.info(id);
     let (mut columns, mut values) = (0, 0);
     each_column(world, id, |_, rows| {
         (columns, values) = (columns + 1, values + rows.count() as u64);

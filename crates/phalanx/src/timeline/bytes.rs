@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
         id: ComponentId,
         rows: u32,
     ) -> Result<Column, DeltaError> {
-        let info = world.components.info(id);
+        let info = world.storage.components.info(id);
         if !is_plain(id, info) {
             return match rows {
                 0 => empty_column(world, id),
@@ -159,7 +159,7 @@ impl<'a> Reader<'a> {
 
 /// The column of a component without values.
 fn empty_column(world: &World, id: ComponentId) -> Result<Column, DeltaError> {
-    let info = world.components.info(id);
+    let info = world.storage.components.info(id);
     let mut lanes = try_list(info.lanes.len())?;
     lanes.extend(info.lanes.iter().map(|row| phalanx_store::raw::Lane::new(*row)));
     Ok(Column::try_new(Place { info, lanes: &lanes, rows: 0, has: None })?)

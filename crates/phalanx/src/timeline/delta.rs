@@ -311,18 +311,18 @@ impl World {
             return damaged("bytes after the end");
         }
         can_reserve(&image)?;
-        check(&image, self.components.len())?;
-        check_values(&image, &self.components)?;
+        check(&image, self.storage.components.len())?;
+        check_values(&image, &self.storage.components)?;
         // SAFETY: the state was checked: it is one that a world with these components can be in.
         let mut fresh = unsafe { image.try_restore(self)? };
-        fresh.sides.clock = self.sides.clock.carry();
-        let sketches = try_sketches(groups, &numbering, &fresh.sides)?;
-        let (entities, tables) = (&fresh.entities, &fresh.tables);
+        fresh.storage.sides.clock = self.storage.sides.clock.carry();
+        let sketches = try_sketches(groups, &numbering, &fresh.storage.sides)?;
+        let (entities, tables) = (&fresh.storage.entities, &fresh.storage.tables);
         // SAFETY: both are those of the restored state, which has a location for every slot.
         let slot = |index| unsafe { World::slot_at(entities, tables, index) };
         // A slot takes about so many bytes of a state.
         let most = most_steps(delta_len as u64 + 16 * entities.slot_count() as u64);
-        fresh.sides.try_regroup(sketches, &self.sides, &self.components, most, slot)?;
+        fresh.storage.sides.try_regroup(sketches, &self.storage.sides, &self.storage.components, most, slot)?;
         drop(self.try_take_over(fresh, Context::default(), report)?);
         Ok(())
     }
@@ -340,7 +340,7 @@ impl World {
             let mut same = known[first..].iter().take_while(|(other, _)| *other == print);
             let (Some(&(_, id)), None) = (same.next(), same.next()) else { return Err(DeltaError::OtherComponents) };
             let id = ComponentId::from_index(id);
-            if ids.last().is_some_and(|last| self.components.rank(*last) >= self.components.rank(id)) {
+            if ids.last().is_some_and(|last| self.storage.components.rank(*last) >= self.storage.components.rank(id)) {
                 return damaged("components that are not in their order");
             }
             ids.push(id);
@@ -417,7 +417,7 @@ impl World {
         let mut ids = try_list(components.len())?;
         for &number in components {
             let Some(id) = numbering.id(number) else { return damaged("a table with a component that there is not") };
-            if self.components.info(id).kind() != Kind::Table {
+            if self.storage.components.info(id).kind() != Kind::Table {
                 return damaged("a table with a component that is kept beside tables");
             }
             signature.try_insert(id)?;
@@ -449,7 +449,7 @@ impl World {
         for (at, (&number, &id)) in components.iter().zip(&ids).enumerate() {
             let was = was.map(|was| &was.image.columns[first + at]);
             let (mut tick, mut happened) = (0, None);
-            match self.components.info(id).track {
+            match self.storage.components.info(id).track {
                 Track::None => {}
                 Track::Column => tick = self.tick_of(was.map(|was| was.tick), input.flag()?),
                 Track::Row => happened = Some(input.array(&Array::try_zeros(slots.rows(), 1)?)?),
@@ -473,7 +473,7 @@ impl World {
         input: &mut Reader<'_>,
     ) -> Result<SideImage, DeltaError> {
         let was = old.side(number);
-        let (state, row) = match self.components.info(id).kind() {
+        let (state, row) = match self.storage.components.info(id).kind() {
             Kind::Table => return damaged("a store for a component of tables"),
             Kind::Linear => (SideState::Linear { rows: 0 }, size_of::<u64>()),
             Kind::Pool => {
@@ -489,7 +489,7 @@ impl World {
         let keys = input.array(was.map_or(&Array::empty(row), |was| &was.keys))?;
         let rows = side_rows(&state, &keys).ok_or(SHORT)?;
         let (mut tick, mut happened) = (0, None);
-        match self.components.info(id).track {
+        match self.storage.components.info(id).track {
             Track::None => {}
             Track::Column => tick = self.tick_of(was.map(|was| was.image.tick), input.flag()?),
             Track::Row => happened = Some(input.array(&Array::try_zeros(rows, 1)?)?),
@@ -528,7 +528,7 @@ impl Column {
         marks: impl Iterator<Item = (u32, Marks)>,
     ) -> Result<(), DeltaError> {
         let Column::Plain(arrays) = self else { return Ok(()) };
-        if arrays.len() == world.components.info(id).lanes.len() {
+        if arrays.len() == world.storage.components.info(id).lanes.len() {
             return Ok(());
         }
         let mut lane = Array::try_zeros(rows, size_of::<Marks>())?;

@@ -110,11 +110,11 @@ pub(super) enum SideState {
 }
 
 pub(super) fn words_of(world: &World) -> Source<'_> {
-    Source { rows: world.entities.slot_count() as u32, row: 4, from: From::Words(&world.entities) }
+    Source { rows: world.storage.entities.slot_count() as u32, row: 4, from: From::Words(&world.storage.entities) }
 }
 
 pub(super) fn stack_of(world: &World) -> Source<'_> {
-    let stack = world.entities.free_slots();
+    let stack = world.storage.entities.free_slots();
     Source { rows: stack.len() as u32, row: 4, from: From::Flat(stack.as_ptr().cast()) }
 }
 
@@ -216,9 +216,9 @@ impl SideImage {
 
 /// That all values of a world can be copied.
 pub(super) fn can_copy(world: &World) -> Result<(), TimelineError> {
-    let tables = world.tables.iter().filter(|table| table.len > 0).flat_map(|table| table.columns.iter().map(|c| c.id));
-    let sides = world.sides.iter().filter(|side| side.len() > 0).map(|side| side.id);
-    for info in tables.chain(sides).map(|id| world.components.info(id)) {
+    let tables = world.storage.tables.iter().filter(|table| table.len > 0).flat_map(|table| table.columns.iter().map(|c| c.id));
+    let sides = world.storage.sides.iter().filter(|side| side.len() > 0).map(|side| side.id);
+    for info in tables.chain(sides).map(|id| world.storage.components.info(id)) {
         if !info.is_clone() {
             return Err(TimelineError::NotClone { component: info.name() });
         }
@@ -232,18 +232,18 @@ impl Image {
         can_copy(world)?;
         let mut image = Image {
             // First: what is reserved from now on is after it.
-            time: world.sides.clock.time(),
-            space: world.components.space.number(),
+            time: world.storage.sides.clock.time(),
+            space: world.storage.components.space.number(),
             world: world.id(),
             epoch: world.epoch(),
             words: Array::try_new(words_of(world))?,
             stack: Array::try_new(stack_of(world))?,
-            reserved: world.entities.reservations(),
-            seen: world.entities.versions(),
-            tables: try_list(world.tables.len())?,
-            sides: try_list(world.sides.iter().len())?,
-            groups: world.sides.try_group_image()?,
-            components: try_components(&world.components)?,
+            reserved: world.storage.entities.reservations(),
+            seen: world.storage.entities.versions(),
+            tables: try_list(world.storage.tables.len())?,
+            sides: try_list(world.storage.sides.iter().len())?,
+            groups: world.storage.sides.try_group_image()?,
+            components: try_components(&world.storage.components)?,
         };
         image.try_follow(world)?;
         Ok(image)
@@ -251,11 +251,11 @@ impl Image {
 
     /// Adds the tables and sides that the world has beyond those of the image.
     fn try_follow(&mut self, world: &World) -> Result<(), AllocError> {
-        for table in &world.tables[self.tables.len()..] {
-            self.tables.push(TableImage::try_new(table, &world.components)?);
+        for table in &world.storage.tables[self.tables.len()..] {
+            self.tables.push(TableImage::try_new(table, &world.storage.components)?);
         }
-        for side in world.sides.iter().skip(self.sides.len()) {
-            self.sides.push(SideImage::try_new(side, &world.components)?);
+        for side in world.storage.sides.iter().skip(self.sides.len()) {
+            self.sides.push(SideImage::try_new(side, &world.storage.components)?);
         }
         Ok(())
     }
@@ -290,13 +290,13 @@ fn try_components(components: &Components) -> Result<Vec<Known>, AllocError> {
 
 /// The tables and sides that a world has beyond those of an image.
 pub(super) fn try_beyond(image: &mut Image, world: &World) -> Result<(Vec<TableImage>, Vec<SideImage>), AllocError> {
-    let (tables, sides) = (&world.tables[image.tables.len()..], world.sides.iter().skip(image.sides.len()));
+    let (tables, sides) = (&world.storage.tables[image.tables.len()..], world.storage.sides.iter().skip(image.sides.len()));
     let (mut new_tables, mut new_sides) = (try_list(tables.len())?, try_list(sides.len())?);
     for table in tables {
-        new_tables.push(TableImage::try_new(table, &world.components)?);
+        new_tables.push(TableImage::try_new(table, &world.storage.components)?);
     }
     for side in sides {
-        new_sides.push(SideImage::try_new(side, &world.components)?);
+        new_sides.push(SideImage::try_new(side, &world.storage.components)?);
     }
     try_room(&mut image.tables, new_tables.len())?;
     try_room(&mut image.sides, new_sides.len())?;

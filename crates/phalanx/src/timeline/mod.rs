@@ -138,7 +138,7 @@ impl World {
     pub fn checkpoint(&self) -> Result<Checkpoint, TimelineError> {
         let context = Context::try_new(self)?;
         // What is changed from now on has other marks than what was changed before: a delta goes by it.
-        self.sides.clock.take();
+        self.storage.sides.clock.take();
         Ok(Checkpoint { image: Image::try_new(self)?, context })
     }
 
@@ -173,7 +173,7 @@ impl World {
         checkpoint: &Checkpoint,
         report: Option<&mut RollbackReport>,
     ) -> Result<(), TimelineError> {
-        if checkpoint.image.space != self.components.space.number() {
+        if checkpoint.image.space != self.storage.components.space.number() {
             return Err(TimelineError::Foreign);
         }
         let context = checkpoint.context.try_clone_for(self)?;

@@ -30,7 +30,7 @@ impl Image {
     ///
     /// The image is of a world with these components as it was at one time.
     pub(super) unsafe fn try_restore(&self, world: &World) -> Result<World, AllocError> {
-        let components = &world.components;
+        let components = &world.storage.components;
         let mut fresh = World::try_with(components.try_clone()?)?;
         let mut revived = Vec::new();
         let mut numbers = try_list(self.tables.len())?;
@@ -38,9 +38,9 @@ impl Image {
             let number = fresh.table_of(&table.signature)? as usize;
             numbers.push(number);
             let rows = table.slots.rows();
-            fresh.tables[number].try_reserve_exact(rows, &mut fresh.epoch)?;
+            fresh.storage.tables[number].try_reserve_exact(rows, &mut fresh.storage.epoch)?;
             let mut columns = try_list(table.columns.len())?;
-            for (image, place) in table.columns.iter().zip(&fresh.tables[number].columns) {
+            for (image, place) in table.columns.iter().zip(&fresh.storage.tables[number].columns) {
                 let column = &image.column;
                 columns.push(match column {
                     Column::Plain(_) => None,
@@ -54,18 +54,18 @@ impl Image {
         order.extend(numbers.into_iter().zip(self.tables.iter().zip(revived)));
         order.sort_unstable_by_key(|(_, (table, _))| table.stamp);
         // SAFETY: the caller's promise.
-        fresh.entities = unsafe { EntityPool::try_rebuild(self.words.words(), self.stack.words(), self.reserved)? };
+        fresh.storage.entities = unsafe { EntityPool::try_rebuild(self.words.words(), self.stack.words(), self.reserved)? };
         let extra = self.tables.iter().filter(|table| table.signature.has(ComponentId::ROW));
         let extra = extra.map(|table| table.slots.rows() as usize).sum();
         let mut rows = Rows::default();
         if extra > 0 {
             try_map_room(&mut rows.by_name, extra)?;
             try_map_room(&mut rows.first, extra)?;
-            try_room_at(&mut rows.owners, fresh.entities.slot_count() / 64)?;
+            try_room_at(&mut rows.owners, fresh.storage.entities.slot_count() / 64)?;
         }
         for side in &self.sides {
             let info = components.info(side.id);
-            let number = fresh.sides.try_register(side.id, components)?;
+            let number = fresh.storage.sides.try_register(side.id, components)?;
             match &side.state {
                 SideState::Pool(state) => {
                     let values = side.column.try_revive(info, side.keys.rows())?;
@@ -73,7 +73,7 @@ impl Image {
                     // SAFETY: the keys and values of a pool in this state.
                     unsafe {
                         let values = || values.into_values();
-                        fresh.sides.try_restore_pool(number, side.keys.bytes(), state, empty, values)?;
+                        fresh.storage.sides.try_restore_pool(number, side.keys.bytes(), state, empty, values)?;
                     }
                 }
                 SideState::Linear { rows } => {
@@ -86,21 +86,21 @@ impl Image {
                         bits.try_resize(words)?;
                         let bytes = side.keys.bytes();
                         core::ptr::copy_nonoverlapping(bytes.as_ptr(), bits.ptr().cast(), bytes.len());
-                        fresh.sides.restore_linear(number, bits, words, *rows, values.into_values());
+                        fresh.storage.sides.restore_linear(number, bits, words, *rows, values.into_values());
                     }
                 }
             }
         }
-        for (side, image) in fresh.sides.iter().zip(&self.sides) {
+        for (side, image) in fresh.storage.sides.iter().zip(&self.sides) {
             set_tick(components.info(side.id), side.values().lanes(), image.tick);
         }
         // SAFETY: keys of pools are slots that are in use.
-        unsafe { fresh.sides.try_restore_masks(fresh.entities.slot_count() as u32)? };
-        fresh.sides.restore_groups(self.groups.try_clone()?);
-        fresh.sides.clock = Clock::resumed(self.time, fresh.id());
+        unsafe { fresh.storage.sides.try_restore_masks(fresh.storage.entities.slot_count() as u32)? };
+        fresh.storage.sides.restore_groups(self.groups.try_clone()?);
+        fresh.storage.sides.clock = Clock::resumed(self.time, fresh.id());
         // Nothing fails from here on.
         for (number, (table, revived)) in order {
-            let target = &mut fresh.tables[number];
+            let target = &mut fresh.storage.tables[number];
             for (at, (ColumnImage { column, tick, .. }, clones)) in table.columns.iter().zip(revived).enumerate() {
                 let place = target.columns[at];
                 let lanes = &target.lane_list()[place.first as usize..][..place.lanes as usize];
@@ -128,13 +128,13 @@ impl Image {
             unsafe {
                 let slots = table.slots.bytes();
                 core::ptr::copy_nonoverlapping(slots.as_ptr(), target.entities.ptr().cast(), slots.len());
-                target.set_len(table.slots.rows(), &mut fresh.table_order);
+                target.set_len(table.slots.rows(), &mut fresh.storage.table_order);
                 for (row, slot) in (0..).zip(target.slots()) {
-                    fresh.entities.places().at(slot.index()).write(Location { table: number as u32, row });
+                    fresh.storage.entities.places().at(slot.index()).write(Location { table: number as u32, row });
                 }
             }
         }
-        fresh.rows = rows;
+        fresh.storage.rows = rows;
         fresh.find_rows();
         fresh.restructured();
         Ok(fresh)

@@ -128,13 +128,13 @@ impl Timeline {
     ///
     /// On error nothing is kept.
     pub fn capture(&mut self, world: &mut World) -> Result<(), TimelineError> {
-        if self.now.as_ref().is_some_and(|now| now.space != world.components.space.number()) {
+        if self.now.as_ref().is_some_and(|now| now.space != world.storage.components.space.number()) {
             return Err(TimelineError::Foreign);
         }
         let context = Context::try_new(world)?;
         try_track(world)?;
         self.past.try_reserve(1).map_err(|_| phalanx_store::AllocError::CapacityOverflow)?;
-        let marked = world.tracker == Some(self.id);
+        let marked = world.storage.tracker == Some(self.id);
         let past = match &mut self.now {
             Some(now) if now.world == world.id() => Some(Past::Step(now.try_step(world, marked)?)),
             now => {
@@ -142,7 +142,7 @@ impl Timeline {
                 now.replace(fresh).map(Past::Whole)
             }
         };
-        world.tracker = Some(self.id);
+        world.storage.tracker = Some(self.id);
         unmark(world);
         let before = core::mem::replace(&mut self.context, context);
         self.past.extend(past.map(|past| (past, before)));
@@ -193,7 +193,7 @@ impl Timeline {
     ) -> Result<(), TimelineError> {
         let none = TimelineError::NoSuchFrame { back: frames_back, kept: self.past.len() };
         let Some(now) = self.now.as_mut().filter(|_| frames_back <= self.past.len()) else { return Err(none) };
-        if now.space != world.components.space.number() {
+        if now.space != world.storage.components.space.number() {
             return Err(TimelineError::Foreign);
         }
         let target = match frames_back {
@@ -220,7 +220,7 @@ impl Timeline {
         unmark(&mut fresh);
         let old = world.try_take_over(fresh, context, report)?;
         now.look(world);
-        world.tracker = Some(self.id);
+        world.storage.tracker = Some(self.id);
         drop(old);
         Ok(())
     }
@@ -246,8 +246,8 @@ impl Timeline {
     /// Forgets all frames, and lets the world stop to mark what it writes.
     pub fn detach(&mut self, world: &mut World) {
         let _ended = core::mem::replace(self, Timeline { id: self.id, ..Timeline::new(self.frames) });
-        if world.tracker == Some(self.id) {
-            world.tracker = None;
+        if world.storage.tracker == Some(self.id) {
+            world.storage.tracker = None;
             let stopped = each_tracked(world, |lane| {
                 lane.untrack();
                 Ok(())

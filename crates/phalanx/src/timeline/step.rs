@@ -82,16 +82,16 @@ pub(super) fn each_tracked(
 ) -> Result<(), AllocError> {
     // SAFETY: lanes are tracked, untracked and have their marks removed; nothing else is done to them.
     unsafe {
-        for lane in world.entities.lanes_mut() {
+        for lane in world.storage.entities.lanes_mut() {
             f(lane)?;
         }
-        for table in &mut world.tables {
+        for table in &mut world.storage.tables {
             f(table.entities.erased())?;
             for column in table.columns.iter().filter(|column| column.lanes > 0) {
                 f(&mut *table.lanes().add(column.first as usize))?;
             }
         }
-        for side in world.sides.iter_mut() {
+        for side in world.storage.sides.iter_mut() {
             let (keys, values) = side.lanes_mut();
             f(keys)?;
             if let Some(lane) = values.first_mut() {
@@ -136,8 +136,8 @@ impl Image {
         }
         let mut step = self.try_find(world, marked, restructured)?;
         let (tables, sides) = try_beyond(self, world)?;
-        if restructured && !world.sides.has_groups(&self.groups) {
-            step.groups = Some(world.sides.try_group_image()?);
+        if restructured && !world.storage.sides.has_groups(&self.groups) {
+            step.groups = Some(world.storage.sides.try_group_image()?);
         }
         self.commit(world, &mut step);
         self.tables.extend(tables);
@@ -149,7 +149,7 @@ impl Image {
     fn try_find(&mut self, world: &World, marked: bool, restructured: bool) -> Result<Step, AllocError> {
         let all = |found| if marked { found } else { Dirty::Any };
         let mut step = Step {
-            reserved: world.entities.reservations(),
+            reserved: world.storage.entities.reservations(),
             words: None,
             stack: None,
             tables: Vec::new(),
@@ -157,21 +157,21 @@ impl Image {
             sides: Vec::new(),
             side_count: self.sides.len(),
             groups: None,
-            time: world.sides.clock.time(),
+            time: world.storage.sides.clock.time(),
         };
         if restructured {
-            let [words, stack] = world.entities.lanes();
+            let [words, stack] = world.storage.entities.lanes();
             step.words = self.words.try_diff(words_of(world), all(dirty(words, self.seen[0], None)))?;
             step.stack = self.stack.try_diff(stack_of(world), all(dirty(stack, self.seen[1], None)))?;
         }
-        for (number, (image, table)) in (0..).zip(self.tables.iter_mut().zip(&world.tables)) {
+        for (number, (image, table)) in (0..).zip(self.tables.iter_mut().zip(&world.storage.tables)) {
             let mut found = TableStep { table: number, stamp: table.stamp, slots: None, columns: Vec::new() };
             if restructured {
                 let slots = dirty(table.entities.lane(), image.seen, None);
                 found.slots = image.slots.try_diff(slots_of(table), all(slots))?;
             }
             for (at, image_column) in image.columns.iter_mut().enumerate() {
-                let place = column_of(table, at, &world.components);
+                let place = column_of(table, at, &world.storage.components);
                 let written = match table.columns[at].id {
                     // The links of rows are written wherever their neighbours are.
                     ComponentId::ROW if restructured => Dirty::Any,
@@ -189,7 +189,7 @@ impl Image {
                 step.tables.push(found);
             }
         }
-        for (number, (image, side)) in (0..).zip(self.sides.iter_mut().zip(world.sides.iter())) {
+        for (number, (image, side)) in (0..).zip(self.sides.iter_mut().zip(world.storage.sides.iter())) {
             let (key_lane, [keys_seen, values_seen]) = (key_lane(side), image.seen);
             let keys = match restructured {
                 true => image.keys.try_diff(keys_of(side), all(dirty(key_lane, keys_seen, None)))?,
@@ -205,7 +205,7 @@ impl Image {
             };
             let moved = keys.is_some();
             let column = &mut image.column;
-            let (column, tick) = with_values(side, &world.components, |place| {
+            let (column, tick) = with_values(side, &world.storage.components, |place| {
                 let written = if place.is_blind() { Dirty::Any } else { all(written) };
                 Ok::<_, AllocError>((column.try_diff(place, written, moved)?, place.tick()))
             })?;
@@ -228,14 +228,14 @@ impl Image {
             self.stack.commit(stack_of(world), undo);
         }
         for found in &mut step.tables {
-            let (image, table) = (&mut self.tables[found.table as usize], &world.tables[found.table as usize]);
+            let (image, table) = (&mut self.tables[found.table as usize], &world.storage.tables[found.table as usize]);
             core::mem::swap(&mut image.stamp, &mut found.stamp);
             if let Some(undo) = &mut found.slots {
                 image.slots.commit(slots_of(table), undo);
             }
             for ColumnStep { at, values, tick } in &mut found.columns {
                 let (place, image) =
-                    (column_of(table, *at as usize, &world.components), &mut image.columns[*at as usize]);
+                    (column_of(table, *at as usize, &world.storage.components), &mut image.columns[*at as usize]);
                 if let Some(undo) = values {
                     image.column.commit(place, undo);
                 }
@@ -243,12 +243,12 @@ impl Image {
             }
         }
         for found in &mut step.sides {
-            let (image, side) = (&mut self.sides[found.side as usize], world.sides.get(found.side));
+            let (image, side) = (&mut self.sides[found.side as usize], world.storage.sides.get(found.side));
             if let Some(undo) = &mut found.keys {
                 image.keys.commit(keys_of(side), undo);
             }
             if let Some(undo) = &mut found.column {
-                with_values(side, &world.components, |place| image.column.commit(place, undo));
+                with_values(side, &world.storage.components, |place| image.column.commit(place, undo));
             }
             core::mem::swap(&mut image.state, &mut found.state);
             core::mem::swap(&mut image.tick, &mut found.tick);
@@ -262,14 +262,14 @@ impl Image {
 
     /// Remembers the versions of all lanes: the image is what the world is.
     pub(super) fn look(&mut self, world: &World) {
-        (self.world, self.epoch, self.seen) = (world.id(), world.epoch(), world.entities.versions());
-        for (image, table) in self.tables.iter_mut().zip(&world.tables) {
+        (self.world, self.epoch, self.seen) = (world.id(), world.epoch(), world.storage.entities.versions());
+        for (image, table) in self.tables.iter_mut().zip(&world.storage.tables) {
             image.seen = table.entities.lane().version();
             for (at, column) in image.columns.iter_mut().enumerate() {
-                column.seen = version(column_of(table, at, &world.components).lanes.first());
+                column.seen = version(column_of(table, at, &world.storage.components).lanes.first());
             }
         }
-        for (image, side) in self.sides.iter_mut().zip(world.sides.iter()) {
+        for (image, side) in self.sides.iter_mut().zip(world.storage.sides.iter()) {
             image.seen = [key_lane(side).version(), version(side.values().lanes().first())];
         }
     }
@@ -336,6 +336,6 @@ impl Image {
         });
         let other = |side: &SideStep| side.tick != self.sides[side.side as usize].tick;
         let sides = step.sides.iter().any(|side| side.keys.is_some() || plain(&side.column) || other(side));
-        Ok(step.words.is_none() && step.stack.is_none() && !tables && !sides && world.sides.has_groups(&self.groups))
+        Ok(step.words.is_none() && step.stack.is_none() && !tables && !sides && world.storage.sides.has_groups(&self.groups))
     }
 }

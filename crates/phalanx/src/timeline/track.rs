@@ -13,7 +13,7 @@ impl World {
     /// signatures.
     #[inline(always)]
     pub(crate) fn open(&self, id: ComponentId, tables: impl Fn(&Signature) -> bool) {
-        if self.tracker.is_some() {
+        if self.storage.tracker.is_some() {
             self.open_all(id, &tables);
         }
     }
@@ -21,7 +21,7 @@ impl World {
     /// As [`open`](World::open), for all that a query writes.
     #[inline(always)]
     pub(crate) fn open_for<Q: Query>(&self, tables: impl Fn(&Signature) -> bool) {
-        if self.tracker.is_some() {
+        if self.storage.tracker.is_some() {
             self.open_written(&Access::of::<Q>(), &tables);
         }
     }
@@ -29,7 +29,7 @@ impl World {
     /// As [`open`](World::open), for all that the members of a group have.
     #[inline(always)]
     pub(crate) fn open_group(&self, group: GroupId) {
-        if self.tracker.is_some() {
+        if self.storage.tracker.is_some() {
             self.open_required(group);
         }
     }
@@ -37,7 +37,7 @@ impl World {
     /// Notes, if something keeps frames, that what a query writes of one row may be written.
     #[inline(always)]
     pub(crate) fn mark_for<Q: Query>(&self, slot: u32, at: Location) {
-        if self.tracker.is_some() {
+        if self.storage.tracker.is_some() {
             self.mark_accessed(&Access::of::<Q>(), slot, at);
         }
     }
@@ -45,9 +45,9 @@ impl World {
     #[cold]
     #[inline(never)]
     fn mark_accessed(&self, access: &Access, slot: u32, at: Location) {
-        let table = &self.tables[at.table as usize];
-        for id in access.written(&self.components) {
-            let found = match self.sides.of(id) {
+        let table = &self.storage.tables[at.table as usize];
+        for id in access.written(&self.storage.components) {
+            let found = match self.storage.sides.of(id) {
                 Some(side) => side.row(slot).and_then(|row| Some((side.values().lanes().first()?, row))),
                 None => table.column(id).filter(|column| column.lanes > 0).map(|column| {
                     let lane = &table.lane_list()[column.first as usize];
@@ -65,30 +65,30 @@ impl World {
     #[cold]
     #[inline(never)]
     fn open_written(&self, access: &Access, tables: &dyn Fn(&Signature) -> bool) {
-        access.written(&self.components).for_each(|id| self.open_all(id, tables));
+        access.written(&self.storage.components).for_each(|id| self.open_all(id, tables));
     }
 
     #[cold]
     #[inline(never)]
     fn open_required(&self, group: GroupId) {
-        for &side in self.sides.group(group).map_or(&[][..], |group| &group.what.required) {
-            self.open_all(self.sides.get(side).id, &|_| false);
+        for &side in self.storage.sides.group(group).map_or(&[][..], |group| &group.what.required) {
+            self.open_all(self.storage.sides.get(side).id, &|_| false);
         }
     }
 
     #[cold]
     #[inline(never)]
     fn open_all(&self, id: ComponentId, tables: &dyn Fn(&Signature) -> bool) {
-        let info = self.components.info(id);
+        let info = self.storage.components.info(id);
         if info.track == Track::Column && info.value_lanes() == 0 {
             // There is nothing to be written, and the version of the only lane is a tick.
             return;
         }
-        if let Some(side) = self.sides.of(id) {
+        if let Some(side) = self.storage.sides.of(id) {
             side.values().lanes().first().into_iter().for_each(|lane| lane.touch());
             return;
         }
-        for table in self.tables.iter().filter(|table| table.len > 0 && tables(&table.signature)) {
+        for table in self.storage.tables.iter().filter(|table| table.len > 0 && tables(&table.signature)) {
             let lane = table.column(id).filter(|column| column.lanes > 0).map(|column| column.first as usize);
             lane.into_iter().for_each(|at| table.lane_list()[at].touch());
         }

@@ -80,7 +80,7 @@ impl World {
     unsafe fn item_marked<'a, C: Component>(&self, lane: *const Lane, row: usize) -> Mut<'a, C> {
         // SAFETY: the caller's promise.
         unsafe {
-            let look = Look::of::<C>(&raw const self.sides.clock);
+            let look = Look::of::<C>(&raw const self.storage.sides.clock);
             C::Layout::touch(lane, look.now);
             C::Layout::get_mut(C::Layout::ptr(lane, look), row)
         }
@@ -101,11 +101,11 @@ impl World {
     /// Where the values of a component are.
     #[inline(always)]
     fn source<C: Component>(&self) -> Source<'_> {
-        let places = self.entities.places();
+        let places = self.storage.entities.places();
         match C::Layout::KIND {
-            Kind::Table => Source { places, lanes: self.lanes_of(self.components.id::<C>()), side: None },
+            Kind::Table => Source { places, lanes: self.lanes_of(self.storage.components.id::<C>()), side: None },
             Kind::Pool | Kind::Linear => {
-                let side = self.sides.number_of::<C>(&self.components).map(|side| self.sides.get(side));
+                let side = self.storage.sides.number_of::<C>(&self.storage.components).map(|side| self.storage.sides.get(side));
                 Source { places, lanes: &[], side }
             }
         }
@@ -145,12 +145,12 @@ impl World {
         &self,
         entity: Entity,
     ) -> Result<impl Iterator<Item = &'static str> + '_, crate::error::NoSuchEntity> {
-        let table = &self.tables[self.locate(entity)?.table as usize];
-        let has = move |id: crate::component::ComponentId| match self.sides.of(id) {
+        let table = &self.storage.tables[self.locate(entity)?.table as usize];
+        let has = move |id: crate::component::ComponentId| match self.storage.sides.of(id) {
             None => table.signature.has(id),
             Some(side) => side.row(entity.index()).is_some(),
         };
-        Ok(self.components.in_order().filter(move |id| has(*id)).map(|id| self.components.info(id).name()))
+        Ok(self.storage.components.in_order().filter(move |id| has(*id)).map(|id| self.storage.components.info(id).name()))
     }
 }
 
@@ -167,8 +167,8 @@ impl Source<'_> {
     #[inline(always)]
     fn find<C: Component>(&self, world: &World, entity: Entity) -> Result<(*const Lane, usize), ComponentError> {
         #[cfg(feature = "counters")]
-        if world.counting {
-            world.note_find(world.components.id::<C>());
+        if world.storage.counting {
+            world.note_find(world.storage.components.id::<C>());
         }
         // SAFETY: the world has been borrowed since; a location is written for every entity that is alive.
         let locate = || unsafe { self.places.find(entity) };

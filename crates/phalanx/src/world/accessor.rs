@@ -68,7 +68,7 @@ impl World {
     /// Whether the short way may be gone: nobody listens, and no entity waits to be made, as each change makes it first.
     #[inline(always)]
     fn is_short_way_open(&self) -> bool {
-        !self.signals.is_active() && self.entities.reserved_count() == 0
+        !self.storage.signals.is_active() && self.storage.entities.reserved_count() == 0
     }
 
     /// The side of a component that has a short way, if it may be gone.
@@ -77,7 +77,7 @@ impl World {
         if !const { has_short_way::<C>() } || !self.is_short_way_open() {
             return None;
         }
-        self.sides.number_of::<C>(&self.components)
+        self.storage.sides.number_of::<C>(&self.storage.components)
     }
 
     /// Gives a component to an entity if there is a short way: the value is moved out then, and the one that it had dropped.
@@ -90,9 +90,9 @@ impl World {
     pub(crate) unsafe fn put_short<C: Component>(&mut self, entity: Entity, value: *const C) -> bool {
         let Some(side) = self.short_way::<C>() else { return false };
         self.restructured();
-        let entities = &self.entities;
+        let entities = &self.storage.entities;
         // SAFETY: the side is the component's, and the value is the caller's to give.
-        let put = unsafe { self.sides.put_short(side, entity, value, || entities.contains(entity)) };
+        let put = unsafe { self.storage.sides.put_short(side, entity, value, || entities.contains(entity)) };
         matches!(put, Put::Done(_))
     }
 
@@ -114,9 +114,9 @@ impl World {
     fn drop_taken<C: Component>(&mut self, entity: Entity) -> Option<bool> {
         let side = self.short_way::<C>()?;
         self.restructured();
-        let entities = &self.entities;
+        let entities = &self.storage.entities;
         // SAFETY: the side is the component's.
-        Some(unsafe { self.sides.take_short::<C>(side, entity, || entities.contains(entity)) }?.is_some())
+        Some(unsafe { self.storage.sides.take_short::<C>(side, entity, || entities.contains(entity)) }?.is_some())
     }
 }
 
@@ -243,10 +243,10 @@ impl<C: Component> AccessMut<'_, C> {
             let value = ManuallyDrop::new(value);
             if self.short {
                 self.world.restructured();
-                let entities = &self.world.entities;
+                let entities = &self.world.storage.entities;
                 let is_alive = || entities.contains(entity);
                 // SAFETY: the side is the component's; the value is moved out once, here or below.
-                let put = unsafe { self.world.sides.put_short(self.side, entity, &raw const *value, is_alive) };
+                let put = unsafe { self.world.storage.sides.put_short(self.side, entity, &raw const *value, is_alive) };
                 if let Put::Done(old) = put {
                     return Ok(old);
                 }
@@ -273,7 +273,7 @@ impl<C: Component> AccessMut<'_, C> {
     fn insert_long(&mut self, entity: Entity, value: C) -> Result<Option<C>, ChangeError> {
         self.world.flush()?;
         if self.world.has::<C>(entity) {
-            if self.world.signals.is_active() {
+            if self.world.storage.signals.is_active() {
                 self.world.reserve_notes(1)?;
             }
             return Ok(self.world.replace(entity, value).ok());
@@ -307,9 +307,9 @@ impl<C: Component> AccessMut<'_, C> {
         if const { has_short_way::<C>() } {
             if self.short {
                 self.world.restructured();
-                let entities = &self.world.entities;
+                let entities = &self.world.storage.entities;
                 // SAFETY: the side is the component's.
-                let taken = unsafe { self.world.sides.take_short(self.side, entity, || entities.contains(entity)) };
+                let taken = unsafe { self.world.storage.sides.take_short(self.side, entity, || entities.contains(entity)) };
                 if let Some(taken) = taken {
                     return Ok(taken);
                 }

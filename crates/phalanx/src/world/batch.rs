@@ -62,7 +62,7 @@ impl World {
     pub fn try_insert_batch<F: Filter, B: Bundle + Clone>(&mut self, bundle: B) -> Result<usize, ChangeError> {
         let plan = self.plan::<B>()?;
         self.flush()?;
-        if B::SIDES > 0 || F::SIDES || self.signals.is_active() {
+        if B::SIDES > 0 || F::SIDES || self.storage.signals.is_active() {
             // SAFETY: the plan is that of the bundle.
             return unsafe { self.insert_each(plan, self.slots_that_pass::<F>()?, bundle) };
         }
@@ -73,11 +73,11 @@ impl World {
         let (mut replaced, mut lens) = (0, try_list(sources.len())?);
         for &source in &sources {
             // As they are before rows come from other tables of the batch.
-            lens.push(self.tables[source as usize].len);
+            lens.push(self.storage.tables[source as usize].len);
             self.edge(plan, source, true)?;
             // SAFETY: made just now.
             let target = unsafe { (*self.edge_of(plan, source, true)).target };
-            replaced += if target == source { self.tables[source as usize].len as usize } else { 0 };
+            replaced += if target == source { self.storage.tables[source as usize].len as usize } else { 0 };
         }
         let (mut fresh, mut old) = (try_list::<B>(count)?, try_list::<B>(replaced)?);
         let left = try_list(sources.len())?;
@@ -95,7 +95,7 @@ impl World {
             // the rows follow; otherwise one after another, which trades places with the one it replaces.
             unsafe {
                 let (target, places) = ((*edge).target, (*edge).places.as_ptr());
-                let table = &world.tables[target as usize];
+                let table = &world.storage.tables[target as usize];
                 let (lanes, tail) = (table.lanes(), table.len);
                 if target != source {
                     let mut written = Written::<B> {
@@ -118,7 +118,7 @@ impl World {
                         let lane = &*lanes.add(lane as usize);
                         swap_row(row_ptr(lane, row), row_ptr(lane, tail), lane.row_size());
                     }
-                    let table = &world.tables[target as usize];
+                    let table = &world.storage.tables[target as usize];
                     table.mark(row, &(*edge).left);
                     table.keep_added(row, &(*edge).left, (table, tail));
                     old.push(B::read(world.place(target, places, tail)));
@@ -150,11 +150,11 @@ impl World {
     pub fn try_remove_batch<F: Filter, B: Bundle>(&mut self) -> Result<usize, ChangeError> {
         let plan = self.plan::<B>()?;
         self.flush()?;
-        if B::SIDES > 0 || F::SIDES || self.signals.is_active() {
+        if B::SIDES > 0 || F::SIDES || self.storage.signals.is_active() {
             return self.remove_each(plan, self.slots_that_pass::<F>()?);
         }
         let (mut sources, _) = self.rows_that_pass::<F>()?;
-        sources.retain(|table| self.tables[*table as usize].signature.intersects(&self.plans.get(plan).signature));
+        sources.retain(|table| self.storage.tables[*table as usize].signature.intersects(&self.plans.get(plan).signature));
         let mut left = try_list(sources.len())?;
         for &source in &sources {
             self.edge(plan, source, false)?;
@@ -166,20 +166,20 @@ impl World {
             // SAFETY: edges are boxed, and made only while resolving. There is room in the targets, which have no lanes
             // but those that go along.
             unsafe {
-                left.push((source, self.tables[source as usize].len, &raw const *(*edge).left));
+                left.push((source, self.storage.tables[source as usize].len, &raw const *(*edge).left));
                 count += self.cross_all(source, &*edge).len();
             }
         }
         self.restructured();
         // SAFETY: the tables have given up those rows, of which the columns that are left hold values.
-        drop(unsafe { Leftovers::new(&self.tables, &left) });
+        drop(unsafe { Leftovers::new(&self.storage.tables, &left) });
         Ok(count)
     }
 
     /// The tables with rows that pass a filter, or may if it looks at each, and how many rows they have. Those of extra rows are
     /// among them if the filter asks for them.
     fn rows_that_pass<F: Filter>(&self) -> Result<(Vec<u32>, usize), ChangeError> {
-        let mut filter = F::state(&self.components);
+        let mut filter = F::state(&self.storage.components);
         F::look(&mut filter, self.look());
         let passing = || {
             self.tables_in_order().filter(|(number, table)| {
@@ -193,16 +193,16 @@ impl World {
             try_room(&mut sources, 1)?;
             sources.push(number);
         }
-        let count = sources.iter().map(|table| self.tables[*table as usize].len as usize).sum();
+        let count = sources.iter().map(|table| self.storage.tables[*table as usize].len as usize).sum();
         Ok((sources, count))
     }
 
     /// The slots that pass a filter, in the order of their tables and rows.
     fn slots_that_pass<F: Filter>(&self) -> Result<Vec<Entity>, ChangeError> {
-        let (mut filter, (sources, count)) = (F::state(&self.components), self.rows_that_pass::<F>()?);
+        let (mut filter, (sources, count)) = (F::state(&self.storage.components), self.rows_that_pass::<F>()?);
         F::look(&mut filter, self.look());
         let mut slots = try_list(count)?;
-        for slot in sources.iter().flat_map(|table| self.tables[*table as usize].slots()) {
+        for slot in sources.iter().flat_map(|table| self.storage.tables[*table as usize].slots()) {
             // SAFETY: a slot that a table has is in use.
             let row = || unsafe { Candidate::new(self, slot.index(), None) };
             if !F::SIDES || F::passes_row(&filter, &row()) {
@@ -241,7 +241,7 @@ impl World {
             // SAFETY: the slot is there, the edge is one of its table for this bundle, and what it needs is reserved.
             unsafe { self.bring(slot, from, edge, |place| value.write(place), ending.stash()) };
         }
-        self.sides.release_pages();
+        self.storage.sides.release_pages();
         self.end_steps(ending);
         Ok(slots.len())
     }
@@ -256,19 +256,19 @@ impl World {
             let edge = self.edge_of(plan, from.table, false);
             // SAFETY: the slot is there, the edge is one of its table for this bundle, and what it needs is reserved.
             unsafe {
-                let has = |side: &u32| self.sides.get(*side).row(slot.index()).is_some();
+                let has = |side: &u32| self.storage.sides.get(*side).row(slot.index()).is_some();
                 count += usize::from((*edge).target != from.table || (*edge).takes.iter().any(has));
                 self.take_away(slot, from, edge, &mut stash);
             }
         }
-        self.sides.release_pages();
+        self.storage.sides.release_pages();
         self.end_steps(Ending::of(&mut stash));
         Ok(count)
     }
 
     /// Tells what the steps have changed, and ends what they displaced.
     fn end_steps(&mut self, mut ending: Ending<'_>) {
-        let active = self.signals.is_active();
+        let active = self.storage.signals.is_active();
         if active {
             self.link_notes();
             self.tell();
@@ -293,8 +293,8 @@ impl World {
         }
         stash.begin();
         let mut notes = 0;
-        let (mut puts, mut needs) = (Puts::new(), try_list::<(u32, u32)>(self.tables.len())?);
-        needs.resize(self.tables.len(), (0, 0));
+        let (mut puts, mut needs) = (Puts::new(), try_list::<(u32, u32)>(self.storage.tables.len())?);
+        needs.resize(self.storage.tables.len(), (0, 0));
         for slot in slots {
             let source = self.locate(*slot)?.table;
             // SAFETY: edges are boxed, and made while resolving.
@@ -311,15 +311,15 @@ impl World {
         for (table, (rows, spare)) in (0..).zip(needs) {
             self.reserve_table(table, rows.checked_add(spare).ok_or(AllocError::CapacityOverflow)?)?;
         }
-        if self.signals.is_active() {
+        if self.storage.signals.is_active() {
             self.reserve_linked_notes(notes)?;
         }
-        stash.try_reserve(self.signals.is_active())?;
+        stash.try_reserve(self.storage.signals.is_active())?;
         // Values may move, even if one of several stores cannot grow.
         self.restructured();
-        let reserved = self.sides.try_reserve_all(&puts);
+        let reserved = self.storage.sides.try_reserve_all(&puts);
         if reserved.is_err() {
-            self.sides.release_pages();
+            self.storage.sides.release_pages();
         }
         Ok(reserved?)
     }
@@ -330,7 +330,7 @@ impl World {
         for &source in sources {
             // SAFETY: edges are boxed, and made while resolving.
             let target = unsafe { (*self.edge_of(plan, source, insert)).target };
-            let rows = self.tables[source as usize].len;
+            let rows = self.storage.tables[source as usize].len;
             // A value that replaces another lies beyond the last row for a moment.
             let rows = if target == source { 1 } else { rows };
             match needs.iter_mut().find(|(table, _)| *table == target) {
@@ -354,13 +354,13 @@ impl World {
     /// The edge is one of that table to another, there is room in the target, and the lanes of its rows beyond the last
     /// that do not come from the source are written.
     pub(super) unsafe fn cross_all(&mut self, source: u32, edge: &Edge) -> core::ops::Range<u32> {
-        let first = self.tables[edge.target as usize].len;
-        let to = self.tables[edge.target as usize].lanes();
+        let first = self.storage.tables[edge.target as usize].len;
+        let to = self.storage.tables[edge.target as usize].lanes();
         if edge.tracked {
             // SAFETY: the rows of the source are in use, and those of the target written.
-            unsafe { self.mark_cross(source, 0..self.tables[source as usize].len, edge, first) };
+            unsafe { self.mark_cross(source, 0..self.storage.tables[source as usize].len, edge, first) };
         }
-        let from = &mut self.tables[source as usize];
+        let from = &mut self.storage.tables[source as usize];
         let (len, entities, lanes) = (core::mem::replace(&mut from.len, 0), from.entities.ptr(), from.lanes());
         // SAFETY: the rows of the source were in use, and there is room for as many in the target; the lanes of a pair
         // belong to the same component. The values that went along count as moved out of the source.
@@ -371,11 +371,11 @@ impl World {
             }
             for at in 0..len {
                 let entity = *entities.add(at as usize);
-                let row = self.tables[edge.target as usize].push(entity, &mut self.table_order);
-                self.entities.places().at(entity.index()).write(Location { table: edge.target, row });
+                let row = self.storage.tables[edge.target as usize].push(entity, &mut self.storage.table_order);
+                self.storage.entities.places().at(entity.index()).write(Location { table: edge.target, row });
             }
         }
-        if self.counting {
+        if self.storage.counting {
             self.note_crossing(edge, len);
         }
         self.restructured();
@@ -393,7 +393,7 @@ struct LeftBehind<'w> {
 impl Drop for LeftBehind<'_> {
     fn drop(&mut self) {
         // SAFETY: the tables have given up those rows, of which the columns that are listed hold values.
-        drop(unsafe { Leftovers::new(&self.world.tables, &self.left) });
+        drop(unsafe { Leftovers::new(&self.world.storage.tables, &self.left) });
     }
 }
 

@@ -141,7 +141,7 @@ impl World {
     ///
     /// If memory cannot be had; the components are dropped, and nothing else happens.
     pub fn try_spawn_built(&mut self, bundle: BundleBuilder) -> Result<Entity, ChangeError> {
-        let ids = bundle.ids(&mut self.components)?;
+        let ids = bundle.ids(&mut self.storage.components)?;
         // SAFETY: the values of the ids are moved in, in the same order.
         unsafe { self.spawn_erased(&ids, |place| bundle.write(place)) }
     }
@@ -166,7 +166,7 @@ impl World {
     ///
     /// If the entity is not alive, or memory cannot be had; the components are dropped, and nothing else happens.
     pub fn try_insert_built(&mut self, entity: Entity, bundle: BundleBuilder) -> Result<(), ChangeError> {
-        let ids = bundle.ids(&mut self.components)?;
+        let ids = bundle.ids(&mut self.storage.components)?;
         // SAFETY: the values of the ids are moved in, in the same order.
         unsafe { self.insert_erased(entity, &ids, |place| bundle.write(place)) }
     }

@@ -94,19 +94,19 @@ impl World {
         if has_sides {
             // Values may move, even if one of several stores cannot grow.
             self.restructured();
-            self.sides.try_reserve(entity.index(), puts, takes)?;
+            self.storage.sides.try_reserve(entity.index(), puts, takes)?;
         }
-        if self.signals.is_active() {
+        if self.storage.signals.is_active() {
             // SAFETY: as above.
             self.reserve_edge_notes(unsafe { &*edge })?;
         }
-        let place = self.place(target, places, self.tables[target as usize].len);
+        let place = self.place(target, places, self.storage.tables[target as usize].len);
         if target == from.table {
             // SAFETY: the tail is within the capacity and nobody's; the new values are written there, trade places with
             // the old ones, and the old ones are nobody's then, and end. The same goes for the sides.
             unsafe {
                 write(place);
-                let table = &self.tables[target as usize];
+                let table = &self.storage.tables[target as usize];
                 let tail = table.len;
                 for column in left {
                     for lane in column.first..column.first + column.lanes {
@@ -120,15 +120,15 @@ impl World {
                     table.keep_added(from.row, left, (table, tail));
                 }
                 if has_sides {
-                    self.sides.commit(entity, puts, takes);
+                    self.storage.sides.commit(entity, puts, takes);
                     self.restructured();
                 }
-                if self.signals.is_active() {
+                if self.storage.signals.is_active() {
                     self.end_noted(entity, from, edge);
                     return Ok(());
                 }
-                let _ends = self.sides.ends();
-                self.tables[target as usize].drop_row(tail, left);
+                let _ends = self.storage.sides.ends();
+                self.storage.tables[target as usize].drop_row(tail, left);
             }
             return Ok(());
         }
@@ -139,14 +139,14 @@ impl World {
             write(place);
             self.cross(entity, from, edge);
             if has_sides {
-                self.sides.commit(entity, puts, takes);
+                self.storage.sides.commit(entity, puts, takes);
             }
-            if self.signals.is_active() {
+            if self.storage.signals.is_active() {
                 self.end_noted(entity, from, edge);
                 return Ok(());
             }
-            let _ends = self.sides.ends();
-            let source = &self.tables[from.table as usize];
+            let _ends = self.storage.sides.ends();
+            let source = &self.storage.tables[from.table as usize];
             source.drop_row(source.len, left);
         }
         Ok(())
@@ -165,8 +165,8 @@ impl World {
         self.note_edge(slot, from.table, unsafe { &*edge });
         let notified = self.notify();
         {
-            let _ends = self.sides.ends();
-            let source = &self.tables[from.table as usize];
+            let _ends = self.storage.sides.ends();
+            let source = &self.storage.tables[from.table as usize];
             // SAFETY: the edge is there still: listeners see a shared world, and destructors none. Each value ends once, by
             // the caller's promise.
             unsafe { source.drop_row(source.len, &(*edge).left) };
@@ -232,8 +232,8 @@ impl World {
     ) -> Result<bool, ChangeError> {
         // SAFETY: edges are boxed, or the caller's, and made only while resolving.
         let (target, left, takes) = unsafe { ((*edge).target, &(*edge).left, &(*edge).takes) };
-        self.sides.try_reserve(entity.index(), &[], takes)?;
-        if self.signals.is_active() {
+        self.storage.sides.try_reserve(entity.index(), &[], takes)?;
+        if self.storage.signals.is_active() {
             // SAFETY: as above.
             self.reserve_edge_notes(unsafe { &*edge })?;
         }
@@ -243,20 +243,20 @@ impl World {
             unsafe { self.cross(entity, from, edge) };
         }
         // SAFETY: reserved above, and nothing is put.
-        unsafe { self.sides.commit(entity, &[], takes) };
-        let taken = target != from.table || !self.sides.retired.is_empty();
+        unsafe { self.storage.sides.commit(entity, &[], takes) };
+        let taken = target != from.table || !self.storage.sides.retired.is_empty();
         if !taken {
             return Ok(false);
         }
         self.restructured();
-        if self.signals.is_active() {
+        if self.storage.signals.is_active() {
             // SAFETY: followed just now; without a move nothing was left behind in the table.
             unsafe { self.end_noted(entity, from, edge) };
             return Ok(true);
         }
-        let _ends = self.sides.ends();
+        let _ends = self.storage.sides.ends();
         if target != from.table {
-            let source = &self.tables[from.table as usize];
+            let source = &self.storage.tables[from.table as usize];
             // SAFETY: the old values are at the source's tail, nobody's, and end.
             unsafe { source.drop_row(source.len, left) };
         }
@@ -287,13 +287,13 @@ impl World {
         let plan = self.plan::<B>()?;
         self.flush()?;
         let from = self.locate(entity)?;
-        let table = &self.tables[from.table as usize];
-        let missing = self.plans.get(plan).ids.iter().find(|id| match self.sides.of(**id) {
+        let table = &self.storage.tables[from.table as usize];
+        let missing = self.plans.get(plan).ids.iter().find(|id| match self.storage.sides.of(**id) {
             None => !table.signature.has(**id),
             Some(side) => side.row(entity.index()).is_none(),
         });
         if let Some(id) = missing {
-            return Err(ChangeError::Missing { entity, component: self.components.info(*id).name() });
+            return Err(ChangeError::Missing { entity, component: self.storage.components.info(*id).name() });
         }
         self.edge(plan, from.table, false)?;
         let edge = self.edge_of(plan, from.table, false);
@@ -315,8 +315,8 @@ impl World {
     ) -> Result<B, ChangeError> {
         // SAFETY: edges are boxed, and made only while resolving.
         let (target, places, takes) = unsafe { ((*edge).target, (*edge).places.as_ptr(), &(*edge).takes) };
-        self.sides.try_reserve(entity.index(), &[], takes)?;
-        let active = self.signals.is_active();
+        self.storage.sides.try_reserve(entity.index(), &[], takes)?;
+        let active = self.storage.signals.is_active();
         if active {
             // SAFETY: as above.
             self.reserve_edge_notes(unsafe { &*edge })?;
@@ -328,7 +328,7 @@ impl World {
         }
         if B::SIDES > 0 {
             // SAFETY: reserved above, and nothing is put.
-            unsafe { self.sides.commit(entity, &[], takes) };
+            unsafe { self.storage.sides.commit(entity, &[], takes) };
             self.restructured();
         }
         let mut notified = Notified::NOBODY;
@@ -337,9 +337,9 @@ impl World {
             self.note_edge(entity, from.table, unsafe { &*edge });
             notified = self.notify();
         }
-        let sides = self.sides.places_of_retired();
-        self.sides.retired.clear();
-        let (source, clock) = (&self.tables[from.table as usize], &raw const self.sides.clock);
+        let sides = self.storage.sides.places_of_retired();
+        self.storage.sides.retired.clear();
+        let (source, clock) = (&self.storage.tables[from.table as usize], &raw const self.storage.sides.clock);
         // SAFETY: the values are at the source's tail and where those of the sides were retired to, nobody's, and are
         // moved out. (An empty bundle has none.)
         let taken = unsafe { B::read(Place { lanes: source.lanes(), places, row: source.len as usize, sides, clock }) };
@@ -358,7 +358,7 @@ impl World {
     pub fn replace<C: Component>(&mut self, entity: Entity, value: C) -> Result<C, crate::error::ComponentError> {
         had(self.flush());
         let (lane, row) = self.find::<C>(entity)?;
-        if self.signals.is_active() {
+        if self.storage.signals.is_active() {
             return Ok(self.replace_noted(entity, value));
         }
         // SAFETY: the lane is the component's and the row is in use.
@@ -375,7 +375,7 @@ impl World {
         // SAFETY: the caller's promise: the old value is moved out, the new one moved in.
         unsafe {
             crate::layout::mark_row::<C>(lane, row);
-            C::Layout::replace(C::Layout::ptr(lane, Look::of::<C>(&raw const self.sides.clock)), row, value)
+            C::Layout::replace(C::Layout::ptr(lane, Look::of::<C>(&raw const self.storage.sides.clock)), row, value)
         }
     }
 
@@ -388,7 +388,7 @@ impl World {
         let Ok((lane, row)) = self.find::<C>(entity) else { unreachable!("found before") };
         // SAFETY: as above.
         let old = unsafe { self.exchange_value(lane, row, value) };
-        self.note_set(entity, self.components.id::<C>(), Spot::Value((&raw const old).cast()));
+        self.note_set(entity, self.storage.components.id::<C>(), Spot::Value((&raw const old).cast()));
         self.announce();
         old
     }
@@ -418,33 +418,33 @@ impl World {
     /// If it is not alive, or memory cannot be had; nothing happens then.
     #[inline(always)]
     pub fn try_despawn(&mut self, entity: Entity) -> Result<(), ChangeError> {
-        self.sides.announce_end(entity.index());
+        self.storage.sides.announce_end(entity.index());
         self.flush()?;
         let Location { table, row } = self.locate(entity)?;
-        if self.rows.owns(entity.index()) || self.signals.is_active() {
+        if self.storage.rows.owns(entity.index()) || self.storage.signals.is_active() {
             return Ok(self.end_entities(&[entity], false).map(|_| ())?);
         }
-        self.entities.release(entity);
-        if self.counting {
+        self.storage.entities.release(entity);
+        if self.storage.counting {
             self.note_ended(table, 1);
         }
-        if !self.sides.is_empty() {
-            self.sides.end_all(entity);
+        if !self.storage.sides.is_empty() {
+            self.storage.sides.end_all(entity);
         }
-        let table_ref = &mut self.tables[table as usize];
+        let table_ref = &mut self.storage.tables[table as usize];
         // SAFETY: the row is in use, and the flags are those of its lanes. What needs an end lies at the tail then,
         // nobody's, and ends.
         unsafe {
             let tracked = table_ref.tracked;
-            if let Some(moved) = table_ref.close(row, &self.ends[table as usize]) {
-                self.entities.places().at(moved.index()).write(Location { table, row });
+            if let Some(moved) = table_ref.close(row, &self.storage.ends[table as usize]) {
+                self.storage.entities.places().at(moved.index()).write(Location { table, row });
             }
             self.restructured();
             if tracked {
                 self.mark_gone(table);
             }
-            let _ends = self.sides.ends();
-            let table_ref = &self.tables[table as usize];
+            let _ends = self.storage.sides.ends();
+            let table_ref = &self.storage.tables[table as usize];
             table_ref.drop_row(table_ref.len, &table_ref.columns);
         }
         Ok(())
@@ -456,7 +456,7 @@ impl World {
     /// [listeners or collectors](crate::signal) the iterator is walked to its end before the first of them ends.
     #[track_caller]
     pub fn despawn_batch(&mut self, entities: impl IntoIterator<Item = Entity>) -> usize {
-        if self.signals.is_active() {
+        if self.storage.signals.is_active() {
             // All are told as one: so the iterator has said who they are before the first ends.
             let mut list = Vec::new();
             entities.into_iter().for_each(|entity| list.push(entity));
@@ -481,17 +481,17 @@ impl World {
     /// If memory cannot be had; nothing happens then.
     pub fn try_clear(&mut self) -> Result<(), ChangeError> {
         self.flush()?;
-        if self.signals.is_active() {
+        if self.storage.signals.is_active() {
             let mut entities = try_list(self.len())?;
             entities.extend(self.iter());
             return Ok(self.end_entities(&entities, true).map(|_| ())?);
         }
-        let mut lens = try_list(self.tables.len())?;
-        if self.counting {
+        let mut lens = try_list(self.storage.tables.len())?;
+        if self.storage.counting {
             self.note_all_ended();
         }
-        self.entities.clear();
-        self.rows.clear();
+        self.storage.entities.clear();
+        self.storage.rows.clear();
         self.restructured();
         /// Ends the rows that the tables have given up, all of them, even if one panics.
         struct Rows<'a> {
@@ -521,10 +521,10 @@ impl World {
                 self.run();
             }
         }
-        (0..self.tables.len() as u32).for_each(|table| self.mark_gone(table));
-        lens.extend(self.tables.iter_mut().map(|t| core::mem::replace(&mut t.len, 0)));
-        let _cleared = self.sides.clear();
-        Rows { tables: self.tables.iter(), lens: &lens, now: None }.run();
+        (0..self.storage.tables.len() as u32).for_each(|table| self.mark_gone(table));
+        lens.extend(self.storage.tables.iter_mut().map(|t| core::mem::replace(&mut t.len, 0)));
+        let _cleared = self.storage.sides.clear();
+        Rows { tables: self.storage.tables.iter(), lens: &lens, now: None }.run();
         Ok(())
     }
 }

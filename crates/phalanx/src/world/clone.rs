@@ -117,21 +117,21 @@ impl World {
     pub fn clone_entity(&mut self, entity: Entity) -> Result<Entity, ChangeError> {
         self.flush()?;
         let from = self.locate(entity)?;
-        self.can_clone(&self.tables[from.table as usize])?;
-        if self.rows.owns(entity.index()) || self.sides.sides_of(entity.index()).next().is_some() {
+        self.can_clone(&self.storage.tables[from.table as usize])?;
+        if self.storage.rows.owns(entity.index()) || self.storage.sides.sides_of(entity.index()).next().is_some() {
             // SAFETY: the entity is there, and its row can be cloned.
             return unsafe { self.clone_whole(entity, from) };
         }
         self.reserve_entities(1)?;
         self.reserve_table(from.table, 1)?;
-        if self.signals.is_active() {
+        if self.storage.signals.is_active() {
             self.reserve_notes(self.notes_of(from.table))?;
         }
-        let table = &self.tables[from.table as usize];
+        let table = &self.storage.tables[from.table as usize];
         // SAFETY: all components can be cloned, and there is room after the last row, whose lanes are written then, and
         // for the location.
         unsafe {
-            clone_rows(&self.components, table, from.row, table, table.len, 1);
+            clone_rows(&self.storage.components, table, from.row, table, table.len, 1);
             let twin = self.count_clone(from.table);
             self.arrived(twin);
             Ok(twin)
@@ -144,12 +144,12 @@ impl World {
     ///
     /// There is room for the row, whose lanes are written, for a slot and for its location.
     unsafe fn count_clone(&mut self, table: u32) -> Entity {
-        let made = self.entities.alloc();
+        let made = self.storage.entities.alloc();
         // SAFETY: the caller's promise.
         unsafe {
-            let row = self.tables[table as usize].push(made, &mut self.table_order);
-            self.tables[table as usize].mark_new(row..row + 1, self.tick());
-            self.entities.places().at(made.index()).write(Location { table, row });
+            let row = self.storage.tables[table as usize].push(made, &mut self.storage.table_order);
+            self.storage.tables[table as usize].mark_new(row..row + 1, self.tick());
+            self.storage.entities.places().at(made.index()).write(Location { table, row });
         }
         self.restructured();
         made
@@ -182,16 +182,16 @@ impl World {
         let mut beside = Arrivals::default();
         let nth_slot = |n: usize| {
             let count = u32::try_from(n).map_err(|_| AllocError::CapacityOverflow)?;
-            self.entities.nth_index(count).ok_or(AllocError::CapacityOverflow)
+            self.storage.entities.nth_index(count).ok_or(AllocError::CapacityOverflow)
         };
-        beside.try_add_clones(&self.sides, &self.components, entity.index(), nth_slot(0)?)?;
+        beside.try_add_clones(&self.storage.sides, &self.storage.components, entity.index(), nth_slot(0)?)?;
         originals.push(from);
         for (Row(slot), label) in self.extra_rows(entity.index()) {
             let at = self.locate(slot)?;
-            self.can_clone(&self.tables[at.table as usize])?;
+            self.can_clone(&self.storage.tables[at.table as usize])?;
             // The main row's slot comes first.
             let new = nth_slot(originals.len())?;
-            beside.try_add_clones(&self.sides, &self.components, slot.index(), new)?;
+            beside.try_add_clones(&self.storage.sides, &self.storage.components, slot.index(), new)?;
             originals.push(at);
             labels.push(label);
         }
@@ -206,26 +206,26 @@ impl World {
             // From here on, how many of them are written.
             self.reserve_table(*table, core::mem::take(rows))?;
         }
-        self.rows.try_reserve(count, 1, self.entities.capacity())?;
+        self.storage.rows.try_reserve(count, 1, self.storage.entities.capacity())?;
         // Values may move, even if one of several stores cannot grow.
-        self.epoch.advance();
-        beside.try_reserve(&mut self.sides)?;
-        if self.signals.is_active() {
+        self.storage.epoch.advance();
+        beside.try_reserve(&mut self.storage.sides)?;
+        if self.storage.signals.is_active() {
             let notes = originals.iter().map(|original| self.notes_of(original.table)).sum();
             self.reserve_notes(notes)?;
         }
-        let clones = Clones { tables: &self.tables, made: &mut made };
+        let clones = Clones { tables: &self.storage.tables, made: &mut made };
         for original in &originals {
-            let table = &self.tables[original.table as usize];
+            let table = &self.storage.tables[original.table as usize];
             let Some((_, written)) = needs.iter_mut().find(|(needed, _)| *needed == original.table) else { continue };
             let row = table.len + *written;
             // SAFETY: all components can be cloned, and there is room for so many rows after the last.
-            unsafe { clone_rows(&self.components, table, original.row, table, row, 1) };
+            unsafe { clone_rows(&self.storage.components, table, original.row, table, row, 1) };
             *written += 1;
             clones.made.push(Location { table: original.table, row });
         }
         // SAFETY: room was made for them, and all can be cloned.
-        unsafe { beside.clone_in(&mut self.sides, &self.components) };
+        unsafe { beside.clone_in(&mut self.storage.sides, &self.storage.components) };
         core::mem::forget(clones);
         // SAFETY: there is room for the rows and their locations, for their slots and names; the next row of each table is
         // the next clone, whose lanes are written.
@@ -233,11 +233,11 @@ impl World {
             let twin = self.count_clone(from.table);
             for (label, Location { table, .. }) in labels.into_iter().zip(&originals[1..]) {
                 self.commit_row(twin, label, *table, &[]);
-                let table = &self.tables[*table as usize];
+                let table = &self.storage.tables[*table as usize];
                 table.mark_new(table.len - 1..table.len, self.tick());
             }
             self.receive(&beside);
-            if self.signals.is_active() {
+            if self.storage.signals.is_active() {
                 self.note_arrivals(twin);
                 self.announce();
             }
@@ -246,7 +246,7 @@ impl World {
     }
 
     fn can_clone(&self, table: &Table) -> Result<(), ChangeError> {
-        match table.columns.iter().map(|column| self.components.info(column.id)).find(|info| !info.is_clone()) {
+        match table.columns.iter().map(|column| self.storage.components.info(column.id)).find(|info| !info.is_clone()) {
             Some(info) => Err(ChangeError::NotClone { component: info.name() }),
             None => Ok(()),
         }
@@ -279,38 +279,38 @@ impl World {
         for (_, table) in self.tables_in_order() {
             self.can_clone(table)?;
         }
-        if let Some(component) = self.sides.not_clone(&self.components) {
+        if let Some(component) = self.storage.sides.not_clone(&self.storage.components) {
             return Err(ChangeError::NotClone { component });
         }
         self.resources.check_kept()?;
-        let mut copy = World::try_with(self.components.try_clone()?)?;
+        let mut copy = World::try_with(self.storage.components.try_clone()?)?;
         copy.resources = Resources::try_from_kept(self.resources.try_clone_kept()?)?;
-        for (number, table) in self.tables.iter().enumerate() {
+        for (number, table) in self.storage.tables.iter().enumerate() {
             copy.table_of(&table.signature)?;
-            copy.tables[number].try_reserve_exact(table.len, &mut copy.epoch)?;
+            copy.storage.tables[number].try_reserve_exact(table.len, &mut copy.storage.epoch)?;
         }
-        let table_order = self.table_order.try_clone()?;
-        copy.rows = self.rows.try_clone()?;
-        copy.sides = self.sides.try_clone(&self.components)?;
-        copy.sides.clock.id = copy.id;
-        copy.entities = self.entities.try_clone()?;
+        let table_order = self.storage.table_order.try_clone()?;
+        copy.storage.rows = self.storage.rows.try_clone()?;
+        copy.storage.sides = self.storage.sides.try_clone(&self.storage.components)?;
+        copy.storage.sides.clock.id = copy.id;
+        copy.storage.entities = self.storage.entities.try_clone()?;
         // The copied entities have no rows yet: until they do, nobody may see them.
-        for (to, from) in copy.tables.iter_mut().zip(&self.tables) {
+        for (to, from) in copy.storage.tables.iter_mut().zip(&self.storage.tables) {
             // SAFETY: all components can be cloned, the tables have the same signature and so the same columns, and there
             // is room for so many rows.
-            unsafe { clone_rows(&self.components, from, 0, to, 0, from.len) };
+            unsafe { clone_rows(&self.storage.components, from, 0, to, 0, from.len) };
             for &entity in from.slots() {
                 // SAFETY: the lanes of the row were written just now.
-                unsafe { to.push(entity, &mut copy.table_order) };
+                unsafe { to.push(entity, &mut copy.storage.table_order) };
             }
             to.copy_column_marks(from);
             to.stamp = from.stamp;
         }
-        copy.table_order = table_order;
-        for (number, table) in (0..).zip(&copy.tables) {
+        copy.storage.table_order = table_order;
+        for (number, table) in (0..).zip(&copy.storage.tables) {
             for (row, entity) in (0..).zip(table.slots()) {
                 // SAFETY: there is room for the location of every slot.
-                unsafe { copy.entities.places().at(entity.index()).write(Location { table: number, row }) };
+                unsafe { copy.storage.entities.places().at(entity.index()).write(Location { table: number, row }) };
             }
         }
         copy.restructured();

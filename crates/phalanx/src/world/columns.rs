@@ -220,49 +220,49 @@ impl World {
         let count = u32::try_from(len).map_err(|_| AllocError::CapacityOverflow)?;
         self.flush()?;
         self.reserve_entities(count)?;
-        if self.signals.is_active() {
+        if self.storage.signals.is_active() {
             let notes =
                 self.notes_of(self.plans.get(plan).table).checked_mul(len).ok_or(AllocError::CapacityOverflow)?;
             self.reserve_notes(notes)?;
-            self.signals.made.clear();
-            try_room(&mut self.signals.made, len)?;
+            self.storage.signals.made.clear();
+            try_room(&mut self.storage.signals.made, len)?;
         }
         let mut slots = Vec::new();
         let sides = &raw const *self.plans.get(plan).sides;
         if C::Bundle::SIDES > 0 {
             slots = try_list(len)?;
             for n in 0..count {
-                slots.push(self.entities.nth_index(n).ok_or(AllocError::CapacityOverflow)?);
+                slots.push(self.storage.entities.nth_index(n).ok_or(AllocError::CapacityOverflow)?);
             }
             // SAFETY: plans are forgotten only by compaction.
             self.reserve_column_sides(unsafe { &*sides }, &slots)?;
         }
         let (table, places) = (self.plans.get(plan).table, self.plans.get(plan).places.as_ptr());
-        let goal = &self.tables[table as usize];
+        let goal = &self.storage.tables[table as usize];
         // A lane with a bitmap keeps its block.
         let adopt = goal.len == 0 && goal.cap < count && !goal.entities.lane().is_tracked();
         self.restructured();
-        let clock = &raw const self.sides.clock;
-        let table_ref = &mut self.tables[table as usize];
-        let (first, beside) = (table_ref.len, self.sides.places());
+        let clock = &raw const self.storage.sides.clock;
+        let table_ref = &mut self.storage.tables[table as usize];
+        let (first, beside) = (table_ref.len, self.storage.sides.places());
         let place = Place { lanes: table_ref.lanes(), row: first as usize, places, sides: beside, clock };
         let to = ColumnPlaces { first: place, slots: &slots, adopt };
         let reserved = if adopt {
             // SAFETY: the places are those of the bundle in its table, which has no rows.
             table_ref.entities.try_grow(count).and_then(|()| unsafe { columns.reserve(to, count) })
         } else {
-            table_ref.try_reserve(count, &mut self.epoch)
+            table_ref.try_reserve(count, &mut self.storage.epoch)
         };
         if let Err(error) = reserved {
-            self.sides.release_pages();
+            self.storage.sides.release_pages();
             return Err(error.into());
         }
         // Taking a soa value apart may be user code: it is done before anything is committed.
         // SAFETY: there is room for so many rows from `first` on, or will be with the vectors' blocks; and beside the table, in
         // pools from the first row beyond the last on, and in linear stores at the slots.
         unsafe { columns.write(to) };
-        let places = self.entities.places();
-        let made = self.entities.alloc_many(len);
+        let places = self.storage.entities.places();
+        let made = self.storage.entities.alloc_many(len);
         if adopt {
             table_ref.settle_capacity();
         }
@@ -280,35 +280,35 @@ impl World {
         // SAFETY: there is room for so many rows, whose lanes were written above.
         unsafe {
             table_ref.entities.mark_rows(first..first + count);
-            table_ref.set_len(first + count, &mut self.table_order);
+            table_ref.set_len(first + count, &mut self.storage.table_order);
         }
         if C::Bundle::SIDES > 0 {
             for &entity in &table_ref.slots()[first as usize..] {
                 // SAFETY: reserved for these slots, which had nothing; and the values are written where each in turn counts
                 // them.
-                unsafe { self.sides.commit_fresh(entity, &*sides) };
+                unsafe { self.storage.sides.commit_fresh(entity, &*sides) };
             }
-            self.sides.release_pages();
+            self.storage.sides.release_pages();
         }
-        if self.signals.is_active() {
+        if self.storage.signals.is_active() {
             return Ok(self.columns_arrived(table, first..first + count));
         }
-        Ok(&self.tables[table as usize].entities()[first as usize..])
+        Ok(&self.storage.tables[table as usize].entities()[first as usize..])
     }
 
     /// Tells listeners of new rows. The entities are the ones that were made, whatever listeners have done to them.
     #[cold]
     fn columns_arrived(&mut self, table: u32, rows: core::ops::Range<u32>) -> &[Entity] {
         for row in rows {
-            let entity = self.tables[table as usize].slots()[row as usize];
-            self.signals.made.push(entity);
+            let entity = self.storage.tables[table as usize].slots()[row as usize];
+            self.storage.signals.made.push(entity);
             self.note_arrival(entity);
         }
         // Listeners may have recorded that more columns are to come, which are listed here too.
-        let made = core::mem::take(&mut self.signals.made);
+        let made = core::mem::take(&mut self.storage.signals.made);
         self.announce();
-        self.signals.made = made;
-        &self.signals.made
+        self.storage.signals.made = made;
+        &self.storage.signals.made
     }
 
     /// Makes room for a value of each of these sides for each of these slots, which have none, and finds the first places.
@@ -317,12 +317,12 @@ impl World {
         self.restructured();
         let mut puts = Puts::new();
         slots.iter().try_for_each(|slot| puts.try_add(sides, *slot))?;
-        let reserved = self.sides.try_reserve_all(&puts);
+        let reserved = self.storage.sides.try_reserve_all(&puts);
         if reserved.is_err() {
-            self.sides.release_pages();
+            self.storage.sides.release_pages();
         }
         reserved?;
-        self.sides.find_places(slots.first().copied().unwrap_or(0), sides);
+        self.storage.sides.find_places(slots.first().copied().unwrap_or(0), sides);
         Ok(())
     }
 }

@@ -36,21 +36,21 @@ impl World {
     /// The order of rows, of tables and of pools stays. What remains of an entity that is gone are 16 bytes: they keep its handle dead.
     pub fn compact(&mut self, budget: usize) -> usize {
         let mut done = 0;
-        for table in 0..self.tables.len() {
+        for table in 0..self.storage.tables.len() {
             if done >= budget {
                 return done;
             }
-            let table = &mut self.tables[table];
+            let table = &mut self.storage.tables[table];
             let (kept, freed) = (table.len, table.slack());
             if freed > 0 {
                 // What cannot be had smaller stays as it was.
-                let shrunk = table.try_resize(kept, &mut self.epoch);
+                let shrunk = table.try_resize(kept, &mut self.storage.epoch);
                 done += if shrunk.is_ok() { kept as usize + freed as usize } else { 0 };
             }
         }
-        if done < budget && !self.sides.is_empty() {
+        if done < budget && !self.storage.sides.is_empty() {
             self.restructured();
-            done += self.sides.compact(budget - done);
+            done += self.storage.sides.compact(budget - done);
         }
         if done < budget {
             done += self.drop_empty_tables();
@@ -63,57 +63,57 @@ impl World {
 
     /// Gives back the room of slots that were never used.
     fn shrink_slots(&mut self) -> usize {
-        let before = self.entities.capacity();
-        self.entities.shrink_to_fit();
-        let slots = self.entities.capacity() as u32;
+        let before = self.storage.entities.capacity();
+        self.storage.entities.shrink_to_fit();
+        let slots = self.storage.entities.capacity() as u32;
         before - slots as usize
     }
 
     /// Drops tables without rows, but for the first. How many rows were given another table number, and tables dropped.
     fn drop_empty_tables(&mut self) -> usize {
         let kept = |at: usize, len: u32| at == 0 || len > 0;
-        let dropped = self.tables.iter().enumerate().filter(|(at, table)| !kept(*at, table.len)).count();
+        let dropped = self.storage.tables.iter().enumerate().filter(|(at, table)| !kept(*at, table.len)).count();
         if dropped == 0 {
             return 0;
         }
         self.plans.clear();
         self.queries = None;
-        self.rows.bare = None;
+        self.storage.rows.bare = None;
         self.id = World::fresh_id();
         self.restructured();
         let (mut at, mut moved) = (0, 0);
-        self.tables.retain(|table| {
+        self.storage.tables.retain(|table| {
             at += 1;
             kept(at - 1, table.len)
         });
-        self.tables.shrink_to_fit();
-        self.ends = self.tables.iter().map(|table| had(table.lanes_with_drop())).collect();
-        self.by_signature = HashMap::with_capacity_and_hasher(self.tables.len(), Default::default());
-        self.directory.iter_mut().for_each(|lanes| *lanes = Vec::new());
-        let mut tables = core::mem::take(&mut self.tables);
+        self.storage.tables.shrink_to_fit();
+        self.storage.ends = self.storage.tables.iter().map(|table| had(table.lanes_with_drop())).collect();
+        self.storage.by_signature = HashMap::with_capacity_and_hasher(self.storage.tables.len(), Default::default());
+        self.storage.directory.iter_mut().for_each(|lanes| *lanes = Vec::new());
+        let mut tables = core::mem::take(&mut self.storage.tables);
         let mut order: Vec<(u64, u32)> = (0..).zip(&tables).map(|(number, table)| (table.stamp, number)).collect();
         order.sort_unstable();
-        self.table_order.reset(tables.len());
+        self.storage.table_order.reset(tables.len());
         for (_, number) in order {
             let table = &mut tables[number as usize];
             (table.number, table.stamp) = (number, 0);
             if table.len > 0 {
-                table.stamp = self.table_order.activate(number, false);
+                table.stamp = self.storage.table_order.activate(number, false);
             }
         }
         for (number, table) in (0..).zip(&tables) {
-            self.by_signature.insert(table.signature.clone(), number);
+            self.storage.by_signature.insert(table.signature.clone(), number);
             self.enter(table, number);
             for (row, entity) in (0..).zip(table.slots()) {
                 // SAFETY: every entity that is alive has a location.
                 unsafe {
-                    moved += usize::from((*self.entities.places().at(entity.index())).table != number);
-                    self.entities.places().at(entity.index()).write(Location { table: number, row });
+                    moved += usize::from((*self.storage.entities.places().at(entity.index())).table != number);
+                    self.storage.entities.places().at(entity.index()).write(Location { table: number, row });
                 }
             }
         }
-        self.tables = tables;
-        self.directory.iter_mut().for_each(Vec::shrink_to_fit);
+        self.storage.tables = tables;
+        self.storage.directory.iter_mut().for_each(Vec::shrink_to_fit);
         moved + dropped
     }
 }

@@ -117,7 +117,7 @@ impl World {
             layout.align(),
         );
         let info = descriptor.into_info();
-        self.components.find_run_time(&info).unwrap_or_else(|| had(self.components.add(info)))
+        self.storage.components.find_run_time(&info).unwrap_or_else(|| had(self.storage.components.add(info)))
     }
 
     /// The address of a component's value. It is good until the world is changed or the value written.
@@ -129,7 +129,7 @@ impl World {
     /// If the entity is not alive or does not have the component, or its values lie in several lanes.
     pub fn get_by_id(&self, entity: Entity, id: ComponentId) -> Result<NonNull<u8>, ComponentError> {
         let location = self.locate(entity)?;
-        let (lane, row) = match self.sides.of(id) {
+        let (lane, row) = match self.storage.sides.of(id) {
             None => (self.lane(id, location.table), location.row),
             Some(side) => match side.row(entity.index()) {
                 None => (core::ptr::null_mut(), 0),
@@ -137,11 +137,11 @@ impl World {
             },
         };
         if lane.is_null() {
-            let info = self.components.iter().nth(id.index());
+            let info = self.storage.components.iter().nth(id.index());
             let component = info.map_or("an unknown component", |(_, info)| info.name());
             return Err(ComponentError::MissingComponent { entity, component });
         }
-        let info = self.components.info(id);
+        let info = self.storage.components.info(id);
         match (info.whole, info.is_void()) {
             (false, _) => Err(ComponentError::NoAddress { component: info.name() }),
             (true, true) => Ok(NonNull::without_provenance(crate::table::ALIGNED_FOR_ALL)),
@@ -165,7 +165,7 @@ impl World {
 
     /// Whether an entity is alive and has a component.
     pub fn has_id(&self, entity: Entity, id: ComponentId) -> bool {
-        self.locate(entity).is_ok_and(|at| match self.sides.of(id) {
+        self.locate(entity).is_ok_and(|at| match self.storage.sides.of(id) {
             None => !self.lane(id, at.table).is_null(),
             Some(side) => side.row(entity.index()).is_some(),
         })
@@ -223,7 +223,7 @@ impl World {
         let (mut ids, mut puts) = (try_list(values.len())?, try_list(values.len())?);
         ids.extend(values.iter().map(|(id, _)| *id));
         for id in &ids {
-            let info = self.components.info(*id);
+            let info = self.storage.components.info(*id);
             puts.push((info.put, info.kind()));
         }
         let write = |place: Place| {
@@ -252,11 +252,11 @@ impl World {
         write: impl FnOnce(Place),
     ) -> Result<(), ChangeError> {
         assert!(!ids.contains(&ComponentId::ROW), "the reserved component is not for users");
-        let bundle = plan::signature(ids, &self.components)?;
+        let bundle = plan::signature(ids, &self.storage.components)?;
         let puts = self.sides(ids)?;
         self.flush()?;
         let from = self.locate(entity)?;
-        let goal = self.tables[from.table as usize].signature.try_merge(&bundle)?;
+        let goal = self.storage.tables[from.table as usize].signature.try_merge(&bundle)?;
         let target = self.table_of(&goal)?;
         let mut edge = self.edge_between(from.table, target, &bundle, self.places(target, ids)?)?;
         edge.puts = puts;
@@ -276,29 +276,29 @@ impl World {
         write: impl FnOnce(Place),
     ) -> Result<Entity, ChangeError> {
         assert!(!ids.contains(&ComponentId::ROW), "the reserved component is not for users");
-        let signature = plan::signature(ids, &self.components)?;
+        let signature = plan::signature(ids, &self.storage.components)?;
         let table = self.table_of(&signature)?;
         let places = self.places(table, ids)?;
         let sides = self.sides(ids)?;
         self.flush()?;
         self.reserve_entities(1)?;
         self.reserve_table(table, 1)?;
-        if self.signals.is_active() {
+        if self.storage.signals.is_active() {
             self.reserve_notes(self.notes_of(table))?;
         }
         // Values may move, even if one of several stores cannot grow.
         self.restructured();
-        self.sides.try_reserve(self.entities.next_index(), &sides, &[])?;
-        let row = self.tables[table as usize].len;
+        self.storage.sides.try_reserve(self.storage.entities.next_index(), &sides, &[])?;
+        let row = self.storage.tables[table as usize].len;
         // Taking a value apart may be user code: it is done before anything is committed.
         write(self.place(table, places.as_ptr(), row));
-        let entity = self.entities.alloc();
+        let entity = self.storage.entities.alloc();
         // SAFETY: there is room for the row and the location, and the lanes of the row were written just now, and so were
         // the values of the sides.
         unsafe {
-            self.tables[table as usize].push(entity, &mut self.table_order);
-            self.entities.places().at(entity.index()).write(Location { table, row });
-            self.sides.commit(entity, &sides, &[]);
+            self.storage.tables[table as usize].push(entity, &mut self.storage.table_order);
+            self.storage.entities.places().at(entity.index()).write(Location { table, row });
+            self.storage.sides.commit(entity, &sides, &[]);
         }
         self.restructured();
         self.arrived(entity);
@@ -323,7 +323,7 @@ impl World {
         let (mut ids, mut puts) = (try_list(values.len())?, try_list(values.len())?);
         ids.extend(values.iter().map(|(id, _)| *id));
         for id in &ids {
-            let info = self.components.info(*id);
+            let info = self.storage.components.info(*id);
             puts.push((info.put, info.kind()));
         }
         let write = |place: Place| {

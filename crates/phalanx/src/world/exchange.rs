@@ -75,9 +75,9 @@ impl World {
     #[cold]
     fn make_exchange<R: Bundle, I: Bundle>(&mut self) -> Result<usize, ChangeError> {
         let (mut ids, mut gone) = (try_list(I::LEN)?, try_list(R::LEN)?);
-        R::ids(&mut self.components, &mut gone)?;
-        I::ids(&mut self.components, &mut ids)?;
-        plan::signature(&gone, &self.components)?;
+        R::ids(&mut self.storage.components, &mut gone)?;
+        I::ids(&mut self.storage.components, &mut ids)?;
+        plan::signature(&gone, &self.storage.components)?;
         self.sides(&gone)?;
         self.plan_of(TypeId::of::<Exchange<R, I>>(), ids)
     }
@@ -85,15 +85,15 @@ impl World {
     #[cold]
     fn make_exchange_edge<R: Bundle>(&mut self, plan: usize, source: u32) -> Result<(), AllocError> {
         let mut gone = try_list(R::LEN)?;
-        R::known_ids(&self.components, &mut gone);
+        R::known_ids(&self.storage.components, &mut gone);
         let plan_sides = &self.plans.get(plan).sides;
         // A component that comes and goes is replaced.
-        let taken = || gone.iter().filter_map(|id| self.sides.number(*id)).filter(|side| !plan_sides.contains(side));
+        let taken = || gone.iter().filter_map(|id| self.storage.sides.number(*id)).filter(|side| !plan_sides.contains(side));
         let mut takes = try_list(taken().count())?;
         takes.extend(taken());
         let puts = try_copy(plan_sides)?;
         let gone = Signature::try_of(gone)?;
-        let (present, bundle) = (&self.tables[source as usize].signature, &self.plans.get(plan).signature);
+        let (present, bundle) = (&self.storage.tables[source as usize].signature, &self.plans.get(plan).signature);
         let goal = present.try_difference(&gone)?.try_merge(bundle)?;
         let left = gone.try_merge(bundle)?;
         let target = self.table_of(&goal)?;
@@ -142,10 +142,10 @@ impl World {
     pub fn try_remove_ids(&mut self, entity: Entity, ids: &[ComponentId]) -> Result<bool, ChangeError> {
         self.flush()?;
         let from = self.locate(entity)?;
-        let present = &self.tables[from.table as usize].signature;
+        let present = &self.storage.tables[from.table as usize].signature;
         let gone = Signature::try_of(ids.iter().copied().filter(|id| present.has(*id)))?;
         let mut takes = try_list(ids.len())?;
-        for side in ids.iter().filter_map(|id| self.sides.number(*id)) {
+        for side in ids.iter().filter_map(|id| self.storage.sides.number(*id)) {
             if !takes.contains(&side) {
                 takes.push(side);
             }

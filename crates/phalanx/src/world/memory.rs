@@ -123,21 +123,21 @@ impl World {
     /// println!("{memory}");
     /// ```
     pub fn memory(&self) -> Memory {
-        let tables = self.tables.iter().map(|table| TableMemory {
+        let tables = self.storage.tables.iter().map(|table| TableMemory {
             rows: table.len as usize,
             capacity: table.cap as usize,
             entities: table.entities.bytes(),
             columns: table.columns.iter().map(|column| self.column_memory(table, column)).collect(),
         });
         // A slot's word and its location lie side by side.
-        let slots = self.entities.memory();
+        let slots = self.storage.entities.memory();
         let locations = slots.keys / size_of::<(u32, Location)>() * size_of::<Location>();
         let entities = slots.total() - locations;
-        let sides = self.sides.iter().map(|side| {
+        let sides = self.storage.sides.iter().map(|side| {
             let (keys, index) = side.overhead();
             SideMemory {
-                component: self.components.info(side.id).name(),
-                kind: self.components.info(side.id).kind(),
+                component: self.storage.components.info(side.id).name(),
+                kind: self.storage.components.info(side.id).kind(),
                 len: side.len() as usize,
                 capacity: side.capacity() as usize,
                 values: side.values().bytes(),
@@ -145,7 +145,7 @@ impl World {
                 index,
             }
         });
-        let (rows, masks, signals) = (self.rows.bytes(), self.sides.overhead(), self.signals.bytes());
+        let (rows, masks, signals) = (self.storage.rows.bytes(), self.storage.sides.overhead(), self.storage.signals.bytes());
         Memory { entities, locations, rows, tables: tables.collect(), sides: sides.collect(), masks, signals }
     }
 
@@ -156,7 +156,7 @@ impl World {
             capacity: lane.capacity() as usize,
             bytes: lane.bytes(),
         };
-        ColumnMemory { component: self.components.info(column.id).name(), lanes: lanes.iter().map(lane).collect() }
+        ColumnMemory { component: self.storage.components.info(column.id).name(), lanes: lanes.iter().map(lane).collect() }
     }
 }
 

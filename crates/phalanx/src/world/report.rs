@@ -164,7 +164,7 @@ impl World {
     /// stores raise a number for each value that goes; making entities and giving components costs nothing.
     /// Reads by entity are only counted with the feature `counters`.
     pub fn count_accesses(&mut self, count: bool) {
-        self.counting = count;
+        self.storage.counting = count;
         self.begin_counts();
     }
 
@@ -196,11 +196,11 @@ impl World {
     /// # Ok::<(), phalanx::NoSuchEntity>(())
     /// ```
     pub fn layout_report(&mut self) -> LayoutReport {
-        let components = self.components.in_order().skip(1).map(|id| self.report_of(id)).collect();
+        let components = self.storage.components.in_order().skip(1).map(|id| self.report_of(id)).collect();
         let report = LayoutReport {
-            counted: self.counting,
+            counted: self.storage.counting,
             entities: self.len(),
-            slots: self.entities.slot_count(),
+            slots: self.storage.entities.slot_count(),
             components,
         };
         self.begin_counts();
@@ -208,13 +208,13 @@ impl World {
     }
 
     fn report_of(&self, id: ComponentId) -> ComponentReport {
-        let info = self.components.info(id);
-        let (tally, slots, values) = (&info.tally, self.entities.slot_count(), self.values_of(id));
-        let (bytes, [taken, ended]) = match self.sides.of(id) {
+        let info = self.storage.components.info(id);
+        let (tally, slots, values) = (&info.tally, self.storage.entities.slot_count(), self.values_of(id));
+        let (bytes, [taken, ended]) = match self.storage.sides.of(id) {
             Some(side) => (side.bytes(), side.gone),
             None => (self.column_bytes(id), [tally.taken, tally.ended]),
         };
-        let counted = |count: u64| if self.counting { count } else { 0 };
+        let counted = |count: u64| if self.storage.counting { count } else { 0 };
         let lanes = info.lanes().iter().map(Layout::size).sum::<usize>();
         let align = info.lanes().iter().map(Layout::align).max().unwrap_or(1);
         let size = lanes.next_multiple_of(align);
@@ -238,29 +238,29 @@ impl World {
             bytes_as: LayoutBytes::new(size as u64, lanes as u64, slots as u64, values as u64),
             advice: Advice { placement: Placement::of(info), reason: String::new() },
         };
-        report.advice = advice::advise(&report, self.counting);
+        report.advice = advice::advise(&report, self.storage.counting);
         report
     }
 
     /// How many slots have a component.
     fn values_of(&self, id: ComponentId) -> usize {
-        let in_tables = || self.tables.iter().filter(|t| t.signature.has(id)).map(|t| t.len as usize).sum();
-        self.sides.of(id).map_or_else(in_tables, |side| side.len() as usize)
+        let in_tables = || self.storage.tables.iter().filter(|t| t.signature.has(id)).map(|t| t.len as usize).sum();
+        self.storage.sides.of(id).map_or_else(in_tables, |side| side.len() as usize)
     }
 
     /// The bytes of a component in all tables.
     fn column_bytes(&self, id: ComponentId) -> usize {
-        let columns = self.tables.iter().filter_map(|table| Some((table, table.column(id)?)));
+        let columns = self.storage.tables.iter().filter_map(|table| Some((table, table.column(id)?)));
         columns.map(|(table, column)| self.column_memory(table, column).total()).sum()
     }
 
     /// Counts from here on.
     fn begin_counts(&mut self) {
-        for id in (1..self.components.len()).map(|id| ComponentId::from_index(id as u32)) {
+        for id in (1..self.storage.components.len()).map(|id| ComponentId::from_index(id as u32)) {
             let before = self.values_of(id) as u64;
-            self.components.tally_mut(id).begin(before);
+            self.storage.components.tally_mut(id).begin(before);
         }
-        self.sides.begin_counts();
+        self.storage.sides.begin_counts();
     }
 }
 

@@ -24,7 +24,7 @@ impl World {
         if !slot.is_row() {
             return Err(RowError::MainRow { entity: slot });
         }
-        let active = self.signals.is_active();
+        let active = self.storage.signals.is_active();
         if active {
             self.reserve_notes(self.notes_of(self.locate(slot)?.table))?;
         }
@@ -37,8 +37,8 @@ impl World {
             notified = self.notify();
         }
         {
-            let _ends = self.sides.ends();
-            let table = &self.tables[tail.table as usize];
+            let _ends = self.storage.sides.ends();
+            let table = &self.storage.tables[tail.table as usize];
             // SAFETY: what needs an end lies at the tail of the table, nobody's, and ends.
             unsafe { table.drop_row(tail.row, &table.columns) };
         }
@@ -57,14 +57,14 @@ impl World {
         // SAFETY: the slot, and what the maps and links name, are extra rows; and all are of the same owner.
         unsafe {
             let (_, owner, label, link) = self.extra_row(slot);
-            self.rows.by_name.remove(&(owner.index(), label));
-            let first = self.rows.first[&owner.index()];
+            self.storage.rows.by_name.remove(&(owner.index(), label));
+            let first = self.storage.rows.first[&owner.index()];
             match (first == slot, link.next) {
-                (true, NONE) => self.rows.end(owner.index()),
+                (true, NONE) => self.storage.rows.end(owner.index()),
                 (true, next) => {
                     (*self.link(next)).prev = link.prev;
                     // Not inserted: a map makes room for one more before it finds that the key is there.
-                    if let Some(first) = self.rows.first.get_mut(&owner.index()) {
+                    if let Some(first) = self.storage.rows.first.get_mut(&owner.index()) {
                         *first = next;
                     }
                 }
@@ -88,16 +88,16 @@ impl World {
     ///
     /// The slot is alive.
     unsafe fn retire(&mut self, slot: Entity) -> Location {
-        self.entities.release(slot);
-        if !self.sides.is_empty() {
-            self.sides.take_all(slot);
+        self.storage.entities.release(slot);
+        if !self.storage.sides.is_empty() {
+            self.storage.sides.take_all(slot);
         }
         self.restructured();
         // SAFETY: a slot that was alive has a location, where its row is in use.
         unsafe {
-            let at = *self.entities.places().at(slot.index());
+            let at = *self.storage.entities.places().at(slot.index());
             self.close_row(at);
-            Location { row: self.tables[at.table as usize].len, ..at }
+            Location { row: self.storage.tables[at.table as usize].len, ..at }
         }
     }
 
@@ -108,18 +108,18 @@ impl World {
     /// The row is in use, and its slot was released.
     #[inline(always)]
     pub(crate) unsafe fn close_row(&mut self, at: Location) {
-        if self.counting {
+        if self.storage.counting {
             self.note_ended(at.table, 1);
         }
-        let table = &mut self.tables[at.table as usize];
+        let table = &mut self.storage.tables[at.table as usize];
         // SAFETY: the caller's promise; the flags are those of the table's lanes.
         unsafe {
-            let moved = match self.signals.is_active() {
-                false => table.close(at.row, &self.ends[at.table as usize]),
+            let moved = match self.storage.signals.is_active() {
+                false => table.close(at.row, &self.storage.ends[at.table as usize]),
                 true => table.close_whole(at.row),
             };
             if let Some(moved) = moved {
-                self.entities.places().at(moved.index()).write(at);
+                self.storage.entities.places().at(moved.index()).write(at);
             }
             self.mark_gone(at.table);
         }
@@ -145,12 +145,12 @@ impl World {
     ///
     /// Whoever calls ends the values before a row is pushed to their table.
     pub(crate) unsafe fn retire_first_row(&mut self, owner: u32) -> Option<(RowName, Location)> {
-        if !self.rows.owns(owner) {
+        if !self.storage.rows.owns(owner) {
             return None;
         }
         // SAFETY: the first row of an entity is an extra row, which is alive.
         unsafe {
-            let (row, ..) = self.extra_row(self.rows.first[&owner]);
+            let (row, ..) = self.extra_row(self.storage.rows.first[&owner]);
             let name = self.row_name(row.0);
             Some((name, self.retire_row(row.0)))
         }
@@ -162,15 +162,15 @@ impl World {
     #[cold]
     #[inline(never)]
     pub(super) fn end_entities(&mut self, entities: &[Entity], all: bool) -> Result<usize, AllocError> {
-        let active = self.signals.is_active();
+        let active = self.storage.signals.is_active();
         let (mut count, mut notes) = (0, 0);
         for (_, row) in entities.iter().flat_map(|entity| self.rows(*entity)).flatten() {
             count += 1;
             // SAFETY: a row that is alive has a location.
-            notes += self.notes_of(unsafe { *self.entities.places().at(row.0.index()) }.table);
+            notes += self.notes_of(unsafe { *self.storage.entities.places().at(row.0.index()) }.table);
         }
         let mut retired = try_list(count)?;
-        self.sides.try_reserve_ends(count)?;
+        self.storage.sides.try_reserve_ends(count)?;
         if active {
             self.reserve_notes(notes)?;
         }
@@ -187,18 +187,18 @@ impl World {
                     // SAFETY: as above.
                     None => (RowName::main(entity), unsafe { self.retire(entity) }),
                 };
-                retired.push((tail, self.sides.retired.len()));
+                retired.push((tail, self.storage.sides.retired.len()));
                 if active {
                     self.note_end(name, tail, beside);
                 }
-                beside = self.sides.retired.len();
+                beside = self.storage.sides.retired.len();
                 if name.slot == entity {
                     break;
                 }
             }
         }
         if all {
-            self.entities.clear();
+            self.storage.entities.clear();
         }
         let notified = if active { self.notify() } else { Notified::NOBODY };
         self.end_rows(&retired);
@@ -242,16 +242,16 @@ impl World {
                 self.run();
             }
         }
-        Ends { tables: &self.tables, rows: retired.iter(), sides: &mut self.sides, next: 0, until: 0 }.run();
+        Ends { tables: &self.storage.tables, rows: retired.iter(), sides: &mut self.storage.sides, next: 0, until: 0 }.run();
     }
 
     /// Checks that extra rows are found by name and from their owners, and nothing else is.
     pub(super) fn validate_rows(&self) -> Result<(), &'static str> {
         let bare = Signature::of([ComponentId::ROW]);
-        if self.rows.bare.is_some_and(|table| self.by_signature.get(&bare) != Some(&table)) {
+        if self.storage.rows.bare.is_some_and(|table| self.storage.by_signature.get(&bare) != Some(&table)) {
             return Err("a table of bare extra rows that is another");
         }
-        for (number, table) in self.tables.iter().enumerate() {
+        for (number, table) in self.storage.tables.iter().enumerate() {
             let Some(lanes) = table.row_lanes() else {
                 if table.slots().iter().any(|slot| slot.is_row()) {
                     return Err("an extra row in a table of main rows");
@@ -268,10 +268,10 @@ impl World {
                     return Err("an extra row whose owner is not alive");
                 }
                 let key = label.key(owner);
-                if key.is_main() || key.component.is_some_and(|id| id.index() >= self.components.len()) {
+                if key.is_main() || key.component.is_some_and(|id| id.index() >= self.storage.components.len()) {
                     return Err("an extra row under a name that none can have");
                 }
-                if self.rows.by_name.get(&(owner.index(), label)) != Some(&slot.index()) {
+                if self.storage.rows.by_name.get(&(owner.index(), label)) != Some(&slot.index()) {
                     return Err("an extra row that its name does not lead to");
                 }
                 let expected = Location { table: number as u32, row: row as u32 };
@@ -280,30 +280,30 @@ impl World {
                 }
             }
         }
-        let extra = self.entities.row_count();
-        if self.rows.by_name.len() != extra {
+        let extra = self.storage.entities.row_count();
+        if self.storage.rows.by_name.len() != extra {
             return Err("names that lead to no extra row");
         }
-        let owners: usize = self.rows.owners.iter().map(|word| word.count_ones() as usize).sum();
-        if owners != self.rows.first.len() {
+        let owners: usize = self.storage.rows.owners.iter().map(|word| word.count_ones() as usize).sum();
+        if owners != self.storage.rows.first.len() {
             return Err("owners of extra rows miscounted");
         }
         let mut linked = 0;
-        let indices = (0..self.rows.owners.len() as u32 * 64).filter(|index| self.rows.owns(*index));
+        let indices = (0..self.storage.rows.owners.len() as u32 * 64).filter(|index| self.storage.rows.owns(*index));
         for owner in indices {
-            let Some(&first) = self.rows.first.get(&owner) else {
+            let Some(&first) = self.storage.rows.first.get(&owner) else {
                 return Err("an owner of extra rows without a first one");
             };
             let (mut slot, mut prev) = (first, NONE);
             while slot != NONE {
                 linked += 1;
-                if linked > extra || self.entities.at(slot).is_some() || slot as usize >= self.entities.slot_count() {
+                if linked > extra || self.storage.entities.at(slot).is_some() || slot as usize >= self.storage.entities.slot_count() {
                     return Err("links that lead astray");
                 }
                 // SAFETY: every slot below the count has a location once it was used; that it is an extra row in use is
                 // tested before the lanes are read.
-                let at = unsafe { *self.entities.places().at(slot) };
-                let table = self.tables.get(at.table as usize);
+                let at = unsafe { *self.storage.entities.places().at(slot) };
+                let table = self.storage.tables.get(at.table as usize);
                 let is_there = table.is_some_and(|t| {
                     t.signature.has(ComponentId::ROW)
                         && t.slots().get(at.row as usize).is_some_and(|s| s.index() == slot)

@@ -62,17 +62,17 @@ impl World {
         self.reserve_entities(2)?;
         self.reserve_row(0)?;
         self.reserve_row(resolved.table)?;
-        let slot = self.entities.nth_index(1).ok_or(AllocError::CapacityOverflow)?;
+        let slot = self.storage.entities.nth_index(1).ok_or(AllocError::CapacityOverflow)?;
         // SAFETY: there is room for the entity's location, its main row and its extra one, whose slot is the one after that
         // of the entity.
         unsafe {
-            self.sides.try_reserve(slot, &*resolved.sides, &[])?;
+            self.storage.sides.try_reserve(slot, &*resolved.sides, &[])?;
             self.write_row(&resolved, bundle);
-            let entity = self.entities.alloc();
-            let row = self.tables[0].push(entity, &mut self.table_order);
-            self.entities.places().at(entity.index()).write(Location { table: 0, row });
+            let entity = self.storage.entities.alloc();
+            let row = self.storage.tables[0].push(entity, &mut self.storage.table_order);
+            self.storage.entities.places().at(entity.index()).write(Location { table: 0, row });
             let row = self.commit_row(entity, label, resolved.table, &*resolved.sides);
-            if self.signals.is_active() {
+            if self.storage.signals.is_active() {
                 self.note_arrival(entity);
             }
             self.arrived(row.0);
@@ -124,14 +124,14 @@ impl World {
             return Err(NoSuchEntity { entity: key.entity }.into());
         }
         let label = match self.label(key.component, key.role)? {
-            Some(label) if !self.rows.by_name.contains_key(&(key.entity.index(), label)) => label,
+            Some(label) if !self.storage.rows.by_name.contains_key(&(key.entity.index(), label)) => label,
             _ => return Err(RowError::Exists { key }),
         };
         self.reserve_entities(1)?;
         self.reserve_row(resolved.table)?;
         // SAFETY: there is room for the row and for its location, and the entity has none under this label.
         unsafe {
-            self.sides.try_reserve(self.entities.next_index(), &*resolved.sides, &[])?;
+            self.storage.sides.try_reserve(self.storage.entities.next_index(), &*resolved.sides, &[])?;
             self.write_row(&resolved, bundle);
             let row = self.commit_row(key.entity, label, resolved.table, &*resolved.sides);
             self.arrived(row.0);
@@ -142,7 +142,7 @@ impl World {
     /// The label of a component and a role; `None` for that of the main row.
     pub(crate) fn label(&self, component: Option<ComponentId>, role: Role) -> Result<Option<Label>, RowError> {
         if let Some(component) = component
-            && (component == ComponentId::ROW || component.index() >= self.components.len())
+            && (component == ComponentId::ROW || component.index() >= self.storage.components.len())
         {
             return Err(RowError::NoSuchComponent { component });
         }
@@ -164,11 +164,11 @@ impl World {
 
     /// The edge that a plan's components lead along from the table of extra rows without any.
     pub(crate) fn row_edge(&mut self, plan: usize) -> Result<*const Edge, AllocError> {
-        let bare = match self.rows.bare {
+        let bare = match self.storage.rows.bare {
             Some(bare) => bare,
             None => self.table_of(&Signature::of([ComponentId::ROW]))?,
         };
-        self.rows.bare = Some(bare);
+        self.storage.rows.bare = Some(bare);
         self.edge(plan, bare, true)?;
         Ok(self.edge_of(plan, bare, true))
     }
@@ -178,10 +178,10 @@ impl World {
         // Lanes may move, whatever becomes of the operation: who holds pointers into them looks again.
         self.restructured();
         self.reserve_table(table, 1)?;
-        if self.signals.is_active() {
+        if self.storage.signals.is_active() {
             self.reserve_notes(self.notes_of(0) + self.notes_of(table))?;
         }
-        Ok(self.rows.try_reserve(1, 1, self.entities.capacity())?)
+        Ok(self.storage.rows.try_reserve(1, 1, self.storage.entities.capacity())?)
     }
 
     /// Moves a bundle into the row beyond the last of its table. Taking a soa value apart is code of its type, which may
@@ -192,7 +192,7 @@ impl World {
     /// There is room for the row, and its sides are the change that was reserved last; the bundle is the one that was
     /// resolved, and no edge was made since.
     unsafe fn write_row<B: Bundle>(&mut self, to: &Resolved, bundle: B) {
-        let table = &self.tables[to.table as usize];
+        let table = &self.storage.tables[to.table as usize];
         // SAFETY: there is room for the row, and the places are those of the bundle's components in this table.
         unsafe { bundle.write(self.place(to.table, to.places, table.len)) };
     }
@@ -206,22 +206,22 @@ impl World {
     /// the entity is alive and has no row with this label.
     pub(crate) unsafe fn commit_row(&mut self, owner: Entity, label: Label, number: u32, sides: &[u32]) -> Row {
         // SAFETY: what names a slot stays in tables and in `Row`, which shows it to nobody.
-        let slot = unsafe { self.entities.alloc_row() };
+        let slot = unsafe { self.storage.entities.alloc_row() };
         let (index, owner_index) = (slot.index(), owner.index());
-        let table = &mut self.tables[number as usize];
+        let table = &mut self.storage.tables[number as usize];
         // SAFETY: there is room for the row and for the location. The reserved component is written here, whatever was there.
         unsafe {
             let lanes = table.row_lanes().unwrap_unchecked();
-            let row = table.push(slot, &mut self.table_order);
+            let row = table.push(slot, &mut self.storage.table_order);
             lanes.owners.add(row as usize).write(owner);
             lanes.labels.add(row as usize).write(label);
             lanes.links.add(row as usize).write(Link { prev: index, next: NONE });
-            self.entities.places().at(index).write(Location { table: number, row });
-            self.sides.commit(slot, sides, &[]);
+            self.storage.entities.places().at(index).write(Location { table: number, row });
+            self.storage.sides.commit(slot, sides, &[]);
         }
-        self.rows.by_name.insert((owner_index, label), index);
-        match self.rows.first.get(&owner_index) {
-            None => self.rows.begin(owner_index, index),
+        self.storage.rows.by_name.insert((owner_index, label), index);
+        match self.storage.rows.first.get(&owner_index) {
+            None => self.storage.rows.begin(owner_index, index),
             // SAFETY: the slots that the maps and the links name are extra rows, and so is the new one.
             Some(&first) => unsafe {
                 let last = (*self.link(first)).prev;
@@ -242,8 +242,8 @@ impl World {
     unsafe fn row_at(&self, slot: u32) -> (&Table, RowLanes, usize) {
         // SAFETY: an extra row has a location, in a table of extra rows.
         unsafe {
-            let location = *self.entities.places().at(slot);
-            let table = &self.tables[location.table as usize];
+            let location = *self.storage.entities.places().at(slot);
+            let table = &self.storage.tables[location.table as usize];
             (table, table.row_lanes().unwrap_unchecked(), location.row as usize)
         }
     }
@@ -299,7 +299,7 @@ impl World {
             return Ok(Row(key.entity));
         }
         let label = self.label(key.component, key.role).ok().flatten();
-        match label.and_then(|label| self.rows.by_name.get(&(key.entity.index(), label))) {
+        match label.and_then(|label| self.storage.rows.by_name.get(&(key.entity.index(), label))) {
             // SAFETY: names lead to extra rows.
             Some(&slot) => Ok(unsafe { self.extra_row(slot).0 }),
             None => Err(RowError::NoSuchRow { key }),
@@ -309,10 +309,10 @@ impl World {
     /// The slot and the table of the extra row under a name, if there is one.
     pub(crate) fn row_of_name(&self, name: Name) -> Option<(Entity, u32)> {
         // SAFETY: names lead to extra rows, which have a location.
-        self.rows
+        self.storage.rows
             .by_name
             .get(&name)
-            .map(|slot| unsafe { (self.extra_row(*slot).0.0, (*self.entities.places().at(*slot)).table) })
+            .map(|slot| unsafe { (self.extra_row(*slot).0.0, (*self.storage.entities.places().at(*slot)).table) })
     }
 
     /// The key of a row.
@@ -335,7 +335,7 @@ impl World {
     /// Whether a row is there.
     #[inline]
     pub fn contains_row(&self, row: Row) -> bool {
-        self.entities.contains(row.0)
+        self.storage.entities.contains(row.0)
     }
 
     /// Whether an entity is alive and has a row under this key.
@@ -345,7 +345,7 @@ impl World {
 
     /// How many rows there are: one for each entity, and the extra ones.
     pub fn row_count(&self) -> usize {
-        self.entities.len() + self.entities.row_count()
+        self.storage.entities.len() + self.storage.entities.row_count()
     }
 
     /// The rows of an entity: the main one, then the extra ones in the order of their making.
@@ -363,8 +363,8 @@ impl World {
 
     /// The extra rows of the entity at an index, in the order of their making.
     pub(crate) fn extra_rows(&self, owner: u32) -> impl Iterator<Item = (Row, Label)> + Clone + '_ {
-        let mut next = match self.rows.owns(owner) {
-            true => self.rows.first[&owner],
+        let mut next = match self.storage.rows.owns(owner) {
+            true => self.storage.rows.first[&owner],
             false => NONE,
         };
         core::iter::from_fn(move || {

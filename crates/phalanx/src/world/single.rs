@@ -85,13 +85,13 @@ impl World {
         change: impl FnOnce(Mut<'_, C>) -> R,
     ) -> Result<R, ComponentError> {
         had(self.flush());
-        let active = self.signals.is_active();
+        let active = self.storage.signals.is_active();
         if active {
             had(self.reserve_notes(1));
         }
         let outcome = change(self.get_mut::<C>(entity)?);
         if active {
-            self.note_set(entity, self.components.id::<C>(), Spot::None);
+            self.note_set(entity, self.storage.components.id::<C>(), Spot::None);
             self.announce();
         }
         Ok(outcome)
@@ -163,38 +163,38 @@ impl World {
         let plan = self.plan::<B>()?;
         self.flush()?;
         if let Ok(location) = self.locate(entity) {
-            let has_none = self.sides.sides_of(entity.index()).next().is_none();
+            let has_none = self.storage.sides.sides_of(entity.index()).next().is_none();
             return match location.table {
                 0 if has_none => self.try_insert(entity, bundle),
                 _ => Err(ChangeError::Taken { entity, by: Some(entity) }),
             };
         }
-        let by = self.entities.at(entity.index());
+        let by = self.storage.entities.at(entity.index());
         if by.is_some() {
             return Err(ChangeError::Taken { entity, by });
         }
         let table = self.plans.get(plan).table;
         self.reserve_table(table, 1)?;
-        let slots = self.entities.slot_count();
+        let slots = self.storage.entities.slot_count();
         if entity.index() as usize >= slots {
             // Beside those that are free: new ones are needed up to this one.
             let fresh = entity.index() as usize + 1 - slots;
-            let count = u32::try_from(fresh + slots - self.entities.len()).map_err(|_| AllocError::CapacityOverflow)?;
+            let count = u32::try_from(fresh + slots - self.storage.entities.len()).map_err(|_| AllocError::CapacityOverflow)?;
             self.reserve_entities(count)?;
         }
-        if self.signals.is_active() {
+        if self.storage.signals.is_active() {
             self.reserve_notes(self.notes_of(table))?;
         }
         // Values may move, even if one of several stores cannot grow.
         self.restructured();
         let plan = self.plans.get(plan);
-        self.sides.try_reserve(entity.index(), &plan.sides, &[])?;
-        let row = self.tables[table as usize].len;
+        self.storage.sides.try_reserve(entity.index(), &plan.sides, &[])?;
+        let row = self.storage.tables[table as usize].len;
         let place = self.place(table, plan.places.as_ptr(), row);
         // Taking a bundle apart may be user code: it is done before anything is committed.
         // SAFETY: there is room for the row and beside it, and the places are the bundle's in its table.
         unsafe { bundle.write(place) };
-        let claimed = self.entities.try_claim(entity);
+        let claimed = self.storage.entities.try_claim(entity);
         if claimed != Ok(true) {
             // SAFETY: the values beyond what counts are nobody's, and end.
             drop(unsafe { B::read(place) });
@@ -203,9 +203,9 @@ impl World {
         }
         // SAFETY: there is room for the location, and the row was written just now, and so were the values of the sides.
         unsafe {
-            self.tables[table as usize].push(entity, &mut self.table_order);
-            self.entities.places().at(entity.index()).write(Location { table, row });
-            self.sides.commit(entity, &plan.sides, &[]);
+            self.storage.tables[table as usize].push(entity, &mut self.storage.table_order);
+            self.storage.entities.places().at(entity.index()).write(Location { table, row });
+            self.storage.sides.commit(entity, &plan.sides, &[]);
         }
         self.restructured();
         self.arrived(entity);

@@ -25,13 +25,13 @@ impl World {
     #[inline(never)]
     fn make_plan<B: Bundle>(&mut self) -> Result<usize, ChangeError> {
         let mut ids = try_list(B::LEN)?;
-        B::ids(&mut self.components, &mut ids)?;
+        B::ids(&mut self.storage.components, &mut ids)?;
         self.plan_of(TypeId::of::<B>(), ids)
     }
 
     /// Makes the plan of a bundle with these components.
     pub(super) fn plan_of(&mut self, key: TypeId, ids: Vec<ComponentId>) -> Result<usize, ChangeError> {
-        let signature = plan::signature(&ids, &self.components)?;
+        let signature = plan::signature(&ids, &self.storage.components)?;
         let table = self.table_of(&signature)?;
         let places = self.places(table, &ids)?;
         let sides = self.sides(&ids)?;
@@ -76,14 +76,14 @@ impl World {
     /// Makes room for one entity of a bundle.
     #[inline(always)]
     fn reserve_spawn<B: Bundle>(&mut self, plan: usize) -> Result<(), AllocError> {
-        let table = &self.tables[self.plans.get(plan).table as usize];
-        if table.len == table.cap || !self.entities.is_ready() {
+        let table = &self.storage.tables[self.plans.get(plan).table as usize];
+        if table.len == table.cap || !self.storage.entities.is_ready() {
             self.reserve_rows(plan, 1)?;
         }
         if B::SIDES > 0 {
             self.reserve_spawn_sides(plan)?;
         }
-        if self.signals.is_active() { self.reserve_spawn_notes(plan) } else { Ok(()) }
+        if self.storage.signals.is_active() { self.reserve_spawn_notes(plan) } else { Ok(()) }
     }
 
     #[cold]
@@ -98,15 +98,15 @@ impl World {
         // Values may move, even if one of several stores cannot grow.
         self.restructured();
         // Slots that are used again lie anywhere: one that comes soon is announced, not the next, which is to be had at once.
-        if self.sides.is_far()
-            && let [.., slot, _, _, _, _] = self.entities.stack()
+        if self.storage.sides.is_far()
+            && let [.., slot, _, _, _, _] = self.storage.entities.stack()
         {
             // SAFETY: slots on the stack exist.
-            prefetch(unsafe { self.entities.places().at(*slot) });
-            self.sides.announce_fresh(*slot, &self.plans.get(plan).sides);
+            prefetch(unsafe { self.storage.entities.places().at(*slot) });
+            self.storage.sides.announce_fresh(*slot, &self.plans.get(plan).sides);
         }
         // SAFETY: a plan is made only of different components.
-        unsafe { self.sides.try_reserve_fresh(self.entities.next_index(), &self.plans.get(plan).sides) }
+        unsafe { self.storage.sides.try_reserve_fresh(self.storage.entities.next_index(), &self.plans.get(plan).sides) }
     }
 
     /// Makes room for so many entities, in a plan's table too.
@@ -121,43 +121,43 @@ impl World {
     /// Makes room for so many more rows in a table. Its lanes may move, even if one of them cannot grow.
     #[inline]
     pub(crate) fn reserve_table(&mut self, table: u32, count: u32) -> Result<(), AllocError> {
-        self.tables[table as usize].try_reserve(count, &mut self.epoch)
+        self.storage.tables[table as usize].try_reserve(count, &mut self.storage.epoch)
     }
 
     /// Makes room for so many more entities, and for their locations.
     pub(crate) fn reserve_entities(&mut self, count: u32) -> Result<(), AllocError> {
-        self.entities.try_reserve(count as usize)
+        self.storage.entities.try_reserve(count as usize)
     }
 
     /// Gives reserved entities a row in the table of those without components.
     #[inline(always)]
     pub(crate) fn flush(&mut self) -> Result<(), AllocError> {
-        if self.entities.reserved_count() == 0 { Ok(()) } else { self.flush_reserved() }
+        if self.storage.entities.reserved_count() == 0 { Ok(()) } else { self.flush_reserved() }
     }
 
     #[cold]
     #[inline(never)]
     fn flush_reserved(&mut self) -> Result<(), AllocError> {
-        let count = u32::try_from(self.entities.reserved_count()).map_err(|_| AllocError::CapacityOverflow)?;
+        let count = u32::try_from(self.storage.entities.reserved_count()).map_err(|_| AllocError::CapacityOverflow)?;
         self.reserve_entities(0)?;
         self.reserve_table(0, count)?;
-        if self.signals.is_active() {
+        if self.storage.signals.is_active() {
             self.reserve_notes(count as usize)?;
         }
-        let first = self.tables[0].len;
-        let (table, places) = (&mut self.tables[0], self.entities.places());
-        for entity in self.entities.try_flush()? {
+        let first = self.storage.tables[0].len;
+        let (table, places) = (&mut self.storage.tables[0], self.storage.entities.places());
+        for entity in self.storage.entities.try_flush()? {
             // SAFETY: there is room for so many rows and locations.
             unsafe {
-                let row = table.push(entity, &mut self.table_order);
+                let row = table.push(entity, &mut self.storage.table_order);
                 places.at(entity.index()).write(Location { table: 0, row });
             }
         }
         self.restructured();
-        if self.signals.is_active() {
+        if self.storage.signals.is_active() {
             // Told by the operation that they come before.
-            for row in first..self.tables[0].len {
-                self.note_arrival(self.tables[0].slots()[row as usize]);
+            for row in first..self.storage.tables[0].len {
+                self.note_arrival(self.storage.tables[0].slots()[row as usize]);
             }
         }
         Ok(())
@@ -169,7 +169,7 @@ impl World {
     /// patches a component. Writing through [`get_mut`](World::get_mut) or a query is no such operation.
     #[track_caller]
     pub fn reserve_entity(&self) -> Entity {
-        self.entities.reserve_entity()
+        self.storage.entities.reserve_entity()
     }
 
     /// # Safety
@@ -179,19 +179,19 @@ impl World {
     #[inline(always)]
     unsafe fn commit_spawn<B: Bundle>(&mut self, plan: usize, bundle: B) -> Entity {
         let plan = self.plans.get(plan);
-        let (number, sides, clock) = (plan.table, self.sides.places(), &raw const self.sides.clock);
-        let table = &mut self.tables[number as usize];
+        let (number, sides, clock) = (plan.table, self.storage.sides.places(), &raw const self.storage.sides.clock);
+        let table = &mut self.storage.tables[number as usize];
         // SAFETY: there is room for the row and for the location; the plan's places are those of the bundle's components
         // in its table. Taking a soa value apart is code of its type, which may panic: the entity is made when the row is
         // whole, and until then the row is beyond the last.
         let entity = unsafe {
             let row = table.len;
             bundle.write(Place { lanes: table.lanes(), places: plan.places.as_ptr(), row: row as usize, sides, clock });
-            let entity = self.entities.alloc_ready();
-            table.push(entity, &mut self.table_order);
-            self.entities.places().at(entity.index()).write(Location { table: number, row });
+            let entity = self.storage.entities.alloc_ready();
+            table.push(entity, &mut self.storage.table_order);
+            self.storage.entities.places().at(entity.index()).write(Location { table: number, row });
             if B::SIDES > 0 {
-                self.sides.commit_fresh(entity, &plan.sides);
+                self.storage.sides.commit_fresh(entity, &plan.sides);
             }
             entity
         };
@@ -235,7 +235,7 @@ impl World {
     #[track_caller]
     pub fn spawn_batch<B: Bundle>(&mut self, bundles: impl IntoIterator<Item = B>) -> Vec<Entity> {
         let bundles = bundles.into_iter();
-        if B::SIDES > 0 || self.signals.is_active() {
+        if B::SIDES > 0 || self.storage.signals.is_active() {
             return self.spawn_each(bundles);
         }
         let plan = infallible(self.plan::<B>());
@@ -243,7 +243,7 @@ impl World {
         let wish = bundles.size_hint().0.min(1 << 16);
         let _ = self.reserve_rows(plan, wish as u32);
         let table = self.plans.get(plan).table as usize;
-        let first = self.tables[table].len as usize;
+        let first = self.storage.tables[table].len as usize;
         let mut batch = Batch { plan, row: 0, end: 0, world: self };
         batch.open();
         let mut place = batch.place();
@@ -256,7 +256,7 @@ impl World {
             batch.row += 1;
         });
         drop(batch);
-        self.tables[table].slots()[first..].to_vec()
+        self.storage.tables[table].slots()[first..].to_vec()
     }
 
     /// Makes an entity of each bundle, one after another, and tells listeners of all of them at the end.
@@ -266,13 +266,13 @@ impl World {
         struct Held<'w>(&'w mut World);
         impl Drop for Held<'_> {
             fn drop(&mut self) {
-                self.0.signals.let_go();
-                if self.0.signals.is_active() {
+                self.0.storage.signals.let_go();
+                if self.0.storage.signals.is_active() {
                     self.0.announce();
                 }
             }
         }
-        self.signals.hold();
+        self.storage.signals.hold();
         let held = Held(self);
         let mut spawner = held.0.spawner::<B>();
         let mut entities = Vec::new();
@@ -306,9 +306,9 @@ impl Batch<'_> {
 
     /// Counts the rows for which there is room.
     fn open(&mut self) {
-        let table = &self.world.tables[self.table() as usize];
+        let table = &self.world.storage.tables[self.table() as usize];
         // Nothing is ready while anything is reserved, which is where a wish was not granted.
-        let ready = if self.world.entities.is_ready() { self.world.entities.ready_count() } else { 0 };
+        let ready = if self.world.storage.entities.is_ready() { self.world.storage.entities.ready_count() } else { 0 };
         let ready = u32::try_from(ready).unwrap_or(u32::MAX);
         (self.row, self.end) = (table.len, table.len + ready.min(table.cap - table.len));
     }
@@ -327,10 +327,10 @@ impl Batch<'_> {
 
     fn commit(&mut self) {
         let number = self.table();
-        let table = &mut self.world.tables[number as usize];
+        let table = &mut self.world.storage.tables[number as usize];
         let first = table.len;
-        let places = self.world.entities.places();
-        let made = self.world.entities.alloc_many((self.row - first) as usize);
+        let places = self.world.storage.entities.places();
+        let made = self.world.storage.entities.alloc_many((self.row - first) as usize);
         // SAFETY: there is room for so many rows and locations, and the rows are written.
         unsafe {
             let entities = table.entities.at(first);
@@ -340,7 +340,7 @@ impl Batch<'_> {
                 at + 1
             });
             table.entities.mark_rows(first..self.row);
-            table.set_len(self.row, &mut self.world.table_order);
+            table.set_len(self.row, &mut self.world.storage.table_order);
         }
         self.world.restructured();
     }
@@ -380,7 +380,7 @@ impl<B: Bundle> Spawner<'_, B> {
         }
         // SAFETY: there is room, for the row and for the entity.
         let entity = unsafe { self.world.commit_spawn(self.plan, bundle) };
-        if self.world.signals.is_active() {
+        if self.world.storage.signals.is_active() {
             self.tell(entity);
         }
         entity

@@ -8,6 +8,7 @@ use crate::commands::stash::Stash;
 use crate::plan::Edge;
 use crate::side::{Arrivals, Puts};
 use crate::signal::RowName;
+use crate::storage::Storage;
 use crate::table::{copy_row, row_ptr};
 use phalanx_store::{AllocError, Entity};
 
@@ -25,7 +26,7 @@ impl World {
         stash.expect_present(self, slot, &edge.puts)?;
         stash.expect_puts(self, &edge.puts)?;
         puts.try_add(&edge.puts, slot)?;
-        puts.try_add_taken(&self.sides, &edge.takes, slot)
+        puts.try_add_taken(&self.storage.sides, &edge.takes, slot)
     }
 
     /// Counts values that were written for slots which are there since.
@@ -34,7 +35,7 @@ impl World {
     ///
     /// As for [`Arrivals::commit`].
     pub(crate) unsafe fn receive(&mut self, values: &Arrivals) {
-        let World { sides, entities, tables, .. } = self;
+        let Storage { sides, entities, tables, .. } = &mut self.storage;
         // SAFETY: the caller's promise; entities and tables are this world's.
         unsafe { values.commit(sides, |index| World::slot_at(entities, tables, index)) };
     }
@@ -58,8 +59,8 @@ impl World {
         // then, or in the row itself, from where the stash takes them over before the new ones take their place.
         unsafe {
             let Edge { target, left, places, puts, takes, .. } = &*edge;
-            self.sides.find_places(slot.index(), puts);
-            let table = &self.tables[*target as usize];
+            self.storage.sides.find_places(slot.index(), puts);
+            let table = &self.storage.tables[*target as usize];
             let tail = table.len;
             write(self.place(*target, places.as_ptr(), tail));
             if *target == from.table {
@@ -74,7 +75,7 @@ impl World {
                 table.mark(from.row, left);
             } else {
                 self.cross(slot, from, edge);
-                let source = &self.tables[from.table as usize];
+                let source = &self.storage.tables[from.table as usize];
                 stash.take(self, source, source.len, left);
             }
             self.change_sides(slot, puts, takes, stash);
@@ -92,7 +93,7 @@ impl World {
         unsafe {
             if (*edge).target != from.table {
                 self.cross(slot, from, edge);
-                let source = &self.tables[from.table as usize];
+                let source = &self.storage.tables[from.table as usize];
                 stash.take(self, source, source.len, &(*edge).left);
             }
             self.change_sides(slot, &[], &(*edge).takes, stash);
@@ -107,7 +108,7 @@ impl World {
     /// The edge was followed just now, and the stash shows what it has displaced.
     #[inline(always)]
     unsafe fn note_carried(&mut self, slot: Entity, from: Location, edge: *const Edge, stash: &mut Stash) {
-        if self.signals.is_active() {
+        if self.storage.signals.is_active() {
             // SAFETY: edges are boxed, and made only while resolving.
             self.note_step(slot, from.table, unsafe { &*edge }, &stash.shown);
             stash.shown.clear();
@@ -117,7 +118,7 @@ impl World {
     /// Notes the end of a row in a step, and forgets what the stash shows of it.
     #[inline(always)]
     pub(crate) fn note_carried_end(&mut self, name: RowName, stash: &mut Stash) {
-        if self.signals.is_active() {
+        if self.storage.signals.is_active() {
             self.note_end_step(name, &stash.shown);
             stash.shown.clear();
         }
@@ -132,8 +133,8 @@ impl World {
         }
         // SAFETY: the caller's promise.
         unsafe {
-            self.sides.commit(slot, puts, takes);
-            stash.take_retired(&mut self.sides, &self.signals);
+            self.storage.sides.commit(slot, puts, takes);
+            stash.take_retired(&mut self.storage.sides, &self.storage.signals);
         }
         self.restructured();
     }

@@ -26,7 +26,7 @@ impl World {
     #[cold]
     #[inline(never)]
     fn make_edge(&mut self, plan: usize, source: u32, insert: bool) -> Result<(), AllocError> {
-        let (present, bundle) = (&self.tables[source as usize].signature, &self.plans.get(plan).signature);
+        let (present, bundle) = (&self.storage.tables[source as usize].signature, &self.plans.get(plan).signature);
         let goal = if insert { present.try_merge(bundle)? } else { present.try_difference(bundle)? };
         let target = self.table_of(&goal)?;
         let plan_ref = self.plans.get(plan);
@@ -44,7 +44,7 @@ impl World {
         bundle: &Signature,
         places: Box<[u16]>,
     ) -> Result<Edge, AllocError> {
-        let (from, to) = (&self.tables[source as usize], &self.tables[target as usize]);
+        let (from, to) = (&self.storage.tables[source as usize], &self.storage.tables[target as usize]);
         let staying = || from.columns.iter().filter(|c| bundle.has(c.id)).copied();
         let mut left = try_list::<Column>(staying().count())?;
         left.extend(staying());
@@ -66,9 +66,9 @@ impl World {
     /// The first lane of each component in a table that has them; for one that is not kept in tables, how many such come
     /// before it.
     pub(super) fn places(&self, table: u32, ids: &[ComponentId]) -> Result<Box<[u16]>, AllocError> {
-        let table = &self.tables[table as usize];
+        let table = &self.storage.tables[table as usize];
         let (mut places, mut sides) = (try_list(ids.len())?, 0);
-        places.extend(ids.iter().map(|id| match self.components.info(*id).kind() {
+        places.extend(ids.iter().map(|id| match self.storage.components.info(*id).kind() {
             Kind::Table => table.column(*id).map_or(0, |column| column.first),
             Kind::Pool | Kind::Linear => {
                 sides += 1;
@@ -80,11 +80,11 @@ impl World {
 
     /// The sides of those components that are not kept in tables, in their order; made if there are none.
     pub(crate) fn sides(&mut self, ids: &[ComponentId]) -> Result<Box<[u32]>, AllocError> {
-        let components = &self.components;
+        let components = &self.storage.components;
         let on_side = |id: &&ComponentId| components.info(**id).kind() != Kind::Table;
         let mut sides = try_list(ids.iter().filter(on_side).count())?;
         for id in ids.iter().filter(on_side) {
-            sides.push(self.sides.try_register(*id, components)?);
+            sides.push(self.storage.sides.try_register(*id, components)?);
         }
         Ok(sides.into())
     }
@@ -92,8 +92,8 @@ impl World {
     /// A row of a table as the place of a bundle, beside the places of the change of sides that was reserved last.
     #[inline(always)]
     pub(crate) fn place(&self, table: u32, places: *const u16, row: u32) -> Place {
-        let lanes = self.tables[table as usize].lanes();
-        Place { lanes, places, row: row as usize, sides: self.sides.places(), clock: &raw const self.sides.clock }
+        let lanes = self.storage.tables[table as usize].lanes();
+        Place { lanes, places, row: row as usize, sides: self.storage.sides.places(), clock: &raw const self.storage.sides.clock }
     }
 
     /// Carries out an edge for the entity at `from`: its row goes to the target, and what stays behind lies at the
@@ -107,14 +107,14 @@ impl World {
     pub(crate) unsafe fn cross(&mut self, entity: Entity, from: Location, edge: *const Edge) {
         // SAFETY: edges are boxed and made only while resolving; tables are not added or dropped here.
         let edge = unsafe { &*edge };
-        let target = &mut self.tables[edge.target as usize];
+        let target = &mut self.storage.tables[edge.target as usize];
         // SAFETY: there is room, by the caller's promise.
-        let (row, to) = unsafe { (target.push(entity, &mut self.table_order), target.lanes()) };
+        let (row, to) = unsafe { (target.push(entity, &mut self.storage.table_order), target.lanes()) };
         if edge.tracked {
             // SAFETY: the source's row is in use, and the target's is written.
             unsafe { self.mark_cross(from.table, from.row..from.row + 1, edge, row) };
         }
-        let source = &mut self.tables[from.table as usize];
+        let source = &mut self.storage.tables[from.table as usize];
         // SAFETY: the source's row is in use, the target's was made just now; the lanes of a pair belong to the same
         // component. The values that went along count as moved out of the source.
         unsafe {
@@ -123,11 +123,11 @@ impl World {
                 copy_row(row_ptr(a, from.row), row_ptr(b, row), a.row_size());
             }
             if let Some(moved) = source.close(from.row, &edge.keep) {
-                self.entities.places().at(moved.index()).write(from);
+                self.storage.entities.places().at(moved.index()).write(from);
             }
-            self.entities.places().at(entity.index()).write(Location { table: edge.target, row });
+            self.storage.entities.places().at(entity.index()).write(Location { table: edge.target, row });
         }
-        if self.counting {
+        if self.storage.counting {
             self.note_crossing(edge, 1);
         }
         self.restructured();
@@ -141,7 +141,7 @@ impl World {
     /// not come along.
     #[cold]
     pub(super) unsafe fn mark_cross(&self, source: u32, rows: core::ops::Range<u32>, edge: &Edge, row: u32) {
-        let (from, to) = (&self.tables[source as usize], &self.tables[edge.target as usize]);
+        let (from, to) = (&self.storage.tables[source as usize], &self.storage.tables[edge.target as usize]);
         from.mark_columns(self.tick());
         to.mark_columns(self.tick());
         for (old, row) in rows.zip(row..) {
@@ -153,7 +153,7 @@ impl World {
     /// Notes that rows of a table have gone.
     #[inline(always)]
     pub(crate) fn mark_gone(&self, table: u32) {
-        let table = &self.tables[table as usize];
+        let table = &self.storage.tables[table as usize];
         if table.tracked {
             table.mark_columns(self.tick());
         }

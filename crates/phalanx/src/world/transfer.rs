@@ -71,7 +71,7 @@ impl Passage {
     /// The rows are in use in the source, and there is room for them in the target. They count as moved out of the source
     /// from then on.
     unsafe fn copy(&self, from: &World, row: u32, to: &World, rows: u32) {
-        let (source, target) = (&from.tables[self.source as usize], &to.tables[self.target as usize]);
+        let (source, target) = (&from.storage.tables[self.source as usize], &to.storage.tables[self.target as usize]);
         for &(a, b) in &self.lanes {
             // SAFETY: the caller's promise; the lanes of a pair belong to the same component.
             unsafe {
@@ -132,7 +132,7 @@ impl World {
         }
         let passage = self.find_passage(&mut passages, entity, other)?;
         leaving.push(Leaving { slot: entity, label: None, passage });
-        let lanes = passages.iter().map(|passage| self.tables[passage.source as usize].lane_count()).max();
+        let lanes = passages.iter().map(|passage| self.storage.tables[passage.source as usize].lane_count()).max();
         let mut none = try_list(lanes.unwrap_or(0))?;
         none.resize(none.capacity(), false);
         self.reserve_arrival(&passages, count, usize::from(count > 1), other)?;
@@ -140,50 +140,50 @@ impl World {
         let (main, extra) = ((entity, 0), leaving.iter().map(|leaving| leaving.slot).zip(1..));
         let mut beside = Arrivals::default();
         for (old, count) in core::iter::once(main).chain(extra.take(count - 1)) {
-            for (number, side) in self.sides.numbered_in_order() {
+            for (number, side) in self.storage.sides.numbered_in_order() {
                 if let Some(row) = side.row(old.index()) {
-                    let slot = other.entities.nth_index(count).ok_or(AllocError::CapacityOverflow)?;
+                    let slot = other.storage.entities.nth_index(count).ok_or(AllocError::CapacityOverflow)?;
                     beside.try_add(self.side_in(number, other)?, slot, (number, row))?;
                 }
             }
         }
         // Values may move, even if one of several stores cannot grow.
         other.restructured();
-        beside.try_reserve(&mut other.sides)?;
+        beside.try_reserve(&mut other.storage.sides)?;
         let notes = passages.iter().map(|passage| (passage.rows, passage.source, passage.target));
         self.reserve_moves(notes, other)?;
-        let new = other.entities.alloc();
+        let new = other.storage.entities.alloc();
         // SAFETY: room was made there, and the values count as moved out here.
-        unsafe { beside.move_in(&self.sides, &other.sides) };
+        unsafe { beside.move_in(&self.storage.sides, &other.storage.sides) };
         for &Leaving { slot, label, passage } in &leaving {
             let passage = &passages[passage];
             // SAFETY: the row is in use here, and room for it was made there, for its slot and its name too. All of its values
             // count as moved out. A row with a label is an extra one, whose components were copied before it is made one there.
             unsafe {
-                let from = *self.entities.places().at(slot.index());
+                let from = *self.storage.entities.places().at(slot.index());
                 passage.copy(self, from.row, other, 1);
                 let row = match label {
                     Some(label) => {
                         self.unlink(slot.index());
                         let Row(made) = other.commit_row(new, label, passage.target, &[]);
-                        other.entities.places().at(made.index()).read().row
+                        other.storage.entities.places().at(made.index()).read().row
                     }
                     None => {
-                        let row = other.tables[passage.target as usize].push(new, &mut other.table_order);
-                        other.entities.places().at(new.index()).write(Location { table: passage.target, row });
+                        let row = other.storage.tables[passage.target as usize].push(new, &mut other.storage.table_order);
+                        other.storage.entities.places().at(new.index()).write(Location { table: passage.target, row });
                         row
                     }
                 };
                 arrived.push((passage.target, row));
-                self.entities.release(slot);
-                if self.counting {
+                self.storage.entities.release(slot);
+                if self.storage.counting {
                     self.note_ended(from.table, 1);
                 }
-                self.sides.take_all(slot);
-                self.sides.retired.clear();
-                let source = &mut self.tables[from.table as usize];
+                self.storage.sides.take_all(slot);
+                self.storage.sides.retired.clear();
+                let source = &mut self.storage.tables[from.table as usize];
                 if let Some(moved) = source.close(from.row, &none[..source.lane_count()]) {
-                    self.entities.places().at(moved.index()).write(from);
+                    self.storage.entities.places().at(moved.index()).write(from);
                 }
             }
         }
@@ -223,8 +223,8 @@ impl World {
     pub(crate) fn move_all(&mut self, other: &mut World) -> Result<EntityMap, ChangeError> {
         self.flush()?;
         other.flush()?;
-        let (count, extra) = (self.entities.len(), self.entities.row_count());
-        let (mut passages, mut labels) = (try_list(self.tables.len())?, try_list::<Label>(extra)?);
+        let (count, extra) = (self.storage.entities.len(), self.storage.entities.row_count());
+        let (mut passages, mut labels) = (try_list(self.storage.tables.len())?, try_list::<Label>(extra)?);
         // Main rows first: the owners of extra ones are known then.
         for extra in [false, true] {
             for (source, table) in self.tables_in_order() {
@@ -238,34 +238,34 @@ impl World {
         }
         let (mut pairs, mut slots) = (try_list(count)?, try_list(extra)?);
         let mut arrived = try_list::<(u32, Range<u32>)>(passages.len())?;
-        self.reserve_arrival(&passages, count + extra, self.rows.first.len(), other)?;
+        self.reserve_arrival(&passages, count + extra, self.storage.rows.first.len(), other)?;
         let beside = self.arrivals_of_all(&passages, other)?;
         let notes = passages.iter().map(|passage| (passage.rows, passage.source, passage.target));
         self.reserve_moves(notes, other)?;
         // SAFETY: room was made there, and the values count as moved out here.
-        unsafe { beside.move_in(&self.sides, &other.sides) };
-        if self.counting {
+        unsafe { beside.move_in(&self.storage.sides, &other.storage.sides) };
+        if self.storage.counting {
             self.note_all_ended();
         }
-        self.sides.forget_all();
-        self.entities.clear();
+        self.storage.sides.forget_all();
+        self.storage.entities.clear();
         for passage in &passages {
             // SAFETY: the rows are in use here, and there is room for as many there, and for their slots. All values count as
             // moved out. What names the slots of extra rows stays in tables.
             unsafe {
                 passage.copy(self, 0, other, passage.rows);
-                let target = &mut other.tables[passage.target as usize];
+                let target = &mut other.storage.tables[passage.target as usize];
                 let (first, is_extra) = (target.len, target.row_lanes().is_some());
-                for &old in self.tables[passage.source as usize].slots() {
-                    let pool = &mut other.entities;
+                for &old in self.storage.tables[passage.source as usize].slots() {
+                    let pool = &mut other.storage.entities;
                     let new = if is_extra { pool.alloc_row() } else { pool.alloc() };
-                    let row = target.push(new, &mut other.table_order);
-                    other.entities.places().at(new.index()).write(Location { table: passage.target, row });
+                    let row = target.push(new, &mut other.storage.table_order);
+                    other.storage.entities.places().at(new.index()).write(Location { table: passage.target, row });
                     if is_extra { &mut slots } else { &mut pairs }.push((old, new));
                 }
                 arrived.push((passage.target, first..target.len));
             }
-            self.tables[passage.source as usize].len = 0;
+            self.storage.tables[passage.source as usize].len = 0;
             self.mark_gone(passage.source);
         }
         let (map, slots) = (EntityMap::of(pairs), EntityMap::of(slots));
@@ -305,10 +305,10 @@ impl World {
     /// Notes, in both worlds, that entities have moved. What each had here is shown where it lies there.
     fn note_moves(&mut self, map: &EntityMap, other: &mut World) {
         for (old, new) in map.iter() {
-            if self.signals.is_active() {
+            if self.storage.signals.is_active() {
                 self.note_departure(old, other, new);
             }
-            if other.signals.is_active() {
+            if other.storage.signals.is_active() {
                 other.note_arrivals(new);
             }
         }
@@ -321,14 +321,14 @@ impl World {
         self.link_notes();
         other.link_notes();
         let mut told = (Notified::NOBODY, Notified::NOBODY);
-        if self.signals.is_active() {
+        if self.storage.signals.is_active() {
             told.0 = self.notify();
         }
-        if other.signals.is_active() {
+        if other.storage.signals.is_active() {
             told.1 = other.notify();
         }
-        let completed = if self.signals.is_active() { self.try_complete(told.0) } else { Ok(()) };
-        if other.signals.is_active() {
+        let completed = if self.storage.signals.is_active() { self.try_complete(told.0) } else { Ok(()) };
+        if other.storage.signals.is_active() {
             match completed {
                 Ok(()) => return other.complete(told.1),
                 Err(_) => drop(other.try_complete(told.1)),
@@ -341,25 +341,25 @@ impl World {
 
     /// The number that a side has in another world, where it is made if there is none.
     fn side_in(&self, side: u32, other: &mut World) -> Result<u32, ChangeError> {
-        let id = other.components.adopt(self.components.info(self.sides.get(side).id))?;
-        Ok(other.sides.try_register(id, &other.components)?)
+        let id = other.storage.components.adopt(self.storage.components.info(self.storage.sides.get(side).id))?;
+        Ok(other.storage.sides.try_register(id, &other.storage.components)?)
     }
 
     /// Makes room in another world for all values that are not kept in tables, if rows go through these passages in order.
     /// They go in the order of their pools, or of their slots.
     fn arrivals_of_all(&self, passages: &[Passage], other: &mut World) -> Result<Arrivals, ChangeError> {
         let mut beside = Arrivals::default();
-        if self.sides.iter().all(|side| side.len() == 0) {
+        if self.storage.sides.iter().all(|side| side.len() == 0) {
             return Ok(beside);
         }
-        let mut new_slots: Vec<u32> = try_list(self.entities.slot_count())?;
-        new_slots.resize(self.entities.slot_count(), 0);
-        let moved = passages.iter().flat_map(|passage| self.tables[passage.source as usize].slots());
+        let mut new_slots: Vec<u32> = try_list(self.storage.entities.slot_count())?;
+        new_slots.resize(self.storage.entities.slot_count(), 0);
+        let moved = passages.iter().flat_map(|passage| self.storage.tables[passage.source as usize].slots());
         for (count, old) in (0..).zip(moved) {
-            let slot = other.entities.nth_index(count).ok_or(AllocError::CapacityOverflow)?;
+            let slot = other.storage.entities.nth_index(count).ok_or(AllocError::CapacityOverflow)?;
             new_slots[old.index() as usize] = slot;
         }
-        for (number, side) in self.sides.numbered_in_order().filter(|(_, side)| side.len() > 0) {
+        for (number, side) in self.storage.sides.numbered_in_order().filter(|(_, side)| side.len() > 0) {
             let to = self.side_in(number, other)?;
             for (slot, row) in side.slots_and_rows() {
                 beside.try_add(to, new_slots[slot as usize], (number, row))?;
@@ -367,20 +367,20 @@ impl World {
         }
         // Values may move, even if one of several stores cannot grow.
         other.restructured();
-        beside.try_reserve(&mut other.sides)?;
+        beside.try_reserve(&mut other.storage.sides)?;
         Ok(beside)
     }
 
     /// Changes the entities in values that have arrived beside the tables.
     fn rename_beside(&mut self, map: &EntityMap, beside: &Arrivals) {
         for (side, slot) in beside.iter() {
-            let side = self.sides.get(side);
-            let (Some(visit), Some(row)) = (self.components.info(side.id).visit, side.row(slot)) else { continue };
+            let side = self.storage.sides.get(side);
+            let (Some(visit), Some(row)) = (self.storage.components.info(side.id).visit, side.row(slot)) else { continue };
             let mut change = |entity: &mut Entity| *entity = map.get(*entity).unwrap_or(*entity);
             // SAFETY: the lane is the component's, the row is in use, and the world is borrowed exclusively.
             unsafe {
                 visit(side.values().lane(), row as usize, &mut change);
-                side.values().mark_new(row, &self.sides.clock);
+                side.values().mark_new(row, &self.storage.sides.clock);
             }
         }
     }
@@ -401,7 +401,7 @@ impl World {
         let now_at = |slot: u32| slots.at(slot).map_or(NONE, |(_, new)| new.index());
         let mut labels = labels.into_iter();
         for (table, rows) in arrived {
-            let table = &other.tables[*table as usize];
+            let table = &other.storage.tables[*table as usize];
             let Some(lanes) = table.row_lanes() else { continue };
             for (row, label) in rows.clone().map(|row| row as usize).zip(labels.by_ref()) {
                 // SAFETY: the row is in use, and its lanes say what it was here, by the caller's promise.
@@ -410,14 +410,14 @@ impl World {
                     *owner = map.get(*owner).expect("the owner of an extra row goes along");
                     lanes.labels.add(row).write(label);
                     *link = Link { prev: now_at(link.prev), next: now_at(link.next) };
-                    other.rows.by_name.insert((owner.index(), label), table.slots()[row].index());
+                    other.storage.rows.by_name.insert((owner.index(), label), table.slots()[row].index());
                 }
             }
         }
-        for (old, new) in map.iter().filter(|(old, _)| self.rows.owns(old.index())) {
-            other.rows.begin(new.index(), now_at(self.rows.first[&old.index()]));
+        for (old, new) in map.iter().filter(|(old, _)| self.storage.rows.owns(old.index())) {
+            other.storage.rows.begin(new.index(), now_at(self.storage.rows.first[&old.index()]));
         }
-        self.rows.clear();
+        self.storage.rows.clear();
     }
 
     /// Makes room in another world for rows that come through these passages, so many in all, extra ones of so many owners
@@ -435,9 +435,9 @@ impl World {
             other.reserve_table(passage.target, passage.rows)?;
         }
         if owners > 0 {
-            let is_extra = |passage: &&Passage| self.tables[passage.source as usize].row_lanes().is_some();
+            let is_extra = |passage: &&Passage| self.storage.tables[passage.source as usize].row_lanes().is_some();
             let extra = passages.iter().filter(is_extra).map(|passage| passage.rows as usize).sum();
-            other.rows.try_reserve(extra, owners, other.entities.capacity())?;
+            other.storage.rows.try_reserve(extra, owners, other.storage.entities.capacity())?;
         }
         Ok(())
     }
@@ -459,21 +459,21 @@ impl World {
     /// A label as it is in another world, where its component is given an id if it has none.
     fn label_in(&self, label: Label, other: &mut World) -> Result<Label, AllocError> {
         Ok(match label.component() {
-            Some(id) => label.with_component(other.components.adopt(self.components.info(id))?),
+            Some(id) => label.with_component(other.storage.components.adopt(self.storage.components.info(id))?),
             None => label,
         })
     }
 
     /// The way from a table to that of the same components in another world, which is made if there is none.
     fn passage(&self, source: u32, other: &mut World) -> Result<Passage, ChangeError> {
-        let from = &self.tables[source as usize];
+        let from = &self.storage.tables[source as usize];
         let (mut ids, mut lanes) = (try_list::<ComponentId>(from.columns.len())?, try_list(from.lane_count())?);
         for column in &from.columns {
-            ids.push(other.components.adopt(self.components.info(column.id))?);
+            ids.push(other.storage.components.adopt(self.storage.components.info(column.id))?);
         }
         let target = other.table_of(&Signature::try_of(ids.iter().copied())?)?;
         for (column, id) in from.columns.iter().zip(ids) {
-            let to = other.tables[target as usize].column(id).map_or(0, |column| column.first);
+            let to = other.storage.tables[target as usize].column(id).map_or(0, |column| column.first);
             lanes.extend((0..column.lanes).map(|lane| (column.first + lane, to + lane)));
         }
         Ok(Passage { source, target, rows: 0, lanes })
@@ -485,9 +485,9 @@ impl World {
     ///
     /// The rows are in use.
     unsafe fn rename(&mut self, map: &EntityMap, table: u32, rows: Range<u32>) {
-        let table = &self.tables[table as usize];
+        let table = &self.storage.tables[table as usize];
         for column in &table.columns {
-            let Some(visit) = self.components.info(column.id).visit else { continue };
+            let Some(visit) = self.storage.components.info(column.id).visit else { continue };
             for row in rows.clone() {
                 let mut change = |entity: &mut Entity| *entity = map.get(*entity).unwrap_or(*entity);
                 // SAFETY: the lanes are the column's, the row is in use, and the world is borrowed exclusively.

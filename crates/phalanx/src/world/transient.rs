@@ -42,13 +42,13 @@ impl World {
     ///
     /// If memory cannot be had; nothing happens then.
     pub fn try_clear_component<C: Component>(&mut self) -> Result<usize, ChangeError> {
-        let id = self.components.id::<C>();
-        if let Some(side) = self.sides.number(id)
-            && !self.signals.is_active()
+        let id = self.storage.components.id::<C>();
+        if let Some(side) = self.storage.sides.number(id)
+            && !self.storage.signals.is_active()
         {
-            let count = self.sides.get(side).len() as usize;
+            let count = self.storage.sides.get(side).len() as usize;
             self.restructured();
-            if let Some(cleared) = self.sides.clear_one(side) {
+            if let Some(cleared) = self.storage.sides.clear_one(side) {
                 drop(cleared);
                 return Ok(count);
             }
