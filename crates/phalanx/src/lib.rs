@@ -12,6 +12,7 @@ mod entities;
 mod error;
 pub mod group;
 pub mod layout;
+mod mutation;
 mod plain;
 mod plan;
 pub mod query;
@@ -22,9 +23,9 @@ mod seeded;
 mod side;
 pub mod signal;
 mod signature;
-mod storage;
 #[cfg(feature = "snapshot")]
 pub mod snapshot;
+mod storage;
 mod table;
 mod table_order;
 mod tally;

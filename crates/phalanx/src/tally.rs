@@ -5,7 +5,6 @@
 //! their stores.
 
 use crate::component::ComponentId;
-use crate::plan::Edge;
 use crate::query::{Access, Query};
 use crate::world::World;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -68,36 +67,6 @@ impl Clone for Tally {
 }
 
 impl World {
-    /// Notes that so many rows have gone over an edge.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn note_crossing(&mut self, edge: &Edge, rows: u32) {
-        for column in &edge.left {
-            // What is replaced is in the target.
-            if !self.storage.tables[edge.target as usize].signature.has(column.id) {
-                self.storage.components.tally_mut(column.id).taken += u64::from(rows);
-            }
-        }
-    }
-
-    /// Notes that so many rows of a table end.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn note_ended(&mut self, table: u32, rows: u32) {
-        for column in &self.storage.tables[table as usize].columns {
-            self.storage.components.tally_mut(column.id).ended += u64::from(rows);
-        }
-    }
-
-    /// Notes that all rows of all tables end.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn note_all_ended(&mut self) {
-        for table in 0..self.storage.tables.len() {
-            self.note_ended(table as u32, self.storage.tables[table].len);
-        }
-    }
-
     /// Notes that a query sets out to visit so many rows.
     #[cold]
     #[inline(never)]

@@ -202,8 +202,8 @@ impl CommandBuffer {
         self.done += 1;
         // Without memory to note it, or to make entities that are reserved, the entity stays, without components.
         if self.is_reserved(position, world)
-            && world.flush().is_ok()
-            && (!world.storage.signals.is_active() || world.reserve_notes(1).is_ok())
+            && world.storage.flush().is_ok()
+            && (!world.storage.signals.is_active() || world.storage.reserve_notes(1).is_ok())
         {
             world.end_promise(&entry);
         }
@@ -219,9 +219,10 @@ impl CommandBuffer {
     /// Drops the commands that are left, and despawns what was reserved for them in this world, or put aside.
     pub(crate) fn finish(&mut self, world: &mut World) {
         let notes = self.entries.len() + self.reserved.len();
-        let is_noted = |world: &mut World| !world.storage.signals.is_active() || world.reserve_notes(notes).is_ok();
+        let is_noted =
+            |world: &mut World| !world.storage.signals.is_active() || world.storage.reserve_notes(notes).is_ok();
         // Without memory to flush them, entities stay reserved, and are alive later, without components.
-        if self.home == Some(world.identity()) && world.flush().is_ok() && is_noted(world) {
+        if self.home == Some(world.identity()) && world.storage.flush().is_ok() && is_noted(world) {
             for position in self.done..self.entries.len() {
                 if self.entries[position].is_promise() && self.is_reserved(position, world) {
                     world.end_promise(&self.entries[position]);
@@ -251,7 +252,7 @@ impl CommandBuffer {
         let at = |position: usize| move |error: AllocError| entries[position].error(position, error.into());
         scratch.begin(end - first, report.is_some()).map_err(at(first))?;
         scratch.find_lost(world, entries, moments, *home).map_err(at(first))?;
-        world.flush().map_err(at(first))?;
+        world.storage.flush().map_err(at(first))?;
         for (position, entry) in (first..end).zip(&entries[first..end]) {
             let key = CommandBuffer::key(arena, entry);
             let step = match scratch.resolve(world, entry, key, position) {
@@ -264,7 +265,7 @@ impl CommandBuffer {
             scratch.steps.push(step);
         }
         scratch.reserve(world, first).map_err(|(position, error)| at(position)(error))?;
-        world.begin_notes();
+        world.storage.begin_notes();
         let mut ending = Ending::of(&mut scratch.stash);
         for (entry, step) in entries[first..end].iter().zip(&scratch.steps) {
             // Taking a bundle apart may be user code: if it panics, what was displaced ends, and so does the rest.
@@ -278,7 +279,7 @@ impl CommandBuffer {
             }
         }
         if world.storage.signals.is_active() {
-            world.link_notes();
+            world.storage.link_notes();
             world.tell();
         }
         if let Some(report) = report {
@@ -373,7 +374,7 @@ impl World {
                     if ends {
                         let (entity, at) = self.whereabouts(known(), None);
                         self.end_row(entity, at);
-                        self.note_carried_end(RowName::main(entity), stash);
+                        self.storage.note_carried_end(RowName::main(entity), stash);
                     }
                     stash.take_payload(entry.verb.drop, payload);
                 }
@@ -387,14 +388,17 @@ impl World {
                 unsafe {
                     self.storage.sides.find_places(self.storage.entities.next_index(), &plan.sides);
                     let (lanes, row, places) = (table.lanes(), table.len as usize, plan.places.as_ptr());
-                    (entry.verb.write)(payload, Place { lanes, row, places, sides: self.storage.sides.places(), clock });
+                    (entry.verb.write)(
+                        payload,
+                        Place { lanes, row, places, sides: self.storage.sides.places(), clock },
+                    );
                     let entity = self.storage.entities.alloc();
                     let row = table.push(entity, &mut self.storage.table_order);
                     self.storage.entities.places().at(entity.index()).write(Location { table: plan.table, row });
                     self.storage.sides.commit(entity, &plan.sides, &[]);
-                    self.restructured();
+                    self.storage.restructured();
                     if self.storage.signals.is_active() {
-                        self.note_arrival(entity);
+                        self.storage.note_arrival(entity);
                     }
                 }
             }
@@ -405,51 +409,54 @@ impl World {
                 unsafe {
                     let (target, places, sides) = ((*edge).target, (*edge).places.as_ptr(), &*(*edge).puts);
                     self.storage.sides.find_places(self.storage.entities.next_index(), sides);
-                    (entry.verb.write)(payload, self.place(target, places, self.storage.tables[target as usize].len));
-                    let row = self.commit_row(known(), label, target, sides);
+                    (entry.verb.write)(
+                        payload,
+                        self.storage.place(target, places, self.storage.tables[target as usize].len),
+                    );
+                    let row = self.storage.commit_row(known(), label, target, sides);
                     if self.storage.signals.is_active() {
-                        self.note_arrival(row.0);
+                        self.storage.note_arrival(row.0);
                     }
                 }
             }
             Step::Delete => {
                 let (slot, _) = self.whereabouts(known(), key);
-                let name = self.row_name(slot);
+                let name = self.storage.row_name(slot);
                 // SAFETY: it is an extra row, and there; what needs an end is at the tail, and goes to the stash.
                 unsafe {
-                    let tail = self.retire_row(slot);
+                    let tail = self.storage.retire_row(slot);
                     let table = &self.storage.tables[tail.table as usize];
-                    stash.take(self, table, tail.row, &table.columns);
+                    stash.take(&self.storage, table, tail.row, &table.columns);
                     stash.take_retired(&mut self.storage.sides, &self.storage.signals);
-                    self.note_carried_end(name, stash);
+                    self.storage.note_carried_end(name, stash);
                 }
             }
             Step::Insert(edge) => {
                 let (slot, from) = self.whereabouts(known(), key);
                 // SAFETY: the edge is one of the slot's table, what it needs is reserved, and the payload is its bundle.
-                unsafe { self.bring(slot, from, edge, |place| (entry.verb.write)(payload, place), stash) };
+                unsafe { self.storage.bring(slot, from, edge, |place| (entry.verb.write)(payload, place), stash) };
             }
             Step::Remove(edge) => {
                 let (slot, from) = self.whereabouts(known(), key);
                 // SAFETY: as above.
-                unsafe { self.take_away(slot, from, edge, stash) };
+                unsafe { self.storage.take_away(slot, from, edge, stash) };
             }
             Step::Despawn => {
                 let (entity, from) = self.whereabouts(known(), None);
                 // SAFETY: the entity is there, and so are its extra rows; what needs an end is at the tail each time, and
                 // goes to the stash, where there is room for it.
                 unsafe {
-                    while let Some((name, tail)) = self.retire_first_row(entity.index()) {
+                    while let Some((name, tail)) = self.storage.retire_first_row(entity.index()) {
                         let table = &self.storage.tables[tail.table as usize];
-                        stash.take(self, table, tail.row, &table.columns);
+                        stash.take(&self.storage, table, tail.row, &table.columns);
                         stash.take_retired(&mut self.storage.sides, &self.storage.signals);
-                        self.note_carried_end(name, stash);
+                        self.storage.note_carried_end(name, stash);
                     }
                     self.end_row(entity, from);
                     let table = &self.storage.tables[from.table as usize];
-                    stash.take(self, table, table.len, &table.columns);
+                    stash.take(&self.storage, table, table.len, &table.columns);
                     stash.take_retired(&mut self.storage.sides, &self.storage.signals);
-                    self.note_carried_end(RowName::main(entity), stash);
+                    self.storage.note_carried_end(RowName::main(entity), stash);
                 }
             }
         }
@@ -458,7 +465,7 @@ impl World {
     /// The slot of an entity's row, the main one if no key names another, and where it is. It was found while resolving.
     fn whereabouts(&self, entity: Entity, key: Option<Key>) -> (Entity, Location) {
         let slot = key.map_or(entity, |key| self.row(key).expect("found while resolving").0);
-        (slot, self.locate(slot).expect("found alive while resolving"))
+        (slot, self.storage.locate(slot).expect("found alive while resolving"))
     }
 
     /// Ends an entity. What needs an end in its row comes to lie at the table's tail, nobody's, and what it has beside tables
@@ -474,8 +481,8 @@ impl World {
             self.storage.sides.take_all(entity);
         }
         // SAFETY: the row is in use, and the flags are those of its lanes.
-        unsafe { self.close_row(at) };
-        self.restructured();
+        unsafe { self.storage.close_row(at) };
+        self.storage.restructured();
     }
 
     /// Ends the entity that a spawn has promised and will not make.
@@ -492,14 +499,14 @@ impl World {
 
     /// Ends an entity that has no components; otherwise nothing happens.
     fn end_empty(&mut self, entity: Entity) {
-        if let Ok(at @ Location { table: 0, .. }) = self.locate(entity)
+        if let Ok(at @ Location { table: 0, .. }) = self.storage.locate(entity)
             && !self.storage.rows.owns(entity.index())
             && !self.has_sides(entity)
         {
             // SAFETY: it is there, a row of table 0 has no values, and the entity has none elsewhere.
             unsafe { self.end_row(entity, at) };
             if self.storage.signals.is_active() {
-                self.note_end_step(RowName::main(entity), &[]);
+                self.storage.note_end_step(RowName::main(entity), &[]);
             }
         }
     }

@@ -225,7 +225,7 @@ impl Scratch {
         let plan = (entry.verb.plan)(world)?;
         let Some(entity) = entry.entity else {
             self.note(world, position, world.plans.get(plan).table, 1)?;
-            self.notes += world.notes_of(world.plans.get(plan).table);
+            self.notes += world.storage.notes_of(world.plans.get(plan).table);
             self.take_slot(world, &world.plans.get(plan).sides, position)?;
             return Ok(Step::Make(plan));
         };
@@ -256,7 +256,7 @@ impl Scratch {
                 self.rows.make((key.entity.index(), label), slot, target)?;
                 self.note(world, position, target, 1)?;
                 self.names += 1;
-                self.notes += world.notes_of(target);
+                self.notes += world.storage.notes_of(target);
                 Ok(Step::Extend(edge, label))
             }
             CommandKind::DeleteRow => match self.find_row(world, key)? {
@@ -307,8 +307,8 @@ impl Scratch {
                 slot
             }
         };
-        world.expect_step(slot.index(), followed, &mut self.puts, &mut self.stash)?;
-        self.notes += world.edge_notes(followed);
+        world.storage.expect_step(slot.index(), followed, &mut self.puts, &mut self.stash)?;
+        self.notes += world.storage.edge_notes(followed);
         if target != table {
             self.note(world, position, target, 1)?;
             self.note(world, position, table, -1)?;
@@ -327,16 +327,16 @@ impl Scratch {
         }
         self.slots = self.slots.checked_add(1).ok_or(AllocError::CapacityOverflow)?;
         let slot = self.free.try_take(&world.storage.entities)?;
-        self.stash.expect_puts(world, sides)?;
+        self.stash.expect_puts(&world.storage, sides)?;
         self.puts.try_add(sides, slot.index())?;
         Ok(slot)
     }
 
     /// Notes that an entity or an extra row ends in a table.
     fn end(&mut self, world: &World, slot: Entity, table: u32, position: usize) -> Result<(), AllocError> {
-        self.stash.expect_row(world, &world.storage.tables[table as usize].columns)?;
-        self.stash.expect_all(world, slot.index())?;
-        self.notes += world.notes_of(table);
+        self.stash.expect_row(&world.storage, &world.storage.tables[table as usize].columns)?;
+        self.stash.expect_all(&world.storage, slot.index())?;
+        self.notes += world.storage.notes_of(table);
         self.note(world, position, table, -1)?;
         self.free.try_free(slot)
     }
@@ -359,7 +359,7 @@ impl Scratch {
     fn find_name(&self, world: &World, name: Name) -> Option<(Entity, u32)> {
         match self.rows.get(name) {
             Some(state) => state.table.map(|table| (state.slot, table)),
-            None => world.row_of_name(name),
+            None => world.storage.row_of_name(name),
         }
     }
 
@@ -368,9 +368,9 @@ impl Scratch {
         let Scratch { rows, extra, .. } = self;
         extra.clear();
         // A row that ended is not there, nor is one whose name is another's by then, which comes below.
-        let kept = world.extra_rows(owner).filter_map(|(_, label)| match rows.get((owner, label)) {
+        let kept = world.storage.extra_rows(owner).filter_map(|(_, label)| match rows.get((owner, label)) {
             Some(state) => state.table.filter(|_| !state.is_made).map(|table| (state.slot, table)),
-            None => world.row_of_name((owner, label)),
+            None => world.storage.row_of_name((owner, label)),
         });
         for row in kept.chain(rows.made_for(owner)) {
             try_room(extra, 1)?;
@@ -403,7 +403,7 @@ impl Scratch {
     /// The table in which an entity would be.
     fn find(&self, world: &World, entity: Entity) -> Result<u32, NoSuchEntity> {
         match self.overlaid(entity) {
-            None => world.locate(entity).map(|location| location.table),
+            None => world.storage.locate(entity).map(|location| location.table),
             Some(found) if found.generation == entity.generation() => found.table.ok_or(NoSuchEntity { entity }),
             Some(_) => Err(NoSuchEntity { entity }),
         }
@@ -440,7 +440,7 @@ impl Scratch {
     pub(super) fn reserve(&mut self, world: &mut World, first: usize) -> Result<(), (usize, AllocError)> {
         let at = |position| move |error: AllocError| (position, error);
         if self.slots > 0 {
-            world.reserve_entities(self.slots).map_err(at(self.slots_position))?;
+            world.storage.reserve_entities(self.slots).map_err(at(self.slots_position))?;
         }
         if self.names > 0 {
             let slots = world.storage.entities.capacity();
@@ -448,13 +448,13 @@ impl Scratch {
         }
         for (table, need) in (0..).zip(&self.needs).filter(|(_, need)| need.most > 0) {
             let rows = u32::try_from(need.most).map_err(|_| AllocError::CapacityOverflow);
-            rows.and_then(|rows| world.reserve_table(table, rows)).map_err(at(need.position))?;
+            rows.and_then(|rows| world.storage.reserve_table(table, rows)).map_err(at(need.position))?;
         }
         // Values may move, even if one of several stores cannot grow.
-        world.restructured();
+        world.storage.restructured();
         world.storage.sides.try_reserve_all(&self.puts).map_err(at(first))?;
         if world.storage.signals.is_active() {
-            world.reserve_linked_notes(self.notes).map_err(at(first))?;
+            world.storage.reserve_linked_notes(self.notes).map_err(at(first))?;
         }
         self.stash.try_reserve(world.storage.signals.is_active()).map_err(at(first))
     }

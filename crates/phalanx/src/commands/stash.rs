@@ -11,8 +11,8 @@ use super::buffer::{Arena, place_after};
 use crate::component::{ComponentId, DropFn};
 use crate::side::{Side, Sides};
 use crate::signal::{Signals, Spot};
+use crate::storage::Storage;
 use crate::table::{ALIGNED_FOR_ALL, Column, Table, copy_row, row_ptr};
-use crate::world::World;
 use core::alloc::Layout;
 use phalanx_store::AllocError;
 
@@ -73,31 +73,31 @@ impl Stash {
     }
 
     /// Counts the values of a row in these columns.
-    pub(crate) fn expect_row(&mut self, world: &World, columns: &[Column]) -> Result<(), AllocError> {
-        for column in columns.iter().filter(|column| column.drop.is_some() || world.storage.signals.keeps(column.id)) {
-            self.expect(block(world.storage.components.info(column.id).value_part())?)?;
+    pub(crate) fn expect_row(&mut self, storage: &Storage, columns: &[Column]) -> Result<(), AllocError> {
+        for column in columns.iter().filter(|column| column.drop.is_some() || storage.signals.keeps(column.id)) {
+            self.expect(block(storage.components.info(column.id).value_part())?)?;
         }
         Ok(())
     }
 
     /// Counts the values that a slot has in these sides.
-    pub(crate) fn expect_present(&mut self, world: &World, slot: u32, list: &[u32]) -> Result<(), AllocError> {
-        let mut present = list.iter().map(|side| world.storage.sides.get(*side)).filter(|side| side.row(slot).is_some());
-        present.try_for_each(|side| self.expect_of(world, side))
+    pub(crate) fn expect_present(&mut self, storage: &Storage, slot: u32, list: &[u32]) -> Result<(), AllocError> {
+        let mut present = list.iter().map(|side| storage.sides.get(*side)).filter(|side| side.row(slot).is_some());
+        present.try_for_each(|side| self.expect_of(storage, side))
     }
 
     /// Counts all values that a slot has beside tables.
-    pub(crate) fn expect_all(&mut self, world: &World, slot: u32) -> Result<(), AllocError> {
-        world.storage.sides.sides_of(slot).try_for_each(|side| self.expect_of(world, side))
+    pub(crate) fn expect_all(&mut self, storage: &Storage, slot: u32) -> Result<(), AllocError> {
+        storage.sides.sides_of(slot).try_for_each(|side| self.expect_of(storage, side))
     }
 
     /// Counts a value of each of these sides, which are put, and may be displaced themselves.
-    pub(crate) fn expect_puts(&mut self, world: &World, list: &[u32]) -> Result<(), AllocError> {
-        list.iter().try_for_each(|side| self.expect_of(world, world.storage.sides.get(*side)))
+    pub(crate) fn expect_puts(&mut self, storage: &Storage, list: &[u32]) -> Result<(), AllocError> {
+        list.iter().try_for_each(|side| self.expect_of(storage, storage.sides.get(*side)))
     }
 
-    fn expect_of(&mut self, world: &World, side: &Side) -> Result<(), AllocError> {
-        match side.values().needs_drop() || world.storage.signals.keeps(side.id) {
+    fn expect_of(&mut self, storage: &Storage, side: &Side) -> Result<(), AllocError> {
+        match side.values().needs_drop() || storage.signals.keeps(side.id) {
             true => self.expect(side.values().layout()),
             false => Ok(()),
         }
@@ -127,13 +127,13 @@ impl Stash {
     /// # Safety
     ///
     /// The row is initialised there, and the values were [expected](Stash::expect), in this order.
-    pub(crate) unsafe fn take(&mut self, world: &World, table: &Table, row: u32, columns: &[Column]) {
+    pub(crate) unsafe fn take(&mut self, storage: &Storage, table: &Table, row: u32, columns: &[Column]) {
         for column in columns {
-            let shown = world.storage.signals.keeps(column.id);
+            let shown = storage.signals.keeps(column.id);
             if column.drop.is_none() && !shown {
                 continue;
             }
-            let lanes = world.storage.components.info(column.id).value_part();
+            let lanes = storage.components.info(column.id).value_part();
             // SAFETY: a column that needs an end has one lane, whose rows have this layout, or none; the row is initialised,
             // and the value expected.
             let value = unsafe {

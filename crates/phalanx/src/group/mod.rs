@@ -136,7 +136,9 @@ impl<'w, S: GroupSpec> Parts<'w, S> {
 impl<S: GroupSpec> Group<S> {
     #[track_caller]
     fn data<'w>(&self, world: &'w World) -> &'w GroupData {
-        let group = (self.space == world.storage.components.space.number()).then(|| world.storage.sides.group(self.id)).flatten();
+        let group = (self.space == world.storage.components.space.number())
+            .then(|| world.storage.sides.group(self.id))
+            .flatten();
         match group {
             Some(group) => group,
             None => panic!("{self:?} is of another world, or was dropped"),
@@ -303,7 +305,7 @@ impl<S: GroupSpec> Group<S> {
         let mut order = world.storage.sides.try_order(group, |a, b| compare(item(a), item(b)))?;
         // SAFETY: the order was made just now.
         unsafe { world.storage.sides.try_arrange(self.id, &mut order)? };
-        world.restructured();
+        world.storage.restructured();
         Ok(())
     }
 
@@ -372,7 +374,7 @@ impl World {
         if own + see == 0 {
             return Err(GroupError::Empty { group: name });
         }
-        let sides = self.sides(&ids)?;
+        let sides = self.storage.sides(&ids)?;
         let sorted = |sides: &[u32]| {
             let mut sides = crate::room::try_copy(sides)?;
             sides.sort_unstable();
@@ -383,8 +385,9 @@ impl World {
         let id = match self.storage.sides.find_group(&what) {
             Some(id) => id,
             None => {
-                let group = self.storage.sides.try_draft(what, &self.storage.components, |index| self.slot(index))?;
-                self.restructured();
+                let group =
+                    self.storage.sides.try_draft(what, &self.storage.components, |index| self.storage.slot(index))?;
+                self.storage.restructured();
                 self.storage.sides.try_make(group)?
             }
         };
@@ -396,7 +399,7 @@ impl World {
         let is_there = group.is_of(self);
         if is_there {
             self.storage.sides.drop_group(group.id);
-            self.restructured();
+            self.storage.restructured();
         }
         is_there
     }

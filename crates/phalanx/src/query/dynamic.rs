@@ -258,7 +258,7 @@ impl DynamicQuery {
             let matching = world.storage.tables.iter().filter(|table| self.asked().matches(&table.signature));
             self.note_visits(world, matching.map(|table| u64::from(table.len)).sum());
         }
-        let numbered = world.tables_in_order();
+        let numbered = world.storage.tables_in_order();
         let matching = numbered.filter(|(_, table)| self.asked().matches(&table.signature));
         Ok(matching.map(|(number, table)| DynamicTable {
             world,
@@ -387,7 +387,7 @@ impl<'w> DynamicTable<'w> {
             // SAFETY: the table has the component, whose last lane is that of the marks of its rows, which are nobody else's:
             // the column is taken once.
             unsafe {
-                let lane = &*self.world.lane(id, self.number).add(info.value_lanes());
+                let lane = &*self.world.storage.lane(id, self.number).add(info.value_lanes());
                 (0..self.len()).for_each(|row| (*marks(lane, row)).changed = self.world.tick());
             }
         }
@@ -407,7 +407,7 @@ impl<'w> DynamicTable<'w> {
                 let info = components.info(id);
                 if info.track == Track::Column {
                     // SAFETY: the table has the component, whose last lane has its mark.
-                    let lane = unsafe { &*self.world.lane(id, self.number).add(info.value_lanes()) };
+                    let lane = unsafe { &*self.world.storage.lane(id, self.number).add(info.value_lanes()) };
                     mark_column(lane, self.world.tick());
                 }
                 Ok(())
@@ -434,14 +434,14 @@ impl<'w> DynamicTable<'w> {
     ///
     /// The table has the component.
     unsafe fn ptr<C: Component>(&self) -> <C::Layout as Layout<C>>::Ptr {
-        let lanes = self.world.lane(self.world.storage.components.id::<C>(), self.number);
+        let lanes = self.world.storage.lane(self.world.storage.components.id::<C>(), self.number);
         // SAFETY: the table has the component, so the directory points at its lanes.
-        unsafe { C::Layout::ptr(lanes, self.world.look()) }
+        unsafe { C::Layout::ptr(lanes, self.world.storage.look()) }
     }
 
     /// The lanes of a component that the table has.
     fn raw(&self, id: ComponentId) -> impl ExactSizeIterator<Item = RawLane> + use<'w> {
-        let first = self.world.lane(id, self.number);
+        let first = self.world.storage.lane(id, self.number);
         let info = self.world.storage.components.info(id);
         let (len, layouts) = (self.len(), &info.lanes[..info.value_lanes()]);
         layouts.iter().enumerate().map(move |(at, &layout)| {

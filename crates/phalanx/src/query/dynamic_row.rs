@@ -230,7 +230,7 @@ impl DynamicQuery {
     }
 
     fn walk<'w>(&self, world: &'w World) -> Walk<'w, 'w, Rows> {
-        let matching = world.tables_in_order().filter(|(_, table)| self.asked().matches(&table.signature));
+        let matching = world.storage.tables_in_order().filter(|(_, table)| self.asked().matches(&table.signature));
         let tables: Vec<u32> = matching.map(|(number, _)| number).collect();
         // SAFETY: `Rows` finds nothing by its ids but the rows.
         let course = unsafe { course::<Rows, ()>(world, &self.ids, tables.iter().copied()) };
@@ -351,7 +351,7 @@ impl<'w> DynamicRow<'w, '_> {
         let at = self.take(id, self.name(id)?)?;
         self.world.open(id, |_| true);
         // SAFETY: the row is the world's, which the query has exclusively, and no other row has these marks.
-        unsafe { self.world.mark_written(id, Candidate::new(self.world, self.spot.index, None)) };
+        unsafe { self.world.storage.mark_written(id, Candidate::new(self.world, self.spot.index, None)) };
         // SAFETY: the row has the component there.
         Ok(unsafe { self.raw(id, at) })
     }
@@ -368,7 +368,7 @@ impl<'w> DynamicRow<'w, '_> {
         if let Some(side) = self.world.storage.sides.of(id) {
             return side.row(self.spot.index).map(|row| (side.values().lane().cast_const(), row as usize));
         }
-        let lane = self.world.lane(id, self.spot.location.table);
+        let lane = self.world.storage.lane(id, self.spot.location.table);
         (!lane.is_null()).then_some((lane.cast_const(), self.spot.location.row as usize))
     }
 

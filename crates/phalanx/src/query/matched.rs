@@ -305,7 +305,7 @@ pub(super) unsafe fn item_of<'w, Q: Query, F: Filter>(
         world.note_finds::<Q>();
     }
     let (terms, filter) = ids;
-    let location = world.locate(entity)?;
+    let location = world.storage.locate(entity)?;
     world.mark_for::<Q>(entity.index(), location);
     // SAFETY: the entity is alive.
     let row = unsafe { Candidate::new(world, entity.index(), None) };
@@ -346,7 +346,7 @@ pub(super) unsafe fn item_of<'w, Q: Query, F: Filter>(
 /// The ids are the world's.
 pub(super) unsafe fn contains<Q: Query, F: Filter>(world: &World, ids: &(Q::State, F::State), entity: Entity) -> bool {
     let (terms, filter) = ids;
-    world.locate(entity).is_ok_and(|location| {
+    world.storage.locate(entity).is_ok_and(|location| {
         if Q::SIDES || F::SIDES {
             let spot = Spot { index: entity.index(), key: Some(entity), position: 0, location };
             // SAFETY: the ids are the world's, by the caller's promise, and the entity is alive and at this location.

@@ -362,7 +362,7 @@ impl Mismatch {
 /// The ids of a query and its filter in a world, looked at as those do who do not remember when they looked last.
 fn ids_of<Q: Query, F: Filter>(world: &World) -> (Q::State, F::State) {
     let mut ids = (Q::state(&world.storage.components), F::state(&world.storage.components));
-    set_look::<Q, F>(&mut ids, world.look());
+    set_look::<Q, F>(&mut ids, world.storage.look());
     ids
 }
 

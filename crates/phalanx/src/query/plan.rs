@@ -109,7 +109,8 @@ impl Plan {
     ///
     /// The ids are the world's.
     pub(super) unsafe fn new<Q: Query, F: Filter>(world: &World, ids: &(Q::State, F::State)) -> Plan {
-        let matching = world.tables_in_order().filter(|(_, table)| matches_table::<Q, F>(ids, &table.signature));
+        let matching =
+            world.storage.tables_in_order().filter(|(_, table)| matches_table::<Q, F>(ids, &table.signature));
         let tables = matching.map(|(_, table)| PlanTable {
             components: table.columns.iter().map(|column| world.storage.components.info(column.id).name()).collect(),
             rows: table.len as usize,
@@ -120,7 +121,7 @@ impl Plan {
             query: core::any::type_name::<Q>(),
             driver,
             tables: tables.collect(),
-            tables_in_world: world.tables_in_order().count(),
+            tables_in_world: world.storage.tables_in_order().count(),
         }
     }
 
@@ -129,7 +130,7 @@ impl Plan {
     /// The ids are the world's.
     unsafe fn driver<Q: Query, F: Filter>(world: &World, ids: &(Q::State, F::State)) -> Driver {
         let matches = |(_, table): &(u32, &Table)| matches_table::<Q, F>(ids, &table.signature);
-        let tables = world.tables_in_order().filter(matches).map(|(number, _)| number);
+        let tables = world.storage.tables_in_order().filter(matches).map(|(number, _)| number);
         // SAFETY: the caller's promise.
         let course = unsafe { course::<Q, F>(world, ids, tables) };
         let slots = course.len as usize;

@@ -33,7 +33,7 @@ impl Spot {
     /// The slot.
     #[inline(always)]
     pub(super) fn key(self, world: &World) -> Entity {
-        match self.key.or_else(|| world.slot(self.index)) {
+        match self.key.or_else(|| world.storage.slot(self.index)) {
             Some(key) => key,
             None => unreachable!("a row that is looked at is there"),
         }
@@ -95,7 +95,7 @@ impl<C: Component> Reach<C> {
     #[inline]
     pub(super) unsafe fn new(id: ComponentId, world: &World, walked: Option<ComponentId>, look: Look) -> Self {
         let mut reach = Reach {
-            lanes: NonNull::from(if Self::SIDE { &[] } else { world.lanes_of(id) }),
+            lanes: NonNull::from(if Self::SIDE { &[] } else { world.storage.lanes_of(id) }),
             pool: core::ptr::null(),
             linear: core::ptr::null(),
             values: MaybeUninit::uninit(),
@@ -236,7 +236,7 @@ impl<'w> Candidate<'w> {
             return side.row(self.slot).map(|row| (side.values().lane().cast_const(), row as usize));
         }
         let at = self.location();
-        let lane = self.world.lane(id, at.table);
+        let lane = self.world.storage.lane(id, at.table);
         (!lane.is_null()).then_some((lane.cast_const(), at.row as usize))
     }
 
@@ -244,7 +244,9 @@ impl<'w> Candidate<'w> {
     #[inline(always)]
     pub(super) fn has_type<C: Component>(&self, id: ComponentId) -> bool {
         match Reach::<C>::SIDE {
-            true => self.known == Some(id) || self.world.storage.sides.of(id).is_some_and(|s| s.row(self.slot).is_some()),
+            true => {
+                self.known == Some(id) || self.world.storage.sides.of(id).is_some_and(|s| s.row(self.slot).is_some())
+            }
             false => self.signature().has(id),
         }
     }

@@ -30,7 +30,7 @@ impl<'w, Q: ReadOnlyQuery, F: Filter> Runs<'w, Q, F> {
         let matching = move |(number, table): &(u32, &Table)| {
             matches_table::<Q, F>(ids, &table.signature) && is_live::<Q, F>(ids, world, *number)
         };
-        world.tables_in_order().filter(matching).map(|(number, _)| number)
+        world.storage.tables_in_order().filter(matching).map(|(number, _)| number)
     }
 
     /// Returns the next table after another, or the first, that matches and has rows.

@@ -93,7 +93,7 @@ unsafe impl Query for Key {
             if !key.is_row() {
                 return Some(Key::main(key));
             }
-            let (_, owner, label, _) = view.as_ref().extra_row(spot.index);
+            let (_, owner, label, _) = view.as_ref().storage.extra_row(spot.index);
             Some(label.key(owner))
         }
     }

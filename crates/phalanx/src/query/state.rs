@@ -104,7 +104,7 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
     pub(super) fn update(&mut self, world: &World) {
         if Self::LIVE {
             self.update_live(world, world.storage.sides.clock.look_to_run(), true);
-        } else if self.seen != Some((world.id(), Some(world.epoch()))) {
+        } else if self.seen != Some((world.id(), Some(world.storage.epoch()))) {
             self.update_slow(world, None, false);
         }
     }
@@ -149,7 +149,7 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
     pub(super) fn resolve_look(&mut self, world: &World) {
         self.resolve(world);
         if let (true, Some(ids)) = (Self::LIVE, &mut self.ids) {
-            set_look::<Q, F>(ids, world.look());
+            set_look::<Q, F>(ids, world.storage.look());
         }
     }
 
@@ -195,7 +195,7 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
             let course = unsafe { course::<Q, F>(world, ids, self.tables.iter().copied()) };
             self.walks = course.walks().then_some((course.lead, course.len));
             self.runs.extend(course.run);
-            self.seen = Some((world.id(), Some(world.epoch())));
+            self.seen = Some((world.id(), Some(world.storage.epoch())));
             if Q::LIVE && opens {
                 for &number in self.tables.iter().filter(|number| is_live::<Q, F>(ids, world, **number)) {
                     // SAFETY: the ids are this world's.
@@ -217,7 +217,7 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
                 self.runs.push(Run { fetch: unsafe { Q::fetch(terms, world, number) }, len });
             }
         }
-        self.seen = Some((world.id(), Some(world.epoch())));
+        self.seen = Some((world.id(), Some(world.storage.epoch())));
     }
 
     /// Brings the ids up to date with a world: all that is needed to reach one entity.

@@ -45,7 +45,7 @@ unsafe impl<C: Component> Query for &'static C {
     #[inline]
     unsafe fn fetch(state: &ComponentId, world: &World, table: u32) -> Self::Fetch {
         // SAFETY: the table has the component, so the directory points at its lanes.
-        unsafe { C::Layout::ptr(world.lane(*state, table), Look::READ) }
+        unsafe { C::Layout::ptr(world.storage.lane(*state, table), Look::READ) }
     }
 
     #[inline(always)]
@@ -120,7 +120,7 @@ unsafe impl<C: Component> Query for &'static mut C {
             return;
         }
         let lanes = match table {
-            Some(table) => world.lane(state.id, table),
+            Some(table) => world.storage.lane(state.id, table),
             None => world.storage.sides.of(state.id).map_or(core::ptr::null_mut(), |side| side.values().lane()),
         };
         if !lanes.is_null() {
@@ -152,7 +152,7 @@ unsafe impl<C: Component> Query for &'static mut C {
     #[inline]
     unsafe fn fetch(state: &Target, world: &World, table: u32) -> Self::Fetch {
         // SAFETY: the table has the component, so the directory points at its lanes.
-        unsafe { C::Layout::ptr(world.lane(state.id, table), state.look) }
+        unsafe { C::Layout::ptr(world.storage.lane(state.id, table), state.look) }
     }
 
     #[inline(always)]
@@ -233,7 +233,8 @@ unsafe impl<T: Query> Query for Option<T> {
 
     unsafe fn mark(state: &T::State, world: &World, table: Option<u32>) {
         let has = |table: u32| {
-            T::matches(state, &world.storage.tables[table as usize].signature) && T::live(state, Columns { world, table })
+            T::matches(state, &world.storage.tables[table as usize].signature)
+                && T::live(state, Columns { world, table })
         };
         if table.is_none_or(has) {
             // SAFETY: the caller's promise.
@@ -410,7 +411,7 @@ unsafe impl Query for Entity {
     #[inline(always)]
     unsafe fn at<'w>((): &(), view: NonNull<World>, spot: Spot) -> Option<Self::Item<'w>> {
         // SAFETY: the world is borrowed; where the slot is that of an extra row, it has an owner.
-        unsafe { Some(view.as_ref().owner_of(spot.key(view.as_ref()))) }
+        unsafe { Some(view.as_ref().storage.owner_of(spot.key(view.as_ref()))) }
     }
 }
 

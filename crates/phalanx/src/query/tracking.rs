@@ -86,7 +86,7 @@ impl Watching {
         if !self.is_of(world) {
             return false;
         }
-        let lanes = world.lane(self.id, table);
+        let lanes = world.storage.lane(self.id, table);
         // SAFETY: the lanes are the component's; and the caller's promise.
         !lanes.is_null() && self.look.is_new(unsafe { mark(lanes, 0, self.look) })
     }

@@ -64,7 +64,8 @@ pub(super) fn lead<Q: Query, F: Filter>(
             return;
         }
         let side = world.storage.sides.number(id);
-        let (lead, len) = side.map_or((Lead::Nobody, 0), |side| (Lead::Side(side), world.storage.sides.get(side).len().into()));
+        let (lead, len) =
+            side.map_or((Lead::Nobody, 0), |side| (Lead::Side(side), world.storage.sides.get(side).len().into()));
         if best.is_none_or(|(_, least)| len < least) {
             best = Some((lead, len));
         }

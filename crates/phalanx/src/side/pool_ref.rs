@@ -97,7 +97,7 @@ impl<'w, C: Component<Layout = layout::Pool>> PoolRef<'w, C> {
             // SAFETY: the slots in a pool are alive and have a value there, in lanes of the component; the world is borrowed.
             unsafe {
                 let values = <layout::Pool as Layout<C>>::ptr(pool.values().lane(), Look::READ);
-                Some((world.owner_of(slot), <layout::Pool as Layout<C>>::get(values, at as usize)))
+                Some((world.storage.owner_of(slot), <layout::Pool as Layout<C>>::get(values, at as usize)))
             }
         })
     }

@@ -101,7 +101,7 @@ impl World {
             return 0;
         }
         let moves = dense.compact(budget);
-        self.restructured();
+        self.storage.restructured();
         moves
     }
 
@@ -146,7 +146,7 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
             .into_iter()
             .flat_map(|pool| (0..pool.dense.positions()).filter_map(|position| pool.dense.key_at(position)));
         // SAFETY: the slots in a pool are alive.
-        slots.map(|slot| unsafe { self.world.owner_of(slot) })
+        slots.map(|slot| unsafe { self.world.storage.owner_of(slot) })
     }
 
     /// The values, side by side. Closes holes first.
@@ -259,7 +259,7 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
         // SAFETY: the order was made of all positions, once each, and only rearranged, by the caller's promise; there are no
         // holes.
         unsafe { self.world.storage.sides.pool_mut(side).dense.permute(&mut order) };
-        self.world.restructured();
+        self.world.storage.restructured();
         Ok(())
     }
 }

@@ -55,7 +55,7 @@ impl Lists {
             let Some((id, at, first)) = next.min_by_key(|(id, ..)| *id) else { return };
             let note = &journal[at];
             let new = match (note.event, note.new) {
-                (Event::Added | Event::Set, Spot::None) => world.spot(note.slot, note.id).unwrap_or(Spot::None),
+                (Event::Added | Event::Set, Spot::None) => world.storage.spot(note.slot, note.id).unwrap_or(Spot::None),
                 (_, new) => new,
             };
             let row = &journal[at - note.before as usize..at];
@@ -110,7 +110,7 @@ impl World {
     #[inline(always)]
     pub(crate) fn arrived(&mut self, slot: phalanx_store::Entity) {
         if self.storage.signals.is_active() {
-            self.note_arrival(slot);
+            self.storage.note_arrival(slot);
             self.announce();
         }
     }

@@ -15,9 +15,10 @@ use crate::room::{try_map_room, try_room};
 use crate::rows::{Key, Label, NONE, Row};
 use crate::side::{Retired, Sides};
 use crate::signature::Signature;
+use crate::storage::{Location, Storage};
 use crate::table::{Column, Table};
 use crate::track::Look;
-use crate::world::{Location, Ref, World};
+use crate::world::Ref;
 use phalanx_store::raw::Lane;
 use phalanx_store::{AllocError, Entity};
 
@@ -116,12 +117,12 @@ impl RowName {
     }
 }
 
-impl World {
+impl Storage {
     /// Phase 2: makes room for the notes of a change of so many components in all.
     #[cold]
     #[inline(never)]
     pub(crate) fn reserve_notes(&mut self, notes: usize) -> Result<(), AllocError> {
-        let Some(state) = &mut self.storage.signals.state else { return Ok(()) };
+        let Some(state) = &mut self.signals.state else { return Ok(()) };
         state.close();
         try_room(&mut state.journal, notes)?;
         state.collectors.try_reserve(notes)
@@ -136,12 +137,12 @@ impl World {
 
     /// The most notes that one slot leads to that follows an edge.
     pub(crate) fn edge_notes(&self, edge: &Edge) -> usize {
-        self.storage.tables[edge.target as usize].columns.len() + edge.left.len() + edge.puts.len() + edge.takes.len()
+        self.tables[edge.target as usize].columns.len() + edge.left.len() + edge.puts.len() + edge.takes.len()
     }
 
     /// The most notes that one slot in a table leads to, when it comes or goes.
     pub(crate) fn notes_of(&self, table: u32) -> usize {
-        self.storage.tables[table as usize].columns.len() + self.storage.sides.iter().len() + 1
+        self.tables[table as usize].columns.len() + self.sides.iter().len() + 1
     }
 
     /// Returns the name of a row.
@@ -165,22 +166,22 @@ impl World {
     #[inline(never)]
     pub(crate) fn note_edge(&mut self, slot: Entity, from: u32, edge: &Edge) {
         let (name, start) = (self.row_name(slot), self.noted());
-        let Some(state) = &mut self.storage.signals.state else { return };
-        let source = &self.storage.tables[from as usize];
+        let Some(state) = &mut self.signals.state else { return };
+        let source = &self.tables[from as usize];
         let left = edge.left.iter().map(|column| (column.id, source.spot(column, source.len)));
-        let displaced = left.chain(self.storage.sides.retired.iter().map(|retired| self.storage.sides.spot(retired)));
-        let parts = (&source.signature, &self.storage.tables[edge.target as usize], &self.storage.sides);
+        let displaced = left.chain(self.sides.retired.iter().map(|retired| self.sides.spot(retired)));
+        let parts = (&source.signature, &self.tables[edge.target as usize], &self.sides);
         Notes { state, name }.edge(parts, edge, displaced);
         self.noted_since(start, false);
     }
 
-    /// As [`note_edge`](World::note_edge), where what was displaced lies elsewhere.
+    /// As [`note_edge`](Storage::note_edge), where what was displaced lies elsewhere.
     #[cold]
     #[inline(never)]
     pub(crate) fn note_step(&mut self, slot: Entity, from: u32, edge: &Edge, displaced: &[(ComponentId, Spot)]) {
         let (name, start) = (self.row_name(slot), self.noted());
-        let Some(state) = &mut self.storage.signals.state else { return };
-        let parts = (&self.storage.tables[from as usize].signature, &self.storage.tables[edge.target as usize], &self.storage.sides);
+        let Some(state) = &mut self.signals.state else { return };
+        let parts = (&self.tables[from as usize].signature, &self.tables[edge.target as usize], &self.sides);
         Notes { state, name }.edge(parts, edge, displaced.iter().copied());
         self.noted_since(start, false);
     }
@@ -192,15 +193,15 @@ impl World {
         let name = self.row_name(slot);
         let start = self.noted();
         let Ok(at) = self.locate(slot) else { return };
-        let Some(state) = &mut self.storage.signals.state else { return };
+        let Some(state) = &mut self.signals.state else { return };
         let mut notes = Notes { state, name };
         if name.label.is_none() && notes.state.spawns {
             notes.push_always(Event::Spawned, ComponentId::ROW, Spot::None);
         }
-        for column in &self.storage.tables[at.table as usize].columns {
+        for column in &self.tables[at.table as usize].columns {
             notes.push(Event::Added, column.id, Spot::None);
         }
-        for side in self.storage.sides.sides_of(slot.index()) {
+        for side in self.sides.sides_of(slot.index()) {
             notes.push(Event::Added, side.id, Spot::None);
         }
         self.noted_since(start, false);
@@ -212,20 +213,20 @@ impl World {
     #[inline(never)]
     pub(crate) fn note_end(&mut self, name: RowName, at: Location, retired: usize) {
         let start = self.noted();
-        let Some(state) = &mut self.storage.signals.state else { return };
-        let table = &self.storage.tables[at.table as usize];
+        let Some(state) = &mut self.signals.state else { return };
+        let table = &self.tables[at.table as usize];
         let columns = table.columns.iter().map(|column| (column.id, table.spot(column, at.row)));
-        let displaced = columns.chain(self.storage.sides.retired[retired..].iter().map(|retired| self.storage.sides.spot(retired)));
+        let displaced = columns.chain(self.sides.retired[retired..].iter().map(|retired| self.sides.spot(retired)));
         Notes { state, name }.end(displaced);
         self.noted_since(start, true);
     }
 
-    /// As [`note_end`](World::note_end), where what the slot had lies elsewhere.
+    /// As [`note_end`](Storage::note_end), where what the slot had lies elsewhere.
     #[cold]
     #[inline(never)]
     pub(crate) fn note_end_step(&mut self, name: RowName, displaced: &[(ComponentId, Spot)]) {
         let start = self.noted();
-        let Some(state) = &mut self.storage.signals.state else { return };
+        let Some(state) = &mut self.signals.state else { return };
         Notes { state, name }.end(displaced.iter().copied());
         self.noted_since(start, true);
     }
@@ -235,7 +236,7 @@ impl World {
     #[inline(never)]
     pub(crate) fn note_arrivals(&mut self, entity: Entity) {
         self.note_arrival(entity);
-        let mut next = self.storage.rows.first.get(&entity.index()).copied().unwrap_or(NONE);
+        let mut next = self.rows.first.get(&entity.index()).copied().unwrap_or(NONE);
         while next != NONE {
             // SAFETY: the first row of an entity, and what links lead to, are extra rows.
             let (Row(slot), _, _, link) = unsafe { self.extra_row(next) };
@@ -247,19 +248,19 @@ impl World {
     /// Notes that an entity has moved to another world, where it is `new`, with all that it had.
     #[cold]
     #[inline(never)]
-    pub(crate) fn note_departure(&mut self, entity: Entity, other: &World, new: Entity) {
+    pub(crate) fn note_departure(&mut self, entity: Entity, other: &Storage, new: Entity) {
         let rows = other.extra_rows(new.index()).map(|(Row(slot), label)| (slot, Some(label)));
         for (slot, label) in rows.chain([(new, None)]) {
             let start = self.noted();
-            let Some(state) = &mut self.storage.signals.state else { return };
-            let here = |id: ComponentId| self.storage.components.known(other.storage.components.info(id));
+            let Some(state) = &mut self.signals.state else { return };
+            let here = |id: ComponentId| self.components.known(other.components.info(id));
             let label = label.and_then(|label| {
                 let key = label.key(new);
                 Label::of(key.component.and_then(here), key.role)
             });
             let Ok(at) = other.locate(slot) else { continue };
-            let columns = other.storage.tables[at.table as usize].columns.iter().map(|column| column.id);
-            let has = columns.chain(other.storage.sides.sides_of(slot.index()).map(|side| side.id));
+            let columns = other.tables[at.table as usize].columns.iter().map(|column| column.id);
+            let has = columns.chain(other.sides.sides_of(slot.index()).map(|side| side.id));
             let displaced = has.filter_map(|id| Some((here(id)?, other.spot(slot, id)?)));
             Notes { state, name: RowName { slot, owner: entity, label } }.end(displaced);
             self.noted_since(start, true);
@@ -267,8 +268,8 @@ impl World {
     }
 
     /// Where the value of a slot's component is.
-    pub(super) fn spot(&self, slot: Entity, id: ComponentId) -> Option<Spot> {
-        match self.storage.sides.of(id) {
+    pub(crate) fn spot(&self, slot: Entity, id: ComponentId) -> Option<Spot> {
+        match self.sides.of(id) {
             Some(side) => side.row(slot.index()).map(|row| Spot::Lanes(side.values().lane(), row)),
             None => {
                 let at = self.locate(slot).ok()?;
@@ -284,7 +285,7 @@ impl World {
     pub(crate) fn note_set(&mut self, slot: Entity, id: ComponentId, old: Spot) {
         let name = self.row_name(slot);
         let start = self.noted();
-        let Some(state) = &mut self.storage.signals.state else { return };
+        let Some(state) = &mut self.signals.state else { return };
         let mut notes = Notes { state, name };
         notes.push(Event::Set, id, old);
         self.noted_since(start, false);
@@ -292,25 +293,25 @@ impl World {
 
     /// How much was noted.
     fn noted(&self) -> usize {
-        self.storage.signals.state.as_ref().map_or(0, |state| state.journal.len())
+        self.signals.state.as_ref().map_or(0, |state| state.journal.len())
     }
 
     /// Puts what was noted of one slot in order, and has it collected. A slot that ended has nothing any more.
     fn noted_since(&mut self, start: usize, ended: bool) {
-        let Some(mut state) = self.storage.signals.state.take() else { return };
-        state.journal[start..].sort_unstable_by_key(|note| (note.phase(), self.storage.components.rank(note.id)));
+        let Some(mut state) = self.signals.state.take() else { return };
+        state.journal[start..].sort_unstable_by_key(|note| (note.phase(), self.components.rank(note.id)));
         if let Some(first) = state.journal.get_mut(start) {
             first.starts = true;
         }
         if !state.collectors.is_empty() {
-            let mut recorded = self.storage.signals.recorded;
+            let mut recorded = self.signals.recorded;
             for at in start..state.journal.len() {
                 let note = state.journal[at];
-                state.collectors.record(&note, &mut recorded, |id| !ended && self.has_id(note.slot, id));
+                state.collectors.record(&note, &mut recorded, |id| !ended && self.has(note.slot, id));
             }
-            self.storage.signals.recorded = recorded;
+            self.signals.recorded = recorded;
         }
-        self.storage.signals.state = Some(state);
+        self.signals.state = Some(state);
     }
 
     /// For an operation of several steps, which may have changed the same row more than once: a value that came with one of
@@ -318,7 +319,7 @@ impl World {
     #[cold]
     #[inline(never)]
     pub(crate) fn link_notes(&mut self) {
-        let Some(state) = &mut self.storage.signals.state else { return };
+        let Some(state) = &mut self.signals.state else { return };
         let Some(start) = state.open.take() else { return };
         state.links.clear();
         for note in state.journal[start..].iter_mut().rev() {
@@ -340,18 +341,18 @@ impl World {
         state.links.clear();
     }
 
-    /// Phase 2, for [`link_notes`](World::link_notes).
+    /// Phase 2, for [`link_notes`](Storage::link_notes).
     #[cold]
     #[inline(never)]
     pub(crate) fn reserve_linked_notes(&mut self, notes: usize) -> Result<(), AllocError> {
         self.reserve_notes(notes)?;
-        let Some(state) = &mut self.storage.signals.state else { return Ok(()) };
+        let Some(state) = &mut self.signals.state else { return Ok(()) };
         try_map_room(&mut state.links, notes)
     }
 
-    /// Begins the notes of an operation of several steps, which [`link_notes`](World::link_notes) ends.
+    /// Begins the notes of an operation of several steps, which [`link_notes`](Storage::link_notes) ends.
     pub(crate) fn begin_notes(&mut self) {
-        if let Some(state) = &mut self.storage.signals.state {
+        if let Some(state) = &mut self.signals.state {
             state.open = Some(state.journal.len());
         }
     }

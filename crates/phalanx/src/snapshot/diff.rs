@@ -58,7 +58,8 @@ pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Differen
         };
         let (Ok(rows_a), Ok(rows_b)) = (a.rows(entity), b.rows(entity)) else { continue };
         let [rows_a, rows_b]: [Vec<(Key, Row)>; 2] = [try_collect(rows_a)?, try_collect(rows_b)?];
-        let name = |world: &World, key: &Key| (key.component.map(|id| world.storage.components.info(id).name()), key.role);
+        let name =
+            |world: &World, key: &Key| (key.component.map(|id| world.storage.components.info(id).name()), key.role);
         if !rows_a.iter().map(|(key, _)| name(a, key)).eq(rows_b.iter().map(|(key, _)| name(b, key))) {
             return Ok(Some(Difference::Rows { entity }));
         }
@@ -107,7 +108,7 @@ pub(super) fn place(world: &World, slot: Entity, id: Option<ComponentId>, entry:
         let side = world.storage.sides.of(id)?;
         return side.row(slot.index()).map(|row| (side.values().lane().cast_const(), row));
     }
-    let at = world.locate(slot).ok()?;
-    let lanes = world.lane(id, at.table);
+    let at = world.storage.locate(slot).ok()?;
+    let lanes = world.storage.lane(id, at.table);
     (!lanes.is_null()).then_some((lanes.cast_const(), at.row))
 }

@@ -36,7 +36,7 @@ pub(super) fn load(registry: &Registry, reader: &mut dyn Read) -> Result<World, 
     let world = Components::try_new().and_then(World::try_with).map_err(|error| input.error(error))?;
     let mut loading = Loading { registry, input, world, components: Vec::new() };
     loading.run()?;
-    loading.world.restructured();
+    loading.world.storage.restructured();
     Ok(loading.world)
 }
 
@@ -287,7 +287,7 @@ impl Loading<'_, '_> {
             named.map_err(|problem| self.input.error(problem))?;
             last = Some((owner, slot));
         }
-        self.world.storage.rows.bare = self.world.table_number(&Signature::of([ComponentId::ROW]));
+        self.world.storage.rows.bare = self.world.storage.table_number(&Signature::of([ComponentId::ROW]));
         self.input.end_section()
     }
 

@@ -268,7 +268,7 @@ impl World {
         }
         let mut loaded = World::load(registry, reader)?;
         // Entities that were reserved come by this operation, and are none of its.
-        self.flush().map_err(|error| refused(error.into()))?;
+        self.storage.flush().map_err(|error| refused(error.into()))?;
         let signals = core::mem::take(&mut self.storage.signals);
         let quiet = Quiet(self, signals);
         let map = quiet.0.take_in(&mut loaded);

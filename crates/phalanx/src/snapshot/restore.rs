@@ -34,7 +34,7 @@ pub(super) fn slots(world: &mut World, words: &[u32], free: &[u32]) -> Result<()
 
 /// Makes a table, which is without rows.
 pub(super) fn table(world: &mut World, signature: &Signature) -> Result<u32, Problem> {
-    let number = world.table_of(signature)?;
+    let number = world.storage.table_of(signature)?;
     // Every table of a snapshot has rows.
     match world.storage.tables[number as usize].len {
         0 => Ok(number),
@@ -85,7 +85,9 @@ pub(super) fn column(world: &World, number: u32, id: ComponentId, rows: u32) -> 
     let table = &world.storage.tables[number as usize];
     let Some(column) = table.column(id) else { return Err(Problem::Invalid("a column that its table does not have")) };
     // SAFETY: the lanes are the column's, in a block that stays; the table counts no rows.
-    Ok(unsafe { Made::new(table.lanes().add(column.first as usize), world.storage.components.info(id), Runs::All(rows)) })
+    Ok(unsafe {
+        Made::new(table.lanes().add(column.first as usize), world.storage.components.info(id), Runs::All(rows))
+    })
 }
 
 /// Counts the rows of a table, whose values are all there.
@@ -113,7 +115,7 @@ pub(super) unsafe fn settle_table(world: &mut World, number: u32, rows: u32) -> 
     table.settle_capacity();
     // SAFETY: the caller's promise; the room is that of all lanes.
     unsafe { table.set_len(rows, &mut world.storage.table_order) };
-    world.restructured();
+    world.storage.restructured();
     Ok(())
 }
 
@@ -274,7 +276,9 @@ pub(super) fn all_placed(world: &World) -> Result<(), Problem> {
     }
     for slot in 0..world.storage.entities.slot_count() as u32 {
         // SAFETY: what names a row does not leave; each slot has a location.
-        let lost = unsafe { world.storage.entities.occupant(slot).is_some() && *world.storage.entities.places().at(slot) == NOWHERE };
+        let lost = unsafe {
+            world.storage.entities.occupant(slot).is_some() && *world.storage.entities.places().at(slot) == NOWHERE
+        };
         if lost {
             return slot_is(slot, "is alive and has no row in any table");
         }
@@ -306,10 +310,12 @@ pub(super) fn group(
         return Err(Problem::Invalid("a group that there is already"));
     }
     let draft =
-        world.storage.sides.try_draft(what, &world.storage.components, |slot| world.slot(slot)).map_err(|error| match error {
-            GroupError::Alloc(error) => Problem::Alloc(error),
-            _ => Problem::Invalid("a group that cannot be beside others"),
-        })?;
+        world.storage.sides.try_draft(what, &world.storage.components, |slot| world.storage.slot(slot)).map_err(
+            |error| match error {
+                GroupError::Alloc(error) => Problem::Alloc(error),
+                _ => Problem::Invalid("a group that cannot be beside others"),
+            },
+        )?;
     let id = world.storage.sides.try_make(draft)?;
     let Some(group) = world.storage.sides.group(id) else { return Ok(()) };
     if !group.what.owned.is_empty() {

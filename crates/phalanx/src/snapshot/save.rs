@@ -222,7 +222,7 @@ impl<'a> Saving<'a> {
     /// Returns the tables that have rows, in the order in which they are visited.
     pub(super) fn tables(&self) -> Result<Vec<OutTable>, AllocError> {
         let mut tables: Vec<OutTable> = try_list(self.world.storage.tables.len() + 1)?;
-        for (number, table) in self.world.tables_in_order() {
+        for (number, table) in self.world.storage.tables_in_order() {
             if table.slots().iter().any(|slot| self.is_chosen(slot.index())) {
                 let extra = table.signature.has(ComponentId::ROW);
                 let mut components = try_collect(table.columns.iter().filter_map(|column| self.number(column.id)))?;
@@ -338,7 +338,9 @@ impl<'a> Saving<'a> {
     /// Where the values of a component in a table lie.
     pub(super) fn sources<'b>(&self, number: u32, rows: &'b [SourceRows]) -> Result<Vec<Source<'b>>, AllocError> {
         let id = self.components[number as usize].id;
-        try_collect(rows.iter().map(|rows| Source { lanes: self.world.lane(id, rows.table), runs: rows.runs() }))
+        try_collect(
+            rows.iter().map(|rows| Source { lanes: self.world.storage.lane(id, rows.table), runs: rows.runs() }),
+        )
     }
 
     /// The names of the extra rows that are saved: slot, owner, component, role.
@@ -546,8 +548,10 @@ fn named_by_rows(world: &World) -> Result<Vec<ComponentId>, AllocError> {
 
 /// Returns `true` if an entity or an extra row has a component.
 fn has_values(world: &World, id: ComponentId) -> bool {
-    let in_tables =
-        || (world.lanes_of(id).iter().zip(&world.storage.tables)).any(|(lane, table)| !lane.is_null() && table.len > 0);
+    let in_tables = || {
+        (world.storage.lanes_of(id).iter().zip(&world.storage.tables))
+            .any(|(lane, table)| !lane.is_null() && table.len > 0)
+    };
     world.storage.sides.of(id).map_or_else(in_tables, |side| side.len() > 0)
 }
 

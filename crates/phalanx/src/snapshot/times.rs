@@ -155,7 +155,7 @@ fn each_column(
             Store::Linear(linear) => each(lanes, &mut Runs::Bits(linear.words()).rows()),
         };
     }
-    for (lanes, table) in world.lanes_of(id).iter().zip(&world.storage.tables) {
+    for (lanes, table) in world.storage.lanes_of(id).iter().zip(&world.storage.tables) {
         if !lanes.is_null() {
             each(*lanes, &mut (0..table.len))?;
         }

@@ -7,15 +7,21 @@
 //! dangles for a component without data.
 #![allow(unsafe_code)]
 
-use crate::component::Components;
+mod extra_rows;
+
+use crate::component::{ComponentId, Components};
+use crate::error::NoSuchEntity;
+use crate::query::Candidate;
+use crate::room::{try_map_room, try_room, try_room_at};
 use crate::rows::Rows;
-use crate::side::Sides;
+use crate::side::{Sides, Store};
 use crate::signal::Signals;
 use crate::signature::Signature;
 use crate::table::{Epoch, Table};
 use crate::table_order::TableOrder;
-use phalanx_store::EntityPool;
+use crate::track::{Look, Tick, Track};
 use phalanx_store::raw::Lane;
+use phalanx_store::{AllocError, Entity, EntityPool};
 use std::collections::HashMap;
 
 /// The location of a row: the number of its table, and its position there.
@@ -74,5 +80,221 @@ impl Storage {
             tracker: None,
             counting: false,
         }
+    }
+
+    /// Returns the present change tick.
+    #[inline(always)]
+    pub(crate) fn tick(&self) -> Tick {
+        self.sides.clock.now()
+    }
+
+    /// Returns `true` if the slot is alive.
+    #[inline]
+    pub(crate) fn contains(&self, slot: Entity) -> bool {
+        self.entities.contains(slot)
+    }
+
+    /// Returns the number of rows: of main rows and of extra ones.
+    pub(crate) fn row_count(&self) -> usize {
+        self.entities.len() + self.entities.row_count()
+    }
+
+    /// Returns `true` if the slot is alive and has the component.
+    pub(crate) fn has(&self, slot: Entity, id: ComponentId) -> bool {
+        self.locate(slot).is_ok_and(|at| match self.sides.of(id) {
+            None => !self.lane(id, at.table).is_null(),
+            Some(side) => side.row(slot.index()).is_some(),
+        })
+    }
+}
+
+impl Storage {
+    /// A number that is different after every change of structure.
+    #[inline(always)]
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// Announces a change of structure: a row came or went, a lane moved, a table or a component was added.
+    #[inline(always)]
+    pub(crate) fn restructured(&mut self) {
+        self.epoch.advance();
+    }
+
+    /// The look of those who do not remember when they looked last.
+    #[inline(always)]
+    pub(crate) fn look(&self) -> Look {
+        self.sides.clock.look()
+    }
+
+    /// Notes that a value of a row may be written.
+    ///
+    /// # Safety
+    ///
+    /// The id is one of this world, and the row is. No other thread reads or writes the marks of the value.
+    pub(crate) unsafe fn mark_written(&self, id: ComponentId, row: Candidate<'_>) {
+        let info = self.components.info(id);
+        let Some((lanes, row)) = row.lanes_of(id).filter(|_| info.track != Track::None) else { return };
+        // SAFETY: the lanes are the component's, the last of which is that of its marks; the row is in use, and its marks may
+        // be written, by the caller's promise.
+        unsafe {
+            let lane = lanes.add(info.lanes.len() - 1);
+            match info.track {
+                Track::Row => (*crate::track::marks(&*lane, row)).changed = self.tick(),
+                _ => crate::track::mark_column(&*lane, self.tick()),
+            }
+        }
+    }
+
+    /// Where an entity is.
+    #[inline(always)]
+    pub(crate) fn locate(&self, entity: Entity) -> Result<Location, NoSuchEntity> {
+        match self.near(entity) {
+            Some(location) => Ok(location),
+            None => Err(NoSuchEntity { entity }),
+        }
+    }
+
+    /// Where an entity is, if it is alive.
+    #[inline(always)]
+    pub(crate) fn near(&self, entity: Entity) -> Option<Location> {
+        // SAFETY: a location is written for every entity that is alive.
+        unsafe { self.entities.places().find(entity) }
+    }
+
+    /// Returns the table of a signature, which is made if there is none: all of it, or nothing happens.
+    pub(crate) fn table_of(&mut self, signature: &Signature) -> Result<u32, AllocError> {
+        if let Some(&table) = self.by_signature.get(signature) {
+            return Ok(table);
+        }
+        let number = u32::try_from(self.tables.len()).map_err(|_| AllocError::CapacityOverflow)?;
+        let table = Table::try_new(signature.try_clone()?, &self.components, number)?;
+        let (ends, key) = (table.lanes_with_drop()?, signature.try_clone()?);
+        let known = self.components.len();
+        if self.directory.len() < known {
+            try_room_at(&mut self.directory, known - 1)?;
+            self.directory.resize_with(known, Vec::new);
+        }
+        for column in &table.columns {
+            try_room_at(&mut self.directory[column.id.index()], number as usize)?;
+        }
+        try_room(&mut self.ends, 1)?;
+        try_room(&mut self.tables, 1)?;
+        self.table_order.try_reserve()?;
+        try_map_room(&mut self.by_signature, 1)?;
+        self.enter(&table, number);
+        self.ends.push(ends);
+        self.tables.push(table);
+        self.table_order.add();
+        self.by_signature.insert(key, number);
+        self.restructured();
+        Ok(number)
+    }
+
+    /// Returns the tables that have rows with their numbers, in the order in which they are visited.
+    pub(crate) fn tables_in_order(&self) -> impl Iterator<Item = (u32, &Table)> + Clone {
+        self.table_order.iter().map(|number| (number, &self.tables[number as usize])).filter(|(_, table)| table.len > 0)
+    }
+
+    /// The table of a signature, if there is one.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn table_number(&self, signature: &Signature) -> Option<u32> {
+        self.by_signature.get(signature).copied()
+    }
+
+    /// Enters the columns of a table, which has a higher number than those entered before.
+    pub(crate) fn enter(&mut self, table: &Table, number: u32) {
+        for column in &table.columns {
+            let columns = &mut self.directory[column.id.index()];
+            columns.resize(number as usize, core::ptr::null_mut());
+            // A component without data has no lane, but is there all the same.
+            let lane = match column.lanes {
+                0 => core::ptr::NonNull::dangling().as_ptr(),
+                // SAFETY: the column's first lane is one of the table's.
+                _ => unsafe { table.lanes().add(column.first as usize) },
+            };
+            columns.push(lane);
+        }
+    }
+
+    /// The first lane of a component in a table; null if it has none, dangling if it carries no data.
+    #[inline(always)]
+    pub(crate) fn lane(&self, id: ComponentId, table: u32) -> *mut Lane {
+        self.lanes_of(id).get(table as usize).copied().unwrap_or(core::ptr::null_mut())
+    }
+
+    /// The lanes of a component, by table; the rest has none.
+    #[inline(always)]
+    pub(crate) fn lanes_of(&self, id: ComponentId) -> &[*mut Lane] {
+        self.directory.get(id.index()).map_or(&[], |lanes| lanes)
+    }
+
+    /// Finds the names of extra rows anew, for which there is room.
+    pub(crate) fn find_rows(&mut self) {
+        for (number, table) in (0..).zip(&self.tables) {
+            let Some(lanes) = table.row_lanes() else { continue };
+            if table.columns.len() == 1 {
+                self.rows.bare = Some(number);
+            }
+            for (row, (slot, label)) in table.slots().iter().zip(table.labels()).enumerate() {
+                let owner = table.entities()[row].index();
+                self.rows.by_name.insert((owner, *label), slot.index());
+                // SAFETY: the rows in use are initialised, and so are the locations of slots that are alive. The row before
+                // the first is the last, which has none after it.
+                let is_first = unsafe {
+                    let before = *self.entities.places().at((*lanes.links.add(row)).prev);
+                    let there = self.tables[before.table as usize].row_lanes();
+                    there.is_some_and(|there| (*there.links.add(before.row as usize)).next == crate::rows::NONE)
+                };
+                if is_first {
+                    self.rows.begin(owner, slot.index());
+                }
+            }
+        }
+    }
+
+    /// Checks the components that are not kept in tables.
+    pub(crate) fn validate_sides(&self) -> Result<(), &'static str> {
+        self.sides.validate(|slot| self.contains(slot), |index| self.slot(index), self.signals.telling)?;
+        if !self.sides.leads(&self.components) {
+            return Err("a type that leads to another component's side");
+        }
+        for linear in self.sides.iter().filter_map(|side| match &side.store {
+            Store::Linear(linear) => Some(linear),
+            Store::Pool(_) => None,
+        }) {
+            let rows = linear.iter().map(|slot| self.slot(slot)).collect::<Option<Vec<_>>>();
+            let rows = rows.ok_or("a value of a linear store whose entity is not alive")?;
+            if rows.iter().filter(|slot| slot.is_row()).count() != linear.rows as usize {
+                return Err("extra rows of a linear store miscounted");
+            }
+        }
+        Ok(())
+    }
+
+    /// The entity or extra row that is alive at an index.
+    #[inline]
+    pub(crate) fn slot(&self, index: u32) -> Option<Entity> {
+        // SAFETY: both are this world's.
+        unsafe { Storage::slot_at(&self.entities, &self.tables, index) }
+    }
+
+    /// Returns what [`slot`](Storage::slot) does, from the parts of a world that tell.
+    ///
+    /// # Safety
+    ///
+    /// The entities are those of a world, so that every slot has a location.
+    #[inline]
+    pub(crate) unsafe fn slot_at(entities: &EntityPool<Location>, tables: &[Table], index: u32) -> Option<Entity> {
+        if let Some(entity) = entities.at(index) {
+            return Some(entity);
+        }
+        if index as usize >= entities.slot_count() {
+            return None;
+        }
+        // SAFETY: every slot below the count has a location, by the caller's promise: of now, or of the last that was there.
+        let at = unsafe { *entities.places().at(index) };
+        let slot = *tables.get(at.table as usize)?.slots().get(at.row as usize)?;
+        (slot.index() == index).then_some(slot)
     }
 }

@@ -216,7 +216,8 @@ impl SideImage {
 
 /// That all values of a world can be copied.
 pub(super) fn can_copy(world: &World) -> Result<(), TimelineError> {
-    let tables = world.storage.tables.iter().filter(|table| table.len > 0).flat_map(|table| table.columns.iter().map(|c| c.id));
+    let tables =
+        world.storage.tables.iter().filter(|table| table.len > 0).flat_map(|table| table.columns.iter().map(|c| c.id));
     let sides = world.storage.sides.iter().filter(|side| side.len() > 0).map(|side| side.id);
     for info in tables.chain(sides).map(|id| world.storage.components.info(id)) {
         if !info.is_clone() {
@@ -235,7 +236,7 @@ impl Image {
             time: world.storage.sides.clock.time(),
             space: world.storage.components.space.number(),
             world: world.id(),
-            epoch: world.epoch(),
+            epoch: world.storage.epoch(),
             words: Array::try_new(words_of(world))?,
             stack: Array::try_new(stack_of(world))?,
             reserved: world.storage.entities.reservations(),
@@ -290,7 +291,8 @@ fn try_components(components: &Components) -> Result<Vec<Known>, AllocError> {
 
 /// The tables and sides that a world has beyond those of an image.
 pub(super) fn try_beyond(image: &mut Image, world: &World) -> Result<(Vec<TableImage>, Vec<SideImage>), AllocError> {
-    let (tables, sides) = (&world.storage.tables[image.tables.len()..], world.storage.sides.iter().skip(image.sides.len()));
+    let (tables, sides) =
+        (&world.storage.tables[image.tables.len()..], world.storage.sides.iter().skip(image.sides.len()));
     let (mut new_tables, mut new_sides) = (try_list(tables.len())?, try_list(sides.len())?);
     for table in tables {
         new_tables.push(TableImage::try_new(table, &world.storage.components)?);

@@ -35,7 +35,7 @@ impl Image {
         let mut revived = Vec::new();
         let mut numbers = try_list(self.tables.len())?;
         for table in &self.tables {
-            let number = fresh.table_of(&table.signature)? as usize;
+            let number = fresh.storage.table_of(&table.signature)? as usize;
             numbers.push(number);
             let rows = table.slots.rows();
             fresh.storage.tables[number].try_reserve_exact(rows, &mut fresh.storage.epoch)?;
@@ -54,7 +54,8 @@ impl Image {
         order.extend(numbers.into_iter().zip(self.tables.iter().zip(revived)));
         order.sort_unstable_by_key(|(_, (table, _))| table.stamp);
         // SAFETY: the caller's promise.
-        fresh.storage.entities = unsafe { EntityPool::try_rebuild(self.words.words(), self.stack.words(), self.reserved)? };
+        fresh.storage.entities =
+            unsafe { EntityPool::try_rebuild(self.words.words(), self.stack.words(), self.reserved)? };
         let extra = self.tables.iter().filter(|table| table.signature.has(ComponentId::ROW));
         let extra = extra.map(|table| table.slots.rows() as usize).sum();
         let mut rows = Rows::default();
@@ -135,8 +136,8 @@ impl Image {
             }
         }
         fresh.storage.rows = rows;
-        fresh.find_rows();
-        fresh.restructured();
+        fresh.storage.find_rows();
+        fresh.storage.restructured();
         Ok(fresh)
     }
 }

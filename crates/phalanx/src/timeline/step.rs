@@ -130,7 +130,7 @@ impl Image {
     ///
     /// Tables and sides have the numbers that they have in the image.
     pub(super) fn try_step(&mut self, world: &World, marked: bool) -> Result<Step, TimelineError> {
-        let restructured = !marked || self.epoch != world.epoch();
+        let restructured = !marked || self.epoch != world.storage.epoch();
         if restructured {
             can_copy(world)?;
         }
@@ -262,7 +262,7 @@ impl Image {
 
     /// Remembers the versions of all lanes: the image is what the world is.
     pub(super) fn look(&mut self, world: &World) {
-        (self.world, self.epoch, self.seen) = (world.id(), world.epoch(), world.storage.entities.versions());
+        (self.world, self.epoch, self.seen) = (world.id(), world.storage.epoch(), world.storage.entities.versions());
         for (image, table) in self.tables.iter_mut().zip(&world.storage.tables) {
             image.seen = table.entities.lane().version();
             for (at, column) in image.columns.iter_mut().enumerate() {
@@ -336,6 +336,10 @@ impl Image {
         });
         let other = |side: &SideStep| side.tick != self.sides[side.side as usize].tick;
         let sides = step.sides.iter().any(|side| side.keys.is_some() || plain(&side.column) || other(side));
-        Ok(step.words.is_none() && step.stack.is_none() && !tables && !sides && world.storage.sides.has_groups(&self.groups))
+        Ok(step.words.is_none()
+            && step.stack.is_none()
+            && !tables
+            && !sides
+            && world.storage.sides.has_groups(&self.groups))
     }
 }

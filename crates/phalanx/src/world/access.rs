@@ -103,9 +103,15 @@ impl World {
     fn source<C: Component>(&self) -> Source<'_> {
         let places = self.storage.entities.places();
         match C::Layout::KIND {
-            Kind::Table => Source { places, lanes: self.lanes_of(self.storage.components.id::<C>()), side: None },
+            Kind::Table => {
+                Source { places, lanes: self.storage.lanes_of(self.storage.components.id::<C>()), side: None }
+            }
             Kind::Pool | Kind::Linear => {
-                let side = self.storage.sides.number_of::<C>(&self.storage.components).map(|side| self.storage.sides.get(side));
+                let side = self
+                    .storage
+                    .sides
+                    .number_of::<C>(&self.storage.components)
+                    .map(|side| self.storage.sides.get(side));
                 Source { places, lanes: &[], side }
             }
         }
@@ -145,12 +151,17 @@ impl World {
         &self,
         entity: Entity,
     ) -> Result<impl Iterator<Item = &'static str> + '_, crate::error::NoSuchEntity> {
-        let table = &self.storage.tables[self.locate(entity)?.table as usize];
+        let table = &self.storage.tables[self.storage.locate(entity)?.table as usize];
         let has = move |id: crate::component::ComponentId| match self.storage.sides.of(id) {
             None => table.signature.has(id),
             Some(side) => side.row(entity.index()).is_some(),
         };
-        Ok(self.storage.components.in_order().filter(move |id| has(*id)).map(|id| self.storage.components.info(id).name()))
+        Ok(self
+            .storage
+            .components
+            .in_order()
+            .filter(move |id| has(*id))
+            .map(|id| self.storage.components.info(id).name()))
     }
 }
 
@@ -198,7 +209,7 @@ impl Source<'_> {
 #[cold]
 #[inline(never)]
 fn absent(world: &World, entity: Entity, component: &'static str) -> ComponentError {
-    match world.locate(entity) {
+    match world.storage.locate(entity) {
         Ok(_) => ComponentError::MissingComponent { entity, component },
         Err(error) => error.into(),
     }

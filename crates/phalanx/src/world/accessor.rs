@@ -89,7 +89,7 @@ impl World {
     #[inline(always)]
     pub(crate) unsafe fn put_short<C: Component>(&mut self, entity: Entity, value: *const C) -> bool {
         let Some(side) = self.short_way::<C>() else { return false };
-        self.restructured();
+        self.storage.restructured();
         let entities = &self.storage.entities;
         // SAFETY: the side is the component's, and the value is the caller's to give.
         let put = unsafe { self.storage.sides.put_short(side, entity, value, || entities.contains(entity)) };
@@ -113,7 +113,7 @@ impl World {
     #[inline(always)]
     fn drop_taken<C: Component>(&mut self, entity: Entity) -> Option<bool> {
         let side = self.short_way::<C>()?;
-        self.restructured();
+        self.storage.restructured();
         let entities = &self.storage.entities;
         // SAFETY: the side is the component's.
         Some(unsafe { self.storage.sides.take_short::<C>(side, entity, || entities.contains(entity)) }?.is_some())
@@ -242,7 +242,7 @@ impl<C: Component> AccessMut<'_, C> {
         if const { has_short_way::<C>() } {
             let value = ManuallyDrop::new(value);
             if self.short {
-                self.world.restructured();
+                self.world.storage.restructured();
                 let entities = &self.world.storage.entities;
                 let is_alive = || entities.contains(entity);
                 // SAFETY: the side is the component's; the value is moved out once, here or below.
@@ -271,14 +271,14 @@ impl<C: Component> AccessMut<'_, C> {
 
     #[inline(always)]
     fn insert_long(&mut self, entity: Entity, value: C) -> Result<Option<C>, ChangeError> {
-        self.world.flush()?;
+        self.world.storage.flush()?;
         if self.world.has::<C>(entity) {
             if self.world.storage.signals.is_active() {
-                self.world.reserve_notes(1)?;
+                self.world.storage.reserve_notes(1)?;
             }
             return Ok(self.world.replace(entity, value).ok());
         }
-        let from = self.world.locate(entity)?;
+        let from = self.world.storage.locate(entity)?;
         let edge = self.given.from(self.world, self.plan, from.table, true)?;
         use crate::bundle::Bundle;
         // SAFETY: the entity is at `from`, and the edge is one of that table that brings the component.
@@ -306,10 +306,11 @@ impl<C: Component> AccessMut<'_, C> {
     pub fn try_remove(&mut self, entity: Entity) -> Result<Option<C>, ChangeError> {
         if const { has_short_way::<C>() } {
             if self.short {
-                self.world.restructured();
+                self.world.storage.restructured();
                 let entities = &self.world.storage.entities;
                 // SAFETY: the side is the component's.
-                let taken = unsafe { self.world.storage.sides.take_short(self.side, entity, || entities.contains(entity)) };
+                let taken =
+                    unsafe { self.world.storage.sides.take_short(self.side, entity, || entities.contains(entity)) };
                 if let Some(taken) = taken {
                     return Ok(taken);
                 }
@@ -334,8 +335,8 @@ impl<C: Component> AccessMut<'_, C> {
 
     #[inline(always)]
     fn remove_long(&mut self, entity: Entity) -> Result<Option<C>, ChangeError> {
-        self.world.flush()?;
-        let from = self.world.locate(entity)?;
+        self.world.storage.flush()?;
+        let from = self.world.storage.locate(entity)?;
         if !self.world.has::<C>(entity) {
             return Ok(None);
         }

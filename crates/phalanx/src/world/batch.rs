@@ -10,13 +10,12 @@
 //! and so is any bundle if the filter looks at such components.
 #![allow(unsafe_code)]
 
+use super::World;
 use super::spawn::infallible;
-use super::{Location, World};
 use crate::bundle::{Bundle, Place, Placed};
 use crate::commands::stash::{Ending, Stash};
 use crate::component::ComponentId;
 use crate::error::ChangeError;
-use crate::plan::Edge;
 use crate::query::Columns;
 use crate::query::{Candidate, Filter};
 use crate::room::{try_list, try_room};
@@ -61,7 +60,7 @@ impl World {
     /// If the bundle names a component twice, or memory cannot be had; the bundle is dropped, and nothing else happens.
     pub fn try_insert_batch<F: Filter, B: Bundle + Clone>(&mut self, bundle: B) -> Result<usize, ChangeError> {
         let plan = self.plan::<B>()?;
-        self.flush()?;
+        self.storage.flush()?;
         if B::SIDES > 0 || F::SIDES || self.storage.signals.is_active() {
             // SAFETY: the plan is that of the bundle.
             return unsafe { self.insert_each(plan, self.slots_that_pass::<F>()?, bundle) };
@@ -99,21 +98,21 @@ impl World {
                 let (lanes, tail) = (table.lanes(), table.len);
                 if target != source {
                     let mut written = Written::<B> {
-                        place: world.place(target, places, tail),
+                        place: world.storage.place(target, places, tail),
                         rows: tail..tail,
                         bundle: PhantomData,
                     };
                     for (row, value) in (tail..tail + rows).zip(fresh.by_ref()) {
-                        value.write(world.place(target, places, row));
+                        value.write(world.storage.place(target, places, row));
                         written.rows.end = row + 1;
                     }
                     core::mem::forget(written);
                     left.push((source, rows, &raw const *(*edge).left));
-                    world.cross_all(source, &*edge);
+                    world.storage.cross_all(source, &*edge);
                     continue;
                 }
                 for (row, value) in (0..rows).zip(fresh.by_ref()) {
-                    value.write(world.place(target, places, tail));
+                    value.write(world.storage.place(target, places, tail));
                     for lane in (*edge).left.iter().flat_map(|column| column.first..column.first + column.lanes) {
                         let lane = &*lanes.add(lane as usize);
                         swap_row(row_ptr(lane, row), row_ptr(lane, tail), lane.row_size());
@@ -121,11 +120,11 @@ impl World {
                     let table = &world.storage.tables[target as usize];
                     table.mark(row, &(*edge).left);
                     table.keep_added(row, &(*edge).left, (table, tail));
-                    old.push(B::read(world.place(target, places, tail)));
+                    old.push(B::read(world.storage.place(target, places, tail)));
                 }
             }
         }
-        world.restructured();
+        world.storage.restructured();
         drop(old);
         drop(ending);
         Ok(count)
@@ -149,12 +148,13 @@ impl World {
     /// If the bundle names a component twice, or memory cannot be had; nothing happens then.
     pub fn try_remove_batch<F: Filter, B: Bundle>(&mut self) -> Result<usize, ChangeError> {
         let plan = self.plan::<B>()?;
-        self.flush()?;
+        self.storage.flush()?;
         if B::SIDES > 0 || F::SIDES || self.storage.signals.is_active() {
             return self.remove_each(plan, self.slots_that_pass::<F>()?);
         }
         let (mut sources, _) = self.rows_that_pass::<F>()?;
-        sources.retain(|table| self.storage.tables[*table as usize].signature.intersects(&self.plans.get(plan).signature));
+        sources
+            .retain(|table| self.storage.tables[*table as usize].signature.intersects(&self.plans.get(plan).signature));
         let mut left = try_list(sources.len())?;
         for &source in &sources {
             self.edge(plan, source, false)?;
@@ -167,10 +167,10 @@ impl World {
             // but those that go along.
             unsafe {
                 left.push((source, self.storage.tables[source as usize].len, &raw const *(*edge).left));
-                count += self.cross_all(source, &*edge).len();
+                count += self.storage.cross_all(source, &*edge).len();
             }
         }
-        self.restructured();
+        self.storage.restructured();
         // SAFETY: the tables have given up those rows, of which the columns that are left hold values.
         drop(unsafe { Leftovers::new(&self.storage.tables, &left) });
         Ok(count)
@@ -180,9 +180,9 @@ impl World {
     /// among them if the filter asks for them.
     fn rows_that_pass<F: Filter>(&self) -> Result<(Vec<u32>, usize), ChangeError> {
         let mut filter = F::state(&self.storage.components);
-        F::look(&mut filter, self.look());
+        F::look(&mut filter, self.storage.look());
         let passing = || {
-            self.tables_in_order().filter(|(number, table)| {
+            self.storage.tables_in_order().filter(|(number, table)| {
                 let visited = F::rows(&filter) || !table.signature.has(ComponentId::ROW);
                 visited && F::passes(&filter, &table.signature) && F::live(&filter, Columns::new(self, *number))
             })
@@ -200,7 +200,7 @@ impl World {
     /// The slots that pass a filter, in the order of their tables and rows.
     fn slots_that_pass<F: Filter>(&self) -> Result<Vec<Entity>, ChangeError> {
         let (mut filter, (sources, count)) = (F::state(&self.storage.components), self.rows_that_pass::<F>()?);
-        F::look(&mut filter, self.look());
+        F::look(&mut filter, self.storage.look());
         let mut slots = try_list(count)?;
         for slot in sources.iter().flat_map(|table| self.storage.tables[*table as usize].slots()) {
             // SAFETY: a slot that a table has is in use.
@@ -232,14 +232,14 @@ impl World {
         fresh.extend((1..slots.len()).map(|_| bundle.clone()));
         fresh.push(bundle);
         self.reserve_each(plan, &slots, true, &mut stash)?;
-        self.begin_notes();
+        self.storage.begin_notes();
         // What is displaced ends also if taking a value apart panics.
         let mut ending = Ending::of(&mut stash);
         for (&slot, value) in slots.iter().zip(fresh) {
-            let from = self.locate(slot)?;
+            let from = self.storage.locate(slot)?;
             let edge = self.edge_of(plan, from.table, true);
             // SAFETY: the slot is there, the edge is one of its table for this bundle, and what it needs is reserved.
-            unsafe { self.bring(slot, from, edge, |place| value.write(place), ending.stash()) };
+            unsafe { self.storage.bring(slot, from, edge, |place| value.write(place), ending.stash()) };
         }
         self.storage.sides.release_pages();
         self.end_steps(ending);
@@ -250,15 +250,15 @@ impl World {
     fn remove_each(&mut self, plan: usize, slots: Vec<Entity>) -> Result<usize, ChangeError> {
         let (mut stash, mut count) = (Stash::default(), 0);
         self.reserve_each(plan, &slots, false, &mut stash)?;
-        self.begin_notes();
+        self.storage.begin_notes();
         for slot in slots {
-            let from = self.locate(slot)?;
+            let from = self.storage.locate(slot)?;
             let edge = self.edge_of(plan, from.table, false);
             // SAFETY: the slot is there, the edge is one of its table for this bundle, and what it needs is reserved.
             unsafe {
                 let has = |side: &u32| self.storage.sides.get(*side).row(slot.index()).is_some();
                 count += usize::from((*edge).target != from.table || (*edge).takes.iter().any(has));
-                self.take_away(slot, from, edge, &mut stash);
+                self.storage.take_away(slot, from, edge, &mut stash);
             }
         }
         self.storage.sides.release_pages();
@@ -270,7 +270,7 @@ impl World {
     fn end_steps(&mut self, mut ending: Ending<'_>) {
         let active = self.storage.signals.is_active();
         if active {
-            self.link_notes();
+            self.storage.link_notes();
             self.tell();
         }
         ending.run();
@@ -289,18 +289,18 @@ impl World {
         stash: &mut Stash,
     ) -> Result<(), ChangeError> {
         for slot in slots {
-            self.edge(plan, self.locate(*slot)?.table, insert)?;
+            self.edge(plan, self.storage.locate(*slot)?.table, insert)?;
         }
         stash.begin();
         let mut notes = 0;
         let (mut puts, mut needs) = (Puts::new(), try_list::<(u32, u32)>(self.storage.tables.len())?);
         needs.resize(self.storage.tables.len(), (0, 0));
         for slot in slots {
-            let source = self.locate(*slot)?.table;
+            let source = self.storage.locate(*slot)?.table;
             // SAFETY: edges are boxed, and made while resolving.
             let edge = unsafe { &*self.edge_of(plan, source, insert) };
-            self.expect_step(slot.index(), edge, &mut puts, stash)?;
-            notes += self.edge_notes(edge);
+            self.storage.expect_step(slot.index(), edge, &mut puts, stash)?;
+            notes += self.storage.edge_notes(edge);
             let (rows, spare) = &mut needs[edge.target as usize];
             match edge.target == source {
                 // A value that replaces another lies beyond the last row for a moment.
@@ -309,14 +309,14 @@ impl World {
             }
         }
         for (table, (rows, spare)) in (0..).zip(needs) {
-            self.reserve_table(table, rows.checked_add(spare).ok_or(AllocError::CapacityOverflow)?)?;
+            self.storage.reserve_table(table, rows.checked_add(spare).ok_or(AllocError::CapacityOverflow)?)?;
         }
         if self.storage.signals.is_active() {
-            self.reserve_linked_notes(notes)?;
+            self.storage.reserve_linked_notes(notes)?;
         }
         stash.try_reserve(self.storage.signals.is_active())?;
         // Values may move, even if one of several stores cannot grow.
-        self.restructured();
+        self.storage.restructured();
         let reserved = self.storage.sides.try_reserve_all(&puts);
         if reserved.is_err() {
             self.storage.sides.release_pages();
@@ -341,45 +341,9 @@ impl World {
             }
         }
         for (target, rows) in needs {
-            self.reserve_table(target, rows)?;
+            self.storage.reserve_table(target, rows)?;
         }
         Ok(())
-    }
-
-    /// Carries out an edge for all rows of a table: they go to the end of the target, in order, and what stays behind
-    /// lies where it was, in rows that the source has given up. Returns the rows in the target.
-    ///
-    /// # Safety
-    ///
-    /// The edge is one of that table to another, there is room in the target, and the lanes of its rows beyond the last
-    /// that do not come from the source are written.
-    pub(super) unsafe fn cross_all(&mut self, source: u32, edge: &Edge) -> core::ops::Range<u32> {
-        let first = self.storage.tables[edge.target as usize].len;
-        let to = self.storage.tables[edge.target as usize].lanes();
-        if edge.tracked {
-            // SAFETY: the rows of the source are in use, and those of the target written.
-            unsafe { self.mark_cross(source, 0..self.storage.tables[source as usize].len, edge, first) };
-        }
-        let from = &mut self.storage.tables[source as usize];
-        let (len, entities, lanes) = (core::mem::replace(&mut from.len, 0), from.entities.ptr(), from.lanes());
-        // SAFETY: the rows of the source were in use, and there is room for as many in the target; the lanes of a pair
-        // belong to the same component. The values that went along count as moved out of the source.
-        unsafe {
-            for &(a, b) in &edge.moved {
-                let (a, b) = (&*lanes.add(a as usize), &*to.add(b as usize));
-                core::ptr::copy_nonoverlapping(row_ptr(a, 0), row_ptr(b, first), len as usize * a.row_size());
-            }
-            for at in 0..len {
-                let entity = *entities.add(at as usize);
-                let row = self.storage.tables[edge.target as usize].push(entity, &mut self.storage.table_order);
-                self.storage.entities.places().at(entity.index()).write(Location { table: edge.target, row });
-            }
-        }
-        if self.storage.counting {
-            self.note_crossing(edge, len);
-        }
-        self.restructured();
-        first..first + len
     }
 }
 

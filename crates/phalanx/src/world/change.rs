@@ -58,8 +58,8 @@ impl World {
     #[inline(never)]
     fn insert_long<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), ChangeError> {
         let plan = self.plan::<B>()?;
-        self.flush()?;
-        let from = self.locate(entity)?;
+        self.storage.flush()?;
+        let from = self.storage.locate(entity)?;
         self.edge(plan, from.table, true)?;
         let edge = self.edge_of(plan, from.table, true);
         // SAFETY: the entity is at `from`, and the edge is one of that table for this bundle.
@@ -88,19 +88,19 @@ impl World {
         let (puts, takes) = unsafe { (&(*edge).puts, &(*edge).takes) };
         // A row beyond the last, in either case: for the move, or for the new values until they trade places.
         if target != from.table || !left.is_empty() {
-            self.reserve_table(target, 1)?;
+            self.storage.reserve_table(target, 1)?;
         }
         let has_sides = !(puts.is_empty() && takes.is_empty());
         if has_sides {
             // Values may move, even if one of several stores cannot grow.
-            self.restructured();
+            self.storage.restructured();
             self.storage.sides.try_reserve(entity.index(), puts, takes)?;
         }
         if self.storage.signals.is_active() {
             // SAFETY: as above.
-            self.reserve_edge_notes(unsafe { &*edge })?;
+            self.storage.reserve_edge_notes(unsafe { &*edge })?;
         }
-        let place = self.place(target, places, self.storage.tables[target as usize].len);
+        let place = self.storage.place(target, places, self.storage.tables[target as usize].len);
         if target == from.table {
             // SAFETY: the tail is within the capacity and nobody's; the new values are written there, trade places with
             // the old ones, and the old ones are nobody's then, and end. The same goes for the sides.
@@ -121,7 +121,7 @@ impl World {
                 }
                 if has_sides {
                     self.storage.sides.commit(entity, puts, takes);
-                    self.restructured();
+                    self.storage.restructured();
                 }
                 if self.storage.signals.is_active() {
                     self.end_noted(entity, from, edge);
@@ -137,7 +137,7 @@ impl World {
         // The old values are at the source's tail after the move, nobody's, and end.
         unsafe {
             write(place);
-            self.cross(entity, from, edge);
+            self.storage.cross(entity, from, edge);
             if has_sides {
                 self.storage.sides.commit(entity, puts, takes);
             }
@@ -162,7 +162,7 @@ impl World {
     #[inline(never)]
     unsafe fn end_noted(&mut self, slot: Entity, from: Location, edge: *const crate::plan::Edge) {
         // SAFETY: the edge is there, by the caller's promise.
-        self.note_edge(slot, from.table, unsafe { &*edge });
+        self.storage.note_edge(slot, from.table, unsafe { &*edge });
         let notified = self.notify();
         {
             let _ends = self.storage.sides.ends();
@@ -211,8 +211,8 @@ impl World {
     #[inline(never)]
     fn remove_long<B: Bundle>(&mut self, entity: Entity) -> Result<bool, ChangeError> {
         let plan = self.plan::<B>()?;
-        self.flush()?;
-        let from = self.locate(entity)?;
+        self.storage.flush()?;
+        let from = self.storage.locate(entity)?;
         self.edge(plan, from.table, false)?;
         let edge = self.edge_of(plan, from.table, false);
         // SAFETY: edges are boxed, and made only while resolving.
@@ -235,12 +235,12 @@ impl World {
         self.storage.sides.try_reserve(entity.index(), &[], takes)?;
         if self.storage.signals.is_active() {
             // SAFETY: as above.
-            self.reserve_edge_notes(unsafe { &*edge })?;
+            self.storage.reserve_edge_notes(unsafe { &*edge })?;
         }
         if target != from.table {
-            self.reserve_table(target, 1)?;
+            self.storage.reserve_table(target, 1)?;
             // SAFETY: the entity is there, and there is room in the target, which has no lanes but those that went along.
-            unsafe { self.cross(entity, from, edge) };
+            unsafe { self.storage.cross(entity, from, edge) };
         }
         // SAFETY: reserved above, and nothing is put.
         unsafe { self.storage.sides.commit(entity, &[], takes) };
@@ -248,7 +248,7 @@ impl World {
         if !taken {
             return Ok(false);
         }
-        self.restructured();
+        self.storage.restructured();
         if self.storage.signals.is_active() {
             // SAFETY: followed just now; without a move nothing was left behind in the table.
             unsafe { self.end_noted(entity, from, edge) };
@@ -285,8 +285,8 @@ impl World {
     /// be had; nothing happens then.
     pub fn take<B: Bundle>(&mut self, entity: Entity) -> Result<B, ChangeError> {
         let plan = self.plan::<B>()?;
-        self.flush()?;
-        let from = self.locate(entity)?;
+        self.storage.flush()?;
+        let from = self.storage.locate(entity)?;
         let table = &self.storage.tables[from.table as usize];
         let missing = self.plans.get(plan).ids.iter().find(|id| match self.storage.sides.of(**id) {
             None => !table.signature.has(**id),
@@ -319,22 +319,22 @@ impl World {
         let active = self.storage.signals.is_active();
         if active {
             // SAFETY: as above.
-            self.reserve_edge_notes(unsafe { &*edge })?;
+            self.storage.reserve_edge_notes(unsafe { &*edge })?;
         }
         if target != from.table {
-            self.reserve_table(target, 1)?;
+            self.storage.reserve_table(target, 1)?;
             // SAFETY: the entity is there, and there is room in the target.
-            unsafe { self.cross(entity, from, edge) };
+            unsafe { self.storage.cross(entity, from, edge) };
         }
         if B::SIDES > 0 {
             // SAFETY: reserved above, and nothing is put.
             unsafe { self.storage.sides.commit(entity, &[], takes) };
-            self.restructured();
+            self.storage.restructured();
         }
         let mut notified = Notified::NOBODY;
         if active {
             // SAFETY: as above.
-            self.note_edge(entity, from.table, unsafe { &*edge });
+            self.storage.note_edge(entity, from.table, unsafe { &*edge });
             notified = self.notify();
         }
         let sides = self.storage.sides.places_of_retired();
@@ -356,7 +356,7 @@ impl World {
     /// If the entity is not alive or does not have the component; the value is dropped then.
     #[track_caller]
     pub fn replace<C: Component>(&mut self, entity: Entity, value: C) -> Result<C, crate::error::ComponentError> {
-        had(self.flush());
+        had(self.storage.flush());
         let (lane, row) = self.find::<C>(entity)?;
         if self.storage.signals.is_active() {
             return Ok(self.replace_noted(entity, value));
@@ -384,11 +384,11 @@ impl World {
     #[inline(never)]
     #[track_caller]
     fn replace_noted<C: Component>(&mut self, entity: Entity, value: C) -> C {
-        had(self.reserve_notes(1));
+        had(self.storage.reserve_notes(1));
         let Ok((lane, row)) = self.find::<C>(entity) else { unreachable!("found before") };
         // SAFETY: as above.
         let old = unsafe { self.exchange_value(lane, row, value) };
-        self.note_set(entity, self.storage.components.id::<C>(), Spot::Value((&raw const old).cast()));
+        self.storage.note_set(entity, self.storage.components.id::<C>(), Spot::Value((&raw const old).cast()));
         self.announce();
         old
     }
@@ -419,14 +419,14 @@ impl World {
     #[inline(always)]
     pub fn try_despawn(&mut self, entity: Entity) -> Result<(), ChangeError> {
         self.storage.sides.announce_end(entity.index());
-        self.flush()?;
-        let Location { table, row } = self.locate(entity)?;
+        self.storage.flush()?;
+        let Location { table, row } = self.storage.locate(entity)?;
         if self.storage.rows.owns(entity.index()) || self.storage.signals.is_active() {
             return Ok(self.end_entities(&[entity], false).map(|_| ())?);
         }
         self.storage.entities.release(entity);
         if self.storage.counting {
-            self.note_ended(table, 1);
+            self.storage.note_ended(table, 1);
         }
         if !self.storage.sides.is_empty() {
             self.storage.sides.end_all(entity);
@@ -439,9 +439,9 @@ impl World {
             if let Some(moved) = table_ref.close(row, &self.storage.ends[table as usize]) {
                 self.storage.entities.places().at(moved.index()).write(Location { table, row });
             }
-            self.restructured();
+            self.storage.restructured();
             if tracked {
-                self.mark_gone(table);
+                self.storage.mark_gone(table);
             }
             let _ends = self.storage.sides.ends();
             let table_ref = &self.storage.tables[table as usize];
@@ -460,10 +460,10 @@ impl World {
             // All are told as one: so the iterator has said who they are before the first ends.
             let mut list = Vec::new();
             entities.into_iter().for_each(|entity| list.push(entity));
-            return had(self.flush().and_then(|()| self.end_entities(&list, false)));
+            return had(self.storage.flush().and_then(|()| self.end_entities(&list, false)));
         }
         // Also for a batch without entities.
-        had(self.flush());
+        had(self.storage.flush());
         // Not `filter` and `count`, which trust the iterator's hint.
         entities.into_iter().fold(0, |ended, entity| ended + usize::from(self.despawn(entity).is_ok()))
     }
@@ -480,7 +480,7 @@ impl World {
     ///
     /// If memory cannot be had; nothing happens then.
     pub fn try_clear(&mut self) -> Result<(), ChangeError> {
-        self.flush()?;
+        self.storage.flush()?;
         if self.storage.signals.is_active() {
             let mut entities = try_list(self.len())?;
             entities.extend(self.iter());
@@ -488,11 +488,11 @@ impl World {
         }
         let mut lens = try_list(self.storage.tables.len())?;
         if self.storage.counting {
-            self.note_all_ended();
+            self.storage.note_all_ended();
         }
         self.storage.entities.clear();
         self.storage.rows.clear();
-        self.restructured();
+        self.storage.restructured();
         /// Ends the rows that the tables have given up, all of them, even if one panics.
         struct Rows<'a> {
             tables: core::slice::Iter<'a, crate::table::Table>,
@@ -521,7 +521,7 @@ impl World {
                 self.run();
             }
         }
-        (0..self.storage.tables.len() as u32).for_each(|table| self.mark_gone(table));
+        (0..self.storage.tables.len() as u32).for_each(|table| self.storage.mark_gone(table));
         lens.extend(self.storage.tables.iter_mut().map(|t| core::mem::replace(&mut t.len, 0)));
         let _cleared = self.storage.sides.clear();
         Rows { tables: self.storage.tables.iter(), lens: &lens, now: None }.run();

@@ -115,17 +115,17 @@ impl World {
     /// If the entity is not alive, has a component that cannot be cloned, or memory cannot be had; nothing happens then,
     /// nor if a clone panics.
     pub fn clone_entity(&mut self, entity: Entity) -> Result<Entity, ChangeError> {
-        self.flush()?;
-        let from = self.locate(entity)?;
+        self.storage.flush()?;
+        let from = self.storage.locate(entity)?;
         self.can_clone(&self.storage.tables[from.table as usize])?;
         if self.storage.rows.owns(entity.index()) || self.storage.sides.sides_of(entity.index()).next().is_some() {
             // SAFETY: the entity is there, and its row can be cloned.
             return unsafe { self.clone_whole(entity, from) };
         }
-        self.reserve_entities(1)?;
-        self.reserve_table(from.table, 1)?;
+        self.storage.reserve_entities(1)?;
+        self.storage.reserve_table(from.table, 1)?;
         if self.storage.signals.is_active() {
-            self.reserve_notes(self.notes_of(from.table))?;
+            self.storage.reserve_notes(self.storage.notes_of(from.table))?;
         }
         let table = &self.storage.tables[from.table as usize];
         // SAFETY: all components can be cloned, and there is room after the last row, whose lanes are written then, and
@@ -151,7 +151,7 @@ impl World {
             self.storage.tables[table as usize].mark_new(row..row + 1, self.tick());
             self.storage.entities.places().at(made.index()).write(Location { table, row });
         }
-        self.restructured();
+        self.storage.restructured();
         made
     }
 
@@ -176,7 +176,7 @@ impl World {
                 }
             }
         }
-        let count = self.extra_rows(entity.index()).count();
+        let count = self.storage.extra_rows(entity.index()).count();
         let (mut originals, mut labels) = (try_list::<Location>(count + 1)?, try_list::<Label>(count)?);
         let (mut made, mut needs) = (try_list::<Location>(count + 1)?, try_list::<(u32, u32)>(count + 1)?);
         let mut beside = Arrivals::default();
@@ -186,8 +186,8 @@ impl World {
         };
         beside.try_add_clones(&self.storage.sides, &self.storage.components, entity.index(), nth_slot(0)?)?;
         originals.push(from);
-        for (Row(slot), label) in self.extra_rows(entity.index()) {
-            let at = self.locate(slot)?;
+        for (Row(slot), label) in self.storage.extra_rows(entity.index()) {
+            let at = self.storage.locate(slot)?;
             self.can_clone(&self.storage.tables[at.table as usize])?;
             // The main row's slot comes first.
             let new = nth_slot(originals.len())?;
@@ -195,7 +195,7 @@ impl World {
             originals.push(at);
             labels.push(label);
         }
-        self.reserve_entities(u32::try_from(count + 1).map_err(|_| AllocError::CapacityOverflow)?)?;
+        self.storage.reserve_entities(u32::try_from(count + 1).map_err(|_| AllocError::CapacityOverflow)?)?;
         for Location { table, .. } in &originals {
             match needs.iter_mut().find(|(needed, _)| needed == table) {
                 Some((_, rows)) => *rows += 1,
@@ -204,15 +204,15 @@ impl World {
         }
         for (table, rows) in &mut needs {
             // From here on, how many of them are written.
-            self.reserve_table(*table, core::mem::take(rows))?;
+            self.storage.reserve_table(*table, core::mem::take(rows))?;
         }
         self.storage.rows.try_reserve(count, 1, self.storage.entities.capacity())?;
         // Values may move, even if one of several stores cannot grow.
         self.storage.epoch.advance();
         beside.try_reserve(&mut self.storage.sides)?;
         if self.storage.signals.is_active() {
-            let notes = originals.iter().map(|original| self.notes_of(original.table)).sum();
-            self.reserve_notes(notes)?;
+            let notes = originals.iter().map(|original| self.storage.notes_of(original.table)).sum();
+            self.storage.reserve_notes(notes)?;
         }
         let clones = Clones { tables: &self.storage.tables, made: &mut made };
         for original in &originals {
@@ -232,13 +232,13 @@ impl World {
         unsafe {
             let twin = self.count_clone(from.table);
             for (label, Location { table, .. }) in labels.into_iter().zip(&originals[1..]) {
-                self.commit_row(twin, label, *table, &[]);
+                self.storage.commit_row(twin, label, *table, &[]);
                 let table = &self.storage.tables[*table as usize];
                 table.mark_new(table.len - 1..table.len, self.tick());
             }
-            self.receive(&beside);
+            self.storage.receive(&beside);
             if self.storage.signals.is_active() {
-                self.note_arrivals(twin);
+                self.storage.note_arrivals(twin);
                 self.announce();
             }
             Ok(twin)
@@ -276,7 +276,7 @@ impl World {
     /// - [`ChangeError::Resource`] if a kept resource is taken out by a scope.
     /// - [`ChangeError::Alloc`] if allocation fails.
     pub fn try_clone(&self) -> Result<World, ChangeError> {
-        for (_, table) in self.tables_in_order() {
+        for (_, table) in self.storage.tables_in_order() {
             self.can_clone(table)?;
         }
         if let Some(component) = self.storage.sides.not_clone(&self.storage.components) {
@@ -286,7 +286,7 @@ impl World {
         let mut copy = World::try_with(self.storage.components.try_clone()?)?;
         copy.resources = Resources::try_from_kept(self.resources.try_clone_kept()?)?;
         for (number, table) in self.storage.tables.iter().enumerate() {
-            copy.table_of(&table.signature)?;
+            copy.storage.table_of(&table.signature)?;
             copy.storage.tables[number].try_reserve_exact(table.len, &mut copy.storage.epoch)?;
         }
         let table_order = self.storage.table_order.try_clone()?;
@@ -313,7 +313,7 @@ impl World {
                 unsafe { copy.storage.entities.places().at(entity.index()).write(Location { table: number, row }) };
             }
         }
-        copy.restructured();
+        copy.storage.restructured();
         Ok(copy)
     }
 }

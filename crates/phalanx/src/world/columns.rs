@@ -218,12 +218,15 @@ impl World {
         let plan = self.plan::<C::Bundle>()?;
         let len = common_length(&columns)?;
         let count = u32::try_from(len).map_err(|_| AllocError::CapacityOverflow)?;
-        self.flush()?;
-        self.reserve_entities(count)?;
+        self.storage.flush()?;
+        self.storage.reserve_entities(count)?;
         if self.storage.signals.is_active() {
-            let notes =
-                self.notes_of(self.plans.get(plan).table).checked_mul(len).ok_or(AllocError::CapacityOverflow)?;
-            self.reserve_notes(notes)?;
+            let notes = self
+                .storage
+                .notes_of(self.plans.get(plan).table)
+                .checked_mul(len)
+                .ok_or(AllocError::CapacityOverflow)?;
+            self.storage.reserve_notes(notes)?;
             self.storage.signals.made.clear();
             try_room(&mut self.storage.signals.made, len)?;
         }
@@ -241,7 +244,7 @@ impl World {
         let goal = &self.storage.tables[table as usize];
         // A lane with a bitmap keeps its block.
         let adopt = goal.len == 0 && goal.cap < count && !goal.entities.lane().is_tracked();
-        self.restructured();
+        self.storage.restructured();
         let clock = &raw const self.storage.sides.clock;
         let table_ref = &mut self.storage.tables[table as usize];
         let (first, beside) = (table_ref.len, self.storage.sides.places());
@@ -302,7 +305,7 @@ impl World {
         for row in rows {
             let entity = self.storage.tables[table as usize].slots()[row as usize];
             self.storage.signals.made.push(entity);
-            self.note_arrival(entity);
+            self.storage.note_arrival(entity);
         }
         // Listeners may have recorded that more columns are to come, which are listed here too.
         let made = core::mem::take(&mut self.storage.signals.made);
@@ -314,7 +317,7 @@ impl World {
     /// Makes room for a value of each of these sides for each of these slots, which have none, and finds the first places.
     fn reserve_column_sides(&mut self, sides: &[u32], slots: &[u32]) -> Result<(), AllocError> {
         // Values may move, even if one of several stores cannot grow.
-        self.restructured();
+        self.storage.restructured();
         let mut puts = Puts::new();
         slots.iter().try_for_each(|slot| puts.try_add(sides, *slot))?;
         let reserved = self.storage.sides.try_reserve_all(&puts);

@@ -49,7 +49,7 @@ impl World {
             }
         }
         if done < budget && !self.storage.sides.is_empty() {
-            self.restructured();
+            self.storage.restructured();
             done += self.storage.sides.compact(budget - done);
         }
         if done < budget {
@@ -80,7 +80,7 @@ impl World {
         self.queries = None;
         self.storage.rows.bare = None;
         self.id = World::fresh_id();
-        self.restructured();
+        self.storage.restructured();
         let (mut at, mut moved) = (0, 0);
         self.storage.tables.retain(|table| {
             at += 1;
@@ -103,7 +103,7 @@ impl World {
         }
         for (number, table) in (0..).zip(&tables) {
             self.storage.by_signature.insert(table.signature.clone(), number);
-            self.enter(table, number);
+            self.storage.enter(table, number);
             for (row, entity) in (0..).zip(table.slots()) {
                 // SAFETY: every entity that is alive has a location.
                 unsafe {

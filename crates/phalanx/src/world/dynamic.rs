@@ -128,9 +128,9 @@ impl World {
     ///
     /// If the entity is not alive or does not have the component, or its values lie in several lanes.
     pub fn get_by_id(&self, entity: Entity, id: ComponentId) -> Result<NonNull<u8>, ComponentError> {
-        let location = self.locate(entity)?;
+        let location = self.storage.locate(entity)?;
         let (lane, row) = match self.storage.sides.of(id) {
-            None => (self.lane(id, location.table), location.row),
+            None => (self.storage.lane(id, location.table), location.row),
             Some(side) => match side.row(entity.index()) {
                 None => (core::ptr::null_mut(), 0),
                 Some(row) => (side.values().lane(), row),
@@ -159,16 +159,13 @@ impl World {
         let address = self.get_by_id(entity, id)?;
         self.open(id, |_| true);
         // SAFETY: the entity is alive, and the world is borrowed exclusively.
-        unsafe { self.mark_written(id, Candidate::new(self, entity.index(), None)) };
+        unsafe { self.storage.mark_written(id, Candidate::new(self, entity.index(), None)) };
         Ok(address)
     }
 
     /// Whether an entity is alive and has a component.
     pub fn has_id(&self, entity: Entity, id: ComponentId) -> bool {
-        self.locate(entity).is_ok_and(|at| match self.storage.sides.of(id) {
-            None => !self.lane(id, at.table).is_null(),
-            Some(side) => side.row(entity.index()).is_some(),
-        })
+        self.storage.has(entity, id)
     }
 
     /// Gives an entity a component by its id. The value is moved out of where it is; an old one is dropped.
@@ -253,12 +250,12 @@ impl World {
     ) -> Result<(), ChangeError> {
         assert!(!ids.contains(&ComponentId::ROW), "the reserved component is not for users");
         let bundle = plan::signature(ids, &self.storage.components)?;
-        let puts = self.sides(ids)?;
-        self.flush()?;
-        let from = self.locate(entity)?;
+        let puts = self.storage.sides(ids)?;
+        self.storage.flush()?;
+        let from = self.storage.locate(entity)?;
         let goal = self.storage.tables[from.table as usize].signature.try_merge(&bundle)?;
-        let target = self.table_of(&goal)?;
-        let mut edge = self.edge_between(from.table, target, &bundle, self.places(target, ids)?)?;
+        let target = self.storage.table_of(&goal)?;
+        let mut edge = self.storage.edge_between(from.table, target, &bundle, self.storage.places(target, ids)?)?;
         edge.puts = puts;
         // SAFETY: the entity is there, the edge leads to the table that has the ids beside what comes along.
         unsafe { self.follow(entity, from, &raw const edge, write) }
@@ -277,21 +274,21 @@ impl World {
     ) -> Result<Entity, ChangeError> {
         assert!(!ids.contains(&ComponentId::ROW), "the reserved component is not for users");
         let signature = plan::signature(ids, &self.storage.components)?;
-        let table = self.table_of(&signature)?;
-        let places = self.places(table, ids)?;
-        let sides = self.sides(ids)?;
-        self.flush()?;
-        self.reserve_entities(1)?;
-        self.reserve_table(table, 1)?;
+        let table = self.storage.table_of(&signature)?;
+        let places = self.storage.places(table, ids)?;
+        let sides = self.storage.sides(ids)?;
+        self.storage.flush()?;
+        self.storage.reserve_entities(1)?;
+        self.storage.reserve_table(table, 1)?;
         if self.storage.signals.is_active() {
-            self.reserve_notes(self.notes_of(table))?;
+            self.storage.reserve_notes(self.storage.notes_of(table))?;
         }
         // Values may move, even if one of several stores cannot grow.
-        self.restructured();
+        self.storage.restructured();
         self.storage.sides.try_reserve(self.storage.entities.next_index(), &sides, &[])?;
         let row = self.storage.tables[table as usize].len;
         // Taking a value apart may be user code: it is done before anything is committed.
-        write(self.place(table, places.as_ptr(), row));
+        write(self.storage.place(table, places.as_ptr(), row));
         let entity = self.storage.entities.alloc();
         // SAFETY: there is room for the row and the location, and the lanes of the row were written just now, and so were
         // the values of the sides.
@@ -300,7 +297,7 @@ impl World {
             self.storage.entities.places().at(entity.index()).write(Location { table, row });
             self.storage.sides.commit(entity, &sides, &[]);
         }
-        self.restructured();
+        self.storage.restructured();
         self.arrived(entity);
         Ok(entity)
     }

@@ -47,7 +47,7 @@ impl World {
     ///
     /// If it is not alive.
     pub fn entity(&self, entity: Entity) -> Result<EntityRef<'_>, NoSuchEntity> {
-        self.locate(entity)?;
+        self.storage.locate(entity)?;
         Ok(EntityRef { world: self, entity })
     }
 
@@ -58,10 +58,10 @@ impl World {
     /// If it is not alive.
     #[track_caller]
     pub fn entity_mut(&mut self, entity: Entity) -> Result<EntityMut<'_>, NoSuchEntity> {
-        if let Err(error) = self.flush() {
+        if let Err(error) = self.storage.flush() {
             super::spawn::raise(error.into());
         }
-        self.locate(entity)?;
+        self.storage.locate(entity)?;
         Ok(EntityMut { world: self, entity })
     }
 }

@@ -62,8 +62,8 @@ impl World {
             Some(plan) => plan,
             None => self.make_exchange::<R, I>()?,
         };
-        self.flush()?;
-        let from = self.locate(entity)?;
+        self.storage.flush()?;
+        let from = self.storage.locate(entity)?;
         if !matches!(self.plans.get(plan).inserts.get(from.table as usize), Some(Some(_))) {
             self.make_exchange_edge::<R>(plan, from.table)?;
         }
@@ -78,7 +78,7 @@ impl World {
         R::ids(&mut self.storage.components, &mut gone)?;
         I::ids(&mut self.storage.components, &mut ids)?;
         plan::signature(&gone, &self.storage.components)?;
-        self.sides(&gone)?;
+        self.storage.sides(&gone)?;
         self.plan_of(TypeId::of::<Exchange<R, I>>(), ids)
     }
 
@@ -88,7 +88,8 @@ impl World {
         R::known_ids(&self.storage.components, &mut gone);
         let plan_sides = &self.plans.get(plan).sides;
         // A component that comes and goes is replaced.
-        let taken = || gone.iter().filter_map(|id| self.storage.sides.number(*id)).filter(|side| !plan_sides.contains(side));
+        let taken =
+            || gone.iter().filter_map(|id| self.storage.sides.number(*id)).filter(|side| !plan_sides.contains(side));
         let mut takes = try_list(taken().count())?;
         takes.extend(taken());
         let puts = try_copy(plan_sides)?;
@@ -96,9 +97,9 @@ impl World {
         let (present, bundle) = (&self.storage.tables[source as usize].signature, &self.plans.get(plan).signature);
         let goal = present.try_difference(&gone)?.try_merge(bundle)?;
         let left = gone.try_merge(bundle)?;
-        let target = self.table_of(&goal)?;
-        let places = self.places(target, &self.plans.get(plan).ids)?;
-        let mut edge = self.edge_between(source, target, &left, places)?;
+        let target = self.storage.table_of(&goal)?;
+        let places = self.storage.places(target, &self.plans.get(plan).ids)?;
+        let mut edge = self.storage.edge_between(source, target, &left, places)?;
         (edge.puts, edge.takes) = (puts.into(), takes.into());
         self.plans.add_edge(plan, source, true, edge)
     }
@@ -140,8 +141,8 @@ impl World {
     ///
     /// If the entity is not alive, or memory cannot be had; nothing happens then.
     pub fn try_remove_ids(&mut self, entity: Entity, ids: &[ComponentId]) -> Result<bool, ChangeError> {
-        self.flush()?;
-        let from = self.locate(entity)?;
+        self.storage.flush()?;
+        let from = self.storage.locate(entity)?;
         let present = &self.storage.tables[from.table as usize].signature;
         let gone = Signature::try_of(ids.iter().copied().filter(|id| present.has(*id)))?;
         let mut takes = try_list(ids.len())?;
@@ -151,8 +152,8 @@ impl World {
             }
         }
         let goal = present.try_difference(&gone)?;
-        let target = self.table_of(&goal)?;
-        let mut edge = self.edge_between(from.table, target, &gone, Box::default())?;
+        let target = self.storage.table_of(&goal)?;
+        let mut edge = self.storage.edge_between(from.table, target, &gone, Box::default())?;
         edge.takes = takes.into();
         // SAFETY: the entity is there, and the edge brings nothing.
         unsafe { self.follow_away(entity, from, &raw const edge) }

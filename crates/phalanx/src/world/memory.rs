@@ -145,7 +145,8 @@ impl World {
                 index,
             }
         });
-        let (rows, masks, signals) = (self.storage.rows.bytes(), self.storage.sides.overhead(), self.storage.signals.bytes());
+        let (rows, masks, signals) =
+            (self.storage.rows.bytes(), self.storage.sides.overhead(), self.storage.signals.bytes());
         Memory { entities, locations, rows, tables: tables.collect(), sides: sides.collect(), masks, signals }
     }
 
@@ -156,7 +157,10 @@ impl World {
             capacity: lane.capacity() as usize,
             bytes: lane.bytes(),
         };
-        ColumnMemory { component: self.storage.components.info(column.id).name(), lanes: lanes.iter().map(lane).collect() }
+        ColumnMemory {
+            component: self.storage.components.info(column.id).name(),
+            lanes: lanes.iter().map(lane).collect(),
+        }
     }
 }
 

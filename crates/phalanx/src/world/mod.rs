@@ -34,7 +34,6 @@ mod row_ends;
 mod rows;
 mod single;
 mod spawn;
-mod steps;
 mod structure;
 mod transfer;
 mod transient;
@@ -53,21 +52,16 @@ pub(crate) use spawn::raise;
 pub use transfer::EntityMap;
 
 use crate::component::{Component, ComponentId, Components};
-use crate::error::NoSuchEntity;
 use crate::plan::Plans;
-use crate::query::Candidate;
 use crate::query::cache::QueryCache;
-use crate::room::{had, try_map_room, try_room, try_room_at};
-use crate::side::Store;
+use crate::room::had;
+use crate::signature::Signature;
 pub(crate) use crate::storage::Location;
 use crate::storage::Storage;
-use crate::signature::Signature;
-use crate::table::{Epoch, Table};
-use crate::track::{Look, Moment, Tick, Track};
+use crate::track::{Moment, Tick};
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
-use phalanx_store::raw::Lane;
-use phalanx_store::{AllocError, Entity, EntityPool};
+use phalanx_store::{AllocError, Entity};
 
 /// Entities and their components.
 ///
@@ -114,7 +108,7 @@ impl World {
             resources: Default::default(),
         };
         world.storage.sides.clock.id = world.id;
-        world.table_of(&Signature::EMPTY)?;
+        world.storage.table_of(&Signature::EMPTY)?;
         Ok(world)
     }
 
@@ -140,18 +134,6 @@ impl World {
         self.id
     }
 
-    /// A number that is different after every change of structure.
-    #[inline(always)]
-    pub(crate) fn epoch(&self) -> Epoch {
-        self.storage.epoch
-    }
-
-    /// Announces a change of structure: a row came or went, a lane moved, a table or a component was added.
-    #[inline(always)]
-    pub(crate) fn restructured(&mut self) {
-        self.storage.epoch.advance();
-    }
-
     /// The present tick: what changes is marked with it, where it is [tracked](crate::track).
     #[inline(always)]
     pub fn tick(&self) -> Tick {
@@ -167,31 +149,6 @@ impl World {
     #[doc(hidden)]
     pub fn set_tick(&mut self, number: u32) {
         self.storage.sides.clock.set(Tick(number));
-    }
-
-    /// The look of those who do not remember when they looked last.
-    #[inline(always)]
-    pub(crate) fn look(&self) -> Look {
-        self.storage.sides.clock.look()
-    }
-
-    /// Notes that a value of a row may be written.
-    ///
-    /// # Safety
-    ///
-    /// The id is one of this world, and the row is. No other thread reads or writes the marks of the value.
-    pub(crate) unsafe fn mark_written(&self, id: ComponentId, row: Candidate<'_>) {
-        let info = self.storage.components.info(id);
-        let Some((lanes, row)) = row.lanes_of(id).filter(|_| info.track != Track::None) else { return };
-        // SAFETY: the lanes are the component's, the last of which is that of its marks; the row is in use, and its marks may
-        // be written, by the caller's promise.
-        unsafe {
-            let lane = lanes.add(info.lanes.len() - 1);
-            match info.track {
-                Track::Row => (*crate::track::marks(&*lane, row)).changed = self.tick(),
-                _ => crate::track::mark_column(&*lane, self.tick()),
-            }
-        }
     }
 
     /// How many entities are alive.
@@ -230,89 +187,6 @@ impl World {
         had(self.storage.components.register::<C>())
     }
 
-    /// Where an entity is.
-    #[inline(always)]
-    pub(crate) fn locate(&self, entity: Entity) -> Result<Location, NoSuchEntity> {
-        match self.near(entity) {
-            Some(location) => Ok(location),
-            None => Err(NoSuchEntity { entity }),
-        }
-    }
-
-    /// Where an entity is, if it is alive.
-    #[inline(always)]
-    pub(crate) fn near(&self, entity: Entity) -> Option<Location> {
-        // SAFETY: a location is written for every entity that is alive.
-        unsafe { self.storage.entities.places().find(entity) }
-    }
-
-    /// Returns the table of a signature, which is made if there is none: all of it, or nothing happens.
-    pub(crate) fn table_of(&mut self, signature: &Signature) -> Result<u32, AllocError> {
-        if let Some(&table) = self.storage.by_signature.get(signature) {
-            return Ok(table);
-        }
-        let number = u32::try_from(self.storage.tables.len()).map_err(|_| AllocError::CapacityOverflow)?;
-        let table = Table::try_new(signature.try_clone()?, &self.storage.components, number)?;
-        let (ends, key) = (table.lanes_with_drop()?, signature.try_clone()?);
-        let known = self.storage.components.len();
-        if self.storage.directory.len() < known {
-            try_room_at(&mut self.storage.directory, known - 1)?;
-            self.storage.directory.resize_with(known, Vec::new);
-        }
-        for column in &table.columns {
-            try_room_at(&mut self.storage.directory[column.id.index()], number as usize)?;
-        }
-        try_room(&mut self.storage.ends, 1)?;
-        try_room(&mut self.storage.tables, 1)?;
-        self.storage.table_order.try_reserve()?;
-        try_map_room(&mut self.storage.by_signature, 1)?;
-        self.enter(&table, number);
-        self.storage.ends.push(ends);
-        self.storage.tables.push(table);
-        self.storage.table_order.add();
-        self.storage.by_signature.insert(key, number);
-        self.restructured();
-        Ok(number)
-    }
-
-    /// Returns the tables that have rows with their numbers, in the order in which they are visited.
-    pub(crate) fn tables_in_order(&self) -> impl Iterator<Item = (u32, &Table)> + Clone {
-        self.storage.table_order.iter().map(|number| (number, &self.storage.tables[number as usize])).filter(|(_, table)| table.len > 0)
-    }
-
-    /// The table of a signature, if there is one.
-    #[cfg(feature = "snapshot")]
-    pub(crate) fn table_number(&self, signature: &Signature) -> Option<u32> {
-        self.storage.by_signature.get(signature).copied()
-    }
-
-    /// Enters the columns of a table, which has a higher number than those entered before.
-    fn enter(&mut self, table: &Table, number: u32) {
-        for column in &table.columns {
-            let columns = &mut self.storage.directory[column.id.index()];
-            columns.resize(number as usize, core::ptr::null_mut());
-            // A component without data has no lane, but is there all the same.
-            let lane = match column.lanes {
-                0 => core::ptr::NonNull::dangling().as_ptr(),
-                // SAFETY: the column's first lane is one of the table's.
-                _ => unsafe { table.lanes().add(column.first as usize) },
-            };
-            columns.push(lane);
-        }
-    }
-
-    /// The first lane of a component in a table; null if it has none, dangling if it carries no data.
-    #[inline(always)]
-    pub(crate) fn lane(&self, id: ComponentId, table: u32) -> *mut Lane {
-        self.lanes_of(id).get(table as usize).copied().unwrap_or(core::ptr::null_mut())
-    }
-
-    /// The lanes of a component, by table; the rest has none.
-    #[inline(always)]
-    pub(crate) fn lanes_of(&self, id: ComponentId) -> &[*mut Lane] {
-        self.storage.directory.get(id.index()).map_or(&[], |lanes| lanes)
-    }
-
     /// Checks every invariant of the world.
     ///
     /// # Errors
@@ -335,7 +209,7 @@ impl World {
             }
             for (row, &entity) in table.slots().iter().enumerate() {
                 rows += 1;
-                if self.locate(entity) != Ok(Location { table: number as u32, row: row as u32 }) {
+                if self.storage.locate(entity) != Ok(Location { table: number as u32, row: row as u32 }) {
                     return Err("an entity that is not where its location says");
                 }
             }
@@ -343,13 +217,13 @@ impl World {
                 return Err("a table that its signature does not lead to");
             }
             for id in (0..self.storage.components.len()).map(|id| ComponentId::from_index(id as u32)) {
-                if self.lane(id, number as u32).is_null() == table.signature.has(id) {
+                if self.storage.lane(id, number as u32).is_null() == table.signature.has(id) {
                     return Err("a directory that contradicts a signature");
                 }
             }
         }
         match rows == self.row_count() {
-            true => self.validate_sides().and_then(|()| self.validate_rows()),
+            true => self.storage.validate_sides().and_then(|()| self.storage.validate_rows()),
             false => Err("entities without a row, or rows without an entity"),
         }
     }
@@ -375,77 +249,8 @@ impl World {
         core::mem::swap(&mut self.storage.sides, &mut other.storage.sides);
         self.id = World::fresh_id();
         self.storage.signals.forget_unless(|entity| self.storage.entities.contains(entity));
-        self.restructured();
+        self.storage.restructured();
         other
-    }
-
-    /// Finds the names of extra rows anew, for which there is room.
-    pub(crate) fn find_rows(&mut self) {
-        for (number, table) in (0..).zip(&self.storage.tables) {
-            let Some(lanes) = table.row_lanes() else { continue };
-            if table.columns.len() == 1 {
-                self.storage.rows.bare = Some(number);
-            }
-            for (row, (slot, label)) in table.slots().iter().zip(table.labels()).enumerate() {
-                let owner = table.entities()[row].index();
-                self.storage.rows.by_name.insert((owner, *label), slot.index());
-                // SAFETY: the rows in use are initialised, and so are the locations of slots that are alive. The row before
-                // the first is the last, which has none after it.
-                let is_first = unsafe {
-                    let before = *self.storage.entities.places().at((*lanes.links.add(row)).prev);
-                    let there = self.storage.tables[before.table as usize].row_lanes();
-                    there.is_some_and(|there| (*there.links.add(before.row as usize)).next == crate::rows::NONE)
-                };
-                if is_first {
-                    self.storage.rows.begin(owner, slot.index());
-                }
-            }
-        }
-    }
-
-    /// Checks the components that are not kept in tables.
-    fn validate_sides(&self) -> Result<(), &'static str> {
-        self.storage.sides.validate(|slot| self.contains(slot), |index| self.slot(index), self.storage.signals.telling)?;
-        if !self.storage.sides.leads(&self.storage.components) {
-            return Err("a type that leads to another component's side");
-        }
-        for linear in self.storage.sides.iter().filter_map(|side| match &side.store {
-            Store::Linear(linear) => Some(linear),
-            Store::Pool(_) => None,
-        }) {
-            let rows = linear.iter().map(|slot| self.slot(slot)).collect::<Option<Vec<_>>>();
-            let rows = rows.ok_or("a value of a linear store whose entity is not alive")?;
-            if rows.iter().filter(|slot| slot.is_row()).count() != linear.rows as usize {
-                return Err("extra rows of a linear store miscounted");
-            }
-        }
-        Ok(())
-    }
-
-    /// The entity or extra row that is alive at an index.
-    #[inline]
-    pub(crate) fn slot(&self, index: u32) -> Option<Entity> {
-        // SAFETY: both are this world's.
-        unsafe { World::slot_at(&self.storage.entities, &self.storage.tables, index) }
-    }
-
-    /// Returns what [`slot`](World::slot) does, from the parts of a world that tell.
-    ///
-    /// # Safety
-    ///
-    /// The entities are those of a world, so that every slot has a location.
-    #[inline]
-    pub(crate) unsafe fn slot_at(entities: &EntityPool<Location>, tables: &[Table], index: u32) -> Option<Entity> {
-        if let Some(entity) = entities.at(index) {
-            return Some(entity);
-        }
-        if index as usize >= entities.slot_count() {
-            return None;
-        }
-        // SAFETY: every slot below the count has a location, by the caller's promise: of now, or of the last that was there.
-        let at = unsafe { *entities.places().at(index) };
-        let slot = *tables.get(at.table as usize)?.slots().get(at.row as usize)?;
-        (slot.index() == index).then_some(slot)
     }
 }
 
@@ -458,7 +263,7 @@ impl Default for World {
 impl fmt::Debug for World {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut list = f.debug_list();
-        for (_, table) in self.tables_in_order() {
+        for (_, table) in self.storage.tables_in_order() {
             let names: Vec<&str> = table.columns.iter().map(|c| self.storage.components.info(c.id).name()).collect();
             list.entry(&format_args!("{} × {}", table.len, names.join(" + ")));
         }

@@ -8,9 +8,8 @@ use crate::bundle::Bundle;
 use crate::component::{Component, ComponentId};
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
 use crate::plan::Edge;
-use crate::rows::{Key, Label, Link, NONE, Name, Role, Row, RowError, RowId, RowLanes};
+use crate::rows::{Key, Label, Role, Row, RowError, RowId};
 use crate::signature::Signature;
-use crate::table::Table;
 use phalanx_store::{AllocError, Entity};
 
 /// A bundle resolved for an extra row: its table, the bundle's places in it, and its sides.
@@ -58,8 +57,8 @@ impl World {
             };
         };
         let resolved = self.resolve_row::<B>()?;
-        self.flush()?;
-        self.reserve_entities(2)?;
+        self.storage.flush()?;
+        self.storage.reserve_entities(2)?;
         self.reserve_row(0)?;
         self.reserve_row(resolved.table)?;
         let slot = self.storage.entities.nth_index(1).ok_or(AllocError::CapacityOverflow)?;
@@ -71,9 +70,9 @@ impl World {
             let entity = self.storage.entities.alloc();
             let row = self.storage.tables[0].push(entity, &mut self.storage.table_order);
             self.storage.entities.places().at(entity.index()).write(Location { table: 0, row });
-            let row = self.commit_row(entity, label, resolved.table, &*resolved.sides);
+            let row = self.storage.commit_row(entity, label, resolved.table, &*resolved.sides);
             if self.storage.signals.is_active() {
-                self.note_arrival(entity);
+                self.storage.note_arrival(entity);
             }
             self.arrived(row.0);
             Ok(Key { entity, component, role })
@@ -119,7 +118,7 @@ impl World {
     /// As there, and if the bundle names a component twice, or memory cannot be had.
     pub fn try_extend<B: Bundle>(&mut self, key: Key, bundle: B) -> Result<Row, RowError> {
         let resolved = self.resolve_row::<B>()?;
-        self.flush()?;
+        self.storage.flush()?;
         if !self.contains(key.entity) {
             return Err(NoSuchEntity { entity: key.entity }.into());
         }
@@ -127,13 +126,13 @@ impl World {
             Some(label) if !self.storage.rows.by_name.contains_key(&(key.entity.index(), label)) => label,
             _ => return Err(RowError::Exists { key }),
         };
-        self.reserve_entities(1)?;
+        self.storage.reserve_entities(1)?;
         self.reserve_row(resolved.table)?;
         // SAFETY: there is room for the row and for its location, and the entity has none under this label.
         unsafe {
             self.storage.sides.try_reserve(self.storage.entities.next_index(), &*resolved.sides, &[])?;
             self.write_row(&resolved, bundle);
-            let row = self.commit_row(key.entity, label, resolved.table, &*resolved.sides);
+            let row = self.storage.commit_row(key.entity, label, resolved.table, &*resolved.sides);
             self.arrived(row.0);
             Ok(row)
         }
@@ -166,7 +165,7 @@ impl World {
     pub(crate) fn row_edge(&mut self, plan: usize) -> Result<*const Edge, AllocError> {
         let bare = match self.storage.rows.bare {
             Some(bare) => bare,
-            None => self.table_of(&Signature::of([ComponentId::ROW]))?,
+            None => self.storage.table_of(&Signature::of([ComponentId::ROW]))?,
         };
         self.storage.rows.bare = Some(bare);
         self.edge(plan, bare, true)?;
@@ -176,10 +175,10 @@ impl World {
     /// Makes room for a row in a table, and for finding an extra one.
     fn reserve_row(&mut self, table: u32) -> Result<(), RowError> {
         // Lanes may move, whatever becomes of the operation: who holds pointers into them looks again.
-        self.restructured();
-        self.reserve_table(table, 1)?;
+        self.storage.restructured();
+        self.storage.reserve_table(table, 1)?;
         if self.storage.signals.is_active() {
-            self.reserve_notes(self.notes_of(0) + self.notes_of(table))?;
+            self.storage.reserve_notes(self.storage.notes_of(0) + self.storage.notes_of(table))?;
         }
         Ok(self.storage.rows.try_reserve(1, 1, self.storage.entities.capacity())?)
     }
@@ -194,96 +193,7 @@ impl World {
     unsafe fn write_row<B: Bundle>(&mut self, to: &Resolved, bundle: B) {
         let table = &self.storage.tables[to.table as usize];
         // SAFETY: there is room for the row, and the places are those of the bundle's components in this table.
-        unsafe { bundle.write(self.place(to.table, to.places, table.len)) };
-    }
-
-    /// Makes an extra row of the one beyond the last of a table, whose components are written.
-    ///
-    /// # Safety
-    ///
-    /// There is room for one more slot and its location, and by [`reserve_row`](World::reserve_row); the table is one of
-    /// extra rows, with the components that were written; the sides are reserved for the slot that is next, and written;
-    /// the entity is alive and has no row with this label.
-    pub(crate) unsafe fn commit_row(&mut self, owner: Entity, label: Label, number: u32, sides: &[u32]) -> Row {
-        // SAFETY: what names a slot stays in tables and in `Row`, which shows it to nobody.
-        let slot = unsafe { self.storage.entities.alloc_row() };
-        let (index, owner_index) = (slot.index(), owner.index());
-        let table = &mut self.storage.tables[number as usize];
-        // SAFETY: there is room for the row and for the location. The reserved component is written here, whatever was there.
-        unsafe {
-            let lanes = table.row_lanes().unwrap_unchecked();
-            let row = table.push(slot, &mut self.storage.table_order);
-            lanes.owners.add(row as usize).write(owner);
-            lanes.labels.add(row as usize).write(label);
-            lanes.links.add(row as usize).write(Link { prev: index, next: NONE });
-            self.storage.entities.places().at(index).write(Location { table: number, row });
-            self.storage.sides.commit(slot, sides, &[]);
-        }
-        self.storage.rows.by_name.insert((owner_index, label), index);
-        match self.storage.rows.first.get(&owner_index) {
-            None => self.storage.rows.begin(owner_index, index),
-            // SAFETY: the slots that the maps and the links name are extra rows, and so is the new one.
-            Some(&first) => unsafe {
-                let last = (*self.link(first)).prev;
-                (*self.link(last)).next = index;
-                (*self.link(first)).prev = index;
-                (*self.link(index)).prev = last;
-            },
-        }
-        self.restructured();
-        Row(slot)
-    }
-
-    /// The table and the row of an extra row's lanes.
-    ///
-    /// # Safety
-    ///
-    /// The slot is an extra row.
-    unsafe fn row_at(&self, slot: u32) -> (&Table, RowLanes, usize) {
-        // SAFETY: an extra row has a location, in a table of extra rows.
-        unsafe {
-            let location = *self.storage.entities.places().at(slot);
-            let table = &self.storage.tables[location.table as usize];
-            (table, table.row_lanes().unwrap_unchecked(), location.row as usize)
-        }
-    }
-
-    /// The links of an extra row.
-    ///
-    /// # Safety
-    ///
-    /// The slot is an extra row.
-    pub(super) unsafe fn link(&self, slot: u32) -> *mut Link {
-        // SAFETY: the row is in use.
-        unsafe {
-            let (_, lanes, row) = self.row_at(slot);
-            lanes.links.add(row)
-        }
-    }
-
-    /// The handle, the owner, the label and the links of an extra row.
-    ///
-    /// # Safety
-    ///
-    /// The slot is an extra row.
-    pub(crate) unsafe fn extra_row(&self, slot: u32) -> (Row, Entity, Label, Link) {
-        // SAFETY: the row is in use.
-        unsafe {
-            let (table, lanes, row) = self.row_at(slot);
-            let name = (*lanes.owners.add(row), *lanes.labels.add(row));
-            (Row(table.slots()[row]), name.0, name.1, *lanes.links.add(row))
-        }
-    }
-
-    /// The entity that a slot is or belongs to.
-    ///
-    /// # Safety
-    ///
-    /// The slot is alive.
-    #[inline]
-    pub(crate) unsafe fn owner_of(&self, slot: Entity) -> Entity {
-        // SAFETY: the slot is an extra row, by the caller's promise one that is alive.
-        if slot.is_row() { unsafe { self.extra_row(slot.index()).1 } } else { slot }
+        unsafe { bundle.write(self.storage.place(to.table, to.places, table.len)) };
     }
 
     /// The row under a key.
@@ -301,18 +211,9 @@ impl World {
         let label = self.label(key.component, key.role).ok().flatten();
         match label.and_then(|label| self.storage.rows.by_name.get(&(key.entity.index(), label))) {
             // SAFETY: names lead to extra rows.
-            Some(&slot) => Ok(unsafe { self.extra_row(slot).0 }),
+            Some(&slot) => Ok(unsafe { self.storage.extra_row(slot).0 }),
             None => Err(RowError::NoSuchRow { key }),
         }
-    }
-
-    /// The slot and the table of the extra row under a name, if there is one.
-    pub(crate) fn row_of_name(&self, name: Name) -> Option<(Entity, u32)> {
-        // SAFETY: names lead to extra rows, which have a location.
-        self.storage.rows
-            .by_name
-            .get(&name)
-            .map(|slot| unsafe { (self.extra_row(*slot).0.0, (*self.storage.entities.places().at(*slot)).table) })
     }
 
     /// The key of a row.
@@ -328,7 +229,7 @@ impl World {
             return Ok(Key::main(row.0));
         }
         // SAFETY: a row that is there and not a main one is an extra one.
-        let (_, owner, label, _) = unsafe { self.extra_row(row.0.index()) };
+        let (_, owner, label, _) = unsafe { self.storage.extra_row(row.0.index()) };
         Ok(label.key(owner))
     }
 
@@ -357,24 +258,8 @@ impl World {
         if !self.contains(entity) {
             return Err(NoSuchEntity { entity });
         }
-        let extra = self.extra_rows(entity.index()).map(move |(row, label)| (label.key(entity), row));
+        let extra = self.storage.extra_rows(entity.index()).map(move |(row, label)| (label.key(entity), row));
         Ok(core::iter::once((Key::main(entity), Row(entity))).chain(extra))
-    }
-
-    /// The extra rows of the entity at an index, in the order of their making.
-    pub(crate) fn extra_rows(&self, owner: u32) -> impl Iterator<Item = (Row, Label)> + Clone + '_ {
-        let mut next = match self.storage.rows.owns(owner) {
-            true => self.storage.rows.first[&owner],
-            false => NONE,
-        };
-        core::iter::from_fn(move || {
-            (next != NONE).then(|| {
-                // SAFETY: the first row of an entity, and what links lead to, are extra rows.
-                let (row, _, label, link) = unsafe { self.extra_row(next) };
-                next = link.next;
-                (row, label)
-            })
-        })
     }
 
     /// A component of the row under a key.
@@ -504,7 +389,7 @@ impl World {
 
     /// A row and its key, before it is changed.
     pub(super) fn named(&mut self, row: impl RowId) -> Result<(Row, Key), RowError> {
-        self.flush()?;
+        self.storage.flush()?;
         let row = row.find(self)?;
         Ok((row, self.key_of(row)?))
     }

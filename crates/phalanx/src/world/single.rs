@@ -56,8 +56,8 @@ impl World {
         entity: Entity,
         bundle: impl FnOnce() -> B,
     ) -> Result<(), ChangeError> {
-        self.flush()?;
-        self.locate(entity)?;
+        self.storage.flush()?;
+        self.storage.locate(entity)?;
         self.try_insert(entity, bundle())
     }
 
@@ -84,14 +84,14 @@ impl World {
         entity: Entity,
         change: impl FnOnce(Mut<'_, C>) -> R,
     ) -> Result<R, ComponentError> {
-        had(self.flush());
+        had(self.storage.flush());
         let active = self.storage.signals.is_active();
         if active {
-            had(self.reserve_notes(1));
+            had(self.storage.reserve_notes(1));
         }
         let outcome = change(self.get_mut::<C>(entity)?);
         if active {
-            self.note_set(entity, self.storage.components.id::<C>(), Spot::None);
+            self.storage.note_set(entity, self.storage.components.id::<C>(), Spot::None);
             self.announce();
         }
         Ok(outcome)
@@ -161,8 +161,8 @@ impl World {
     /// dropped then, and nothing else happens.
     pub fn spawn_at<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), ChangeError> {
         let plan = self.plan::<B>()?;
-        self.flush()?;
-        if let Ok(location) = self.locate(entity) {
+        self.storage.flush()?;
+        if let Ok(location) = self.storage.locate(entity) {
             let has_none = self.storage.sides.sides_of(entity.index()).next().is_none();
             return match location.table {
                 0 if has_none => self.try_insert(entity, bundle),
@@ -174,23 +174,24 @@ impl World {
             return Err(ChangeError::Taken { entity, by });
         }
         let table = self.plans.get(plan).table;
-        self.reserve_table(table, 1)?;
+        self.storage.reserve_table(table, 1)?;
         let slots = self.storage.entities.slot_count();
         if entity.index() as usize >= slots {
             // Beside those that are free: new ones are needed up to this one.
             let fresh = entity.index() as usize + 1 - slots;
-            let count = u32::try_from(fresh + slots - self.storage.entities.len()).map_err(|_| AllocError::CapacityOverflow)?;
-            self.reserve_entities(count)?;
+            let count =
+                u32::try_from(fresh + slots - self.storage.entities.len()).map_err(|_| AllocError::CapacityOverflow)?;
+            self.storage.reserve_entities(count)?;
         }
         if self.storage.signals.is_active() {
-            self.reserve_notes(self.notes_of(table))?;
+            self.storage.reserve_notes(self.storage.notes_of(table))?;
         }
         // Values may move, even if one of several stores cannot grow.
-        self.restructured();
+        self.storage.restructured();
         let plan = self.plans.get(plan);
         self.storage.sides.try_reserve(entity.index(), &plan.sides, &[])?;
         let row = self.storage.tables[table as usize].len;
-        let place = self.place(table, plan.places.as_ptr(), row);
+        let place = self.storage.place(table, plan.places.as_ptr(), row);
         // Taking a bundle apart may be user code: it is done before anything is committed.
         // SAFETY: there is room for the row and beside it, and the places are the bundle's in its table.
         unsafe { bundle.write(place) };
@@ -207,7 +208,7 @@ impl World {
             self.storage.entities.places().at(entity.index()).write(Location { table, row });
             self.storage.sides.commit(entity, &plan.sides, &[]);
         }
-        self.restructured();
+        self.storage.restructured();
         self.arrived(entity);
         Ok(())
     }

@@ -32,9 +32,9 @@ impl World {
     /// Makes the plan of a bundle with these components.
     pub(super) fn plan_of(&mut self, key: TypeId, ids: Vec<ComponentId>) -> Result<usize, ChangeError> {
         let signature = plan::signature(&ids, &self.storage.components)?;
-        let table = self.table_of(&signature)?;
-        let places = self.places(table, &ids)?;
-        let sides = self.sides(&ids)?;
+        let table = self.storage.table_of(&signature)?;
+        let places = self.storage.places(table, &ids)?;
+        let sides = self.storage.sides(&ids)?;
         Ok(self.plans.add(key, (table, places), ids.into(), (signature, sides))?)
     }
 
@@ -89,14 +89,14 @@ impl World {
     #[cold]
     #[inline(never)]
     fn reserve_spawn_notes(&mut self, plan: usize) -> Result<(), AllocError> {
-        self.reserve_notes(self.notes_of(self.plans.get(plan).table))
+        self.storage.reserve_notes(self.storage.notes_of(self.plans.get(plan).table))
     }
 
     /// Makes room for the components of the next entity that are not kept in tables.
     #[inline]
     fn reserve_spawn_sides(&mut self, plan: usize) -> Result<(), AllocError> {
         // Values may move, even if one of several stores cannot grow.
-        self.restructured();
+        self.storage.restructured();
         // Slots that are used again lie anywhere: one that comes soon is announced, not the next, which is to be had at once.
         if self.storage.sides.is_far()
             && let [.., slot, _, _, _, _] = self.storage.entities.stack()
@@ -113,54 +113,9 @@ impl World {
     #[cold]
     #[inline(never)]
     pub(crate) fn reserve_rows(&mut self, plan: usize, count: u32) -> Result<(), AllocError> {
-        self.flush()?;
-        self.reserve_entities(count)?;
-        self.reserve_table(self.plans.get(plan).table, count)
-    }
-
-    /// Makes room for so many more rows in a table. Its lanes may move, even if one of them cannot grow.
-    #[inline]
-    pub(crate) fn reserve_table(&mut self, table: u32, count: u32) -> Result<(), AllocError> {
-        self.storage.tables[table as usize].try_reserve(count, &mut self.storage.epoch)
-    }
-
-    /// Makes room for so many more entities, and for their locations.
-    pub(crate) fn reserve_entities(&mut self, count: u32) -> Result<(), AllocError> {
-        self.storage.entities.try_reserve(count as usize)
-    }
-
-    /// Gives reserved entities a row in the table of those without components.
-    #[inline(always)]
-    pub(crate) fn flush(&mut self) -> Result<(), AllocError> {
-        if self.storage.entities.reserved_count() == 0 { Ok(()) } else { self.flush_reserved() }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn flush_reserved(&mut self) -> Result<(), AllocError> {
-        let count = u32::try_from(self.storage.entities.reserved_count()).map_err(|_| AllocError::CapacityOverflow)?;
-        self.reserve_entities(0)?;
-        self.reserve_table(0, count)?;
-        if self.storage.signals.is_active() {
-            self.reserve_notes(count as usize)?;
-        }
-        let first = self.storage.tables[0].len;
-        let (table, places) = (&mut self.storage.tables[0], self.storage.entities.places());
-        for entity in self.storage.entities.try_flush()? {
-            // SAFETY: there is room for so many rows and locations.
-            unsafe {
-                let row = table.push(entity, &mut self.storage.table_order);
-                places.at(entity.index()).write(Location { table: 0, row });
-            }
-        }
-        self.restructured();
-        if self.storage.signals.is_active() {
-            // Told by the operation that they come before.
-            for row in first..self.storage.tables[0].len {
-                self.note_arrival(self.storage.tables[0].slots()[row as usize]);
-            }
-        }
-        Ok(())
+        self.storage.flush()?;
+        self.storage.reserve_entities(count)?;
+        self.storage.reserve_table(self.plans.get(plan).table, count)
     }
 
     /// Reserves an entity through a shared reference, from any thread.
@@ -195,7 +150,7 @@ impl World {
             }
             entity
         };
-        self.restructured();
+        self.storage.restructured();
         entity
     }
 
@@ -301,7 +256,7 @@ impl Batch<'_> {
 
     /// The place of the next row.
     fn place(&self) -> Place {
-        self.world.place(self.table(), self.world.plans.get(self.plan).places.as_ptr(), self.row)
+        self.world.storage.place(self.table(), self.world.plans.get(self.plan).places.as_ptr(), self.row)
     }
 
     /// Counts the rows for which there is room.
@@ -342,7 +297,7 @@ impl Batch<'_> {
             table.entities.mark_rows(first..self.row);
             table.set_len(self.row, &mut self.world.storage.table_order);
         }
-        self.world.restructured();
+        self.world.storage.restructured();
     }
 }
 

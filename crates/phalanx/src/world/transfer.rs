@@ -120,13 +120,13 @@ impl World {
     ///
     /// If the entity is not alive, or memory cannot be had; nothing happens then.
     pub fn transfer(&mut self, entity: Entity, other: &mut World) -> Result<Entity, ChangeError> {
-        self.flush()?;
-        other.flush()?;
-        self.locate(entity)?;
-        let count = self.extra_rows(entity.index()).count() + 1;
+        self.storage.flush()?;
+        other.storage.flush()?;
+        self.storage.locate(entity)?;
+        let count = self.storage.extra_rows(entity.index()).count() + 1;
         let (mut leaving, mut passages) = (try_list::<Leaving>(count)?, try_list::<Passage>(count)?);
         let (mut pairs, mut arrived) = (try_list(1)?, try_list(count)?);
-        for (Row(slot), label) in self.extra_rows(entity.index()) {
+        for (Row(slot), label) in self.storage.extra_rows(entity.index()) {
             let label = Some(self.label_in(label, other)?);
             leaving.push(Leaving { slot, label, passage: self.find_passage(&mut passages, slot, other)? });
         }
@@ -148,7 +148,7 @@ impl World {
             }
         }
         // Values may move, even if one of several stores cannot grow.
-        other.restructured();
+        other.storage.restructured();
         beside.try_reserve(&mut other.storage.sides)?;
         let notes = passages.iter().map(|passage| (passage.rows, passage.source, passage.target));
         self.reserve_moves(notes, other)?;
@@ -164,12 +164,13 @@ impl World {
                 passage.copy(self, from.row, other, 1);
                 let row = match label {
                     Some(label) => {
-                        self.unlink(slot.index());
-                        let Row(made) = other.commit_row(new, label, passage.target, &[]);
+                        self.storage.unlink(slot.index());
+                        let Row(made) = other.storage.commit_row(new, label, passage.target, &[]);
                         other.storage.entities.places().at(made.index()).read().row
                     }
                     None => {
-                        let row = other.storage.tables[passage.target as usize].push(new, &mut other.storage.table_order);
+                        let row =
+                            other.storage.tables[passage.target as usize].push(new, &mut other.storage.table_order);
                         other.storage.entities.places().at(new.index()).write(Location { table: passage.target, row });
                         row
                     }
@@ -177,7 +178,7 @@ impl World {
                 arrived.push((passage.target, row));
                 self.storage.entities.release(slot);
                 if self.storage.counting {
-                    self.note_ended(from.table, 1);
+                    self.storage.note_ended(from.table, 1);
                 }
                 self.storage.sides.take_all(slot);
                 self.storage.sides.retired.clear();
@@ -188,16 +189,16 @@ impl World {
             }
         }
         // SAFETY: the values were moved in above, and their slots are there.
-        unsafe { other.receive(&beside) };
-        self.restructured();
-        other.restructured();
+        unsafe { other.storage.receive(&beside) };
+        self.storage.restructured();
+        other.storage.restructured();
         pairs.push((entity, new));
         let map = EntityMap { pairs };
         self.note_moves(&map, other);
         other.rename_beside(&map, &beside);
         // SAFETY: the rows were made just now.
         arrived.into_iter().for_each(|(table, row)| unsafe { other.rename(&map, table, row..row + 1) });
-        passages.iter().for_each(|passage| self.mark_gone(passage.source));
+        passages.iter().for_each(|passage| self.storage.mark_gone(passage.source));
         self.announce_moves(other);
         Ok(new)
     }
@@ -221,13 +222,13 @@ impl World {
 
     /// [`transfer_all`](World::transfer_all), whose moves are [told](World::announce_moves) by the caller.
     pub(crate) fn move_all(&mut self, other: &mut World) -> Result<EntityMap, ChangeError> {
-        self.flush()?;
-        other.flush()?;
+        self.storage.flush()?;
+        other.storage.flush()?;
         let (count, extra) = (self.storage.entities.len(), self.storage.entities.row_count());
         let (mut passages, mut labels) = (try_list(self.storage.tables.len())?, try_list::<Label>(extra)?);
         // Main rows first: the owners of extra ones are known then.
         for extra in [false, true] {
-            for (source, table) in self.tables_in_order() {
+            for (source, table) in self.storage.tables_in_order() {
                 if table.row_lanes().is_some() == extra {
                     passages.push(Passage { rows: table.len, ..self.passage(source, other)? });
                     for label in table.labels() {
@@ -245,7 +246,7 @@ impl World {
         // SAFETY: room was made there, and the values count as moved out here.
         unsafe { beside.move_in(&self.storage.sides, &other.storage.sides) };
         if self.storage.counting {
-            self.note_all_ended();
+            self.storage.note_all_ended();
         }
         self.storage.sides.forget_all();
         self.storage.entities.clear();
@@ -266,15 +267,15 @@ impl World {
                 arrived.push((passage.target, first..target.len));
             }
             self.storage.tables[passage.source as usize].len = 0;
-            self.mark_gone(passage.source);
+            self.storage.mark_gone(passage.source);
         }
         let (map, slots) = (EntityMap::of(pairs), EntityMap::of(slots));
         // SAFETY: the rows were made just now, as copies of those here.
         unsafe { self.hand_over_rows(other, &map, &slots, &arrived, labels) };
         // SAFETY: the values were moved in above, and their slots are there.
-        unsafe { other.receive(&beside) };
-        self.restructured();
-        other.restructured();
+        unsafe { other.storage.receive(&beside) };
+        self.storage.restructured();
+        other.storage.restructured();
         self.note_moves(&map, other);
         for (table, rows) in arrived {
             // SAFETY: the rows were made just now.
@@ -292,13 +293,13 @@ impl World {
     ) -> Result<(), AllocError> {
         let (mut left, mut came) = (0, 0);
         for (rows, source, target) in moves {
-            left += rows as usize * self.notes_of(source);
-            came += rows as usize * other.notes_of(target);
+            left += rows as usize * self.storage.notes_of(source);
+            came += rows as usize * other.storage.notes_of(target);
         }
-        self.reserve_linked_notes(left)?;
-        other.reserve_linked_notes(came)?;
-        self.begin_notes();
-        other.begin_notes();
+        self.storage.reserve_linked_notes(left)?;
+        other.storage.reserve_linked_notes(came)?;
+        self.storage.begin_notes();
+        other.storage.begin_notes();
         Ok(())
     }
 
@@ -306,10 +307,10 @@ impl World {
     fn note_moves(&mut self, map: &EntityMap, other: &mut World) {
         for (old, new) in map.iter() {
             if self.storage.signals.is_active() {
-                self.note_departure(old, other, new);
+                self.storage.note_departure(old, &other.storage, new);
             }
             if other.storage.signals.is_active() {
-                other.note_arrivals(new);
+                other.storage.note_arrivals(new);
             }
         }
     }
@@ -318,8 +319,8 @@ impl World {
     ///
     /// Whatever panics in one of the worlds, the other is complete. If both panic, the first panic goes on.
     pub(crate) fn announce_moves(&mut self, other: &mut World) {
-        self.link_notes();
-        other.link_notes();
+        self.storage.link_notes();
+        other.storage.link_notes();
         let mut told = (Notified::NOBODY, Notified::NOBODY);
         if self.storage.signals.is_active() {
             told.0 = self.notify();
@@ -366,7 +367,7 @@ impl World {
             }
         }
         // Values may move, even if one of several stores cannot grow.
-        other.restructured();
+        other.storage.restructured();
         beside.try_reserve(&mut other.storage.sides)?;
         Ok(beside)
     }
@@ -375,7 +376,9 @@ impl World {
     fn rename_beside(&mut self, map: &EntityMap, beside: &Arrivals) {
         for (side, slot) in beside.iter() {
             let side = self.storage.sides.get(side);
-            let (Some(visit), Some(row)) = (self.storage.components.info(side.id).visit, side.row(slot)) else { continue };
+            let (Some(visit), Some(row)) = (self.storage.components.info(side.id).visit, side.row(slot)) else {
+                continue;
+            };
             let mut change = |entity: &mut Entity| *entity = map.get(*entity).unwrap_or(*entity);
             // SAFETY: the lane is the component's, the row is in use, and the world is borrowed exclusively.
             unsafe {
@@ -429,10 +432,10 @@ impl World {
         owners: usize,
         other: &mut World,
     ) -> Result<(), ChangeError> {
-        other.reserve_entities(u32::try_from(count).map_err(|_| AllocError::CapacityOverflow)?)?;
+        other.storage.reserve_entities(u32::try_from(count).map_err(|_| AllocError::CapacityOverflow)?)?;
         for passage in passages {
             // Different tables here are different tables there.
-            other.reserve_table(passage.target, passage.rows)?;
+            other.storage.reserve_table(passage.target, passage.rows)?;
         }
         if owners > 0 {
             let is_extra = |passage: &&Passage| self.storage.tables[passage.source as usize].row_lanes().is_some();
@@ -444,7 +447,7 @@ impl World {
 
     /// The passage that a row goes through, one more row for it; it is added if it is none of these. There is room for it.
     fn find_passage(&self, passages: &mut Vec<Passage>, slot: Entity, other: &mut World) -> Result<usize, ChangeError> {
-        let source = self.locate(slot)?.table;
+        let source = self.storage.locate(slot)?.table;
         let at = match passages.iter().position(|passage| passage.source == source) {
             Some(at) => at,
             None => {
@@ -471,7 +474,7 @@ impl World {
         for column in &from.columns {
             ids.push(other.storage.components.adopt(self.storage.components.info(column.id))?);
         }
-        let target = other.table_of(&Signature::try_of(ids.iter().copied())?)?;
+        let target = other.storage.table_of(&Signature::try_of(ids.iter().copied())?)?;
         for (column, id) in from.columns.iter().zip(ids) {
             let to = other.storage.tables[target as usize].column(id).map_or(0, |column| column.first);
             lanes.extend((0..column.lanes).map(|lane| (column.first + lane, to + lane)));

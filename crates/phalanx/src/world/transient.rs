@@ -47,7 +47,7 @@ impl World {
             && !self.storage.signals.is_active()
         {
             let count = self.storage.sides.get(side).len() as usize;
-            self.restructured();
+            self.storage.restructured();
             if let Some(cleared) = self.storage.sides.clear_one(side) {
                 drop(cleared);
                 return Ok(count);

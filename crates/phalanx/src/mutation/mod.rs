@@ -1,0 +1,5 @@
+//! Structural changes.
+
+mod commit;
+mod edge;
+mod reserve;
