@@ -50,6 +50,27 @@ pub(crate) struct Edge {
     pub(crate) takes: Box<[u32]>,
 }
 
+/// Names the edge that an operation follows: that of a plan from the entity's table, or one that was made for it alone.
+#[derive(Clone, Copy)]
+pub(crate) enum EdgeKey<'e> {
+    Plan { plan: usize, insert: bool },
+    Own(&'e Edge),
+}
+
+impl<'e> EdgeKey<'e> {
+    /// Returns the edge from a table.
+    #[inline(always)]
+    pub(crate) fn find<'a>(self, plans: &'a Plans, source: u32) -> &'a Edge
+    where
+        'e: 'a,
+    {
+        match self {
+            EdgeKey::Plan { plan, insert } => plans.edge(plan, source, insert),
+            EdgeKey::Own(edge) => edge,
+        }
+    }
+}
+
 /// The plans of a world.
 #[derive(Debug)]
 pub(crate) struct Plans {
@@ -90,6 +111,24 @@ impl Plans {
     #[inline(always)]
     pub(crate) fn get(&self, at: usize) -> &Plan {
         &self.list[at]
+    }
+
+    /// Returns the edge of a plan from a table, if it was made.
+    #[inline(always)]
+    pub(crate) fn find_edge(&self, at: usize, source: u32, insert: bool) -> Option<&Edge> {
+        let plan = self.get(at);
+        let edges = if insert { &plan.inserts } else { &plan.removes };
+        edges.get(source as usize)?.as_deref()
+    }
+
+    /// Returns the edge of a plan from a table.
+    ///
+    /// # Panics
+    ///
+    /// Panics if it was not made before.
+    #[inline(always)]
+    pub(crate) fn edge(&self, at: usize, source: u32, insert: bool) -> &Edge {
+        self.find_edge(at, source, insert).expect("an edge is made before it is used")
     }
 
     /// Notes where a plan's components lead from a table: with them, or without them.

@@ -274,41 +274,15 @@ impl Table {
         }
     }
 
-    /// Closes a row with the last one. In lanes with `keep` the row's value comes to lie at the tail, in the others it
-    /// counts as moved out. Returns the entity that has moved to `row`, if one has.
-    ///
-    /// # Safety
-    ///
-    /// The row is in use, and `keep` has a flag for each lane.
-    #[inline]
-    pub(crate) unsafe fn close(&mut self, row: u32, keep: &[bool]) -> Option<Entity> {
-        debug_assert!(row < self.len && keep.len() == self.lane_count());
-        let last = self.len - 1;
-        self.len = last;
-        if row == last {
-            return None;
-        }
-        // SAFETY: both rows are within the capacity of every lane, and differ.
-        unsafe {
-            for (at, keep) in keep.iter().enumerate() {
-                let lane = &*self.lanes().add(at);
-                let (size, from, to) = (lane.row_size(), row_ptr(lane, last), row_ptr(lane, row));
-                if *keep { swap_row(from, to, size) } else { copy_row(from, to, size) }
-            }
-            let moved = *self.entities.at(last);
-            self.entities.at(row).write(moved);
-            self.entities.mark(row);
-            Some(moved)
-        }
-    }
-
-    /// Closes a row with the last one. All of its values come to lie at the tail. Returns the entity that has moved to
-    /// `row`, if one has.
+    /// Removes a row by moving the last one to its place. In lanes where `keep` returns `true`, the removed value is moved
+    /// beyond the last row and stays initialised; in the others it counts as moved out. Returns the entity that was moved to
+    /// `row`, if one was.
     ///
     /// # Safety
     ///
     /// The row is in use.
-    pub(crate) unsafe fn close_whole(&mut self, row: u32) -> Option<Entity> {
+    #[inline]
+    pub(crate) unsafe fn swap_remove(&mut self, row: u32, keep: impl Fn(usize) -> bool) -> Option<Entity> {
         debug_assert!(row < self.len);
         let last = self.len - 1;
         self.len = last;
@@ -317,8 +291,10 @@ impl Table {
         }
         // SAFETY: both rows are within the capacity of every lane, and differ.
         unsafe {
-            for lane in self.lanes.as_ref() {
-                swap_row(row_ptr(lane, last), row_ptr(lane, row), lane.row_size());
+            for at in 0..self.lane_count() {
+                let lane = &*self.lanes().add(at);
+                let (size, from, to) = (lane.row_size(), row_ptr(lane, last), row_ptr(lane, row));
+                if keep(at) { swap_row(from, to, size) } else { copy_row(from, to, size) }
             }
             let moved = *self.entities.at(last);
             self.entities.at(row).write(moved);
@@ -327,7 +303,7 @@ impl Table {
         }
     }
 
-    /// The lanes whose values need an end: what [`close`](Table::close) keeps when a row ends as a whole.
+    /// The lanes whose values need an end: what is kept for its drop when a row is removed as a whole.
     pub(crate) fn lanes_with_drop(&self) -> Result<Box<[bool]>, AllocError> {
         let mut keep = try_list(self.lane_count())?;
         keep.resize(self.lane_count(), false);

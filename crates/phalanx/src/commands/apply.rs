@@ -24,7 +24,7 @@ use super::{CommandBuffer, Entry};
 use crate::bundle::Place;
 use crate::error::ChangeError;
 use crate::rows::Key;
-use crate::signal::{RowName, nesting};
+use crate::signal::nesting;
 use crate::track::Moment;
 use crate::world::{Location, World};
 use phalanx_store::{AllocError, Entity};
@@ -81,9 +81,7 @@ impl CommandBuffer {
                 run.commands.call(run.world);
             }
         });
-        if world.storage.signals.is_active() {
-            world.announce();
-        }
+        world.dispatch();
         report.executed -= report.skipped.len();
         report
     }
@@ -128,12 +126,10 @@ impl CommandBuffer {
     /// Panics like [`apply`](CommandBuffer::apply).
     pub fn try_apply(&mut self, world: &mut World) -> Result<(), CommandError> {
         let outcome = nesting::run(world, |world| self.try_apply_all(world));
-        if world.storage.signals.is_active() {
-            match outcome {
-                Ok(()) => world.announce(),
-                // What the failed segment flushed is announced by the next operation.
-                Err(_) => world.settle(),
-            }
+        match outcome {
+            Ok(()) => world.dispatch(),
+            // What the failed segment flushed is announced by the next operation.
+            Err(_) => world.settle(),
         }
         outcome
     }
@@ -201,9 +197,7 @@ impl CommandBuffer {
         let (position, entry) = (self.done, self.entries[self.done]);
         self.done += 1;
         // Without memory to note it, or to make entities that are reserved, the entity stays, without components.
-        if self.is_reserved(position, world)
-            && world.storage.flush().is_ok()
-            && (!world.storage.signals.is_active() || world.storage.reserve_notes(1).is_ok())
+        if self.is_reserved(position, world) && world.storage.flush().is_ok() && world.storage.reserve_notes(1).is_ok()
         {
             world.end_promise(&entry);
         }
@@ -219,10 +213,11 @@ impl CommandBuffer {
     /// Drops the commands that are left, and despawns what was reserved for them in this world, or put aside.
     pub(crate) fn finish(&mut self, world: &mut World) {
         let notes = self.entries.len() + self.reserved.len();
-        let is_noted =
-            |world: &mut World| !world.storage.signals.is_active() || world.storage.reserve_notes(notes).is_ok();
         // Without memory to flush them, entities stay reserved, and are alive later, without components.
-        if self.home == Some(world.identity()) && world.storage.flush().is_ok() && is_noted(world) {
+        if self.home == Some(world.identity())
+            && world.storage.flush().is_ok()
+            && world.storage.reserve_notes(notes).is_ok()
+        {
             for position in self.done..self.entries.len() {
                 if self.entries[position].is_promise() && self.is_reserved(position, world) {
                     world.end_promise(&self.entries[position]);
@@ -230,7 +225,7 @@ impl CommandBuffer {
             }
             for &(entity, moment) in self.reserved.iter().rev() {
                 if world.storage.sides.clock.includes(moment) {
-                    world.end_empty(entity);
+                    world.storage.remove_empty(entity);
                 }
             }
         }
@@ -278,10 +273,8 @@ impl CommandBuffer {
                 world.carry_out(entry, key, *step, payload, ending.stash());
             }
         }
-        if world.storage.signals.is_active() {
-            world.storage.link_notes();
-            world.tell();
-        }
+        world.storage.link_notes();
+        world.tell();
         if let Some(report) = report {
             for ((position, entry), step) in (first..).zip(&entries[first..end]).zip(&scratch.steps) {
                 if let Step::Skip(error, _) = *step {
@@ -368,98 +361,77 @@ impl World {
         match step {
             Step::Nothing => {}
             Step::Skip(_, ends) => {
-                // SAFETY: the payload is the entry's, which gives it up, and was expected when the command was skipped. An
-                // entity that ends was found alive and without anything.
-                unsafe {
-                    if ends {
-                        let (entity, at) = self.whereabouts(known(), None);
-                        self.end_row(entity, at);
-                        self.storage.note_carried_end(RowName::main(entity), stash);
-                    }
-                    stash.take_payload(entry.verb.drop, payload);
+                if ends {
+                    self.storage.remove_empty(known());
                 }
+                // SAFETY: the payload is the entry's, which gives it up, and was expected when the command was skipped.
+                unsafe { stash.take_payload(entry.verb.drop, payload) };
             }
             Step::Make(plan) => {
-                let (plan, clock) = (self.plans.get(plan), &raw const self.storage.sides.clock);
-                let table = &mut self.storage.tables[plan.table as usize];
-                // SAFETY: the row, the slot, its location and its values beside tables are reserved; the places are those of
-                // the bundle in this table. Taking a bundle apart may be user code, so it is written before anything is
-                // committed.
+                let plan = self.plans.get(plan);
+                self.storage.sides.find_places(self.storage.entities.next_index(), &plan.sides);
+                let tail = self.storage.tables[plan.table as usize].len;
+                let place = self.storage.place(plan.table, plan.places.as_ptr(), tail);
+                // SAFETY: the row, the slot and its sparse values are reserved; the place is that of the bundle in its table.
+                // Splitting a bundle may be user code, so it is written before anything is committed.
                 unsafe {
-                    self.storage.sides.find_places(self.storage.entities.next_index(), &plan.sides);
-                    let (lanes, row, places) = (table.lanes(), table.len as usize, plan.places.as_ptr());
-                    (entry.verb.write)(
-                        payload,
-                        Place { lanes, row, places, sides: self.storage.sides.places(), clock },
-                    );
+                    (entry.verb.write)(payload, place);
                     let entity = self.storage.entities.alloc();
-                    let row = table.push(entity, &mut self.storage.table_order);
-                    self.storage.entities.places().at(entity.index()).write(Location { table: plan.table, row });
-                    self.storage.sides.commit(entity, &plan.sides, &[]);
-                    self.storage.restructured();
-                    if self.storage.signals.is_active() {
-                        self.storage.note_arrival(entity);
-                    }
+                    self.storage.spawn_row::<true>(entity, plan.table, &plan.sides);
                 }
             }
-            Step::Extend(edge, label) => {
-                // SAFETY: the row, the slot, its location, its name and its values beside tables are reserved, and the places
-                // are those of the bundle in the edge's target, a table of extra rows. The owner is alive and has no row with
-                // this label.
+            Step::Extend { plan, bare, label } => {
+                let edge = self.plans.edge(plan, bare, true);
+                self.storage.sides.find_places(self.storage.entities.next_index(), &edge.puts);
+                let tail = self.storage.tables[edge.target as usize].len;
+                let place = self.storage.place(edge.target, edge.places.as_ptr(), tail);
+                // SAFETY: the row, the slot, its name and its sparse values are reserved, and the place is that of the bundle in
+                // the edge's target, a table of extra rows. The owner is alive and has no row with this label.
                 unsafe {
-                    let (target, places, sides) = ((*edge).target, (*edge).places.as_ptr(), &*(*edge).puts);
-                    self.storage.sides.find_places(self.storage.entities.next_index(), sides);
-                    (entry.verb.write)(
-                        payload,
-                        self.storage.place(target, places, self.storage.tables[target as usize].len),
-                    );
-                    let row = self.storage.commit_row(known(), label, target, sides);
-                    if self.storage.signals.is_active() {
-                        self.storage.note_arrival(row.0);
-                    }
+                    (entry.verb.write)(payload, place);
+                    self.storage.spawn_extra_row::<true>(known(), label, edge.target, &edge.puts);
                 }
             }
             Step::Delete => {
-                let (slot, _) = self.whereabouts(known(), key);
-                let name = self.storage.row_name(slot);
-                // SAFETY: it is an extra row, and there; what needs an end is at the tail, and goes to the stash.
-                unsafe {
-                    let tail = self.storage.retire_row(slot);
-                    let table = &self.storage.tables[tail.table as usize];
-                    stash.take(&self.storage, table, tail.row, &table.columns);
-                    stash.take_retired(&mut self.storage.sides, &self.storage.signals);
-                    self.storage.note_carried_end(name, stash);
-                }
+                let (slot, at) = self.whereabouts(known(), key);
+                // SAFETY: the row is there, and the stash has room for its values.
+                unsafe { self.storage.remove_row(slot, at, stash) };
             }
-            Step::Insert(edge) => {
+            Step::Insert(plan) | Step::Remove(plan) => {
+                let insert = matches!(step, Step::Insert(_));
                 let (slot, from) = self.whereabouts(known(), key);
-                // SAFETY: the edge is one of the slot's table, what it needs is reserved, and the payload is its bundle.
-                unsafe { self.storage.bring(slot, from, edge, |place| (entry.verb.write)(payload, place), stash) };
+                let write = |place: Place| {
+                    // SAFETY: the payload is the bundle of the plan, and the place is one for it.
+                    insert.then(|| unsafe { (entry.verb.write)(payload, place) });
+                };
+                // SAFETY: the slot is there, and what the edge needs is reserved, in the stash too.
+                unsafe { self.move_reserved(slot, from, (plan, insert), write, stash) };
             }
-            Step::Remove(edge) => {
-                let (slot, from) = self.whereabouts(known(), key);
-                // SAFETY: as above.
-                unsafe { self.storage.take_away(slot, from, edge, stash) };
-            }
-            Step::Despawn => {
-                let (entity, from) = self.whereabouts(known(), None);
-                // SAFETY: the entity is there, and so are its extra rows; what needs an end is at the tail each time, and
-                // goes to the stash, where there is room for it.
-                unsafe {
-                    while let Some((name, tail)) = self.storage.retire_first_row(entity.index()) {
-                        let table = &self.storage.tables[tail.table as usize];
-                        stash.take(&self.storage, table, tail.row, &table.columns);
-                        stash.take_retired(&mut self.storage.sides, &self.storage.signals);
-                        self.storage.note_carried_end(name, stash);
-                    }
-                    self.end_row(entity, from);
-                    let table = &self.storage.tables[from.table as usize];
-                    stash.take(&self.storage, table, table.len, &table.columns);
-                    stash.take_retired(&mut self.storage.sides, &self.storage.signals);
-                    self.storage.note_carried_end(RowName::main(entity), stash);
-                }
-            }
+            // SAFETY: the entity is alive, and the stash has room for the values of all its rows.
+            Step::Despawn => unsafe { self.storage.remove_entity(known(), stash) },
         }
+    }
+
+    /// Moves a slot along the edge of a plan. Everything it needs was reserved for several moves at once.
+    ///
+    /// # Safety
+    ///
+    /// The slot is alive and at `from`, and the edge was made. What it needs is reserved, and the stash has room for what it
+    /// displaces. `write` moves the values of the plan's bundle in, if the edge inserts it.
+    pub(crate) unsafe fn move_reserved(
+        &mut self,
+        slot: Entity,
+        from: Location,
+        (plan, insert): (usize, bool),
+        write: impl FnOnce(Place),
+        stash: &mut Stash,
+    ) {
+        let edge = self.plans.edge(plan, from.table, insert);
+        self.storage.sides.find_places(slot.index(), &edge.puts);
+        let tail = self.storage.tables[edge.target as usize].len;
+        write(self.storage.place(edge.target, edge.places.as_ptr(), tail));
+        // SAFETY: the slot is there, everything is reserved, and the values are written.
+        unsafe { self.storage.move_row(slot, from, edge, stash) };
     }
 
     /// The slot of an entity's row, the main one if no key names another, and where it is. It was found while resolving.
@@ -468,46 +440,15 @@ impl World {
         (slot, self.storage.locate(slot).expect("found alive while resolving"))
     }
 
-    /// Ends an entity. What needs an end in its row comes to lie at the table's tail, nobody's, and what it has beside tables
-    /// is retired.
-    ///
-    /// # Safety
-    ///
-    /// It is alive, and there.
-    unsafe fn end_row(&mut self, entity: Entity, at: Location) {
-        debug_assert_eq!(self.storage.entities.reserved_count(), 0, "what is reserved has no row yet");
-        self.storage.entities.release(entity);
-        if !self.storage.sides.is_empty() {
-            self.storage.sides.take_all(entity);
-        }
-        // SAFETY: the row is in use, and the flags are those of its lanes.
-        unsafe { self.storage.close_row(at) };
-        self.storage.restructured();
-    }
-
     /// Ends the entity that a spawn has promised and will not make.
     fn end_promise(&mut self, entry: &Entry) {
         if let Some(entity) = entry.entity.filter(|_| entry.is_promise()) {
-            self.end_empty(entity);
+            self.storage.remove_empty(entity);
         }
     }
 
     /// Whether an entity has components that are not kept in tables.
     pub(super) fn has_sides(&self, entity: Entity) -> bool {
         self.storage.sides.sides_of(entity.index()).next().is_some()
-    }
-
-    /// Ends an entity that has no components; otherwise nothing happens.
-    fn end_empty(&mut self, entity: Entity) {
-        if let Ok(at @ Location { table: 0, .. }) = self.storage.locate(entity)
-            && !self.storage.rows.owns(entity.index())
-            && !self.has_sides(entity)
-        {
-            // SAFETY: it is there, a row of table 0 has no values, and the entity has none elsewhere.
-            unsafe { self.end_row(entity, at) };
-            if self.storage.signals.is_active() {
-                self.storage.note_end_step(RowName::main(entity), &[]);
-            }
-        }
     }
 }

@@ -13,7 +13,6 @@ use super::row_overlay::RowOverlay;
 use super::slots::Slots;
 use super::stash::Stash;
 use crate::error::{ChangeError, NoSuchEntity};
-use crate::plan::Edge;
 use crate::room::{try_map_room, try_room};
 use crate::rows::{Key, Label, Name, RowError};
 use crate::seeded::NumberMap;
@@ -29,14 +28,18 @@ pub(super) enum Step {
     Skip(ChangeError, bool),
     /// Makes an entity by a plan.
     Make(usize),
-    /// Makes an extra row in the target of an edge.
-    Extend(*const Edge, Label),
+    /// Spawns an extra row in the target of a plan's edge from a table.
+    Extend {
+        plan: usize,
+        bare: u32,
+        label: Label,
+    },
     /// Ends an extra row.
     Delete,
-    /// Gives components.
-    Insert(*const Edge),
-    /// Takes components.
-    Remove(*const Edge),
+    /// Inserts the components of a plan.
+    Insert(usize),
+    /// Removes the components of a plan.
+    Remove(usize),
     /// There is nothing to be done.
     Nothing,
     Despawn,
@@ -101,12 +104,6 @@ pub(super) struct Scratch {
     is_lenient: bool,
     pub(super) stash: Stash,
 }
-
-// SAFETY: the edges of steps are pointers into a world that are read only while that world is being changed by `apply`;
-// in between they are leftovers that nobody follows.
-unsafe impl Send for Scratch {}
-// SAFETY: as above; behind a shared reference nothing is reached.
-unsafe impl Sync for Scratch {}
 
 impl Scratch {
     pub(super) fn bytes(&self) -> usize {
@@ -244,9 +241,9 @@ impl Scratch {
         match entry.verb.kind {
             CommandKind::Extend => {
                 let plan = (entry.verb.plan)(world)?;
-                let edge = world.row_edge(plan)?;
-                // SAFETY: edges are boxed, and stay until a world forgets its plans.
-                let (target, puts) = unsafe { ((*edge).target, &(*edge).puts) };
+                let bare = world.row_edge(plan)?;
+                let edge = world.plans.edge(plan, bare, true);
+                let (target, puts) = (edge.target, &edge.puts);
                 self.find(world, key.entity)?;
                 let free = |label: &Label| self.find_name(world, (key.entity.index(), *label)).is_none();
                 let Some(label) = world.label(key.component, key.role)?.filter(free) else {
@@ -257,7 +254,7 @@ impl Scratch {
                 self.note(world, position, target, 1)?;
                 self.names += 1;
                 self.notes += world.storage.notes_of(target);
-                Ok(Step::Extend(edge, label))
+                Ok(Step::Extend { plan, bare, label })
             }
             CommandKind::DeleteRow => match self.find_row(world, key)? {
                 (Place::Main(entity), _) => Err(RowError::MainRow { entity }.into()),
@@ -286,9 +283,7 @@ impl Scratch {
         position: usize,
     ) -> Result<Step, ChangeError> {
         world.edge(plan, table, insert)?;
-        let edge = world.edge_of(plan, table, insert);
-        // SAFETY: edges are boxed, and stay until a world forgets its plans.
-        let followed = unsafe { &*edge };
+        let followed = world.plans.edge(plan, table, insert);
         let (target, gets_sides) = (followed.target, !followed.puts.is_empty());
         if target == table && !insert && followed.takes.is_empty() {
             return Ok(Step::Nothing);
@@ -307,7 +302,7 @@ impl Scratch {
                 slot
             }
         };
-        world.storage.expect_step(slot.index(), followed, &mut self.puts, &mut self.stash)?;
+        world.storage.expect_move(slot.index(), followed, &mut self.puts, &mut self.stash)?;
         self.notes += world.storage.edge_notes(followed);
         if target != table {
             self.note(world, position, target, 1)?;
@@ -317,7 +312,7 @@ impl Scratch {
             self.note(world, position, table, 1)?;
             self.note(world, position, table, -1)?;
         }
-        Ok(if insert { Step::Insert(edge) } else { Step::Remove(edge) })
+        Ok(if insert { Step::Insert(plan) } else { Step::Remove(plan) })
     }
 
     /// Notes that a slot is taken, with values in these sides. Which it is.
@@ -453,9 +448,7 @@ impl Scratch {
         // Values may move, even if one of several stores cannot grow.
         world.storage.restructured();
         world.storage.sides.try_reserve_all(&self.puts).map_err(at(first))?;
-        if world.storage.signals.is_active() {
-            world.storage.reserve_linked_notes(self.notes).map_err(at(first))?;
-        }
+        world.storage.reserve_linked_notes(self.notes).map_err(at(first))?;
         self.stash.try_reserve(world.storage.signals.is_active()).map_err(at(first))
     }
 }

@@ -16,6 +16,11 @@ use crate::table::{ALIGNED_FOR_ALL, Column, Table, copy_row, row_ptr};
 use core::alloc::Layout;
 use phalanx_store::AllocError;
 
+// SAFETY: the values that it owns are components, which are `Send` and `Sync`.
+unsafe impl Send for Stash {}
+// SAFETY: as above; nothing is reached through a shared reference.
+unsafe impl Sync for Stash {}
+
 /// Values that were displaced and have not ended yet.
 #[derive(Debug, Default)]
 pub(crate) struct Stash {

@@ -1,219 +1,101 @@
-//! Commits.
+//! The commits: the only functions that change the structure of a [`Storage`].
+//!
+//! [`spawn_row`](Storage::spawn_row), [`move_row`](Storage::move_row), [`remove_row`](Storage::remove_row) and
+//! [`set_value`](Storage::set_value) keep everything that depends on structure: locations, sparse storages and their groups, change
+//! ticks, dirty bits, statistics, the epoch, and the journal of events.
+//!
+//! They allocate nothing, run no user code and do not panic. What they need is [reserved](super::reserve) before.
 #![allow(unsafe_code)]
 
-use crate::bundle::Place;
-use crate::commands::stash::Stash;
+use super::displaced::{Displaced, InPlace};
+use crate::component::Component;
+use crate::layout::Layout;
 use crate::plan::Edge;
 use crate::rows::{Label, Link, NONE, Row};
-use crate::side::{Arrivals, Puts, Sides};
-use crate::signal::RowName;
+use crate::side::Arrivals;
+use crate::signal::{RowName, Spot};
 use crate::storage::{Location, Storage};
-use crate::table::{Table, copy_row, row_ptr};
-use phalanx_store::{AllocError, Entity};
+use crate::table::{copy_row, row_ptr, swap_row};
+use crate::track::Look;
+use core::ops::Range;
+use phalanx_store::Entity;
+use phalanx_store::raw::Lane;
 
 impl Storage {
-    /// Carries out an edge for the entity at `from`: its row goes to the target, and what stays behind lies at the
-    /// source's tail. The row is the first beyond the target's last, whose other lanes the caller has written.
+    /// Makes the row that was written beyond the last of a table the row of a new slot. The sparse storages `sparse` count the
+    /// values that were written for it.
+    ///
+    /// With `RECORD`, the journal records that the slot was spawned. Otherwise the caller does, when all of its values are there.
     ///
     /// # Safety
     ///
-    /// The entity is at `from`, the edge is one of that table to another, there is room in the target, and the lanes of its
-    /// first row beyond the last that do not come from the source are written.
+    /// - The slot was allocated just now, and has no row and no sparse value.
+    /// - Room for the row is reserved, and its lanes are written. So are the values of `sparse`, where they were reserved.
     #[inline(always)]
-    pub(crate) unsafe fn cross(&mut self, entity: Entity, from: Location, edge: *const Edge) {
-        // SAFETY: edges are boxed and made only while resolving; tables are not added or dropped here.
-        let edge = unsafe { &*edge };
-        let target = &mut self.tables[edge.target as usize];
-        // SAFETY: there is room, by the caller's promise.
-        let (row, to) = unsafe { (target.push(entity, &mut self.table_order), target.lanes()) };
-        if edge.tracked {
-            // SAFETY: the source's row is in use, and the target's is written.
-            unsafe { self.mark_cross(from.table, from.row..from.row + 1, edge, row) };
-        }
-        let source = &mut self.tables[from.table as usize];
-        // SAFETY: the source's row is in use, the target's was made just now; the lanes of a pair belong to the same
-        // component. The values that went along count as moved out of the source.
+    pub(crate) unsafe fn spawn_row<const RECORD: bool>(&mut self, slot: Entity, table: u32, sparse: &[u32]) {
+        // SAFETY: there is room for the row and for the location of every slot; the values are written.
         unsafe {
-            for &(a, b) in &edge.moved {
-                let (a, b) = (&*source.lanes().add(a as usize), &*to.add(b as usize));
-                copy_row(row_ptr(a, from.row), row_ptr(b, row), a.row_size());
+            let row = self.tables[table as usize].push(slot, &mut self.table_order);
+            self.set_location(slot, Location { table, row });
+            if !sparse.is_empty() {
+                self.sides.commit_fresh(slot, sparse);
             }
-            if let Some(moved) = source.close(from.row, &edge.keep) {
-                self.entities.places().at(moved.index()).write(from);
-            }
-            self.entities.places().at(entity.index()).write(Location { table: edge.target, row });
         }
-        if self.counting {
-            self.note_crossing(edge, 1);
+        self.restructured();
+        if RECORD {
+            self.record_spawn(slot);
+        }
+    }
+
+    /// Allocates slots for the rows that were written beyond the last of a table, up to `end`. Records nothing.
+    ///
+    /// # Safety
+    ///
+    /// Room for so many rows and slots is reserved, and the lanes of the rows are written.
+    pub(crate) unsafe fn spawn_rows(&mut self, number: u32, end: u32) {
+        let (table, locations) = (&mut self.tables[number as usize], self.entities.places());
+        let first = table.len;
+        let made = self.entities.alloc_many((end - first) as usize);
+        // SAFETY: there is room for so many rows and locations, and the rows are written.
+        unsafe {
+            let entities = table.entities.at(first);
+            made.fold(0, |at, entity| {
+                entities.add(at as usize).write(entity);
+                locations.at(entity.index()).write(Location { table: number, row: first + at });
+                at + 1
+            });
+            table.entities.mark_rows(first..end);
+            table.set_len(end, &mut self.table_order);
         }
         self.restructured();
     }
 
-    /// Notes that rows are about to go from one table to another, where the first comes to lie in `row`.
+    /// Makes the row that was written beyond the last of a table an extra row of an entity, under a label.
     ///
     /// # Safety
     ///
-    /// The edge is one of that table to another. The rows are in use, and those of the target have the values in them that do
-    /// not come along.
-    #[cold]
-    pub(crate) unsafe fn mark_cross(&self, source: u32, rows: core::ops::Range<u32>, edge: &Edge, row: u32) {
-        let (from, to) = (&self.tables[source as usize], &self.tables[edge.target as usize]);
-        from.mark_columns(self.tick());
-        to.mark_columns(self.tick());
-        for (old, row) in rows.zip(row..) {
-            // SAFETY: the caller's promise.
-            unsafe { to.keep_added(row, &edge.left, (from, old)) };
-        }
-    }
-
-    /// Notes that rows of a table have gone.
-    #[inline(always)]
-    pub(crate) fn mark_gone(&self, table: u32) {
-        let table = &self.tables[table as usize];
-        if table.tracked {
-            table.mark_columns(self.tick());
-        }
-    }
-}
-
-impl Storage {
-    /// Releases a slot and closes its row. Returns where the values lie that need an end: at the tail of the table, nobody's,
-    /// until the next row is pushed there. A second row that is retired from the same table comes to lie below the first.
-    /// Its values beside tables are retired, too, for which there is room if the slot is the first.
-    ///
-    /// # Safety
-    ///
-    /// The slot is alive.
-    pub(crate) unsafe fn retire(&mut self, slot: Entity) -> Location {
-        self.entities.release(slot);
-        if !self.sides.is_empty() {
-            self.sides.take_all(slot);
-        }
-        self.restructured();
-        // SAFETY: a slot that was alive has a location, where its row is in use.
-        unsafe {
-            let at = *self.entities.places().at(slot.index());
-            self.close_row(at);
-            Location { row: self.tables[at.table as usize].len, ..at }
-        }
-    }
-
-    /// Closes a row. What needs an end lies at the tail of its table then; all that the row had, if listeners are to see it.
-    ///
-    /// # Safety
-    ///
-    /// The row is in use, and its slot was released.
-    #[inline(always)]
-    pub(crate) unsafe fn close_row(&mut self, at: Location) {
-        if self.counting {
-            self.note_ended(at.table, 1);
-        }
-        let table = &mut self.tables[at.table as usize];
-        // SAFETY: the caller's promise; the flags are those of the table's lanes.
-        unsafe {
-            let moved = match self.signals.is_active() {
-                false => table.close(at.row, &self.ends[at.table as usize]),
-                true => table.close_whole(at.row),
-            };
-            if let Some(moved) = moved {
-                self.entities.places().at(moved.index()).write(at);
-            }
-            self.mark_gone(at.table);
-        }
-    }
-
-    /// Takes an extra row out of what finds it, and retires it.
-    ///
-    /// # Safety
-    ///
-    /// It is one, and there. Whoever calls ends the values before a row is pushed to their table.
-    pub(crate) unsafe fn retire_row(&mut self, slot: Entity) -> Location {
-        // SAFETY: the caller's promise.
-        unsafe {
-            self.unlink(slot.index());
-            self.retire(slot)
-        }
-    }
-
-    /// Takes the first extra row of the entity at an index out of what finds it, and retires it: what ends an entity calls
-    /// this until there is none, and retires the main row last.
-    ///
-    /// # Safety
-    ///
-    /// Whoever calls ends the values before a row is pushed to their table.
-    pub(crate) unsafe fn retire_first_row(&mut self, owner: u32) -> Option<(RowName, Location)> {
-        if !self.rows.owns(owner) {
-            return None;
-        }
-        // SAFETY: the first row of an entity is an extra row, which is alive.
-        unsafe {
-            let (row, ..) = self.extra_row(self.rows.first[&owner]);
-            let name = self.row_name(row.0);
-            Some((name, self.retire_row(row.0)))
-        }
-    }
-
-    /// Ends the values of retired rows, all of them, even if one panics: each row's tail, and how many values beside tables were
-    /// retired by then.
-    pub(crate) fn end_rows(&mut self, retired: &[(Location, usize)]) {
-        /// Ends the values of retired rows, all of them, even if one panics: of each row those of its table, then those beside
-        /// it, which are retired up to the number that is noted with it.
-        struct Ends<'a> {
-            tables: &'a [Table],
-            rows: core::slice::Iter<'a, (Location, usize)>,
-            sides: &'a mut Sides,
-            next: usize,
-            until: usize,
-        }
-        impl Ends<'_> {
-            fn run(&mut self) {
-                loop {
-                    while self.next < self.until {
-                        self.next += 1;
-                        // SAFETY: the value is retired, and ends once.
-                        unsafe { self.sides.end_one(self.next - 1) };
-                    }
-                    let Some(&(tail, until)) = self.rows.next() else { break };
-                    self.until = until;
-                    let table = &self.tables[tail.table as usize];
-                    // SAFETY: the row was retired, and nothing was pushed since; it ends once.
-                    unsafe { table.drop_row(tail.row, &table.columns) };
-                }
-                self.sides.retired.clear();
-            }
-        }
-        impl Drop for Ends<'_> {
-            fn drop(&mut self) {
-                self.run();
-            }
-        }
-        Ends { tables: &self.tables, rows: retired.iter(), sides: &mut self.sides, next: 0, until: 0 }.run();
-    }
-}
-
-impl Storage {
-    /// Makes an extra row of the one beyond the last of a table, whose components are written.
-    ///
-    /// # Safety
-    ///
-    /// There is room for one more slot and its location, and by [`reserve_row`](Storage::reserve_row); the table is one of
-    /// extra rows, with the components that were written; the sides are reserved for the slot that is next, and written;
-    /// the entity is alive and has no row with this label.
-    pub(crate) unsafe fn commit_row(&mut self, owner: Entity, label: Label, number: u32, sides: &[u32]) -> Row {
-        // SAFETY: what names a slot stays in tables and in `Row`, which shows it to nobody.
+    /// - As for [`spawn_row`](Storage::spawn_row), and room for one more slot and its name is reserved.
+    /// - The table is one of extra rows. The entity is alive and has no row with this label.
+    pub(crate) unsafe fn spawn_extra_row<const RECORD: bool>(
+        &mut self,
+        owner: Entity,
+        label: Label,
+        table: u32,
+        sparse: &[u32],
+    ) -> Row {
+        // SAFETY: handles of extra rows stay in tables and in `Row`, which does not show them.
         let slot = unsafe { self.entities.alloc_row() };
         let (index, owner_index) = (slot.index(), owner.index());
-        let table = &mut self.tables[number as usize];
-        // SAFETY: there is room for the row and for the location. The reserved component is written here, whatever was there.
+        // SAFETY: there is room for the row. The reserved component is written here.
         unsafe {
-            let lanes = table.row_lanes().unwrap_unchecked();
-            let row = table.push(slot, &mut self.table_order);
-            lanes.owners.add(row as usize).write(owner);
-            lanes.labels.add(row as usize).write(label);
-            lanes.links.add(row as usize).write(Link { prev: index, next: NONE });
-            self.entities.places().at(index).write(Location { table: number, row });
-            self.sides.commit(slot, sides, &[]);
+            let table = &self.tables[table as usize];
+            let (lanes, row) = (table.row_lanes().unwrap_unchecked(), table.len as usize);
+            lanes.owners.add(row).write(owner);
+            lanes.labels.add(row).write(label);
+            lanes.links.add(row).write(Link { prev: index, next: NONE });
         }
+        // SAFETY: the slot is new, and the rest are the caller's promises.
+        unsafe { self.spawn_row::<false>(slot, table, sparse) };
         self.rows.by_name.insert((owner_index, label), index);
         match self.rows.first.get(&owner_index) {
             None => self.rows.begin(owner_index, index),
@@ -225,190 +107,118 @@ impl Storage {
                 (*self.link(index)).prev = last;
             },
         }
-        self.restructured();
+        if RECORD {
+            self.record_spawn(slot);
+        }
         Row(slot)
     }
-}
 
-impl Storage {
-    /// Counts what a step along an edge puts and displaces beside tables, and in its source.
-    pub(crate) fn expect_step(
-        &self,
-        slot: u32,
-        edge: &Edge,
-        puts: &mut Puts,
-        stash: &mut Stash,
-    ) -> Result<(), AllocError> {
-        stash.expect_row(self, &edge.left)?;
-        stash.expect_present(self, slot, &edge.takes)?;
-        stash.expect_present(self, slot, &edge.puts)?;
-        stash.expect_puts(self, &edge.puts)?;
-        puts.try_add(&edge.puts, slot)?;
-        puts.try_add_taken(&self.sides, &edge.takes, slot)
-    }
-
-    /// Counts values that were written for slots which are there since.
+    /// Moves the row of a slot along an edge. Where the edge leads to the same table, the new values replace those of the row.
     ///
     /// # Safety
     ///
-    /// As for [`Arrivals::commit`].
-    pub(crate) unsafe fn receive(&mut self, values: &Arrivals) {
-        let Storage { sides, entities, tables, .. } = self;
-        // SAFETY: the caller's promise; entities and tables are this world's.
-        unsafe { values.commit(sides, |index| Storage::slot_at(entities, tables, index)) };
-    }
-
-    /// Carries out an edge that brings components.
-    ///
-    /// # Safety
-    ///
-    /// The slot is at `from`, and the edge is one of that table. There is room for a row in its target and for the values of
-    /// its sides, and what it displaces is expected. `write` moves values in, as for [`follow`](Storage::follow).
-    pub(crate) unsafe fn bring(
-        &mut self,
-        slot: Entity,
-        from: Location,
-        edge: *const Edge,
-        write: impl FnOnce(Place),
-        stash: &mut Stash,
-    ) {
-        // SAFETY: edges are boxed, and made only while resolving. There is room for a row beyond the last of the target, where
-        // the new values are written before anything is committed. The values that stay behind are at the tail of the source
-        // then, or in the row itself, from where the stash takes them over before the new ones take their place.
+    /// - The slot is alive and at `from`, and the edge is one of that table.
+    /// - What the edge needs is reserved. The values that it inserts are written: in the row beyond the last of its target, and
+    ///   where sparse values were reserved.
+    /// - The sink has room for the displaced values.
+    #[inline(always)]
+    pub(crate) unsafe fn move_row<D: Displaced>(&mut self, slot: Entity, from: Location, edge: &Edge, out: &mut D) {
+        // SAFETY: the caller's promises.
         unsafe {
-            let Edge { target, left, places, puts, takes, .. } = &*edge;
-            self.sides.find_places(slot.index(), puts);
-            let table = &self.tables[*target as usize];
-            let tail = table.len;
-            write(self.place(*target, places.as_ptr(), tail));
-            if *target == from.table {
-                stash.take(self, table, from.row, left);
-                if table.tracked {
-                    table.keep_added(tail, left, (table, from.row));
-                }
-                for lane in left.iter().flat_map(|column| column.first..column.first + column.lanes) {
-                    let lane = &*table.lanes().add(lane as usize);
-                    copy_row(row_ptr(lane, tail), row_ptr(lane, from.row), lane.row_size());
-                }
-                table.mark(from.row, left);
+            if edge.target == from.table {
+                self.replace_in_row(from, edge);
             } else {
-                self.cross(slot, from, edge);
-                let source = &self.tables[from.table as usize];
-                stash.take(self, source, source.len, left);
+                self.move_to_target(slot, from, edge);
             }
-            self.change_sides(slot, puts, takes, stash);
-            self.note_carried(slot, from, edge, stash);
-        }
-    }
-
-    /// Carries out an edge that only takes components.
-    ///
-    /// # Safety
-    ///
-    /// As for [`bring`](Storage::bring).
-    pub(crate) unsafe fn take_away(&mut self, slot: Entity, from: Location, edge: *const Edge, stash: &mut Stash) {
-        // SAFETY: as above; the target has no lanes but those that went along.
-        unsafe {
-            if (*edge).target != from.table {
-                self.cross(slot, from, edge);
-                let source = &self.tables[from.table as usize];
-                stash.take(self, source, source.len, &(*edge).left);
+            if !(edge.puts.is_empty() && edge.takes.is_empty()) {
+                self.sides.commit(slot, &edge.puts, &edge.takes);
+                self.restructured();
             }
-            self.change_sides(slot, &[], &(*edge).takes, stash);
-            self.note_carried(slot, from, edge, stash);
+            let displaced = Location { row: self.tables[from.table as usize].len, ..from };
+            out.accept(self, displaced, Some(&edge.left));
         }
+        self.record_move(slot, from.table, edge, out.moved());
     }
 
-    /// Notes what a step has changed.
+    /// Exchanges values of a row with those that were written beyond the last row of the same table.
     ///
     /// # Safety
     ///
-    /// The edge was followed just now, and the stash shows what it has displaced.
+    /// The row is in use, the edge leads from its table to the same, and the values are written.
     #[inline(always)]
-    pub(crate) unsafe fn note_carried(&mut self, slot: Entity, from: Location, edge: *const Edge, stash: &mut Stash) {
-        if self.signals.is_active() {
-            // SAFETY: edges are boxed, and made only while resolving.
-            self.note_step(slot, from.table, unsafe { &*edge }, &stash.shown);
-            stash.shown.clear();
-        }
-    }
-
-    /// Notes the end of a row in a step, and forgets what the stash shows of it.
-    #[inline(always)]
-    pub(crate) fn note_carried_end(&mut self, name: RowName, stash: &mut Stash) {
-        if self.signals.is_active() {
-            self.note_end_step(name, &stash.shown);
-            stash.shown.clear();
-        }
-    }
-
-    /// # Safety
-    ///
-    /// The values of `puts` are written where their places were found, and what is displaced is expected.
-    pub(crate) unsafe fn change_sides(&mut self, slot: Entity, puts: &[u32], takes: &[u32], stash: &mut Stash) {
-        if puts.is_empty() && takes.is_empty() {
+    pub(crate) unsafe fn replace_in_row(&mut self, at: Location, edge: &Edge) {
+        if edge.left.is_empty() {
             return;
         }
-        // SAFETY: the caller's promise.
+        let table = &self.tables[at.table as usize];
+        let tail = table.len;
+        for lane in edge.left.iter().flat_map(|column| column.first..column.first + column.lanes) {
+            // SAFETY: both rows are within the capacity, and differ.
+            unsafe {
+                let lane = &*table.lanes().add(lane as usize);
+                swap_row(row_ptr(lane, at.row), row_ptr(lane, tail), lane.row_size());
+            }
+        }
+        // SAFETY: the row is in use, and so was the one that its values come from.
         unsafe {
-            self.sides.commit(slot, puts, takes);
-            stash.take_retired(&mut self.sides, &self.signals);
+            table.mark(at.row, &edge.left);
+            if table.tracked {
+                table.keep_added(at.row, &edge.left, (table, tail));
+            }
+        }
+    }
+
+    /// Moves a row to another table. What it leaves behind is beyond the last row of its old table.
+    ///
+    /// # Safety
+    ///
+    /// The slot is alive and at `from`, and the edge leads from that table to another. Room is reserved there, and the values that
+    /// do not come along are written.
+    #[inline(always)]
+    unsafe fn move_to_target(&mut self, slot: Entity, from: Location, edge: &Edge) {
+        let target = &mut self.tables[edge.target as usize];
+        // SAFETY: there is room in the target.
+        let (row, to) = unsafe { (target.push(slot, &mut self.table_order), target.lanes()) };
+        if edge.tracked {
+            // SAFETY: the source's row is in use, and the target's is written.
+            unsafe { self.mark_move(from.table, from.row..from.row + 1, edge, row) };
+        }
+        let source = &mut self.tables[from.table as usize];
+        // SAFETY: the source's row is in use, and the target's is new; the lanes of a pair belong to the same component. The
+        // values that come along count as moved out of the source.
+        unsafe {
+            for &(a, b) in &edge.moved {
+                let (a, b) = (&*source.lanes().add(a as usize), &*to.add(b as usize));
+                copy_row(row_ptr(a, from.row), row_ptr(b, row), a.row_size());
+            }
+            if let Some(moved) = source.swap_remove(from.row, |lane| edge.keep[lane]) {
+                self.set_location(moved, from);
+            }
+            self.set_location(slot, Location { table: edge.target, row });
+        }
+        if self.counting {
+            self.count_moved(edge, 1);
         }
         self.restructured();
     }
-}
 
-impl Storage {
-    /// Notes that so many rows have gone over an edge.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn note_crossing(&mut self, edge: &Edge, rows: u32) {
-        for column in &edge.left {
-            // What is replaced is in the target.
-            if !self.tables[edge.target as usize].signature.has(column.id) {
-                self.components.tally_mut(column.id).taken += u64::from(rows);
-            }
-        }
-    }
-
-    /// Notes that so many rows of a table end.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn note_ended(&mut self, table: u32, rows: u32) {
-        for column in &self.tables[table as usize].columns {
-            self.components.tally_mut(column.id).ended += u64::from(rows);
-        }
-    }
-
-    /// Notes that all rows of all tables end.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn note_all_ended(&mut self) {
-        for table in 0..self.tables.len() {
-            self.note_ended(table as u32, self.tables[table].len);
-        }
-    }
-}
-
-impl Storage {
-    /// Carries out an edge for all rows of a table: they go to the end of the target, in order, and what stays behind
-    /// lies where it was, in rows that the source has given up. Returns the rows in the target.
+    /// Moves all rows of a table along an edge to another table, in order. What they leave behind stays where it was, in rows
+    /// that the table has given up. Records nothing. Returns the number of rows.
     ///
     /// # Safety
     ///
-    /// The edge is one of that table to another, there is room in the target, and the lanes of its rows beyond the last
-    /// that do not come from the source are written.
-    pub(crate) unsafe fn cross_all(&mut self, source: u32, edge: &Edge) -> core::ops::Range<u32> {
+    /// The edge leads from that table to another. Room is reserved there, and the values that do not come along are written.
+    pub(crate) unsafe fn move_rows(&mut self, source: u32, edge: &Edge) -> u32 {
         let first = self.tables[edge.target as usize].len;
         let to = self.tables[edge.target as usize].lanes();
         if edge.tracked {
             // SAFETY: the rows of the source are in use, and those of the target written.
-            unsafe { self.mark_cross(source, 0..self.tables[source as usize].len, edge, first) };
+            unsafe { self.mark_move(source, 0..self.tables[source as usize].len, edge, first) };
         }
         let from = &mut self.tables[source as usize];
         let (len, entities, lanes) = (core::mem::replace(&mut from.len, 0), from.entities.ptr(), from.lanes());
         // SAFETY: the rows of the source were in use, and there is room for as many in the target; the lanes of a pair
-        // belong to the same component. The values that went along count as moved out of the source.
+        // belong to the same component. The values that come along count as moved out of the source.
         unsafe {
             for &(a, b) in &edge.moved {
                 let (a, b) = (&*lanes.add(a as usize), &*to.add(b as usize));
@@ -417,13 +227,200 @@ impl Storage {
             for at in 0..len {
                 let entity = *entities.add(at as usize);
                 let row = self.tables[edge.target as usize].push(entity, &mut self.table_order);
-                self.entities.places().at(entity.index()).write(Location { table: edge.target, row });
+                self.set_location(entity, Location { table: edge.target, row });
             }
         }
         if self.counting {
-            self.note_crossing(edge, len);
+            self.count_moved(edge, len);
         }
         self.restructured();
-        first..first + len
+        len
+    }
+
+    /// Removes the row of a slot with all of its sparse values, and releases the slot.
+    ///
+    /// Without listeners, only values that need a drop are sure to reach the sink.
+    ///
+    /// # Safety
+    ///
+    /// - The slot is alive and at `at`. If it is the main row of an entity, that entity has no extra rows.
+    /// - The sink has room for the displaced values, and so has the list of retired sparse values.
+    #[inline(always)]
+    pub(crate) unsafe fn remove_row<D: Displaced>(&mut self, slot: Entity, at: Location, out: &mut D) {
+        let shows = !D::MOVED_OUT && self.signals.is_active();
+        let name = if shows { self.row_name(slot) } else { RowName::main(slot) };
+        if slot.is_row() {
+            // SAFETY: it is an extra row, and alive.
+            unsafe { self.unlink(slot.index()) };
+        }
+        let retired = self.sides.retired.len();
+        self.entities.release(slot);
+        if self.counting {
+            self.count_removed(at.table, 1);
+        }
+        if !self.sides.is_empty() {
+            if shows { self.sides.take_all(slot) } else { self.sides.end_all(slot) }
+        }
+        let (table, needs_drop) = (&mut self.tables[at.table as usize], &self.ends[at.table as usize]);
+        // SAFETY: the row is in use, and there is a flag for each lane.
+        let moved = unsafe {
+            match shows {
+                true => table.swap_remove(at.row, |_| true),
+                false => table.swap_remove(at.row, |lane| !D::MOVED_OUT && needs_drop[lane]),
+            }
+        };
+        let displaced = Location { row: table.len, ..at };
+        // SAFETY: an entity in a table is alive. What needs a drop is beyond the last row now.
+        unsafe {
+            if let Some(moved) = moved {
+                self.set_location(moved, at);
+            }
+            self.mark_removal(at.table);
+            self.restructured();
+            out.accept(self, displaced, None);
+        }
+        if shows {
+            self.record_removal(name, displaced, retired, out.moved());
+        }
+    }
+
+    /// Removes an entity: its extra rows in the order of their creation, then its main row.
+    ///
+    /// # Safety
+    ///
+    /// The entity is alive. The rest is as for [`remove_row`](Storage::remove_row), for all of its rows.
+    pub(crate) unsafe fn remove_entity<D: Displaced>(&mut self, entity: Entity, out: &mut D) {
+        while self.rows.owns(entity.index()) {
+            // SAFETY: the first row of an entity is an extra row, and alive.
+            unsafe {
+                let (Row(slot), ..) = self.extra_row(self.rows.first[&entity.index()]);
+                self.remove_row(slot, self.location(slot), out);
+            }
+        }
+        // SAFETY: the entity is alive, and has no extra rows any more.
+        unsafe { self.remove_row(entity, self.location(entity), out) };
+    }
+
+    /// Removes an entity that has no components and no extra rows.
+    pub(crate) fn remove_empty(&mut self, entity: Entity) {
+        let has_sparse = || self.sides.sides_of(entity.index()).next().is_some();
+        if let Ok(at @ Location { table: 0, .. }) = self.locate(entity)
+            && !self.rows.owns(entity.index())
+            && !has_sparse()
+        {
+            // SAFETY: the entity is there, and has no values.
+            unsafe { self.remove_row(entity, at, &mut InPlace) };
+        }
+    }
+
+    /// Replaces a value of a slot, and returns the old one. The caller records it, when the old value is where it stays.
+    ///
+    /// # Safety
+    ///
+    /// The lane is the first of the component, and the row is in use there.
+    #[inline(always)]
+    pub(crate) unsafe fn set_value<C: Component>(&mut self, lane: *const Lane, row: usize, value: C) -> C {
+        // SAFETY: the caller's promise: the old value is moved out, the new one moved in.
+        unsafe {
+            crate::layout::mark_row::<C>(lane, row);
+            C::Layout::replace(C::Layout::ptr(lane, Look::of::<C>(&raw const self.sides.clock)), row, value)
+        }
+    }
+
+    /// Counts sparse values that were written for slots which have been spawned since.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Arrivals::commit`].
+    pub(crate) unsafe fn receive(&mut self, values: &Arrivals) {
+        let Storage { sides, entities, tables, .. } = self;
+        // SAFETY: the caller's promise; entities and tables are of one storage.
+        unsafe { values.commit(sides, |index| Storage::slot_at(entities, tables, index)) };
+    }
+
+    /// Returns the location of a slot.
+    ///
+    /// # Safety
+    ///
+    /// The slot is alive.
+    #[inline(always)]
+    pub(crate) unsafe fn location(&self, slot: Entity) -> Location {
+        // SAFETY: every slot that is alive has a location.
+        unsafe { *self.entities.places().at(slot.index()) }
+    }
+
+    /// Sets the location of a slot.
+    ///
+    /// # Safety
+    ///
+    /// The slot is alive.
+    #[inline(always)]
+    pub(crate) unsafe fn set_location(&mut self, slot: Entity, location: Location) {
+        // SAFETY: there is room for the location of every slot that is alive.
+        unsafe { self.entities.places().at(slot.index()).write(location) };
+    }
+
+    /// Sets the change ticks of a move between tables: rows of `source` go to `row` of the target and those after it.
+    ///
+    /// # Safety
+    ///
+    /// The edge leads from `source` to another table. The rows are in use, and those of the target have the values that do not
+    /// come along.
+    #[cold]
+    unsafe fn mark_move(&self, source: u32, rows: Range<u32>, edge: &Edge, row: u32) {
+        let (from, to) = (&self.tables[source as usize], &self.tables[edge.target as usize]);
+        from.mark_columns(self.tick());
+        to.mark_columns(self.tick());
+        for (old, row) in rows.zip(row..) {
+            // SAFETY: both rows are initialised, by the caller's promise.
+            unsafe { to.keep_added(row, &edge.left, (from, old)) };
+        }
+    }
+
+    /// Sets the change ticks of the columns of a table that rows were removed from.
+    #[inline(always)]
+    pub(crate) fn mark_removal(&self, table: u32) {
+        let table = &self.tables[table as usize];
+        if table.tracked {
+            table.mark_columns(self.tick());
+        }
+    }
+
+    /// Counts rows that were moved along an edge, for the layout report.
+    #[cold]
+    #[inline(never)]
+    fn count_moved(&mut self, edge: &Edge, rows: u32) {
+        for column in &edge.left {
+            // What is replaced is in the target.
+            if !self.tables[edge.target as usize].signature.has(column.id) {
+                self.components.tally_mut(column.id).taken += u64::from(rows);
+            }
+        }
+    }
+
+    /// Counts rows that are removed from a table, for the layout report.
+    #[cold]
+    #[inline(never)]
+    fn count_removed(&mut self, table: u32, rows: u32) {
+        for column in &self.tables[table as usize].columns {
+            self.components.tally_mut(column.id).ended += u64::from(rows);
+        }
+    }
+
+    /// Counts all rows as removed, for the layout report.
+    pub(crate) fn count_all_removed(&mut self) {
+        if self.counting {
+            for table in 0..self.tables.len() {
+                self.count_removed(table as u32, self.tables[table].len);
+            }
+        }
+    }
+
+    /// Records that a component was replaced, if there are listeners.
+    #[inline(always)]
+    pub(crate) fn record_set<C: Component>(&mut self, slot: Entity, old: Spot) {
+        if self.signals.is_active() {
+            self.note_set(slot, self.components.id::<C>(), old);
+        }
     }
 }

@@ -1,22 +1,76 @@
-//! Making room, before anything changes.
+//! Reservations: the only part of an operation that fails.
+//!
+//! A reservation changes nothing that can be observed, whether it succeeds or not. Lanes may move, so it advances the epoch.
 #![allow(unsafe_code)]
 
+use crate::commands::stash::Stash;
+use crate::plan::Edge;
+use crate::side::Puts;
 use crate::storage::{Location, Storage};
 use phalanx_store::AllocError;
 
 impl Storage {
-    /// Makes room for so many more rows in a table. Its lanes may move, even if one of them cannot grow.
+    /// Reserves room for so many more rows in a table. Lanes may move even if this fails.
     #[inline]
     pub(crate) fn reserve_table(&mut self, table: u32, count: u32) -> Result<(), AllocError> {
         self.tables[table as usize].try_reserve(count, &mut self.epoch)
     }
 
-    /// Makes room for so many more entities, and for their locations.
+    /// Reserves room for so many more entities, and for their locations.
     pub(crate) fn reserve_entities(&mut self, count: u32) -> Result<(), AllocError> {
         self.entities.try_reserve(count as usize)
     }
 
-    /// Gives reserved entities a row in the table of those without components.
+    /// Reserves room for sparse values of the slot that is allocated next but `nth`.
+    pub(crate) fn reserve_sparse(&mut self, nth: u32, sparse: &[u32]) -> Result<(), AllocError> {
+        let slot = self.entities.nth_index(nth).ok_or(AllocError::CapacityOverflow)?;
+        // Values may move, even if one of several storages cannot grow.
+        self.restructured();
+        self.sides.try_reserve(slot, sparse, &[])
+    }
+
+    /// Reserves room for one more row in a table, for its name if it is an extra one, and for the events of its spawning. Room for
+    /// its slot is reserved before.
+    pub(crate) fn reserve_extra_row(&mut self, table: u32) -> Result<(), AllocError> {
+        // Lanes may move even if this fails.
+        self.restructured();
+        self.reserve_table(table, 1)?;
+        self.reserve_notes(self.notes_of(0) + self.notes_of(table))?;
+        self.rows.try_reserve(1, 1, self.entities.capacity())
+    }
+
+    /// Reserves what [`move_row`](Storage::move_row) needs to move one slot along an edge.
+    #[inline(always)]
+    pub(crate) fn reserve_move(&mut self, slot: u32, from: Location, edge: &Edge) -> Result<(), AllocError> {
+        // A row beyond the last in either case: for the move, or for the new values until they are exchanged.
+        if edge.target != from.table || !edge.left.is_empty() {
+            self.reserve_table(edge.target, 1)?;
+        }
+        if !(edge.puts.is_empty() && edge.takes.is_empty()) {
+            // Values may move, even if one of several storages cannot grow.
+            self.restructured();
+            self.sides.try_reserve(slot, &edge.puts, &edge.takes)?;
+        }
+        self.reserve_edge_notes(edge)
+    }
+
+    /// Counts what moving a slot along an edge needs in sparse storages, and the room that displaced values need in a stash.
+    pub(crate) fn expect_move(
+        &self,
+        slot: u32,
+        edge: &Edge,
+        puts: &mut Puts,
+        stash: &mut Stash,
+    ) -> Result<(), AllocError> {
+        stash.expect_row(self, &edge.left)?;
+        stash.expect_present(self, slot, &edge.takes)?;
+        stash.expect_present(self, slot, &edge.puts)?;
+        stash.expect_puts(self, &edge.puts)?;
+        puts.try_add(&edge.puts, slot)?;
+        puts.try_add_taken(&self.sides, &edge.takes, slot)
+    }
+
+    /// Makes reserved entities alive: each gets a row in the table of entities without components.
     #[inline(always)]
     pub(crate) fn flush(&mut self) -> Result<(), AllocError> {
         if self.entities.reserved_count() == 0 { Ok(()) } else { self.flush_reserved() }
@@ -24,28 +78,24 @@ impl Storage {
 
     #[cold]
     #[inline(never)]
-    pub(crate) fn flush_reserved(&mut self) -> Result<(), AllocError> {
+    fn flush_reserved(&mut self) -> Result<(), AllocError> {
         let count = u32::try_from(self.entities.reserved_count()).map_err(|_| AllocError::CapacityOverflow)?;
         self.reserve_entities(0)?;
         self.reserve_table(0, count)?;
-        if self.signals.is_active() {
-            self.reserve_notes(count as usize)?;
-        }
+        self.reserve_notes(count as usize)?;
         let first = self.tables[0].len;
-        let (table, places) = (&mut self.tables[0], self.entities.places());
+        let (table, locations) = (&mut self.tables[0], self.entities.places());
         for entity in self.entities.try_flush()? {
             // SAFETY: there is room for so many rows and locations.
             unsafe {
                 let row = table.push(entity, &mut self.table_order);
-                places.at(entity.index()).write(Location { table: 0, row });
+                locations.at(entity.index()).write(Location { table: 0, row });
             }
         }
         self.restructured();
-        if self.signals.is_active() {
-            // Told by the operation that they come before.
-            for row in first..self.tables[0].len {
-                self.note_arrival(self.tables[0].slots()[row as usize]);
-            }
+        // Dispatched with the events of the operation that flushes.
+        for row in first..self.tables[0].len {
+            self.record_spawn(self.tables[0].slots()[row as usize]);
         }
         Ok(())
     }

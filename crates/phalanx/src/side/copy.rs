@@ -198,7 +198,7 @@ mod tests {
     struct Name(String);
 
     fn keys(world: &World) -> Vec<Option<u32>> {
-        let Store::Pool(pool) = &world.sides.get(0).store else { unreachable!() };
+        let Store::Pool(pool) = &world.storage.sides.get(0).store else { unreachable!() };
         (0..pool.dense.positions()).map(|at| pool.dense.key_at(at).map(|key| key.index())).collect()
     }
 
@@ -206,7 +206,7 @@ mod tests {
     fn a_copy_has_the_same_holes_and_closes_them_in_order() {
         let mut world = World::new();
         let all: Vec<_> = (0..8).map(|n| world.spawn(Name(n.to_string()))).collect();
-        world.sides.set_removal(0, Removal::Deferred);
+        world.storage.sides.set_removal(0, Removal::Deferred);
         for at in [1, 4, 5] {
             world.despawn(all[at]).unwrap();
         }

@@ -3,39 +3,106 @@
 
 use super::{Event, KEPT_ERRORS, Lists, Note, Spot, Told, nesting};
 use crate::commands::{CommandBuffer, CommandError};
+use crate::storage::Storage;
 use crate::world::World;
 use core::any::Any;
 use core::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// How telling went: a panic of a listener goes on when what the operation displaced has ended.
-#[must_use = "the operation is completed with it"]
-pub(crate) struct Notified(Option<Box<dyn Any + Send>>);
+/// Calls the listeners of all recorded events, and evaluates to how that went.
+///
+/// A macro, so that fields of the world beside its storage may stay borrowed meanwhile.
+macro_rules! dispatch_events {
+    ($world:expr) => {
+        match $world.storage.begin_dispatch() {
+            Err(notified) => notified,
+            Ok(mut dispatch) => {
+                let notified = dispatch.run(&*$world);
+                $world.storage.end_dispatch(dispatch);
+                notified
+            }
+        }
+    };
+}
+pub(crate) use dispatch_events;
 
-impl Notified {
-    /// Nobody was told anything.
-    pub(crate) const NOBODY: Notified = Notified(None);
+/// How a dispatch went: a panic of a listener goes on when what the operation displaced is dropped.
+#[must_use = "the operation is completed with it"]
+pub(crate) enum Notified {
+    /// There are no listeners.
+    Silent,
+    /// All listeners were called, or one of them panicked.
+    Called(Option<Box<dyn Any + Send>>),
 }
 
-/// Listeners at work. Whatever becomes of them, the world has its lists again.
-struct Telling<'a> {
-    world: &'a mut World,
+/// The listeners and the events that are dispatched to them, taken out of the world while they run.
+pub(crate) struct Dispatch {
     lists: Lists,
     journal: Vec<Note>,
+    /// What the listeners record.
     fresh: CommandBuffer,
 }
 
-impl Drop for Telling<'_> {
-    fn drop(&mut self) {
-        self.world.storage.signals.telling = false;
-        let Some(state) = &mut self.world.storage.signals.state else { return };
-        self.journal.clear();
-        state.lists = core::mem::take(&mut self.lists);
-        state.journal = core::mem::take(&mut self.journal);
-        // Of commands that are still there, a listener has panicked: they are dropped.
-        let mut fresh = core::mem::take(&mut self.fresh);
-        if !fresh.is_blank() {
-            fresh.clear();
+impl Dispatch {
+    /// Calls the listeners. If one panics, the rest is not called.
+    pub(crate) fn run(&mut self, world: &World) -> Notified {
+        // What a listener leaves behind when it panics is its own; the world is whole, and gets its lists back.
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let Dispatch { lists, journal, fresh } = self;
+            let mut at = 0;
+            while at < journal.len() {
+                let phase = journal[at].phase();
+                let together =
+                    journal[at + 1..].iter().take_while(|note| !note.starts && note.phase() == phase).count();
+                lists.call(world, journal, at..at + 1 + together, fresh);
+                at += 1 + together;
+            }
+        }));
+        if outcome.is_err() {
+            self.fresh.clear();
+        }
+        Notified::Called(outcome.err())
+    }
+}
+
+impl Storage {
+    /// Takes the listeners out, if there is an event to dispatch to them now. Returns how the dispatch went otherwise.
+    #[inline(always)]
+    pub(crate) fn begin_dispatch(&mut self) -> Result<Dispatch, Notified> {
+        if self.signals.is_active() {
+            self.take_dispatch().ok_or(Notified::Called(None))
+        } else {
+            Err(Notified::Silent)
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_dispatch(&mut self) -> Option<Dispatch> {
+        if self.signals.held > 0 {
+            return None;
+        }
+        let state = self.signals.state.as_mut()?;
+        state.close();
+        if state.journal.is_empty() {
+            return None;
+        }
+        let (lists, journal) = (core::mem::take(&mut state.lists), core::mem::take(&mut state.journal));
+        let fresh = core::mem::take(&mut state.fresh);
+        self.signals.telling = true;
+        Some(Dispatch { lists, journal, fresh })
+    }
+
+    /// Puts the listeners back, and keeps what they have recorded.
+    pub(crate) fn end_dispatch(&mut self, dispatch: Dispatch) {
+        let Dispatch { lists, mut journal, mut fresh } = dispatch;
+        self.signals.telling = false;
+        let Some(state) = &mut self.signals.state else { return };
+        journal.clear();
+        (state.lists, state.journal) = (lists, journal);
+        match state.commands.is_blank() {
+            true => core::mem::swap(&mut state.commands, &mut fresh),
+            false => state.commands.append(&mut fresh),
         }
         state.fresh = fresh;
     }
@@ -68,80 +135,59 @@ impl Lists {
 }
 
 impl World {
-    /// Tells listeners what was noted. If one panics, the rest is not told.
-    #[cold]
-    #[inline(never)]
+    /// Calls the listeners of all recorded events. If one panics, the rest is not called.
     pub(crate) fn notify(&mut self) -> Notified {
-        // What a listener leaves behind when it panics is its own; the world is whole, and its lists come back.
-        Notified(catch_unwind(AssertUnwindSafe(|| self.tell())).err())
+        dispatch_events!(self)
     }
 
-    /// Ends an operation, when all that it displaced has ended: a listener's panic goes on, or what listeners have recorded
-    /// is carried out.
+    /// Completes an operation, when all that it displaced is dropped: a listener's panic goes on, or else what listeners have
+    /// recorded is executed.
+    #[inline(always)]
+    pub(crate) fn complete(&mut self, notified: Notified) {
+        if let Notified::Called(panic) = notified {
+            self.complete_called(panic);
+        }
+    }
+
     #[cold]
     #[inline(never)]
-    pub(crate) fn complete(&mut self, notified: Notified) {
-        match notified.0 {
+    fn complete_called(&mut self, panic: Option<Box<dyn Any + Send>>) {
+        match panic {
             Some(panic) => resume_unwind(panic),
             None => self.settle(),
         }
     }
 
-    /// Like [`complete`](World::complete), but returns the panic of a listener or of a command that a listener has recorded.
-    #[cold]
-    #[inline(never)]
+    /// Completes an operation like [`complete`](World::complete), but returns the panic of a listener or of a command that a
+    /// listener has recorded.
     pub(crate) fn try_complete(&mut self, notified: Notified) -> Result<(), Box<dyn Any + Send>> {
-        match notified.0 {
-            Some(panic) => Err(panic),
+        match notified {
+            Notified::Silent => Ok(()),
+            Notified::Called(Some(panic)) => Err(panic),
             // A panic leaves the world whole, as it does where it goes on.
-            None => catch_unwind(AssertUnwindSafe(|| self.settle())),
+            Notified::Called(None) => catch_unwind(AssertUnwindSafe(|| self.settle())),
         }
     }
 
-    /// An operation without anything displaced is told and complete.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn announce(&mut self) {
-        self.tell();
-        self.settle();
-    }
-
-    /// A slot has come, which was the whole operation. There is room for its notes.
+    /// Dispatches the recorded events of an operation that has displaced nothing, and completes it.
     #[inline(always)]
-    pub(crate) fn arrived(&mut self, slot: phalanx_store::Entity) {
+    pub(crate) fn dispatch(&mut self) {
         if self.storage.signals.is_active() {
-            self.storage.note_arrival(slot);
             self.announce();
         }
     }
 
-    /// As [`notify`](World::notify); panics go on at once.
+    #[cold]
+    #[inline(never)]
+    fn announce(&mut self) {
+        let notified = self.notify();
+        self.complete(notified);
+    }
+
+    /// Calls the listeners of all recorded events. A panic goes on at once.
     pub(crate) fn tell(&mut self) {
-        if self.storage.signals.held > 0 {
-            return;
-        }
-        let Some(state) = &mut self.storage.signals.state else { return };
-        state.close();
-        if state.journal.is_empty() {
-            return;
-        }
-        let (lists, journal) = (core::mem::take(&mut state.lists), core::mem::take(&mut state.journal));
-        let fresh = core::mem::take(&mut state.fresh);
-        self.storage.signals.telling = true;
-        let mut telling = Telling { world: self, lists, journal, fresh };
-        let Telling { world, lists, journal, fresh } = &mut telling;
-        let mut at = 0;
-        while at < journal.len() {
-            let phase = journal[at].phase();
-            let together = journal[at + 1..].iter().take_while(|note| !note.starts && note.phase() == phase).count();
-            lists.call(world, journal, at..at + 1 + together, fresh);
-            at += 1 + together;
-        }
-        if let Some(state) = &mut telling.world.storage.signals.state {
-            match state.commands.is_blank() {
-                true => core::mem::swap(&mut state.commands, &mut telling.fresh),
-                false => state.commands.append(&mut telling.fresh),
-            }
+        if let Notified::Called(Some(panic)) = self.notify() {
+            resume_unwind(panic);
         }
     }
 

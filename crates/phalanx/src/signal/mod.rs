@@ -91,7 +91,7 @@ pub(crate) mod nesting;
 mod note;
 
 pub use collect::{Collector, CollectorBuilder};
-pub(crate) use emit::Notified;
+pub(crate) use emit::dispatch_events;
 pub use event::{Added, Despawned, Removed, RetiredRow, Set, Spawned};
 pub(crate) use note::{Note, RowName, Spot};
 

@@ -118,21 +118,34 @@ impl RowName {
 }
 
 impl Storage {
-    /// Phase 2: makes room for the notes of a change of so many components in all.
+    /// Reserves room for recording so many events. Does nothing if there are no listeners.
+    #[inline(always)]
+    pub(crate) fn reserve_notes(&mut self, notes: usize) -> Result<(), AllocError> {
+        if self.signals.is_active() { self.reserve_journal(notes) } else { Ok(()) }
+    }
+
     #[cold]
     #[inline(never)]
-    pub(crate) fn reserve_notes(&mut self, notes: usize) -> Result<(), AllocError> {
+    fn reserve_journal(&mut self, notes: usize) -> Result<(), AllocError> {
         let Some(state) = &mut self.signals.state else { return Ok(()) };
         state.close();
         try_room(&mut state.journal, notes)?;
         state.collectors.try_reserve(notes)
     }
 
-    /// Phase 2, for an edge.
-    #[cold]
-    #[inline(never)]
+    /// Reserves room for the events of rows that are spawned in a table, or removed from it.
+    #[inline(always)]
+    pub(crate) fn reserve_row_notes(&mut self, table: u32, rows: usize) -> Result<(), AllocError> {
+        if !self.signals.is_active() {
+            return Ok(());
+        }
+        self.reserve_journal(self.notes_of(table).checked_mul(rows).ok_or(AllocError::CapacityOverflow)?)
+    }
+
+    /// Reserves room for the events of a move along an edge.
+    #[inline(always)]
     pub(crate) fn reserve_edge_notes(&mut self, edge: &Edge) -> Result<(), AllocError> {
-        self.reserve_notes(self.edge_notes(edge))
+        if self.signals.is_active() { self.reserve_journal(self.edge_notes(edge)) } else { Ok(()) }
     }
 
     /// The most notes that one slot leads to that follows an edge.
@@ -158,6 +171,53 @@ impl Storage {
         // SAFETY: the slot is marked as one of an extra row, and is in use.
         let (_, owner, label, _) = unsafe { self.extra_row(slot.index()) };
         RowName { slot, owner, label: Some(label) }
+    }
+
+    /// Records that a slot was spawned with all that it has, if there are listeners.
+    #[inline(always)]
+    pub(crate) fn record_spawn(&mut self, slot: Entity) {
+        if self.signals.is_active() {
+            self.note_arrival(slot);
+        }
+    }
+
+    /// Records what a move along an edge has changed, if there are listeners. The slot was in table `from`.
+    #[inline(always)]
+    pub(crate) fn record_move(
+        &mut self,
+        slot: Entity,
+        from: u32,
+        edge: &Edge,
+        moved: Option<&mut Vec<(ComponentId, Spot)>>,
+    ) {
+        if self.signals.is_active() {
+            match moved {
+                None => self.note_edge(slot, from, edge),
+                Some(moved) => {
+                    self.note_step(slot, from, edge, moved);
+                    moved.clear();
+                }
+            }
+        }
+    }
+
+    /// Records that a row was removed. Its values are at `at`, and in the list of retired ones from `retired` on; or else where
+    /// `moved` says.
+    #[cold]
+    pub(crate) fn record_removal(
+        &mut self,
+        name: RowName,
+        at: Location,
+        retired: usize,
+        moved: Option<&mut Vec<(ComponentId, Spot)>>,
+    ) {
+        match moved {
+            None => self.note_end(name, at, retired),
+            Some(moved) => {
+                self.note_end_step(name, moved);
+                moved.clear();
+            }
+        }
     }
 
     /// Notes what an edge has changed for a slot: it was in table `from`, and what stayed behind lies at that table's tail,
@@ -231,10 +291,16 @@ impl Storage {
         self.noted_since(start, true);
     }
 
-    /// Notes that an entity has come, and its extra rows, with all that they have.
+    /// Records that an entity was spawned with its extra rows, and with all that they have, if there are listeners.
+    pub(crate) fn record_spawns(&mut self, entity: Entity) {
+        if self.signals.is_active() {
+            self.note_arrivals(entity);
+        }
+    }
+
     #[cold]
     #[inline(never)]
-    pub(crate) fn note_arrivals(&mut self, entity: Entity) {
+    fn note_arrivals(&mut self, entity: Entity) {
         self.note_arrival(entity);
         let mut next = self.rows.first.get(&entity.index()).copied().unwrap_or(NONE);
         while next != NONE {
@@ -248,7 +314,10 @@ impl Storage {
     /// Notes that an entity has moved to another world, where it is `new`, with all that it had.
     #[cold]
     #[inline(never)]
-    pub(crate) fn note_departure(&mut self, entity: Entity, other: &Storage, new: Entity) {
+    pub(crate) fn record_departure(&mut self, entity: Entity, other: &Storage, new: Entity) {
+        if !self.signals.is_active() {
+            return;
+        }
         let rows = other.extra_rows(new.index()).map(|(Row(slot), label)| (slot, Some(label)));
         for (slot, label) in rows.chain([(new, None)]) {
             let start = self.noted();

@@ -273,9 +273,7 @@ impl World {
         let quiet = Quiet(self, signals);
         let map = quiet.0.take_in(&mut loaded);
         drop(quiet);
-        if self.storage.signals.is_active() {
-            self.announce();
-        }
+        self.dispatch();
         map
     }
 

@@ -761,9 +761,9 @@ mod tests {
         });
         for n in 1..=count - 2 {
             let chosen = ids.iter().enumerate().filter(|(bit, _)| n >> bit & 1 != 0).map(|(_, id)| *id);
-            world.table_of(&Signature::of(chosen)).unwrap();
+            world.storage.table_of(&Signature::of(chosen)).unwrap();
         }
-        assert_eq!(world.tables.len(), count as usize);
+        assert_eq!(world.storage.tables.len(), count as usize);
         world
     }
 

@@ -4,15 +4,16 @@
 use super::World;
 use super::access::{Mut, Ref};
 use super::spawn::{infallible, raise};
+use crate::bundle::Bundle;
 use crate::component::Component;
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
 use crate::layout::Layout;
-use crate::plan::Edge;
+use crate::plan::EdgeKey;
 use crate::side::{Put, has_short_way};
 use crate::track::Look;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
-use phalanx_store::{AllocError, Entity};
+use phalanx_store::Entity;
 
 impl World {
     /// One component of any entity, to be read, written, given and taken in a loop: what it means to this world is
@@ -52,9 +53,7 @@ impl World {
     pub fn try_access_mut<C: Component>(&mut self) -> Result<AccessMut<'_, C>, ChangeError> {
         let plan = self.plan::<C>()?;
         let id = self.id();
-        let (given, taken) = (Way::NONE, Way::NONE);
-        let mut accessor =
-            AccessMut { world: self, id, plan, side: 0, short: false, given, taken, component: PhantomData };
+        let mut accessor = AccessMut { world: self, id, plan, side: 0, short: false, component: PhantomData };
         accessor.find_short_way();
         Ok(accessor)
     }
@@ -120,29 +119,6 @@ impl World {
     }
 }
 
-/// The edge that was followed last.
-#[derive(Clone, Copy)]
-struct Way {
-    source: u32,
-    edge: *const Edge,
-}
-
-impl Way {
-    /// None: no table has this number.
-    const NONE: Way = Way { source: u32::MAX, edge: core::ptr::null() };
-
-    /// The edge from a table, the one that was followed last if it is that. Edges are boxed, and stay while the world has
-    /// the same number.
-    #[inline(always)]
-    fn from(&mut self, world: &mut World, plan: usize, source: u32, insert: bool) -> Result<*const Edge, AllocError> {
-        if self.source != source {
-            world.edge(plan, source, insert)?;
-            *self = Way { source, edge: world.edge_of(plan, source, insert) };
-        }
-        Ok(self.edge)
-    }
-}
-
 /// One component of any entity: [`World::access_mut`].
 pub struct AccessMut<'w, C> {
     world: &'w mut World,
@@ -154,15 +130,8 @@ pub struct AccessMut<'w, C> {
     /// Whether the short way may be tried: there is one, it is open, and the side is the component's. Nobody else changes the
     /// world meanwhile but what listeners record.
     short: bool,
-    given: Way,
-    taken: Way,
     component: PhantomData<fn(C) -> C>,
 }
-
-// SAFETY: the edges belong to the world, which is borrowed exclusively.
-unsafe impl<C> Send for AccessMut<'_, C> {}
-// SAFETY: through a shared accessor the world is read, and the edges are not followed.
-unsafe impl<C> Sync for AccessMut<'_, C> {}
 
 impl<C: Component> AccessMut<'_, C> {
     /// The component of an entity.
@@ -200,7 +169,7 @@ impl<C: Component> AccessMut<'_, C> {
     fn resolve(&mut self) -> Result<(), ChangeError> {
         if self.id != self.world.id() {
             self.plan = self.world.plan::<C>()?;
-            (self.id, self.given, self.taken) = (self.world.id(), Way::NONE, Way::NONE);
+            self.id = self.world.id();
         }
         Ok(())
     }
@@ -273,16 +242,14 @@ impl<C: Component> AccessMut<'_, C> {
     fn insert_long(&mut self, entity: Entity, value: C) -> Result<Option<C>, ChangeError> {
         self.world.storage.flush()?;
         if self.world.has::<C>(entity) {
-            if self.world.storage.signals.is_active() {
-                self.world.storage.reserve_notes(1)?;
-            }
+            self.world.storage.reserve_notes(1)?;
             return Ok(self.world.replace(entity, value).ok());
         }
         let from = self.world.storage.locate(entity)?;
-        let edge = self.given.from(self.world, self.plan, from.table, true)?;
-        use crate::bundle::Bundle;
-        // SAFETY: the entity is at `from`, and the edge is one of that table that brings the component.
-        unsafe { self.world.follow(entity, from, edge, |place| value.write(place))? };
+        self.world.edge(self.plan, from.table, true)?;
+        let edge = EdgeKey::Plan { plan: self.plan, insert: true };
+        // SAFETY: the entity is at `from`, and the edge is one of that table that inserts the component.
+        unsafe { self.world.insert_along(entity, from, edge, |place| value.write(place))? };
         Ok(None)
     }
 
@@ -340,9 +307,9 @@ impl<C: Component> AccessMut<'_, C> {
         if !self.world.has::<C>(entity) {
             return Ok(None);
         }
-        let edge = self.taken.from(self.world, self.plan, from.table, false)?;
-        // SAFETY: the entity is at `from` and has the component, and the edge is one of that table that takes it.
-        unsafe { self.world.take_along(entity, from, edge).map(Some) }
+        self.world.edge(self.plan, from.table, false)?;
+        // SAFETY: the entity is at `from` and has the component, which is the bundle of the plan.
+        unsafe { self.world.take_along(entity, from, self.plan).map(Some) }
     }
 }
 

@@ -10,8 +10,8 @@
 //! and so is any bundle if the filter looks at such components.
 #![allow(unsafe_code)]
 
-use super::World;
 use super::spawn::infallible;
+use super::{Location, World};
 use crate::bundle::{Bundle, Place, Placed};
 use crate::commands::stash::{Ending, Stash};
 use crate::component::ComponentId;
@@ -20,7 +20,8 @@ use crate::query::Columns;
 use crate::query::{Candidate, Filter};
 use crate::room::{try_list, try_room};
 use crate::side::Puts;
-use crate::table::{Column, Table, row_ptr, swap_row};
+use crate::storage::Storage;
+use crate::table::{Column, Table};
 use core::marker::PhantomData;
 use phalanx_store::{AllocError, Entity};
 
@@ -74,8 +75,7 @@ impl World {
             // As they are before rows come from other tables of the batch.
             lens.push(self.storage.tables[source as usize].len);
             self.edge(plan, source, true)?;
-            // SAFETY: made just now.
-            let target = unsafe { (*self.edge_of(plan, source, true)).target };
+            let target = self.plans.edge(plan, source, true).target;
             replaced += if target == source { self.storage.tables[source as usize].len as usize } else { 0 };
         }
         let (mut fresh, mut old) = (try_list::<B>(count)?, try_list::<B>(replaced)?);
@@ -84,47 +84,41 @@ impl World {
         fresh.extend((1..count).map(|_| bundle.clone()));
         fresh.push(bundle);
         let mut fresh = fresh.into_iter();
-        let mut ending = LeftBehind { world: self, left };
-        let LeftBehind { world, left } = &mut ending;
+        let World { plans, storage, .. } = self;
+        let mut ending = LeftBehind { storage, left };
+        let LeftBehind { storage, left } = &mut ending;
         for (&source, rows) in sources.iter().zip(lens) {
-            let edge = world.edge_of(plan, source, true);
-            // SAFETY: edges are boxed, and made only while resolving. There is room in the targets, and for a row beyond
-            // the last where values are replaced; the places are the bundle's in the target. Taking a value apart may be
-            // user code, so each is written beyond the last row first: of a table that is moved all of them, and then
-            // the rows follow; otherwise one after another, which trades places with the one it replaces.
-            unsafe {
-                let (target, places) = ((*edge).target, (*edge).places.as_ptr());
-                let table = &world.storage.tables[target as usize];
-                let (lanes, tail) = (table.lanes(), table.len);
-                if target != source {
-                    let mut written = Written::<B> {
-                        place: world.storage.place(target, places, tail),
-                        rows: tail..tail,
-                        bundle: PhantomData,
-                    };
-                    for (row, value) in (tail..tail + rows).zip(fresh.by_ref()) {
-                        value.write(world.storage.place(target, places, row));
-                        written.rows.end = row + 1;
-                    }
-                    core::mem::forget(written);
-                    left.push((source, rows, &raw const *(*edge).left));
-                    world.storage.cross_all(source, &*edge);
-                    continue;
+            let edge = plans.edge(plan, source, true);
+            let (target, places) = (edge.target, edge.places.as_ptr());
+            let tail = storage.tables[target as usize].len;
+            // Splitting a value may be user code, so each is written beyond the last row first: all values of a table that is
+            // moved, before its rows; otherwise one after another.
+            if target != source {
+                let place = storage.place(target, places, tail);
+                let mut written = Written::<B> { place, rows: tail..tail, bundle: PhantomData };
+                for (row, value) in (tail..tail + rows).zip(fresh.by_ref()) {
+                    // SAFETY: there is room for so many rows in the target, and the places are the bundle's there.
+                    unsafe { value.write(storage.place(target, places, row)) };
+                    written.rows.end = row + 1;
                 }
-                for (row, value) in (0..rows).zip(fresh.by_ref()) {
-                    value.write(world.storage.place(target, places, tail));
-                    for lane in (*edge).left.iter().flat_map(|column| column.first..column.first + column.lanes) {
-                        let lane = &*lanes.add(lane as usize);
-                        swap_row(row_ptr(lane, row), row_ptr(lane, tail), lane.row_size());
-                    }
-                    let table = &world.storage.tables[target as usize];
-                    table.mark(row, &(*edge).left);
-                    table.keep_added(row, &(*edge).left, (table, tail));
-                    old.push(B::read(world.storage.place(target, places, tail)));
+                core::mem::forget(written);
+                left.push((source, rows, &edge.left));
+                // SAFETY: there is room in the target, and the bundle's values are written.
+                unsafe { storage.move_rows(source, edge) };
+                continue;
+            }
+            for (row, value) in (0..rows).zip(fresh.by_ref()) {
+                // SAFETY: there is room for a row beyond the last. The new values are exchanged with those of the row, which
+                // are moved out.
+                unsafe {
+                    let place = storage.place(target, places, tail);
+                    value.write(place);
+                    storage.replace_in_row(Location { table: target, row }, edge);
+                    old.push(B::read(place));
                 }
             }
         }
-        world.storage.restructured();
+        storage.restructured();
         drop(old);
         drop(ending);
         Ok(count)
@@ -160,19 +154,17 @@ impl World {
             self.edge(plan, source, false)?;
         }
         self.reserve_targets(&sources, plan, false)?;
+        let World { plans, storage, .. } = self;
         let mut count = 0;
         for &source in &sources {
-            let edge = self.edge_of(plan, source, false);
-            // SAFETY: edges are boxed, and made only while resolving. There is room in the targets, which have no lanes
-            // but those that go along.
-            unsafe {
-                left.push((source, self.storage.tables[source as usize].len, &raw const *(*edge).left));
-                count += self.storage.cross_all(source, &*edge).len();
-            }
+            let edge = plans.edge(plan, source, false);
+            left.push((source, storage.tables[source as usize].len, &*edge.left));
+            // SAFETY: there is room in the target, which has no lanes but those that come along.
+            count += unsafe { storage.move_rows(source, edge) } as usize;
         }
-        self.storage.restructured();
+        storage.restructured();
         // SAFETY: the tables have given up those rows, of which the columns that are left hold values.
-        drop(unsafe { Leftovers::new(&self.storage.tables, &left) });
+        drop(unsafe { Leftovers::new(&storage.tables, &left) });
         Ok(count)
     }
 
@@ -237,9 +229,8 @@ impl World {
         let mut ending = Ending::of(&mut stash);
         for (&slot, value) in slots.iter().zip(fresh) {
             let from = self.storage.locate(slot)?;
-            let edge = self.edge_of(plan, from.table, true);
-            // SAFETY: the slot is there, the edge is one of its table for this bundle, and what it needs is reserved.
-            unsafe { self.storage.bring(slot, from, edge, |place| value.write(place), ending.stash()) };
+            // SAFETY: the slot is there, its edge for this bundle was made, and what it needs is reserved.
+            unsafe { self.move_reserved(slot, from, (plan, true), |place| value.write(place), ending.stash()) };
         }
         self.storage.sides.release_pages();
         self.end_steps(ending);
@@ -253,13 +244,11 @@ impl World {
         self.storage.begin_notes();
         for slot in slots {
             let from = self.storage.locate(slot)?;
-            let edge = self.edge_of(plan, from.table, false);
-            // SAFETY: the slot is there, the edge is one of its table for this bundle, and what it needs is reserved.
-            unsafe {
-                let has = |side: &u32| self.storage.sides.get(*side).row(slot.index()).is_some();
-                count += usize::from((*edge).target != from.table || (*edge).takes.iter().any(has));
-                self.storage.take_away(slot, from, edge, &mut stash);
-            }
+            let edge = self.plans.edge(plan, from.table, false);
+            let has = |side: &u32| self.storage.sides.get(*side).row(slot.index()).is_some();
+            count += usize::from(edge.target != from.table || edge.takes.iter().any(has));
+            // SAFETY: the slot is there, its edge for this bundle was made, and what it needs is reserved.
+            unsafe { self.move_reserved(slot, from, (plan, false), |_| (), &mut stash) };
         }
         self.storage.sides.release_pages();
         self.end_steps(Ending::of(&mut stash));
@@ -268,16 +257,11 @@ impl World {
 
     /// Tells what the steps have changed, and ends what they displaced.
     fn end_steps(&mut self, mut ending: Ending<'_>) {
-        let active = self.storage.signals.is_active();
-        if active {
-            self.storage.link_notes();
-            self.tell();
-        }
+        self.storage.link_notes();
+        self.tell();
         ending.run();
         drop(ending);
-        if active {
-            self.settle();
-        }
+        self.settle();
     }
 
     /// Makes room for following a plan's edges with these slots.
@@ -297,9 +281,8 @@ impl World {
         needs.resize(self.storage.tables.len(), (0, 0));
         for slot in slots {
             let source = self.storage.locate(*slot)?.table;
-            // SAFETY: edges are boxed, and made while resolving.
-            let edge = unsafe { &*self.edge_of(plan, source, insert) };
-            self.storage.expect_step(slot.index(), edge, &mut puts, stash)?;
+            let edge = self.plans.edge(plan, source, insert);
+            self.storage.expect_move(slot.index(), edge, &mut puts, stash)?;
             notes += self.storage.edge_notes(edge);
             let (rows, spare) = &mut needs[edge.target as usize];
             match edge.target == source {
@@ -311,9 +294,7 @@ impl World {
         for (table, (rows, spare)) in (0..).zip(needs) {
             self.storage.reserve_table(table, rows.checked_add(spare).ok_or(AllocError::CapacityOverflow)?)?;
         }
-        if self.storage.signals.is_active() {
-            self.storage.reserve_linked_notes(notes)?;
-        }
+        self.storage.reserve_linked_notes(notes)?;
         stash.try_reserve(self.storage.signals.is_active())?;
         // Values may move, even if one of several stores cannot grow.
         self.storage.restructured();
@@ -328,8 +309,7 @@ impl World {
     fn reserve_targets(&mut self, sources: &[u32], plan: usize, insert: bool) -> Result<(), ChangeError> {
         let mut needs: Vec<(u32, u32)> = try_list(sources.len())?;
         for &source in sources {
-            // SAFETY: edges are boxed, and made while resolving.
-            let target = unsafe { (*self.edge_of(plan, source, insert)).target };
+            let target = self.plans.edge(plan, source, insert).target;
             let rows = self.storage.tables[source as usize].len;
             // A value that replaces another lies beyond the last row for a moment.
             let rows = if target == source { 1 } else { rows };
@@ -348,16 +328,16 @@ impl World {
 }
 
 /// What the tables of a batch leave behind, which is dropped at its end, also by a panic.
-struct LeftBehind<'w> {
-    world: &'w mut World,
+struct LeftBehind<'s, 'e> {
+    storage: &'s mut Storage,
     /// Tables, how many rows they have given up, and the columns of which values are left there.
-    left: Vec<(u32, u32, *const [Column])>,
+    left: Vec<(u32, u32, &'e [Column])>,
 }
 
-impl Drop for LeftBehind<'_> {
+impl Drop for LeftBehind<'_, '_> {
     fn drop(&mut self) {
         // SAFETY: the tables have given up those rows, of which the columns that are listed hold values.
-        drop(unsafe { Leftovers::new(&self.world.storage.tables, &self.left) });
+        drop(unsafe { Leftovers::new(&self.storage.tables, &self.left) });
     }
 }
 
@@ -382,15 +362,15 @@ impl<B: Bundle> Drop for Written<B> {
 /// panics.
 struct Leftovers<'a> {
     tables: &'a [Table],
-    rest: core::slice::Iter<'a, (u32, u32, *const [Column])>,
-    now: Option<(&'a Table, core::ops::Range<u32>, *const [Column])>,
+    rest: core::slice::Iter<'a, (u32, u32, &'a [Column])>,
+    now: Option<(&'a Table, core::ops::Range<u32>, &'a [Column])>,
 }
 
 impl<'a> Leftovers<'a> {
     /// # Safety
     ///
-    /// The tables have given up those rows, which hold values in those columns, and the columns outlive this.
-    unsafe fn new(tables: &'a [Table], left: &'a [(u32, u32, *const [Column])]) -> Self {
+    /// The tables have given up those rows, which hold values in those columns.
+    unsafe fn new(tables: &'a [Table], left: &'a [(u32, u32, &'a [Column])]) -> Self {
         Leftovers { tables, rest: left.iter(), now: None }
     }
 
@@ -400,7 +380,7 @@ impl<'a> Leftovers<'a> {
                 && let Some(row) = rows.next()
             {
                 // SAFETY: the values are initialised and nobody's, by the promise made to `new`.
-                unsafe { table.drop_row(row, &**columns) };
+                unsafe { table.drop_row(row, columns) };
                 continue;
             }
             let Some((table, rows, columns)) = self.rest.next() else { return };

@@ -5,15 +5,13 @@ use super::{Location, World};
 use crate::bundle::{Bundle, Place};
 use crate::component::Component;
 use crate::error::{ChangeError, NoSuchEntity};
-use crate::layout::Layout;
+use crate::mutation::InPlace;
+use crate::plan::EdgeKey;
 use crate::room::{had, try_list};
-use crate::signal::{Notified, Spot};
-use crate::table::swap_row;
-use crate::track::Look;
+use crate::signal::{Spot, dispatch_events};
 use crate::world::spawn::{infallible, raise};
 use core::mem::ManuallyDrop;
 use phalanx_store::Entity;
-use phalanx_store::raw::Lane;
 
 impl World {
     /// Gives components to an entity; those that it has already are replaced, and their old values dropped.
@@ -61,118 +59,36 @@ impl World {
         self.storage.flush()?;
         let from = self.storage.locate(entity)?;
         self.edge(plan, from.table, true)?;
-        let edge = self.edge_of(plan, from.table, true);
-        // SAFETY: the entity is at `from`, and the edge is one of that table for this bundle.
-        unsafe { self.follow(entity, from, edge, |place| bundle.write(place)) }
+        // SAFETY: the entity is at `from`, and the bundle is that of the plan.
+        unsafe { self.insert_along(entity, from, EdgeKey::Plan { plan, insert: true }, |place| bundle.write(place)) }
     }
 
-    /// Carries out an edge that brings components: reserves, commits, and ends what they displace or the edge leaves
-    /// behind.
+    /// Moves an entity along an edge that inserts components, and drops what that displaces.
     ///
     /// # Safety
     ///
-    /// The entity is at `from`, and the edge is one of that table. Given a place of its target where nothing lives, `write`
-    /// moves values into all components of the target that do not come along, and into all sides that get one. It may
-    /// panic (taking a soa value apart is code of its type): then nothing has happened.
+    /// The entity is alive and at `from`, and the edge is one of that table. Given a place in its target without values, `write`
+    /// moves values into all components of the target that do not come along, and into all sparse storages that get one. If it
+    /// panics, nothing has happened.
     #[inline(always)]
-    pub(crate) unsafe fn follow(
+    pub(crate) unsafe fn insert_along(
         &mut self,
         entity: Entity,
         from: Location,
-        edge: *const crate::plan::Edge,
+        edge: EdgeKey<'_>,
         write: impl FnOnce(Place),
     ) -> Result<(), ChangeError> {
-        // SAFETY: edges are boxed, and made only while resolving.
-        let (target, left, places) = unsafe { ((*edge).target, &(*edge).left, (*edge).places.as_ptr()) };
-        // SAFETY: as above.
-        let (puts, takes) = unsafe { (&(*edge).puts, &(*edge).takes) };
-        // A row beyond the last, in either case: for the move, or for the new values until they trade places.
-        if target != from.table || !left.is_empty() {
-            self.storage.reserve_table(target, 1)?;
-        }
-        let has_sides = !(puts.is_empty() && takes.is_empty());
-        if has_sides {
-            // Values may move, even if one of several stores cannot grow.
-            self.storage.restructured();
-            self.storage.sides.try_reserve(entity.index(), puts, takes)?;
-        }
-        if self.storage.signals.is_active() {
-            // SAFETY: as above.
-            self.storage.reserve_edge_notes(unsafe { &*edge })?;
-        }
-        let place = self.storage.place(target, places, self.storage.tables[target as usize].len);
-        if target == from.table {
-            // SAFETY: the tail is within the capacity and nobody's; the new values are written there, trade places with
-            // the old ones, and the old ones are nobody's then, and end. The same goes for the sides.
-            unsafe {
-                write(place);
-                let table = &self.storage.tables[target as usize];
-                let tail = table.len;
-                for column in left {
-                    for lane in column.first..column.first + column.lanes {
-                        let lane = &*table.lanes().add(lane as usize);
-                        let (a, b) = (crate::table::row_ptr(lane, from.row), crate::table::row_ptr(lane, tail));
-                        swap_row(a, b, lane.row_size());
-                    }
-                }
-                table.mark(from.row, left);
-                if table.tracked {
-                    table.keep_added(from.row, left, (table, tail));
-                }
-                if has_sides {
-                    self.storage.sides.commit(entity, puts, takes);
-                    self.storage.restructured();
-                }
-                if self.storage.signals.is_active() {
-                    self.end_noted(entity, from, edge);
-                    return Ok(());
-                }
-                let _ends = self.storage.sides.ends();
-                self.storage.tables[target as usize].drop_row(tail, left);
-            }
-            return Ok(());
-        }
-        // SAFETY: the entity is there, and there is room in the target. The bundle's lanes of the new row are written while
-        // it is beyond the last: taking a soa value apart is code of its type, which may panic, and then nothing happened.
-        // The old values are at the source's tail after the move, nobody's, and end.
-        unsafe {
-            write(place);
-            self.storage.cross(entity, from, edge);
-            if has_sides {
-                self.storage.sides.commit(entity, puts, takes);
-            }
-            if self.storage.signals.is_active() {
-                self.end_noted(entity, from, edge);
-                return Ok(());
-            }
-            let _ends = self.storage.sides.ends();
-            let source = &self.storage.tables[from.table as usize];
-            source.drop_row(source.len, left);
-        }
-        Ok(())
-    }
-
-    /// Ends an operation that was an edge followed by one slot: tells listeners of it, and ends what stayed behind.
-    ///
-    /// # Safety
-    ///
-    /// The edge is there, and was followed just now. What it left behind lies at the tail of the table at `from`, and where
-    /// the sides have retired it; room for the notes was made.
-    #[cold]
-    #[inline(never)]
-    unsafe fn end_noted(&mut self, slot: Entity, from: Location, edge: *const crate::plan::Edge) {
-        // SAFETY: the edge is there, by the caller's promise.
-        self.storage.note_edge(slot, from.table, unsafe { &*edge });
-        let notified = self.notify();
-        {
-            let _ends = self.storage.sides.ends();
-            let source = &self.storage.tables[from.table as usize];
-            // SAFETY: the edge is there still: listeners see a shared world, and destructors none. Each value ends once, by
-            // the caller's promise.
-            unsafe { source.drop_row(source.len, &(*edge).left) };
-        }
-        // Commands of listeners may free the edge: nothing refers to it any more.
+        let edge = edge.find(&self.plans, from.table);
+        self.storage.reserve_move(entity.index(), from, edge)?;
+        let tail = self.storage.tables[edge.target as usize].len;
+        write(self.storage.place(edge.target, edge.places.as_ptr(), tail));
+        // SAFETY: the entity is there, everything is reserved, and the values are written.
+        unsafe { self.storage.move_row(entity, from, edge, &mut InPlace) };
+        let notified = dispatch_events!(self);
+        // SAFETY: the displaced values were left in place, and nothing was committed since.
+        unsafe { self.storage.drop_in_place(from.table, Some(&edge.left)) };
         self.complete(notified);
+        Ok(())
     }
 
     /// Takes components from an entity and drops them; those that it does not have are no error. Whether it had any.
@@ -214,52 +130,32 @@ impl World {
         self.storage.flush()?;
         let from = self.storage.locate(entity)?;
         self.edge(plan, from.table, false)?;
-        let edge = self.edge_of(plan, from.table, false);
-        // SAFETY: edges are boxed, and made only while resolving.
-        unsafe { self.follow_away(entity, from, edge) }
+        // SAFETY: the entity is at `from`, and the edge inserts nothing.
+        unsafe { self.remove_along(entity, from, EdgeKey::Plan { plan, insert: false }) }
     }
 
-    /// Carries out an edge that only takes components, and ends them. Whether there were any.
+    /// Moves an entity along an edge that only removes components, and drops them. Returns `true` if there were any.
     ///
     /// # Safety
     ///
-    /// The entity is at `from`, and the edge is one of that table, which brings nothing.
-    pub(crate) unsafe fn follow_away(
+    /// The entity is alive and at `from`, and the edge is one of that table that inserts nothing.
+    pub(crate) unsafe fn remove_along(
         &mut self,
         entity: Entity,
         from: Location,
-        edge: *const crate::plan::Edge,
+        edge: EdgeKey<'_>,
     ) -> Result<bool, ChangeError> {
-        // SAFETY: edges are boxed, or the caller's, and made only while resolving.
-        let (target, left, takes) = unsafe { ((*edge).target, &(*edge).left, &(*edge).takes) };
-        self.storage.sides.try_reserve(entity.index(), &[], takes)?;
-        if self.storage.signals.is_active() {
-            // SAFETY: as above.
-            self.storage.reserve_edge_notes(unsafe { &*edge })?;
-        }
-        if target != from.table {
-            self.storage.reserve_table(target, 1)?;
-            // SAFETY: the entity is there, and there is room in the target, which has no lanes but those that went along.
-            unsafe { self.storage.cross(entity, from, edge) };
-        }
-        // SAFETY: reserved above, and nothing is put.
-        unsafe { self.storage.sides.commit(entity, &[], takes) };
-        let taken = target != from.table || !self.storage.sides.retired.is_empty();
-        if !taken {
+        let edge = edge.find(&self.plans, from.table);
+        self.storage.reserve_move(entity.index(), from, edge)?;
+        // SAFETY: the entity is there, and everything is reserved; the target has no lanes but those that come along.
+        unsafe { self.storage.move_row(entity, from, edge, &mut InPlace) };
+        if edge.target == from.table && self.storage.sides.retired.is_empty() {
             return Ok(false);
         }
-        self.storage.restructured();
-        if self.storage.signals.is_active() {
-            // SAFETY: followed just now; without a move nothing was left behind in the table.
-            unsafe { self.end_noted(entity, from, edge) };
-            return Ok(true);
-        }
-        let _ends = self.storage.sides.ends();
-        if target != from.table {
-            let source = &self.storage.tables[from.table as usize];
-            // SAFETY: the old values are at the source's tail, nobody's, and end.
-            unsafe { source.drop_row(source.len, left) };
-        }
+        let notified = dispatch_events!(self);
+        // SAFETY: the displaced values were left in place, and nothing was committed since.
+        unsafe { self.storage.drop_in_place(from.table, Some(&edge.left)) };
+        self.complete(notified);
         Ok(true)
     }
 
@@ -296,56 +192,34 @@ impl World {
             return Err(ChangeError::Missing { entity, component: self.storage.components.info(*id).name() });
         }
         self.edge(plan, from.table, false)?;
-        let edge = self.edge_of(plan, from.table, false);
-        // SAFETY: the entity is there, and the edge is one of that table that takes the bundle, all of which it has.
-        unsafe { self.take_along(entity, from, edge) }
+        // SAFETY: the entity is there, and the edge is one of that table that removes the bundle, all of which it has.
+        unsafe { self.take_along(entity, from, plan) }
     }
 
-    /// Carries out an edge that takes a bundle, and returns it.
+    /// Moves an entity along the edge that removes the bundle of a plan, and returns the bundle.
     ///
     /// # Safety
     ///
-    /// The entity is at `from`, and the edge is one of that table, whose places are the bundle's there.
+    /// The entity is alive and at `from`, and has all components of the bundle, which is that of the plan. The edge was made.
     #[inline(always)]
     pub(super) unsafe fn take_along<B: Bundle>(
         &mut self,
         entity: Entity,
         from: Location,
-        edge: *const crate::plan::Edge,
+        plan: usize,
     ) -> Result<B, ChangeError> {
-        // SAFETY: edges are boxed, and made only while resolving.
-        let (target, places, takes) = unsafe { ((*edge).target, (*edge).places.as_ptr(), &(*edge).takes) };
-        self.storage.sides.try_reserve(entity.index(), &[], takes)?;
-        let active = self.storage.signals.is_active();
-        if active {
-            // SAFETY: as above.
-            self.storage.reserve_edge_notes(unsafe { &*edge })?;
-        }
-        if target != from.table {
-            self.storage.reserve_table(target, 1)?;
-            // SAFETY: the entity is there, and there is room in the target.
-            unsafe { self.storage.cross(entity, from, edge) };
-        }
-        if B::SIDES > 0 {
-            // SAFETY: reserved above, and nothing is put.
-            unsafe { self.storage.sides.commit(entity, &[], takes) };
-            self.storage.restructured();
-        }
-        let mut notified = Notified::NOBODY;
-        if active {
-            // SAFETY: as above.
-            self.storage.note_edge(entity, from.table, unsafe { &*edge });
-            notified = self.notify();
-        }
+        let edge = self.plans.edge(plan, from.table, false);
+        self.storage.reserve_move(entity.index(), from, edge)?;
+        // SAFETY: the entity is there, and everything is reserved; the target has no lanes but those that come along.
+        unsafe { self.storage.move_row(entity, from, edge, &mut InPlace) };
+        let notified = dispatch_events!(self);
         let sides = self.storage.sides.places_of_retired();
         self.storage.sides.retired.clear();
         let (source, clock) = (&self.storage.tables[from.table as usize], &raw const self.storage.sides.clock);
-        // SAFETY: the values are at the source's tail and where those of the sides were retired to, nobody's, and are
-        // moved out. (An empty bundle has none.)
-        let taken = unsafe { B::read(Place { lanes: source.lanes(), places, row: source.len as usize, sides, clock }) };
-        if active {
-            self.complete(notified);
-        }
+        let (lanes, places, row) = (source.lanes(), edge.places.as_ptr(), source.len as usize);
+        // SAFETY: the values were left in place, in the table and in sparse storages, and are moved out once.
+        let taken = unsafe { B::read(Place { lanes, places, row, sides, clock }) };
+        self.complete(notified);
         Ok(taken)
     }
 
@@ -357,40 +231,13 @@ impl World {
     #[track_caller]
     pub fn replace<C: Component>(&mut self, entity: Entity, value: C) -> Result<C, crate::error::ComponentError> {
         had(self.storage.flush());
-        let (lane, row) = self.find::<C>(entity)?;
-        if self.storage.signals.is_active() {
-            return Ok(self.replace_noted(entity, value));
-        }
-        // SAFETY: the lane is the component's and the row is in use.
-        Ok(unsafe { self.exchange_value(lane, row, value) })
-    }
-
-    /// Puts a value in the place of another, which is returned.
-    ///
-    /// # Safety
-    ///
-    /// The lane is the component's, and the row is in use.
-    #[inline(always)]
-    unsafe fn exchange_value<C: Component>(&mut self, lane: *const Lane, row: usize, value: C) -> C {
-        // SAFETY: the caller's promise: the old value is moved out, the new one moved in.
-        unsafe {
-            crate::layout::mark_row::<C>(lane, row);
-            C::Layout::replace(C::Layout::ptr(lane, Look::of::<C>(&raw const self.storage.sides.clock)), row, value)
-        }
-    }
-
-    /// As [`replace`](World::replace), of a component that is there; and tells listeners.
-    #[cold]
-    #[inline(never)]
-    #[track_caller]
-    fn replace_noted<C: Component>(&mut self, entity: Entity, value: C) -> C {
         had(self.storage.reserve_notes(1));
-        let Ok((lane, row)) = self.find::<C>(entity) else { unreachable!("found before") };
-        // SAFETY: as above.
-        let old = unsafe { self.exchange_value(lane, row, value) };
-        self.storage.note_set(entity, self.storage.components.id::<C>(), Spot::Value((&raw const old).cast()));
-        self.announce();
-        old
+        let (lane, row) = self.find::<C>(entity)?;
+        // SAFETY: the lane is the component's and the row is in use.
+        let old = unsafe { self.storage.set_value(lane, row, value) };
+        self.storage.record_set::<C>(entity, Spot::Value((&raw const old).cast()));
+        self.dispatch();
+        Ok(old)
     }
 
     /// Ends an entity and drops its components.
@@ -420,32 +267,15 @@ impl World {
     pub fn try_despawn(&mut self, entity: Entity) -> Result<(), ChangeError> {
         self.storage.sides.announce_end(entity.index());
         self.storage.flush()?;
-        let Location { table, row } = self.storage.locate(entity)?;
+        let at = self.storage.locate(entity)?;
         if self.storage.rows.owns(entity.index()) || self.storage.signals.is_active() {
-            return Ok(self.end_entities(&[entity], false).map(|_| ())?);
+            return Ok(self.despawn_all(&[entity], false).map(|_| ())?);
         }
-        self.storage.entities.release(entity);
-        if self.storage.counting {
-            self.storage.note_ended(table, 1);
-        }
-        if !self.storage.sides.is_empty() {
-            self.storage.sides.end_all(entity);
-        }
-        let table_ref = &mut self.storage.tables[table as usize];
-        // SAFETY: the row is in use, and the flags are those of its lanes. What needs an end lies at the tail then,
-        // nobody's, and ends.
+        // SAFETY: the entity is there, and has no extra rows. There is always room for the sparse values of one slot. The
+        // values that need a drop are left in place, and dropped once.
         unsafe {
-            let tracked = table_ref.tracked;
-            if let Some(moved) = table_ref.close(row, &self.storage.ends[table as usize]) {
-                self.storage.entities.places().at(moved.index()).write(Location { table, row });
-            }
-            self.storage.restructured();
-            if tracked {
-                self.storage.mark_gone(table);
-            }
-            let _ends = self.storage.sides.ends();
-            let table_ref = &self.storage.tables[table as usize];
-            table_ref.drop_row(table_ref.len, &table_ref.columns);
+            self.storage.remove_row(entity, at, &mut InPlace);
+            self.storage.drop_in_place(at.table, None);
         }
         Ok(())
     }
@@ -460,7 +290,7 @@ impl World {
             // All are told as one: so the iterator has said who they are before the first ends.
             let mut list = Vec::new();
             entities.into_iter().for_each(|entity| list.push(entity));
-            return had(self.storage.flush().and_then(|()| self.end_entities(&list, false)));
+            return had(self.storage.flush().and_then(|()| self.despawn_all(&list, false)));
         }
         // Also for a batch without entities.
         had(self.storage.flush());
@@ -484,12 +314,10 @@ impl World {
         if self.storage.signals.is_active() {
             let mut entities = try_list(self.len())?;
             entities.extend(self.iter());
-            return Ok(self.end_entities(&entities, true).map(|_| ())?);
+            return Ok(self.despawn_all(&entities, true).map(|_| ())?);
         }
         let mut lens = try_list(self.storage.tables.len())?;
-        if self.storage.counting {
-            self.storage.note_all_ended();
-        }
+        self.storage.count_all_removed();
         self.storage.entities.clear();
         self.storage.rows.clear();
         self.storage.restructured();
@@ -521,7 +349,7 @@ impl World {
                 self.run();
             }
         }
-        (0..self.storage.tables.len() as u32).for_each(|table| self.storage.mark_gone(table));
+        (0..self.storage.tables.len() as u32).for_each(|table| self.storage.mark_removal(table));
         lens.extend(self.storage.tables.iter_mut().map(|t| core::mem::replace(&mut t.len, 0)));
         let _cleared = self.storage.sides.clear();
         Rows { tables: self.storage.tables.iter(), lens: &lens, now: None }.run();

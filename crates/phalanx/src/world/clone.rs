@@ -14,6 +14,7 @@ use crate::resources::Resources;
 use crate::room::try_list;
 use crate::rows::{Label, Row};
 use crate::side::Arrivals;
+use crate::storage::Storage;
 use crate::table::{ALIGNED_FOR_ALL, Column, Table, row_ptr};
 use phalanx_store::{AllocError, Entity};
 
@@ -124,35 +125,17 @@ impl World {
         }
         self.storage.reserve_entities(1)?;
         self.storage.reserve_table(from.table, 1)?;
-        if self.storage.signals.is_active() {
-            self.storage.reserve_notes(self.storage.notes_of(from.table))?;
-        }
+        self.storage.reserve_row_notes(from.table, 1)?;
         let table = &self.storage.tables[from.table as usize];
         // SAFETY: all components can be cloned, and there is room after the last row, whose lanes are written then, and
         // for the location.
         unsafe {
             clone_rows(&self.storage.components, table, from.row, table, table.len, 1);
-            let twin = self.count_clone(from.table);
-            self.arrived(twin);
+            let twin = self.storage.spawn_clone(from.table);
+            self.storage.record_spawn(twin);
+            self.dispatch();
             Ok(twin)
         }
-    }
-
-    /// Makes an entity of the row beyond the last of a table.
-    ///
-    /// # Safety
-    ///
-    /// There is room for the row, whose lanes are written, for a slot and for its location.
-    unsafe fn count_clone(&mut self, table: u32) -> Entity {
-        let made = self.storage.entities.alloc();
-        // SAFETY: the caller's promise.
-        unsafe {
-            let row = self.storage.tables[table as usize].push(made, &mut self.storage.table_order);
-            self.storage.tables[table as usize].mark_new(row..row + 1, self.tick());
-            self.storage.entities.places().at(made.index()).write(Location { table, row });
-        }
-        self.storage.restructured();
-        made
     }
 
     /// Clones an entity with extra rows or components beside tables. All clones are made, beyond the last rows of their tables,
@@ -210,10 +193,8 @@ impl World {
         // Values may move, even if one of several stores cannot grow.
         self.storage.epoch.advance();
         beside.try_reserve(&mut self.storage.sides)?;
-        if self.storage.signals.is_active() {
-            let notes = originals.iter().map(|original| self.storage.notes_of(original.table)).sum();
-            self.storage.reserve_notes(notes)?;
-        }
+        let notes = originals.iter().map(|original| self.storage.notes_of(original.table)).sum();
+        self.storage.reserve_notes(notes)?;
         let clones = Clones { tables: &self.storage.tables, made: &mut made };
         for original in &originals {
             let table = &self.storage.tables[original.table as usize];
@@ -230,17 +211,15 @@ impl World {
         // SAFETY: there is room for the rows and their locations, for their slots and names; the next row of each table is
         // the next clone, whose lanes are written.
         unsafe {
-            let twin = self.count_clone(from.table);
+            let twin = self.storage.spawn_clone(from.table);
             for (label, Location { table, .. }) in labels.into_iter().zip(&originals[1..]) {
-                self.storage.commit_row(twin, label, *table, &[]);
+                self.storage.spawn_extra_row::<false>(twin, label, *table, &[]);
                 let table = &self.storage.tables[*table as usize];
                 table.mark_new(table.len - 1..table.len, self.tick());
             }
             self.storage.receive(&beside);
-            if self.storage.signals.is_active() {
-                self.storage.note_arrivals(twin);
-                self.announce();
-            }
+            self.storage.record_spawns(twin);
+            self.dispatch();
             Ok(twin)
         }
     }
@@ -315,5 +294,23 @@ impl World {
         }
         copy.storage.restructured();
         Ok(copy)
+    }
+}
+
+impl Storage {
+    /// Spawns an entity with the row beyond the last of a table, whose values count as new.
+    ///
+    /// # Safety
+    ///
+    /// Room for the row and a slot is reserved, and the lanes of the row are written.
+    unsafe fn spawn_clone(&mut self, table: u32) -> Entity {
+        let entity = self.entities.alloc();
+        // SAFETY: the slot is new, and the row is written.
+        unsafe {
+            self.spawn_row::<false>(entity, table, &[]);
+            let cloned = &self.tables[table as usize];
+            cloned.mark_new(cloned.len - 1..cloned.len, self.tick());
+        }
+        entity
     }
 }

@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use super::spawn::raise;
-use super::{Location, World};
+use super::World;
 use crate::bundle::{Bundle, Place, all_tuples};
 use crate::component::Component;
 use crate::error::{ChangeError, UnequalColumns};
@@ -220,13 +220,8 @@ impl World {
         let count = u32::try_from(len).map_err(|_| AllocError::CapacityOverflow)?;
         self.storage.flush()?;
         self.storage.reserve_entities(count)?;
+        self.storage.reserve_row_notes(self.plans.get(plan).table, len)?;
         if self.storage.signals.is_active() {
-            let notes = self
-                .storage
-                .notes_of(self.plans.get(plan).table)
-                .checked_mul(len)
-                .ok_or(AllocError::CapacityOverflow)?;
-            self.storage.reserve_notes(notes)?;
             self.storage.signals.made.clear();
             try_room(&mut self.storage.signals.made, len)?;
         }
@@ -264,27 +259,13 @@ impl World {
         // SAFETY: there is room for so many rows from `first` on, or will be with the vectors' blocks; and beside the table, in
         // pools from the first row beyond the last on, and in linear stores at the slots.
         unsafe { columns.write(to) };
-        let places = self.storage.entities.places();
-        let made = self.storage.entities.alloc_many(len);
         if adopt {
             table_ref.settle_capacity();
         }
         debug_assert!(table_ref.cap - first >= count);
-        // SAFETY: there is room for so many rows and locations.
-        let entities = unsafe { table_ref.entities.at(first) };
-        made.fold(0, |at, entity| {
-            // SAFETY: as above; a slot that is alive is below the room of the locations.
-            unsafe {
-                entities.add(at as usize).write(entity);
-                places.at(entity.index()).write(Location { table, row: first + at });
-            }
-            at + 1
-        });
-        // SAFETY: there is room for so many rows, whose lanes were written above.
-        unsafe {
-            table_ref.entities.mark_rows(first..first + count);
-            table_ref.set_len(first + count, &mut self.storage.table_order);
-        }
+        // SAFETY: there is room for so many rows and slots, and the rows are written.
+        unsafe { self.storage.spawn_rows(table, first + count) };
+        let table_ref = &self.storage.tables[table as usize];
         if C::Bundle::SIDES > 0 {
             for &entity in &table_ref.slots()[first as usize..] {
                 // SAFETY: reserved for these slots, which had nothing; and the values are written where each in turn counts
@@ -305,11 +286,11 @@ impl World {
         for row in rows {
             let entity = self.storage.tables[table as usize].slots()[row as usize];
             self.storage.signals.made.push(entity);
-            self.storage.note_arrival(entity);
+            self.storage.record_spawn(entity);
         }
         // Listeners may have recorded that more columns are to come, which are listed here too.
         let made = core::mem::take(&mut self.storage.signals.made);
-        self.announce();
+        self.dispatch();
         self.storage.signals.made = made;
         &self.storage.signals.made
     }

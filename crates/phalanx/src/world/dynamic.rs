@@ -7,12 +7,12 @@
 #![allow(unsafe_code)]
 
 use super::spawn::raise;
-use super::{Location, World};
+use super::World;
 use crate::bundle::Place;
 use crate::component::{Cloning, ComponentId, ComponentInfo};
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
 use crate::layout::{Kind, put_bytes, put_nothing};
-use crate::plan;
+use crate::plan::{self, EdgeKey};
 use crate::query::Candidate;
 use crate::room::{had, try_list};
 use crate::track::Track;
@@ -258,7 +258,7 @@ impl World {
         let mut edge = self.storage.edge_between(from.table, target, &bundle, self.storage.places(target, ids)?)?;
         edge.puts = puts;
         // SAFETY: the entity is there, the edge leads to the table that has the ids beside what comes along.
-        unsafe { self.follow(entity, from, &raw const edge, write) }
+        unsafe { self.insert_along(entity, from, EdgeKey::Own(&edge), write) }
     }
 
     /// Makes an entity with the components of these ids.
@@ -280,25 +280,14 @@ impl World {
         self.storage.flush()?;
         self.storage.reserve_entities(1)?;
         self.storage.reserve_table(table, 1)?;
-        if self.storage.signals.is_active() {
-            self.storage.reserve_notes(self.storage.notes_of(table))?;
-        }
-        // Values may move, even if one of several stores cannot grow.
-        self.storage.restructured();
-        self.storage.sides.try_reserve(self.storage.entities.next_index(), &sides, &[])?;
-        let row = self.storage.tables[table as usize].len;
-        // Taking a value apart may be user code: it is done before anything is committed.
-        write(self.storage.place(table, places.as_ptr(), row));
+        self.storage.reserve_row_notes(table, 1)?;
+        self.storage.reserve_sparse(0, &sides)?;
+        // Splitting a value may be user code: it is done before anything is committed.
+        write(self.storage.place(table, places.as_ptr(), self.storage.tables[table as usize].len));
         let entity = self.storage.entities.alloc();
-        // SAFETY: there is room for the row and the location, and the lanes of the row were written just now, and so were
-        // the values of the sides.
-        unsafe {
-            self.storage.tables[table as usize].push(entity, &mut self.storage.table_order);
-            self.storage.entities.places().at(entity.index()).write(Location { table, row });
-            self.storage.sides.commit(entity, &sides, &[]);
-        }
-        self.storage.restructured();
-        self.arrived(entity);
+        // SAFETY: everything is reserved, and the values are written.
+        unsafe { self.storage.spawn_row::<true>(entity, table, &sides) };
+        self.dispatch();
         Ok(entity)
     }
 

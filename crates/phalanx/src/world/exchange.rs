@@ -6,7 +6,7 @@ use super::spawn::raise;
 use crate::bundle::Bundle;
 use crate::component::ComponentId;
 use crate::error::{ChangeError, NoSuchEntity};
-use crate::plan;
+use crate::plan::{self, EdgeKey};
 use crate::room::{try_copy, try_list};
 use crate::signature::Signature;
 use core::any::TypeId;
@@ -64,12 +64,11 @@ impl World {
         };
         self.storage.flush()?;
         let from = self.storage.locate(entity)?;
-        if !matches!(self.plans.get(plan).inserts.get(from.table as usize), Some(Some(_))) {
+        if self.plans.find_edge(plan, from.table, true).is_none() {
             self.make_exchange_edge::<R>(plan, from.table)?;
         }
-        let edge = self.edge_of(plan, from.table, true);
-        // SAFETY: the entity is at `from`, and the edge is one of that table that brings this bundle.
-        unsafe { self.follow(entity, from, edge, |place| bundle.write(place)) }
+        // SAFETY: the entity is at `from`, and the edge is one of that table that inserts this bundle.
+        unsafe { self.insert_along(entity, from, EdgeKey::Plan { plan, insert: true }, |place| bundle.write(place)) }
     }
 
     #[cold]
@@ -156,6 +155,6 @@ impl World {
         let mut edge = self.storage.edge_between(from.table, target, &gone, Box::default())?;
         edge.takes = takes.into();
         // SAFETY: the entity is there, and the edge brings nothing.
-        unsafe { self.follow_away(entity, from, &raw const edge) }
+        unsafe { self.remove_along(entity, from, EdgeKey::Own(&edge)) }
     }
 }

@@ -24,13 +24,13 @@ mod change;
 mod clone;
 mod columns;
 mod compact;
+mod despawn;
 mod dynamic;
 mod entity_ref;
 mod exchange;
 mod memory;
 mod report;
 mod row_changes;
-mod row_ends;
 mod rows;
 mod single;
 mod spawn;
@@ -90,6 +90,11 @@ pub struct World {
     pub(crate) queries: Option<Box<QueryCache>>,
     pub(crate) resources: crate::resources::Resources,
 }
+
+// SAFETY: the query cache holds states of queries, which are `Send` and `Sync`; everything else is by itself.
+unsafe impl Send for World {}
+// SAFETY: as above; the query cache changes only through an exclusive reference.
+unsafe impl Sync for World {}
 
 impl World {
     /// A world without entities.

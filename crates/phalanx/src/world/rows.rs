@@ -3,21 +3,13 @@
 
 use super::access::{Mut, Ref};
 use super::spawn::raise;
-use super::{Location, World};
+use super::World;
 use crate::bundle::Bundle;
 use crate::component::{Component, ComponentId};
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
-use crate::plan::Edge;
 use crate::rows::{Key, Label, Role, Row, RowError, RowId};
 use crate::signature::Signature;
 use phalanx_store::{AllocError, Entity};
-
-/// A bundle resolved for an extra row: its table, the bundle's places in it, and its sides.
-struct Resolved {
-    table: u32,
-    places: *const u16,
-    sides: *const [u32],
-}
 
 impl World {
     /// Makes an entity whose first row has a key: its main row is without components, and the bundle is in a row of its own.
@@ -56,25 +48,22 @@ impl World {
                 Err(_) => unreachable!("a new entity is there, and nothing was to be taken from it"),
             };
         };
-        let resolved = self.resolve_row::<B>()?;
+        let (plan, bare) = self.resolve_row::<B>()?;
         self.storage.flush()?;
+        let edge = self.plans.edge(plan, bare, true);
         self.storage.reserve_entities(2)?;
-        self.reserve_row(0)?;
-        self.reserve_row(resolved.table)?;
-        let slot = self.storage.entities.nth_index(1).ok_or(AllocError::CapacityOverflow)?;
-        // SAFETY: there is room for the entity's location, its main row and its extra one, whose slot is the one after that
-        // of the entity.
+        self.storage.reserve_extra_row(0)?;
+        self.storage.reserve_extra_row(edge.target)?;
+        // The slot of the extra row is allocated after that of its entity.
+        self.storage.reserve_sparse(1, &edge.puts)?;
+        let tail = self.storage.tables[edge.target as usize].len;
+        // SAFETY: everything is reserved, for the entity with its main row and for the extra row, and the values are written.
         unsafe {
-            self.storage.sides.try_reserve(slot, &*resolved.sides, &[])?;
-            self.write_row(&resolved, bundle);
+            bundle.write(self.storage.place(edge.target, edge.places.as_ptr(), tail));
             let entity = self.storage.entities.alloc();
-            let row = self.storage.tables[0].push(entity, &mut self.storage.table_order);
-            self.storage.entities.places().at(entity.index()).write(Location { table: 0, row });
-            let row = self.storage.commit_row(entity, label, resolved.table, &*resolved.sides);
-            if self.storage.signals.is_active() {
-                self.storage.note_arrival(entity);
-            }
-            self.arrived(row.0);
+            self.storage.spawn_row::<true>(entity, 0, &[]);
+            self.storage.spawn_extra_row::<true>(entity, label, edge.target, &edge.puts);
+            self.dispatch();
             Ok(Key { entity, component, role })
         }
     }
@@ -117,7 +106,7 @@ impl World {
     ///
     /// As there, and if the bundle names a component twice, or memory cannot be had.
     pub fn try_extend<B: Bundle>(&mut self, key: Key, bundle: B) -> Result<Row, RowError> {
-        let resolved = self.resolve_row::<B>()?;
+        let (plan, bare) = self.resolve_row::<B>()?;
         self.storage.flush()?;
         if !self.contains(key.entity) {
             return Err(NoSuchEntity { entity: key.entity }.into());
@@ -126,16 +115,18 @@ impl World {
             Some(label) if !self.storage.rows.by_name.contains_key(&(key.entity.index(), label)) => label,
             _ => return Err(RowError::Exists { key }),
         };
+        let edge = self.plans.edge(plan, bare, true);
         self.storage.reserve_entities(1)?;
-        self.reserve_row(resolved.table)?;
-        // SAFETY: there is room for the row and for its location, and the entity has none under this label.
-        unsafe {
-            self.storage.sides.try_reserve(self.storage.entities.next_index(), &*resolved.sides, &[])?;
-            self.write_row(&resolved, bundle);
-            let row = self.storage.commit_row(key.entity, label, resolved.table, &*resolved.sides);
-            self.arrived(row.0);
-            Ok(row)
-        }
+        self.storage.reserve_extra_row(edge.target)?;
+        self.storage.reserve_sparse(0, &edge.puts)?;
+        let tail = self.storage.tables[edge.target as usize].len;
+        // SAFETY: everything is reserved, the values are written, and the entity has no row under this label.
+        let row = unsafe {
+            bundle.write(self.storage.place(edge.target, edge.places.as_ptr(), tail));
+            self.storage.spawn_extra_row::<true>(key.entity, label, edge.target, &edge.puts)
+        };
+        self.dispatch();
+        Ok(row)
     }
 
     /// The label of a component and a role; `None` for that of the main row.
@@ -148,52 +139,27 @@ impl World {
         Ok(Label::of(component, role))
     }
 
-    /// Finds the table of extra rows with a bundle's components, through the edge from that of rows without any.
-    fn resolve_row<B: Bundle>(&mut self) -> Result<Resolved, RowError> {
+    /// Makes the edge that leads to the table of extra rows with the bundle's components. Returns the plan of the bundle, and the
+    /// table that the edge starts from.
+    fn resolve_row<B: Bundle>(&mut self) -> Result<(usize, u32), RowError> {
         let plan = match self.plan::<B>() {
             Ok(plan) => plan,
             Err(ChangeError::Duplicate(error)) => return Err(RowError::Duplicate(error)),
             Err(ChangeError::Alloc(error)) => return Err(RowError::Alloc(error)),
             Err(error) => unreachable!("a plan fails for a component named twice, or without memory: {error}"),
         };
-        // SAFETY: edges are boxed, and made only while resolving.
-        let edge = unsafe { &*self.row_edge(plan)? };
-        Ok(Resolved { table: edge.target, places: edge.places.as_ptr(), sides: &raw const *edge.puts })
+        Ok((plan, self.row_edge(plan)?))
     }
 
-    /// The edge that a plan's components lead along from the table of extra rows without any.
-    pub(crate) fn row_edge(&mut self, plan: usize) -> Result<*const Edge, AllocError> {
+    /// Makes the edge of a plan from the table of extra rows without components, and returns that table.
+    pub(crate) fn row_edge(&mut self, plan: usize) -> Result<u32, AllocError> {
         let bare = match self.storage.rows.bare {
             Some(bare) => bare,
             None => self.storage.table_of(&Signature::of([ComponentId::ROW]))?,
         };
         self.storage.rows.bare = Some(bare);
         self.edge(plan, bare, true)?;
-        Ok(self.edge_of(plan, bare, true))
-    }
-
-    /// Makes room for a row in a table, and for finding an extra one.
-    fn reserve_row(&mut self, table: u32) -> Result<(), RowError> {
-        // Lanes may move, whatever becomes of the operation: who holds pointers into them looks again.
-        self.storage.restructured();
-        self.storage.reserve_table(table, 1)?;
-        if self.storage.signals.is_active() {
-            self.storage.reserve_notes(self.storage.notes_of(0) + self.storage.notes_of(table))?;
-        }
-        Ok(self.storage.rows.try_reserve(1, 1, self.storage.entities.capacity())?)
-    }
-
-    /// Moves a bundle into the row beyond the last of its table. Taking a soa value apart is code of its type, which may
-    /// panic: so this comes before anything else is changed.
-    ///
-    /// # Safety
-    ///
-    /// There is room for the row, and its sides are the change that was reserved last; the bundle is the one that was
-    /// resolved, and no edge was made since.
-    unsafe fn write_row<B: Bundle>(&mut self, to: &Resolved, bundle: B) {
-        let table = &self.storage.tables[to.table as usize];
-        // SAFETY: there is room for the row, and the places are those of the bundle's components in this table.
-        unsafe { bundle.write(self.storage.place(to.table, to.places, table.len)) };
+        Ok(bare)
     }
 
     /// The row under a key.
@@ -246,7 +212,7 @@ impl World {
 
     /// How many rows there are: one for each entity, and the extra ones.
     pub fn row_count(&self) -> usize {
-        self.storage.entities.len() + self.storage.entities.row_count()
+        self.storage.row_count()
     }
 
     /// The rows of an entity: the main one, then the extra ones in the order of their making.

@@ -3,7 +3,7 @@
 
 use super::access::Mut;
 use super::spawn::raise;
-use super::{Location, World};
+use super::World;
 use crate::bundle::Bundle;
 use crate::component::Component;
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
@@ -85,15 +85,10 @@ impl World {
         change: impl FnOnce(Mut<'_, C>) -> R,
     ) -> Result<R, ComponentError> {
         had(self.storage.flush());
-        let active = self.storage.signals.is_active();
-        if active {
-            had(self.storage.reserve_notes(1));
-        }
+        had(self.storage.reserve_notes(1));
         let outcome = change(self.get_mut::<C>(entity)?);
-        if active {
-            self.storage.note_set(entity, self.storage.components.id::<C>(), Spot::None);
-            self.announce();
-        }
+        self.storage.record_set::<C>(entity, Spot::None);
+        self.dispatch();
         Ok(outcome)
     }
 
@@ -183,9 +178,7 @@ impl World {
                 u32::try_from(fresh + slots - self.storage.entities.len()).map_err(|_| AllocError::CapacityOverflow)?;
             self.storage.reserve_entities(count)?;
         }
-        if self.storage.signals.is_active() {
-            self.storage.reserve_notes(self.storage.notes_of(table))?;
-        }
+        self.storage.reserve_row_notes(table, 1)?;
         // Values may move, even if one of several stores cannot grow.
         self.storage.restructured();
         let plan = self.plans.get(plan);
@@ -202,14 +195,9 @@ impl World {
             claimed?;
             return Err(ChangeError::Taken { entity, by: None });
         }
-        // SAFETY: there is room for the location, and the row was written just now, and so were the values of the sides.
-        unsafe {
-            self.storage.tables[table as usize].push(entity, &mut self.storage.table_order);
-            self.storage.entities.places().at(entity.index()).write(Location { table, row });
-            self.storage.sides.commit(entity, &plan.sides, &[]);
-        }
-        self.storage.restructured();
-        self.arrived(entity);
+        // SAFETY: the slot was claimed just now; the row is written, and so are its sparse values.
+        unsafe { self.storage.spawn_row::<true>(entity, table, &plan.sides) };
+        self.dispatch();
         Ok(())
     }
 }

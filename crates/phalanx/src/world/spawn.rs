@@ -1,7 +1,7 @@
 //! Making entities.
 #![allow(unsafe_code)]
 
-use super::{Location, World};
+use super::World;
 use crate::bundle::{Bundle, Place};
 use crate::component::ComponentId;
 use crate::error::ChangeError;
@@ -63,7 +63,7 @@ impl World {
         self.reserve_spawn::<B>(plan)?;
         // SAFETY: reserved just now.
         let entity = unsafe { self.commit_spawn(plan, bundle) };
-        self.arrived(entity);
+        self.dispatch();
         Ok(entity)
     }
 
@@ -83,13 +83,7 @@ impl World {
         if B::SIDES > 0 {
             self.reserve_spawn_sides(plan)?;
         }
-        if self.storage.signals.is_active() { self.reserve_spawn_notes(plan) } else { Ok(()) }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn reserve_spawn_notes(&mut self, plan: usize) -> Result<(), AllocError> {
-        self.storage.reserve_notes(self.storage.notes_of(self.plans.get(plan).table))
+        self.storage.reserve_row_notes(self.plans.get(plan).table, 1)
     }
 
     /// Makes room for the components of the next entity that are not kept in tables.
@@ -134,24 +128,15 @@ impl World {
     #[inline(always)]
     unsafe fn commit_spawn<B: Bundle>(&mut self, plan: usize, bundle: B) -> Entity {
         let plan = self.plans.get(plan);
-        let (number, sides, clock) = (plan.table, self.storage.sides.places(), &raw const self.storage.sides.clock);
-        let table = &mut self.storage.tables[number as usize];
-        // SAFETY: there is room for the row and for the location; the plan's places are those of the bundle's components
-        // in its table. Taking a soa value apart is code of its type, which may panic: the entity is made when the row is
-        // whole, and until then the row is beyond the last.
-        let entity = unsafe {
-            let row = table.len;
-            bundle.write(Place { lanes: table.lanes(), places: plan.places.as_ptr(), row: row as usize, sides, clock });
+        let tail = self.storage.tables[plan.table as usize].len;
+        // SAFETY: room for the row is reserved, and for the values of sparse storages; the places are those of the bundle in its
+        // table. Splitting a soa value is code of its type, which may panic: so the slot is allocated when the row is whole.
+        unsafe {
+            bundle.write(self.storage.place(plan.table, plan.places.as_ptr(), tail));
             let entity = self.storage.entities.alloc_ready();
-            table.push(entity, &mut self.storage.table_order);
-            self.storage.entities.places().at(entity.index()).write(Location { table: number, row });
-            if B::SIDES > 0 {
-                self.storage.sides.commit_fresh(entity, &plan.sides);
-            }
+            self.storage.spawn_row::<true>(entity, plan.table, if B::SIDES > 0 { &plan.sides } else { &[] });
             entity
-        };
-        self.storage.restructured();
-        entity
+        }
     }
 
     /// A way to make many entities of one bundle, one by one, with the bundle resolved once.
@@ -222,9 +207,7 @@ impl World {
         impl Drop for Held<'_> {
             fn drop(&mut self) {
                 self.0.storage.signals.let_go();
-                if self.0.storage.signals.is_active() {
-                    self.0.announce();
-                }
+                self.0.dispatch();
             }
         }
         self.storage.signals.hold();
@@ -281,23 +264,8 @@ impl Batch<'_> {
     }
 
     fn commit(&mut self) {
-        let number = self.table();
-        let table = &mut self.world.storage.tables[number as usize];
-        let first = table.len;
-        let places = self.world.storage.entities.places();
-        let made = self.world.storage.entities.alloc_many((self.row - first) as usize);
-        // SAFETY: there is room for so many rows and locations, and the rows are written.
-        unsafe {
-            let entities = table.entities.at(first);
-            made.fold(0, |at, entity| {
-                entities.add(at as usize).write(entity);
-                places.at(entity.index()).write(Location { table: number, row: first + at });
-                at + 1
-            });
-            table.entities.mark_rows(first..self.row);
-            table.set_len(self.row, &mut self.world.storage.table_order);
-        }
-        self.world.storage.restructured();
+        // SAFETY: there is room for so many rows and slots, and the rows are written.
+        unsafe { self.world.storage.spawn_rows(self.table(), self.row) };
     }
 }
 
@@ -336,17 +304,17 @@ impl<B: Bundle> Spawner<'_, B> {
         // SAFETY: there is room, for the row and for the entity.
         let entity = unsafe { self.world.commit_spawn(self.plan, bundle) };
         if self.world.storage.signals.is_active() {
-            self.tell(entity);
+            self.dispatch();
         }
         entity
     }
 
-    /// Tells listeners of an entity. What these record may make the world forget its plans.
+    /// Calls listeners. What these record may make the world forget its plans.
     ///
     /// Not given the bundle, nor is anything beside the way of those without listeners: it would have to lie in memory for it.
     #[cold]
     #[inline(never)]
-    fn tell(&mut self, entity: Entity) {
+    fn dispatch(&mut self) {
         /// Notes that the bundle is to be resolved again, also if a listener panics. Resolving allocates, which is for the
         /// next call.
         struct Told<'a, 'w, B>(&'a mut Spawner<'w, B>);
@@ -357,7 +325,7 @@ impl<B: Bundle> Spawner<'_, B> {
                 }
             }
         }
-        Told(self).0.world.arrived(entity);
+        Told(self).0.world.dispatch();
     }
 
     /// Resolves the bundle again, when the world has forgotten its plans.

@@ -1,13 +1,13 @@
 //! Entities that move to another world.
 #![allow(unsafe_code)]
 
-use super::{Location, World};
+use super::World;
 use crate::component::ComponentId;
 use crate::error::ChangeError;
+use crate::mutation::MovedOut;
 use crate::room::try_list;
 use crate::rows::{Label, Link, NONE, Row};
 use crate::side::Arrivals;
-use crate::signal::Notified;
 use crate::signature::Signature;
 use crate::table::row_ptr;
 use core::ops::Range;
@@ -132,9 +132,6 @@ impl World {
         }
         let passage = self.find_passage(&mut passages, entity, other)?;
         leaving.push(Leaving { slot: entity, label: None, passage });
-        let lanes = passages.iter().map(|passage| self.storage.tables[passage.source as usize].lane_count()).max();
-        let mut none = try_list(lanes.unwrap_or(0))?;
-        none.resize(none.capacity(), false);
         self.reserve_arrival(&passages, count, usize::from(count > 1), other)?;
         // The slot of the entity is taken first, then those of its extra rows.
         let (main, extra) = ((entity, 0), leaving.iter().map(|leaving| leaving.slot).zip(1..));
@@ -160,32 +157,14 @@ impl World {
             // SAFETY: the row is in use here, and room for it was made there, for its slot and its name too. All of its values
             // count as moved out. A row with a label is an extra one, whose components were copied before it is made one there.
             unsafe {
-                let from = *self.storage.entities.places().at(slot.index());
+                let from = self.storage.location(slot);
                 passage.copy(self, from.row, other, 1);
-                let row = match label {
-                    Some(label) => {
-                        self.storage.unlink(slot.index());
-                        let Row(made) = other.storage.commit_row(new, label, passage.target, &[]);
-                        other.storage.entities.places().at(made.index()).read().row
-                    }
-                    None => {
-                        let row =
-                            other.storage.tables[passage.target as usize].push(new, &mut other.storage.table_order);
-                        other.storage.entities.places().at(new.index()).write(Location { table: passage.target, row });
-                        row
-                    }
-                };
-                arrived.push((passage.target, row));
-                self.storage.entities.release(slot);
-                if self.storage.counting {
-                    self.storage.note_ended(from.table, 1);
+                match label {
+                    Some(label) => drop(other.storage.spawn_extra_row::<false>(new, label, passage.target, &[])),
+                    None => other.storage.spawn_row::<false>(new, passage.target, &[]),
                 }
-                self.storage.sides.take_all(slot);
-                self.storage.sides.retired.clear();
-                let source = &mut self.storage.tables[from.table as usize];
-                if let Some(moved) = source.close(from.row, &none[..source.lane_count()]) {
-                    self.storage.entities.places().at(moved.index()).write(from);
-                }
+                arrived.push((passage.target, other.storage.tables[passage.target as usize].len - 1));
+                self.storage.remove_row(slot, from, &mut MovedOut);
             }
         }
         // SAFETY: the values were moved in above, and their slots are there.
@@ -198,7 +177,6 @@ impl World {
         other.rename_beside(&map, &beside);
         // SAFETY: the rows were made just now.
         arrived.into_iter().for_each(|(table, row)| unsafe { other.rename(&map, table, row..row + 1) });
-        passages.iter().for_each(|passage| self.storage.mark_gone(passage.source));
         self.announce_moves(other);
         Ok(new)
     }
@@ -245,9 +223,7 @@ impl World {
         self.reserve_moves(notes, other)?;
         // SAFETY: room was made there, and the values count as moved out here.
         unsafe { beside.move_in(&self.storage.sides, &other.storage.sides) };
-        if self.storage.counting {
-            self.storage.note_all_ended();
-        }
+        self.storage.count_all_removed();
         self.storage.sides.forget_all();
         self.storage.entities.clear();
         for passage in &passages {
@@ -255,19 +231,18 @@ impl World {
             // moved out. What names the slots of extra rows stays in tables.
             unsafe {
                 passage.copy(self, 0, other, passage.rows);
-                let target = &mut other.storage.tables[passage.target as usize];
+                let target = &other.storage.tables[passage.target as usize];
                 let (first, is_extra) = (target.len, target.row_lanes().is_some());
                 for &old in self.storage.tables[passage.source as usize].slots() {
                     let pool = &mut other.storage.entities;
                     let new = if is_extra { pool.alloc_row() } else { pool.alloc() };
-                    let row = target.push(new, &mut other.storage.table_order);
-                    other.storage.entities.places().at(new.index()).write(Location { table: passage.target, row });
+                    other.storage.spawn_row::<false>(new, passage.target, &[]);
                     if is_extra { &mut slots } else { &mut pairs }.push((old, new));
                 }
-                arrived.push((passage.target, first..target.len));
+                arrived.push((passage.target, first..other.storage.tables[passage.target as usize].len));
             }
             self.storage.tables[passage.source as usize].len = 0;
-            self.storage.mark_gone(passage.source);
+            self.storage.mark_removal(passage.source);
         }
         let (map, slots) = (EntityMap::of(pairs), EntityMap::of(slots));
         // SAFETY: the rows were made just now, as copies of those here.
@@ -306,12 +281,8 @@ impl World {
     /// Notes, in both worlds, that entities have moved. What each had here is shown where it lies there.
     fn note_moves(&mut self, map: &EntityMap, other: &mut World) {
         for (old, new) in map.iter() {
-            if self.storage.signals.is_active() {
-                self.storage.note_departure(old, &other.storage, new);
-            }
-            if other.storage.signals.is_active() {
-                other.storage.note_arrivals(new);
-            }
+            self.storage.record_departure(old, &other.storage, new);
+            other.storage.record_spawns(new);
         }
     }
 
@@ -321,19 +292,11 @@ impl World {
     pub(crate) fn announce_moves(&mut self, other: &mut World) {
         self.storage.link_notes();
         other.storage.link_notes();
-        let mut told = (Notified::NOBODY, Notified::NOBODY);
-        if self.storage.signals.is_active() {
-            told.0 = self.notify();
-        }
-        if other.storage.signals.is_active() {
-            told.1 = other.notify();
-        }
-        let completed = if self.storage.signals.is_active() { self.try_complete(told.0) } else { Ok(()) };
-        if other.storage.signals.is_active() {
-            match completed {
-                Ok(()) => return other.complete(told.1),
-                Err(_) => drop(other.try_complete(told.1)),
-            }
+        let notified = (self.notify(), other.notify());
+        let completed = self.try_complete(notified.0);
+        match completed {
+            Ok(()) => return other.complete(notified.1),
+            Err(_) => drop(other.try_complete(notified.1)),
         }
         if let Err(panic) = completed {
             std::panic::resume_unwind(panic);

@@ -1,0 +1,142 @@
+//! Where the values go that a commit displaces.
+#![allow(unsafe_code)]
+
+use crate::commands::stash::Stash;
+use crate::component::ComponentId;
+use crate::room::try_list;
+use crate::side::Sides;
+use crate::signal::Spot;
+use crate::storage::{Location, Storage};
+use crate::table::{Column, Table};
+use phalanx_store::AllocError;
+
+/// Receives the values that a commit displaces. No row owns them any more.
+pub(crate) trait Displaced {
+    /// Whether the values were moved out before the commit, so that there is nothing to drop and nothing to show.
+    const MOVED_OUT: bool = false;
+
+    /// Receives the values of one row: those of a table row in `columns`, or in all columns, and those that sparse storages list
+    /// as retired.
+    ///
+    /// # Safety
+    ///
+    /// The row is initialised in these columns, within the capacity of its table, and owned by no one. Room for the values
+    /// was reserved in the sink.
+    unsafe fn accept(&mut self, storage: &mut Storage, at: Location, columns: Option<&[Column]>);
+
+    /// Returns the values that were received last and where they are, if they are not where they were displaced to.
+    fn moved(&mut self) -> Option<&mut Vec<(ComponentId, Spot)>> {
+        None
+    }
+}
+
+/// Leaves displaced values in place: beyond the last row of their table, and in the retired positions of sparse storages. The
+/// caller drops or reads them before the next commit.
+pub(crate) struct InPlace;
+
+impl Displaced for InPlace {
+    #[inline(always)]
+    unsafe fn accept(&mut self, _: &mut Storage, _: Location, _: Option<&[Column]>) {}
+}
+
+/// For values that were moved to another world before the commit.
+pub(crate) struct MovedOut;
+
+impl Displaced for MovedOut {
+    const MOVED_OUT: bool = true;
+
+    unsafe fn accept(&mut self, storage: &mut Storage, _: Location, _: Option<&[Column]>) {
+        storage.sides.retired.clear();
+    }
+}
+
+impl Displaced for Stash {
+    unsafe fn accept(&mut self, storage: &mut Storage, at: Location, columns: Option<&[Column]>) {
+        let table = &storage.tables[at.table as usize];
+        // SAFETY: the values are initialised and owned by no one, and room for them was reserved.
+        unsafe {
+            self.take(storage, table, at.row, columns.unwrap_or(&table.columns));
+            self.take_retired(&mut storage.sides, &storage.signals);
+        }
+    }
+
+    fn moved(&mut self) -> Option<&mut Vec<(ComponentId, Spot)>> {
+        Some(&mut self.shown)
+    }
+}
+
+/// Remembers removed rows in order, and leaves their values in place until all of them are dropped.
+pub(crate) struct RemovedRows {
+    /// The location of each row's values, and the number of retired sparse values by then.
+    rows: Vec<(Location, usize)>,
+}
+
+impl RemovedRows {
+    /// Creates a list with room for `count` rows.
+    pub(crate) fn try_with_capacity(count: usize) -> Result<RemovedRows, AllocError> {
+        Ok(RemovedRows { rows: try_list(count)? })
+    }
+
+    /// Drops the values of all rows: of each those of its table, then its sparse values. Goes on after a panic.
+    ///
+    /// # Safety
+    ///
+    /// The rows were removed from this storage, and nothing was committed since.
+    pub(crate) unsafe fn drop_values(self, storage: &mut Storage) {
+        struct Rest<'a> {
+            tables: &'a [Table],
+            rows: core::slice::Iter<'a, (Location, usize)>,
+            sides: &'a mut Sides,
+            next: usize,
+            until: usize,
+        }
+        impl Rest<'_> {
+            fn run(&mut self) {
+                loop {
+                    while self.next < self.until {
+                        self.next += 1;
+                        // SAFETY: the value is retired, and dropped once.
+                        unsafe { self.sides.end_one(self.next - 1) };
+                    }
+                    let Some(&(at, until)) = self.rows.next() else { break };
+                    self.until = until;
+                    let table = &self.tables[at.table as usize];
+                    // SAFETY: the row was removed, and nothing was pushed since; it is dropped once.
+                    unsafe { table.drop_row(at.row, &table.columns) };
+                }
+                self.sides.retired.clear();
+            }
+        }
+        impl Drop for Rest<'_> {
+            fn drop(&mut self) {
+                self.run();
+            }
+        }
+        let rows = self.rows.iter();
+        Rest { tables: &storage.tables, rows, sides: &mut storage.sides, next: 0, until: 0 }.run();
+    }
+}
+
+impl Displaced for RemovedRows {
+    unsafe fn accept(&mut self, storage: &mut Storage, at: Location, _: Option<&[Column]>) {
+        debug_assert!(self.rows.len() < self.rows.capacity());
+        self.rows.push((at, storage.sides.retired.len()));
+    }
+}
+
+impl Storage {
+    /// Drops the values that the last commit has left [in place](InPlace): those beyond the last row of a table, in these columns
+    /// or in all, and the retired ones of sparse storages. Goes on after a panic.
+    ///
+    /// # Safety
+    ///
+    /// They are initialised, and are not dropped again.
+    #[inline(always)]
+    pub(crate) unsafe fn drop_in_place(&mut self, table: u32, columns: Option<&[Column]>) {
+        let Storage { sides, tables, .. } = self;
+        let _sparse = sides.ends();
+        let table = &tables[table as usize];
+        // SAFETY: the values are initialised and dropped once, by the caller's promise.
+        unsafe { table.drop_row(table.len, columns.unwrap_or(&table.columns)) };
+    }
+}
