@@ -18,7 +18,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         let item = format_ident!("{item}");
         types.iter().map(|ty| quote_spanned!(ty.span()=> <#ty as #at::Bundle>::#item)).collect()
     };
-    let [lens, sides, ids, known, writes, reads] = ["LEN", "SIDES", "ids", "known_ids", "write", "read"].map(of);
+    let [lens, sides, ids, known, writes, placed, leave, take] =
+        ["LEN", "SIDES", "ids", "known_ids", "write", "placed", "leave", "take"].map(of);
     let (name, generics) = (&input.ident, crate::attributes::component_generics(&input.generics));
     let (generics, arguments, bounds) = generics.split_for_impl();
     Ok(quote! {
@@ -44,21 +45,29 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             #[inline(always)]
             unsafe fn write(self, mut place: #at::Place) {
                 let #name { #(#members: #names),* } = self;
-                // SAFETY: the caller's promise, for each field in turn: its places come after those of the fields before.
-                #(unsafe {
-                    #writes(#names, place);
-                    place = #at::Place::skip(place, #lens);
-                })*
+                #(
+                    // SAFETY: the caller's promise, for each field in turn: its places come after those of the fields
+                    // before. Its values are dropped if a later one panics.
+                    let #names = unsafe {
+                        #writes(#names, place);
+                        #placed(place)
+                    };
+                    // SAFETY: the place is one for the fields that follow.
+                    place = unsafe { #at::Place::skip(place, #lens) };
+                )*
+                #(#leave(#names);)*
             }
 
             #[inline(always)]
             unsafe fn read(mut place: #at::Place) -> Self {
-                // SAFETY: the caller's promise, for each field in turn: its places come after those of the fields before.
-                #(let #names = unsafe {
-                    let value = #reads(place);
-                    place = #at::Place::skip(place, #lens);
-                    value
-                };)*
+                #(
+                    // SAFETY: the caller's promise, for each field in turn: its places come after those of the fields
+                    // before. Its values are dropped if one before panics.
+                    let #names = unsafe { #placed(place) };
+                    // SAFETY: the place is one for the fields that follow.
+                    place = unsafe { #at::Place::skip(place, #lens) };
+                )*
+                #(let #names = #take(#names);)*
                 #name { #(#members: #names),* }
             }
         }

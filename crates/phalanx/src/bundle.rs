@@ -5,6 +5,7 @@ use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout};
 use crate::track::{Clock, Look};
 use crate::world::World;
+use core::marker::PhantomData;
 use phalanx_store::raw::Lane;
 use phalanx_store::{AllocError, Entity};
 
@@ -59,6 +60,51 @@ impl Place {
                     (side.lane, side.row)
                 }
             }
+        }
+    }
+}
+
+/// The values of a bundle in their place, which are dropped with this.
+///
+/// Taking a soa value apart, or putting it together, is code of its type and may panic. The other members of the bundle must
+/// not leak then.
+#[derive(Debug)]
+pub struct Placed<B: Bundle> {
+    place: Place,
+    bundle: PhantomData<B>,
+}
+
+impl<B: Bundle> Placed<B> {
+    /// # Safety
+    ///
+    /// The place is one for `B`, its values are there, and nothing else uses them while this lives.
+    #[inline(always)]
+    pub unsafe fn new(place: Place) -> Placed<B> {
+        Placed { place, bundle: PhantomData }
+    }
+
+    /// Moves the values out.
+    #[inline(always)]
+    pub fn take(self) -> B {
+        let place = self.place;
+        core::mem::forget(self);
+        // SAFETY: the values are there, by the promise of `new`, and are moved out once.
+        unsafe { B::read(place) }
+    }
+
+    /// Leaves the values where they are.
+    #[inline(always)]
+    pub fn leave(self) {
+        core::mem::forget(self);
+    }
+}
+
+impl<B: Bundle> Drop for Placed<B> {
+    #[inline]
+    fn drop(&mut self) {
+        if core::mem::needs_drop::<B>() {
+            // SAFETY: the values are there, by the promise of `new`, and are moved out once.
+            drop(unsafe { B::read(self.place) });
         }
     }
 }
@@ -123,6 +169,32 @@ pub unsafe trait Bundle: Sized + Send + Sync + 'static {
     #[inline(always)]
     fn drop_short(_: &mut World, _: Entity) -> Option<bool> {
         None
+    }
+
+    /// Calls [`Placed::new`]. Derives call this one, so that errors about a field point at its type.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[doc(hidden)]
+    #[inline(always)]
+    unsafe fn placed(place: Place) -> Placed<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { Placed::new(place) }
+    }
+
+    /// Calls [`Placed::leave`].
+    #[doc(hidden)]
+    #[inline(always)]
+    fn leave(placed: Placed<Self>) {
+        placed.leave();
+    }
+
+    /// Calls [`Placed::take`].
+    #[doc(hidden)]
+    #[inline(always)]
+    fn take(placed: Placed<Self>) -> Self {
+        placed.take()
     }
 }
 
@@ -303,22 +375,28 @@ macro_rules! tuple_bundle {
             #[inline(always)]
             unsafe fn write(bundle: ($($name,)*), mut place: Place) {
                 let ($($name,)*) = bundle;
-                // SAFETY: the caller's promise, for each member in turn.
-                $(unsafe {
-                    $name.write(place);
-                    place = place.skip($name::LEN);
-                })*
+                $(
+                    // SAFETY: the caller's promise, for each member in turn. Its values are dropped if a later one panics.
+                    let $name = unsafe {
+                        $name.write(place);
+                        Placed::<$name>::new(place)
+                    };
+                    // SAFETY: the place is one for the members that follow.
+                    place = unsafe { place.skip($name::LEN) };
+                )*
+                $($name.leave();)*
             }
 
             #[allow(unused_variables, unused_mut, unused_assignments, non_snake_case, clippy::unused_unit)]
             #[inline(always)]
             unsafe fn read(mut place: Place) -> ($($name,)*) {
-                // SAFETY: the caller's promise, for each member in turn.
-                $(let $name = unsafe {
-                    let value = $name::read(place);
-                    place = place.skip($name::LEN);
-                    value
-                };)*
+                $(
+                    // SAFETY: the caller's promise, for each member in turn. Its values are dropped if one before panics.
+                    let $name = unsafe { Placed::<$name>::new(place) };
+                    // SAFETY: the place is one for the members that follow.
+                    place = unsafe { place.skip($name::LEN) };
+                )*
+                $(let $name = $name.take();)*
                 ($($name,)*)
             }
 

@@ -60,5 +60,6 @@ pub use world::{
 /// What the expansions of derives call.
 #[doc(hidden)]
 pub mod derived {
+    pub use crate::bundle::Placed;
     pub use crate::plain::{describe_field, describe_order, describe_parameter, is_valid_field};
 }

@@ -12,7 +12,7 @@
 
 use super::spawn::infallible;
 use super::{Location, World};
-use crate::bundle::Bundle;
+use crate::bundle::{Bundle, Place, Placed};
 use crate::commands::stash::{Ending, Stash};
 use crate::component::ComponentId;
 use crate::error::ChangeError;
@@ -22,6 +22,7 @@ use crate::query::{Candidate, Filter};
 use crate::room::{try_list, try_room};
 use crate::side::Puts;
 use crate::table::{Column, Table, row_ptr, swap_row};
+use core::marker::PhantomData;
 use phalanx_store::{AllocError, Entity};
 
 impl World {
@@ -79,47 +80,54 @@ impl World {
             replaced += if target == source { self.tables[source as usize].len as usize } else { 0 };
         }
         let (mut fresh, mut old) = (try_list::<B>(count)?, try_list::<B>(replaced)?);
-        let mut left = try_list(sources.len())?;
+        let left = try_list(sources.len())?;
         self.reserve_targets(&sources, plan, true)?;
         fresh.extend((1..count).map(|_| bundle.clone()));
         fresh.push(bundle);
         let mut fresh = fresh.into_iter();
+        let mut ending = LeftBehind { world: self, left };
+        let LeftBehind { world, left } = &mut ending;
         for (&source, rows) in sources.iter().zip(lens) {
-            let edge = self.edge_of(plan, source, true);
+            let edge = world.edge_of(plan, source, true);
             // SAFETY: edges are boxed, and made only while resolving. There is room in the targets, and for a row beyond
             // the last where values are replaced; the places are the bundle's in the target. Taking a value apart may be
             // user code, so each is written beyond the last row first: of a table that is moved all of them, and then
             // the rows follow; otherwise one after another, which trades places with the one it replaces.
             unsafe {
                 let (target, places) = ((*edge).target, (*edge).places.as_ptr());
-                let table = &self.tables[target as usize];
+                let table = &world.tables[target as usize];
                 let (lanes, tail) = (table.lanes(), table.len);
                 if target != source {
+                    let mut written = Written::<B> {
+                        place: world.place(target, places, tail),
+                        rows: tail..tail,
+                        bundle: PhantomData,
+                    };
                     for (row, value) in (tail..tail + rows).zip(fresh.by_ref()) {
-                        value.write(self.place(target, places, row));
+                        value.write(world.place(target, places, row));
+                        written.rows.end = row + 1;
                     }
+                    core::mem::forget(written);
                     left.push((source, rows, &raw const *(*edge).left));
-                    self.cross_all(source, &*edge);
+                    world.cross_all(source, &*edge);
                     continue;
                 }
                 for (row, value) in (0..rows).zip(fresh.by_ref()) {
-                    value.write(self.place(target, places, tail));
+                    value.write(world.place(target, places, tail));
                     for lane in (*edge).left.iter().flat_map(|column| column.first..column.first + column.lanes) {
                         let lane = &*lanes.add(lane as usize);
                         swap_row(row_ptr(lane, row), row_ptr(lane, tail), lane.row_size());
                     }
-                    let table = &self.tables[target as usize];
+                    let table = &world.tables[target as usize];
                     table.mark(row, &(*edge).left);
                     table.keep_added(row, &(*edge).left, (table, tail));
-                    old.push(B::read(self.place(target, places, tail)));
+                    old.push(B::read(world.place(target, places, tail)));
                 }
             }
         }
-        self.restructured();
-        // SAFETY: the tables have given up those rows, of which the columns that are left hold values.
-        let ends = unsafe { Leftovers::new(&self.tables, &left) };
+        world.restructured();
         drop(old);
-        drop(ends);
+        drop(ending);
         Ok(count)
     }
 
@@ -372,6 +380,37 @@ impl World {
         }
         self.restructured();
         first..first + len
+    }
+}
+
+/// What the tables of a batch leave behind, which is dropped at its end, also by a panic.
+struct LeftBehind<'w> {
+    world: &'w mut World,
+    /// Tables, how many rows they have given up, and the columns of which values are left there.
+    left: Vec<(u32, u32, *const [Column])>,
+}
+
+impl Drop for LeftBehind<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the tables have given up those rows, of which the columns that are listed hold values.
+        drop(unsafe { Leftovers::new(&self.world.tables, &self.left) });
+    }
+}
+
+/// Rows beyond the last of a table that hold the values of a bundle, which are dropped with this.
+struct Written<B: Bundle> {
+    /// Of any row.
+    place: Place,
+    rows: core::ops::Range<u32>,
+    bundle: PhantomData<B>,
+}
+
+impl<B: Bundle> Drop for Written<B> {
+    fn drop(&mut self) {
+        for row in self.rows.clone() {
+            // SAFETY: the values were written there, and nothing else uses them.
+            drop(unsafe { Placed::<B>::new(Place { row: row as usize, ..self.place }) });
+        }
     }
 }
 
