@@ -132,6 +132,34 @@ fn soa_components_are_read_by_value_and_written_by_field() {
 }
 
 #[test]
+fn reserved_entities_become_alive_with_every_change_of_a_component() {
+    #[derive(Component, Debug, PartialEq)]
+    #[component(layout = "pool")]
+    struct Burning(u32);
+    type Act = fn(&mut World, phalanx::Entity);
+    let acts: [(&str, Act); 8] = [
+        ("replace", |world, e| assert_eq!(world.replace(e, Position(2.0)), Ok(Position(1.0)))),
+        ("replace in a pool", |world, e| assert_eq!(world.replace(e, Burning(2)), Ok(Burning(1)))),
+        ("patch", |world, e| world.patch::<Position, _>(e, |position| position.0 = 2.0).unwrap()),
+        ("insert", |world, e| world.insert(e, Position(2.0)).unwrap()),
+        ("insert in a pool", |world, e| world.insert(e, Burning(2)).unwrap()),
+        ("accessor", |world, e| assert!(world.access_mut::<Position>().insert(e, Position(2.0)).unwrap().is_some())),
+        ("accessor of a pool", |world, e| {
+            assert!(world.access_mut::<Burning>().insert(e, Burning(2)).unwrap().is_some())
+        }),
+        ("remove", |world, e| assert_eq!(world.remove::<Burning>(e), Ok(true))),
+    ];
+    for (name, act) in acts {
+        let mut world = World::new();
+        let e = world.spawn((Position(1.0), Burning(1)));
+        let reserved = world.reserve_entity();
+        act(&mut world, e);
+        assert!(world.contains(reserved), "{name}");
+        world.validate().unwrap();
+    }
+}
+
+#[test]
 fn reserved_entities_become_alive_with_the_next_change() {
     let mut world = World::new();
     let reserved = world.reserve_entity();

@@ -60,6 +60,9 @@ impl World {
     }
 }
 
+/// Larger values are dropped where they are.
+const MOST_ON_STACK: usize = 4096;
+
 /// The short way without an accessor.
 impl World {
     /// Whether the short way may be gone: nobody listens, and no entity waits to be made, as each change makes it first.
@@ -96,6 +99,19 @@ impl World {
     /// Takes a component from an entity and drops it, if there is a short way. Whether there was one.
     #[inline(always)]
     pub(crate) fn drop_short<C: Component>(&mut self, entity: Entity) -> Option<bool> {
+        // Chosen among functions: a branch of this one would have the value in its frame, though it is not taken.
+        let way: fn(&mut World, Entity) -> Option<bool> = const {
+            match has_short_way::<C>() && size_of::<C>() <= MOST_ON_STACK {
+                true => World::drop_taken::<C>,
+                false => |_, _| None,
+            }
+        };
+        way(self, entity)
+    }
+
+    /// As [`drop_short`](World::drop_short), of a component that has a short way and lies on the stack for a moment.
+    #[inline(always)]
+    fn drop_taken<C: Component>(&mut self, entity: Entity) -> Option<bool> {
         let side = self.short_way::<C>()?;
         self.restructured();
         let entities = &self.entities;
@@ -255,13 +271,13 @@ impl<C: Component> AccessMut<'_, C> {
 
     #[inline(always)]
     fn insert_long(&mut self, entity: Entity, value: C) -> Result<Option<C>, ChangeError> {
+        self.world.flush()?;
         if self.world.has::<C>(entity) {
             if self.world.signals.is_active() {
                 self.world.reserve_notes(1)?;
             }
             return Ok(self.world.replace(entity, value).ok());
         }
-        self.world.flush()?;
         let from = self.world.locate(entity)?;
         let edge = self.given.from(self.world, self.plan, from.table, true)?;
         use crate::bundle::Bundle;

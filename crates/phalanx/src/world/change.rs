@@ -355,6 +355,7 @@ impl World {
     /// If the entity is not alive or does not have the component; the value is dropped then.
     #[track_caller]
     pub fn replace<C: Component>(&mut self, entity: Entity, value: C) -> Result<C, crate::error::ComponentError> {
+        had(self.flush());
         let (lane, row) = self.find::<C>(entity)?;
         if self.signals.is_active() {
             return Ok(self.replace_noted(entity, value));

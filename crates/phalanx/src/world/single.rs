@@ -84,6 +84,7 @@ impl World {
         entity: Entity,
         change: impl FnOnce(Mut<'_, C>) -> R,
     ) -> Result<R, ComponentError> {
+        had(self.flush());
         let active = self.signals.is_active();
         if active {
             had(self.reserve_notes(1));

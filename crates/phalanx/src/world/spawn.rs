@@ -163,8 +163,10 @@ impl World {
         Ok(())
     }
 
-    /// Reserves an entity through a shared reference, from any thread. It is alive, without components, from the next
-    /// change of the world through an exclusive reference on.
+    /// Reserves an entity through a shared reference, from any thread.
+    ///
+    /// It is alive, without components, from the next operation on that spawns or despawns, or inserts, removes, replaces or
+    /// patches a component. Writing through [`get_mut`](World::get_mut) or a query is no such operation.
     #[track_caller]
     pub fn reserve_entity(&self) -> Entity {
         self.entities.reserve_entity()

@@ -149,6 +149,17 @@ const MIB: usize = 1 << 20;
 #[derive(Component)]
 struct Huge([u8; MIB]);
 
+#[derive(Component)]
+struct Absent(#[allow(dead_code)] [u8; MIB]);
+
+#[derive(Component)]
+#[component(layout = "pool")]
+struct HugePool([u8; MIB]);
+
+#[derive(Component)]
+#[component(layout = "linear")]
+struct HugeLinear([u8; MIB]);
+
 #[test]
 fn h44_huge_components_do_not_overflow_the_stack() {
     // A value passes through the frames of its caller and of a few functions here; that there are few is the test. An
@@ -176,9 +187,11 @@ fn h44_huge_components_do_not_overflow_the_stack() {
 fn h44_moving_a_huge_component_needs_no_stack_for_it() {
     let mut world = Box::new(World::new());
     std::thread::Builder::new()
-        .stack_size(24 * MIB)
+        .stack_size(128 * MIB)
         .spawn(move || {
             let e = [1, 2].map(|n| world.spawn((Huge([n; MIB]), Position(1.0))));
+            world.insert(e[0], HugePool([3; MIB])).unwrap();
+            world.insert(e[0], HugeLinear([4; MIB])).unwrap();
             world.insert(e[0], Tag).unwrap();
             world.remove::<Tag>(e[0]).unwrap();
             std::thread::Builder::new()
@@ -187,6 +200,12 @@ fn h44_moving_a_huge_component_needs_no_stack_for_it() {
                     world.insert(e[0], Tag).unwrap();
                     world.remove::<Tag>(e[0]).unwrap();
                     world.query_mut::<&mut Huge>().for_each(|h| h.0[5] += 1);
+                    assert_eq!(world.remove::<Absent>(e[0]), Ok(false));
+                    assert_eq!(world.remove::<HugePool>(e[1]), Ok(false));
+                    assert_eq!(world.remove::<HugePool>(e[0]), Ok(true));
+                    assert_eq!(world.remove::<HugeLinear>(e[1]), Ok(false));
+                    assert_eq!(world.remove::<HugeLinear>(e[0]), Ok(true));
+                    assert_eq!(world.remove::<Huge>(e[1]), Ok(true));
                     world.despawn(e[1]).unwrap();
                     assert_eq!(world.get::<Huge>(e[0]).unwrap().0[5], 2);
                 })
