@@ -154,11 +154,11 @@ struct Absent(#[allow(dead_code)] [u8; MIB]);
 
 #[derive(Component)]
 #[component(layout = "pool")]
-struct HugePool([u8; MIB]);
+struct HugePool(#[allow(dead_code)] [u8; MIB]);
 
 #[derive(Component)]
 #[component(layout = "linear")]
-struct HugeLinear([u8; MIB]);
+struct HugeLinear(#[allow(dead_code)] [u8; MIB]);
 
 #[test]
 fn h44_huge_components_do_not_overflow_the_stack() {
