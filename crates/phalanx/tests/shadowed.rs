@@ -3,7 +3,7 @@
 use phalanx::World;
 
 /// Names that hide those of the standard library.
-#[allow(dead_code, non_camel_case_types, non_snake_case, unreachable_pub)]
+#[allow(dead_code, non_camel_case_types, non_snake_case, unreachable_pub, clippy::wrong_self_convention)]
 mod names {
     macro_rules! types {
         ($($name:ident)*) => { $(pub struct $name {})* };
