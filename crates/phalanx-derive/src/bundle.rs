@@ -18,7 +18,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         let item = format_ident!("{item}");
         types.iter().map(|ty| quote_spanned!(ty.span()=> <#ty as #at::Bundle>::#item)).collect()
     };
-    let [lens, sides, ids, known, writes] = ["LEN", "SIDES", "ids", "known_ids", "write"].map(of);
+    let [lens, sides, ids, known, writes, placed, leave, take] =
+        ["LEN", "SIDES", "ids", "known_ids", "write", "placed", "leave", "take"].map(of);
     let (name, generics) = (&input.ident, crate::attributes::component_generics(&input.generics));
     let (generics, arguments, bounds) = generics.split_for_impl();
     Ok(quote! {
@@ -49,12 +50,12 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     // before. Its values are dropped if a later one panics.
                     let #names = unsafe {
                         #writes(#names, place);
-                        #at::derived::Placed::<#types>::new(place)
+                        #placed(place)
                     };
                     // SAFETY: the place is one for the fields that follow.
                     place = unsafe { #at::Place::skip(place, #lens) };
                 )*
-                #(#at::derived::Placed::<#types>::leave(#names);)*
+                #(#leave(#names);)*
             }
 
             #[inline(always)]
@@ -62,11 +63,11 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 #(
                     // SAFETY: the caller's promise, for each field in turn: its places come after those of the fields
                     // before. Its values are dropped if one before panics.
-                    let #names = unsafe { #at::derived::Placed::<#types>::new(place) };
+                    let #names = unsafe { #placed(place) };
                     // SAFETY: the place is one for the fields that follow.
                     place = unsafe { #at::Place::skip(place, #lens) };
                 )*
-                #(let #names = #at::derived::Placed::<#types>::take(#names);)*
+                #(let #names = #take(#names);)*
                 #name { #(#members: #names),* }
             }
         }

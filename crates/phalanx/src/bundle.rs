@@ -170,6 +170,32 @@ pub unsafe trait Bundle: Sized + Send + Sync + 'static {
     fn drop_short(_: &mut World, _: Entity) -> Option<bool> {
         None
     }
+
+    /// Calls [`Placed::new`]. Derives call this one, so that errors about a field point at its type.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[doc(hidden)]
+    #[inline(always)]
+    unsafe fn placed(place: Place) -> Placed<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { Placed::new(place) }
+    }
+
+    /// Calls [`Placed::leave`].
+    #[doc(hidden)]
+    #[inline(always)]
+    fn leave(placed: Placed<Self>) {
+        placed.leave();
+    }
+
+    /// Calls [`Placed::take`].
+    #[doc(hidden)]
+    #[inline(always)]
+    fn take(placed: Placed<Self>) -> Self {
+        placed.take()
+    }
 }
 
 /// The ways in which types of this crate are bundles.

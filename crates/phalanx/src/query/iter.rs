@@ -63,8 +63,9 @@ impl<'w, Q: Query, F: Filter> Iterator for Iter<'w, '_, Q, F> {
             match self.runs.next() {
                 Some(run) => (self.fetch, self.row, self.len) = (Some(run.fetch), 0, run.len as usize),
                 None if Self::SIDES => {
+                    let (walk, ids) = self.walk.as_mut()?;
                     // SAFETY: the ids are the world's, as `new` was promised.
-                    return self.walk.as_mut().and_then(|(walk, ids)| unsafe { walk.next::<F>(ids) });
+                    return unsafe { walk.next::<F>(ids) };
                 }
                 None => return None,
             }

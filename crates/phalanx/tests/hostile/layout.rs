@@ -187,7 +187,7 @@ fn h44_huge_components_do_not_overflow_the_stack() {
 fn h44_moving_a_huge_component_needs_no_stack_for_it() {
     let mut world = Box::new(World::new());
     std::thread::Builder::new()
-        .stack_size(64 * MIB)
+        .stack_size(128 * MIB)
         .spawn(move || {
             let e = [1, 2].map(|n| world.spawn((Huge([n; MIB]), Position(1.0))));
             world.insert(e[0], HugePool([3; MIB])).unwrap();
