@@ -150,6 +150,7 @@ impl<'t> Pair<'t> {
                 let Some(e) = self.pick(who) else { return };
                 let single = &self.singles[number];
                 let outcome = (single.replace)(&mut self.world, e, tally, key).ok();
+                self.naive.flush();
                 let place = self.naive.values.get_mut(&e).and_then(|values| values[number].as_mut());
                 assert_eq!(outcome, place.map(|place| core::mem::replace(place, (single.kept)(key))));
             }
@@ -197,9 +198,7 @@ impl<'t> Pair<'t> {
             Op::DespawnBatch { who, count } => {
                 let batch: Vec<Entity> = (0..count).filter_map(|n| self.pick(who + n * 3)).collect();
                 let ended = self.world.despawn_batch(batch.iter().copied());
-                if !batch.is_empty() {
-                    self.naive.flush();
-                }
+                self.naive.flush();
                 let before = self.naive.values.len();
                 for e in batch {
                     if self.naive.values.contains_key(&e) {
