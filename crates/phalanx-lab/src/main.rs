@@ -4,36 +4,15 @@
 //! which work here. In this order it wants to be honest (what was not run says so, sentences follow from the figures),
 //! readable, and quick.
 
-mod advice;
 mod args;
-mod chart;
-mod cost;
-mod demo;
-mod drill;
-mod figures;
-mod findings;
-mod footprint;
-mod grid;
-mod layouts;
-mod page;
-mod parse;
-mod placement;
-mod plots;
-mod random;
-mod removal;
-mod report;
-mod simulation;
-mod snapshot;
-mod source;
-mod speed;
-mod stats;
-mod svg;
-mod text;
-mod timing;
-mod trial;
+mod commands;
+mod measuring;
+mod presenting;
 
 use args::{Cli, Command, DemoArgs};
 use clap::Parser;
+use commands::{advice, demo, parse, snapshot};
+use presenting::{page, text};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

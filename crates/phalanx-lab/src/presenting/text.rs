@@ -1,11 +1,11 @@
 //! The report for a terminal: aligned tables and sentences.
 
-use crate::figures::{bytes, micros, percent, significant, span, thousands, times};
-use crate::findings::deviation;
-use crate::removal::Outcome;
-use crate::report::Report;
-use crate::simulation::{self, Simulation};
-use crate::{footprint, placement, removal, speed};
+use crate::measuring::removal::Outcome;
+use crate::measuring::simulation::{self, Simulation};
+use crate::measuring::{footprint, placement, removal, speed};
+use crate::presenting::figures::{bytes, micros, percent, significant, span, thousands, times};
+use crate::presenting::findings::deviation;
+use crate::presenting::report::Report;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use phalanx_store::memory::Layout;
 
@@ -55,8 +55,8 @@ fn section(out: &mut String, title: &str, table: Table, findings: &[String]) {
     }
 }
 
-fn speed_table(rows: &[speed::Row]) -> Table {
-    let header = ["scenario", "ns per", "packed", "slot", "map", "packed vs map", "slot vs map", "source", "rounds"];
+fn speed_table(rows: &[speed::StoreSpeed]) -> Table {
+    let header = ["scenario", "ns per", "packed", "slot", "map", "packed vs map", "slot vs map", "reference", "rounds"];
     let mut table = table(&header, 2);
     for row in rows {
         table.add_row([
@@ -67,16 +67,16 @@ fn speed_table(rows: &[speed::Row]) -> Table {
             significant(row.map),
             times(row.ratio),
             times(row.slot_ratio),
-            times(row.source_ratio),
+            times(row.reference_ratio),
             row.rounds.to_string(),
         ]);
     }
     table
 }
 
-fn removal_table(rows: &[removal::Row]) -> Table {
+fn removal_table(rows: &[removal::RemovalTime]) -> Table {
     let header =
-        ["way", "order", "count", "mean µs", "error", "std dev", "median", "to swap", "source mean µs", "runs"];
+        ["way", "order", "count", "mean µs", "error", "std dev", "median", "to swap", "reference mean µs", "runs"];
     let mut table = table(&header, 2);
     for row in rows {
         let [error, deviation, median] = match row.outcome {
@@ -95,7 +95,7 @@ fn removal_table(rows: &[removal::Row]) -> Table {
             deviation,
             median,
             to_swap(rows, row),
-            row.source_mean.map_or("–".into(), micros),
+            row.reference_mean.map_or("–".into(), micros),
             row.note(),
         ]);
     }
@@ -103,8 +103,9 @@ fn removal_table(rows: &[removal::Row]) -> Table {
 }
 
 /// How many times as long the row takes as swapping in the same order, unless the difference is within the noise.
-pub(crate) fn to_swap(rows: &[removal::Row], row: &removal::Row) -> String {
-    let is_swap = |r: &&removal::Row| r.way == removal::Way::Swap && (r.order, r.count) == (row.order, row.count);
+pub(crate) fn to_swap(rows: &[removal::RemovalTime], row: &removal::RemovalTime) -> String {
+    let is_swap =
+        |r: &&removal::RemovalTime| r.way == removal::Way::Swap && (r.order, r.count) == (row.order, row.count);
     let about = if row.is_estimated() { "≈ " } else { "" };
     match rows.iter().find(is_swap) {
         None => "–".to_string(),
@@ -113,7 +114,7 @@ pub(crate) fn to_swap(rows: &[removal::Row], row: &removal::Row) -> String {
     }
 }
 
-fn memory_table(rows: &[footprint::Row]) -> Table {
+fn memory_table(rows: &[footprint::MemoryUse]) -> Table {
     let header = ["size", "entities", "utilisation", "packed", "slot", "sparse", "linear", "cheapest", "model within"];
     let mut table = table(&header, 0);
     for row in rows {
@@ -146,7 +147,7 @@ fn world_table(simulation: &Simulation) -> Table {
     table
 }
 
-fn placement_table(rows: &[placement::Row]) -> Table {
+fn placement_table(rows: &[placement::WorkTime]) -> Table {
     let mut table = table(&["work", "ns per", "table", "pool", "linear", "quickest", "of", "rounds"], 2);
     for row in rows {
         table.add_row([
@@ -164,7 +165,7 @@ fn placement_table(rows: &[placement::Row]) -> Table {
 }
 
 /// The rows of a system in both layouts.
-pub(crate) fn side_by_side(simulation: &Simulation) -> impl Iterator<Item = [&simulation::Row; 2]> {
+pub(crate) fn side_by_side(simulation: &Simulation) -> impl Iterator<Item = [&simulation::SystemTime; 2]> {
     let structs = simulation.rows.iter().filter(|row| row.layout == simulation::Layout::Table);
     structs.filter_map(|row| Some([row, simulation.row(simulation::Layout::Soa, row.system)?]))
 }

@@ -129,8 +129,11 @@ struct Outcome {
 
 /// Reads all programs on all cores; the outcomes are in the order of the files.
 fn read_all(files: &[PathBuf], args: &ParseArgs, walked: bool) -> Vec<Outcome> {
-    let bar =
-        if walked { crate::demo::progress(files.len() as u64, "parsing") } else { indicatif::ProgressBar::hidden() };
+    let bar = if walked {
+        crate::presenting::progress::progress(files.len() as u64, "parsing")
+    } else {
+        indicatif::ProgressBar::hidden()
+    };
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(files.len());
     let next = AtomicUsize::new(0);
     let outcomes = Mutex::new(Vec::with_capacity(files.len()));

@@ -1,9 +1,9 @@
 //! What the tables show, in sentences made from their figures.
 
-use crate::figures::{bytes, listed, percent, significant, span, thousands};
-use crate::removal::{COUNTS, Order, Way};
-use crate::simulation::{FRAME, Layout as World, Simulation};
-use crate::{footprint, placement, removal, speed};
+use crate::measuring::removal::{COUNTS, Order, Way};
+use crate::measuring::simulation::{FRAME, Layout as World, Simulation};
+use crate::measuring::{footprint, placement, removal, speed};
+use crate::presenting::figures::{bytes, listed, percent, significant, span, thousands};
 use phalanx_store::memory::Layout;
 
 /// Closer than this, runs do not tell two contenders apart.
@@ -46,7 +46,7 @@ pub(crate) fn compared(ratio: f64, other: &str) -> String {
     }
 }
 
-pub(crate) fn speed(rows: &[speed::Row]) -> Vec<String> {
+pub(crate) fn speed(rows: &[speed::StoreSpeed]) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let of = |verdict: Verdict| rows.iter().filter(|row| Verdict::of(row.ratio) == verdict).collect::<Vec<_>>();
     for verdict in [Verdict::Faster, Verdict::Level, Verdict::Slower] {
@@ -59,17 +59,17 @@ pub(crate) fn speed(rows: &[speed::Row]) -> Vec<String> {
 
     let differing: Vec<String> = rows
         .iter()
-        .filter(|row| Verdict::of(row.ratio) != Verdict::of(row.source_ratio))
+        .filter(|row| Verdict::of(row.ratio) != Verdict::of(row.reference_ratio))
         .map(|row| {
-            let (there, here) = (Verdict::of(row.source_ratio).word(), Verdict::of(row.ratio).word());
+            let (there, here) = (Verdict::of(row.reference_ratio).word(), Verdict::of(row.ratio).word());
             format!("{} ({there} there, {here} here)", row.name)
         })
         .collect();
     if differing.is_empty() {
-        out.push(format!("All {} rows come out on the same side as in the source.", rows.len()));
+        out.push(format!("All {} rows come out on the same side as in the reference.", rows.len()));
     } else {
         out.push(format!(
-            "{} of {} rows come out on the same side as in the source; the others: {}.",
+            "{} of {} rows come out on the same side as in the reference; the others: {}.",
             rows.len() - differing.len(),
             rows.len(),
             differing.join("; ")
@@ -78,7 +78,7 @@ pub(crate) fn speed(rows: &[speed::Row]) -> Vec<String> {
     let beside: Vec<String> = [Verdict::Faster, Verdict::Level, Verdict::Slower]
         .into_iter()
         .filter_map(|verdict| {
-            let rows: Vec<&speed::Row> =
+            let rows: Vec<&speed::StoreSpeed> =
                 rows.iter().filter(|row| Verdict::of(row.packed / row.slot) == verdict).collect();
             let each: Vec<String> = rows.iter().map(|row| told(row.name, row.packed / row.slot)).collect();
             (!each.is_empty()).then(|| format!("{} in {}", verdict.word(), each.join("; ")))
@@ -106,7 +106,7 @@ fn against_map(verdict: Verdict) -> &'static str {
 }
 
 /// Which place is the quickest for what, and what it costs to be in another.
-pub(crate) fn placement(rows: &[placement::Row]) -> Vec<String> {
+pub(crate) fn placement(rows: &[placement::WorkTime]) -> Vec<String> {
     let mut out = Vec::new();
     for (at, place) in placement::PLACES.iter().enumerate() {
         let told = rows.iter().filter_map(|row| {
@@ -139,7 +139,7 @@ pub(crate) fn placement(rows: &[placement::Row]) -> Vec<String> {
     out
 }
 
-pub(crate) fn removal(rows: &[removal::Row]) -> Vec<String> {
+pub(crate) fn removal(rows: &[removal::RemovalTime]) -> Vec<String> {
     let row = |way: Way, order: Order, count: usize| {
         rows.iter().find(|row| (row.way, row.order, row.count) == (way, order, count))
     };
@@ -180,7 +180,7 @@ pub(crate) fn removal(rows: &[removal::Row]) -> Vec<String> {
         out.push(format!("For {} times the values in random order, {}.", most / least, listed(&growth)));
     }
 
-    let pairs: Vec<(&removal::Row, &removal::Row)> = Order::ALL
+    let pairs: Vec<(&removal::RemovalTime, &removal::RemovalTime)> = Order::ALL
         .iter()
         .flat_map(|&order| COUNTS.map(|count| (order, count)))
         .filter_map(|(order, count)| Some((row(Way::Deferred, order, count)?, row(Way::Swap, order, count)?)))
@@ -231,7 +231,7 @@ pub(crate) fn removal(rows: &[removal::Row]) -> Vec<String> {
     out
 }
 
-/// Whether something that the source observed holds.
+/// Whether something that the reference figures show holds here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     Yes,
@@ -242,8 +242,8 @@ enum Answer {
 
 impl Answer {
     /// Whether the first of each pair is quicker than the second.
-    fn of(pairs: &[(&removal::Row, &removal::Row)]) -> Answer {
-        let is_level = |(a, b): &(&removal::Row, &removal::Row)| a.is_level_with(b);
+    fn of(pairs: &[(&removal::RemovalTime, &removal::RemovalTime)]) -> Answer {
+        let is_level = |(a, b): &(&removal::RemovalTime, &removal::RemovalTime)| a.is_level_with(b);
         if pairs.iter().any(|pair| pair.0.mean() > pair.1.mean() && !is_level(pair)) {
             Answer::No
         } else if pairs.iter().any(is_level) {
@@ -254,7 +254,7 @@ impl Answer {
     }
 }
 
-/// Whether something the source observed holds here, count by count.
+/// Says whether something that the reference figures show holds here, count by count.
 fn observation(what: &str, holds: impl Fn(usize) -> Option<Answer>) -> Option<String> {
     let answers: Vec<(usize, Answer)> = COUNTS.iter().filter_map(|&count| Some((count, holds(count)?))).collect();
     let with = |answer: Answer| -> Vec<String> {
@@ -269,23 +269,23 @@ fn observation(what: &str, holds: impl Fn(usize) -> Option<Answer>) -> Option<St
     if answers.is_empty() {
         None
     } else if all(&noisy) {
-        Some(format!("The source saw that {what}; here the differences are within the noise at every count."))
+        Some(format!("In the reference, {what}; here the differences are within the noise at every count."))
     } else if failing.is_empty() {
-        Some(format!("As in the source, {what}{noise}."))
+        Some(format!("As in the reference, {what}{noise}."))
     } else if all(&failing) {
-        Some(format!("The source saw that {what}; this machine does not at any count."))
+        Some(format!("In the reference, {what}; here not at any count."))
     } else {
-        Some(format!("The source saw that {what}; this machine does not at {}{noise}.", listed(&failing)))
+        Some(format!("In the reference, {what}; here not at {}{noise}.", listed(&failing)))
     }
 }
 
-pub(crate) fn memory(rows: &[footprint::Row]) -> Vec<String> {
+pub(crate) fn memory(rows: &[footprint::MemoryUse]) -> Vec<String> {
     const KEYED: [Layout; 2] = [Layout::Sparse, Layout::Linear];
     let mut out = Vec::new();
     let mut sizes: Vec<u64> = rows.iter().map(|row| row.size).collect();
     sizes.dedup();
     for size in sizes {
-        let rows: Vec<&footprint::Row> = rows.iter().filter(|row| row.size == size).collect();
+        let rows: Vec<&footprint::MemoryUse> = rows.iter().filter(|row| row.size == size).collect();
         for (among, whose) in [(&KEYED[..], "keyed by entities"), (&Layout::ALL[..], "of all four")] {
             let cheapest = runs(rows.iter().filter_map(|row| Some((row.utilisation, row.cheapest(among)?))));
             out.push(format!("At {size} bytes a value, the cheapest {whose} is {cheapest}."));
@@ -392,158 +392,4 @@ pub(crate) fn simulation(simulation: &Simulation) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::removal::Outcome;
-    use crate::stats::Summary;
-
-    fn speed_row(name: &'static str, ratio: f64, source_ratio: f64) -> speed::Row {
-        speed::Row {
-            name,
-            per: "value",
-            packed: 1.0,
-            slot: 1.0,
-            map: ratio,
-            rounds: 1,
-            ratio,
-            slot_ratio: ratio,
-            source_ratio,
-        }
-    }
-
-    #[test]
-    fn speed_sentences_follow_the_figures() {
-        let won = speed(&[speed_row("iteration", 3.0, 1.5), speed_row("access", 2.0, 0.75)]);
-        assert_eq!(won[0], "The packed store is faster than the map in: iteration (3.00 times); access (2.00 times).");
-        assert_eq!(
-            won[1],
-            "1 of 2 rows come out on the same side as in the source; the others: access (behind there, ahead here)."
-        );
-        let lost = speed(&[speed_row("iteration", 0.5, 1.5), speed_row("access", 1.01, 0.75)]);
-        assert_eq!(lost[0], "The packed store is level with the map in: access.");
-        assert_eq!(lost[1], "The packed store is slower than the map in: iteration (2.00 times).");
-        assert!(lost[2].starts_with("0 of 2"));
-        let same = speed(&[speed_row("iteration", 1.3, 1.5)]);
-        assert_eq!(same[1], "All 1 rows come out on the same side as in the source.");
-    }
-
-    fn removal_rows(mean: impl Fn(Way, Order, usize) -> f64) -> Vec<removal::Row> {
-        let mut rows = Vec::new();
-        for count in COUNTS {
-            for order in Order::ALL {
-                for way in Way::ALL {
-                    let outcome = Outcome::Measured(Summary::of(&[mean(way, order, count)]).unwrap());
-                    rows.push(removal::Row { way, order, count, outcome, source_mean: None });
-                }
-            }
-        }
-        rows
-    }
-
-    #[test]
-    fn removal_sentences_follow_the_figures() {
-        let rows = removal_rows(|way, order, count| {
-            let n = count as f64;
-            let order = order as usize as f64;
-            match way {
-                Way::Shift => n * n * [0.001, 1.0, 0.5][order as usize],
-                Way::Swap => n * (1.0 + order),
-                Way::Deferred => n * (1.0 + order) * 2.0,
-            }
-        });
-        let text = removal(&rows);
-        assert!(text[0].contains("750 µs by swapping") && text[0].contains("31.2 s by shifting"), "{}", text[0]);
-        assert!(text[1].contains("shift takes 625 times as long (as n to the power of 2.0)"), "{}", text[1]);
-        assert!(text[2].contains("takes 2.00 times as long as swapping"), "{}", text[2]);
-        assert_eq!(text[3], "As in the source, in shifting, reverse order is the quickest and linear the slowest.");
-        assert_eq!(text[4], "As in the source, in swapping, random order is the slowest.");
-        assert_eq!(text.len(), 5);
-    }
-
-    #[test]
-    fn observations_can_fail() {
-        let rows = removal_rows(|_, order, count| {
-            let place = order as usize as f64;
-            if count > 10_000 { 4.0 - place } else { 1.0 + place }
-        });
-        let text = removal(&rows);
-        assert_eq!(
-            text[4],
-            "The source saw that in swapping, random order is the slowest; this machine does not at 100,000 and 250,000."
-        );
-    }
-
-    /// Runs around a mean, and how far they lie from it.
-    fn noisy(rows: &mut [removal::Row], share: f64) {
-        for row in rows {
-            let mean = row.mean();
-            row.outcome = Outcome::Measured(Summary::of(&[mean * (1.0 - share), mean * (1.0 + share)]).unwrap());
-        }
-    }
-
-    #[test]
-    fn differences_within_the_noise_have_no_ratio() {
-        let mut rows = removal_rows(|way, _, count| if way == Way::Deferred { 0.68 } else { 1.0 } * count as f64);
-        noisy(&mut rows, 2.0);
-        let text = removal(&rows);
-        assert!(text[0].ends_with("by shifting: the difference is within the noise."), "{}", text[0]);
-        assert!(text[2].ends_with("in all 9 pairs its difference from swapping is within the noise."), "{}", text[2]);
-        assert!(text[4].ends_with("here the differences are within the noise at every count."), "{}", text[4]);
-        assert!(rows.iter().filter(|r| r.way == Way::Deferred).all(|r| crate::text::to_swap(&rows, r) == "noise"));
-        // The same means, in runs that agree.
-        noisy(&mut rows, 0.01);
-        let text = removal(&rows);
-        assert!(text[2].contains("takes 0.68 times as long as swapping"), "{}", text[2]);
-        // And in some of them.
-        noisy(&mut rows[..9], 2.0);
-        let text = removal(&rows);
-        assert!(text[2].contains("over 6 pairs; in 3 more the difference is within the noise"), "{}", text[2]);
-    }
-
-    #[test]
-    fn what_rests_on_an_estimate_says_so() {
-        let mut rows = removal_rows(|way, _, count| if way == Way::Shift { count.pow(2) } else { count } as f64);
-        for row in rows.iter_mut().filter(|row| row.way == Way::Shift && row.count == COUNTS[2]) {
-            row.outcome = Outcome::Estimated { mean: row.mean(), from: 25_000 };
-        }
-        let text = removal(&rows);
-        assert!(
-            text[0].contains("an estimated 62.5 s by shifting: swapping is an estimated 250,000 times"),
-            "{}",
-            text[0]
-        );
-        assert!(text[1].contains("shift takes an estimated 625 times as long"), "{}", text[1]);
-    }
-
-    #[test]
-    fn places_are_told_by_what_they_are_quickest_at() {
-        let row = |work, table, pool, linear| placement::Row {
-            work,
-            per: "entity",
-            count: 1,
-            table,
-            pool,
-            linear,
-            rounds: 1,
-        };
-        let rows = [
-            row("giving it", 60.0, 20.0, 40.0),
-            row("taking it", 40.0, 20.0, 20.0),
-            row("walking over it beside a table", 1.0, 4.0, 2.0),
-        ];
-        let text = placement(&rows);
-        assert!(text[0].starts_with("The table is the quickest, or level with it, at walking"), "{}", text[0]);
-        assert!(text[0].contains("(1.00 to 4.00 ns, the pool)"), "{}", text[0]);
-        assert!(text[1].contains("giving it (20.0 to 60.0 ns, the table); taking it"), "{}", text[1]);
-        assert!(text[2].contains("at taking it") && !text[2].contains("giving"), "{}", text[2]);
-        assert!(text[3].contains("for every 20.0 rows"), "{}", text[3]);
-        assert_eq!(placement(&rows[2..])[1], "The pool is the quickest at nothing here.");
-    }
-
-    #[test]
-    fn winners_are_told_as_runs() {
-        let (s, l) = (Layout::Sparse, Layout::Linear);
-        assert_eq!(runs([(0.1, s), (0.5, s), (0.9, l)].into_iter()), "SparseSet up to 50 %, then LinearStore");
-        assert_eq!(runs([(0.1, l), (0.5, l)].into_iter()), "LinearStore at every utilisation");
-    }
-}
+mod tests;

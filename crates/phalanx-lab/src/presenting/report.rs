@@ -1,6 +1,6 @@
 //! Everything that a demo found out: what the terminal, the JSON and the page are made from.
 
-use crate::{footprint, placement, removal, simulation, speed};
+use crate::measuring::{footprint, placement, removal, simulation, speed};
 use serde::Serialize;
 
 /// The results of one demo.
@@ -12,11 +12,11 @@ pub(crate) struct Report {
     /// Whether the compiler optimised this program; if not, the times say nothing about the containers.
     pub(crate) optimised: bool,
     pub(crate) seconds: f64,
-    pub(crate) speed: Section<speed::Row>,
-    pub(crate) removal: Section<removal::Row>,
-    pub(crate) memory: Section<footprint::Row>,
+    pub(crate) speed: Section<speed::StoreSpeed>,
+    pub(crate) removal: Section<removal::RemovalTime>,
+    pub(crate) memory: Section<footprint::MemoryUse>,
     pub(crate) world: simulation::Simulation,
-    pub(crate) placement: Section<placement::Row>,
+    pub(crate) placement: Section<placement::WorkTime>,
 }
 
 impl Report {

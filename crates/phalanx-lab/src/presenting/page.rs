@@ -1,12 +1,13 @@
 //! The report as one HTML page that needs nothing beside itself.
 
-use crate::figures::{bytes, micros, percent, significant, span, thousands, times};
-use crate::removal::{Order, Outcome, Way};
-use crate::report::Report;
-use crate::simulation::{self, FRAME};
-use crate::svg::escape;
-use crate::text::{side_by_side, to_swap};
-use crate::{placement as places, plots};
+use crate::measuring::placement as places;
+use crate::measuring::removal::{Order, Outcome, Way};
+use crate::measuring::simulation::{self, FRAME};
+use crate::presenting::figures::{bytes, micros, percent, significant, span, thousands, times};
+use crate::presenting::plots;
+use crate::presenting::report::Report;
+use crate::presenting::svg::escape;
+use crate::presenting::text::{side_by_side, to_swap};
 use phalanx_store::memory::Layout;
 
 const STYLE: &str = include_str!("page.css");
@@ -31,7 +32,7 @@ pub(crate) fn page(report: &Report) -> String {
     out.push_str(&world(report));
     out.push_str(&placement(report));
     out.push_str(&format!(
-        "<footer>Phalanx {}; measured in {}. The source's figures come from other languages on other machines: \
+        "<footer>Phalanx {}; measured in {}. The reference figures come from other languages on other machines: \
          compare directions and magnitudes.</footer>\n</main>\n</body>\n</html>\n",
         escape(report.version),
         span(report.seconds * 1e9)
@@ -73,7 +74,7 @@ fn headlines(report: &Report) -> String {
         headline(figure, words);
     }
     // The row in which picking the wrong layout costs most.
-    let spread = |row: &crate::footprint::Row| {
+    let spread = |row: &crate::measuring::footprint::MemoryUse| {
         let held = row.layouts.map(|footprint| footprint.measured);
         held.into_iter().max().unwrap_or(0) as f64 / held.into_iter().min().unwrap_or(1).max(1) as f64
     };
@@ -105,7 +106,7 @@ fn section(title: &str, about: &str, plot: &str, caption: &str, findings: &[Stri
 }
 
 fn speed(report: &Report) -> String {
-    let header = ["scenario", "ns per", "packed", "slot", "map", "packed vs map", "slot vs map", "source", "rounds"];
+    let header = ["scenario", "ns per", "packed", "slot", "map", "packed vs map", "slot vs map", "reference", "rounds"];
     let rows = report.speed.rows.iter().map(|row| {
         vec![
             Cell::word(row.name),
@@ -115,7 +116,7 @@ fn speed(report: &Report) -> String {
             Cell::figure(significant(row.map)),
             Cell { text: times(row.ratio), class: if row.ratio >= 1.0 { "best" } else { "" } },
             Cell::figure(times(row.slot_ratio)),
-            Cell::figure(times(row.source_ratio)),
+            Cell::figure(times(row.reference_ratio)),
             Cell::figure(row.rounds.to_string()),
         ]
     });
@@ -123,10 +124,10 @@ fn speed(report: &Report) -> String {
         "A packed store against a map",
         &format!(
             "How many times as fast as the standard hash map, by the quickest of many interleaved rounds. {}",
-            crate::speed::HASHING
+            crate::measuring::speed::HASHING
         ),
         &plots::speed(&report.speed.rows),
-        "<i class=\"c0\">●</i> packed store, <i class=\"c1\">◆</i> slot store, ○ the packed store of the source. Logarithmic.",
+        "<i class=\"c0\">●</i> packed store, <i class=\"c1\">◆</i> slot store, ○ the reference: a packed store in TypeScript. Logarithmic.",
         &report.speed.findings,
         &table(&header, 2, rows),
     )
@@ -134,7 +135,7 @@ fn speed(report: &Report) -> String {
 
 fn removal(report: &Report) -> String {
     let header =
-        ["way", "order", "count", "mean µs", "error", "std dev", "median", "to swap", "source mean µs", "runs"];
+        ["way", "order", "count", "mean µs", "error", "std dev", "median", "to swap", "reference mean µs", "runs"];
     let all = &report.removal.rows;
     let rows = all.iter().map(|row| {
         let [error, deviation, median] = match row.outcome {
@@ -152,7 +153,7 @@ fn removal(report: &Report) -> String {
             figure(deviation),
             figure(median),
             Cell::figure(to_swap(all, row)),
-            figure(row.source_mean),
+            figure(row.reference_mean),
             Cell::figure(row.note()),
         ]
     });
@@ -162,7 +163,7 @@ fn removal(report: &Report) -> String {
          means are no further apart than their standard deviations reach are not compared: their ratio would be noise.",
         &plots::removal(all),
         "<i class=\"c0\">swap</i> moves the last value into the gap, <i class=\"c1\">shift</i> moves up all behind it, \
-         <i class=\"c2\">deferred</i> marks, and closes all gaps in one pass. Dashed with rings: the source. Both axes logarithmic.",
+         <i class=\"c2\">deferred</i> marks, and closes all gaps in one pass. Dashed with rings: the reference, a sparse set in C#. Both axes logarithmic.",
         &report.removal.findings,
         &table(&header, 2, rows),
     )

@@ -1,14 +1,14 @@
 //! A packed store against a map: iteration, random access, churn, and a mixture.
 
-use crate::random::Random;
-use crate::source;
-use crate::timing::{Effort, Run, interleave, mean_of, minimum};
+use crate::measuring::random::Random;
+use crate::measuring::reference;
+use crate::measuring::timing::{Effort, Run, interleave, mean_of, minimum};
 use phalanx_store::{Handle, PackedStore, SlotStore};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::hint::black_box;
 
-/// What the source stores: a position and a velocity.
+/// The value that is stored: a position and a velocity.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Particle {
     x: f64,
@@ -31,7 +31,7 @@ impl Particle {
 
 /// One row of the table.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Row {
+pub(crate) struct StoreSpeed {
     pub(crate) name: &'static str,
     /// What one nanosecond figure is counted for.
     pub(crate) per: &'static str,
@@ -43,7 +43,7 @@ pub(crate) struct Row {
     /// How many times as fast as the map the packed store is: above one, it wins.
     pub(crate) ratio: f64,
     pub(crate) slot_ratio: f64,
-    pub(crate) source_ratio: f64,
+    pub(crate) reference_ratio: f64,
 }
 
 /// What must be known of the map beside the stores.
@@ -141,7 +141,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Measures row `index`.
-pub(crate) fn measure(index: usize, effort: Effort) -> Row {
+pub(crate) fn measure(index: usize, effort: Effort) -> StoreSpeed {
     let (name, scenario, per) = ROWS[index];
     let mut contenders: [Run<'static>; 3] = [
         contender::<PackedStore<Particle>>(scenario),
@@ -150,7 +150,7 @@ pub(crate) fn measure(index: usize, effort: Effort) -> Row {
     ];
     let samples = interleave(effort, &mut contenders);
     let [packed, slot, map] = [0, 1, 2].map(|who: usize| minimum(&samples[who]));
-    Row {
+    StoreSpeed {
         name,
         per,
         packed,
@@ -159,7 +159,7 @@ pub(crate) fn measure(index: usize, effort: Effort) -> Row {
         rounds: samples[0].len(),
         ratio: map / packed,
         slot_ratio: map / slot,
-        source_ratio: source::SPEED[index],
+        reference_ratio: reference::SPEED[index],
     }
 }
 

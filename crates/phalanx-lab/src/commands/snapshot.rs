@@ -1,8 +1,9 @@
 //! `phalanx snapshot`: what is in a snapshot, and where two differ. And the worlds of the demo, saved and loaded.
 
+use crate::Failure;
 use crate::args::SnapshotCommand;
-use crate::figures::thousands;
-use crate::{Failure, simulation};
+use crate::measuring::simulation;
+use crate::presenting::figures::thousands;
 use phalanx::World;
 use phalanx::snapshot::{Inspection, Registry, diff, inspect};
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! `phalanx advise --demo`: a small world with components in right and in wrong places, and what its report says.
 
 use crate::Failure;
-use crate::random::Random;
+use crate::measuring::random::Random;
 use phalanx::{Component, Entity, LayoutReport, World};
 use serde_json::{Value, json};
 

@@ -3,8 +3,8 @@
 //! Three worlds differ in one line: where the component is kept that half of the entities have. Their rounds are
 //! interleaved.
 
-use crate::random::Random;
-use crate::timing::{Effort, Run, interleave, minimum, time};
+use crate::measuring::random::Random;
+use crate::measuring::timing::{Effort, Run, interleave, minimum, time};
 use phalanx::{Component, Entity, Placement, World};
 use serde::Serialize;
 use std::cell::RefCell;
@@ -20,7 +20,7 @@ pub(crate) fn name(place: Placement) -> &'static str {
 
 /// What a kind of work took in each place.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Row {
+pub(crate) struct WorkTime {
     pub(crate) work: &'static str,
     /// What is divided by: an entity, a value, a look-up.
     pub(crate) per: &'static str,
@@ -32,7 +32,7 @@ pub(crate) struct Row {
     pub(crate) rounds: usize,
 }
 
-impl Row {
+impl WorkTime {
     pub(crate) fn nanos(&self) -> [f64; 3] {
         [self.table, self.pool, self.linear]
     }
@@ -268,7 +268,7 @@ impl Lab {
 }
 
 /// Runs rounds of all three worlds in turns.
-pub(crate) fn measure(entities: usize, effort: Effort, step: impl Fn()) -> Vec<Row> {
+pub(crate) fn measure(entities: usize, effort: Effort, step: impl Fn()) -> Vec<WorkTime> {
     let labs = [Lab::new::<InTable>(entities), Lab::new::<InPool>(entities), Lab::new::<InLinear>(entities)];
     let labs = labs.map(RefCell::new);
     let mut rounds: Vec<Run<'_>> = Vec::new();
@@ -282,7 +282,7 @@ pub(crate) fn measure(entities: usize, effort: Effort, step: impl Fn()) -> Vec<R
     interleave(effort, &mut rounds);
     drop(rounds);
     let [table, pool, linear] = labs.map(RefCell::into_inner);
-    let row = |at: usize, (work, per, _): &Work| Row {
+    let row = |at: usize, (work, per, _): &Work| WorkTime {
         work,
         per,
         count: table.counts[at],

@@ -13,7 +13,7 @@ pub(crate) fn thousands(number: u64) -> String {
     out
 }
 
-/// Nanoseconds as microseconds with two decimals, the unit of the source's removal table: `1,059.04`.
+/// Nanoseconds as microseconds with two decimals, the unit of the removal table: `1,059.04`.
 pub(crate) fn micros(nanos: f64) -> String {
     let hundredths = (nanos / 10.0).round() as u64;
     format!("{}.{:02}", thousands(hundredths / 100), hundredths % 100)

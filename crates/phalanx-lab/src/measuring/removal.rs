@@ -1,9 +1,9 @@
 //! Three ways to remove from a dense container: every element of a sparse set, one by one, in three orders.
 
-use crate::random::Random;
-use crate::source;
-use crate::stats::Summary;
-use crate::timing::time;
+use crate::measuring::random::Random;
+use crate::measuring::reference;
+use crate::measuring::stats::Summary;
+use crate::measuring::timing::time;
 use phalanx_store::{Entity, EntityPool, SparseSet};
 use serde::Serialize;
 use std::fmt;
@@ -72,7 +72,7 @@ impl fmt::Display for Order {
     }
 }
 
-/// How many values, as in the source.
+/// How many values are removed: the counts of the reference figures.
 pub(crate) const COUNTS: [usize; 3] = [10_000, 100_000, 250_000];
 
 /// What is known of a row.
@@ -92,16 +92,16 @@ pub(crate) enum Outcome {
 
 /// One row of the table; the times are for removing all `count` values.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct Row {
+pub(crate) struct RemovalTime {
     pub(crate) way: Way,
     pub(crate) order: Order,
     pub(crate) count: usize,
     pub(crate) outcome: Outcome,
-    /// The published mean, in nanoseconds.
-    pub(crate) source_mean: Option<f64>,
+    /// The reference mean, in nanoseconds.
+    pub(crate) reference_mean: Option<f64>,
 }
 
-impl Row {
+impl RemovalTime {
     /// The mean in nanoseconds, measured or estimated.
     pub(crate) fn mean(&self) -> f64 {
         match self.outcome {
@@ -120,7 +120,7 @@ impl Row {
 
     /// Returns whether the difference from another row is within the noise: the means are no further apart than the standard
     /// deviations reach.
-    pub(crate) fn is_level_with(&self, other: &Row) -> bool {
+    pub(crate) fn is_level_with(&self, other: &RemovalTime) -> bool {
         (self.mean() - other.mean()).abs() <= self.spread() + other.spread()
     }
 
@@ -157,7 +157,7 @@ pub(crate) struct Limits {
 }
 
 /// The rows of one order and count, one for each way, taking turns.
-pub(crate) fn measure(order: Order, count: usize, limits: Limits) -> [Row; 3] {
+pub(crate) fn measure(order: Order, count: usize, limits: Limits) -> [RemovalTime; 3] {
     let subject = Subject::new(order, count);
     let mut samples: [Vec<f64>; 3] = Default::default();
     let mut runs = [limits.most_runs; 3];
@@ -207,7 +207,7 @@ pub(crate) fn measure(order: Order, count: usize, limits: Limits) -> [Row; 3] {
     Way::ALL.map(|way| {
         let measured = Summary::of(&samples[way as usize]).map(Outcome::Measured);
         let outcome = measured.unwrap_or(expected);
-        Row { way, order, count, outcome, source_mean: source::removal_mean(way, order, count) }
+        RemovalTime { way, order, count, outcome, reference_mean: reference::removal_mean(way, order, count) }
     })
 }
 

@@ -1,10 +1,11 @@
-//! `phalanx demo`: measures the source tables on this machine and reports.
+//! `phalanx demo`: measures the containers and a world on this machine, and reports.
 
-use crate::removal::{COUNTS, Limits, Order};
-use crate::report::{Machine, Report, Section};
-use crate::timing::Effort;
-use crate::{findings, footprint, placement, removal, simulation, speed};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::measuring::removal::{COUNTS, Limits, Order};
+use crate::measuring::timing::Effort;
+use crate::measuring::{footprint, placement, removal, simulation, speed};
+use crate::presenting::findings;
+use crate::presenting::progress::progress;
+use crate::presenting::report::{Machine, Report, Section};
 use phalanx::World;
 use phalanx_store::memory::Model;
 use std::time::{Duration, Instant};
@@ -33,7 +34,7 @@ pub(crate) fn run(quick: bool, start: Option<World>) -> (Report, World) {
     (report, end)
 }
 
-fn run_speed(quick: bool) -> Vec<speed::Row> {
+fn run_speed(quick: bool) -> Vec<speed::StoreSpeed> {
     let share = Duration::from_millis(if quick { 600 } else { 3000 });
     let effort = Effort { least: 5, most: 2000, share };
     let bar = progress(speed::names().count() as u64, "packed store against map");
@@ -48,7 +49,7 @@ fn run_speed(quick: bool) -> Vec<speed::Row> {
     rows
 }
 
-fn run_removal(quick: bool) -> Vec<removal::Row> {
+fn run_removal(quick: bool) -> Vec<removal::RemovalTime> {
     let limits = if quick {
         Limits {
             share: Duration::from_millis(100),
@@ -83,7 +84,7 @@ fn run_removal(quick: bool) -> Vec<removal::Row> {
     rows
 }
 
-fn run_memory() -> Vec<footprint::Row> {
+fn run_memory() -> Vec<footprint::MemoryUse> {
     let sizes = footprint::SIZES;
     let bar = progress((sizes.len() * footprint::UTILISATIONS.len()) as u64, "memory by layout");
     let mut rows = Vec::new();
@@ -103,29 +104,22 @@ fn run_world(quick: bool, start: Option<World>) -> (simulation::Simulation, Worl
     let most = if quick { 24 } else { 240 };
     let effort = Effort { least: 6, most, share: Duration::from_millis(if quick { 1000 } else { 5000 }) };
     let bar = progress(2 * most as u64, "a world at work");
-    bar.set_message(format!("{} entities of six kinds", crate::figures::thousands(simulation::ENTITIES as u64)));
-    let simulation = simulation::measure(simulation::ENTITIES, start, effort, || bar.inc(1));
+    bar.set_message(format!(
+        "{} entities of six kinds",
+        crate::presenting::figures::thousands(simulation::ENTITIES as u64)
+    ));
+    let (mut simulation, end) = simulation::measure(simulation::ENTITIES, start, effort, || bar.inc(1));
     bar.finish_and_clear();
-    simulation
+    simulation.findings = findings::simulation(&simulation);
+    (simulation, end)
 }
 
-fn run_placement(quick: bool) -> Vec<placement::Row> {
+fn run_placement(quick: bool) -> Vec<placement::WorkTime> {
     let most = if quick { 30 } else { 150 };
     let effort = Effort { least: 5, most, share: Duration::from_millis(if quick { 1000 } else { 5000 }) };
     let bar = progress(3 * most as u64, "one component, three places");
-    bar.set_message(format!("{} entities", crate::figures::thousands(placement::ENTITIES as u64)));
+    bar.set_message(format!("{} entities", crate::presenting::figures::thousands(placement::ENTITIES as u64)));
     let rows = placement::measure(placement::ENTITIES, effort, || bar.inc(1));
     bar.finish_and_clear();
     rows
-}
-
-/// A bar on standard error; hidden when that is not a terminal.
-pub(crate) fn progress(steps: u64, what: &'static str) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("{prefix:<26} {bar:24} {pos:>2}/{len:<2} {elapsed:>4} {wide_msg}") {
-        bar.set_style(style);
-    }
-    bar.set_prefix(what);
-    bar.enable_steady_tick(Duration::from_millis(500));
-    bar
 }

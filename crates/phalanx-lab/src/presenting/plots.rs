@@ -1,12 +1,12 @@
 //! The five pictures of the report.
 
-use crate::chart::{Axis, Frame, Series, panel};
-use crate::figures::{bytes, percent, span, thousands, times};
-use crate::removal::{COUNTS, Order, Way};
-use crate::simulation::Simulation;
-use crate::svg::{Anchor, LogScale, Svg, decades};
-use crate::text::side_by_side;
-use crate::{footprint, placement as places, removal, speed};
+use crate::measuring::removal::{COUNTS, Order, Way};
+use crate::measuring::simulation::Simulation;
+use crate::measuring::{footprint, placement as places, removal, speed};
+use crate::presenting::chart::{Axis, Frame, Series, panel};
+use crate::presenting::figures::{bytes, percent, span, thousands, times};
+use crate::presenting::svg::{Anchor, LogScale, Svg, decades};
+use crate::presenting::text::side_by_side;
 use phalanx_store::memory::Layout;
 
 const WIDTH: f64 = 960.0;
@@ -30,14 +30,14 @@ pub(crate) fn way_colour(way: Way) -> &'static str {
     }
 }
 
-/// How many times as fast as the map: a dot for the packed store, a diamond for the slot store, a ring for the source.
-pub(crate) fn speed(rows: &[speed::Row]) -> String {
+/// How many times as fast as the map: a dot for the packed store, a diamond for the slot store, a ring for the reference.
+pub(crate) fn speed(rows: &[speed::StoreSpeed]) -> String {
     const ROW: f64 = 50.0;
     const TOP: f64 = 34.0;
     let (left, right) = (180.0, WIDTH - 130.0);
     let bottom = TOP + ROW * rows.len() as f64;
     let mut svg = Svg::new(WIDTH, bottom + 30.0, "How many times as fast as the map each store is, by scenario");
-    let ratios = rows.iter().flat_map(|row| [row.ratio, row.slot_ratio, row.source_ratio]);
+    let ratios = rows.iter().flat_map(|row| [row.ratio, row.slot_ratio, row.reference_ratio]);
     let (low, high) = ratios.fold((0.8_f64, 2.0_f64), |(low, high), r| (low.min(r), high.max(r)));
     let range = (2_f64.powf(low.log2().floor()), 2_f64.powf(high.log2().ceil()));
     let across = LogScale::new(range, (left, right));
@@ -51,25 +51,25 @@ pub(crate) fn speed(rows: &[speed::Row]) -> String {
         tick *= 2.0;
     }
     svg.text("tick", (across.at(1.0) + 8.0, TOP - 12.0), Anchor::Start, "faster than the map →");
-    svg.text("tick", (WIDTH, TOP - 12.0), Anchor::End, "source");
+    svg.text("tick", (WIDTH, TOP - 12.0), Anchor::End, "reference");
     for (index, row) in rows.iter().enumerate() {
         let y = TOP + ROW * (index as f64 + 0.5);
         svg.text("row", (0.0, y + 4.0), Anchor::Start, row.name);
         svg.line("stem c0", (across.at(1.0), y), (across.at(row.ratio), y));
-        let source = times(row.source_ratio);
-        svg.dot("hollow quiet", (across.at(row.source_ratio), y), 5.0, &format!("source: {source}"));
+        let reference = times(row.reference_ratio);
+        svg.dot("hollow quiet", (across.at(row.reference_ratio), y), 5.0, &format!("reference: {reference}"));
         svg.diamond("mark c1", (across.at(row.slot_ratio), y), 5.5, &format!("slot store: {}", times(row.slot_ratio)));
         svg.dot("dot c0", (across.at(row.ratio), y), 6.5, &format!("packed store: {}", times(row.ratio)));
         svg.text("name c0", (across.at(row.ratio), y - 12.0), Anchor::Middle, &times(row.ratio));
-        svg.text("tick", (WIDTH, y + 4.0), Anchor::End, &source);
+        svg.text("tick", (WIDTH, y + 4.0), Anchor::End, &reference);
     }
     svg.finish()
 }
 
-/// The time to remove everything, a panel for each order, a line for each way; the source's figures dashed.
-pub(crate) fn removal(rows: &[removal::Row]) -> String {
+/// The time to remove everything, a panel for each order, a line for each way; reference figures dashed.
+pub(crate) fn removal(rows: &[removal::RemovalTime]) -> String {
     let mut svg = Svg::new(WIDTH, 360.0, "Time to remove every element, by order, way and count");
-    let times = rows.iter().flat_map(|row| [Some(row.mean()), row.source_mean]).flatten();
+    let times = rows.iter().flat_map(|row| [Some(row.mean()), row.reference_mean]).flatten();
     let range = decades(times);
     let ticks = powers(range).map(|value| (value, span(value).replace(".00", "").replace(".0 ", " "))).collect();
     let y = Axis { range, ticks };
@@ -83,13 +83,17 @@ pub(crate) fn removal(rows: &[removal::Row]) -> String {
         let mut series = Vec::new();
         for way in Way::ALL {
             let rows = || rows.iter().filter(move |row| (row.way, row.order) == (way, order));
-            let source: Vec<_> = rows()
+            let reference: Vec<_> = rows()
                 .filter_map(|row| {
-                    Some((row.count as f64, row.source_mean?, format!("source, {way}: {}", span(row.source_mean?))))
+                    Some((
+                        row.count as f64,
+                        row.reference_mean?,
+                        format!("reference, {way}: {}", span(row.reference_mean?)),
+                    ))
                 })
                 .collect();
-            if !source.is_empty() {
-                series.push(Series { label: String::new(), colour: way_colour(way), faint: true, points: source });
+            if !reference.is_empty() {
+                series.push(Series { label: String::new(), colour: way_colour(way), faint: true, points: reference });
             }
             let points = rows()
                 .map(|row| {
@@ -106,7 +110,7 @@ pub(crate) fn removal(rows: &[removal::Row]) -> String {
 }
 
 /// Bytes by utilisation, a panel for each size; dots are containers, dashed lines the model.
-pub(crate) fn memory(rows: &[footprint::Row]) -> String {
+pub(crate) fn memory(rows: &[footprint::MemoryUse]) -> String {
     let mut sizes: Vec<u64> = rows.iter().map(|row| row.size).collect();
     sizes.dedup();
     let mut svg = Svg::new(WIDTH, 370.0, "Bytes that each container holds, by utilisation and size of the value");
@@ -185,10 +189,10 @@ pub(crate) fn world(simulation: &Simulation) -> String {
     }
     for (index, [structs, lanes]) in rows.iter().enumerate() {
         let y = TOP + ROW * (index as f64 + 0.5);
-        let at = |row: &crate::simulation::Row| (across.at(row.time.min), y);
+        let at = |row: &crate::measuring::simulation::SystemTime| (across.at(row.time.min), y);
         svg.text("row", (0.0, y + 4.0), Anchor::Start, structs.system);
         svg.line("stem c2", at(structs), at(lanes));
-        let title = |row: &crate::simulation::Row| {
+        let title = |row: &crate::measuring::simulation::SystemTime| {
             format!("{}: {}, {} entities", row.layout.name(), span(row.time.min), thousands(row.entities as u64))
         };
         svg.diamond("mark c2", at(lanes), 5.5, &title(lanes));
@@ -198,13 +202,13 @@ pub(crate) fn world(simulation: &Simulation) -> String {
 }
 
 /// Nanoseconds of each kind of work: a dot for the table, a diamond for the pool, a dot for the linear store.
-pub(crate) fn placement(rows: &[places::Row]) -> String {
+pub(crate) fn placement(rows: &[places::WorkTime]) -> String {
     const ROW: f64 = 38.0;
     const TOP: f64 = 14.0;
     let (left, right) = (250.0, WIDTH - 40.0);
     let bottom = TOP + ROW * rows.len() as f64;
     let mut svg = Svg::new(WIDTH, bottom + 30.0, "Time of each kind of work, by where the component is kept");
-    let range = decades(rows.iter().flat_map(places::Row::nanos));
+    let range = decades(rows.iter().flat_map(places::WorkTime::nanos));
     let across = LogScale::new(range, (left, right));
     for tick in powers(range) {
         svg.line("grid", (across.at(tick), TOP), (across.at(tick), bottom));

@@ -1,14 +1,15 @@
 //! `phalanx advise`: which layout, and why.
 
 use crate::args::AdviseArgs;
-use crate::cost::{Access, cost};
-use crate::figures::{bytes, percent, significant, thousands, times};
-use crate::findings::{Verdict, compared};
-use crate::layouts::compiled_size;
-use crate::text::table;
-use crate::timing::Effort;
-use crate::trial::{self, Trial, Work};
-use crate::{Failure, footprint, print};
+use crate::measuring::cost::{Access, cost};
+use crate::measuring::footprint;
+use crate::measuring::layouts::compiled_size;
+use crate::measuring::timing::Effort;
+use crate::measuring::trial::{self, Trial, Work};
+use crate::presenting::figures::{bytes, percent, significant, thousands, times};
+use crate::presenting::findings::{Verdict, compared};
+use crate::presenting::text::table;
+use crate::{Failure, print};
 use phalanx_store::memory::{Layout, Model};
 use serde::Serialize;
 use std::time::Duration;
@@ -49,7 +50,7 @@ pub(crate) struct Advice {
     cheapest_by_entity: Layout,
     #[serde(serialize_with = "footprint::layout_name")]
     fastest_by_entity: Layout,
-    /// What the source's formulas say.
+    /// Bytes by the textbook formulas.
     paper_sparse: u64,
     paper_linear: u64,
     reasons: Vec<String>,
@@ -69,10 +70,10 @@ struct Measured {
 /// Does what the arguments ask.
 pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
     if args.table {
-        return print(&crate::grid::show(args.json)?);
+        return print(&crate::presenting::grid::show(args.json)?);
     }
     if args.demo {
-        return print(&crate::drill::show(args.json)?);
+        return print(&crate::commands::drill::show(args.json)?);
     }
     // The parser requires all three unless there is `--table` or `--demo`.
     let (Some(size), Some(entities), Some(utilisation)) = (args.size, args.entities, args.utilisation) else {
@@ -253,7 +254,7 @@ fn measure(advice: &Advice, model: &Model, work: Work) -> Result<Measured, Failu
             "--measure needs at least one value: ask for a larger utilisation or more entities".to_string(),
         ));
     }
-    let bar = crate::demo::progress(1, "measuring the layouts");
+    let bar = crate::presenting::progress::progress(1, "measuring the layouts");
     let trials = trial::measure(&model, work, Effort { least: 5, most: 500, share: Duration::from_secs(2) });
     bar.finish_and_clear();
     let verdict = verdict(advice, &trials);

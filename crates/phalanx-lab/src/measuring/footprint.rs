@@ -1,6 +1,6 @@
 //! The bytes that real containers hold, beside what the model says.
 
-use crate::layouts::{Container, Task, Value, population, with_size};
+use crate::measuring::layouts::{Container, Task, Value, population, with_size};
 use phalanx_store::memory::{Layout, Model, Usage};
 use phalanx_store::{Entity, LinearStore, PackedStore, SlotStore, SparseSet};
 use serde::{Serialize, Serializer};
@@ -23,7 +23,7 @@ pub(crate) struct Footprint {
 
 /// One row of the table.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct Row {
+pub(crate) struct MemoryUse {
     pub(crate) size: u64,
     pub(crate) entities: u64,
     pub(crate) utilisation: f64,
@@ -31,7 +31,7 @@ pub(crate) struct Row {
     pub(crate) layouts: [Footprint; 4],
 }
 
-impl Row {
+impl MemoryUse {
     pub(crate) fn of(&self, layout: Layout) -> Footprint {
         self.layouts[layout as usize]
     }
@@ -48,10 +48,10 @@ pub(crate) fn layout_name<S: Serializer>(layout: &Layout, serializer: S) -> Resu
 }
 
 /// Builds the four containers for `model` and asks each what it holds. The size must be a compiled one.
-pub(crate) fn measure(model: &Model) -> Row {
+pub(crate) fn measure(model: &Model) -> MemoryUse {
     let (with, _) = population(model);
     let usages = with_size(model.size(), Build { entities: &with });
-    Row {
+    MemoryUse {
         size: model.size(),
         entities: model.entities(),
         utilisation: model.utilisation(),

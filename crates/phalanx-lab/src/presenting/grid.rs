@@ -1,7 +1,7 @@
-//! `phalanx advise --table`: the source's table of bytes, with the cheaper side marked in every cell.
+//! `phalanx advise --table`: bytes by the textbook formulas, with the cheaper layout marked in every cell.
 
 use crate::Failure;
-use crate::text::table;
+use crate::presenting::text::table;
 use phalanx_store::memory::Model;
 use serde::Serialize;
 
@@ -15,14 +15,14 @@ struct Cell {
 }
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct SizeBytes {
     size: u64,
     linear: u64,
     cells: Vec<Cell>,
 }
 
 /// Sizes of 8 to 128 bytes, utilisations of a tenth to one.
-fn rows() -> Vec<Row> {
+fn rows() -> Vec<SizeBytes> {
     let model = |size: u64, tenths: u64| Model::new(size, ENTITIES, tenths as f64 / 10.0).ok();
     let row = |size: u64| {
         let cells = (1..=10).filter_map(|tenths| {
@@ -31,7 +31,7 @@ fn rows() -> Vec<Row> {
             let cheaper = if sparse < linear { "sparse" } else { "linear" };
             Some(Cell { utilisation: model.utilisation(), sparse, cheaper })
         });
-        Some(Row { size, linear: model(size, 10)?.seed_linear(), cells: cells.collect() })
+        Some(SizeBytes { size, linear: model(size, 10)?.seed_linear(), cells: cells.collect() })
     };
     (1..=16).filter_map(|step| row(8 * step)).collect()
 }
@@ -60,8 +60,7 @@ pub(crate) fn show(json: bool) -> Result<String, Failure> {
     Ok(format!(
         "Bytes for {ENTITIES} entities, by size of the value and utilisation, with four-byte indices and a bit a flag:\n\
          the sparse set in each cell, and which side is cheaper there (s sparse, L linear)\n{table}\n  \
-         · The sparse set is cheaper in {sparse_wins} of {all} cells, the linear store in {}: where values are small or nearly all are there.\n  \
-         · The source prints 14125 for the linear store at 24 bytes, a slip for 24125.",
+         · The sparse set is cheaper in {sparse_wins} of {all} cells, the linear store in {}: where values are small or nearly all are there.",
         all - sparse_wins
     ))
 }

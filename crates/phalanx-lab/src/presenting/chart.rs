@@ -1,6 +1,6 @@
 //! A panel of lines on two logarithmic axes, each line labelled at its end.
 
-use crate::svg::{Anchor, LogScale, Svg, apart};
+use crate::presenting::svg::{Anchor, LogScale, Svg, apart};
 
 /// One line of a panel.
 #[derive(Clone, Debug)]

@@ -1,17 +1,17 @@
-//! The figures that the source documents publish, to stand beside what this machine measures.
+//! Reference figures: the same work in other languages on other machines.
 //!
-//! They come from other languages on other machines (a packed store in TypeScript against its `Map`, removal from a
-//! sparse set in C#): directions and orders of magnitude can be compared, nanoseconds cannot.
+//! They compare a packed store in TypeScript with `Map`, and ways to remove from a sparse set in C#. Directions and
+//! orders of magnitude can be compared with this machine, nanoseconds cannot.
 
-use crate::removal::{Order, Way};
+use crate::measuring::removal::{Order, Way};
 
-/// Packed store against map: how many times as fast, in the order of the rows of [`crate::speed`].
+/// Packed store against map: how many times as fast, in the order of the rows of [`crate::measuring::speed`].
 pub(crate) const SPEED: [f64; 5] = [1.64, 1.15, 1.0 / 1.33, 1.0, 1.69];
 
 /// A row of the removal table: mean, error, standard deviation, median in microseconds.
 pub(crate) type Removal = (Way, Order, usize, [f64; 4]);
 
-/// Removing every element, by way and order. The deferred way is proposed there and not measured.
+/// Removing every element, by way and order. There are no figures for deferred removal.
 pub(crate) const REMOVAL: [Removal; 18] = [
     (Way::Swap, Order::Reverse, 10_000, [41.68, 0.825, 1.209, 41.79]),
     (Way::Swap, Order::Linear, 10_000, [42.82, 0.851, 1.399, 42.83]),
@@ -33,7 +33,7 @@ pub(crate) const REMOVAL: [Removal; 18] = [
     (Way::Shift, Order::Linear, 250_000, [36_972_363.97, 472_965.859, 442_412.558, 36_850_371.92]),
 ];
 
-/// The published mean in nanoseconds, if the row is published.
+/// Returns the reference mean in nanoseconds, if there is one.
 pub(crate) fn removal_mean(way: Way, order: Order, count: usize) -> Option<f64> {
     REMOVAL.iter().find(|row| (row.0, row.1, row.2) == (way, order, count)).map(|row| row.3[0] * 1e3)
 }
@@ -43,14 +43,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_ordered_by_mean_as_published() {
+    fn rows_are_ordered_by_mean() {
         assert!(REMOVAL.is_sorted_by(|a, b| a.3[0] < b.3[0]));
     }
 
     #[test]
-    fn every_pair_but_the_deferred_is_published() {
+    fn every_way_but_the_deferred_has_a_reference() {
         for order in Order::ALL {
-            for count in crate::removal::COUNTS {
+            for count in crate::measuring::removal::COUNTS {
                 assert!(removal_mean(Way::Swap, order, count).is_some());
                 assert!(removal_mean(Way::Shift, order, count).is_some());
                 assert!(removal_mean(Way::Deferred, order, count).is_none());

@@ -1,9 +1,9 @@
 //! `phalanx advise --measure`: the four layouts at the same work, on this machine.
 
-use crate::cost::Access;
-use crate::layouts::{Container, Task, Value, population, with_size};
-use crate::random::Random;
-use crate::timing::{Effort, Run, interleave, mean_of, minimum};
+use crate::measuring::cost::Access;
+use crate::measuring::layouts::{Container, Task, Value, population, with_size};
+use crate::measuring::random::Random;
+use crate::measuring::timing::{Effort, Run, interleave, mean_of, minimum};
 use phalanx_store::memory::{Layout, Model};
 use phalanx_store::{Entity, LinearStore, PackedStore, SlotStore, SparseSet};
 use serde::Serialize;
@@ -13,7 +13,7 @@ use std::hint::black_box;
 /// What one layout did.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Trial {
-    #[serde(serialize_with = "crate::footprint::layout_name")]
+    #[serde(serialize_with = "crate::measuring::footprint::layout_name")]
     pub(crate) layout: Layout,
     /// For each value in each pass, in the quickest round.
     pub(crate) nanos: f64,

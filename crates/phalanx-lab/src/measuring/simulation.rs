@@ -1,10 +1,10 @@
-//! A world at work: the six kinds of entities of the source's figure, a million of them, frame by frame.
+//! A world at work: a million entities of six kinds, frame by frame.
 //!
 //! The same simulation runs in two worlds that differ in one line a component: position, velocity and acceleration as
 //! structs in a table's columns, and with a lane for each field. Frames of the two are interleaved.
 
-use crate::stats::Summary;
-use crate::timing::{Effort, Run, interleave, time};
+use crate::measuring::stats::Summary;
+use crate::measuring::timing::{Effort, Run, interleave, time};
 use phalanx::snapshot::{Registry, RegistryError};
 use phalanx::{Bundle, Component, Entity, With, Without, World};
 use phalanx_store::Soa;
@@ -33,7 +33,7 @@ impl Layout {
 
 /// What a system took, in one of the layouts.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Row {
+pub(crate) struct SystemTime {
     pub(crate) layout: Layout,
     pub(crate) system: &'static str,
     /// The components that it touches, or what it does.
@@ -44,14 +44,14 @@ pub(crate) struct Row {
     pub(crate) time: Summary,
 }
 
-impl Row {
+impl SystemTime {
     /// Millions of entities a second, by the quickest frame: the others were disturbed.
     pub(crate) fn throughput(&self) -> f64 {
         self.entities as f64 / self.time.min * 1e3
     }
 }
 
-/// A kind of entity, as in the figure.
+/// A kind of entity: a fixed set of components.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
@@ -75,13 +75,13 @@ pub(crate) struct Memory {
 pub(crate) struct Simulation {
     pub(crate) entities: usize,
     pub(crate) kinds: Vec<Kind>,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<SystemTime>,
     pub(crate) memory: Vec<Memory>,
     pub(crate) findings: Vec<String>,
 }
 
 impl Simulation {
-    pub(crate) fn row(&self, layout: Layout, system: &str) -> Option<&Row> {
+    pub(crate) fn row(&self, layout: Layout, system: &str) -> Option<&SystemTime> {
         self.rows.iter().find(|row| row.layout == layout && row.system == system)
     }
 }
@@ -461,7 +461,7 @@ impl Lab {
         whole
     }
 
-    fn rows(&self) -> Vec<Row> {
+    fn rows(&self) -> Vec<SystemTime> {
         let whole = (FRAME, "all systems, one after another");
         let each = self.systems.iter().map(|(name, about, _)| (*name, *about)).chain([whole]);
         let visited = self.visited.iter().copied().chain([self.stage.world.len()]);
@@ -470,7 +470,7 @@ impl Lab {
             // The first frames find out what the later ones know.
             let settled = if samples.len() > 4 { &samples[2..] } else { samples };
             if let Some(time) = Summary::of(settled) {
-                rows.push(Row { layout: self.layout, system, about, entities, time });
+                rows.push(SystemTime { layout: self.layout, system, about, entities, time });
             }
         }
         rows
@@ -499,14 +499,13 @@ pub(crate) fn measure(entities: usize, start: Option<World>, effort: Effort, ste
     let labs = labs.map(RefCell::into_inner);
     let memory =
         labs.iter().map(|lab| Memory { layout: lab.layout, held: lab.stage.world.memory().total(), components });
-    let mut simulation = Simulation {
+    let simulation = Simulation {
         entities,
         memory: memory.collect(),
         rows: labs.iter().flat_map(Lab::rows).collect(),
         kinds,
         findings: Vec::new(),
     };
-    simulation.findings = crate::findings::simulation(&simulation);
     let [structs, _] = labs;
     (simulation, structs.stage.world)
 }
@@ -563,7 +562,6 @@ mod tests {
         let (simulation, world) = measure(3000, None, effort, || {});
         assert_eq!(simulation.rows.len(), 2 * (systems::<Lanes>().len() + 1));
         assert!(Layout::ALL.into_iter().all(|layout| simulation.row(layout, FRAME).is_some()));
-        assert!(!simulation.findings.is_empty());
         assert!(simulation.memory.iter().all(|memory| memory.held >= memory.components));
         let (registry, mut file) = (registry().expect("names and types once"), Vec::new());
         world.save(&registry, &mut file).expect("all of it is registered");
