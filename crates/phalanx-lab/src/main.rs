@@ -60,7 +60,10 @@ fn show(args: &DemoArgs) -> Result<(), Failure> {
     }
     if args.json {
         let json = serde_json::to_string_pretty(&report);
-        print(&json.map_err(|error| Failure { sentence: format!("the report is no JSON: {error}"), code: 1 })?)?;
+        print(&json.map_err(|error| Failure {
+            sentence: format!("the report cannot be written as JSON: {error}"),
+            code: 1,
+        })?)?;
         eprintln!("report written to {}", args.out.display());
     } else {
         let (text, took) = (text::report(&report), text::took(&report));
@@ -69,7 +72,7 @@ fn show(args: &DemoArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints a line; a reader who has had enough is no error.
+/// Prints a line. A closed pipe is not an error.
 fn print(text: &str) -> Result<(), Failure> {
     use std::io::Write;
     match writeln!(std::io::stdout(), "{text}") {

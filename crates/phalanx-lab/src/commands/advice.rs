@@ -132,7 +132,7 @@ fn advise(model: &Model, work: Work) -> Advice {
 
 fn reasons(advice: &Advice, model: &Model, fastest_own: Layout) -> Vec<String> {
     let reached = if advice.cheapest.mints_handles() {
-        "; its handles are its own, so whoever needs the value keeps 8 bytes to find it again"
+        "; it creates its own handles, so each reference to a value takes 8 bytes"
     } else {
         ", and is reached by the entity itself"
     };

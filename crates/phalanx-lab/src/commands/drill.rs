@@ -22,7 +22,7 @@ struct Burning(f32);
 #[derive(Component)]
 #[component(layout = "pool")]
 struct Stunned(f32);
-/// Everybody has it, and it is looked up by entity, through the index of a pool: wrong.
+/// Every entity has it, and it is looked up by entity, through the index of a pool: wrong.
 #[derive(Component)]
 #[component(layout = "pool")]
 struct Armour(f32);
@@ -30,7 +30,7 @@ struct Armour(f32);
 #[derive(Component)]
 #[component(layout = "linear")]
 struct Health(f32);
-/// A few have it, and it is walked over with all the gaps: wrong.
+/// Few entities have it, and iteration visits all the gaps: wrong.
 #[derive(Component)]
 #[component(layout = "linear")]
 struct Beacon(f32);

@@ -50,7 +50,7 @@ const BIT: f64 = 0.1;
 /// What the shorter of two overlapping jumps still adds.
 const OVERLAP: f64 = 0.3;
 
-/// The cost of one value in one pass, of which a share `churn` is also removed and inserted anew.
+/// The cost of one value in one pass, of which a share `churn` is also removed and inserted again.
 pub(crate) fn cost(model: &Model, layout: Layout, access: Access, churn: f64) -> f64 {
     let mut cost = 0.0;
     if access.iterates() {
@@ -118,7 +118,7 @@ fn replace(model: &Model, layout: Layout) -> f64 {
     read(model, layout) + rest + 3.0 * CHECK
 }
 
-/// A jump into an array of so many bytes: the fewer of them the near caches hold, the longer it takes, up to that of
+/// The cost of a random access into an array of `bytes`: the fewer of them the near caches hold, the longer it takes, up to that of
 /// going to memory each time.
 fn jump(bytes: f64) -> f64 {
     const NEAR: f64 = 256.0 * 1024.0;

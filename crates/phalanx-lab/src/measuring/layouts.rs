@@ -61,7 +61,7 @@ pub(crate) fn with_size<T: Task>(size: u64, task: T) -> T::Output {
 pub(crate) trait Container<T>: Sized {
     /// What finds a value again: a handle of its own, or the entity.
     type Id: Copy;
-    /// Empty, with room for so many values where that can be asked for.
+    /// Creates an empty container with room for `values`, where the type supports that.
     fn with_room(values: usize) -> Self;
     /// Adds a value; a container that makes its own handles has no use for `entity`.
     fn put(&mut self, entity: Entity, value: T) -> Self::Id;

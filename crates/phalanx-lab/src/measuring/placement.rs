@@ -50,13 +50,13 @@ pub(crate) const ENTITIES: usize = if cfg!(debug_assertions) { 4_000 } else { 10
 #[derive(Component, Clone, Copy)]
 struct Position([f32; 3]);
 #[derive(Component, Clone, Copy)]
-#[expect(dead_code, reason = "it moves with the row, and nobody reads it")]
+#[expect(dead_code, reason = "it moves with the row, but is never read")]
 struct Velocity([f32; 3]);
 #[derive(Component, Clone, Copy)]
-#[expect(dead_code, reason = "it moves with the row, and nobody reads it")]
+#[expect(dead_code, reason = "it moves with the row, but is never read")]
 struct Orientation([f32; 4]);
 #[derive(Component, Clone, Copy)]
-#[expect(dead_code, reason = "it moves with the row, and nobody reads it")]
+#[expect(dead_code, reason = "it moves with the row, but is never read")]
 struct Skills([u32; 8]);
 /// Makes two tables of them, as entities of a real world have several.
 #[derive(Component, Clone, Copy)]
@@ -172,7 +172,7 @@ fn works<B: Burn>() -> Vec<Work> {
         stage.others[..stage.others.len() / 10].to_vec()
     }
     vec![
-        ("giving it to entities", "entity", |stage| {
+        ("inserting it", "entity", |stage| {
             let who = some(stage);
             let took = time(|| {
                 for entity in &who {
@@ -184,7 +184,7 @@ fn works<B: Burn>() -> Vec<Work> {
             }
             (who.len(), took)
         }),
-        ("taking it from entities", "entity", |stage| {
+        ("removing it", "entity", |stage| {
             let who = some(stage);
             for entity in &who {
                 let _ = stage.world.insert(*entity, B::new(1.0));
@@ -196,17 +196,17 @@ fn works<B: Burn>() -> Vec<Work> {
             });
             (who.len(), took)
         }),
-        ("walking over it alone", "value", |stage| {
+        ("iterating over it alone", "value", |stage| {
             let mut count = 0;
             let took = time(|| count = B::burn(&mut stage.world));
             (count, took)
         }),
-        ("walking over it beside a table", "value", |stage| {
+        ("iterating over it with a table", "value", |stage| {
             let mut count = 0;
             let took = time(|| count = B::move_on(&mut stage.world));
             (count, took)
         }),
-        ("looking it up at random", "look-up", |stage| {
+        ("random access", "look-up", |stage| {
             let took = time(|| {
                 black_box(B::look(&stage.world, &stage.burning));
             });
@@ -218,7 +218,7 @@ fn works<B: Burn>() -> Vec<Work> {
             });
             (stage.burning.len(), took)
         }),
-        ("making entities with it", "entity", |stage| {
+        ("spawning entities with it", "entity", |stage| {
             let count = stage.burning.len() / 10;
             let mut made = Vec::with_capacity(count);
             let took = time(|| {
@@ -229,7 +229,7 @@ fn works<B: Burn>() -> Vec<Work> {
             stage.world.despawn_batch(made.into_iter().rev());
             (count, took)
         }),
-        ("ending entities with it", "entity", |stage| {
+        ("despawning entities with it", "entity", |stage| {
             let count = stage.burning.len() / 10;
             let bundle = |n: usize| (body(n), B::new(1.0));
             let mut made: Vec<Entity> = (0..count).map(|n| stage.world.spawn(bundle(n))).collect();

@@ -272,7 +272,7 @@ impl Moving for Lanes {
     }
 }
 
-/// A world, and who in it comes and goes.
+/// A world, with the entities that are spawned and despawned during a run.
 struct Stage {
     world: World,
     bullets: VecDeque<Entity>,
@@ -280,7 +280,7 @@ struct Stage {
     frame: usize,
 }
 
-/// How many of each kind there are among so many.
+/// Returns the name, the number of entities and the component sizes of each kind.
 fn shares(entities: usize) -> [(&'static str, usize, &'static [usize]); 6] {
     const MOVING: usize = 36;
     const BODY: usize = MOVING + 16 + 4;
@@ -395,11 +395,11 @@ fn systems<M: Moving>() -> Vec<System> {
             std::hint::black_box(M::extent(&mut stage.world));
             stage.world.query_mut::<&M::Position>().len()
         }),
-        ("bullets", "1 % end, as many are made", |stage| {
+        ("bullets", "1 % despawned and spawned", |stage| {
             let count = stage.bullets.len() / 100;
             for _ in 0..count {
                 if let Some(bullet) = stage.bullets.pop_front() {
-                    // Nobody else ends bullets.
+                    // Only this system despawns bullets.
                     let _ = stage.world.despawn(bullet);
                 }
             }
@@ -414,7 +414,7 @@ fn systems<M: Moving>() -> Vec<System> {
             let count = stage.npcs.len() / 100;
             let from = stage.frame / 2 % 100 * count;
             for npc in &stage.npcs[from..from + count] {
-                // Whoever is stunned in one frame is not in the next.
+                // An npc is stunned for one frame.
                 let _ = match stage.frame % 2 {
                     0 => stage.world.insert(*npc, Stunned).is_ok(),
                     _ => stage.world.remove::<Stunned>(*npc).is_ok(),

@@ -117,7 +117,7 @@ impl Bag for Map {
     }
 }
 
-/// A scenario, of so many values.
+/// A scenario, with its number of values.
 #[derive(Clone, Copy)]
 enum Scenario {
     Iterate(usize),

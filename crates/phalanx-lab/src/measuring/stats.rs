@@ -136,8 +136,8 @@ mod tests {
     }
 
     #[test]
-    fn a_published_row_is_reproduced() {
-        // 15 runs with a standard deviation of 642.328 were published with an error of 686.687.
+    fn the_error_is_half_of_the_confidence_interval() {
+        // A row of the reference figures: 15 runs with a standard deviation of 642.328 have an error of 686.687.
         close(student_t(0.999, 14) * 642.328 / 15.0_f64.sqrt(), 686.687);
     }
 

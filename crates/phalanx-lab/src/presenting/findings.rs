@@ -126,12 +126,13 @@ pub(crate) fn placement(rows: &[placement::WorkTime]) -> Vec<String> {
         }
     }
     let find = |work: &str| rows.iter().find(|row| row.work.starts_with(work));
-    if let (Some(give), Some(take), Some(join)) = (find("giving"), find("taking"), find("walking over it beside")) {
+    if let (Some(give), Some(take), Some(join)) = (find("inserting"), find("removing"), find("iterating over it with"))
+    {
         let (change, walk) = (give.table + take.table - give.pool - take.pool, join.pool - join.table);
         if change > 0.0 && walk > 0.0 {
             out.push(format!(
-                "A pool pays for itself where a value comes and goes at least once for every {} rows that it is walked over \
-                 together with a table.",
+                "A pool pays for itself where a value is inserted and removed at least once for every {} rows that are \
+                 iterated together with a table.",
                 significant(change / walk)
             ));
         }
@@ -373,7 +374,7 @@ pub(crate) fn simulation(simulation: &Simulation) -> Vec<String> {
         (simulation.row(World::Table, "bullets"), simulation.row(World::Table, "stunning"))
     {
         out.push(format!(
-            "Ending an entity and making another takes {}, giving or taking a component {}.",
+            "Despawning an entity and spawning another takes {}, inserting or removing a component {}.",
             span(bullets.time.min / bullets.entities.max(1) as f64),
             span(stunned.time.min / stunned.entities.max(1) as f64)
         ));

@@ -127,15 +127,15 @@ fn places_are_told_by_what_they_are_quickest_at() {
         rounds: 1,
     };
     let rows = [
-        row("giving it", 60.0, 20.0, 40.0),
-        row("taking it", 40.0, 20.0, 20.0),
-        row("walking over it beside a table", 1.0, 4.0, 2.0),
+        row("inserting it", 60.0, 20.0, 40.0),
+        row("removing it", 40.0, 20.0, 20.0),
+        row("iterating over it with a table", 1.0, 4.0, 2.0),
     ];
     let text = placement(&rows);
-    assert!(text[0].starts_with("The table is the quickest, or level with it, at walking"), "{}", text[0]);
+    assert!(text[0].starts_with("The table is the quickest, or level with it, at iterating"), "{}", text[0]);
     assert!(text[0].contains("(1.00 to 4.00 ns, the pool)"), "{}", text[0]);
-    assert!(text[1].contains("giving it (20.0 to 60.0 ns, the table); taking it"), "{}", text[1]);
-    assert!(text[2].contains("at taking it") && !text[2].contains("giving"), "{}", text[2]);
+    assert!(text[1].contains("inserting it (20.0 to 60.0 ns, the table); removing it"), "{}", text[1]);
+    assert!(text[2].contains("at removing it") && !text[2].contains("inserting"), "{}", text[2]);
     assert!(text[3].contains("for every 20.0 rows"), "{}", text[3]);
     assert_eq!(placement(&rows[2..])[1], "The pool is the quickest at nothing here.");
 }
