@@ -1,8 +1,9 @@
-//! The program `phalanx`: measures the layouts of `phalanx-store` on this machine and advises which to pick.
+//! The program `phalanx`: measures the containers and layouts of Phalanx on this machine and advises which to pick.
 //!
-//! It is not a benchmark suite: it takes a minute, runs anywhere, and answers one question, which container suits
-//! which work here. In this order it wants to be honest (what was not run says so, sentences follow from the figures),
-//! readable, and quick.
+//! It is not a benchmark suite: it takes a minute and says which container suits which work here. It marks figures that were
+//! estimated, and derives its sentences from the figures.
+//!
+//! `commands` has a file for each command, `measuring` the measurements, `presenting` the reports.
 
 mod args;
 mod commands;
