@@ -13,7 +13,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let members: Vec<Member> = data.fields.members().collect();
     let types: Vec<_> = data.fields.iter().map(|field| &field.ty).collect();
     let names: Vec<_> = (0..members.len()).map(|n| format_ident!("field_{n}")).collect();
-    // Errors about a field that is no bundle point at its type.
+    // Errors about a field that is not a bundle point at its type.
     let of = |item: &str| -> Vec<TokenStream> {
         let item = format_ident!("{item}");
         types.iter().map(|ty| quote_spanned!(ty.span()=> <#ty as #at::Bundle>::#item)).collect()

@@ -1,6 +1,17 @@
-//! Derive macros of Phalanx. Use them through `phalanx_store` (feature `derive`), which re-exports them.
+//! The derive macros of Phalanx. Use them through `phalanx` or `phalanx_store` (feature `derive`), which re-export them.
 //!
-//! The macros print lists of fields and nothing else: what is done with the fields is written once, in the store.
+//! | derive | implements | options |
+//! |---|---|---|
+//! | [`Component`](macro@Component) | a component of a world | `#[component(layout, track, clone, plain, entities, crate)]` |
+//! | [`Bundle`](macro@Bundle) | several components, inserted together | `#[bundle(crate)]` |
+//! | [`Query`](macro@Query) | a query with named fields | `#[query(crate)]` |
+//! | [`MapEntities`](macro@MapEntities) | access to the entities inside of a value | `#[entities(skip, crate)]` |
+//! | [`Plain`](macro@Plain) | data that is copied and compared as bytes | `#[plain(crate)]` |
+//! | [`Soa`](macro@Soa) | a row of a struct of arrays | `#[soa(nested, crate)]` |
+//! | [`Flat`](macro@Flat) | a struct of equal numbers, seen as an array | `#[soa(crate)]` |
+//!
+//! The option `crate = "path"` says where `phalanx` or `phalanx_store` is, if not at the root. The expansions mostly list
+//! fields; the code that works with the fields is in the two crates.
 
 mod attributes;
 mod bundle;
@@ -15,21 +26,22 @@ mod views;
 use proc_macro::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
 
-/// Makes a struct a row type, so that it can be kept in a `Soa`: one lane per field.
+/// Implements `SoaRow` and `Views`, so that a struct can be a row of a `Soa`, with a lane for each field.
 ///
-/// For `struct Velocity` it prints `VelocityRef`, `VelocityMut`, `VelocityLanes`, `VelocityLanesMut` and
-/// `VelocityColumns`, with a field for each field of the struct, and implements `SoaRow` and `Views`. The structs are as
-/// visible as `Velocity`, their fields as the fields of `Velocity`. Named structs, tuple structs and unit structs can be
-/// rows, with generics and lifetimes; enums and unions cannot, nor can structs with fields of no fixed size or with a
-/// `Drop` of their own.
+/// For `struct Velocity` it generates `VelocityRef`, `VelocityMut`, `VelocityLanes`, `VelocityLanesMut` and
+/// `VelocityColumns`, with a field for each field of the struct. The structs are as visible as `Velocity`, their fields as
+/// the fields of `Velocity`.
 ///
-/// What is printed is safe code and may stand under `#![forbid(unsafe_code)]`.
+/// Named structs, tuple structs and unit structs can be rows, with generics and lifetimes. Enums and unions cannot, nor can
+/// structs with unsized fields or with a `Drop` impl.
+///
+/// The expansion is safe code and compiles under `#![forbid(unsafe_code)]`.
 ///
 /// # Options
 ///
-/// - `#[soa(nested)]` on a field whose type is a row type too: its fields get lanes of their own, and the views have its
-///   views in their place.
-/// - `#[soa(crate = "phalanx::store")]` on the struct: where the store is to be found, if not at `::phalanx_store`.
+/// - `#[soa(nested)]` on a field whose type is a row type too: its fields get lanes of their own, and the views contain its
+///   views.
+/// - `#[soa(crate = "phalanx::store")]` on the struct: the path of the store, by default `::phalanx_store`.
 ///
 /// ```
 /// use phalanx_store::Soa;
@@ -57,11 +69,15 @@ pub fn soa(input: TokenStream) -> TokenStream {
     row::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
-/// Lets a lane of this struct be seen as a lane of the numbers it is made of.
+/// Implements `Flat`, so that a slice of the struct can be viewed as a slice of the numbers it consists of.
 ///
-/// For `repr(C)` or `repr(transparent)` structs whose fields are all made of the same scalar type, without generics. That
-/// they are is checked at compile time; the layout is what `repr` promises. The expansion contains an `unsafe impl`, so
-/// it cannot stand under `#![forbid(unsafe_code)]`; arrays such as `[f32; 3]` are flat without it.
+/// The struct must be `repr(C)` or `repr(transparent)` and have no generics, and all its fields must consist of the same
+/// scalar type. This is checked at compile time. The expansion contains an `unsafe impl`, so it does not compile under
+/// `#![forbid(unsafe_code)]`. Arrays such as `[f32; 3]` are flat without the derive.
+///
+/// # Options
+///
+/// - `#[soa(crate = "phalanx::store")]`: the path of the store, by default `::phalanx_store`.
 ///
 /// ```
 /// use phalanx_store::{Flat, soa::flat};
@@ -76,90 +92,97 @@ pub fn soa(input: TokenStream) -> TokenStream {
 /// let lane = [Point { x: 1.0, y: 2.0 }, Point { x: 3.0, y: 4.0 }];
 /// assert_eq!(flat(&lane), [1.0, 2.0, 3.0, 4.0]);
 /// ```
-///
-/// `#[soa(crate = "phalanx::store")]` says where the store is, as for `derive(Soa)`.
 #[proc_macro_derive(Flat, attributes(soa))]
 pub fn flat(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     flat::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
-/// Makes a type a component.
+/// Implements `Component`, so that values of the type can be attached to entities.
+///
+/// ```ignore
+/// #[derive(Component)]
+/// #[component(layout = "pool", track = "row", clone)]
+/// struct Burning(f32);
+/// ```
 ///
 /// # Options
 ///
-/// - `#[component(layout = "table")]`, the default: one lane of values in the table of the entity's signature.
-/// - `#[component(layout = "soa")]`: a lane for each field, for `Copy` structs with `derive(Soa)`.
-/// - `#[component(layout = "pool")]`: a sparse set of the component's own, for what comes and goes often: adding and
-///   removing it moves nothing else.
-/// - `#[component(layout = "linear")]`: an array of the component's own, with a place for every entity, for what nearly all
-///   have or what is read at random.
-/// - `#[component(clone)]`: values are cloned by their `Clone` when an entity or a world is.
-/// - `#[component(plain)]`: values are nothing but their bytes, and are copied, compared, saved and sent as such. Implements
-///   `Plain`, as `derive(Plain)` does; with `layout = "soa"` each field must be `Plain` instead.
-/// - `#[component(entities)]`: the entities in a value are those in its fields, as for `derive(MapEntities)`, which is
-///   implemented too; fields marked `#[entities(skip)]` have none.
-/// - `#[component(track = "row")]`: it is kept when each value was added and changed, in 8 bytes; not with `layout = "soa"`.
-/// - `#[component(track = "column")]`: it is kept when a column was changed last. Without either, nothing is.
-/// - `#[component(entities = "path")]`: a function, `fn(&mut Self, &mut dyn FnMut(&mut Entity))`, that shows the entities in
-///   a value.
-/// - `#[component(crate = "path")]`: where the crate `phalanx` is to be found, if not at `::phalanx`.
+/// - `#[component(layout = "table")]`, the default: a column in the table of the entity's archetype.
+/// - `#[component(layout = "soa")]`: a column for each field in that table, for `Copy` structs with `derive(Soa)`.
+/// - `#[component(layout = "pool")]`: a sparse set, for components that are often inserted and removed. Both move no other
+///   component.
+/// - `#[component(layout = "linear")]`: an array with a place for every slot, for components that nearly all entities have,
+///   or that are read at random.
+/// - `#[component(track = "row")]`: records when each value was added and changed, in 8 bytes. Not with `layout = "soa"`.
+/// - `#[component(track = "column")]`: records when a column was changed last. Without `track` nothing is recorded.
+/// - `#[component(clone)]`: values are cloned by `Clone` when an entity or a world is cloned.
+/// - `#[component(plain)]`: values are copied, compared, saved and sent as bytes. Implements `Plain`, like `derive(Plain)`;
+///   with `layout = "soa"` each field must be `Plain` instead.
+/// - `#[component(entities)]`: the entities in a value are those in its fields. Implements `MapEntities`, like
+///   `derive(MapEntities)`.
+/// - `#[entities(skip)]` on a field, with `#[component(entities)]`: the field contains no entities.
+/// - `#[component(entities = "path")]`: a function, `fn(&mut Self, &mut dyn FnMut(&mut Entity))`, that visits the entities
+///   in a value.
+/// - `#[component(crate = "path")]`: the path of the crate `phalanx`, by default `::phalanx`.
 #[proc_macro_derive(Component, attributes(component, entities))]
 pub fn component(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     component::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
-/// Makes a struct or enum say where its entities are: in its fields, those marked `#[entities(skip)]` aside.
+/// Implements `MapEntities` for a struct or enum, by visiting the entities in its fields.
 ///
 /// # Options
 ///
-/// - `#[entities(crate = "path")]`: where the crate `phalanx` is to be found, if not at `::phalanx`.
+/// - `#[entities(skip)]` on a field: the field contains no entities and need not be `MapEntities`.
+/// - `#[entities(crate = "path")]` on the type: the path of the crate `phalanx`, by default `::phalanx`.
 #[proc_macro_derive(MapEntities, attributes(entities))]
 pub fn map_entities(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     entities::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
-/// Makes a type plain data, so that it can be a field of a component with `#[component(plain)]`.
+/// Implements `Plain`, so that a type can be a field of a component with `#[component(plain)]`.
 ///
-/// A struct must have plain fields and no padding; an enum must have a `#[repr(u8)]` or another integer, and no fields. Both
-/// must be `Copy`. Padding is a compile error; in a generic struct it is found where the type is used as plain data.
+/// A struct must have plain fields and no padding. An enum must have `#[repr(u8)]` or another integer, and no fields. Both
+/// must be `Copy`. Padding is a compile error; in a generic struct it is reported where the type is used as plain data.
 ///
-/// The expansion contains an `unsafe impl`, so it cannot stand under `#![forbid(unsafe_code)]`.
+/// The expansion contains an `unsafe impl`, so it does not compile under `#![forbid(unsafe_code)]`.
 ///
 /// # Options
 ///
-/// - `#[plain(crate = "path")]`: where the crate `phalanx` is to be found, if not at `::phalanx`.
+/// - `#[plain(crate = "path")]`: the path of the crate `phalanx`, by default `::phalanx`.
 #[proc_macro_derive(Plain, attributes(plain))]
 pub fn plain(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     plain::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
-/// Makes a struct of terms a query: its items are structs with the same names.
+/// Implements `Query` for a struct of terms. The items are structs with the same field names.
 ///
-/// For `struct Movers` it prints `MoversItem<'w>`, with a field for what each term yields for an entity, and
-/// `MoversChunk<'w>`, with one for what it yields for a table; both are as visible as `Movers`, and `Copy`, `Clone` and
-/// `Debug` where their fields are. If no term writes, it is a query for shared worlds too. A field can be any term, such as
-/// `&'static mut C`, `Option<&'static C>`, a tuple, or another derived query. The lifetimes mean nothing: they can be
-/// `'static`, or a parameter of the struct.
+/// For `struct Movers` it generates `MoversItem<'w>`, with a field for what each term yields for an entity, and
+/// `MoversChunk<'w>`, with a field for what it yields for a table. Both are as visible as `Movers`, and `Copy`, `Clone` and
+/// `Debug` where their fields are. If no term writes, the query also works with `&World`.
 ///
-/// The expansion contains an `unsafe impl`, so it cannot stand under `#![forbid(unsafe_code)]`.
+/// A field can be any term, such as `&'static mut C`, `Option<&'static C>`, a tuple, or another derived query. The lifetimes
+/// have no meaning: they can be `'static`, or a parameter of the struct.
+///
+/// The expansion contains an `unsafe impl`, so it does not compile under `#![forbid(unsafe_code)]`.
 ///
 /// # Options
 ///
-/// - `#[query(crate = "path")]`: where the crate `phalanx` is to be found, if not at `::phalanx`.
+/// - `#[query(crate = "path")]`: the path of the crate `phalanx`, by default `::phalanx`.
 #[proc_macro_derive(Query, attributes(query))]
 pub fn query(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     query::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
-/// Makes a struct a bundle: its fields are components or bundles, which are given to an entity together.
+/// Implements `Bundle` for a struct whose fields are components or bundles, which are inserted together.
 ///
-/// The expansion contains an `unsafe impl`, so it cannot stand under `#![forbid(unsafe_code)]`; a tuple can. Enums and
-/// unions cannot be bundles, nor can structs with a `Drop` of their own.
+/// The expansion contains an `unsafe impl`, so it does not compile under `#![forbid(unsafe_code)]`; use a tuple there. Enums
+/// and unions cannot be bundles, nor can structs with a `Drop` impl.
 ///
 /// ```ignore
 /// #[derive(Bundle)]
@@ -171,7 +194,7 @@ pub fn query(input: TokenStream) -> TokenStream {
 ///
 /// # Options
 ///
-/// - `#[bundle(crate = "path")]`: where the crate `phalanx` is to be found, if not at `::phalanx`.
+/// - `#[bundle(crate = "path")]`: the path of the crate `phalanx`, by default `::phalanx`.
 #[proc_macro_derive(Bundle, attributes(bundle))]
 pub fn bundle(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

@@ -205,7 +205,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             #[automatically_derived]
             impl #impl_generics #at::query::ChunkQuery for #query #chunked {}
 
-            // The fields are there for their types alone: nobody reads them, and nobody needs to be told.
+            // The fields exist only for their types and are never read, so the warning would be wrong.
             fn terms #impl_generics (query: &#query) #bounds {
                 #(let _ = &query.#names;)*
             }

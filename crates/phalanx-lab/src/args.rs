@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::cost::Access;
+use crate::measuring::cost::Access;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Measure the source tables here, print them and write a report (what happens without a command)
+    /// Measure speed, removal and memory here, print tables and write a report (the default command)
     Demo(DemoArgs),
     /// Say which layout suits values of a size, at a utilisation, under an access pattern
     Advise(AdviseArgs),
@@ -85,7 +85,7 @@ pub(crate) struct AdviseArgs {
     /// Also run the layouts on this machine, and say where the advice is wrong
     #[arg(long)]
     pub(crate) measure: bool,
-    /// Print the source's table of bytes for 1,000 entities, with the cheaper side marked in every cell
+    /// Print the bytes of a sparse set and a linear store for 1,000 entities, and which is cheaper
     #[arg(long, conflicts_with_all = ["size", "entities", "utilisation", "measure"])]
     pub(crate) table: bool,
     /// Run a small world with components in right and in wrong places, and print its layout report

@@ -1,39 +1,19 @@
-//! The program `phalanx`: measures the layouts of `phalanx-store` on this machine and advises which to pick.
+//! The program `phalanx`: measures the containers and layouts of Phalanx on this machine and advises which to pick.
 //!
-//! It is not a benchmark suite: it takes a minute, runs anywhere, and answers one question, which container suits
-//! which work here. In this order it wants to be honest (what was not run says so, sentences follow from the figures),
-//! readable, and quick.
+//! It is not a benchmark suite: it takes a minute and says which container suits which work here. It marks figures that were
+//! estimated, and derives its sentences from the figures.
+//!
+//! `commands` has a file for each command, `measuring` the measurements, `presenting` the reports.
 
-mod advice;
 mod args;
-mod chart;
-mod cost;
-mod demo;
-mod drill;
-mod figures;
-mod findings;
-mod footprint;
-mod grid;
-mod layouts;
-mod page;
-mod parse;
-mod placement;
-mod plots;
-mod random;
-mod removal;
-mod report;
-mod simulation;
-mod snapshot;
-mod source;
-mod speed;
-mod stats;
-mod svg;
-mod text;
-mod timing;
-mod trial;
+mod commands;
+mod measuring;
+mod presenting;
 
 use args::{Cli, Command, DemoArgs};
 use clap::Parser;
+use commands::{advice, demo, parse, snapshot};
+use presenting::{page, text};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -81,7 +61,10 @@ fn show(args: &DemoArgs) -> Result<(), Failure> {
     }
     if args.json {
         let json = serde_json::to_string_pretty(&report);
-        print(&json.map_err(|error| Failure { sentence: format!("the report is no JSON: {error}"), code: 1 })?)?;
+        print(&json.map_err(|error| Failure {
+            sentence: format!("the report cannot be written as JSON: {error}"),
+            code: 1,
+        })?)?;
         eprintln!("report written to {}", args.out.display());
     } else {
         let (text, took) = (text::report(&report), text::took(&report));
@@ -90,7 +73,7 @@ fn show(args: &DemoArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints a line; a reader who has had enough is no error.
+/// Prints a line. A closed pipe is not an error.
 fn print(text: &str) -> Result<(), Failure> {
     use std::io::Write;
     match writeln!(std::io::stdout(), "{text}") {

@@ -265,7 +265,7 @@ fn directories_of_programs_are_walked_in_order() {
     assert!(stderr(&output).ends_with("error: 1 of 41 programs with errors\n"), "{}", stderr(&output));
 }
 
-/// A folder whose path is longer than the system takes is unreadable for everybody.
+/// A folder whose path is longer than the system takes is unreadable for every user.
 #[test]
 #[cfg(unix)]
 fn folders_that_cannot_be_read_are_reported_and_passed_over() {
@@ -317,7 +317,8 @@ fn worlds_are_saved_looked_into_compared_and_loaded() {
     assert!(stderr(&output).contains("entities saved to "), "{}", stderr(&output));
     let output = phalanx(&["snapshot", "info", &world]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    for word in ["position", "stunned", "plain", "tabl", "checksum"] {
+    // Whether an npc is stunned depends on the number of frames, and that on the time they took.
+    for word in ["position", "velocity", "plain", "tabl", "checksum"] {
         assert!(stdout(&output).contains(word), "{word} in {}", stdout(&output));
     }
     // Components are listed in the order of their names, each with as many values as its tables have rows.

@@ -1,4 +1,4 @@
-//! The written walk-throughs that the containers follow, step by step, as far as they can be seen from outside.
+//! The containers step by step: handles, free list, order of values and sparse indices after each operation.
 #![cfg(not(any(phalanx_narrow, loom)))]
 
 use phalanx_store::{Entity, EntityPool, LinearStore, PackedStore, SlotState, SparseSet};

@@ -1,10 +1,12 @@
-//! Syntax trees as structure of arrays.
+//! Syntax trees as a struct of arrays, at 17 bytes a node.
 //!
-//! For compiler writers: a [`Tree`] takes 17 bytes a node, kinds in one column, places in another, data in a third, and
-//! everything about your language's nodes follows from one table, [`kinds!`]. It is not a parser generator and not a
-//! lossless editor tree: tokens and comments stay beside the tree, not in it.
+//! A [`Tree`] keeps kinds, spans and data in three columns. One table, [`kinds!`], declares the nodes of a language; typed
+//! access, walks, checks, dumps, comparison, merging and serde follow from it. Malformed trees and sources are errors, never
+//! panics or endless loops.
 //!
-//! Ranked goals: no node, however many or however malformed, does harm; small; fast; pleasant.
+//! The crate is not a parser generator. It is not a lossless tree for editors either: tokens and comments are beside the tree.
+//!
+//! # Example
 //!
 //! ```
 //! use phalanx_syntax::NodeId;
@@ -18,7 +20,23 @@
 //! # Ok::<(), phalanx_syntax::Full>(())
 //! ```
 //!
-//! [`ori`] is a complete front end on such trees: lexer, parser and printer of a real language.
+//! # Modules and types
+//!
+//! | item | purpose |
+//! |---|---|
+//! | [`Tree`], [`NodeId`], [`Span`] | the tree, its nodes and their places |
+//! | [`kinds!`], [`Kind`], [`Payload`] | the table of node kinds, and what it generates |
+//! | [`Children`], [`Walk`], [`Parents`], [`Visitor`] | ways through a tree |
+//! | [`Tree::validate`], [`Fault`] | checks |
+//! | [`Tree::outline`], [`Tree::dump`] | trees as text |
+//! | [`Tree::equals`], [`Tree::append`] | comparison and merging |
+//! | [`Pile`], [`List`] | lists of nodes, while parsing and in a tree |
+//! | [`Names`], [`Lines`], [`SyntaxError`] | interned texts, line numbers, errors with their source line |
+//! | [`ori`] | a complete front end of a real language: lexer, parser and printer |
+//!
+//! # Features
+//!
+//! - `serde`: `Serialize` and `Deserialize` for [`Tree`].
 
 mod lines;
 mod names;

@@ -2,7 +2,7 @@
 
 use crate::tree::Span;
 
-/// Where the lines of a source start.
+/// The line starts of a source, for converting byte offsets to lines and columns.
 ///
 /// ```
 /// use phalanx_syntax::{Lines, Place};
@@ -35,17 +35,17 @@ impl Lines {
         Lines { starts: core::iter::once(0).chain(ends).collect(), end: source.len() as u32 }
     }
 
-    /// How many lines there are; after a line end at the very end there is one more, an empty one.
+    /// Returns the number of lines. A line end at the end of the source starts one more, empty line.
     pub fn count(&self) -> usize {
         self.starts.len()
     }
 
-    /// The line, counted from 1, that a byte is in.
+    /// Returns the line, counted from 1, of the byte at `offset`.
     pub fn line_of(&self, offset: u32) -> u32 {
         self.starts.partition_point(|&start| start <= offset) as u32
     }
 
-    /// The bytes of a line, without its end; empty if there is no such line.
+    /// Returns the bytes of a line without its line end, or an empty span if there is no such line.
     pub fn span_of(&self, line: u32) -> Span {
         let at = (line as usize).wrapping_sub(1);
         let Some(&start) = self.starts.get(at) else { return Span::new(self.end, self.end) };
@@ -53,7 +53,7 @@ impl Lines {
         Span::new(start, end)
     }
 
-    /// The line and column of a byte. An offset past the end is the end.
+    /// Returns the line and column of the byte at `offset`. An offset past the end counts as the end.
     pub fn place(&self, source: &[u8], offset: u32) -> Place {
         let offset = offset.min(self.end);
         let line = self.line_of(offset);

@@ -4,8 +4,8 @@ use crate::tree::{Full, Name};
 
 /// Interned texts: equal texts have equal [`Name`]s, and a name takes 4 bytes.
 ///
-/// The texts lie one behind the other in one buffer. Numbers are given in the order of first appearance, so the same
-/// source gives the same names.
+/// All texts are in one buffer. Names are numbered in order of first appearance, so the same source gives the same
+/// names.
 ///
 /// ```
 /// use phalanx_syntax::Names;
@@ -61,22 +61,22 @@ fn hash(text: &[u8]) -> u32 {
 }
 
 impl Names {
-    /// No texts.
+    /// Creates an empty table.
     pub const fn new() -> Names {
         Names { text: String::new(), entries: Vec::new(), table: Vec::new() }
     }
 
-    /// How many texts there are.
+    /// Returns the number of texts.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no texts.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The bytes that texts and tables take, without spare capacity.
+    /// Returns the bytes of texts and tables, without spare capacity.
     pub fn bytes(&self) -> usize {
         self.text.len() + size_of_val(&self.entries[..]) + size_of_val(&self.table[..])
     }
@@ -88,18 +88,18 @@ impl Names {
         self.text.get(start..end)
     }
 
-    /// The text of a name; none if the name is of another table.
+    /// Returns the text of a name, or `None` if the name is not in this table.
     #[inline]
     pub fn get(&self, name: Name) -> Option<&str> {
         self.text_at(name.index())
     }
 
-    /// All names with their texts, in the order of first appearance.
+    /// Returns an iterator over all names and their texts, in order of first appearance.
     pub fn iter(&self) -> impl Iterator<Item = (Name, &str)> {
         (0..self.len()).filter_map(|index| Some((Name::new(index as u32)?, self.text_at(index)?)))
     }
 
-    /// Where a text stands in the table, or the vacancy where it belongs.
+    /// Returns the name of a text, or the vacant entry where it belongs.
     #[inline]
     fn probe(&self, text: &str, hash: u32) -> Result<Name, usize> {
         let mask = self.table.len() - 1;
@@ -113,7 +113,7 @@ impl Names {
         }
     }
 
-    /// The name of a text, if it has one.
+    /// Returns the name of a text, if it has one.
     pub fn find(&self, text: &str) -> Option<Name> {
         if self.table.is_empty() {
             return None;
@@ -121,11 +121,12 @@ impl Names {
         self.probe(text, hash(text.as_bytes())).ok()
     }
 
-    /// The name of a text, a new one if it has none.
+    /// Returns the name of a text, and adds the text if it has none.
     ///
     /// # Errors
     ///
-    /// If memory cannot be had, or there are more bytes than indices can count. Nothing is changed.
+    /// Returns [`Full::Memory`] if allocation fails, and [`Full::Names`] if there are too many names or more than 4 GiB of
+    /// text. The table is unchanged.
     #[inline]
     pub fn intern(&mut self, text: &str) -> Result<Name, Full> {
         let hash = hash(text.as_bytes());

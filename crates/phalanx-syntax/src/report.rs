@@ -4,7 +4,7 @@ use crate::lines::Lines;
 use crate::tree::Span;
 use core::fmt;
 
-/// Something in a source that is not of the language. Its words are fixed, so that reporting it needs no memory.
+/// An error in a source. Its words are static, so reporting it does not allocate.
 ///
 /// ```
 /// use phalanx_syntax::Lines;
@@ -23,7 +23,7 @@ use core::fmt;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
-    /// Where.
+    /// The bytes that the error is about.
     pub span: Span,
     /// What is wrong, or what was expected if `found` says what was found instead.
     pub message: &'static str,
@@ -32,17 +32,17 @@ pub struct SyntaxError {
 }
 
 impl SyntaxError {
-    /// An error that says what is wrong.
+    /// Creates an error that says what is wrong.
     pub const fn plain(span: Span, message: &'static str) -> SyntaxError {
         SyntaxError { span, message, found: None }
     }
 
-    /// An error that says what was expected and what was found.
+    /// Creates an error that says what was expected and what was found.
     pub const fn expected(span: Span, expected: &'static str, found: &'static str) -> SyntaxError {
         SyntaxError { span, message: expected, found: Some(found) }
     }
 
-    /// The error with its line of the source, underlined.
+    /// Returns the error with its source line, underlined, for display.
     pub fn show<'a>(&'a self, file: &'a str, source: &'a [u8], lines: &'a Lines) -> Shown<'a> {
         Shown { error: self, file, source, lines }
     }
@@ -59,7 +59,7 @@ impl fmt::Display for SyntaxError {
 
 impl core::error::Error for SyntaxError {}
 
-/// An error with its line of the source; see [`SyntaxError::show`].
+/// An error with its source line; see [`SyntaxError::show`].
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'a> {
     error: &'a SyntaxError,

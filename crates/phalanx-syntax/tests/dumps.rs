@@ -1,6 +1,6 @@
 //! The trees of the programs in `tests/dumps`, as outlines that were reviewed.
 //!
-//! `PHALANX_UPDATE=1 cargo test -p phalanx-syntax --test dumps` writes them anew; read the difference.
+//! `PHALANX_UPDATE=1 cargo test -p phalanx-syntax --test dumps` rewrites them; review the difference.
 
 use phalanx_syntax::ori::{Kind, parse, print};
 use phalanx_syntax::{Kind as _, Lines};

@@ -112,7 +112,7 @@ fn h70_a_million_nested_brackets_do_not_overflow_the_stack() {
         assert!(ast.errors.len() < 20, "{start}: {} errors", ast.errors.len());
         assert!(ast.equals(&ast), "{start}");
     }
-    // What is deep only to the right or to the left of operators is no error at all.
+    // Depth only to the right or to the left of operators is not an error.
     for sound in ["-", "if a then b else "] {
         assert!(parse(format!("$x = {}1", sound.repeat(MANY)).as_bytes()).unwrap().errors.is_empty(), "{sound}");
     }

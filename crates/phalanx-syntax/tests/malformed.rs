@@ -74,9 +74,9 @@ const PROGRAMS: &[(&str, &[&str])] = &[
     ("$x = `a {b", &["1:11 expected `}`, found the end of the file", "1:11 a template is not closed"]),
     ("$x = `{a:zz}`", &["1:9 this format is not known"]),
     ("$x = 12q", &["1:8 no number has this suffix"]),
-    ("$x = 0x", &["1:6 this is no number"]),
+    ("$x = 0x", &["1:6 this is not a number"]),
     ("$x = 99999999999999999999", &["1:6 this integer has more than 64 bits"]),
-    ("$x = 1.5ns", &["1:6 this is no whole number of the smallest unit, or too large"]),
+    ("$x = 1.5ns", &["1:6 this is not a whole number of the smallest unit, or too large"]),
     ("$x = 1 \\ 2", &["1:8 this character means nothing here"]),
     ("$x = ä", &["1:6 these characters mean nothing here"]),
 ];

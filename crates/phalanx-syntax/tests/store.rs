@@ -1,4 +1,4 @@
-//! The store by itself: what the first design asked of it, and the defects of that design, each with a test.
+//! Tests of `Tree` alone: reading and writing nodes, encodings that are easy to get wrong, and walks.
 
 use phalanx_syntax::ori::{Kind, View, node};
 use phalanx_syntax::{
@@ -130,7 +130,7 @@ fn counts_are_right_around_every_chunk_size() {
     }
 }
 
-// The defects of the first design.
+// Encodings that are easy to get wrong.
 
 /// An arm of 12 bytes in a union of 8: here whatever does not fit two words is in `extra`, by the same rule for all.
 #[test]
@@ -265,7 +265,7 @@ fn the_number_of_kinds_is_known() {
     assert_eq!((Kind::RESERVED, Kind::ERROR), (Kind::Placeholder, Kind::Error));
 }
 
-// What users expect beyond the first design.
+// Walks, comparison and merging.
 
 #[test]
 fn walks_parents_and_places_agree() {

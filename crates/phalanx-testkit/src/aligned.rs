@@ -37,16 +37,16 @@ pub struct Aligned<A> {
 }
 
 impl<A> Aligned<A> {
-    /// A value of the tally. That it stands aligned is checked when it is read and when it is
+    /// Creates a value of the tally. Its alignment is checked when it is read and when it is
     /// dropped ([`Tally::assert_sound`]).
     pub fn new(tally: &Tally, key: u32) -> Self {
         Self { value: tally.value(key), align: [] }
     }
 
-    /// The key the value was made with.
+    /// Returns the key of the value.
     ///
     /// # Panics
-    /// If the value was dropped or stands misaligned.
+    /// Panics if the value was dropped or is misaligned.
     pub fn key(&self) -> u32 {
         assert!(stands_aligned(self), "value stands misaligned");
         self.value.key()
@@ -87,14 +87,14 @@ fn note(change: impl FnOnce(&mut ZstUsage)) {
 pub struct Zst<A>([A; 0]);
 
 impl<A> Zst<A> {
-    /// A value, counted as made.
+    /// Creates a value and counts it.
     #[expect(clippy::new_without_default, reason = "making one is counted, so it is always asked for")]
     pub fn new() -> Self {
         note(|usage| usage.made += 1);
         Self([])
     }
 
-    /// Looks at the value, and notes if it stands misaligned.
+    /// Reads the value, and counts it if it is misaligned.
     pub fn touch(&self) {
         if !stands_aligned(self) {
             note(|usage| usage.misaligned += 1);
@@ -116,7 +116,7 @@ impl<A> Drop for Zst<A> {
     }
 }
 
-/// Runs `f` and tells what became of the zero-sized values of this thread.
+/// Runs `f` and returns what happened to the zero-sized values of this thread.
 ///
 /// ```
 /// use phalanx_testkit::{Align4096, Zst, measure_zst};

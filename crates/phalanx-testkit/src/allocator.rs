@@ -11,7 +11,7 @@
 //! - `base` comes from `System` with twice the requested alignment and `block = base + offset` is
 //!   an odd multiple of the requested one, so a block is never aligned better than asked for.
 //! - `Header::seal` is a function of the state (live or freed), the block's address and the other
-//!   fields. Whoever reads a header trusts it only after the seal matched.
+//!   fields. A header is trusted only after its seal matched.
 //! - A freed block in the quarantine belongs to this module alone until it is released to `System`,
 //!   exactly once: by eviction from the ring or by the ring's own destructor.
 //! - Nothing here allocates or unwinds: misuse is written to standard error and aborts, except
@@ -72,7 +72,7 @@ const PLAIN: bool = cfg!(phalanx_plain_alloc);
 pub struct Allocator(());
 
 impl Allocator {
-    /// The allocator, for a `static`. All state is per thread, so every instance is the same.
+    /// Creates the allocator, for a `static`. All state is per thread, so all instances are equal.
     pub const fn new() -> Self {
         Self(())
     }
@@ -92,7 +92,7 @@ pub enum Misuse {
     },
     /// A block was freed or reallocated after it had been freed.
     DoubleFree,
-    /// The address is no block of this allocator, or the record in front of it was overwritten.
+    /// The address is not a block of this allocator, or the record in front of it was overwritten.
     NotABlock,
     /// Bytes directly in front of the block were overwritten.
     Underrun,
@@ -259,7 +259,7 @@ unsafe fn fill(block: *mut u8, size: usize, byte: u8) {
 /// # Safety
 /// `len` bytes at `start` are readable and initialised.
 unsafe fn all_equal(start: *const u8, len: usize, byte: u8) -> bool {
-    // SAFETY: the caller's condition; nobody writes while the slice lives, as it ends here.
+    // SAFETY: the caller's condition; the slice is dropped here, before the next write.
     unsafe { slice::from_raw_parts(start, len) }.iter().all(|&b| b == byte)
 }
 
@@ -330,7 +330,7 @@ unsafe fn check_guards(block: *mut u8, header: &Header) {
 }
 
 /// # Safety
-/// `header` is the verified record of the live `block`, which nobody uses any more.
+/// `header` is the verified record of the live `block`, which is not used any more.
 unsafe fn retire(block: *mut u8, header: Header) {
     // SAFETY: the block is ours from here on and as large as its record says.
     unsafe {
@@ -448,7 +448,7 @@ unsafe fn allocate(layout: Layout, zeroed: bool) -> *mut u8 {
 
 // SAFETY:
 // - Blocks are valid for their layout: `acquire` reserves the size at an offset that is a multiple
-//   of the alignment, inside one system allocation that nobody else knows.
+//   of the alignment, inside one system allocation that is private to this module.
 // - A block stays valid until it is given back; `release` runs only after that, once.
 // - No method unwinds: failures return null, misuse aborts, counting uses plain thread-local cells.
 unsafe impl GlobalAlloc for Allocator {

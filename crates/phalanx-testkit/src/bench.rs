@@ -24,7 +24,7 @@ impl std::fmt::Debug for Workload {
 }
 
 impl Case {
-    /// A contender; `run` is told whether a digest is wanted.
+    /// Creates a contender; `run` receives whether a digest is wanted.
     pub fn new(label: &'static str, run: impl FnMut(bool) -> (f64, u64) + 'static) -> Case {
         Case { label, run: Box::new(run) }
     }
@@ -53,11 +53,11 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// The figure of a contender.
+    /// Returns the figure of a contender.
     ///
     /// # Panics
     ///
-    /// If the workload has no such contender.
+    /// Panics if the workload has no such contender.
     pub fn of(&self, label: &str) -> f64 {
         match self.rows.iter().find(|row| row.0 == label) {
             Some(row) => row.1,
@@ -74,13 +74,14 @@ pub fn time<R>(f: impl FnOnce() -> R) -> (f64, R) {
     (start.elapsed().as_nanos() as f64, result)
 }
 
-/// Runs a workload for about `budget`, and all of it: a minimum of a few milliseconds is one of a quiet or a busy moment,
-/// whichever it was. Each pass builds all fixtures afresh and in another order, because where the
+/// Runs a workload for about `budget`.
+///
+/// It uses the whole budget, because the minimum of a few milliseconds depends on how busy the machine is then. Each pass builds all fixtures afresh and in another order, because where the
 /// allocator happens to put a column is worth ten percent and should not stick to one contender.
 ///
 /// # Panics
 ///
-/// If the contenders disagree about what they have done.
+/// Panics if the results of the contenders differ.
 pub fn run(workload: &Workload, budget: Duration) -> Figures {
     const PASSES: usize = 4;
     let mut rows: Vec<(&'static str, f64)> = Vec::new();
@@ -123,9 +124,9 @@ impl Figures {
 /// How a figure is compared with another.
 #[derive(Clone, Copy, Debug)]
 pub enum Bound {
-    /// At most so many times the time of the row it is compared with.
+    /// At most this many times the time of the row it is compared with.
     Within(f64),
-    /// At least so many times as fast.
+    /// At least this many times as fast.
     Times(f64),
 }
 
@@ -142,7 +143,7 @@ pub struct Target {
     pub bound: Bound,
 }
 
-/// A target, in one line.
+/// Creates a target.
 pub const fn target(
     workload: &'static str,
     ours: &'static str,

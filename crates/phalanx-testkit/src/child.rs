@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 /// `body` and exits with success, so an abort shows as failure.
 ///
 /// # Panics
-/// If the binary cannot be started.
+/// Panics if the binary cannot be started.
 pub fn in_child(test: &str, body: impl FnOnce()) -> Output {
     const MARK: &str = "PHALANX_TESTKIT_CHILD";
     if std::env::var(MARK).as_deref() == Ok(test) {

@@ -22,34 +22,34 @@ pub struct Dial {
 }
 
 impl Dial {
-    /// A dial that never fires until it is [set](Self::set).
+    /// Creates a dial that never fires until it is [set](Self::set).
     pub const fn off() -> Self {
         Self::at(0)
     }
 
-    /// A dial that fires at its `n`-th tick from here; never, if `n` is zero.
+    /// Creates a dial that fires at its `n`-th tick; never, if `n` is zero.
     pub const fn at(n: u64) -> Self {
         Self { left: AtomicU64::new(n), fired: AtomicBool::new(false) }
     }
 
-    /// Starts over: fires at the `n`-th tick from here; never, if `n` is zero.
+    /// Restarts the countdown: the dial fires at the `n`-th tick from here; never, if `n` is zero.
     pub fn set(&self, n: u64) {
         self.fired.store(false, SeqCst);
         self.left.store(n, SeqCst);
     }
 
-    /// Stops the countdown and tells whether it had fired.
+    /// Stops the countdown and returns whether it had fired.
     pub fn stop(&self) -> bool {
         self.left.store(0, SeqCst);
         self.fired()
     }
 
-    /// Whether the dial has fired since it was set.
+    /// Returns `true` if the dial has fired since it was set.
     pub fn fired(&self) -> bool {
         self.fired.load(SeqCst)
     }
 
-    /// Counts one event; true at the one that was asked for.
+    /// Counts one event. Returns `true` at the `n`-th.
     pub fn tick(&self) -> bool {
         let before = self.left.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1));
         let now = before == Ok(1);
@@ -59,10 +59,10 @@ impl Dial {
         now
     }
 
-    /// Counts one event and panics with [`Injected`](crate::Injected) at the one asked for.
+    /// Counts one event, and panics with [`Injected`](crate::Injected) at the `n`-th.
     ///
     /// # Panics
-    /// That is what it is for.
+    /// Panics at the `n`-th event.
     pub fn tick_or_panic(&self, site: &'static str) {
         if self.tick() {
             panics::inject(site);

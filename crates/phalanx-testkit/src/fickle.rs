@@ -7,8 +7,8 @@ use core::ops::{Deref, DerefMut, Index};
 /// A value that turns into the next of a list each time it is converted.
 ///
 /// `Deref`, `AsRef`, `Borrow` and `Index<()>` all step through the list, the mutable ones too. An
-/// operation that converts twice and trusts the first answer is thereby found;
-/// [`reads`](Self::reads) tells how often it asked.
+/// operation that converts twice and trusts the first answer is found that way;
+/// [`reads`](Self::reads) returns the number of conversions.
 ///
 /// ```
 /// use phalanx_testkit::Fickle;
@@ -23,16 +23,16 @@ pub struct Fickle<T> {
 }
 
 impl<T> Fickle<T> {
-    /// A value with these answers; the last is repeated.
+    /// Creates a value with these answers; the last is repeated.
     ///
     /// # Panics
-    /// If there is no answer.
+    /// Panics if there is no answer.
     pub fn new(answers: Vec<T>) -> Self {
         assert!(!answers.is_empty(), "at least one answer is needed");
         Self { answers, reads: Cell::new(0) }
     }
 
-    /// How often the value was converted.
+    /// Returns how often the value was converted.
     pub fn reads(&self) -> usize {
         self.reads.get()
     }

@@ -44,7 +44,7 @@ pub struct Liar<I> {
 }
 
 impl<I: ExactSizeIterator> Liar<I> {
-    /// An iterator over `items` that tells `lie`.
+    /// Creates an iterator over `items` that tells `lie`.
     pub fn new(items: impl IntoIterator<IntoIter = I>, lie: Lie) -> Self {
         Self { items: items.into_iter(), lie }
     }

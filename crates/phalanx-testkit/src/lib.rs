@@ -1,10 +1,18 @@
-//! The adversaries of the Phalanx tests.
+//! Test support for Phalanx: failing allocators, panicking values, lying iterators.
 //!
-//! Test support only, never a dependency of shipped code. In order of weight: to find memory
-//! misuse ([`Allocator`]), to fail every allocation in turn ([`AllocationSweep`]), to panic at
-//! every place where user code runs ([`PanicSweep`], [`Tally`]), and to lie wherever a safe trait
-//! lets one lie ([`Liar`], [`Fickle`]). Everything is deterministic and every count belongs to one
+//! Only tests depend on this crate. Everything is deterministic, and every count belongs to one
 //! thread or one [`Tally`], so the tests of a binary run in parallel.
+//!
+//! | item | purpose |
+//! |---|---|
+//! | [`Allocator`] | a global allocator that checks its callers, counts and fails on demand |
+//! | [`measure`], [`assert_balanced`] | what a closure allocates |
+//! | [`AllocationSweep`] | fails each allocation of an operation in turn |
+//! | [`PanicSweep`], [`Tally`] | panics in user code at each call in turn; finds leaks and double drops |
+//! | [`Aligned`], [`Zst`] | counted values that are over-aligned or zero-sized |
+//! | [`Liar`], [`Fickle`] | iterators and conversions that give wrong answers |
+//! | [`Rng`] | a seeded random number generator |
+//! | [`mod@bench`] | interleaved sampling for benchmarks |
 //!
 //! ```
 //! use phalanx_testkit::{PanicSweep, Site};

@@ -94,7 +94,7 @@ pub struct Usage {
     pub largest: usize,
 }
 
-/// Runs `f` and tells what it allocated on this thread.
+/// Runs `f` and returns what it allocated on this thread.
 ///
 /// ```
 /// #[global_allocator]
@@ -109,7 +109,7 @@ pub struct Usage {
 /// through `std::hint::black_box` where the count matters.
 ///
 /// # Panics
-/// If the binary has not installed [`Allocator`](crate::Allocator): all counts would be zero and
+/// Panics if the binary has not installed [`Allocator`](crate::Allocator): all counts would be zero and
 /// every check built on them would pass.
 pub fn measure<R>(f: impl FnOnce() -> R) -> (R, Usage) {
     struct Restore {
@@ -149,10 +149,10 @@ pub fn measure<R>(f: impl FnOnce() -> R) -> (R, Usage) {
     })
 }
 
-/// Runs `f` and asserts that it gave back every block it allocated.
+/// Runs `f` and asserts that it freed every block it allocated.
 ///
 /// # Panics
-/// If bytes or blocks are left, if more were freed than allocated, or if no
+/// Panics if bytes or blocks are left, if more were freed than allocated, or if no
 /// [`Allocator`](crate::Allocator) is installed.
 #[track_caller]
 pub fn assert_balanced<R>(f: impl FnOnce() -> R) -> R {
@@ -166,21 +166,21 @@ pub fn assert_balanced<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Runs `f` with its `n`-th allocation on this thread failing, and tells whether it came to that.
+/// Runs `f` with its `n`-th allocation on this thread failing, and returns whether there was one.
 ///
 /// The first allocation is `n = 1`. Growing a block counts, shrinking one does not. Nested calls
 /// replace the outer order for their duration.
 ///
 /// # Panics
-/// If `n` is zero or no [`Allocator`](crate::Allocator) is installed.
+/// Panics if `n` is zero or no [`Allocator`](crate::Allocator) is installed.
 pub fn fail_nth<R>(n: u64, f: impl FnOnce() -> R) -> (R, bool) {
     refusing(n, false, f)
 }
 
-/// As [`fail_nth`], with every later allocation inside `f` failing too.
+/// Like [`fail_nth`], but every later allocation inside `f` fails too.
 ///
 /// # Panics
-/// If `n` is zero or no [`Allocator`](crate::Allocator) is installed.
+/// Panics if `n` is zero or no [`Allocator`](crate::Allocator) is installed.
 pub fn fail_from<R>(n: u64, f: impl FnOnce() -> R) -> (R, bool) {
     refusing(n, true, f)
 }

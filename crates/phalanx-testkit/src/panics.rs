@@ -15,7 +15,7 @@ thread_local! {
 
 /// The payload of a panic that this crate injected.
 ///
-/// A sweep tells by it the panic it ordered from an assertion that failed inside the code under
+/// It lets a sweep distinguish the panic that it caused from a failed assertion in the code under
 /// test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Injected {
@@ -27,17 +27,17 @@ pub struct Injected {
 pub struct Caught(Box<dyn Any + Send>);
 
 impl Caught {
-    /// The injected panic, if it is one.
+    /// Returns the injected panic, if it is one.
     pub fn injected(&self) -> Option<Injected> {
         self.0.downcast_ref::<Injected>().copied()
     }
 
-    /// Whether its payload is of this type.
+    /// Returns `true` if its payload is of this type.
     pub fn is<P: Any>(&self) -> bool {
         self.0.is::<P>()
     }
 
-    /// The panic's message; empty if its payload is no text.
+    /// Returns the panic's message, or an empty text if its payload is not text.
     pub fn message(&self) -> &str {
         if let Some(text) = self.0.downcast_ref::<&'static str>() {
             text
@@ -48,7 +48,7 @@ impl Caught {
         }
     }
 
-    /// Lets the panic go on.
+    /// Resumes the panic.
     pub fn resume(self) -> ! {
         panic::resume_unwind(self.0)
     }
@@ -85,7 +85,7 @@ pub(crate) fn install_hook() {
     });
 }
 
-/// Runs `f` without the usual message for panics on this thread; other threads stay loud.
+/// Runs `f` without printing panics of this thread. Other threads print theirs.
 pub fn quiet_panics<R>(f: impl FnOnce() -> R) -> R {
     struct Loud;
     impl Drop for Loud {
@@ -99,10 +99,10 @@ pub fn quiet_panics<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Runs `f` quietly and catches its panic.
+/// Runs `f` without printing panics, and catches its panic.
 ///
 /// # Errors
-/// The panic, if there was one.
+/// Returns the panic, if there was one.
 pub fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Caught> {
     quiet_panics(|| panic::catch_unwind(AssertUnwindSafe(f))).map_err(Caught)
 }
@@ -114,7 +114,7 @@ const LINES: u32 = 10;
 /// one of the next few, over which the call may be broken.
 ///
 /// # Panics
-/// If `f` does not panic, or the message names another place.
+/// Panics if `f` does not panic, or if the message names another place.
 #[track_caller]
 pub fn panics_here<R>(f: impl FnOnce() -> R) {
     let here = Location::caller();

@@ -11,7 +11,7 @@ const AT_MOST: u64 = 100_000;
 /// Shorthand for [`AllocationSweep`] as it stands; see [`AllocationSweep::run`].
 ///
 /// # Panics
-/// As [`AllocationSweep::run`].
+/// Panics like [`AllocationSweep::run`].
 #[track_caller]
 pub fn for_every_failing_allocation<S, T, E: Debug>(
     setup: impl FnMut() -> S,
@@ -30,13 +30,13 @@ pub struct AllocationSweep {
 }
 
 impl AllocationSweep {
-    /// A strict sweep: one allocation fails per run, the failure must come out as an error, and
-    /// nothing may leak.
+    /// Creates a strict sweep: one allocation fails per run, the failure must be returned as an
+    /// error, and nothing may leak.
     pub const fn new() -> Self {
         Self { persistent: false, swallowing: false, leaking: false }
     }
 
-    /// Memory stays exhausted: every allocation after the failing one fails as well.
+    /// Makes every allocation after the failing one fail as well.
     ///
     /// A panic inside the operation would then abort, as its payload cannot be allocated.
     pub const fn persistent(mut self) -> Self {
@@ -44,14 +44,14 @@ impl AllocationSweep {
         self
     }
 
-    /// The operation may succeed in spite of a failed allocation. For those that say so: a
-    /// shrinking that is a wish, a cache that stays cold.
+    /// Allows the operation to succeed in spite of a failed allocation, for operations that document
+    /// it, such as shrinking.
     pub const fn allow_swallowed(mut self) -> Self {
         self.swallowing = true;
         self
     }
 
-    /// A run may leave memory behind.
+    /// Allows a run to leak memory.
     pub const fn allow_leaks(mut self) -> Self {
         self.leaking = true;
         self
@@ -64,8 +64,8 @@ impl AllocationSweep {
     /// must succeed, which proves that the sweep reached the end.
     ///
     /// # Panics
-    /// If a failure did not come out as an error, if an undisturbed run did, if a run left memory
-    /// behind, if there is no end after 100,000 runs, or if no [`Allocator`](crate::Allocator) is
+    /// Panics if a failure is not returned as an error, if the last run fails, if a run leaks memory,
+    /// if there is no end after 100,000 runs, or if no [`Allocator`](crate::Allocator) is
     /// installed.
     #[track_caller]
     pub fn run<S, T, E: Debug>(
@@ -106,13 +106,13 @@ impl AllocationSweep {
     }
 }
 
-/// Calls `run` with 1, 2, 3, … until it says that nothing panicked; returns how often it did.
+/// Calls `run` with 1, 2, 3, … until nothing panics. Returns the number of panics.
 ///
 /// For operations that do not fit [`PanicSweep`]: `run` sets everything up, makes the k-th event
 /// panic, checks, and returns whether the panic came ([`Dial::fired`](crate::Dial::fired)).
 ///
 /// # Panics
-/// If there is no end after 100,000 runs.
+/// Panics if there is no end after 100,000 runs.
 #[track_caller]
 pub fn for_every_panic(mut run: impl FnMut(u64) -> bool) -> u64 {
     for k in 1..=AT_MOST {
@@ -133,19 +133,19 @@ pub struct PanicSweep {
 }
 
 impl PanicSweep {
-    /// A strict sweep over the events at `site`: the panic must reach the caller and every value
-    /// must be dropped exactly once.
+    /// Creates a strict sweep over the events at `site`: the panic must reach the caller and every
+    /// value must be dropped exactly once.
     pub const fn new(site: Site) -> Self {
         Self { site, swallowing: false, leaking: false }
     }
 
-    /// The operation may stop the panic itself.
+    /// Allows the operation to catch the panic.
     pub const fn allow_swallowed(mut self) -> Self {
         self.swallowing = true;
         self
     }
 
-    /// A run that panicked may leave values undropped; twice dropped is never allowed.
+    /// Allows a run that panicked to leak values. Double drops are never allowed.
     pub const fn allow_leaks(mut self) -> Self {
         self.leaking = true;
         self
@@ -158,8 +158,8 @@ impl PanicSweep {
     /// state is dropped undisturbed. To consume the state, let it be an `Option` and take it.
     ///
     /// # Panics
-    /// If the panic did not come out, if a value was dropped twice or never, if there is no end
-    /// after 100,000 runs. Any other panic in the closures goes through.
+    /// Panics if the panic does not reach the caller, if a value is dropped twice or never, or if
+    /// there is no end after 100,000 runs. Any other panic in the closures is passed on.
     #[track_caller]
     pub fn run<S>(
         self,

@@ -95,10 +95,10 @@ impl Site {
 pub struct Tally(&'static Arena);
 
 impl Tally {
-    /// A fresh tally. Does not allocate.
+    /// Creates a tally. Does not allocate.
     ///
     /// # Panics
-    /// If 32 of them are alive already.
+    /// Panics if 32 tallies are alive already.
     #[expect(clippy::new_without_default, reason = "a tally is a scope, not a value to fill in")]
     pub fn new() -> Self {
         let free = |arena: &&Arena| arena.taken.compare_exchange(false, true, SeqCst, SeqCst).is_ok();
@@ -114,45 +114,45 @@ impl Tally {
         Self(arena)
     }
 
-    /// A value that compares, orders and hashes by `key`.
+    /// Creates a value that compares, orders and hashes by `key`.
     ///
     /// # Panics
-    /// If the tally has made 262,144 values already.
+    /// Panics if the tally has created 262,144 values already.
     pub fn value(&self, key: u32) -> Counted {
         Counted::make(self.0, self.0.epoch.load(SeqCst), key)
     }
 
-    /// Values with the keys `0..count`.
+    /// Returns an iterator that creates values with the keys `0..count`.
     pub fn values(&self, count: u32) -> impl ExactSizeIterator<Item = Counted> {
         (0..count).map(|key| self.value(key))
     }
 
-    /// How many values were made, clones included.
+    /// Returns the number of values created, clones included.
     pub fn made(&self) -> u32 {
         self.0.made.load(SeqCst)
     }
 
-    /// How many different values were dropped.
+    /// Returns the number of different values dropped.
     pub fn dropped(&self) -> u32 {
         self.0.dropped.load(SeqCst)
     }
 
-    /// How many values were made and not dropped.
+    /// Returns the number of values created and not dropped.
     pub fn live(&self) -> u32 {
         self.made() - self.dropped()
     }
 
-    /// How many drops hit a value that had been dropped, or that never was one.
+    /// Returns the number of drops of a value that was already dropped, or never created.
     pub fn double_drops(&self) -> u32 {
         self.0.twice.load(SeqCst)
     }
 
-    /// Orders a panic at the `n`-th event at `site` from here; none, if `n` is zero.
+    /// Requests a panic at the `n`-th event at `site` from here; none, if `n` is zero.
     pub fn arm(&self, site: Site, n: u64) {
         self.0.dials[site as usize].set(n);
     }
 
-    /// Withdraws the order and tells whether the panic happened.
+    /// Cancels the request and returns whether the panic happened.
     pub fn disarm(&self, site: Site) -> bool {
         self.0.dials[site as usize].stop()
     }
@@ -161,17 +161,17 @@ impl Tally {
     /// under test.
     ///
     /// # Panics
-    /// When [`arm`](Self::arm) ordered it.
+    /// Panics if [`arm`](Self::arm) requested it.
     pub fn callback(&self) {
         self.0.dials[Site::Callback as usize].tick_or_panic(Site::Callback.name());
     }
 
-    /// From here on `==`, `cmp` and `hash` answer at random, following from `seed`.
+    /// Makes `==`, `cmp` and `hash` return random results from here on, determined by `seed`.
     pub fn lie(&self, seed: u64) {
         self.0.lies.store(seed | 1, SeqCst);
     }
 
-    /// From here on comparisons and hashes are honest again.
+    /// Makes comparisons and hashes correct again.
     pub fn be_honest(&self) {
         self.0.lies.store(0, SeqCst);
     }
@@ -179,7 +179,7 @@ impl Tally {
     /// Asserts that no value was dropped twice or dropped at a misaligned address.
     ///
     /// # Panics
-    /// If one was.
+    /// Panics if one was.
     #[track_caller]
     pub fn assert_sound(&self) {
         let twice = self.double_drops();
@@ -191,7 +191,7 @@ impl Tally {
     /// Asserts that every value was dropped exactly once.
     ///
     /// # Panics
-    /// If one was dropped twice or not at all.
+    /// Panics if one was dropped twice or not at all.
     #[track_caller]
     pub fn assert_no_leaks(&self) {
         self.assert_sound();
@@ -246,25 +246,25 @@ impl Counted {
         Self { arena, epoch, id, key }
     }
 
-    /// The key the value was made with.
+    /// Returns the key of the value.
     ///
     /// # Panics
-    /// If the value was dropped.
+    /// Panics if the value was dropped.
     pub fn key(&self) -> u32 {
         self.assert_live();
         self.key
     }
 
-    /// Gives the value another key.
+    /// Sets the key of the value.
     ///
     /// # Panics
-    /// If the value was dropped.
+    /// Panics if the value was dropped.
     pub fn set_key(&mut self, key: u32) {
         self.assert_live();
         self.key = key;
     }
 
-    /// The number of the value in its tally; a clone has one of its own.
+    /// Returns the number of the value in its tally. A clone has its own number.
     pub fn id(&self) -> u32 {
         self.id
     }

@@ -1,4 +1,4 @@
-//! The figures of the source on archetypes, as tests: kinds of entities, bits and columns, who moves where.
+//! Archetypes step by step: kinds of entities, signature bits, columns, and where rows move.
 
 use phalanx::{Component, ComponentId, Entity, Signature, With, Without, World};
 
@@ -211,9 +211,9 @@ fn deleting_an_entity() {
     world.validate().unwrap();
 }
 
-/// The source's own test: a system runs over a player, its only component goes, the system runs again, the player is there.
+/// A system runs over a player, the player's only component is removed, the system runs again, and the player is still alive.
 #[test]
-fn the_test_of_the_source() {
+fn an_entity_outlives_its_last_component() {
     #[derive(Component, Debug, PartialEq)]
     struct Hp(u32);
     fn update(world: &mut World) -> usize {

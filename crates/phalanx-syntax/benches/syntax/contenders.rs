@@ -5,7 +5,7 @@
 use phalanx_syntax::ori::Kind;
 use phalanx_syntax::{NodeId, Span, Tree};
 
-/// The node of the first design's comparison: everything of a node side by side, 24 bytes of kind and data, 8 of span.
+/// A node as one struct, for comparison: 24 bytes of kind and data, 8 of span.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Row {

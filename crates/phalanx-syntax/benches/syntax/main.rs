@@ -124,7 +124,7 @@ fn ratio(a: usize, b: usize) -> f64 {
     a as f64 / b.max(1) as f64
 }
 
-/// A tree of at least so many nodes: the programs one after the other, as often as it takes.
+/// Returns a tree of at least this many nodes: the programs in sequence, repeated as needed.
 fn large(sources: &[Vec<u8>], nodes: usize) -> Tree<Kind> {
     let mut all = Tree::new();
     for source in sources.iter().cycle() {

@@ -19,7 +19,7 @@ pub struct Ast<'s> {
     pub tree: Tree<Kind>,
     /// The names and texts in it.
     pub names: Names,
-    /// What is wrong with it, in the order of the source.
+    /// The errors in it, in source order.
     pub errors: Vec<SyntaxError>,
 }
 
@@ -36,15 +36,15 @@ pub struct Ast<'s> {
 ///
 /// # Errors
 ///
-/// If the source has 4 GiB or more, or memory cannot be had. Whatever is wrong *in* the source is not an error of this
-/// function: it is in [`Ast::errors`].
+/// Returns [`Full::Source`] if the source has 4 GiB or more, [`Full::Memory`] if allocation fails, and another [`Full`] at the
+/// limits of nodes, words or names. Errors *in* the source are in [`Ast::errors`].
 pub fn parse(source: &[u8]) -> Result<Ast<'_>, Full> {
     let (tokens, lexed) = lex(source)?;
     let Parsed { tree, names, mut errors } = Parser::new(&tokens, source)?.finish()?;
     errors.try_reserve(lexed.len() + 1).map_err(|_| Full::Memory)?;
     errors.extend(lexed);
     if let Err(error) = core::str::from_utf8(source) {
-        // In literals and between tokens it was noted; in comments nobody looked.
+        // The lexer reported it in literals and between tokens, but not in comments.
         let at = error.valid_up_to() as u32;
         if !errors.iter().any(|error| error.span.contains(at)) {
             errors.push(SyntaxError::plain(Span::new(at, at + 1), "this is not UTF-8"));
@@ -65,7 +65,7 @@ impl Texts for Ast<'_> {
 }
 
 impl Ast<'_> {
-    /// Whether two programs say the same, however they are laid out and commented.
+    /// Returns `true` if two programs are equal except for layout and comments.
     pub fn equals(&self, other: &Ast<'_>) -> bool {
         self.tree.equals(self, &other.tree, other)
     }

@@ -11,7 +11,7 @@ kinds! {
     pub enum Kind in node as View {
         /// A reserved node that has no content yet. Never in a finished tree.
         Placeholder {},
-        /// Source that nobody could make sense of.
+        /// Source that could not be parsed.
         Error {},
         /// A whole file.
         Module<'t> { items: List<'t> },

@@ -6,10 +6,10 @@ use crate::report::SyntaxError;
 use crate::tree::{Full, Span};
 use TokenKind as T;
 
-/// Makes tokens of a source, which may be any bytes.
+/// Splits a source, which may be any bytes, into tokens.
 ///
-/// Returns them with the errors found: whatever is no token becomes [`TokenKind::Unknown`], and a literal that is not
-/// closed ends where its line does, or the file.
+/// Returns the tokens and the errors. Invalid bytes become [`TokenKind::Unknown`]. An unclosed literal ends at the end of its
+/// line or of the file.
 ///
 /// ```
 /// use phalanx_syntax::ori::{TokenKind, lex};
@@ -23,16 +23,16 @@ use TokenKind as T;
 ///
 /// # Errors
 ///
-/// If the source has 4 GiB or more, or memory cannot be had.
+/// Returns [`Full::Source`] if the source has 4 GiB or more, and [`Full::Memory`] if allocation fails.
 pub fn lex(source: &[u8]) -> Result<(Tokens, Vec<SyntaxError>), Full> {
     lex_within(source, u32::MAX)
 }
 
-/// As [`lex`], for sources of fewer than `limit` bytes: what the limit of 4 GiB does can be tried without as many.
+/// Like [`lex`], but with a smaller limit than 4 GiB, for tests of that limit.
 ///
 /// # Errors
 ///
-/// If the source has `limit` bytes or more, or memory cannot be had.
+/// Returns [`Full::Source`] if the source has `limit` bytes or more, and [`Full::Memory`] if allocation fails.
 pub fn lex_within(source: &[u8], limit: u32) -> Result<(Tokens, Vec<SyntaxError>), Full> {
     if source.len() >= limit as usize {
         return Err(Full::Source);
@@ -280,7 +280,7 @@ impl Lexer<'_> {
             let end = self.at;
             self.word();
             if self.at > end || end == start + 2 {
-                self.error(start, self.at, "this is no number")?;
+                self.error(start, self.at, "this is not a number")?;
             }
             return self.tokens.push(T::Int, start, self.at);
         }

@@ -1,8 +1,8 @@
 //! A front end of the language Ori, formerly Sigil, in its dialect of parentheses: lexer, parser and printer.
 //!
-//! [`parse`] takes any bytes and gives an [`Ast`]: a tree, and the errors. What could not be read is in the tree as
-//! [`Kind::Error`], and parsing goes on at the next element of a list or the next item. [`print()`] writes it back, laid
-//! out anew, with every token and comment.
+//! [`parse`] takes any bytes and returns an [`Ast`]: a tree, and the errors. Source that could not be parsed is in the tree as
+//! [`Kind::Error`], and parsing continues at the next element of a list or the next item. [`print()`] formats a program, with
+//! every token and comment.
 
 mod ast;
 mod kinds;

@@ -15,10 +15,10 @@ macro_rules! tokens {
         const _: () = assert!(size_of::<TokenKind>() == 1);
 
         impl TokenKind {
-            /// How many kinds there are.
+            /// The number of kinds.
             pub const COUNT: usize = [$(TokenKind::$name),*].len();
 
-            /// How it is called in messages.
+            /// Returns its name in messages.
             pub const fn describe(self) -> &'static str {
                 match self { $(TokenKind::$name => $text,)* }
             }
@@ -149,13 +149,13 @@ tokens! {
 }
 
 impl TokenKind {
-    /// Whether it is a name where names are expected: soft keywords are.
+    /// Returns `true` if it is a name where names are expected. Contextual keywords are.
     #[inline]
     pub fn is_name(self) -> bool {
         matches!(self, TokenKind::Ident | TokenKind::Upper) || self >= TokenKind::Run
     }
 
-    /// Whether it is a name after a dot or before a colon: there every keyword is.
+    /// Returns `true` if it is a name after a dot or before a colon. There every keyword is.
     #[inline]
     pub fn is_member(self) -> bool {
         matches!(self, TokenKind::Ident | TokenKind::Upper) || self >= TokenKind::As
@@ -208,7 +208,7 @@ pub(crate) struct Token {
     pub(crate) end: u32,
 }
 
-/// The tokens of a source, 9 bytes each, and beside them its comments. The last token is [`TokenKind::Eof`].
+/// The tokens of a source, 9 bytes each, and its comments. The last token is [`TokenKind::Eof`].
 #[derive(Clone, Debug, Default)]
 pub struct Tokens {
     pub(super) columns: Soa<Token>,
@@ -216,22 +216,22 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// How many there are, the end of the file included.
+    /// Returns the number of tokens, including the end of the file.
     pub fn len(&self) -> usize {
         self.columns.len()
     }
 
-    /// Whether there are none: only before anything was lexed.
+    /// Returns `true` if there are no tokens, which is only so before lexing.
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }
 
-    /// The kinds of all tokens.
+    /// Returns the kinds of all tokens.
     pub fn kinds(&self) -> &[TokenKind] {
         self.columns.lanes().kind
     }
 
-    /// The place of a token.
+    /// Returns the span of a token.
     ///
     /// # Panics
     ///
@@ -241,17 +241,17 @@ impl Tokens {
         Span::new(lanes.start[token.index()], lanes.end[token.index()])
     }
 
-    /// All tokens with their places.
+    /// Returns an iterator over all tokens and their spans.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (TokenKind, Span)> + '_ {
         self.columns.iter().map(|token| (*token.kind, Span::new(*token.start, *token.end)))
     }
 
-    /// Where the comments are: each from its slashes to the end of its line.
+    /// Returns the spans of the comments, each from its slashes to the end of its line.
     pub fn comments(&self) -> &[Span] {
         &self.comments
     }
 
-    /// The bytes they take, without spare capacity.
+    /// Returns the bytes of tokens and comments, without spare capacity.
     pub fn bytes(&self) -> usize {
         self.len() * 9 + size_of_val(self.comments())
     }

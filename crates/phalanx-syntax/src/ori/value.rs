@@ -13,7 +13,8 @@ pub(super) fn int(text: &[u8]) -> Option<u64> {
         .try_fold(0u64, |value, digit| value.checked_mul(u64::from(base))?.checked_add(u64::from(digit)))
 }
 
-/// The value of a number with a fraction or an exponent. Longer ones than fit the buffer lose digits nobody can tell.
+/// Returns the value of a number with a fraction or an exponent. Digits beyond the buffer are dropped; they are below the
+/// precision of the result.
 pub(super) fn float(text: &[u8]) -> f64 {
     let mut buffer = [0; 64];
     let mut len = 0;

@@ -4,21 +4,21 @@ use super::kind::Kind;
 use super::{Malformed, NodeId, Tree};
 use core::fmt;
 
-/// What is wrong with a tree.
+/// A fault of a tree, found by [`Tree::validate`] or [`Tree::validate_spans`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
     /// A node cannot be decoded; [`Malformed::Reserved`] if it was reserved and never set.
     Node(NodeId, Malformed),
-    /// A node is the child of two, or twice of one.
+    /// A node has two parents, or is a child of one parent twice.
     TwoParents(NodeId),
     /// A node is its own ancestor.
     Cycle(NodeId),
     /// A node ends before it starts.
     Backwards(NodeId),
-    /// A node reaches out of its parent.
+    /// A node is not within the span of its parent.
     Outside(NodeId),
-    /// A node starts before its elder sibling ends.
+    /// A node starts before its previous sibling ends.
     Overlap(NodeId),
 }
 
@@ -38,12 +38,11 @@ impl fmt::Display for Fault {
 impl core::error::Error for Fault {}
 
 impl<K: Kind> Tree<K> {
-    /// Checks that every node was set and can be decoded, and that they form trees: no child has two parents, and none
-    /// is its own ancestor.
+    /// Checks that every node was set and can be decoded, and that the nodes form trees.
     ///
     /// # Errors
     ///
-    /// The first fault found.
+    /// Returns the first fault: [`Fault::Node`], [`Fault::TwoParents`] or [`Fault::Cycle`].
     pub fn validate(&self) -> Result<(), Fault> {
         let mut parents = vec![None; self.len()];
         for id in self.ids() {
@@ -70,11 +69,11 @@ impl<K: Kind> Tree<K> {
         }
     }
 
-    /// Checks that every node lies within its parent and after its elder siblings, as a parser's nodes do.
+    /// Checks that the span of every node is within its parent and after its previous siblings.
     ///
     /// # Errors
     ///
-    /// The first fault found.
+    /// Returns the first fault: [`Fault::Backwards`], [`Fault::Outside`] or [`Fault::Overlap`].
     pub fn validate_spans(&self) -> Result<(), Fault> {
         for id in self.ids() {
             let span = self.span(id);

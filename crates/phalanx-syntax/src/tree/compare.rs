@@ -4,11 +4,11 @@ use super::kind::Kind;
 use super::walk::Value;
 use super::{Name, NodeId, TokenId, Tree};
 
-/// What the names and tokens of a tree stand for.
+/// Looks up the texts of a tree's names and tokens.
 pub trait Texts {
-    /// The text of a name.
+    /// Returns the text of a name.
     fn name(&self, name: Name) -> &str;
-    /// The bytes of a token.
+    /// Returns the bytes of a token.
     fn token(&self, token: TokenId) -> &[u8];
 }
 
@@ -24,9 +24,9 @@ impl Texts for () {
 }
 
 impl<K: Kind> Tree<K> {
-    /// Where two trees first differ, in the order of the source: a node of each; none if they are equal.
+    /// Returns the first pair of nodes, in source order, in which two trees differ, or `None` if they are equal.
     ///
-    /// Kinds, texts and values are compared, places are not. Numbers that are no numbers equal themselves.
+    /// Kinds, texts and values are compared, spans are not. `NaN` equals itself.
     pub fn first_difference(
         &self,
         texts: &impl Texts,
@@ -52,7 +52,7 @@ impl<K: Kind> Tree<K> {
         stack.pop()
     }
 
-    /// Whether two trees say the same; see [`first_difference`](Tree::first_difference).
+    /// Returns `true` if two trees are equal except for spans; see [`first_difference`](Tree::first_difference).
     pub fn equals(&self, texts: &impl Texts, other: &Tree<K>, other_texts: &impl Texts) -> bool {
         self.first_difference(texts, other, other_texts).is_none()
     }

@@ -12,13 +12,13 @@ pub struct Outline<'t, K: Kind, T: Texts> {
     texts: &'t T,
 }
 
-/// The columns: a node a line in the order they were made; see [`Tree::dump`].
+/// The columns: a node a line in order of creation; see [`Tree::dump`].
 #[derive(Clone, Copy, Debug)]
 pub struct Dump<'t, K: Kind>(&'t Tree<K>);
 
 impl<K: Kind> Tree<K> {
-    /// The tree under the root as text, a node a line: its kind, its place, the fields that are no children, and the
-    /// name of the field it fills.
+    /// Returns the tree under the root as text. Each line is a node: the field it fills, its kind, its span, and its
+    /// fields other than children.
     ///
     /// ```
     /// use phalanx_syntax::ori::parse;
@@ -37,7 +37,7 @@ impl<K: Kind> Tree<K> {
         Outline { tree: self, texts }
     }
 
-    /// The columns as text: number, kind, span, and the fields as the words they are.
+    /// Returns the columns as text. Each line is a node: number, kind, span, and the fields as words.
     pub fn dump(&self) -> Dump<'_, K> {
         Dump(self)
     }

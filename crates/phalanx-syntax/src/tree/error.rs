@@ -2,21 +2,21 @@
 
 use core::fmt;
 
-/// A tree, or what a parser needs beside it, cannot grow.
+/// A tree, or a table beside it, cannot grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Full {
-    /// Memory cannot be had.
+    /// Allocation failed.
     Memory,
-    /// There are as many nodes as indices can count.
+    /// There are too many nodes.
     Nodes,
-    /// There are as many words in `extra` as indices can count.
+    /// There are too many words in `extra`.
     Extra,
-    /// There are as many tokens as indices can count.
+    /// There are too many tokens, or none.
     Tokens,
-    /// There are as many names as indices can count.
+    /// There are too many names, or too many bytes of text.
     Names,
-    /// The source has more bytes than offsets can count.
+    /// The source is too long.
     Source,
     /// The node to be set is not in the tree.
     NoSuchNode,
@@ -46,11 +46,11 @@ pub enum Malformed {
     NoSuchNode,
     /// It was reserved and never set.
     Reserved,
-    /// It is of another kind than was asked for.
+    /// It is of another kind than the requested one.
     OtherKind,
     /// It points past the end of `extra`.
     OutsideExtra,
-    /// A word does not stand for what the table of kinds says: a child that is not in the tree, or no character.
+    /// A word is invalid for its field: a child that is not in the tree, or an invalid character.
     Word,
 }
 

@@ -13,7 +13,7 @@ pub enum Shape {
     OptNode,
     /// Any number of children.
     List,
-    /// A token of the source.
+    /// A token.
     Token,
     /// An interned text.
     Name,
@@ -30,7 +30,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// How many words it takes; a list is counted by itself.
+    /// Returns the number of words it takes; for a list, 0.
     pub const fn words(self) -> usize {
         match self {
             Shape::List => 0,
@@ -50,7 +50,7 @@ pub trait Field<'t>: Copy + sealed::Sealed {
     fn words(self) -> [u32; 2];
     #[doc(hidden)]
     fn list(self) -> &'t [u32];
-    /// From its words, or from its list, in a tree of `nodes` nodes.
+    /// Reads the field from its words or its list, in a tree of `nodes` nodes.
     #[doc(hidden)]
     fn read(words: [u32; 2], list: &'t [u32], nodes: usize) -> Option<Self>;
 }
@@ -74,31 +74,31 @@ mod sealed {
 pub struct List<'t>(&'t [u32]);
 
 impl<'t> List<'t> {
-    /// The nodes that these words stand for.
+    /// Creates a list from the words of its nodes.
     #[inline]
     pub const fn new(words: &'t [u32]) -> List<'t> {
         List(words)
     }
 
-    /// How many.
+    /// Returns the number of children.
     #[inline]
     pub const fn len(self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no children.
     #[inline]
     pub const fn is_empty(self) -> bool {
         self.0.is_empty()
     }
 
-    /// The child at a place.
+    /// Returns the child at `index`.
     #[inline]
     pub fn get(self, index: usize) -> Option<NodeId> {
         self.0.get(index).copied().and_then(NodeId::from_word)
     }
 
-    /// The children in order.
+    /// Returns an iterator over the children, in order.
     #[inline]
     pub fn iter(self) -> impl DoubleEndedIterator<Item = NodeId> + Clone + 't {
         self.0.iter().copied().filter_map(NodeId::from_word)

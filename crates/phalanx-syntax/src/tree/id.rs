@@ -15,10 +15,10 @@ macro_rules! ids {
         const _: () = assert!(size_of::<Option<$name>>() == 4);
 
         impl $name {
-            /// The most there can be: every index below this has an id.
+            /// The maximum number of ids: every index below it has one.
             pub const LIMIT: u32 = u32::MAX;
 
-            /// The id of the `index`-th; none for the one index, `u32::MAX`, that no id can have.
+            /// Returns the id of an index, or `None` for `u32::MAX`.
             #[inline]
             pub const fn new(index: u32) -> Option<$name> {
                 match NonZeroU32::new(index.wrapping_add(1)) {
@@ -27,19 +27,19 @@ macro_rules! ids {
                 }
             }
 
-            /// Its index, counted from 0.
+            /// Returns the index, counted from 0.
             #[inline]
             pub const fn index(self) -> usize {
                 (self.0.get() - 1) as usize
             }
 
-            /// The word that stands for it in a tree: never 0.
+            /// Returns the word that represents it in a tree. It is never 0.
             #[inline]
             pub const fn word(self) -> u32 {
                 self.0.get()
             }
 
-            /// What a word of a tree stands for; 0 is none.
+            /// Returns the id that a word of a tree represents, or `None` for 0.
             #[inline]
             pub const fn from_word(word: u32) -> Option<$name> {
                 match NonZeroU32::new(word) {
@@ -60,7 +60,7 @@ macro_rules! ids {
 ids! {
     /// A node of a tree.
     NodeId;
-    /// A token of the source.
+    /// A token.
     TokenId;
     /// A text in a table of [`Names`](crate::Names).
     Name;

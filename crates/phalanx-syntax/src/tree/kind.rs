@@ -11,37 +11,37 @@ pub trait Kind: Copy + Eq + Debug + Send + Sync + 'static {
     const ALL: &'static [Self];
     /// The kind of a node that was reserved and has no content yet: the first of the table.
     const RESERVED: Self;
-    /// The kind of a node that stands for source nobody could make sense of: the second of the table.
+    /// The kind of error nodes, which cover source that could not be parsed: the second of the table.
     const ERROR: Self;
 
-    /// Its place in the table.
+    /// Returns its index in the table.
     fn index(self) -> u8;
-    /// What its nodes have, and where it is kept.
+    /// Returns the fields of its nodes, and where they are stored.
     fn layout(self) -> &'static Layout;
 
-    /// The kind with this byte.
+    /// Returns the kind with this index.
     fn from_index(index: u8) -> Option<Self> {
         Self::ALL.get(usize::from(index)).copied()
     }
 
-    /// Its name in the table.
+    /// Returns its name in the table.
     fn name(self) -> &'static str {
         self.layout().name
     }
 }
 
-/// What the nodes of a kind have.
+/// The fields of the nodes of a kind, and where they are stored.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     /// The name of the kind.
     pub name: &'static str,
-    /// The fields in the order of the table, which is the order of the source.
+    /// The fields in the order of the table, which is source order.
     pub fields: &'static [FieldInfo],
-    /// Where they are kept.
+    /// Where they are stored.
     pub form: Form,
-    /// How many words the fields take that are no lists.
+    /// The number of words of the fields other than lists.
     pub words: usize,
-    /// How many fields are lists.
+    /// The number of list fields.
     pub lists: usize,
 }
 
@@ -54,7 +54,7 @@ pub struct FieldInfo {
     pub shape: Shape,
 }
 
-/// Where the fields of a kind are kept. It follows from the fields alone, so one kind is never kept in two ways.
+/// Where the fields of a kind are stored. It follows from the fields alone, so each kind has one encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Nothing but two words at most: in the node itself.
@@ -67,7 +67,7 @@ pub enum Form {
 }
 
 impl Layout {
-    /// The layout of a kind with these fields.
+    /// Creates the layout of a kind with these fields.
     pub const fn new(name: &'static str, fields: &'static [FieldInfo]) -> Layout {
         let (mut words, mut lists, mut at) = (0, 0, 0);
         while at < fields.len() {
@@ -83,7 +83,7 @@ impl Layout {
         Layout { name, fields, form, words, lists }
     }
 
-    /// Whether some field can hold children.
+    /// Returns `true` if a field can hold children.
     pub fn has_children(&self) -> bool {
         self.fields.iter().any(|field| matches!(field.shape, Shape::Node | Shape::OptNode | Shape::List))
     }
@@ -100,15 +100,15 @@ pub trait Payload<'t>: Copy {
     /// What it has, and where that is kept.
     const LAYOUT: &'static Layout;
 
-    /// Its two words, and in `extra` what does not fit them.
+    /// Returns its two words, and appends the rest to `extra`.
     #[doc(hidden)]
     fn encode(self, extra: &mut Extra) -> Result<[u32; 2], Full>;
-    /// What two words and `extra` stand for, in a tree of `nodes` nodes.
+    /// Decodes two words and `extra`, in a tree of `nodes` nodes.
     #[doc(hidden)]
     fn decode(data: [u32; 2], extra: &'t [u32], nodes: usize) -> Result<Self, Malformed>;
 }
 
-/// Takes the fields of one node apart into words. Used by the code that [`kinds!`](crate::kinds) prints.
+/// Encodes the fields of one node as words. Used by the code that [`kinds!`](crate::kinds) generates.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Encoder {
@@ -194,7 +194,7 @@ impl<'t> Decoder<'t> {
         Ok(Decoder { form: layout.form, data, at: 0, rest, lists })
     }
 
-    /// The words of the next field, which must not be a list.
+    /// Returns the words of the next field, which must not be a list.
     #[inline]
     pub fn words(&mut self, shape: Shape) -> [u32; 2] {
         let mut words = [0; 2];
@@ -209,7 +209,7 @@ impl<'t> Decoder<'t> {
         words
     }
 
-    /// The next list.
+    /// Returns the next list.
     #[inline]
     pub fn list(&mut self) -> Result<&'t [u32], Malformed> {
         let (list, after) = match self.form {
@@ -223,7 +223,7 @@ impl<'t> Decoder<'t> {
         Ok(list)
     }
 
-    /// The next field, of a known type.
+    /// Returns the next field, of a known type.
     #[inline(always)]
     pub fn field<F: Field<'t>>(&mut self, nodes: usize) -> Result<F, Malformed> {
         let (words, list) = match F::SHAPE {
@@ -236,7 +236,7 @@ impl<'t> Decoder<'t> {
 
 /// Declares the kinds of nodes of a language, and with them everything a tree can do.
 ///
-/// Each line is a kind, what it means, and the fields its nodes have, in the order of the source. The types of fields
+/// Each line is a kind, its documentation, and the fields of its nodes, in source order. The types of fields
 /// are [`NodeId`](crate::NodeId), `Option<NodeId>`, [`List`](crate::List) (then the kind has the lifetime `'t`),
 /// [`TokenId`](crate::TokenId), [`Name`](crate::Name), `Option<Name>`, `u32`, `char`, `u64` and `f64`. The first kind is that
 /// of reserved nodes, the second that of errors; neither has fields.

@@ -5,27 +5,27 @@ use super::kind::{Decoder, Form, Kind};
 use super::store::Row;
 use super::{Full, Malformed, Name, NodeId, Span, TokenId, Tree};
 
-/// What becomes of the names, tokens and places of a tree that is appended to another.
+/// Maps the names, tokens and spans of a tree that is appended to another.
 pub trait Rebase {
-    /// The name in the table of the other tree.
+    /// Returns the name in the table of the other tree.
     ///
     /// # Errors
     ///
-    /// If it cannot be put there.
+    /// Returns a [`Full`] error if it cannot be added there.
     fn name(&mut self, name: Name) -> Result<Name, Full> {
         Ok(name)
     }
 
-    /// The token among the tokens of the other tree.
+    /// Returns the token among the tokens of the other tree.
     ///
     /// # Errors
     ///
-    /// If there are too many.
+    /// Returns [`Full::Tokens`] if there are too many.
     fn token(&mut self, token: TokenId) -> Result<TokenId, Full> {
         Ok(token)
     }
 
-    /// The place in the source of the other tree.
+    /// Returns the span in the source of the other tree.
     fn span(&mut self, span: Span) -> Span {
         span
     }
@@ -37,7 +37,7 @@ impl Rebase for () {}
 /// A tree cannot be appended to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MergeError {
-    /// There is no room for it.
+    /// The tree cannot grow.
     Full(Full),
     /// A node of it cannot be decoded.
     Malformed(NodeId, Malformed),
@@ -61,13 +61,14 @@ impl core::fmt::Display for MergeError {
 impl core::error::Error for MergeError {}
 
 impl<K: Kind> Tree<K> {
-    /// Appends all nodes of another tree, and returns what its root has become; none if it was empty.
+    /// Appends all nodes of another tree. Returns the new id of its root, or `None` if it was empty.
     ///
-    /// Node `n` of it becomes node `len() + n`; its names, tokens and places are passed through `rebase`.
+    /// Node `n` of it becomes node `len() + n`. Its names, tokens and spans are mapped by `rebase`.
     ///
     /// # Errors
     ///
-    /// If there is no room, or a node cannot be decoded. This tree is unchanged.
+    /// Returns [`MergeError::Full`] if this tree cannot grow, and [`MergeError::Malformed`] if a node cannot be decoded. This
+    /// tree is unchanged.
     pub fn append(&mut self, other: &Tree<K>, rebase: &mut impl Rebase) -> Result<Option<NodeId>, MergeError> {
         let mark = self.mark();
         let base = self.len();

@@ -2,9 +2,9 @@
 
 use super::{Full, List, NodeId};
 
-/// Nodes that wait for their parent: a parser's scratch stack, and the way to make a [`List`].
+/// A parser's stack of nodes without a parent yet, from which a [`List`] is made.
 ///
-/// Lists nest, so a parser notes the height before the first element, pushes each, and takes what lies above the mark.
+/// Lists nest. So a parser notes the length before the first element, pushes each element, and takes those above the mark.
 ///
 /// ```
 /// use phalanx_syntax::{NodeId, Pile};
@@ -23,28 +23,28 @@ use super::{Full, List, NodeId};
 pub struct Pile(Vec<u32>);
 
 impl Pile {
-    /// An empty pile.
+    /// Creates an empty pile.
     pub const fn new() -> Pile {
         Pile(Vec::new())
     }
 
-    /// How many nodes wait.
+    /// Returns the number of nodes.
     #[inline]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether none waits.
+    /// Returns `true` if there are no nodes.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Puts a node on top.
+    /// Pushes a node.
     ///
     /// # Errors
     ///
-    /// If memory cannot be had.
+    /// Returns [`Full::Memory`] if allocation fails.
     #[inline]
     pub fn push(&mut self, node: NodeId) -> Result<(), Full> {
         if self.0.len() == self.0.capacity() {
@@ -54,26 +54,26 @@ impl Pile {
         Ok(())
     }
 
-    /// Everything above a mark.
+    /// Returns the nodes above a mark.
     #[inline]
     pub fn above(&self, mark: usize) -> List<'_> {
         List::new(self.0.get(mark..).unwrap_or_default())
     }
 
-    /// What lies between two marks, and what lies above the second.
+    /// Returns the nodes between two marks, and those above the second.
     #[inline]
     pub fn split(&self, mark: usize, second: usize) -> (List<'_>, List<'_>) {
         let below = self.0.get(mark..second).unwrap_or_default();
         (List::new(below), self.above(second))
     }
 
-    /// Everything.
+    /// Returns all nodes.
     #[inline]
     pub fn list(&self) -> List<'_> {
         List::new(&self.0)
     }
 
-    /// Forgets everything above a mark.
+    /// Removes the nodes above a mark.
     #[inline]
     pub fn truncate(&mut self, mark: usize) {
         self.0.truncate(mark);

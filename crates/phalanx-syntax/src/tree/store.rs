@@ -15,16 +15,16 @@ pub(crate) struct Row<K: Copy> {
     pub(crate) data: Words,
 }
 
-/// The bytes of one node: one of kind, eight of span, eight of data.
+/// The bytes of one node: 1 of kind, 8 of span, 8 of data.
 pub const BYTES_PER_NODE: usize = size_of::<u8>() + size_of::<Span>() + size_of::<Words>();
 const _: () = assert!(BYTES_PER_NODE == 17);
 
-/// How large a tree may become. Indices have 32 bits; tests make them narrower.
+/// The maximum size of a tree. Indices have 32 bits; tests use fewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The most nodes.
+    /// The maximum number of nodes.
     pub nodes: u32,
-    /// The most words in `extra`.
+    /// The maximum number of words in `extra`.
     pub extra: u32,
 }
 
@@ -67,14 +67,14 @@ impl Extra {
     }
 }
 
-/// A syntax tree: nodes of the kinds `K`, side by side in three columns.
+/// A syntax tree: nodes of the kinds `K` in three columns.
 ///
 /// A node takes [`BYTES_PER_NODE`] bytes: its kind, its [`Span`], and two words that are read as the table of kinds
-/// ([`kinds!`](crate::kinds)) says. What does not fit them is in `extra`. Nodes are made from the leaves up with
-/// [`alloc`](Tree::alloc); one that must come before its children is [reserved](Tree::reserve) and
+/// ([`kinds!`](crate::kinds)) says. Further words are in `extra`. Nodes are created from the leaves up with
+/// [`alloc`](Tree::alloc). A node that must come before its children is [reserved](Tree::reserve) and
 /// [set](Tree::set) later. By convention the root is [`NodeId::ROOT`].
 ///
-/// Nothing in it is recursive: neither its walks nor its destructor care how deep it is.
+/// Neither walks nor the destructor are recursive, so the depth of a tree is not limited.
 ///
 /// ```
 /// use phalanx_syntax::ori::{Kind, View, node};
@@ -95,7 +95,7 @@ pub struct Tree<K: Kind> {
     limit: u32,
 }
 
-/// How much of a tree there was at some moment; see [`Tree::mark`].
+/// The size of a tree at some moment; see [`Tree::mark`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     nodes: usize,
@@ -103,32 +103,33 @@ pub struct Mark {
 }
 
 impl<K: Kind> Tree<K> {
-    /// An empty tree.
+    /// Creates an empty tree.
     pub fn new() -> Tree<K> {
         Tree::with_limits(Limits::default())
     }
 
-    /// An empty tree that may not grow past these limits.
+    /// Creates an empty tree with these limits.
     pub fn with_limits(limits: Limits) -> Tree<K> {
         Tree { nodes: Soa::new(), extra: Extra { words: Vec::new(), limit: limits.extra }, limit: limits.nodes }
     }
 
-    /// A tree with room for what a source of this many bytes is likely to need.
+    /// Creates a tree with capacity for a source of this many bytes.
     ///
     /// The ratios were measured on 488 programs of the language of [`ori`](crate::ori), 1.8 MB: see
     /// [`Tree::estimate`].
     ///
     /// # Errors
     ///
-    /// If memory cannot be had.
+    /// Returns [`Full::Memory`] if allocation fails.
     pub fn with_estimated_capacity(source: usize) -> Result<Tree<K>, Full> {
         let mut tree = Tree::new();
         tree.reserve_estimate(source)?;
         Ok(tree)
     }
 
-    /// How many nodes and words of `extra` a source of this many bytes is likely to need: somewhat more than the node for
-    /// every 10.4 bytes and the word for every 16.1 that were measured.
+    /// Returns how many nodes and words of `extra` a source of this many bytes is likely to need.
+    ///
+    /// This is somewhat more than the measured node for every 10.4 bytes and word for every 16.1.
     pub const fn estimate(source: usize) -> (usize, usize) {
         (source / 8, source / 12)
     }
@@ -152,11 +153,12 @@ impl<K: Kind> Tree<K> {
         NodeId::from_word(len as u32 + 1).ok_or(Full::Nodes)
     }
 
-    /// Makes a node.
+    /// Creates a node.
     ///
     /// # Errors
     ///
-    /// If there are too many nodes or words, or memory cannot be had. The tree is unchanged.
+    /// Returns [`Full::Nodes`] or [`Full::Extra`] at a limit, and [`Full::Memory`] if allocation fails. The tree is
+    /// unchanged.
     #[inline]
     pub fn alloc<'a, P: Payload<'a, Kind = K>>(&mut self, span: Span, payload: P) -> Result<NodeId, Full> {
         let mark = self.extra.words.len();
@@ -168,12 +170,11 @@ impl<K: Kind> Tree<K> {
         made
     }
 
-    /// Makes a node of a kind whose fields are kept as those of another are: for kinds that differ in meaning alone, such
-    /// as operators.
+    /// Creates a node of `kind` with the payload of another kind that has the same fields, such as another operator.
     ///
     /// # Errors
     ///
-    /// As [`alloc`](Tree::alloc).
+    /// Returns the errors of [`alloc`](Tree::alloc).
     ///
     /// # Panics
     ///
@@ -190,23 +191,23 @@ impl<K: Kind> Tree<K> {
         made
     }
 
-    /// Makes a node that has no content yet: its kind is [`Kind::RESERVED`] until [`set`](Tree::set) gives it another.
+    /// Creates a node without content. Its kind is [`Kind::RESERVED`] until [`set`](Tree::set) changes it.
     ///
     /// # Errors
     ///
-    /// If there are too many nodes, or memory cannot be had.
+    /// Returns [`Full::Nodes`] at the limit, and [`Full::Memory`] if allocation fails.
     pub fn reserve(&mut self) -> Result<NodeId, Full> {
         self.push(Row { kind: K::RESERVED, span: Span::DUMMY, data: [0; 2] })
     }
 
-    /// Gives a node its content, of whatever kind.
+    /// Sets the content of a node, of any kind.
     ///
-    /// Words of `extra` that it had before stay where they are, unused.
+    /// Words of `extra` that the node had before stay there, unused.
     ///
     /// # Errors
     ///
-    /// If there are too many words or memory cannot be had, or there is no such node ([`Full::NoSuchNode`]). The tree is
-    /// unchanged.
+    /// Returns [`Full::NoSuchNode`] if the node is not in the tree, [`Full::Extra`] at the limit, and [`Full::Memory`] if
+    /// allocation fails. The tree is unchanged.
     pub fn set<'a, P: Payload<'a, Kind = K>>(&mut self, id: NodeId, span: Span, payload: P) -> Result<(), Full> {
         if id.index() >= self.len() {
             return Err(Full::NoSuchNode);
@@ -219,9 +220,9 @@ impl<K: Kind> Tree<K> {
         Ok(())
     }
 
-    /// Gives a reserved node up: removes it if it is the last one, makes it an error otherwise.
+    /// Removes a reserved node if it is the last one, and makes it an error node otherwise.
     ///
-    /// Returns whether it was reserved; a node with content stays as it is.
+    /// Returns `true` if it was reserved. A node with content is unchanged.
     pub fn unreserve(&mut self, id: NodeId) -> bool {
         if self.get_kind(id) != Some(K::RESERVED) {
             return false;
@@ -234,9 +235,9 @@ impl<K: Kind> Tree<K> {
         true
     }
 
-    /// Gives a node another kind whose fields are kept as they are in its own, and says whether that was possible.
+    /// Changes the kind of a node to one with the same fields. Returns `true` if that was possible.
     ///
-    /// For what a parser learns late: that a name it read was a parameter.
+    /// For facts that a parser learns late, such as that a name was a parameter.
     pub fn retag(&mut self, id: NodeId, kind: K) -> bool {
         let Some(old) = self.get_kind(id) else { return false };
         if alike(old, kind) && old != K::RESERVED && kind != K::RESERVED {
@@ -246,20 +247,20 @@ impl<K: Kind> Tree<K> {
         false
     }
 
-    /// Moves the ends of a node: for a parser that finds more of it later.
+    /// Sets the span of a node, for a parser that finds more of it later.
     pub fn set_span(&mut self, id: NodeId, span: Span) {
         if let Some(old) = self.nodes.lanes_mut().span.get_mut(id.index()) {
             *old = span;
         }
     }
 
-    /// How much there is, to come back to with [`truncate`](Tree::truncate).
+    /// Returns the present size, for [`truncate`](Tree::truncate).
     #[inline]
     pub fn mark(&self) -> Mark {
         Mark { nodes: self.len(), extra: self.extra.words.len() }
     }
 
-    /// Forgets all nodes, and all of `extra`, made since a mark. A mark that lies ahead changes nothing.
+    /// Removes all nodes, and all of `extra`, that were created since a mark. A larger mark changes nothing.
     ///
     /// A node that was reserved before the mark and set after it keeps its content, which
     /// [`validate`](Tree::validate) then finds cut off.
@@ -268,63 +269,63 @@ impl<K: Kind> Tree<K> {
         self.extra.words.truncate(mark.extra);
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     #[inline]
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether there is no node.
+    /// Returns `true` if there are no nodes.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// How many nodes there is room for.
+    /// Returns the capacity in nodes.
     pub fn capacity(&self) -> usize {
         self.nodes.capacity()
     }
 
-    /// How many words of `extra` are used.
+    /// Returns the number of words in `extra`.
     pub fn extra_len(&self) -> usize {
         self.extra.words.len()
     }
 
-    /// The bytes that nodes and `extra` take, without spare capacity.
+    /// Returns the bytes of nodes and `extra`, without spare capacity.
     pub fn bytes(&self) -> usize {
         self.len() * BYTES_PER_NODE + self.extra_len() * size_of::<u32>()
     }
 
-    /// All nodes in the order they were made.
+    /// Returns an iterator over all nodes, in order of creation.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + ExactSizeIterator + use<K> {
         (0..self.len() as u32).map(|index| NodeId::new(index).unwrap_or(NodeId::ROOT))
     }
 
-    /// The kinds of all nodes: a column of bytes.
+    /// Returns the kinds of all nodes: a column of bytes.
     #[inline]
     pub fn kinds(&self) -> &[K] {
         self.nodes.lanes().kind
     }
 
-    /// The spans of all nodes.
+    /// Returns the spans of all nodes.
     #[inline]
     pub fn spans(&self) -> &[Span] {
         self.nodes.lanes().span
     }
 
-    /// The words of all nodes.
+    /// Returns the words of all nodes.
     #[inline]
     pub fn data(&self) -> &[[u32; 2]] {
         self.nodes.lanes().data
     }
 
-    /// The words that did not fit.
+    /// Returns the words of `extra`.
     #[inline]
     pub fn extra(&self) -> &[u32] {
         &self.extra.words
     }
 
-    /// The kind of a node.
+    /// Returns the kind of a node.
     ///
     /// # Panics
     ///
@@ -334,13 +335,13 @@ impl<K: Kind> Tree<K> {
         self.kinds()[id.index()]
     }
 
-    /// The kind of a node; none if it is not in this tree.
+    /// Returns the kind of a node, or `None` if it is not in this tree.
     #[inline]
     pub fn get_kind(&self, id: NodeId) -> Option<K> {
         self.kinds().get(id.index()).copied()
     }
 
-    /// The place of a node.
+    /// Returns the span of a node.
     ///
     /// # Panics
     ///
@@ -350,12 +351,13 @@ impl<K: Kind> Tree<K> {
         self.spans()[id.index()]
     }
 
-    /// The content of a node whose kind is known. For one whose kind is not, the table makes a view: see
-    /// [`kinds!`](crate::kinds).
+    /// Returns the content of a node whose kind is known. The view of [`kinds!`](crate::kinds) reads nodes of any kind.
     ///
     /// # Errors
     ///
-    /// If it is of another kind, reserved, not in the tree, or its words mean nothing.
+    /// Returns [`Malformed::NoSuchNode`] if the node is not in the tree, [`Malformed::OtherKind`] if it is of another kind,
+    /// [`Malformed::Reserved`] if it was never set, and [`Malformed::OutsideExtra`] or [`Malformed::Word`] if its words are
+    /// invalid.
     #[inline]
     pub fn payload<'t, P: Payload<'t, Kind = K>>(&'t self, id: NodeId) -> Result<P, Malformed> {
         let kind = self.get_kind(id).ok_or(Malformed::NoSuchNode)?;
@@ -365,7 +367,7 @@ impl<K: Kind> Tree<K> {
         P::decode(self.data()[id.index()], self.extra(), self.len())
     }
 
-    /// How many nodes are of a kind. Reads one byte a node.
+    /// Returns the number of nodes of a kind. Reads one byte a node.
     #[inline]
     pub fn count_kind(&self, kind: K) -> usize {
         // In chunks whose count fits a byte, and of whole vectors: the compiler needs nothing more to make vector code.
@@ -374,20 +376,21 @@ impl<K: Kind> Tree<K> {
         self.kinds().chunks(224).map(|chunk| usize::from(count(chunk))).sum()
     }
 
-    /// The nodes of a kind in the order they were made. Reads one byte a node.
+    /// Returns an iterator over the nodes of a kind, in order of creation. Reads one byte a node.
     pub fn find_by_kind(&self, kind: K) -> impl Iterator<Item = NodeId> + '_ {
         let found = self.kinds().iter().zip(self.ids());
         found.filter(move |&(&it, _)| it == kind).map(|(_, id)| id)
     }
 
-    /// A tree of columns made elsewhere, with the kinds as bytes.
+    /// Creates a tree from columns, with the kinds as bytes.
     ///
-    /// Only the columns are checked here; call [`validate`](Tree::validate) before trusting what they say. Until then
-    /// decoding gives errors where the words mean nothing, and walks end.
+    /// Only the columns are checked. Call [`validate`](Tree::validate) to check the nodes. Until then decoding returns errors
+    /// where words are invalid, and walks end.
     ///
     /// # Errors
     ///
-    /// If the columns differ in length, are too long, or a byte is no kind; or if memory cannot be had.
+    /// Returns [`ColumnsError::Lengths`] if the columns differ in length, [`ColumnsError::NoSuchKind`] if a byte is not a
+    /// kind, and [`ColumnsError::Full`] if the columns are too long or allocation fails.
     pub fn from_columns(
         kinds: &[u8],
         spans: &[Span],
@@ -416,15 +419,15 @@ fn alike<K: Kind>(a: K, b: K) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.shape == b.shape)
 }
 
-/// Why columns do not make a tree.
+/// The reason why columns do not make a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ColumnsError {
     /// The columns are not equally long.
     Lengths,
-    /// A byte is no kind of the language.
+    /// A byte is not a kind of the language.
     NoSuchKind(u8),
-    /// They are too long, or memory cannot be had.
+    /// They are too long, or allocation failed.
     Full(Full),
 }
 
@@ -438,7 +441,7 @@ impl core::fmt::Display for ColumnsError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             ColumnsError::Lengths => f.write_str("the columns are not equally long"),
-            ColumnsError::NoSuchKind(byte) => write!(f, "{byte} is no kind of the language"),
+            ColumnsError::NoSuchKind(byte) => write!(f, "{byte} is not a kind of the language"),
             ColumnsError::Full(full) => full.fmt(f),
         }
     }

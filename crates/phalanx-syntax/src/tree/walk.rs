@@ -5,7 +5,7 @@ use super::kind::{Decoder, FieldInfo, Kind};
 use super::{Malformed, Name, NodeId, Span, TokenId, Tree};
 use core::slice;
 
-/// One field of a node, read as the table says.
+/// The value of one field of a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value<'t> {
@@ -63,7 +63,7 @@ impl<'t> Iterator for Fields<'t> {
     }
 }
 
-/// The children of a node in the order of the source; see [`Tree::children`].
+/// The children of a node in source order; see [`Tree::children`].
 #[derive(Clone, Debug)]
 pub struct Children<'t> {
     infos: slice::Iter<'static, FieldInfo>,
@@ -103,13 +103,13 @@ impl Iterator for Children<'_> {
 /// A step of a [`Walk`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A node is met, before its children.
+    /// A node is entered, before its children.
     Enter(NodeId),
     /// A node is left, after its children.
     Leave(NodeId),
 }
 
-/// Every node under one, each met and left; see [`Tree::walk`].
+/// Every node under one, each entered and left; see [`Tree::walk`].
 #[derive(Clone, Debug)]
 pub struct Walk<'t, K: Kind> {
     tree: &'t Tree<K>,
@@ -119,14 +119,14 @@ pub struct Walk<'t, K: Kind> {
 }
 
 impl<K: Kind> Walk<'_, K> {
-    /// Passes over the children of the node just met.
+    /// Skips the children of the node just entered.
     pub fn skip_children(&mut self) {
         while let Some(Event::Enter(_)) = self.stack.last() {
             self.stack.pop();
         }
     }
 
-    /// How many nodes have been met and not left.
+    /// Returns the number of nodes that were entered and not left.
     pub fn depth(&self) -> usize {
         self.stack.iter().filter(|event| matches!(event, Event::Leave(_))).count()
     }
@@ -153,20 +153,20 @@ impl<K: Kind> Iterator for Walk<'_, K> {
 pub struct Parents(Vec<Option<NodeId>>);
 
 impl Parents {
-    /// The parent of a node; none for the root and for nodes that nobody refers to.
+    /// Returns the parent of a node, or `None` for the root and for unreferenced nodes.
     pub fn of(&self, id: NodeId) -> Option<NodeId> {
         self.0.get(id.index()).copied().flatten()
     }
 
-    /// The parent, its parent, and so on up to the root.
+    /// Returns an iterator over the parent, its parent, and so on up to the root.
     pub fn ancestors(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         core::iter::successors(self.of(id), |&id| self.of(id)).take(self.0.len())
     }
 }
 
-/// Is shown nodes by [`Tree::visit_all`] and [`Tree::visit_children`].
+/// Receives nodes from [`Tree::visit_all`] and [`Tree::visit_children`].
 pub trait Visitor<K: Kind> {
-    /// A node.
+    /// Visits a node.
     fn visit(&mut self, tree: &Tree<K>, id: NodeId);
 }
 
@@ -177,17 +177,17 @@ impl<K: Kind, F: FnMut(&Tree<K>, NodeId)> Visitor<K> for F {
 }
 
 impl<K: Kind> Tree<K> {
-    /// The fields of a node with their names, read as the table of kinds says. A node that is not in the tree, or is
-    /// reserved, has none.
+    /// Returns an iterator over the fields of a node, with their names. A node that is not in the tree, or is reserved, has
+    /// none.
     pub fn fields(&self, id: NodeId) -> Fields<'_> {
         let layout = self.get_kind(id).map(Kind::layout);
         let decoder = layout.and_then(|layout| Decoder::new(layout, self.data()[id.index()], self.extra()).ok());
         Fields { infos: layout.map_or(&[][..], |layout| layout.fields).iter(), decoder, nodes: self.len() }
     }
 
-    /// The children of a node in the order of the source.
+    /// Returns an iterator over the children of a node, in source order.
     ///
-    /// Exhaustive by construction: which words are children is in the table of kinds, and no kind can be forgotten.
+    /// The table of kinds says which words are children, so no kind can be forgotten.
     #[inline]
     pub fn children(&self, id: NodeId) -> Children<'_> {
         let layout = self.get_kind(id).map(Kind::layout);
@@ -200,13 +200,13 @@ impl<K: Kind> Tree<K> {
         }
     }
 
-    /// Meets and leaves every node under one, and itself, in the order of the source.
+    /// Returns an iterator that enters and leaves `root` and every node under it, in source order.
     pub fn walk(&self, root: NodeId) -> Walk<'_, K> {
         let stack = if root.index() < self.len() { vec![Event::Enter(root)] } else { Vec::new() };
         Walk { tree: self, stack, left: self.len() }
     }
 
-    /// Every node under one, and itself: each before its children.
+    /// Returns an iterator over `root` and every node under it, each before its children.
     ///
     /// ```
     /// use phalanx_syntax::NodeId;
@@ -224,7 +224,7 @@ impl<K: Kind> Tree<K> {
         })
     }
 
-    /// Every node under one, and itself: each after its children.
+    /// Returns an iterator over `root` and every node under it, each after its children.
     pub fn postorder(&self, root: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         self.walk(root).filter_map(|event| match event {
             Event::Leave(id) => Some(id),
@@ -232,7 +232,7 @@ impl<K: Kind> Tree<K> {
         })
     }
 
-    /// The parent of every node: one pass, four bytes a node.
+    /// Returns the parent of every node. Takes one pass and four bytes a node.
     pub fn parents(&self) -> Parents {
         let mut parents = vec![None; self.len()];
         for id in self.ids() {
@@ -243,17 +243,17 @@ impl<K: Kind> Tree<K> {
         Parents(parents)
     }
 
-    /// Shows a visitor every node in the order they were made.
+    /// Calls a visitor with every node, in order of creation.
     pub fn visit_all(&self, visitor: &mut impl Visitor<K>) {
         self.ids().for_each(|id| visitor.visit(self, id));
     }
 
-    /// Shows a visitor the children of a node.
+    /// Calls a visitor with the children of a node.
     pub fn visit_children(&self, id: NodeId, visitor: &mut impl Visitor<K>) {
         self.children(id).for_each(|child| visitor.visit(self, child));
     }
 
-    /// The innermost node under the root that the byte at `offset` lies in.
+    /// Returns the innermost node under the root whose span contains the byte at `offset`.
     pub fn node_at(&self, offset: u32) -> Option<NodeId> {
         let holds = |&id: &NodeId| self.spans().get(id.index()).is_some_and(|span: &Span| span.contains(offset));
         let mut at = Some(NodeId::ROOT).filter(holds)?;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// How tightly an operator binds what stands left of it; 0 if the token is no operator.
+/// The left binding power of each operator; 0 for a token that is not an operator.
 static POWER: [u8; TokenKind::COUNT] = {
     let mut power = [0; TokenKind::COUNT];
     let levels: &[&[TokenKind]] = &[
@@ -115,7 +115,7 @@ impl Parser<'_> {
         self.depth += 1;
         let start = self.start();
         let mut left = self.unary()?;
-        // A token that was no operand is no operator either: one mistake is one error.
+        // A token that is not an operand is not an operator either, so one mistake is one error.
         while self.blamed <= self.at {
             let token = self.kind;
             let mut power = POWER[token as usize];
@@ -274,7 +274,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether `<` opens type arguments that a call, a member or a struct literal follows, and is no operator.
+    /// Returns `true` if `<` opens type arguments before a call, a member or a struct literal, and is not an operator.
     ///
     /// Looks ahead over what types are made of, and not far: nothing is tried and taken back, so that no source makes
     /// the parser read it over and over.

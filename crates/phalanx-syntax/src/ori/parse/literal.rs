@@ -28,7 +28,7 @@ impl Parser<'_> {
             Some(value) => value,
             None => {
                 let span = Span::new(self.start(), self.ends[self.at]);
-                self.complain(span, "this is no whole number of the smallest unit, or too large")?;
+                self.complain(span, "this is not a whole number of the smallest unit, or too large")?;
                 0
             }
         };

@@ -1,8 +1,8 @@
 //! The parser: tokens to nodes.
 //!
-//! By recursive descent, with a bound on the depth; binary operators by precedence. Nothing a source contains makes it
-//! give up: an error is noted, what could not be read becomes an error node, and it goes on. Only lack of memory or of
-//! indices ends it. Every loop consumes a token or ends.
+//! Recursive descent with a depth limit; binary operators by precedence. An error in the source is reported, the source that
+//! could not be parsed becomes an error node, and parsing continues. Only a failed allocation or a limit ends it. Every loop
+//! consumes a token or ends.
 
 mod bracket;
 mod expr;
@@ -20,28 +20,28 @@ use crate::report::SyntaxError;
 use crate::tree::{Full, Limits, Mark, Name, NodeId, Payload, Pile, Span, Tree};
 use TokenKind as T;
 
-/// How deep expressions, patterns and types may be nested. Deeper ones are an error, not a stack overflow.
+/// The maximum nesting of expressions, patterns and types. Deeper nesting is an error, not a stack overflow.
 pub const DEPTH: u32 = 256;
 
-/// How many errors the lexer and the parser each note in one source. What is no program at all, such as a picture, would
-/// have millions of them; error nodes are made all the same.
+/// The maximum number of errors that the lexer and the parser each report for one source. A file that is not a program, such
+/// as a picture, would have millions. Error nodes are created beyond the limit, too.
 pub const ERRORS: usize = 1_000;
 
-/// A node, or the reason why there is no room for it.
+/// A node, or the reason why the tree cannot grow.
 type Made = Result<NodeId, Full>;
 
-/// What a parser has made.
+/// The result of a parser.
 #[derive(Clone, Debug)]
 pub struct Parsed {
     /// The nodes.
     pub tree: Tree<Kind>,
     /// The names and texts in them.
     pub names: Names,
-    /// What is wrong, in the order of the source.
+    /// The errors, in source order.
     pub errors: Vec<SyntaxError>,
 }
 
-/// Makes a tree of tokens.
+/// Parses tokens into a tree.
 ///
 /// ```
 /// use phalanx_syntax::ori::{Parser, lex};
@@ -76,15 +76,15 @@ pub struct Parser<'s> {
     faults: u32,
     /// Whether a type is only being tried, so that a mistake in it ends the attempt: nothing is passed over.
     trying: bool,
-    /// Whether `Name {` is no struct literal here.
+    /// Whether `Name {` is not a struct literal here.
     no_struct: bool,
-    /// Whether `| "text"` is no operator here.
+    /// Whether `| "text"` is not an operator here.
     no_bar: bool,
     /// How many indices are open, in which `#` is the length.
     indices: u32,
 }
 
-/// A moment of a parse that it can go back to; see [`Parser::checkpoint`].
+/// A state of a parser to roll back to; see [`Parser::checkpoint`].
 #[derive(Clone, Copy, Debug)]
 pub struct Checkpoint {
     at: usize,
@@ -97,20 +97,20 @@ pub struct Checkpoint {
 }
 
 impl<'s> Parser<'s> {
-    /// A parser of the tokens of a source, with room for what it is likely to need.
+    /// Creates a parser for the tokens of a source, with an estimated capacity.
     ///
     /// # Errors
     ///
-    /// If memory cannot be had.
+    /// Returns [`Full::Memory`] if allocation fails, and [`Full::Tokens`] if there are no tokens.
     pub fn new(tokens: &'s Tokens, source: &'s [u8]) -> Result<Parser<'s>, Full> {
         Parser::with_limits(tokens, source, Limits::default())
     }
 
-    /// A parser whose tree may not grow past these limits.
+    /// Creates a parser whose tree has these limits.
     ///
     /// # Errors
     ///
-    /// If memory cannot be had, or the tokens are not those of a source.
+    /// Returns [`Full::Memory`] if allocation fails, and [`Full::Tokens`] if there are no tokens.
     pub fn with_limits(tokens: &'s Tokens, source: &'s [u8], limits: Limits) -> Result<Parser<'s>, Full> {
         let lanes = tokens.columns.lanes();
         let mut tree = Tree::with_limits(limits);
@@ -139,11 +139,11 @@ impl<'s> Parser<'s> {
         })
     }
 
-    /// Parses everything.
+    /// Parses all tokens.
     ///
     /// # Errors
     ///
-    /// If there are more nodes than indices, or memory cannot be had.
+    /// Returns [`Full::Nodes`], [`Full::Extra`] or [`Full::Names`] at a limit, and [`Full::Memory`] if allocation fails.
     pub fn finish(mut self) -> Result<Parsed, Full> {
         self.module()?;
         // What was complained about after more had been read is out of order.
@@ -151,8 +151,8 @@ impl<'s> Parser<'s> {
         Ok(Parsed { tree: self.tree, names: self.names, errors: self.errors })
     }
 
-    /// This moment, for trying something: [`rollback`](Parser::rollback) brings back nodes, spans, data, `extra` and
-    /// errors together. Names stay, as nobody sees them.
+    /// Returns the present state. [`rollback`](Parser::rollback) restores nodes, spans, data, `extra` and errors. Names stay,
+    /// because unused names are not visible.
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint {
             at: self.at,
@@ -165,7 +165,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Goes back to a moment.
+    /// Restores the state of a checkpoint.
     pub fn rollback(&mut self, to: Checkpoint) {
         self.at = to.at;
         self.kind = self.kinds[to.at];
@@ -177,21 +177,21 @@ impl<'s> Parser<'s> {
         self.faults = to.faults;
     }
 
-    /// Parses one expression, as far as it goes; for whoever drives the parser by hand.
+    /// Parses one expression, for callers that control the parser themselves.
     ///
     /// # Errors
     ///
-    /// As [`finish`](Parser::finish).
+    /// Returns the errors of [`finish`](Parser::finish).
     pub fn expression(&mut self) -> Result<NodeId, Full> {
         self.expr()
     }
 
-    /// What has been made so far.
+    /// Returns the tree so far.
     pub fn tree(&self) -> &Tree<Kind> {
         &self.tree
     }
 
-    /// The errors so far.
+    /// Returns the errors so far.
     pub fn errors(&self) -> &[SyntaxError] {
         &self.errors
     }

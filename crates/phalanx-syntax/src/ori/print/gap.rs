@@ -29,7 +29,7 @@ fn spaced(kind: TokenKind) -> bool {
     )
 }
 
-/// A word that is no name and no value.
+/// Returns `true` for a word that is neither a name nor a value.
 fn keyword(kind: TokenKind) -> bool {
     (T::As..=T::Yield).contains(&kind) && !matches!(kind, T::SelfValue | T::SelfType | T::True | T::False | T::Void)
 }

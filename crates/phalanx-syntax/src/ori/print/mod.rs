@@ -1,4 +1,4 @@
-//! The printer: every token and comment of a program, laid out anew.
+//! The printer: formats a program with all its tokens and comments.
 //!
 //! The tokens are written in order, so nothing can be lost; the tree tells what they are where their kinds do not (a
 //! minus with one operand or two, a bracket or a comparison), and where lines begin. Only tokens, comments and blank
@@ -17,10 +17,9 @@ use role::{FLOW, LINE, MEMBERS, OPERATOR, Roles};
 const WIDTH: usize = 100;
 const INDENT: usize = 4;
 
-/// Writes a program back, laid out anew, with all its comments. What it parses to is equal to what was printed, and
-/// printing that changes nothing.
+/// Formats a program, with all its comments. The result parses to an equal program, and formatting it again changes nothing.
 ///
-/// A program with errors is given back as it was.
+/// A program with errors is returned unchanged.
 ///
 /// ```
 /// use phalanx_syntax::ori::{parse, print};
