@@ -13,7 +13,7 @@ use super::row::{Lanes, LanesMut, Mut, Ref, SoaRow};
 use super::shape::{CloneLanes, Shape};
 use super::slice::{SoaSlice, SoaSliceMut};
 use crate::error::infallible;
-use crate::{AllocError, Rejected};
+use crate::{AllocError, TryInsertError};
 use core::ops::RangeBounds;
 
 /// A growable array of structs that keeps each field in a lane of its own.
@@ -208,13 +208,13 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// Returns the row with an [`AllocError`] if allocation fails; the array is unchanged then.
     #[inline]
-    pub fn try_push(&mut self, row: T) -> Result<(), Rejected<T, AllocError>> {
+    pub fn try_push(&mut self, row: T) -> Result<(), TryInsertError<T, AllocError>> {
         match self.try_reserve(1) {
             Ok(()) => {
                 self.push(row);
                 Ok(())
             }
-            Err(reason) => Err(Rejected { value: row, reason }),
+            Err(reason) => Err(TryInsertError { value: row, reason }),
         }
     }
 
@@ -246,10 +246,10 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// If `index` is beyond the length.
     #[track_caller]
-    pub fn try_insert(&mut self, index: usize, row: T) -> Result<(), Rejected<T, AllocError>> {
+    pub fn try_insert(&mut self, index: usize, row: T) -> Result<(), TryInsertError<T, AllocError>> {
         assert!(index <= self.len, "insertion index {index} is beyond the length {}", self.len);
         if let Err(reason) = self.try_reserve(1) {
-            return Err(Rejected { value: row, reason });
+            return Err(TryInsertError { value: row, reason });
         }
         let (ptrs, values) = (self.block.ptrs(), row.split());
         // SAFETY: there is room for `len + 1` rows; those from `index` on are moved up by one, within their lanes, and

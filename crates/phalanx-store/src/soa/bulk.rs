@@ -12,7 +12,7 @@ use super::row::{Lanes, Mut, Ref, SoaRow};
 use super::shape::{CloneLanes, Shape};
 use super::slice::bounds;
 use crate::error::infallible;
-use crate::{AllocError, Rejected};
+use crate::{AllocError, TryInsertError};
 use core::fmt;
 use core::iter::FusedIterator;
 use core::mem;
@@ -79,17 +79,20 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// Returns an [`AllocError`] with the row that found no room if the iterator gives more than it promised. The rows
     /// before it have been appended. To keep those after it, pass the iterator by reference.
-    pub fn try_extend(&mut self, rows: impl IntoIterator<Item = T>) -> Result<(), Rejected<Option<T>, AllocError>> {
+    pub fn try_extend(
+        &mut self,
+        rows: impl IntoIterator<Item = T>,
+    ) -> Result<(), TryInsertError<Option<T>, AllocError>> {
         let mut rows = rows.into_iter();
         match self.try_reserve(rows.size_hint().0) {
             Ok(()) | Err(AllocError::CapacityOverflow) => {}
-            Err(reason) => return Err(Rejected { value: None, reason }),
+            Err(reason) => return Err(TryInsertError { value: None, reason }),
         }
         while let Some(row) = rows.next() {
             if self.len == self.capacity()
                 && let Err(reason) = self.try_reserve(1)
             {
-                return Err(Rejected { value: Some(row), reason });
+                return Err(TryInsertError { value: Some(row), reason });
             }
             self.push(row);
             self.fill(&mut rows);
@@ -145,12 +148,12 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// Returns the columns with [`ColumnsError::UnequalLengths`] if they differ in length, or with
     /// [`ColumnsError::Alloc`] if allocation fails. Nothing was appended then.
-    pub fn try_extend_columns(&mut self, columns: T::Columns) -> Result<(), Rejected<T::Columns, ColumnsError>> {
+    pub fn try_extend_columns(&mut self, columns: T::Columns) -> Result<(), TryInsertError<T::Columns, ColumnsError>> {
         let columns = T::split_columns(columns);
         let count = common_len::<T>(|each| T::Shape::column_lens(&columns, each));
         let count = match count.and_then(|count| Ok(self.try_reserve(count).map(|()| count)?)) {
             Ok(count) => count,
-            Err(reason) => return Err(Rejected { value: T::join_columns(columns), reason }),
+            Err(reason) => return Err(TryInsertError { value: T::join_columns(columns), reason }),
         };
         // SAFETY: each column has `count` values, and there is room for as many rows from `len` on.
         unsafe { T::Shape::adopt(columns, self.block.ptrs(), self.len) };

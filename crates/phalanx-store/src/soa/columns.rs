@@ -1,7 +1,7 @@
 //! What can be wrong with whole columns.
 
 use super::row::SoaRow;
-use crate::{AllocError, Rejected};
+use crate::{AllocError, TryInsertError};
 use core::fmt;
 
 /// Columns could not be appended; nothing was changed.
@@ -34,8 +34,8 @@ impl ColumnsError {
     }
 }
 
-impl<C> From<Rejected<C, ColumnsError>> for ColumnsError {
-    fn from(rejected: Rejected<C, ColumnsError>) -> Self {
+impl<C> From<TryInsertError<C, ColumnsError>> for ColumnsError {
+    fn from(rejected: TryInsertError<C, ColumnsError>) -> Self {
         rejected.reason
     }
 }

@@ -47,7 +47,7 @@ pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Differen
     let (of_a, of_b) = (ids(a)?, ids(b)?);
     let mut bytes = (Vec::new(), Vec::new());
     for slot in 0..a.entities.slot_count().max(b.entities.slot_count()) as u32 {
-        let (in_a, in_b) = (a.entities.at(slot), b.entities.at(slot));
+        let (in_a, in_b) = (a.entities.get(slot), b.entities.get(slot));
         let entity = match (in_a, in_b) {
             (None, None) => continue,
             (Some(entity), other) if other != Some(entity) => {

@@ -77,6 +77,11 @@ pub(crate) struct Location {
     pub(crate) row: u32,
 }
 
+impl Location {
+    /// The location of an entity that has no row yet.
+    pub(crate) const NOWHERE: Location = Location { table: u32::MAX, row: u32::MAX };
+}
+
 /// Entities and their components.
 ///
 /// ```
@@ -141,7 +146,7 @@ impl World {
             identity: World::fresh_id(),
             id: World::fresh_id(),
             epoch: Epoch::default(),
-            entities: EntityPool::carrying(),
+            entities: EntityPool::with_payload(Location::NOWHERE),
             components,
             tables: Vec::new(),
             table_order: TableOrder::new(),
@@ -480,7 +485,7 @@ impl World {
     /// The entities are those of a world, so that every slot has a location.
     #[inline]
     pub(crate) unsafe fn slot_at(entities: &EntityPool<Location>, tables: &[Table], index: u32) -> Option<Entity> {
-        if let Some(entity) = entities.at(index) {
+        if let Some(entity) = entities.get(index) {
             return Some(entity);
         }
         if index as usize >= entities.slot_count() {

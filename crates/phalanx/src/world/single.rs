@@ -168,7 +168,7 @@ impl World {
                 _ => Err(ChangeError::Taken { entity, by: Some(entity) }),
             };
         }
-        let by = self.entities.at(entity.index());
+        let by = self.entities.get(entity.index());
         if by.is_some() {
             return Err(ChangeError::Taken { entity, by });
         }

@@ -99,7 +99,7 @@ impl World {
         self.restructured();
         // Slots that are used again lie anywhere: one that comes soon is announced, not the next, which is to be had at once.
         if self.sides.is_far()
-            && let [.., slot, _, _, _, _] = self.entities.stack()
+            && let [.., slot, _, _, _, _] = self.entities.free_list()
         {
             // SAFETY: slots on the stack exist.
             prefetch(unsafe { self.entities.places().at(*slot) });
