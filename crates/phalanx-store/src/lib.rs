@@ -1,7 +1,7 @@
 //! Generational containers for large numbers of small values: `no_std`, with `alloc`.
 //!
-//! Values are found by handle, and a stale handle finds nothing. The crate has an allocator of entities
-//! ([`EntityPool`]), four containers, and arrays of structs that keep each field in a lane of its own ([`Soa`]).
+//! Values are found by handle, and a stale handle finds nothing. The crate has an allocator of entities ([`EntityPool`]),
+//! four containers, and structures of arrays ([`Soa`]).
 //!
 //! It is *not* an entity component system; the crate `phalanx` is one, built on this crate. It is not a map either: keys
 //! are small indices that a container or an [`EntityPool`] issues. Values may move in memory, so it is not for values

@@ -156,8 +156,8 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// Returns [`ModelError::Utilisation`] if the utilisation is not within 0 to 1, [`ModelError::Entities`] if there are more
-    /// entities than 32-bit indices, or [`ModelError::TooLarge`] if the values do not fit into an address space.
+    /// Returns [`ModelError::Utilisation`] if the utilisation is not within 0 to 1. Returns [`ModelError::Entities`] if there
+    /// are more entities than 32-bit indices. Returns [`ModelError::TooLarge`] if the values do not fit into an address space.
     ///
     /// ```
     /// use phalanx_store::memory::Model;

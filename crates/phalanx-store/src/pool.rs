@@ -9,9 +9,9 @@
 //! releasing cannot fail. A dead slot that is not in the list is retired. A live slot with the row bit is not an entity:
 //! `live` counts the slots without it, `rows` those with it.
 //!
-//! Reservations through a shared reference only count: the `k`-th takes the `k`-th slot from the top of the free list, or,
-//! past its end, the index `slots + pending + k - free_len`. The next operation through an exclusive reference flushes
-//! them. `pending` counts reserved indices at and above `slots` that could not become alive without allocating.
+//! Reservations through a shared reference only count. The `k`-th takes the `k`-th slot from the top of the free list.
+//! Past its end, it takes the index `slots + pending + k - free_len`. The next operation through an exclusive reference
+//! flushes them. `pending` counts reserved indices at and above `slots` that could not become alive without allocating.
 #![allow(unsafe_code)]
 
 mod claim;

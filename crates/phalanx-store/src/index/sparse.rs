@@ -6,9 +6,9 @@
 //! hangs from a branch of 512 pages. Pages and branches exist while an entry of theirs is occupied, or was prepared and
 //! not linked since. An entry below `window_len` is never in a page.
 //!
-//! The window grows to a new index while it would be no larger than a page, or at least a quarter of it would be
-//! occupied. All keys count, so its size is bounded by theirs. Otherwise the entry goes to a page. So a dense set pays 8
-//! bytes an index and one comparison. One key far away costs a page, a branch and at most 16 KiB of root.
+//! The window grows to a new index if it stays within the size of a page, or at least a quarter of it is occupied then. All
+//! keys count, so its size is bounded by theirs. Otherwise the entry goes to a page. So a dense set pays 8 bytes an index
+//! and one comparison. One key far away costs a page, a branch and at most 16 KiB of root.
 //!
 //! A vacant entry has the word [`RETIRED`], which no key's generation equals.
 #![allow(unsafe_code)]

@@ -29,8 +29,8 @@ impl<P: Copy> EntityPool<P> {
     ///
     /// # Safety
     ///
-    /// The caller hands the name to no code outside. A layer with rows may rely on it that entities from outside never have
-    /// the row bit, of its own pool or of another.
+    /// The caller hands the name to no code outside. A layer with rows relies on this: entities from outside never have the row
+    /// bit, of its own pool or of another.
     ///
     /// # Panics
     ///

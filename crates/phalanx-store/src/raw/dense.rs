@@ -26,8 +26,8 @@ use core::ops::Range;
 ///
 /// # Safety
 ///
-/// - `position` returns a position only if [`relocate`](DenseIndex::relocate) (or the index's own way of linking) last
-///   stored it for that key and the key was not [released](DenseIndex::release) since.
+/// - `position` returns only the position that [`relocate`](DenseIndex::relocate), or the index's own way of linking,
+///   stored last for that key. The key was not [released](DenseIndex::release) since.
 /// - [`dense_key`](DenseIndex::dense_key) and [`key`](DenseIndex::key) are inverse for live keys, and
 ///   [`filled`](DenseIndex::filled) undoes [`hole`](DenseIndex::hole).
 /// - [`is_hole`](DenseIndex::is_hole) is true of what `hole` made and of nothing else, always.

@@ -28,7 +28,7 @@ pub fn drop_all<I: IntoIterator>(items: I, f: impl FnMut(I::Item)) {
     impl<I: Iterator, F: FnMut(I::Item)> Rest<I, F> {
         #[inline]
         fn run(&mut self) {
-            while let Some(item) = self.items.next() {
+            for item in self.items.by_ref() {
                 (self.f)(item);
             }
         }

@@ -171,9 +171,9 @@ impl Lane {
     ///
     /// # Safety
     ///
-    /// The block was allocated by the global allocator for `cap` rows of this lane's size and alignment, and the lane becomes
-    /// its only owner. If `cap` is 0, the pointer dangles, aligned. No row of this lane is in use, and no pointer into it is
-    /// used afterwards.
+    /// The block was allocated by the global allocator for `cap` rows of this lane's size and alignment. The lane becomes its
+    /// only owner. If `cap` is 0, the pointer dangles, aligned. No row of this lane is in use, and no pointer into it is used
+    /// afterwards.
     #[track_caller]
     pub unsafe fn adopt(&mut self, block: NonNull<u8>, cap: u32) {
         assert!(self.size > 0 && !self.tracked, "a lane without rows of a size, or with a bitmap, adopts no block");

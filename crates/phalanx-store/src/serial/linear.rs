@@ -48,8 +48,8 @@ impl<K: Key, T: Serialize> Serialize for LinearStore<K, T> {
 ///
 /// # Errors
 ///
-/// Returns an error if the last word of `present` is zero, a generation is never issued, or the lists do not match
-/// the present indices.
+/// Returns an error if the last word of `present` is zero, or a generation is never issued. `generations` and `values` must
+/// have an element for each present index.
 impl<'de, K: Key, T: Deserialize<'de>> Deserialize<'de> for LinearStore<K, T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Form::deserialize(deserializer).and_then(|form| restore(form).map_err(D::Error::custom))

@@ -69,7 +69,7 @@ impl<T: Serialize, K: ?Sized> Serialize for PackedStore<T, K> {
 ///
 /// # Errors
 ///
-/// Returns an error if a word is one that no slot can have, or there is not one value for each live slot. `order` must be a
+/// Returns an error if no slot can have one of the words, or there is not one value for each live slot. `order` must be a
 /// permutation of the slots: live ones, free ones, retired ones.
 impl<'de, T: Deserialize<'de>, K: ?Sized> Deserialize<'de> for PackedStore<T, K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

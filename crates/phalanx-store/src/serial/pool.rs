@@ -18,8 +18,8 @@ record! {
 
 /// Serialises `words`, one a slot, and `free`: the free slots, the next to be used first.
 ///
-/// A word is twice the generation of a live entity, twice the next one plus one in a free slot, and `u32::MAX` in a
-/// retired one.
+/// A word is twice the generation of a live entity. In a free slot it is twice the next one plus one, in a retired one
+/// `u32::MAX`.
 ///
 /// Reservations are saved as if they had been [flushed](EntityPool::flush), so reserved entities are alive after loading.
 ///

@@ -18,8 +18,8 @@ record! {
 
 /// Serialises `words`, one a slot, and `values`, in the order of their slots.
 ///
-/// A word is twice the generation of a live handle, twice the next one plus one in a free slot, and `u32::MAX` in a
-/// retired one.
+/// A word is twice the generation of a live handle. In a free slot it is twice the next one plus one, in a retired one
+/// `u32::MAX`.
 impl<T: Serialize, K: ?Sized> Serialize for SlotStore<T, K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let used = self.used_words();
@@ -37,7 +37,7 @@ impl<T: Serialize, K: ?Sized> Serialize for SlotStore<T, K> {
 ///
 /// # Errors
 ///
-/// Returns an error if a word is one that no slot can have, or there is not one value for each live slot.
+/// Returns an error if no slot can have one of the words, or there is not one value for each live slot.
 impl<'de, T: Deserialize<'de>, K: ?Sized> Deserialize<'de> for SlotStore<T, K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Form { words, values } = Form::deserialize(deserializer)?;

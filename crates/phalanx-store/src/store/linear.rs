@@ -12,7 +12,7 @@ use core::mem;
 
 /// A container that keeps values at the index of their keys, for values that nearly every entity (or handle) has.
 ///
-/// It finds, inserts and removes fastest, as there is no index to go through. In exchange it takes memory for every index
+/// It finds, inserts and removes fastest, without an index to go through. In exchange it takes memory for every index
 /// up to the highest, used or not: the value's size, 4 bytes and a bit each. For rare values see
 /// [`SparseSet`](crate::SparseSet).
 ///

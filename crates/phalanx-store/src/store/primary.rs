@@ -3,9 +3,9 @@
 
 /// Implements the insertion methods, [`PrimaryStore`](crate::PrimaryStore), `Extend` and `FromIterator`.
 ///
-/// The store has `is_full`, `try_grow_by(additional)`, which makes it not full, and two unsafe methods that ask for a
-/// store that is not full: `next_key` returns the next handle, and `commit` stores a value under it. `$place` says where a
-/// value is inserted.
+/// The store has `is_full`, and `try_grow_by(additional)`, which makes it not full. It has two unsafe methods that ask for
+/// a store that is not full: `next_key` returns the next handle, and `commit` stores a value under it. `$place` says where
+/// a value is inserted.
 macro_rules! primary_store {
     ($store:ident, $empty:expr, $place:literal) => {
         impl<T> $store<T> {

@@ -15,9 +15,13 @@ pub(super) fn admits<K: Key>(key: K, present: u32) -> Result<(), StaleKey> {
 
 /// Implements the insertion methods, [`SecondaryStore`](crate::SecondaryStore), `Extend` and `FromIterator`.
 ///
-/// The store has `present(index)`, the generation that has a value, `try_place(key)`, which makes a place for a value or
-/// says why not, and the unsafe `fill(place, key, value)`, which stores it there. The value is no part of the place, so
-/// that a large one is not carried through results. `reserve_for` reserves for a size hint.
+/// The store has these methods:
+///
+/// - `present(index)` returns the generation that has a value;
+/// - `reserve_for(hint)` reserves for a size hint;
+/// - `try_place(key)` makes a place for a value, or says why not;
+/// - `fill(place, key, value)` stores it there. The value is not part of the place, so that a large one is not moved
+///   through results.
 macro_rules! secondary_store {
     ($store:ident) => {
         impl<K: Key, T> $store<K, T> {
