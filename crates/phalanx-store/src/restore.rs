@@ -1,7 +1,7 @@
 //! Checks of saved words, shared by all containers that are restored from them.
 
+use crate::AllocError;
 use crate::generation::{self, MAX_GENERATION, RETIRED, ROW};
-use crate::{AllocError, Rejection};
 use core::fmt;
 
 /// The reason why saved data is not a container.
@@ -31,15 +31,6 @@ impl fmt::Display for Refused {
 impl From<AllocError> for Refused {
     fn from(error: AllocError) -> Refused {
         Refused::Alloc(error)
-    }
-}
-
-impl From<Rejection> for Refused {
-    fn from(reason: Rejection) -> Refused {
-        match reason {
-            Rejection::Alloc(error) => Refused::Alloc(error),
-            Rejection::Stale(key) => Refused::Slot { slot: key.index, what: "comes twice" },
-        }
     }
 }
 

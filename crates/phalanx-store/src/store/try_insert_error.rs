@@ -1,6 +1,8 @@
 //! [`TryInsertError`], and the reasons for it.
 
 use crate::AllocError;
+#[cfg(feature = "serde")]
+use crate::restore::Refused;
 use core::fmt;
 
 /// The error of `try_` methods that take a value: the value, and why it was not stored.
@@ -128,3 +130,13 @@ impl<T, R: fmt::Display> fmt::Display for TryInsertError<T, R> {
 }
 
 impl<T, R: fmt::Debug + fmt::Display> core::error::Error for TryInsertError<T, R> {}
+
+#[cfg(feature = "serde")]
+impl From<Rejection> for Refused {
+    fn from(reason: Rejection) -> Refused {
+        match reason {
+            Rejection::Alloc(error) => Refused::Alloc(error),
+            Rejection::Stale(key) => Refused::Slot { slot: key.index, what: "comes twice" },
+        }
+    }
+}
