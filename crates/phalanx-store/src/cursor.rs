@@ -1,6 +1,6 @@
-//! Walking over what a container holds: positions in order, and the key of each.
+//! Cursors: the occupied positions of a container, in order, and the key of each.
 //!
-//! A cursor knows nothing of values; the iterators of [`iter`](crate::iter) put the two together, once for all
+//! A cursor knows nothing of values. The iterators of [`iter`](crate::iter) put the two together, once for all
 //! containers.
 #![allow(unsafe_code)]
 
@@ -9,27 +9,27 @@ use crate::raw::DenseIndex;
 use core::marker::PhantomData;
 use core::ops::Range;
 
-/// A walk over the occupied positions of a container. Sealed.
+/// An iterator over the occupied positions of a container. Sealed.
 ///
 /// # Safety
 ///
 /// Every position is occupied, and none is returned twice.
 pub unsafe trait Cursor: Clone + sealed::Sealed {
-    /// What names a position.
+    /// The key that names a position.
     type Key: Key;
-    /// The next position.
+    /// Returns the next position.
     fn next(&mut self) -> Option<u32>;
-    /// The last position that was not returned.
+    /// Returns the last position that was not returned.
     fn next_back(&mut self) -> Option<u32>;
-    /// How many are left.
+    /// Returns the number of positions that are left.
     fn remaining(&self) -> usize;
-    /// The key of a position.
+    /// Returns the key of a position.
     ///
     /// # Safety
     ///
     /// This cursor returned the position.
     unsafe fn key(&self, position: u32) -> Self::Key;
-    /// All that are left, in a loop without tests where the container has none to make.
+    /// Folds all positions that are left, in a loop without tests where the container has no gaps.
     fn fold<B>(self, init: B, f: impl FnMut(B, u32) -> B) -> B;
 }
 
@@ -39,41 +39,41 @@ mod sealed {
     impl<K> Sealed for super::BitCursor<'_, K> {}
 }
 
-/// Over the positions of a dense container: runs between holes, one run where there are none.
+/// A cursor over a dense container, by runs between holes.
 #[derive(Debug)]
 pub struct DenseCursor<'a, X: DenseIndex> {
     index: &'a X,
-    marks: &'a [X::Mark],
-    /// Positions known to be no holes.
+    dense_keys: &'a [X::DenseKey],
+    /// Positions known not to be holes.
     run: Range<u32>,
-    /// Positions not yet looked at, above the run.
+    /// Positions above the run, not tested yet.
     rest: Range<u32>,
     left: u32,
 }
 
 impl<'a, X: DenseIndex> DenseCursor<'a, X> {
-    pub(crate) fn new(index: &'a X, marks: &'a [X::Mark], holes: u32) -> Self {
-        let len = marks.len() as u32;
+    pub(crate) fn new(index: &'a X, dense_keys: &'a [X::DenseKey], holes: u32) -> Self {
+        let len = dense_keys.len() as u32;
         let (run, rest) = if holes == 0 { (0..len, len..len) } else { (0..0, 0..len) };
-        DenseCursor { index, marks, run, rest, left: len - holes }
+        DenseCursor { index, dense_keys, run, rest, left: len - holes }
     }
 
-    /// Finds the next run; false if there is none.
+    /// Finds the next run. Returns `false` if there is none.
     pub(crate) fn advance(&mut self) -> bool {
-        let marks = &self.marks[self.rest.start as usize..self.rest.end as usize];
-        let Some(skip) = marks.iter().position(|m| !X::is_hole(*m)) else {
+        let dense_keys = &self.dense_keys[self.rest.start as usize..self.rest.end as usize];
+        let Some(skip) = dense_keys.iter().position(|m| !X::is_hole(*m)) else {
             self.rest.start = self.rest.end;
             return false;
         };
-        let marks = &marks[skip..];
-        let len = marks.iter().position(|m| X::is_hole(*m)).unwrap_or(marks.len());
+        let dense_keys = &dense_keys[skip..];
+        let len = dense_keys.iter().position(|m| X::is_hole(*m)).unwrap_or(dense_keys.len());
         let start = self.rest.start + skip as u32;
         self.run = start..start + len as u32;
         self.rest.start = self.run.end;
         true
     }
 
-    /// The next run of positions without a hole, taken whole.
+    /// Returns the next whole run of positions between holes.
     pub(crate) fn next_run(&mut self) -> Option<Range<u32>> {
         if self.run.is_empty() && !self.advance() {
             return None;
@@ -90,7 +90,7 @@ impl<X: DenseIndex> Clone for DenseCursor<'_, X> {
     }
 }
 
-// SAFETY: positions come from ranges that are handed out once, and holes are left out.
+// SAFETY: each position is in one range, which is returned once, and holes are left out.
 unsafe impl<X: DenseIndex> Cursor for DenseCursor<'_, X> {
     type Key = X::Key;
 
@@ -108,7 +108,7 @@ unsafe impl<X: DenseIndex> Cursor for DenseCursor<'_, X> {
     fn next_back(&mut self) -> Option<u32> {
         while self.rest.start < self.rest.end {
             self.rest.end -= 1;
-            if !X::is_hole(self.marks[self.rest.end as usize]) {
+            if !X::is_hole(self.dense_keys[self.rest.end as usize]) {
                 self.left -= 1;
                 return Some(self.rest.end);
             }
@@ -128,8 +128,8 @@ unsafe impl<X: DenseIndex> Cursor for DenseCursor<'_, X> {
 
     #[inline(always)]
     unsafe fn key(&self, position: u32) -> X::Key {
-        // SAFETY: a position of this cursor is below the number of marks and no hole, so its mark is alive in the index.
-        unsafe { self.index.key(*self.marks.get_unchecked(position as usize)) }
+        // SAFETY: a position of this cursor is below the number of keys and not a hole, so its key is alive in the index.
+        unsafe { self.index.key(*self.dense_keys.get_unchecked(position as usize)) }
     }
 
     #[inline(always)]
@@ -146,13 +146,13 @@ unsafe impl<X: DenseIndex> Cursor for DenseCursor<'_, X> {
     }
 }
 
-/// Over the set bits of a bitmask, 64 at a time.
+/// A cursor over the set bits of a bitmask, 64 at a time.
 #[derive(Debug)]
 pub struct BitCursor<'a, K> {
     bits: &'a [u64],
     words: &'a [u32],
     front: usize,
-    /// What is left of `bits[front]` from the front.
+    /// The bits of `bits[front]` that are left from the front.
     front_bits: u64,
     /// The last word that is not yet exhausted from the back.
     back: usize,
@@ -162,7 +162,7 @@ pub struct BitCursor<'a, K> {
 }
 
 impl<'a, K> BitCursor<'a, K> {
-    /// Over these bits, of which `left` are set; `words` are the generations.
+    /// Creates a cursor over these bits, of which `left` are set. `words` are the generations.
     pub(crate) fn new(bits: &'a [u64], words: &'a [u32], left: u32) -> Self {
         let bits = if bits.is_empty() { &[0] } else { bits };
         let back = bits.len() - 1;
@@ -239,7 +239,7 @@ unsafe impl<K: Key> Cursor for BitCursor<'_, K> {
                 bits &= self.back_bits;
             }
             if bits == u64::MAX {
-                // A run of full words is one loop, as over a slice.
+                // A run of full words is one loop, like one over a slice.
                 let start = at;
                 at += 1;
                 while at < self.back && self.bits[at] == u64::MAX {

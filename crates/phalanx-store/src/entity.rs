@@ -1,5 +1,5 @@
 //! [`Entity`] and [`Handle`]: an index and a generation in eight bytes.
-// For the declaration of an unsafe function only: nothing here is done unsafely.
+// Only for the declaration of an unsafe function, and its one call with checked arguments.
 #![allow(unsafe_code)]
 
 use crate::generation::{MAX_GENERATION, MAX_SLOTS, ROW, countable};
@@ -8,9 +8,9 @@ use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
 use core::num::NonZeroU32;
 
-/// The name of one thing in an [`EntityPool`](crate::EntityPool): an index and the generation of its use.
+/// An entity of an [`EntityPool`](crate::EntityPool): an index, and the generation of its use.
 ///
-/// Eight bytes, and so is `Option<Entity>`. Entities order by index, then by generation.
+/// It takes eight bytes, and so does `Option<Entity>`. Entities order by index, then by generation.
 ///
 /// ```
 /// use phalanx_store::{Entity, EntityPool};
@@ -23,6 +23,7 @@ use core::num::NonZeroU32;
 /// assert_eq!((second.index(), second.generation()), (0, 1));
 /// assert_eq!(Entity::from_bits(second.to_bits()), Some(second));
 /// ```
+#[doc(alias("handle", "id", "entt::entity"))]
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(C, align(8))]
 pub struct Entity {
@@ -43,7 +44,7 @@ const _: () = {
 };
 
 impl Entity {
-    /// The entity of this index and generation; whoever calls has checked both.
+    /// Creates the entity of this index and generation, which the caller has checked.
     #[inline(always)]
     pub(crate) const fn new(index: u32, generation: u32) -> Entity {
         debug_assert!(index < MAX_SLOTS);
@@ -51,47 +52,55 @@ impl Entity {
         Entity { position: NonZeroU32::MIN.saturating_add(index), generation }
     }
 
-    /// The index of the slot.
+    /// Returns the index of the slot.
     #[inline(always)]
     pub const fn index(self) -> u32 {
         self.position.get() - 1
     }
 
-    /// The index plus one.
+    /// Returns the index plus one.
     #[inline(always)]
     pub(crate) const fn position(self) -> u32 {
         self.position.get()
     }
 
-    /// How often the slot had been reused when this entity was made.
+    /// Returns the generation: how often the slot was reused before.
+    #[doc(alias = "version")]
     #[inline(always)]
     pub const fn generation(self) -> u32 {
         self.generation
     }
 
-    /// Whether this names a row that a layer above keeps in a slot of its own
-    /// ([`EntityPool::alloc_row`](crate::EntityPool::alloc_row)): then the generation has a bit above those that count.
+    /// Returns `true` if this names a row that a layer above keeps in a slot of its own.
+    ///
+    /// Then the generation has the row bit, above those that count; see
+    /// [`EntityPool::alloc_row`](crate::EntityPool::alloc_row).
     #[inline(always)]
     pub const fn is_row(self) -> bool {
         self.generation & ROW != 0
     }
 
-    /// The generation in the high half, the index in the low one.
+    /// Returns the bits: the generation in the high half, the index in the low one.
+    #[doc(alias("as_ffi", "to_integral"))]
     #[inline]
     pub const fn to_bits(self) -> u64 {
         (self.generation as u64) << 32 | self.index() as u64
     }
 
-    /// The entity with these bits, or `None` if no pool can have made it: the index `u32::MAX`, or a generation that
-    /// is never issued. An entity made from bits is checked wherever it is used, like any other.
+    /// Returns the entity with these bits, or `None` if no pool can have made it.
+    ///
+    /// That is the index `u32::MAX`, or a generation that is never issued. An entity made from bits is checked wherever it is
+    /// used, like any other.
+    #[doc(alias = "from_ffi")]
     #[inline]
     pub const fn from_bits(bits: u64) -> Option<Entity> {
         let (index, generation) = (bits as u32, (bits >> 32) as u32);
         if index < MAX_SLOTS && generation <= MAX_GENERATION { Some(Entity::new(index, generation)) } else { None }
     }
 
-    /// Returns `true` if these bytes, read from memory as an `Entity`, are one that [`from_bits`](Entity::from_bits) can
-    /// return. All other bytes are no `Entity`, or one that no pool has issued.
+    /// Returns `true` if these bytes, read as an `Entity`, are one that [`from_bits`](Entity::from_bits) can return.
+    ///
+    /// All other bytes are not an `Entity`, or one that no pool has issued.
     ///
     /// ```
     /// use phalanx_store::Entity;
@@ -126,10 +135,10 @@ impl fmt::Display for Entity {
     }
 }
 
-/// The name of one value in a [`PackedStore`](crate::PackedStore) or [`SlotStore`](crate::SlotStore).
+/// The key of a value in a [`PackedStore`](crate::PackedStore) or [`SlotStore`](crate::SlotStore).
 ///
-/// `K` is the kind of store that the handle belongs to: the type of its values, unless the store was given another
-/// (`PackedStore<Mesh, Scenery>` makes `Handle<Scenery>`). A handle of another kind does not compile:
+/// `K` is the kind of store that the handle belongs to: the type of its values by default, or another type
+/// (`PackedStore<Mesh, Scenery>` issues `Handle<Scenery>`). A handle of another kind does not compile:
 ///
 /// ```compile_fail
 /// use phalanx_store::PackedStore;
@@ -140,8 +149,9 @@ impl fmt::Display for Entity {
 /// ages.get(ann);
 /// ```
 ///
-/// Two stores of the same kind cannot be told apart by their handles: there a handle is only an index and a
-/// generation, and finds whatever the other store has under both, or nothing.
+/// Two stores of the same kind cannot be told apart by their handles. A handle of one finds what the other has under the
+/// same index and generation, or nothing.
+#[doc(alias("Key", "DefaultKey", "Index", "slotmap"))]
 #[repr(transparent)]
 pub struct Handle<K: ?Sized> {
     entity: Entity,
@@ -154,25 +164,26 @@ impl<K: ?Sized> Handle<K> {
         Handle { entity: Entity::new(index, generation), kind: PhantomData }
     }
 
-    /// The index of the slot.
+    /// Returns the index of the slot.
     #[inline(always)]
     pub const fn index(self) -> u32 {
         self.entity.index()
     }
 
-    /// How often the slot had been reused when this handle was made.
+    /// Returns the generation: how often the slot was reused before.
     #[inline(always)]
     pub const fn generation(self) -> u32 {
         self.entity.generation
     }
 
-    /// The generation in the high half, the index in the low one.
+    /// Returns the bits: the generation in the high half, the index in the low one.
+    #[doc(alias("as_ffi", "to_integral"))]
     #[inline]
     pub const fn to_bits(self) -> u64 {
         self.entity.to_bits()
     }
 
-    /// The handle with these bits, or `None` if no store can have made it. See [`Entity::from_bits`].
+    /// Returns the handle with these bits, or `None` if no store can have issued it. See [`Entity::from_bits`].
     #[inline]
     pub const fn from_bits(bits: u64) -> Option<Handle<K>> {
         match Entity::from_bits(bits) {
@@ -182,7 +193,7 @@ impl<K: ?Sized> Handle<K> {
     }
 }
 
-// Written out, because derives would ask the same of `K`.
+// Not derived: derives would ask for the same of `K`.
 impl<K: ?Sized> Clone for Handle<K> {
     #[inline(always)]
     fn clone(&self) -> Self {
@@ -218,12 +229,12 @@ impl<K: ?Sized> fmt::Debug for Handle<K> {
     }
 }
 
-/// What a [`SparseSet`](crate::SparseSet) or [`LinearStore`](crate::LinearStore) can be keyed by: an [`Entity`], or a
-/// [`Handle`] of another store. Sealed.
+/// A key of a [`SparseSet`](crate::SparseSet) or [`LinearStore`](crate::LinearStore): an [`Entity`], or a [`Handle`] of
+/// another store. Sealed.
 pub trait Key: Copy + Eq + Ord + Hash + fmt::Debug + sealed::Sealed {
-    /// The index of the slot that the key names.
+    /// Returns the index of the slot that the key names.
     fn index(self) -> u32;
-    /// The generation of that slot's use.
+    /// Returns the generation of that slot's use.
     fn generation(self) -> u32;
 }
 
@@ -249,7 +260,7 @@ impl<K: ?Sized> Key for Handle<K> {
     }
 }
 
-/// The key of this index and generation, if there can be one.
+/// Returns the key of this index and generation, or `None` if there can be none.
 #[cfg(feature = "serde")]
 pub(crate) fn checked_key<K: Key>(index: u32, generation: u32) -> Option<K> {
     let entity = Entity::from_bits(u64::from(generation) << 32 | u64::from(index))?;
@@ -262,14 +273,14 @@ pub(crate) mod sealed {
 
     /// Keeps [`Key`](super::Key) closed, and the making of keys inside the crate.
     ///
-    /// That the module is private hides the name only: code outside that is generic over keys reaches the methods of
-    /// this trait as those of a supertrait. So what must not be called there is unsafe.
+    /// The private module hides only the name: generic code outside reaches these methods as those of a supertrait. So the
+    /// method that must not be called there is unsafe.
     pub trait Sealed {
-        /// The key of this index and generation.
+        /// Creates the key of this index and generation.
         ///
         /// # Safety
         ///
-        /// The generation is at most the last one; or the key has the dead bit and is never looked up, because it would
+        /// The generation is at most the last one. Or it has the dead bit, and the key is never looked up, because it would
         /// match a dead slot.
         unsafe fn from_parts(index: u32, generation: u32) -> Self;
     }

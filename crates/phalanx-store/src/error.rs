@@ -1,11 +1,10 @@
-//! The errors that allocating can end in.
+//! [`AllocError`]: the error of a failed allocation.
 
 use core::fmt;
 
-/// Memory for an operation could not be had; nothing was changed.
+/// An allocation failed. The container is unchanged.
 ///
-/// Returned by every `try_` method. The plain forms abort instead, as the standard collections do, and they do so
-/// before anything was changed.
+/// Every `try_` method returns it. The methods without `try_` panic or abort instead, as the standard collections do.
 ///
 /// ```
 /// use phalanx_store::{AllocError, PackedStore};
@@ -17,13 +16,13 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AllocError {
-    /// More elements were asked for than indices or bytes can count.
+    /// More elements were requested than there are indices, or more than `isize::MAX` bytes.
     CapacityOverflow,
-    /// The allocator returned nothing for a block of `bytes` bytes aligned to `align`.
+    /// The allocator failed to allocate a block of `bytes` bytes aligned to `align`.
     OutOfMemory {
-        /// The size of the block that was refused.
+        /// The size of the block.
         bytes: usize,
-        /// Its alignment.
+        /// The alignment of the block.
         align: usize,
     },
 }
@@ -46,8 +45,7 @@ impl AllocError {
         AllocError::OutOfMemory { bytes: layout.size(), align: layout.align() }
     }
 
-    /// What the plain forms do with an error: abort through the allocation error hook, or panic on an overflow, as
-    /// `Vec` does.
+    /// Aborts through the allocation error hook, or panics on an overflow, as `Vec` does.
     #[cold]
     #[inline(never)]
     #[track_caller]
@@ -62,7 +60,7 @@ impl AllocError {
     }
 }
 
-/// Unwraps the result of a `try_` form in its plain form.
+/// Unwraps the result of a `try_` method; panics or aborts on an error.
 #[inline]
 #[track_caller]
 pub(crate) fn infallible<T>(result: Result<T, AllocError>) -> T {

@@ -5,12 +5,12 @@
 #![allow(unsafe_code)]
 
 pub use crate::cursor::{BitCursor, Cursor, DenseCursor};
+use crate::raw::drop_all;
 use core::fmt;
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
-use core::mem;
 
-/// Implements the iterator traits for a struct with a cursor, given what it makes of a position.
+/// Implements the iterator traits for a struct with a cursor, given how it makes an item of a position.
 macro_rules! over_cursor {
     ($name:ident<'a $(, $t:ident)?>, $item:ty, |$self:ident, $at:ident| $make:expr) => {
         impl<'a, C: Cursor $(, $t)?> Iterator for $name<'a, C $(, $t)?> {
@@ -56,35 +56,35 @@ macro_rules! over_cursor {
     };
 }
 
-/// References to the values of a container, in its order.
+/// An iterator over references to the values of a container, in its order.
 pub struct Values<'a, C, T> {
     cursor: C,
     values: *const T,
     borrow: PhantomData<&'a T>,
 }
 
-/// Mutable references to the values of a container, in its order.
+/// An iterator over mutable references to the values of a container, in its order.
 pub struct ValuesMut<'a, C, T> {
     cursor: C,
     values: *mut T,
     borrow: PhantomData<&'a mut T>,
 }
 
-/// Keys and references to the values of a container, in its order.
+/// An iterator over the keys of a container and references to its values, in its order.
 pub struct Iter<'a, C, T> {
     cursor: C,
     values: *const T,
     borrow: PhantomData<&'a T>,
 }
 
-/// Keys and mutable references to the values of a container, in its order.
+/// An iterator over the keys of a container and mutable references to its values, in its order.
 pub struct IterMut<'a, C, T> {
     cursor: C,
     values: *mut T,
     borrow: PhantomData<&'a mut T>,
 }
 
-/// The keys of a container, in its order.
+/// An iterator over the keys of a container, in its order.
 pub struct Keys<'a, C> {
     cursor: C,
     borrow: PhantomData<&'a ()>,
@@ -182,15 +182,15 @@ unsafe impl<C: Send, T: Send> Send for IterMut<'_, C, T> {}
 // SAFETY: behind a shared reference nothing of it can be used but the count.
 unsafe impl<C: Sync, T: Sync> Sync for IterMut<'_, C, T> {}
 
-/// A container that can be emptied from the front, one value after another. Sealed: the containers of this crate.
+/// A container that can be emptied from the front, one value after another. Sealed.
 pub trait Emptying: sealed::Sealed {
-    /// What names a value.
+    /// The key that names a value.
     type Key;
-    /// What is stored.
+    /// The type of the values.
     type Value;
-    /// Takes the first value at or after `from`, and moves `from` past it. The container is whole afterwards.
+    /// Removes and returns the first value at or after `from`, and moves `from` past it. The container stays valid.
     fn take_from(&mut self, from: &mut u32) -> Option<(Self::Key, Self::Value)>;
-    /// How many are left.
+    /// Returns the number of values that are left.
     fn left(&self) -> usize;
 }
 
@@ -198,7 +198,7 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// Takes all values out of a container, in its order. Those that are not asked for are dropped with it.
+/// An iterator that removes all values of a container, in its order. Values that are not taken are dropped with it.
 pub struct Drain<'a, S: Emptying> {
     store: &'a mut S,
     from: u32,
@@ -212,22 +212,11 @@ impl<'a, S: Emptying> Drain<'a, S> {
 
 impl<S: Emptying> Drop for Drain<'_, S> {
     fn drop(&mut self) {
-        /// Goes on after a destructor has panicked; a second panic aborts.
-        struct Rest<'r, 'a, S: Emptying>(&'r mut Drain<'a, S>);
-        impl<S: Emptying> Drop for Rest<'_, '_, S> {
-            fn drop(&mut self) {
-                self.0.by_ref().for_each(drop);
-            }
-        }
-        while let Some(item) = self.next() {
-            let rest = Rest(self);
-            drop(item);
-            mem::forget(rest);
-        }
+        drop_all(self, drop);
     }
 }
 
-/// The values of a container, with their keys, taken out of it in its order.
+/// An iterator that moves keys and values out of a container, in its order.
 pub struct IntoIter<S: Emptying> {
     store: S,
     from: u32,

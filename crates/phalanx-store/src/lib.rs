@@ -1,24 +1,20 @@
-//! Containers for large numbers of small things, found by handle and kept side by side: `no_std`, with `alloc`.
+//! Generational containers for large numbers of small values: `no_std`, with `alloc`.
 //!
-//! Not an entity component system (that is the crate `phalanx`, built on this one), not a map (keys are small indices
-//! that a container or an [`EntityPool`] hands out), and not for values that must never move.
+//! Values are found by handle, and a stale handle finds nothing. The crate has an allocator of entities ([`EntityPool`]),
+//! four containers, and structures of arrays ([`Soa`]).
 //!
-//! In this order, the crate means to be
-//!
-//! 1. sound: a stale handle finds nothing, ever; whatever panics or cannot be allocated, every value is dropped at most
-//!    once and the container stays whole;
-//! 2. fast: dense containers iterate as a slice does, and an insertion is a few stores;
-//! 3. predictable: the same operations give the same order and the same handles, memory is what [`memory`] says;
-//! 4. small: one array type, one dense core, each iterator written once.
+//! It is *not* an entity component system; the crate `phalanx` is one, built on this crate. It is not a map either: keys
+//! are small indices that a container or an [`EntityPool`] issues. Values may move in memory, so it is not for values
+//! that must stay in place.
 //!
 //! ```
 //! use phalanx_store::{EntityPool, LinearStore, PackedStore, SparseSet};
 //!
-//! // A store that makes its own handles:
+//! // A store that issues its own handles:
 //! let mut meshes = PackedStore::new();
 //! let cube = meshes.insert("cube");
 //!
-//! // Entities, and what some or all of them have:
+//! // Entities, and values that some or all of them have:
 //! let mut entities = EntityPool::new();
 //! let (crate_, ghost) = (entities.alloc(), entities.alloc());
 //! let mut position = LinearStore::from_iter([(crate_, (0, 0)), (ghost, (3, 4))]);
@@ -29,7 +25,7 @@
 //!     assert_eq!((meshes[*mesh], position[entity]), ("cube", (0, 0)));
 //! }
 //!
-//! // A dead entity stays dead, also when its slot is used again.
+//! // A released entity stays dead, also when its slot is used again.
 //! entities.release(ghost);
 //! let heir = entities.alloc();
 //! assert_eq!(heir.index(), ghost.index());
@@ -38,21 +34,46 @@
 //! assert_eq!(position.get(ghost), None);
 //! ```
 //!
-//! # Which one?
+//! # Which container?
 //!
-//! | container | keyed by | values | best at | bytes beyond the value |
+//! | container | keyed by | values | best at | bytes beside the value |
 //! |---|---|---|---|---|
-//! | [`PackedStore`] | its own handles | dense | walking over all | 12 |
-//! | [`SlotStore`] | its own handles | at the slot | reading by handle, coming and going | 4.1 |
-//! | [`SparseSet`] | entities, or another store's handles | dense | walking over all, rare values, coming and going | 8, and 8 an index |
-//! | [`LinearStore`] | the same | at the index | reading, and what nearly all have | 4.1 an index |
+//! | [`PackedStore`] | its own handles | contiguous | iterating | 12 |
+//! | [`SlotStore`] | its own handles | at the slot | look-ups, inserting and removing | 4.1 |
+//! | [`SparseSet`] | entities, or another store's handles | contiguous | iterating, rare values | 8, and 8 an index |
+//! | [`LinearStore`] | the same | at the index | look-ups, values that nearly all have | 4.1 an index |
+//!
+//! The first two are [primary](PrimaryStore) stores, the others [secondary](SecondaryStore) ones, in the words of the
+//! crate `slotmap`. [`Store`] is the trait of all four. The `try_` methods return an error when allocation fails; the
+//! others panic or abort, as the standard collections do.
+//!
+//! # Goals
+//!
+//! 1. Sound: a stale handle never finds a value. After a panic or a failed allocation each container is valid, and every
+//!    value is dropped at most once.
+//! 2. Fast: dense containers iterate like a slice, and an insertion is a few stores.
+//! 3. Predictable: the same operations give the same order and the same handles, and [`memory`] counts every byte.
+//! 4. Small: one array type, one dense core, each iterator written once.
+//!
+//! # Modules
+//!
+//! | module | content |
+//! |---|---|
+//! | the root | [`Entity`], [`Handle`], [`EntityPool`], the containers, their traits and errors |
+//! | [`soa`] | structure of arrays: [`Soa`], its views and iterators |
+//! | [`iter`] | the iterators of the containers |
+//! | [`memory`] | the bytes that a container has allocated, and a model of those that it would |
+//! | [`index`] | the indices of dense containers |
+//! | [`raw`] | building blocks for containers of your own, mostly unsafe |
 //!
 //! # Features
 //!
-//! `std` (default) only makes the crate link the standard library. `serde` lets every container and handle be serialised
-//! and loaded: the same values under the same handles in the same order, dead handles dead, and the same handles to come.
-//! The `Serialize` impls say in which form, the `Deserialize` impls what is refused and what loading costs. Bytes from a
-//! stranger are an error where they contradict themselves, never a panic. `derive` adds `derive(Soa)`.
+//! - `std` (default) links the standard library, and has no other effect.
+//! - `derive` adds `derive(Soa)` and `derive(Flat)`.
+//! - `serde` implements `Serialize` and `Deserialize` for every container and handle. Loading restores the same values
+//!   under the same handles in the same order. Dead handles stay dead, and the next handles are the same. The
+//!   `Serialize` impls describe the form, the `Deserialize` impls the errors and the cost. Malformed input is an error,
+//!   never a panic.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 extern crate alloc;
@@ -66,6 +87,8 @@ pub mod iter;
 pub mod memory;
 mod pool;
 pub mod raw;
+#[cfg(feature = "serde")]
+mod restore;
 #[cfg(feature = "serde")]
 mod serial;
 pub mod soa;
@@ -81,6 +104,7 @@ pub use pool::RestoreError;
 pub use pool::{Entities, EntityPool, Places, SlotState};
 pub use soa::{Flat, Soa};
 pub use store::{
-    DenseStore, DisjointError, Entry, Keyed, KeyedStore, LinearStore, Minted, MintingStore, OccupiedEntry, PackedStore,
-    Rejected, Rejection, Runs, RunsMut, SlotStore, SlottedStore, SparseSet, StaleKey, Store, VacantEntry,
+    DenseStore, DisjointError, Entry, LinearStore, OccupiedEntry, PackedStore, Primary, PrimaryStore, Rejection, Runs,
+    RunsMut, Secondary, SecondaryStore, SlotStore, SlottedStore, SparseSet, StaleKey, Store, TryInsertError,
+    VacantEntry,
 };

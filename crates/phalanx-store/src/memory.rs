@@ -1,7 +1,7 @@
-//! What containers cost: the bytes one holds ([`Usage`]), and the bytes each layout would hold ([`Model`]).
+//! Memory of containers: the bytes that one has allocated ([`Usage`]), and those that each layout would need ([`Model`]).
 //!
-//! A layout is chosen before there is anything to measure. The model answers with three facts about the values alone:
-//! how large one is, how many indices there are, and what share of the indices has a value.
+//! A layout is chosen before there is anything to measure. The model needs three facts about the values: their size, the
+//! number of indices, and the share of the indices that has a value.
 //!
 //! ```
 //! use phalanx_store::memory::{Layout, Model};
@@ -20,21 +20,21 @@ use core::ops::Add;
 #[cfg(test)]
 mod tests;
 
-/// The bytes that a container holds from the allocator, by what they are for.
+/// The bytes that a container has allocated, by purpose.
 ///
-/// Exact: capacities rather than lengths, and nothing for the container's own header.
+/// They are exact: they follow capacities rather than lengths, and do not count the container's own header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Room for values.
+    /// Bytes for values.
     pub values: usize,
-    /// Keys, generations and whatever else says whose a value is.
+    /// Bytes for keys and generations.
     pub keys: usize,
-    /// What finds a value, or a free place for one: index arrays, pages, presence words.
+    /// Bytes for finding values and free slots: index arrays, pages, presence words.
     pub index: usize,
 }
 
 impl Usage {
-    /// All bytes together.
+    /// Returns the sum of all bytes.
     #[inline]
     pub const fn total(self) -> usize {
         self.values + self.keys + self.index
@@ -49,24 +49,24 @@ impl Add for Usage {
     }
 }
 
-/// The four ways to lay values out, each the container of that name.
+/// The four layouts, each that of one container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Layout {
-    /// [`PackedStore`](crate::PackedStore): own handles, values dense.
+    /// [`PackedStore`](crate::PackedStore): own handles, contiguous values.
     Packed,
     /// [`SlotStore`](crate::SlotStore): own handles, values at their slot.
     Slot,
-    /// [`SparseSet`](crate::SparseSet): keyed from elsewhere, values dense.
+    /// [`SparseSet`](crate::SparseSet): keyed from elsewhere, contiguous values.
     Sparse,
     /// [`LinearStore`](crate::LinearStore): keyed from elsewhere, values at their index.
     Linear,
 }
 
 impl Layout {
-    /// Every layout, in the order in which ties are broken.
+    /// All layouts, in the order in which ties are broken.
     pub const ALL: [Layout; 4] = [Layout::Packed, Layout::Slot, Layout::Sparse, Layout::Linear];
 
-    /// The name in lower case: `packed`, `slot`, `sparse`, `linear`.
+    /// Returns the name in lower case: `packed`, `slot`, `sparse`, `linear`.
     pub const fn name(self) -> &'static str {
         match self {
             Layout::Packed => "packed",
@@ -76,7 +76,7 @@ impl Layout {
         }
     }
 
-    /// The container that has this layout, by the name of its type.
+    /// Returns the type name of the container with this layout.
     pub const fn container(self) -> &'static str {
         match self {
             Layout::Packed => "PackedStore",
@@ -86,9 +86,9 @@ impl Layout {
         }
     }
 
-    /// Whether the container makes the handles of its values itself. The others are keyed by an index that exists
-    /// elsewhere, such as an entity's.
-    pub const fn mints_handles(self) -> bool {
+    /// Returns `true` if the container issues the handles of its values. The others are keyed from elsewhere, such as by
+    /// entities.
+    pub const fn is_primary(self) -> bool {
         matches!(self, Layout::Packed | Layout::Slot)
     }
 }
@@ -99,7 +99,7 @@ impl fmt::Display for Layout {
     }
 }
 
-/// Why a [`Model`] cannot be made.
+/// The reason why a [`Model`] cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ModelError {
@@ -107,11 +107,11 @@ pub enum ModelError {
     Utilisation(f64),
     /// There are more entities than indices.
     Entities(u64),
-    /// So many values of this size are more bytes than can be addressed.
+    /// The values have more bytes than can be addressed.
     TooLarge {
         /// The size of one value.
         size: u64,
-        /// How many there would be.
+        /// The number of values.
         entities: u64,
     },
 }
@@ -132,19 +132,18 @@ impl fmt::Display for ModelError {
 
 impl core::error::Error for ModelError {}
 
-/// As many as there are indices; the model does not follow the narrow test builds.
+/// The number of indices; the model does not follow the narrow test builds.
 const MAX_ENTITIES: u64 = u32::MAX as u64;
 
-/// No layout keeps more than this beside each index: an upper bound for the check against overflow, which leaves room
-/// for one page and its directories too.
+/// An upper bound of the bytes that any layout keeps beside each index, for the check against overflow. It covers one
+/// page and its directories too.
 const MOST_OVERHEAD: u64 = 64;
 
 /// The bytes of values of one size, spread evenly over a range of indices, in each layout.
 ///
-/// *Entities* is the length of the range, *utilisation* the share of it that has a value: the last index of each of so
-/// many equal shares. [`Model::bytes`] is what the containers of this crate hold when built at exact capacity; the
-/// `seed_` methods are the textbook formulas that a first estimate on paper uses, with four-byte indices and no
-/// generations.
+/// *Entities* is the length of the range, *utilisation* the share of it that has a value: the last index of each of that
+/// many equal shares. [`Model::bytes`] is what the containers of this crate allocate at exact capacity. The `textbook_`
+/// methods are the formulas of a first estimate on paper, with four-byte indices and no generations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
     size: u64,
@@ -153,12 +152,12 @@ pub struct Model {
 }
 
 impl Model {
-    /// The model of values of `size` bytes that a share `utilisation` of `entities` indices has.
+    /// Creates the model of values of `size` bytes that a share `utilisation` of `entities` indices has.
     ///
     /// # Errors
     ///
-    /// If the utilisation is not within 0 to 1, there are more entities than 32-bit indices, or the whole would not
-    /// fit into an address space.
+    /// Returns [`ModelError::Utilisation`] if the utilisation is not within 0 to 1. Returns [`ModelError::Entities`] if there
+    /// are more entities than 32-bit indices. Returns [`ModelError::TooLarge`] if the values do not fit into an address space.
     ///
     /// ```
     /// use phalanx_store::memory::Model;
@@ -181,42 +180,42 @@ impl Model {
         Ok(Model { size, entities, utilisation })
     }
 
-    /// The size of one value in bytes.
+    /// Returns the size of one value in bytes.
     pub const fn size(&self) -> u64 {
         self.size
     }
 
-    /// The number of indices.
+    /// Returns the number of indices.
     pub const fn entities(&self) -> u64 {
         self.entities
     }
 
-    /// The share of the indices that has a value.
+    /// Returns the share of the indices that has a value.
     pub const fn utilisation(&self) -> f64 {
         self.utilisation
     }
 
-    /// The number of values.
+    /// Returns the number of values.
     pub fn live(&self) -> u64 {
         round(self.entities as f64 * self.utilisation)
     }
 
-    /// A value at every index and a bit that says whether it counts: `C·N + ceil(N / 8)`.
-    pub fn seed_linear(&self) -> u64 {
+    /// Returns the bytes of a value at every index and a presence bit for each: `C·N + ceil(N / 8)`.
+    pub fn textbook_linear(&self) -> u64 {
         self.size * self.entities + self.entities.div_ceil(8)
     }
 
-    /// The same with a byte for each flag: `(C + 1)·N`.
-    pub fn seed_linear_bytes(&self) -> u64 {
+    /// Returns the bytes of a value at every index and a presence byte for each: `(C + 1)·N`.
+    pub fn textbook_linear_bytes(&self) -> u64 {
         (self.size + 1) * self.entities
     }
 
-    /// Two four-byte indices for every entity and dense values: `2·4·N + C·N·U`.
-    pub fn seed_sparse(&self) -> u64 {
+    /// Returns the bytes of two four-byte indices for every entity and contiguous values: `2·4·N + C·N·U`.
+    pub fn textbook_sparse(&self) -> u64 {
         2 * 4 * self.entities + round((self.size * self.entities) as f64 * self.utilisation)
     }
 
-    /// What the container of this layout holds from the allocator at exact capacity.
+    /// Returns the bytes that the container of this layout allocates at exact capacity.
     pub fn bytes(&self, layout: Layout) -> u64 {
         let (size, entities, live) = (self.size, self.entities, self.live());
         match layout {
@@ -231,12 +230,12 @@ impl Model {
         }
     }
 
-    /// The layout with the fewest [`bytes`](Model::bytes); of equals the first in [`Layout::ALL`].
+    /// Returns the layout with the fewest [`bytes`](Model::bytes). Of equal ones, it is the first in [`Layout::ALL`].
     pub fn best(&self) -> Layout {
         self.best_of(&Layout::ALL).unwrap_or(Layout::Packed)
     }
 
-    /// The same among `layouts` only; of equals the first there. `None` if there are none.
+    /// Returns the layout with the fewest bytes among `layouts`, the first of equal ones. Returns `None` if there are none.
     ///
     /// ```
     /// use phalanx_store::memory::{Layout, Model};
@@ -249,17 +248,17 @@ impl Model {
     }
 }
 
-/// A value of `size` bytes and a generation for each of `slots`. The generations are aligned.
+/// Returns the bytes of a value of `size` bytes and a generation for each of `slots`. The generations are aligned.
 fn cells(slots: u64, size: u64) -> u64 {
     (slots * size).next_multiple_of(4) + slots * 4
 }
 
-/// A bit for each of `slots`, in whole words.
+/// Returns the bytes of a bit for each of `slots`, in whole words.
 fn presence(slots: u64) -> u64 {
     8 * slots.div_ceil(64)
 }
 
-/// The words that find a vacant one of `slots`: a bit for each presence word, and a bit for each word of these.
+/// Returns the bytes of the words that find a vacant slot: a bit for each presence word, and for each word of these.
 fn vacant_slots(slots: u64) -> u64 {
     8 * (slots.div_ceil(64 * 64) + slots.div_ceil(64 * 64 * 64))
 }
@@ -273,14 +272,14 @@ const BRANCH: u64 = 512;
 /// Bytes of a pointer.
 const POINTER: u64 = size_of::<usize>() as u64;
 
-/// What leads from an index to a row when `live` of `entities` indices, evenly spread, have one: the last index of each
-/// of `live` equal shares.
+/// Returns the bytes of a sparse index when `live` of `entities` indices, evenly spread, have a value: the last index of
+/// each of `live` equal shares.
 fn sparse_side(entities: u64, live: u64) -> u64 {
     if live == 0 {
         return 0;
     }
-    // The flat window takes a share in while a quarter of it is in use: all of them, or those before the surplus over
-    // four indices a share adds up to one more; and in any case while it is no larger than a page.
+    // The flat window takes in a share while a quarter of it is in use, and in any case while it is no larger than a page.
+    // That is all of them, or those before the surplus over four indices a share adds up to one more.
     let quarter = match entities.saturating_sub(4 * live) {
         0 => live,
         surplus => (live - 1) / surplus,
@@ -290,7 +289,7 @@ fn sparse_side(entities: u64, live: u64) -> u64 {
     if within == live {
         return window;
     }
-    // What is in pieces of `each` indices: each piece from the first share outside the window on, or a piece a share.
+    // The number of pieces of `each` indices: all from the first share outside the window on, or one piece a share.
     let first = (within + 1) * entities / live - 1;
     let pieces = |each: u64| ((entities - 1) / each - first / each + 1).min(live - within);
     let reach = (entities - 1) / (PAGE * BRANCH) + 1;
@@ -299,7 +298,7 @@ fn sparse_side(entities: u64, live: u64) -> u64 {
     window + ENTRY * PAGE * pieces(PAGE) + branch * pieces(PAGE * BRANCH) + POINTER * reach
 }
 
-/// To the nearest integer, for what is not negative: `f64::round` needs std.
+/// Rounds a number that is not negative to the nearest integer; `f64::round` needs std.
 fn round(value: f64) -> u64 {
     (value + 0.5) as u64
 }

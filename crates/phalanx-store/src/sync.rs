@@ -20,10 +20,10 @@ impl Counter {
         Counter(AtomicU32::new(0))
     }
 
-    /// Adds `n` unless that would pass `limit`, and returns what was there before.
+    /// Adds `n` unless that would pass `limit`, and returns the old count.
     ///
-    /// Relaxed is enough: the numbers themselves are all that is shared. What they stand for does not change while
-    /// anybody holds a shared reference.
+    /// Relaxed is enough, as only the numbers themselves are shared. The free list does not change while there is a shared
+    /// reference.
     pub(crate) fn raise(&self, n: u32, limit: u32) -> Option<u32> {
         let up = |now: u32| now.checked_add(n).filter(|sum| *sum <= limit);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, up).ok()

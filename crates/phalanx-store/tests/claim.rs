@@ -33,7 +33,7 @@ fn no_entity_is_made_twice() {
                     let wanted = entity(rng.below(40) as u32, rng.below(6) as u32);
                     let later =
                         had.iter().any(|e| e.index() == wanted.index() && e.generation() >= wanted.generation());
-                    let taken = pool.at(wanted.index()).is_some();
+                    let taken = pool.get(wanted.index()).is_some();
                     assert_eq!(pool.try_claim(wanted), Ok(!later && !taken));
                     if !later && !taken {
                         assert!(had.insert(wanted) && alive.insert(wanted));

@@ -78,7 +78,7 @@ unsafe impl Rows for Lanes {
         }
     }
 
-    unsafe fn close(&mut self, gap: u32, len: u32) {
+    unsafe fn shift_down(&mut self, gap: u32, len: u32) {
         for i in 0..self.0.len() {
             let bytes = (len - gap - 1) as usize * self.0[i].0.row_size();
             // SAFETY: both ranges are within the capacity; they may overlap.
@@ -116,40 +116,40 @@ struct Flat(Vec<Option<(Entity, u32)>>);
 // SAFETY: a position is returned for the very key that it was stored for, until that is released.
 unsafe impl DenseIndex for Flat {
     type Key = Entity;
-    type Mark = (Entity, bool);
+    type DenseKey = (Entity, bool);
     const MAX: u32 = u32::MAX;
 
     fn position(&self, key: Entity) -> Option<u32> {
         self.0.get(key.index() as usize).copied().flatten().filter(|(k, _)| *k == key).map(|(_, at)| at)
     }
-    unsafe fn key(&self, (key, _): Self::Mark) -> Entity {
+    unsafe fn key(&self, (key, _): Self::DenseKey) -> Entity {
         key
     }
-    unsafe fn relocate(&mut self, (key, _): Self::Mark, position: u32) {
+    unsafe fn relocate(&mut self, (key, _): Self::DenseKey, position: u32) {
         self.0[key.index() as usize] = Some((key, position));
     }
-    unsafe fn release(&mut self, (key, _): Self::Mark) -> bool {
+    unsafe fn release(&mut self, (key, _): Self::DenseKey) -> bool {
         self.0[key.index() as usize] = None;
         false
     }
-    fn mark(key: Entity) -> Self::Mark {
+    fn dense_key(key: Entity) -> Self::DenseKey {
         (key, false)
     }
-    unsafe fn settle(&mut self, _: &mut LaneOf<Self::Mark>, _: u32) {}
+    unsafe fn on_released(&mut self, _: &mut LaneOf<Self::DenseKey>, _: u32) {}
     fn bytes(&self) -> usize {
         self.0.capacity() * size_of::<Option<(Entity, u32)>>()
     }
-    unsafe fn validate(&self, _: &LaneOf<Self::Mark>, _: u32, live: u32) -> Result<(), &'static str> {
+    unsafe fn validate(&self, _: &LaneOf<Self::DenseKey>, _: u32, live: u32) -> Result<(), &'static str> {
         let known = self.0.iter().flatten().count() as u32;
         if known == live { Ok(()) } else { Err("the index has other keys than the container") }
     }
-    fn hole((key, _): Self::Mark) -> Self::Mark {
+    fn hole((key, _): Self::DenseKey) -> Self::DenseKey {
         (key, true)
     }
-    fn is_hole((_, hole): Self::Mark) -> bool {
+    fn is_hole((_, hole): Self::DenseKey) -> bool {
         hole
     }
-    fn filled((key, _): Self::Mark) -> Self::Mark {
+    fn filled((key, _): Self::DenseKey) -> Self::DenseKey {
         (key, false)
     }
 }
@@ -270,7 +270,7 @@ impl<X: Admits> Erased<X> {
         // SAFETY: in use and no hole; the row is moved out first.
         unsafe {
             let row = self.read(at);
-            self.0.close_swap(at, X::mark(key));
+            self.0.swap_remove(at, X::dense_key(key));
             Some(row)
         }
     }
@@ -282,7 +282,7 @@ impl<X: Admits> Erased<X> {
         // SAFETY: in use, without holes; the row is moved out first.
         unsafe {
             let row = self.read(at);
-            self.0.close_shift(at);
+            self.0.shift_remove(at);
             Some(row)
         }
     }
@@ -294,17 +294,17 @@ impl<X: Admits> Erased<X> {
         let at = self.0.index().position(key)?;
         // SAFETY: in use, without holes; the row lies behind the last one then, and is moved out of there.
         unsafe {
-            let tail = self.0.retire_swap(at);
+            let tail = self.0.swap_remove_to_tail(at);
             assert_eq!(tail, self.0.positions());
             Some(self.read(tail))
         }
     }
 
-    fn mark_removed(&mut self, key: Entity) -> bool {
+    fn remove_in_place(&mut self, key: Entity) -> bool {
         let Some(at) = self.0.index().position(key) else { return false };
         // SAFETY: in use and no hole; the hole is made, then nobody owns the row but this.
         unsafe {
-            self.0.punch(at);
+            self.0.leave_hole(at);
             self.0.rows_mut().drop_rows(at..at + 1);
         }
         true
@@ -328,9 +328,9 @@ fn compare<X: Admits>(erased: &Erased<X>, typed: &SparseSet<Entity, Row>) {
     core.validate().unwrap();
     typed.validate().unwrap();
     assert_eq!((core.live() as usize, core.holes() as usize), (typed.len(), typed.holes()));
-    for (at, mark) in (0..).zip(core.marks()) {
-        // SAFETY: a mark that is no hole is alive.
-        let key = (!X::is_hole(*mark)).then(|| unsafe { core.index().key(*mark) });
+    for (at, dense_key) in (0..).zip(core.dense_keys()) {
+        // SAFETY: a dense key that is not a hole is alive.
+        let key = (!X::is_hole(*dense_key)).then(|| unsafe { core.index().key(*dense_key) });
         assert_eq!(key, typed.key_at(at as usize), "the key at position {at}");
         let Some(key) = key else { continue };
         assert_eq!(core.index().position(key), Some(at));
@@ -373,10 +373,10 @@ fn in_step<X: Admits>(seed: u64, highest: u32) {
                 let (a, b) = (erased.retire(key), typed.swap_remove(key));
                 assert_eq!(a.as_ref().map(numbers), b.as_ref().map(numbers));
             }
-            17..20 => assert_eq!(erased.mark_removed(key), typed.mark_removed(key)),
+            17..20 => assert_eq!(erased.remove_in_place(key), typed.remove_in_place(key)),
             20 => {
                 let budget = rng.below(8);
-                assert_eq!(erased.0.compact(budget as u32) as usize, typed.compact_some(budget));
+                assert_eq!(erased.0.compact(budget as u32) as usize, typed.compact_step(budget));
             }
             21 => {
                 // Reversed, by a permutation here and a sort there.
@@ -399,7 +399,7 @@ fn in_step<X: Admits>(seed: u64, highest: u32) {
                     let places = (erased.0.index().position(key).unwrap(), erased.0.index().position(other).unwrap());
                     // SAFETY: both are in use, and there are no holes.
                     unsafe { erased.0.swap(places.0, places.1) };
-                    typed.swap_places(key, other);
+                    typed.swap_keys(key, other);
                 }
             }
             _ if n % 5 == 0 => {
@@ -410,7 +410,7 @@ fn in_step<X: Admits>(seed: u64, highest: u32) {
                 erased.0.compact(u32::MAX);
                 typed.shrink_to_fit();
                 let len = erased.0.positions();
-                // SAFETY: neither index keeps marks of its own.
+                // SAFETY: neither index keeps dense keys of its own.
                 unsafe { erased.0.try_shrink(len) }.unwrap();
                 assert_eq!(erased.0.rows().bytes(), len as usize * (8 + size_of::<Counted>() + 3 + 64));
             }
@@ -443,7 +443,7 @@ fn a_later_key_takes_a_row_over() {
     erased.insert(old, row(&tally, 1));
     let at = erased.0.index().position(old).unwrap();
     // SAFETY: the position is in use and no hole, and both keys have the index 7.
-    unsafe { erased.0.take_over(at, new) };
+    unsafe { erased.0.replace_key(at, new) };
     erased.0.validate().unwrap();
     let index = erased.0.index();
     assert_eq!((index.position(old), index.position(new), index.occupant(7)), (None, Some(at), Some(new)));
@@ -462,7 +462,7 @@ fn lanes_of_a_container_are_tracked_each_for_itself() {
     for n in 0..1000 {
         erased.insert(key(n), row(&tally, n));
     }
-    // SAFETY: tracking and marks do not touch the rows.
+    // SAFETY: tracking and dirty bits do not touch the rows.
     let lanes = unsafe { &mut erased.0.rows_mut().0 };
     let word = &mut lanes[0].0;
     word.try_track().unwrap();

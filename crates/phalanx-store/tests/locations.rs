@@ -5,7 +5,7 @@ use core::alloc::Layout;
 use core::ops::Bound;
 use phalanx_store::raw::Lane;
 use phalanx_store::{
-    Entity, EntityPool, KeyedStore, LinearStore, MintingStore, PackedStore, SlotStore, Soa, SparseSet,
+    Entity, EntityPool, LinearStore, PackedStore, PrimaryStore, SecondaryStore, SlotStore, Soa, SparseSet,
 };
 use phalanx_testkit::panics_here;
 
@@ -48,7 +48,7 @@ fn keys_without_a_value_are_reported_in_the_line_that_indexes() {
 
 #[test]
 fn stale_keys_are_reported_in_the_line_that_inserts() {
-    fn insert<S: KeyedStore<Key = Entity, Value = u32>>(store: &mut S, key: Entity) {
+    fn insert<S: SecondaryStore<Key = Entity, Value = u32>>(store: &mut S, key: Entity) {
         panics_here(|| store.insert(key, 7));
     }
     let (young, old) = young_and_old();
@@ -73,19 +73,19 @@ fn slices_of_a_store_with_holes_are_reported_in_the_line_that_asks() {
     let mut packed = PackedStore::new();
     let first = packed.insert(1);
     packed.insert(2);
-    packed.mark_removed(first);
+    packed.remove_in_place(first);
     panics_here(|| packed.as_slice().len());
     panics_here(|| packed.as_mut_slice().len());
     let mut pool = EntityPool::new();
     let keys = [pool.alloc(), pool.alloc()];
     let mut set: SparseSet<Entity, u32> = keys.into_iter().map(|key| (key, 1)).collect();
-    set.mark_removed(keys[0]);
+    set.remove_in_place(keys[0]);
     panics_here(|| set.key_slice().len());
 }
 
 #[test]
 fn capacities_that_cannot_be_are_reported_in_the_line_that_asks() {
-    fn mint<S: MintingStore<Value = u32>>(store: &mut S) -> S::Key {
+    fn mint<S: PrimaryStore<Value = u32>>(store: &mut S) -> S::Key {
         store.insert(1)
     }
     panics_here(|| PackedStore::<u32>::with_capacity(usize::MAX));

@@ -49,7 +49,7 @@ fn packed_store_says_what_it_holds() {
             (4, _) => store.sort_by_key(|value| value[0]),
             (5, _) => store.retain(|_, value| value[0] % 3 != 0),
             (6..12, Some(key)) => drop(store.remove(key)),
-            (12..14, Some(key)) => assert!(store.mark_removed(key)),
+            (12..14, Some(key)) => assert!(store.remove_in_place(key)),
             (14, _) => store.compact(),
             _ => drop(store.insert([n; 5])),
         }
@@ -87,7 +87,7 @@ fn sparse_set_says_what_it_holds() {
             (3, _) => store.extend((0..50).map(|i| (entity(i), [0; 3]))),
             (4..9, _) => drop(store.insert(entity(far[rng.below(5)]), [0; 3])),
             (9..18, Some(key)) => drop(store.remove(key)),
-            (18..20, Some(key)) => assert!(store.mark_removed(key)),
+            (18..20, Some(key)) => assert!(store.remove_in_place(key)),
             _ => drop(store.insert(entity(rng.below(n as usize * 10 + 1) as u32), [1; 3])),
         }
     });

@@ -9,19 +9,19 @@
 mod model {
     pub mod dense;
     pub mod item;
-    pub mod keyed;
-    pub mod minting;
     pub mod op;
     pub mod pool;
+    pub mod primary;
+    pub mod secondary;
     pub mod shared;
     pub mod walk;
 }
 
 use model::item::Large;
-use model::keyed::{Linear, Sparse};
-use model::minting::{Own, Packed, Slot};
 use model::op::explore;
 use model::pool::Pool;
+use model::primary::{Own, Packed, Slot};
+use model::secondary::{Linear, Sparse};
 use phalanx_store::{Entity, Handle, LinearStore, PackedStore, SlotStore, SparseSet};
 use phalanx_testkit::{Align64, Counted, Rng, Zst, measure_zst};
 use std::collections::BTreeSet;

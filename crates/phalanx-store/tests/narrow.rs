@@ -46,7 +46,7 @@ fn a_slot_of_the_pool_is_retired_after_its_last_generation() {
         assert!(pool.release(entity) && !pool.contains(entity));
         pool.validate().unwrap();
     }
-    assert_eq!((pool.slot_state(1), pool.next_free(), pool.at(1)), (Some(SlotState::Retired), None, None));
+    assert_eq!((pool.slot_state(1), pool.next_free(), pool.get(1)), (Some(SlotState::Retired), None, None));
     assert_eq!(ledger.note(pool.alloc()).index(), 2);
     pool.clear();
     assert_eq!(pool.slot_state(1), Some(SlotState::Retired), "cleared is not revived");
@@ -145,14 +145,14 @@ fn packed_ways() -> Vec<Way<PackedStore<u32>>> {
     vec![
         ("swap_remove", |s, h| assert!(s.swap_remove(h).is_some())),
         ("shift_remove", |s, h| assert!(s.shift_remove(h).is_some())),
-        ("mark_removed", |s, h| {
-            assert!(s.mark_removed(h));
+        ("remove_in_place", |s, h| {
+            assert!(s.remove_in_place(h));
             if s.holes() > 4 {
-                s.compact_some(3);
+                s.compact_step(3);
             }
         }),
-        ("mark_removed and compact", |s, h| {
-            assert!(s.mark_removed(h));
+        ("remove_in_place and compact", |s, h| {
+            assert!(s.remove_in_place(h));
             s.compact();
         }),
         ("retain", |s, h| s.retain(|handle, _| handle != h)),
@@ -262,7 +262,7 @@ fn packed_store_wears_out_in_any_mixture_of_ways() {
                 match rng.below(40) {
                     0..10 => assert!(store.swap_remove(handle).is_some()),
                     10..20 => assert!(store.shift_remove(handle).is_some()),
-                    20..36 => assert!(store.mark_removed(handle)),
+                    20..36 => assert!(store.remove_in_place(handle)),
                     36 => store.retain(|other, _| other != handle),
                     37 => {
                         drop(store.drain());
@@ -276,7 +276,7 @@ fn packed_store_wears_out_in_any_mixture_of_ways() {
                     }
                     _ => store.clear(),
                 }
-                store.compact_some(rng.below(3));
+                store.compact_step(rng.below(3));
                 live.retain(|handle| store.contains(*handle));
             }
             assert_eq!(store.len(), live.len());

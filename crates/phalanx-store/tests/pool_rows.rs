@@ -16,7 +16,7 @@ fn rows_are_contained_and_released_but_not_listed() {
     assert_eq!([a, row, b].map(Entity::is_row), [false, true, false]);
     assert!([a, row, b].iter().all(|e| pool.contains(*e)));
     assert_eq!((pool.len(), pool.row_count(), pool.slot_count()), (2, 1, 3));
-    assert!(pool.iter().eq([a, b]) && pool.at(row.index()).is_none());
+    assert!(pool.iter().eq([a, b]) && pool.get(row.index()).is_none());
     assert_eq!(pool.slot_state(row.index()), Some(SlotState::Alive { generation: 0 }));
     assert!(pool.release(row) && !pool.release(row) && !pool.contains(row));
     // As an entity of the same slot, then as a row again: a generation each.

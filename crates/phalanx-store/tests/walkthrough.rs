@@ -21,14 +21,14 @@ fn packed_store_by_its_reference() {
     let mut particles = PackedStore::new();
     let handle = particles.insert(Particle { x: 0.0, y: 0.0, vx: 1.0, vy: 0.0 });
     let p = *particles.get(handle).unwrap();
-    assert_eq!(particles.replace(handle, Particle { x: 10.0, ..p }), Ok(p));
+    assert_eq!(particles.replace(handle, Particle { x: 10.0, ..p }), Some(p));
     assert_eq!(particles[handle].x, 10.0);
 
     assert!(particles.remove(handle).is_some());
     assert!(!particles.contains(handle), "the handle is invalid after removal");
     assert_eq!(particles.get(handle), None);
     assert_eq!(particles.remove(handle), None);
-    assert_eq!(particles.replace(handle, p), Err(p));
+    assert_eq!(particles.replace(handle, p), None);
 
     let other = particles.insert(p);
     assert_eq!((other.index(), other.generation()), (handle.index(), handle.generation() + 1));
@@ -234,11 +234,11 @@ fn removal_by_swap_back_moves_one() {
 fn removal_that_is_made_good_later_keeps_the_order() {
     let mut set: SparseSet<Entity, u32> = (0..10).map(|i| (entity(i, 0), i)).collect();
     for i in [1, 4, 8] {
-        assert!(set.mark_removed(entity(i, 0)));
+        assert!(set.remove_in_place(entity(i, 0)));
     }
     assert_eq!((set.len(), set.holes(), set.position(entity(9, 0))), (7, 3, Some(9)));
     while set.holes() > 0 {
-        set.compact_some(2);
+        set.compact_step(2);
         assert!(set.values().eq(&[0, 2, 3, 5, 6, 7, 9]));
         set.validate().unwrap();
     }

@@ -121,8 +121,8 @@ fn advise(model: &Model, work: Work) -> Advice {
         fastest: if costs[keyed as usize] < costs[own as usize] { keyed } else { own },
         cheapest_by_entity: model.best_of(&KEYED).unwrap_or(Layout::Sparse),
         fastest_by_entity: keyed,
-        paper_sparse: model.seed_sparse(),
-        paper_linear: model.seed_linear(),
+        paper_sparse: model.textbook_sparse(),
+        paper_linear: model.textbook_linear(),
         reasons: Vec::new(),
         measured: None,
     };
@@ -131,7 +131,7 @@ fn advise(model: &Model, work: Work) -> Advice {
 }
 
 fn reasons(advice: &Advice, model: &Model, fastest_own: Layout) -> Vec<String> {
-    let reached = if advice.cheapest.mints_handles() {
+    let reached = if advice.cheapest.is_primary() {
         "; it creates its own handles, so each reference to a value takes 8 bytes"
     } else {
         ", and is reached by the entity itself"

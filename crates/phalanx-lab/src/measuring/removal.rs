@@ -256,7 +256,7 @@ impl Subject {
                     }
                 }
                 Way::Deferred => {
-                    self.leaving.iter().for_each(|&entity| _ = set.mark_removed(entity));
+                    self.leaving.iter().for_each(|&entity| _ = set.remove_in_place(entity));
                     set.compact();
                 }
             }

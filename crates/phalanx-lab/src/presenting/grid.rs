@@ -27,11 +27,11 @@ fn rows() -> Vec<SizeBytes> {
     let row = |size: u64| {
         let cells = (1..=10).filter_map(|tenths| {
             let model = model(size, tenths)?;
-            let (sparse, linear) = (model.seed_sparse(), model.seed_linear());
+            let (sparse, linear) = (model.textbook_sparse(), model.textbook_linear());
             let cheaper = if sparse < linear { "sparse" } else { "linear" };
             Some(Cell { utilisation: model.utilisation(), sparse, cheaper })
         });
-        Some(SizeBytes { size, linear: model(size, 10)?.seed_linear(), cells: cells.collect() })
+        Some(SizeBytes { size, linear: model(size, 10)?.textbook_linear(), cells: cells.collect() })
     };
     (1..=16).filter_map(|step| row(8 * step)).collect()
 }

@@ -1,60 +1,68 @@
-//! Many keys at once, for a container that has none.
+//! Inserts many keys at once into an empty container.
 #![allow(unsafe_code)]
 
-use super::sparse::{Entry, Mark, Sparse};
+use super::sparse::{DenseKey, Entry, Sparse};
 use crate::raw::{Dense, DenseIndex, Rows};
 use crate::{AllocError, Key};
 
 impl<K: Key> Sparse<K> {
-    /// Links the keys of these marks, holes not counted, to their positions, in an index without keys: `live` of them, whose
-    /// highest index is `last`. A key whose index came before is returned; what the index knows then is of no use.
+    /// Links the `live` keys among these dense keys to their positions, in an empty index. Holes are skipped.
+    ///
+    /// Returns a key whose index came before, if there is one. The index must not be used then.
     ///
     /// # Safety
     ///
     /// No key has an index above `last`.
-    unsafe fn try_link_all(&mut self, marks: &[Mark<K>], last: u32, live: u32) -> Result<Option<K>, AllocError> {
-        let keys = marks.iter().zip(0..).filter(|(mark, _)| !<Self as DenseIndex>::is_hole(**mark));
-        // Where the last index is in the window with all keys there, all are; and it gets no larger than they allow.
+    unsafe fn try_link_all(
+        &mut self,
+        dense_keys: &[DenseKey<K>],
+        last: u32,
+        live: u32,
+    ) -> Result<Option<K>, AllocError> {
+        let keys = dense_keys.iter().zip(0..).filter(|(dense_key, _)| !<Self as DenseIndex>::is_hole(**dense_key));
+        let keys = keys.map(|(dense_key, position)| (dense_key.0, position));
+        // If the window takes in the last index for all keys, it takes in all of them.
         self.try_prepare_slow(last, live.saturating_sub(1), 0)?;
         if last < self.window_len {
             let window = self.window.ptr();
-            for (mark, position) in keys {
-                // SAFETY: the index is not above the last, by the caller's promise, whose entry is one of those that are initialised.
-                let entry = unsafe { &mut *window.add(mark.0.index() as usize) };
+            for (key, position) in keys {
+                // SAFETY: no index is above `last`, and `window_len` entries are initialised, that of `last` among them.
+                let entry = unsafe { &mut *window.add(key.index() as usize) };
                 if !entry.is_vacant() {
-                    return Ok(Some(mark.0));
+                    return Ok(Some(key));
                 }
-                *entry = Entry { position, word: mark.0.generation() };
+                *entry = Entry { position, word: key.generation() };
             }
             return Ok(None);
         }
-        for ((mark, position), before) in keys.zip(0..) {
-            self.try_prepare(mark.0.index(), before)?;
-            if !self.entry(mark.0.index()).is_vacant() {
-                return Ok(Some(mark.0));
+        for ((key, position), before) in keys.zip(0..) {
+            self.try_prepare(key.index(), before)?;
+            if !self.entry(key.index()).is_vacant() {
+                return Ok(Some(key));
             }
-            self.link(mark.0, position);
+            self.link(key, position);
         }
         Ok(None)
     }
 }
 
 impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
-    /// Takes the positions of an empty container for these keys, in their order; `None` is a hole. The rows of the keys are in
-    /// use from then on. Holes at the end are left out: the last position is never one.
+    /// Inserts these keys into an empty container, in their order. `None` leaves a hole.
+    ///
+    /// The rows of the keys are in use from then on. Holes at the end are left out, as the last position is never one.
     ///
     /// # Errors
     ///
-    /// That of the first key that is none, `twice` of one whose index came before, or that memory cannot be had; the
-    /// container is empty then, and has no more than room.
+    /// Returns the first error of the iterator, `twice(key)` for a key whose index came before, or an [`AllocError`] if
+    /// allocation fails. The container is empty then.
     ///
     /// # Panics
     ///
-    /// If the container is not empty.
+    /// Panics if the container is not empty.
     ///
     /// # Safety
     ///
-    /// The rows of all keys are written.
+    /// The rows at the positions of all keys are initialised.
     #[track_caller]
     pub unsafe fn try_admit_all<E: From<AllocError>>(
         &mut self,
@@ -64,7 +72,7 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
         assert_eq!(self.len, 0, "keys for a container that has some");
         let count = u32::try_from(keys.len()).map_err(|_| AllocError::CapacityOverflow)?;
         self.try_reserve(count)?;
-        let marks = self.marks.ptr();
+        let lane = self.keys.ptr();
         let (mut last, mut len, mut holes, mut low) = (0, 0, 0, 0);
         for (at, key) in (0..count).zip(keys) {
             let Some(key) = key? else { continue };
@@ -72,27 +80,27 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
                 low = if holes == 0 { len } else { low };
                 holes += at - len;
                 for hole in len..at {
-                    // SAFETY: there is room for so many marks.
-                    unsafe { marks.add(hole as usize).write(<Sparse<K> as DenseIndex>::hole(Mark(key))) };
+                    // SAFETY: there is capacity for `count` dense keys, and the hole is below `at`.
+                    unsafe { lane.add(hole as usize).write(<Sparse<K> as DenseIndex>::hole(DenseKey(key))) };
                 }
             }
-            // SAFETY: as above.
-            unsafe { marks.add(at as usize).write(Mark(key)) };
+            // SAFETY: there is capacity for `count` dense keys, and `at` is below `count`.
+            unsafe { lane.add(at as usize).write(DenseKey(key)) };
             (last, len) = (last.max(key.index()), at + 1);
         }
         if len == 0 {
             return Ok(());
         }
-        // SAFETY: so many marks were written just now, and `last` is the highest index of their keys.
-        let linked = unsafe { self.index.try_link_all(self.marks.slice(len), last, len - holes) };
+        // SAFETY: `len` dense keys were just written, and `last` is the highest index of them.
+        let linked = unsafe { self.index.try_link_all(self.keys.slice(len), last, len - holes) };
         if !matches!(linked, Ok(None)) {
             self.index = Sparse::new();
         }
         if let Some(key) = linked? {
             return Err(twice(key));
         }
-        // SAFETY: the positions are within the room.
-        unsafe { self.marks.mark_rows(0..len) };
+        // SAFETY: the positions are within the capacity, and the container is borrowed exclusively.
+        unsafe { self.keys.mark_rows(0..len) };
         (self.len, self.holes, self.low, self.gap) = (len, holes, low, 0..0);
         Ok(())
     }

@@ -1,8 +1,10 @@
-//! The two indices of dense stores: [`Slots`] mints handles, [`Sparse`] follows keys that were made elsewhere.
+//! The two indices of dense stores: [`Slots`] issues handles, [`Sparse`] follows keys that were made elsewhere.
 
 mod fill;
+mod key_slot;
 mod slots;
 mod sparse;
 
+pub use key_slot::KeySlot;
 pub use slots::Slots;
-pub use sparse::{Mark, Seat, Sparse};
+pub use sparse::{DenseKey, Sparse};

@@ -1,25 +1,30 @@
-//! The minting index: a slot for each handle ever made.
+//! [`Slots`]: the index that issues handles. It has a slot for each index ever issued.
 //!
 //! # Representation
 //!
-//! `slots[0..total]` are initialised. The marks of the dense side are slot numbers, and all of `marks[0..total]` is in
-//! use: it is a permutation of the slots. First come the positions of the container, then at `len..free_end` the free
-//! slots, the next to be used first, then at `free_end..total` the retired ones. So the free list costs no memory of
-//! its own, releasing cannot fail, and successive insertions read successive words instead of chasing a list. Slots are
-//! made free as soon as there is room for them: an insertion has one path, whether its slot was used before or not.
+//! `slots[0..total]` are initialised. The dense keys of the container are slot numbers. All of `dense_keys[0..total]` is
+//! in use, and is a permutation of the slots:
 //!
-//! A slot is alive if and only if its mark lies below `len` and is no hole.
+//! - `0..len` are the positions of the container;
+//! - `len..free_end` are the free slots, the next to be used first;
+//! - `free_end..total` are the retired slots.
+//!
+//! So the free list costs no memory of its own, releasing cannot fail, and successive insertions read successive words.
+//! Slots become free as soon as there is capacity for them. So an insertion has one path, whether or not its slot was
+//! used before.
+//!
+//! A slot is alive if and only if its dense key lies below `len` and is not a hole.
 #![allow(unsafe_code)]
 
 use crate::generation::{self, DEAD, RETIRED};
 use crate::raw::{DenseIndex, LaneOf};
 #[cfg(feature = "serde")]
-use crate::serial::{self, Census, Refused, State};
+use crate::restore::{Census, Refused, State, counted};
 use crate::{AllocError, Handle};
 use core::fmt;
 use core::marker::PhantomData;
 
-/// Where a handle leads, and the generation that it must have.
+/// The position that a handle leads to, and the generation word of its slot.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 pub(crate) struct Slot {
@@ -35,7 +40,7 @@ const HOLE: u32 = 1 << 31;
 /// The word of a slot that was never used.
 const UNUSED: u32 = DEAD;
 
-/// The index of a [`PackedStore`](crate::PackedStore): it mints [`Handle<K>`]s.
+/// The index of a [`PackedStore`](crate::PackedStore), which issues [`Handle<K>`]s.
 pub struct Slots<K: ?Sized> {
     slots: LaneOf<Slot>,
     total: u32,
@@ -57,7 +62,7 @@ impl<K: ?Sized> Slots<K> {
         unsafe { self.slots.slice(self.total) }
     }
 
-    /// Whether a container with `len` positions finds no free slot.
+    /// Returns `true` if no slot is free beside the `len` in use.
     #[inline(always)]
     pub(crate) fn is_full(&self, len: u32) -> bool {
         len == self.free_end
@@ -67,10 +72,10 @@ impl<K: ?Sized> Slots<K> {
     ///
     /// # Safety
     ///
-    /// The marks are those of this index's container, which has `len` positions.
+    /// `dense_keys` are those of this index's container, which has `len` positions.
     pub(crate) unsafe fn try_reserve(
         &mut self,
-        marks: &mut LaneOf<u32>,
+        dense_keys: &mut LaneOf<u32>,
         len: u32,
         additional: u32,
     ) -> Result<(), AllocError> {
@@ -81,16 +86,16 @@ impl<K: ?Sized> Slots<K> {
         let needed = self.total.checked_add(fresh).filter(|n| *n <= <Self as DenseIndex>::MAX);
         let needed = needed.ok_or(AllocError::CapacityOverflow)?;
         self.slots.countable(needed)?;
-        marks.try_grow(needed)?;
+        dense_keys.try_grow(needed)?;
         self.slots.try_grow(needed)?;
-        let total = self.slots.capacity().min(marks.capacity()).min(<Self as DenseIndex>::MAX);
+        let total = self.slots.capacity().min(dense_keys.capacity()).min(<Self as DenseIndex>::MAX);
         let retired = self.total - self.free_end;
-        // SAFETY: there is room for `total` marks and slots, and the marks are this index's, by the caller's promise. The retired ones make way to the end, the new ones follow
-        // the free ones.
+        // SAFETY: there is capacity for `total` dense keys and slots, and the dense keys are this index's own. The retired
+        // ones move to the end, the new ones follow the free ones.
         unsafe {
-            core::ptr::copy(marks.at(self.free_end), marks.at(total - retired), retired as usize);
+            core::ptr::copy(dense_keys.at(self.free_end), dense_keys.at(total - retired), retired as usize);
             for (at, number) in (self.free_end..).zip(self.total..total) {
-                marks.at(at).write(number);
+                dense_keys.at(at).write(number);
                 self.slots.at(number).write(Slot { position: 0, word: UNUSED });
             }
         }
@@ -98,61 +103,61 @@ impl<K: ?Sized> Slots<K> {
         Ok(())
     }
 
-    /// How many slots there are up to the last one that was ever used. Those above it are the last free ones, by number.
+    /// Returns the number of slots up to the last one ever used. Those above it are the last free ones, by number.
     pub(crate) fn used(&self) -> u32 {
         self.slots().iter().rposition(|slot| slot.word != UNUSED).map_or(0, |last| last as u32 + 1)
     }
 
-    /// Forgets the slots above the last one that was ever used, and gives their room back. The marks may be shrunk to the
-    /// total then.
+    /// Removes the slots above the last one ever used and frees their memory. The dense keys may be shrunk to the total
+    /// then.
     ///
     /// # Safety
     ///
-    /// The marks are those of this index's container, which has `len` positions.
-    pub(crate) unsafe fn shrink(&mut self, marks: &mut LaneOf<u32>, len: u32) {
+    /// `dense_keys` are those of this index's container, which has `len` positions.
+    pub(crate) unsafe fn shrink(&mut self, dense_keys: &mut LaneOf<u32>, len: u32) {
         let used = self.used();
         let (mut to, retired) = (len, self.total - self.free_end);
-        // SAFETY: marks below `total` are initialised, by the caller's promise; those that stay move down, the free ones one by one.
+        // SAFETY: the dense keys are this index's own, so those below `total` are initialised. Those that stay move down.
         unsafe {
             for at in len..self.free_end {
-                let mark = *marks.at(at);
-                if mark < used {
-                    marks.at(to).write(mark);
+                let dense_key = *dense_keys.at(at);
+                if dense_key < used {
+                    dense_keys.at(to).write(dense_key);
                     to += 1;
                 }
             }
-            core::ptr::copy(marks.at(self.free_end), marks.at(to), retired as usize);
+            core::ptr::copy(dense_keys.at(self.free_end), dense_keys.at(to), retired as usize);
         }
         (self.free_end, self.total) = (to, used);
-        // SAFETY: slots at and above `total` are not in use. What cannot be had smaller stays as it was.
+        // SAFETY: slots at and above `total` are not in use. If shrinking fails, the larger block stays.
         let _ = unsafe { self.slots.try_resize(used) };
     }
 
-    /// The handle that [`mint`](Slots::mint) will return for a container with `len` positions.
+    /// Returns the handle that [`issue`](Slots::issue) will return for a container with `len` positions.
     ///
     /// # Safety
     ///
-    /// The marks are those of this index's container, and the index is not full.
+    /// `dense_keys` are those of this index's container, and the index is not full.
     #[inline(always)]
-    pub(crate) unsafe fn next(&self, marks: &LaneOf<u32>, len: u32) -> Handle<K> {
-        // SAFETY: marks below `free_end` are initialised slot numbers.
+    pub(crate) unsafe fn next(&self, dense_keys: &LaneOf<u32>, len: u32) -> Handle<K> {
+        // SAFETY: dense keys below `free_end` are initialised slot numbers, and `len` is below it: the index is not full.
         unsafe {
-            let number = *marks.at(len);
+            let number = *dense_keys.at(len);
             Handle::new(number, generation::generation((*self.slots.at(number)).word))
         }
     }
 
-    /// Takes the free slot at `marks[len]` for position `len` of the container and returns its handle.
+    /// Takes the free slot at `dense_keys[len]` for position `len` of the container and returns its handle.
     ///
     /// # Safety
     ///
-    /// The marks are those of this index's container, `len` is the number of its positions, and the index is not full.
+    /// `dense_keys` are those of this index's container, which has `len` positions, and the index is not full.
     #[inline(always)]
-    pub(crate) unsafe fn mint(&mut self, marks: &LaneOf<u32>, len: u32) -> Handle<K> {
+    pub(crate) unsafe fn issue(&mut self, dense_keys: &LaneOf<u32>, len: u32) -> Handle<K> {
         debug_assert!(!self.is_full(len));
-        // SAFETY: marks below `free_end` are initialised slot numbers.
+        // SAFETY: dense keys below `free_end` are initialised slot numbers, and `len` is below it: the index is not full.
         unsafe {
-            let number = *marks.at(len);
+            let number = *dense_keys.at(len);
             let slot = self.slots.at(number);
             let word = generation::generation((*slot).word);
             slot.write(Slot { position: len, word });
@@ -160,7 +165,7 @@ impl<K: ?Sized> Slots<K> {
         }
     }
 
-    /// A copy for a container whose marks are copied too.
+    /// Clones the index, for a container whose dense keys are copied too.
     pub(crate) fn try_clone(&self) -> Result<Self, AllocError> {
         let mut slots = LaneOf::new();
         slots.try_grow(self.total)?;
@@ -169,20 +174,21 @@ impl<K: ?Sized> Slots<K> {
         Ok(Slots { slots, total: self.total, free_end: self.free_end, kind: PhantomData })
     }
 
-    /// An index of slots with these words, and the marks of a container that has them in this order: live ones, free
-    /// ones, retired ones. The container has as many positions as there are live slots.
+    /// Creates an index of slots with these words, and the dense keys of its container.
+    ///
+    /// `order` lists the slots: live ones, free ones, retired ones. The container has a position for each live slot.
     #[cfg(feature = "serde")]
     pub(crate) fn try_restore(words: &[u32], order: &[u32]) -> Result<(Self, LaneOf<u32>), Refused> {
         /// No position: the slot has not come up in the order.
         const NOWHERE: u32 = u32::MAX;
         let Census { live, free, .. } = Census::of(words, <Self as DenseIndex>::MAX)?;
-        serial::counted("slots in the order", order.len(), words.len())?;
+        counted("slots in the order", order.len(), words.len())?;
         let total = words.len() as u32;
-        let (mut index, mut marks) = (Self::new(), LaneOf::<u32>::new());
+        let (mut index, mut dense_keys) = (Self::new(), LaneOf::<u32>::new());
         index.slots.try_grow(total)?;
-        marks.try_grow(total)?;
+        dense_keys.try_grow(total)?;
         for (&word, at) in words.iter().zip(0..) {
-            // SAFETY: below `total`, for which there is room.
+            // SAFETY: `at` is below `total`, for which there is capacity.
             unsafe { index.slots.at(at).write(Slot { position: NOWHERE, word }) };
         }
         (index.total, index.free_end) = (total, live + free);
@@ -198,24 +204,24 @@ impl<K: ?Sized> Slots<K> {
             if State::of(word) != part {
                 return Err(Refused::Slot { slot, what });
             }
-            // SAFETY: both are below `total`: the slot is initialised, and there is room for the mark.
+            // SAFETY: both are below `total`: the slot is initialised, and there is capacity for the dense key.
             unsafe {
                 let position = &raw mut (*index.slots.at(slot)).position;
                 if position.replace(at) != NOWHERE {
                     return Err(Refused::Slot { slot, what: "is in the order twice" });
                 }
-                marks.at(at).write(slot);
+                dense_keys.at(at).write(slot);
             }
         }
-        Ok((index, marks))
+        Ok((index, dense_keys))
     }
 }
 
-// SAFETY: a position is returned only for a handle whose generation equals the slot's word, so for a slot that is
-// alive; there it is what `mint` or `relocate` stored last.
+// SAFETY: a position is returned only for a handle whose generation equals the slot's word, so for a live slot. There it
+// is what `issue` or `relocate` stored last.
 unsafe impl<K: ?Sized> DenseIndex for Slots<K> {
     type Key = Handle<K>;
-    type Mark = u32;
+    type DenseKey = u32;
     const MAX: u32 = generation::at_most_countable(HOLE);
 
     #[inline(always)]
@@ -231,27 +237,27 @@ unsafe impl<K: ?Sized> DenseIndex for Slots<K> {
     }
 
     #[inline(always)]
-    fn mark(key: Handle<K>) -> u32 {
+    fn dense_key(key: Handle<K>) -> u32 {
         key.index()
     }
 
     #[inline(always)]
-    unsafe fn key(&self, mark: u32) -> Handle<K> {
-        // SAFETY: a mark of the container is a slot number below `total`.
-        Handle::new(mark, unsafe { (*self.slots.at(mark)).word })
+    unsafe fn key(&self, dense_key: u32) -> Handle<K> {
+        // SAFETY: a dense key of the container is a slot number below `total`.
+        Handle::new(dense_key, unsafe { (*self.slots.at(dense_key)).word })
     }
 
     #[inline(always)]
-    unsafe fn relocate(&mut self, mark: u32, position: u32) {
-        // SAFETY: a mark of the container is a slot number below `total`.
-        unsafe { (*self.slots.at(mark)).position = position };
+    unsafe fn relocate(&mut self, dense_key: u32, position: u32) {
+        // SAFETY: a dense key of the container is a slot number below `total`.
+        unsafe { (*self.slots.at(dense_key)).position = position };
     }
 
     #[inline(always)]
-    unsafe fn release(&mut self, mark: u32) -> bool {
-        // SAFETY: a mark of the container is a slot number below `total`.
+    unsafe fn release(&mut self, dense_key: u32) -> bool {
+        // SAFETY: a dense key of the container is a slot number below `total`.
         unsafe {
-            let slot = self.slots.at(mark);
+            let slot = self.slots.at(dense_key);
             (*slot).word = generation::released((*slot).word);
             (*slot).word == RETIRED
         }
@@ -259,15 +265,15 @@ unsafe impl<K: ?Sized> DenseIndex for Slots<K> {
 
     #[cold]
     #[inline(never)]
-    unsafe fn settle(&mut self, marks: &mut LaneOf<u32>, at: u32) {
-        // SAFETY: `at` is below `free_end`, marks below `total` are initialised slot numbers. The free ones keep their
-        // order: a retired slot moves past all of them.
+    unsafe fn on_released(&mut self, dense_keys: &mut LaneOf<u32>, at: u32) {
+        // SAFETY: `at` is below `free_end`, and dense keys below `total` are initialised slot numbers. The free ones keep
+        // their order: a retired slot moves past all of them.
         unsafe {
-            let mark = *marks.at(at);
-            if (*self.slots.at(mark)).word == RETIRED {
+            let dense_key = *dense_keys.at(at);
+            if (*self.slots.at(dense_key)).word == RETIRED {
                 self.free_end -= 1;
-                core::ptr::copy(marks.at(at + 1), marks.at(at), (self.free_end - at) as usize);
-                marks.at(self.free_end).write(mark);
+                core::ptr::copy(dense_keys.at(at + 1), dense_keys.at(at), (self.free_end - at) as usize);
+                dense_keys.at(self.free_end).write(dense_key);
             }
         }
     }
@@ -276,28 +282,28 @@ unsafe impl<K: ?Sized> DenseIndex for Slots<K> {
         self.slots.bytes()
     }
 
-    /// Checks the permutation and the words against it.
-    unsafe fn validate(&self, marks: &LaneOf<u32>, len: u32, _: u32) -> Result<(), &'static str> {
+    /// Checks the permutation, and the words against it.
+    unsafe fn validate(&self, dense_keys: &LaneOf<u32>, len: u32, _: u32) -> Result<(), &'static str> {
         if !(len <= self.free_end && self.free_end <= self.total) {
             return Err("slots are not divided into used, free and retired");
         }
-        if self.total > self.slots.capacity() || self.total > marks.capacity() {
+        if self.total > self.slots.capacity() || self.total > dense_keys.capacity() {
             return Err("more slots than room");
         }
         let mut seen = alloc::vec![false; self.total as usize];
-        // SAFETY: marks below `total` are initialised.
-        for (at, &mark) in unsafe { marks.slice(self.total) }.iter().enumerate() {
-            let Some(seen) = seen.get_mut(Self::filled(mark) as usize) else { return Err("a mark is no slot") };
+        // SAFETY: dense keys below `total` are initialised.
+        for (at, &dense_key) in unsafe { dense_keys.slice(self.total) }.iter().enumerate() {
+            let Some(seen) = seen.get_mut(Self::filled(dense_key) as usize) else { return Err("a key is no slot") };
             if core::mem::replace(seen, true) {
-                return Err("a slot is marked twice");
+                return Err("a slot is listed twice");
             }
-            let word = self.slots()[Self::filled(mark) as usize].word;
+            let word = self.slots()[Self::filled(dense_key) as usize].word;
             let (alive, retired) = (!generation::is_dead(word), word == RETIRED);
             let at = at as u32;
             let right = match at {
-                _ if at < len => alive != Self::is_hole(mark),
-                _ if at < self.free_end => !alive && !retired && !Self::is_hole(mark),
-                _ => retired && !Self::is_hole(mark),
+                _ if at < len => alive != Self::is_hole(dense_key),
+                _ if at < self.free_end => !alive && !retired && !Self::is_hole(dense_key),
+                _ => retired && !Self::is_hole(dense_key),
             };
             if !right {
                 return Err("a slot is not what its place says");
@@ -307,18 +313,18 @@ unsafe impl<K: ?Sized> DenseIndex for Slots<K> {
     }
 
     #[inline(always)]
-    fn hole(mark: u32) -> u32 {
-        mark | HOLE
+    fn hole(dense_key: u32) -> u32 {
+        dense_key | HOLE
     }
 
     #[inline(always)]
-    fn is_hole(mark: u32) -> bool {
-        mark & HOLE != 0
+    fn is_hole(dense_key: u32) -> bool {
+        dense_key & HOLE != 0
     }
 
     #[inline(always)]
-    fn filled(mark: u32) -> u32 {
-        mark & !HOLE
+    fn filled(dense_key: u32) -> u32 {
+        dense_key & !HOLE
     }
 }
 

@@ -43,8 +43,8 @@ fn every_cell_follows_the_textbook_formulas() {
     let mut seen = 0;
     for (row, column, model) in cells() {
         let (size, linear, sparse) = TABLE[row];
-        assert_eq!(model.seed_linear(), linear, "size {size}");
-        assert_eq!(model.seed_sparse(), sparse[column], "size {size}, column {column}");
+        assert_eq!(model.textbook_linear(), linear, "size {size}");
+        assert_eq!(model.textbook_sparse(), sparse[column], "size {size}, column {column}");
         seen += 1;
     }
     assert_eq!(seen, 160);
@@ -53,26 +53,26 @@ fn every_cell_follows_the_textbook_formulas() {
 #[test]
 fn every_cell_has_the_cheaper_layout() {
     for (row, column, model) in cells() {
-        let sparse_wins = model.seed_sparse() < model.seed_linear();
+        let sparse_wins = model.textbook_sparse() < model.textbook_linear();
         assert_eq!(sparse_wins, column < SPARSE_WINS[row], "size {}, column {column}", model.size());
-        assert_ne!(model.seed_sparse(), model.seed_linear(), "no cell is a tie");
+        assert_ne!(model.textbook_sparse(), model.textbook_linear(), "no cell is a tie");
     }
 }
 
 #[test]
 fn byte_flags_all_cells() {
     for (row, column, model) in cells() {
-        assert_eq!(model.seed_linear_bytes(), TABLE[row].0 * 1000 + 1000);
-        let sparse_wins = model.seed_sparse() < model.seed_linear_bytes();
+        assert_eq!(model.textbook_linear_bytes(), TABLE[row].0 * 1000 + 1000);
+        let sparse_wins = model.textbook_sparse() < model.textbook_linear_bytes();
         assert_eq!(sparse_wins, column < SPARSE_WINS_BYTES[row], "size {}, column {column}", model.size());
     }
 }
 
 #[test]
 fn bits_round_up() {
-    assert_eq!(Model::new(0, 1, 1.0).unwrap().seed_linear(), 1);
-    assert_eq!(Model::new(0, 8, 1.0).unwrap().seed_linear(), 1);
-    assert_eq!(Model::new(0, 9, 1.0).unwrap().seed_linear(), 2);
+    assert_eq!(Model::new(0, 1, 1.0).unwrap().textbook_linear(), 1);
+    assert_eq!(Model::new(0, 8, 1.0).unwrap().textbook_linear(), 1);
+    assert_eq!(Model::new(0, 9, 1.0).unwrap().textbook_linear(), 2);
 }
 
 #[test]
@@ -122,8 +122,8 @@ fn the_largest_models_do_not_overflow() {
         for layout in Layout::ALL {
             assert!(model.bytes(layout) < i64::MAX as u64);
         }
-        model.seed_sparse();
-        model.seed_linear_bytes();
+        model.textbook_sparse();
+        model.textbook_linear_bytes();
     }
 }
 
@@ -132,7 +132,7 @@ fn layouts_have_names() {
     assert_eq!(Layout::ALL.map(Layout::name), ["packed", "slot", "sparse", "linear"]);
     assert_eq!(alloc::format!("{:>7}", Layout::Slot), "   slot");
     assert_eq!(Layout::Linear.container(), "LinearStore");
-    assert_eq!(Layout::ALL.map(Layout::mints_handles), [true, true, false, false]);
+    assert_eq!(Layout::ALL.map(Layout::is_primary), [true, true, false, false]);
 }
 
 #[test]

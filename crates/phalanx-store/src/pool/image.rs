@@ -1,79 +1,77 @@
-//! What a pool is made of, for those who keep copies of it: the words of its slots, its stack, what is reserved.
+//! The parts of a pool, for layers that copy it: the words of its slots, its free list, its reservations.
 #![allow(unsafe_code)]
 
-use super::EntityPool;
+use super::{EntityPool, Slot};
 use crate::AllocError;
 use crate::generation::{ROW, is_dead, is_entity};
 use crate::raw::Lane;
 use core::ops::Range;
 
 impl<P: Copy> EntityPool<P> {
-    /// The words of some slots.
+    /// Iterates over the words of these slots.
     ///
     /// # Panics
     ///
-    /// If there are not so many slots.
+    /// Panics if the range ends beyond the slots.
     #[track_caller]
     pub fn words_in(&self, slots: Range<u32>) -> impl ExactSizeIterator<Item = u32> + Clone + '_ {
         self.words()[slots.start as usize..slots.end as usize].iter().map(|slot| slot.word)
     }
 
-    /// The free slots; the last is used next.
-    pub fn free_slots(&self) -> &[u32] {
-        self.stack()
-    }
-
-    /// How many entities are reserved, and how many of new indices wait for memory beside them.
+    /// Returns the number of reserved entities, and of reserved new indices that wait for memory.
     pub fn reservations(&self) -> [u32; 2] {
         [self.reserved.now(), self.pending]
     }
 
-    /// The versions of the lane of the words and that of the stack.
+    /// Returns the versions of the lane of the words and that of the free list.
     pub fn versions(&self) -> [u64; 2] {
         [self.words.lane().version(), self.free.lane().version()]
     }
 
-    /// The lane of the words and that of the stack, to be looked at.
+    /// Returns the lane of the words and that of the free list, for reading.
     pub fn lanes(&self) -> [&Lane; 2] {
         [self.words.lane(), self.free.lane()]
     }
 
-    /// The lane of the words and that of the stack, to be tracked: words and free slots that are written are marked, or
-    /// the lane's version is raised.
+    /// Returns the lane of the words and that of the free list, for tracking.
+    ///
+    /// The pool marks the words and free slots that it writes, or raises the lane's version.
     ///
     /// # Safety
     ///
-    /// They are not exchanged for others or resized.
+    /// The lanes are not replaced or resized.
     pub unsafe fn lanes_mut(&mut self) -> [&mut Lane; 2] {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller does not replace the lanes.
         unsafe { [self.words.erased(), self.free.erased()] }
     }
 
-    /// A pool with these words, free slots and reservations. What is kept beside the words is not written.
+    /// Creates a pool with these words, free slots and reservations. `payload` becomes the payload of each slot, and the
+    /// default.
     ///
     /// # Errors
     ///
-    /// If memory cannot be had.
+    /// Returns [`AllocError::OutOfMemory`] if allocation fails.
     ///
     /// # Safety
     ///
-    /// They are those of a pool as it was at one time.
+    /// All three were read from one pool, without a change between.
     pub unsafe fn try_rebuild(
         words: impl ExactSizeIterator<Item = u32>,
         free: impl ExactSizeIterator<Item = u32>,
         [reserved, pending]: [u32; 2],
+        payload: P,
     ) -> Result<EntityPool<P>, AllocError> {
-        let mut pool = EntityPool::carrying();
+        let mut pool = EntityPool::with_payload(payload);
         pool.try_grow(words.len() as u32)?;
         for word in words {
-            // SAFETY: there is room for so many slots.
-            unsafe { pool.word(pool.slots).write(word) };
+            // SAFETY: there is capacity for as many slots as the iterator promises: it is that of a pool.
+            unsafe { pool.words.at(pool.slots).write(Slot { word, payload }) };
             pool.slots += 1;
             pool.live += u32::from(is_entity(word));
             pool.rows += u32::from(!is_dead(word) && word & ROW != 0);
         }
         for slot in free {
-            // SAFETY: there are no more free slots than slots, and the stack has room for all.
+            // SAFETY: a pool has no more free slots than slots, and the free list has capacity for all.
             unsafe { pool.free.at(pool.free_len).write(slot) };
             pool.free_len += 1;
         }

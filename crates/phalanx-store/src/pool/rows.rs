@@ -1,4 +1,4 @@
-//! Slots that are no entities: further rows of one, for a layer above.
+//! Slots that are not entities: further rows of one, for a layer above.
 #![allow(unsafe_code)]
 
 use super::EntityPool;
@@ -7,10 +7,10 @@ use crate::generation::{ROW, is_dead};
 use crate::{AllocError, Entity};
 
 impl<P: Copy> EntityPool<P> {
-    /// Takes a slot for something that is no entity of its own: a further row of one.
+    /// Allocates a slot for a further row of an entity, with the default payload.
     ///
-    /// What names it is [marked](Entity::is_row), and is contained and released like an entity. It is not counted or
-    /// listed among entities, and no bits lead to it: [`Entity::from_bits`] refuses the mark.
+    /// Its name has the [row bit](Entity::is_row), and is contained and released like an entity. It is not counted or listed
+    /// among entities, and [`Entity::from_bits`] refuses its bits.
     ///
     /// ```
     /// use phalanx_store::{Entity, EntityPool};
@@ -29,29 +29,50 @@ impl<P: Copy> EntityPool<P> {
     ///
     /// # Safety
     ///
-    /// The caller keeps what it gets to itself, as an entity: a layer that marks slots may trust that whoever hands it
-    /// an entity hands it none that is marked, of its own pool or of another.
+    /// The caller hands the name to no code outside. A layer with rows relies on this: entities from outside never have the row
+    /// bit, of its own pool or of another.
+    ///
+    /// # Panics
+    ///
+    /// Panics if all indices are used up; aborts if allocation fails.
     #[inline]
     #[track_caller]
     pub unsafe fn alloc_row(&mut self) -> Entity {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller hands the name to no code outside.
         infallible(unsafe { self.try_alloc_row() })
     }
 
-    /// As [`alloc_row`](EntityPool::alloc_row).
+    /// Allocates a slot for a further row of an entity, like [`alloc_row`](EntityPool::alloc_row).
     ///
     /// # Errors
     ///
-    /// If memory cannot be had, or all indices are used up; nothing changed.
+    /// Returns [`AllocError::CapacityOverflow`] if all indices are used up, or [`AllocError::OutOfMemory`] if allocation
+    /// fails. The pool is unchanged then.
     ///
     /// # Safety
     ///
-    /// As there.
+    /// The caller hands the name to no code outside, as for [`alloc_row`](EntityPool::alloc_row).
     #[inline]
     pub unsafe fn try_alloc_row(&mut self) -> Result<Entity, AllocError> {
-        let entity = self.try_alloc()?;
+        // SAFETY: the caller hands the name to no code outside.
+        unsafe { self.try_alloc_row_with(self.default) }
+    }
+
+    /// Allocates a slot for a further row of an entity, with this payload.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`AllocError::CapacityOverflow`] if all indices are used up, or [`AllocError::OutOfMemory`] if allocation
+    /// fails. The pool is unchanged then.
+    ///
+    /// # Safety
+    ///
+    /// The caller hands the name to no code outside, as for [`alloc_row`](EntityPool::alloc_row).
+    #[inline]
+    pub unsafe fn try_alloc_row_with(&mut self, payload: P) -> Result<Entity, AllocError> {
+        let entity = self.try_alloc_with(payload)?;
         let row = Entity::new(entity.index(), entity.generation() | ROW);
-        // SAFETY: the slot exists.
+        // SAFETY: the slot of an entity that was just made exists, and the pool is borrowed exclusively.
         unsafe {
             self.word(row.index()).write(row.generation());
             self.words.mark(row.index());
@@ -60,28 +81,34 @@ impl<P: Copy> EntityPool<P> {
         Ok(row)
     }
 
-    /// How many rows there are.
+    /// Returns the number of live rows.
     #[inline]
     pub fn row_count(&self) -> usize {
         self.rows as usize
     }
 
-    /// The entity or row that is alive in this slot.
+    /// Returns the live entity or row with this index.
     ///
     /// # Safety
     ///
-    /// As for [`alloc_row`](EntityPool::alloc_row): the caller keeps a row to itself.
+    /// The caller hands the name of a row to no code outside, as for [`alloc_row`](EntityPool::alloc_row).
     #[inline]
     pub unsafe fn occupant(&self, index: u32) -> Option<Entity> {
         let word = self.words().get(index as usize)?.word;
         (!is_dead(word)).then(|| Entity::new(index, word))
     }
 
-    /// Ends a row, which is there.
+    /// Releases a live row.
+    ///
+    /// # Safety
+    ///
+    /// The row is alive, and is a row.
     #[cold]
-    pub(super) fn release_row(&mut self, row: Entity) -> bool {
+    pub(super) unsafe fn release_row(&mut self, row: Entity) -> bool {
+        debug_assert!(row.is_row() && self.contains(row));
         self.rows -= 1;
-        self.vacate(row.index(), row.generation() & !ROW);
+        // SAFETY: the row is alive, so its slot exists and has its generation.
+        unsafe { self.vacate(row.index(), row.generation() & !ROW) };
         true
     }
 }

@@ -5,10 +5,10 @@
 //! - With a capacity above 0, `base` is a block that these cells alone own, allocated with exactly [`Cells::layout`] of
 //!   the capacity; the values begin at its start, the words at `words`, which is [`Cells::offset`] of the capacity
 //!   further on. With a capacity of 0 nothing is allocated and both dangle, aligned.
-//! - Cells have no length and never drop values: whoever keeps the length does.
+//! - Cells have no length and never drop values. The container that keeps the length does.
 //!
-//! One block and not two: it can be made larger where it stands when it is the last in the heap, where two blocks of one
-//! container would by turns be in each other's way; then only the words move, which are small beside the values.
+//! One block can grow in place when it is the last in the heap; two blocks of one container would be in each other's way.
+//! When it grows, only the words move, which are small beside the values.
 #![allow(unsafe_code)]
 
 use super::lane::amortised;
@@ -39,67 +39,67 @@ impl<T> Cells<T> {
         Cells { base, words, capacity: 0, values: PhantomData }
     }
 
-    /// How many slots there is room for.
+    /// Returns the capacity in slots.
     #[inline(always)]
     pub(crate) const fn capacity(&self) -> u32 {
         self.capacity
     }
 
-    /// The first value.
+    /// Returns a pointer to the first value.
     #[inline(always)]
     pub(crate) const fn values(&self) -> *mut T {
         self.base.as_ptr().cast()
     }
 
-    /// The value of a slot.
+    /// Returns a pointer to the value of a slot.
     ///
     /// # Safety
     ///
     /// The slot is not above the capacity.
     #[inline(always)]
     pub(crate) const unsafe fn value(&self, slot: u32) -> *mut T {
-        // SAFETY: within the values of the block or at their end, by the caller's promise.
+        // SAFETY: the slot is not above the capacity, so the pointer is within the values of the block or at their end.
         unsafe { self.values().add(slot as usize) }
     }
 
-    /// The word of a slot.
+    /// Returns a pointer to the word of a slot.
     ///
     /// # Safety
     ///
     /// The slot is not above the capacity.
     #[inline(always)]
     pub(crate) const unsafe fn word(&self, slot: u32) -> *mut u32 {
-        // SAFETY: within the words of the block or at their end, by the caller's promise.
+        // SAFETY: the slot is not above the capacity, so the pointer is within the words of the block or at their end.
         unsafe { self.words.as_ptr().add(slot as usize) }
     }
 
-    /// The words of the first `slots` slots.
+    /// Returns the words of the first `slots` slots.
     ///
     /// # Safety
     ///
     /// They are within the capacity and initialised, and not written while the slice lives.
     #[inline(always)]
     pub(crate) const unsafe fn words(&self, slots: u32) -> &[u32] {
-        // SAFETY: the caller's promise; the pointer is aligned and not null.
+        // SAFETY: the words are within the capacity, initialised and not written; the pointer is aligned and not null.
         unsafe { core::slice::from_raw_parts(self.words.as_ptr(), slots as usize) }
     }
 
-    /// Bytes of the block that are there for values.
+    /// Returns the number of bytes of the block that are for values.
     pub(crate) const fn value_bytes(&self) -> usize {
         size_of::<T>() * self.capacity as usize
     }
 
-    /// The other bytes of the block: words, and at most three before them.
+    /// Returns the number of other bytes of the block: words, and at most three of padding.
     pub(crate) fn word_bytes(&self) -> usize {
         Self::layout(self.capacity).map_or(0, |layout| layout.size() - self.value_bytes())
     }
 
-    /// How far the words are from the start of a block of this capacity; none if the bytes cannot be counted.
+    /// Returns the offset of the words in a block of this capacity, or `None` on overflow.
     fn offset(capacity: u32) -> Option<usize> {
         size_of::<T>().checked_mul(capacity as usize)?.checked_next_multiple_of(align_of::<u32>())
     }
 
-    /// What a block of this capacity is allocated with.
+    /// Returns the layout of a block of this capacity.
     fn layout(capacity: u32) -> Result<Layout, AllocError> {
         let words = (capacity as usize).checked_mul(size_of::<u32>());
         let bytes = Self::offset(capacity).zip(words).and_then(|(values, words)| values.checked_add(words));
@@ -107,12 +107,12 @@ impl<T> Cells<T> {
         bytes.and_then(|bytes| Layout::from_size_align(bytes, align).ok()).ok_or(AllocError::CapacityOverflow)
     }
 
-    /// Makes room for at least `needed` slots, which can be counted, and by doubling for some beyond.
+    /// Grows the capacity to at least `needed` slots, which can be counted, at least doubling it.
     ///
     /// # Safety
     ///
-    /// The slots in use are the first `used`, which is not above the capacity: their words are initialised, and no others are
-    /// looked at again. No pointer into the block is used afterwards.
+    /// The slots in use are the first `used`, which is not above the capacity. Their words are initialised, and no others are
+    /// read again. No pointer into the block is used afterwards.
     pub(crate) unsafe fn try_grow(&mut self, used: u32, needed: u32) -> Result<(), AllocError> {
         if needed <= self.capacity {
             return Ok(());
@@ -121,20 +121,21 @@ impl<T> Cells<T> {
         Self::layout(needed)?;
         let doubled = generation::at_most_countable(amortised(self.capacity, needed, size_of::<u32>()));
         let capacity = if Self::layout(doubled).is_ok() { doubled } else { needed };
-        // SAFETY: the capacity grows, so that no slot in use is cut off; the rest is the caller's promise.
+        // SAFETY: the capacity grows, so no slot in use is cut off. The first `used` slots are in use, and no pointer into the
+        // block is used afterwards, as this method asks for too.
         unsafe { self.try_resize(used, capacity) }
     }
 
-    /// Gives room for exactly `capacity` slots.
+    /// Sets the capacity to `capacity` slots.
     ///
     /// # Errors
     ///
-    /// If memory cannot be had; the cells are as they were.
+    /// Returns an [`AllocError`] if allocation fails; the cells are unchanged then.
     ///
     /// # Safety
     ///
-    /// The slots in use are the first `used`, which is not above the old nor the new capacity: their words are
-    /// initialised, and no others are looked at again. No pointer into the block is used afterwards.
+    /// The slots in use are the first `used`, which is not above the old nor the new capacity. Their words are initialised,
+    /// and no others are read again. No pointer into the block is used afterwards.
     pub(crate) unsafe fn try_resize(&mut self, used: u32, capacity: u32) -> Result<(), AllocError> {
         debug_assert!(used <= capacity && used <= self.capacity);
         if capacity == self.capacity {
@@ -156,32 +157,29 @@ impl<T> Cells<T> {
             return Ok(());
         }
         let before = self.words.as_ptr().addr() - self.base.as_ptr().addr();
-        // SAFETY: the block was allocated with `old`, and the new size is not zero and, with the same alignment, that of a
-        // layout. The words in use move to their new place while the block is the larger of the two, so that either
-        // place is within it; what they are written over is words and values that are not in use, as `used` values end
-        // before either place. If the block cannot be changed, they move back.
-        unsafe {
-            let shift = |base: NonNull<u8>, from: usize, to: usize| {
-                if from != to {
-                    base.add(to).cast::<u32>().copy_from(base.add(from).cast(), used as usize);
-                }
-            };
-            let shrinks = new.size() < old.size();
-            if shrinks {
-                shift(self.base, before, offset);
+        let move_words = |base: NonNull<u8>, from: usize, to: usize| {
+            if from != to {
+                // SAFETY: the words move while the block is the larger of the two, so both places are within it. They are
+                // written over words and values that are not in use: `used` values end before either place.
+                unsafe { base.add(to).cast::<u32>().copy_from(base.add(from).cast(), used as usize) };
             }
-            let Some(base) = NonNull::new(realloc(self.base.as_ptr(), old, new.size())) else {
-                if shrinks {
-                    shift(self.base, offset, before);
-                }
-                return Err(AllocError::of(new));
-            };
-            if !shrinks {
-                shift(base, before, offset);
-            }
-            (self.base, self.words) = (base, base.add(offset).cast());
+        };
+        let shrinks = new.size() < old.size();
+        if shrinks {
+            move_words(self.base, before, offset);
         }
-        self.capacity = capacity;
+        // SAFETY: the block was allocated with `old`. The new size is not zero and, with the same alignment, that of a layout.
+        let Some(base) = NonNull::new(unsafe { realloc(self.base.as_ptr(), old, new.size()) }) else {
+            if shrinks {
+                move_words(self.base, offset, before);
+            }
+            return Err(AllocError::of(new));
+        };
+        if !shrinks {
+            move_words(base, before, offset);
+        }
+        // SAFETY: the words are within the block; their offset and its alignment are multiples of theirs.
+        (self.base, self.words, self.capacity) = (base, unsafe { base.add(offset).cast() }, capacity);
         Ok(())
     }
 }

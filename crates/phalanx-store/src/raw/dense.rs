@@ -1,106 +1,109 @@
-//! The dense core: keys and rows side by side, an index that leads to them.
+//! The dense core: keys and rows in the same order, and an index that leads to them.
 //!
 //! # Representation
 //!
-//! Positions `0..len` are in use. Each has a *mark* (what the index calls it) and a row; a mark may be a *hole*, left by
-//! a deferred removal: its row is moved out. The last position in use is never a hole.
+//! Positions `0..len` are in use. Each has a *dense key* (the index's form of a key) and a row. A dense key may be a
+//! *hole*, left by a removal in place: its row is moved out. The last position in use is never a hole.
 //!
-//! The marks above `len` belong to the index (a minting index keeps its free slots there); rows above `len` are moved
-//! out.
+//! The dense keys above `len` belong to the index: `Slots` keeps its free slots there. Rows above
+//! `len` are moved out.
 //!
 //! `gap` is a run of holes that a stable compaction is pushing to the right; it may be empty. `low` is a position below
-//! which there is no hole, and where the gap begins. Both only save time: a compaction always goes on from the lowest hole.
+//! which there is no hole, and where the gap begins. Both only save time: a compaction always continues from the lowest
+//! hole.
 //!
-//! # What must never leak
+//! # User code
 //!
-//! Structure changes first, user code runs last: a method here either runs none, or runs it when lengths and index are
-//! already as they will stay.
+//! Structure changes first, user code runs last. A method here either runs none, or runs it after lengths and index have
+//! reached their final state.
 #![allow(unsafe_code)]
 
 use super::{Lane, LaneOf, Rows};
 use crate::{AllocError, Key};
 use core::ops::Range;
 
-/// What leads from keys to positions.
+/// An index from keys to positions of a [`Dense`] container.
 ///
 /// # Safety
 ///
-/// - `position` returns a position only if [`relocate`](DenseIndex::relocate) (or the index's own way of linking) last
-///   stored it for that key and the key was not [released](DenseIndex::release) since.
-/// - [`mark`](DenseIndex::mark) and [`key`](DenseIndex::key) are inverse for keys that are alive, and
+/// - `position` returns only the position that [`relocate`](DenseIndex::relocate), or the index's own way of linking,
+///   stored last for that key. The key was not [released](DenseIndex::release) since.
+/// - [`dense_key`](DenseIndex::dense_key) and [`key`](DenseIndex::key) are inverse for live keys, and
 ///   [`filled`](DenseIndex::filled) undoes [`hole`](DenseIndex::hole).
 /// - [`is_hole`](DenseIndex::is_hole) is true of what `hole` made and of nothing else, always.
 /// - None of the methods panics when its conditions hold.
 pub unsafe trait DenseIndex {
-    /// What users hold.
+    /// The key that users hold.
     type Key: Key;
-    /// What the dense side stores at each position.
-    type Mark: Copy;
-    /// How many positions there can be.
+    /// The form of a key that is stored at its position.
+    type DenseKey: Copy;
+    /// The largest number of positions.
     const MAX: u32;
 
-    /// The position of a key, if it is alive.
+    /// Returns the position of `key`, or `None` if it is not alive.
     fn position(&self, key: Self::Key) -> Option<u32>;
 
-    /// The mark of a key that is alive.
-    fn mark(key: Self::Key) -> Self::Mark;
+    /// Returns the stored form of a live key.
+    fn dense_key(key: Self::Key) -> Self::DenseKey;
 
-    /// The key of a mark that is no hole.
+    /// Returns the key that `dense_key` stands for.
     ///
     /// # Safety
     ///
-    /// The mark is alive in this index.
-    unsafe fn key(&self, mark: Self::Mark) -> Self::Key;
+    /// `dense_key` is alive in this index, and is not a hole.
+    unsafe fn key(&self, dense_key: Self::DenseKey) -> Self::Key;
 
-    /// Records that what `mark` names is now at `position`.
+    /// Records that the row of `dense_key` is now at `position`.
     ///
     /// # Safety
     ///
-    /// The mark is alive in this index.
-    unsafe fn relocate(&mut self, mark: Self::Mark, position: u32);
+    /// `dense_key` is alive in this index.
+    unsafe fn relocate(&mut self, dense_key: Self::DenseKey, position: u32);
 
-    /// Ends the key of `mark`: no position is found under it any more. Whether the index wants to be told, by
-    /// [`settle`](DenseIndex::settle), when the mark has come to rest.
+    /// Ends a key, so that no position is found for it any more.
+    ///
+    /// Returns `true` if [`on_released`](DenseIndex::on_released) must be called when the key has reached the tail.
     ///
     /// # Safety
     ///
-    /// The mark is alive in this index.
-    unsafe fn release(&mut self, mark: Self::Mark) -> bool;
+    /// `dense_key` is alive in this index.
+    unsafe fn release(&mut self, dense_key: Self::DenseKey) -> bool;
 
-    /// Tells that a released mark has come to rest at `at`, the lowest position above those in use.
+    /// Called when a released key has reached `at`, the lowest position above those in use.
     ///
     /// # Safety
     ///
-    /// `marks[at]` is the mark, the marks above it have been told about.
-    unsafe fn settle(&mut self, marks: &mut LaneOf<Self::Mark>, at: u32);
+    /// `dense_keys` are those of this index's container, and `dense_keys[at]` is the released key. The method was called
+    /// for all released keys above it.
+    unsafe fn on_released(&mut self, dense_keys: &mut LaneOf<Self::DenseKey>, at: u32);
 
-    /// Bytes held from the allocator.
+    /// Returns the number of bytes allocated.
     fn bytes(&self) -> usize;
 
-    /// Checks what the index itself keeps, for a container with these marks, `len` positions and `live` keys.
+    /// Checks the invariants of the index, for a container with these keys, `len` positions and `live` live keys.
     ///
     /// # Errors
     ///
-    /// A sentence that says what does not hold.
+    /// Returns a sentence that names the invariant that does not hold.
     ///
     /// # Safety
     ///
-    /// The marks are those of the index's own container.
-    unsafe fn validate(&self, marks: &LaneOf<Self::Mark>, len: u32, live: u32) -> Result<(), &'static str>;
+    /// `dense_keys` are those of this index's container.
+    unsafe fn validate(&self, dense_keys: &LaneOf<Self::DenseKey>, len: u32, live: u32) -> Result<(), &'static str>;
 
-    /// The mark as a hole.
-    fn hole(mark: Self::Mark) -> Self::Mark;
-    /// Whether a mark is a hole.
-    fn is_hole(mark: Self::Mark) -> bool;
-    /// The mark that a hole was made of.
-    fn filled(mark: Self::Mark) -> Self::Mark;
+    /// Returns `dense_key` as a hole.
+    fn hole(dense_key: Self::DenseKey) -> Self::DenseKey;
+    /// Returns `true` if `dense_key` is a hole.
+    fn is_hole(dense_key: Self::DenseKey) -> bool;
+    /// Returns the dense key that a hole was made of.
+    fn filled(dense_key: Self::DenseKey) -> Self::DenseKey;
 }
 
 /// Keys and rows in the same order, and the index that leads to them.
 #[derive(Debug)]
 pub struct Dense<X: DenseIndex, R: Rows> {
     pub(crate) index: X,
-    pub(crate) marks: LaneOf<X::Mark>,
+    pub(crate) keys: LaneOf<X::DenseKey>,
     pub(crate) rows: R,
     pub(crate) len: u32,
     pub(crate) holes: u32,
@@ -109,212 +112,218 @@ pub struct Dense<X: DenseIndex, R: Rows> {
 }
 
 impl<X: DenseIndex, R: Rows> Dense<X, R> {
-    /// An empty container over this index and these rows.
+    /// Creates an empty container over `index` and `rows`.
     pub const fn new(index: X, rows: R) -> Dense<X, R> {
-        Dense { index, marks: LaneOf::new(), rows, len: 0, holes: 0, gap: 0..0, low: 0 }
+        Dense { index, keys: LaneOf::new(), rows, len: 0, holes: 0, gap: 0..0, low: 0 }
     }
 
-    /// Positions in use, holes among them.
+    /// Returns the number of positions in use, holes included.
     #[inline(always)]
     pub fn positions(&self) -> u32 {
         self.len
     }
 
-    /// Rows that are there.
+    /// Returns the number of rows, holes excluded.
     #[inline(always)]
     pub fn live(&self) -> u32 {
         self.len - self.holes
     }
 
-    /// Positions in use whose rows are gone.
+    /// Returns the number of holes.
     #[inline(always)]
     pub fn holes(&self) -> u32 {
         self.holes
     }
 
-    /// Positions there is room for.
+    /// Returns the number of positions that fit without allocating.
     pub fn capacity(&self) -> u32 {
-        self.marks.capacity().min(self.rows.capacity())
+        self.keys.capacity().min(self.rows.capacity())
     }
 
-    /// The marks in use.
+    /// Returns the dense keys of all positions in use.
     #[inline(always)]
-    pub fn marks(&self) -> &[X::Mark] {
-        // SAFETY: `len` marks are within the capacity and initialised.
-        unsafe { self.marks.slice(self.len) }
+    pub fn dense_keys(&self) -> &[X::DenseKey] {
+        // SAFETY: `len` dense keys are within the capacity and initialised.
+        unsafe { self.keys.slice(self.len) }
     }
 
-    /// The rows.
+    /// Returns the rows.
     #[inline(always)]
     pub fn rows(&self) -> &R {
         &self.rows
     }
 
-    /// The rows, for writing and dropping.
+    /// Returns the rows for writing and dropping.
     ///
     /// # Safety
     ///
-    /// They stay the rows of this container: their memory is not given away, positions in use that are no holes stay
-    /// initialised, and no others become so.
+    /// The caller does not replace the rows or their memory. Positions in use that are not holes stay initialised, and
+    /// no others become so.
     #[inline(always)]
     pub unsafe fn rows_mut(&mut self) -> &mut R {
         &mut self.rows
     }
 
-    /// Bytes that the marks hold from the allocator.
-    pub fn mark_bytes(&self) -> usize {
-        self.marks.bytes()
+    /// Returns the number of bytes allocated for keys.
+    pub fn key_bytes(&self) -> usize {
+        self.keys.bytes()
     }
 
-    /// The index.
+    /// Returns the index.
     #[inline(always)]
     pub fn index(&self) -> &X {
         &self.index
     }
 
-    /// The index, for making keys known to it.
+    /// Returns the index for linking new keys.
     ///
     /// # Safety
     ///
-    /// It stays the index of this container: what it knows of marks in use is not changed, and a key that is made known
-    /// gets its position by [`push`](Dense::push) next.
+    /// The caller does not replace the index, nor change what it knows of keys in use. A key that is linked gets its
+    /// position by [`push`](Dense::push) next.
     #[inline(always)]
     pub unsafe fn index_mut(&mut self) -> &mut X {
         &mut self.index
     }
 
-    /// Makes room for `additional` more rows.
+    /// Reserves capacity for `additional` more rows.
     ///
     /// # Errors
     ///
-    /// If there would be too many, or memory cannot be had; nothing changed.
+    /// Returns [`AllocError::CapacityOverflow`] if there would be more than [`DenseIndex::MAX`] positions, or
+    /// [`AllocError::OutOfMemory`] if allocation fails. No row or key changes.
     pub fn try_reserve(&mut self, additional: u32) -> Result<(), AllocError> {
         let needed = self.len.checked_add(additional).filter(|n| *n <= X::MAX);
         let needed = needed.ok_or(AllocError::CapacityOverflow)?;
         self.rows.countable(needed)?;
-        self.marks.try_grow(needed)?;
+        self.keys.try_grow(needed)?;
         self.rows.try_grow(needed)
     }
 
-    /// Gives back room: rows to those in use, marks to `marks`.
+    /// Shrinks the rows to those in use, and the dense keys to `dense_keys`.
     ///
     /// # Errors
     ///
-    /// If the allocator cannot shrink a block; everything is as before.
+    /// Returns [`AllocError::OutOfMemory`] if the allocator cannot shrink a block; no row or key changes.
     ///
     /// # Safety
     ///
-    /// No mark at or above `marks` is in use by the container or its index.
-    pub unsafe fn try_shrink(&mut self, marks: u32) -> Result<(), AllocError> {
-        debug_assert!(marks >= self.len);
-        // SAFETY: nothing at or above `len` is in use in the rows, nor at or above `marks` in the marks.
+    /// No dense key at or above `dense_keys` is in use by the container or its index.
+    pub unsafe fn try_shrink(&mut self, dense_keys: u32) -> Result<(), AllocError> {
+        debug_assert!(dense_keys >= self.len);
+        // SAFETY: no row at or above `len` is in use, and no dense key at or above `dense_keys`.
         unsafe {
             self.rows.try_resize(self.len)?;
-            self.marks.try_resize(marks)
+            self.keys.try_resize(dense_keys)
         }
     }
 
-    /// Writes the mark of a position.
+    /// Writes the dense key of a position, and its dirty bit.
     ///
     /// # Safety
     ///
-    /// The position is within the room for marks.
+    /// `at` is below the capacity for dense keys.
     #[inline(always)]
-    pub(crate) unsafe fn set_mark(&mut self, at: u32, mark: X::Mark) {
-        // SAFETY: the caller's promise.
+    pub(crate) unsafe fn set_key(&mut self, at: u32, dense_key: X::DenseKey) {
+        // SAFETY: `at` is below the capacity; the container is borrowed exclusively, so no other thread marks rows.
         unsafe {
-            self.marks.at(at).write(mark);
-            self.marks.mark(at);
+            self.keys.at(at).write(dense_key);
+            self.keys.mark(at);
         }
     }
 
-    /// The lane of the marks, to be tracked, and the rows. Whoever changes which key or row is at a position marks it in that
-    /// lane, or raises its version.
+    /// Returns the lane of the dense keys, for tracking, and the rows.
+    ///
+    /// The container marks in that lane each position whose key or row it replaces, or raises its version.
     ///
     /// # Safety
     ///
-    /// The lane is not exchanged for another or resized; for the rows, as [`rows_mut`](Dense::rows_mut).
+    /// The lane is not replaced or resized. The rows are used as [`rows_mut`](Dense::rows_mut) asks for.
     pub unsafe fn parts_mut(&mut self) -> (&mut Lane, &mut R) {
-        // SAFETY: the caller's promise.
-        (unsafe { self.marks.erased() }, &mut self.rows)
+        // SAFETY: the caller does not replace the lane.
+        (unsafe { self.keys.erased() }, &mut self.rows)
     }
 
-    /// The lane of the marks, see [`parts_mut`](Dense::parts_mut).
-    pub fn marks_lane(&self) -> &Lane {
-        self.marks.lane()
+    /// Returns the lane of the dense keys; see [`parts_mut`](Dense::parts_mut).
+    pub fn key_lane(&self) -> &Lane {
+        self.keys.lane()
     }
 
-    /// Takes the position after the last for `mark`, and returns it: the caller writes the row there.
+    /// Appends a position for `dense_key` and returns it. The caller writes the row there.
     ///
     /// # Safety
     ///
-    /// There is room in rows and marks, the mark is alive in the index and recorded there at this position, and the row
-    /// is written before anything else happens.
+    /// There is capacity for one more row and key. `dense_key` is alive in the index and recorded there at this position.
+    /// The row is written before anything else happens.
     #[inline(always)]
-    pub unsafe fn push(&mut self, mark: X::Mark) -> u32 {
+    pub unsafe fn push(&mut self, dense_key: X::DenseKey) -> u32 {
         let at = self.len;
-        debug_assert!(at < self.marks.capacity() && at < self.rows.capacity());
-        // SAFETY: there is room, by the caller's promise.
-        unsafe { self.set_mark(at, mark) };
+        debug_assert!(at < self.keys.capacity() && at < self.rows.capacity());
+        // SAFETY: the caller has made sure that there is capacity for one more key.
+        unsafe { self.set_key(at, dense_key) };
         self.len = at + 1;
         at
     }
 
-    /// Ends the key at `position`, whose row is moved out already, and closes the place with the last row.
+    /// Ends the key at `position` and lets `move_row` move the last row there.
     ///
     /// # Safety
     ///
-    /// The position is in use and no hole, `mark` is its mark, and its row counts as moved out.
+    /// The position is in use and not a hole, and `dense_key` is its key. The last row is moved by `move_row`, which gets
+    /// the last position and `position`, and what was at `position` is accounted for.
     #[inline(always)]
-    pub unsafe fn close_swap(&mut self, position: u32, mark: X::Mark) {
+    unsafe fn unlink(&mut self, position: u32, dense_key: X::DenseKey, move_row: impl FnOnce(&mut R, u32, u32)) {
         let last = self.len - 1;
-        // SAFETY: both positions are in use, so they are within marks and rows; the last one is never a hole, so its
-        // mark is alive; the row at `position` is moved out.
+        // SAFETY: both positions are in use, so they are below the capacity. The last one is never a hole, so its key is
+        // alive. `dense_key` is alive, and lies at `last` when the length has been lowered.
         unsafe {
-            let settles = self.index.release(mark);
+            let retired = self.index.release(dense_key);
             if position != last {
-                let moved = *self.marks.at(last);
-                self.rows.shift(last, position);
-                self.set_mark(position, moved);
+                let moved = *self.keys.at(last);
+                move_row(&mut self.rows, last, position);
+                self.set_key(position, moved);
                 self.index.relocate(moved, position);
-                self.marks.at(last).write(mark);
+                self.keys.at(last).write(dense_key);
             }
             self.len = last;
-            if settles {
-                self.index.settle(&mut self.marks, last);
+            if retired {
+                self.index.on_released(&mut self.keys, last);
             }
         }
+    }
+
+    /// Ends the key at `position`, whose row is moved out already, and moves the last row there.
+    ///
+    /// # Safety
+    ///
+    /// The position is in use and not a hole, `dense_key` is its key, and its row counts as moved out.
+    #[inline(always)]
+    pub unsafe fn swap_remove(&mut self, position: u32, dense_key: X::DenseKey) {
+        // SAFETY: the position is in use and `dense_key` its key. Its row is moved out, so it may be written over; the
+        // two rows differ where `unlink` moves one.
+        unsafe { self.unlink(position, dense_key, |rows, last, position| rows.shift(last, position)) };
         if self.holes > 0 {
             self.trim();
         }
     }
 
-    /// Retires the row at `position` to the tail: it is exchanged with the last one and the length lowered, so that it
-    /// lies at the position after the last, owned by nobody until the next row is pushed.
+    /// Ends the key at `position` and exchanges its row with the last one. Returns the position after the last, where the
+    /// removed row lies.
     ///
-    /// Returns that position. The container has no holes.
+    /// The removed row belongs to the caller until the next row is pushed.
     ///
     /// # Safety
     ///
     /// The position is in use, and there are no holes.
-    pub unsafe fn retire_swap(&mut self, position: u32) -> u32 {
+    pub unsafe fn swap_remove_to_tail(&mut self, position: u32) -> u32 {
         debug_assert_eq!(self.holes, 0);
-        let last = self.len - 1;
-        // SAFETY: both positions are in use and, there being no holes, alive.
+        // SAFETY: the position is in use and, without holes, its key alive. Both rows stay whole, and they differ where
+        // `unlink` moves one.
         unsafe {
-            let mark = *self.marks.at(position);
-            self.index.release(mark);
-            if position != last {
-                let moved = *self.marks.at(last);
-                self.rows.swap(last, position);
-                self.set_mark(position, moved);
-                self.index.relocate(moved, position);
-                self.marks.at(last).write(mark);
-            }
-            self.len = last;
-            self.index.settle(&mut self.marks, last);
+            let dense_key = *self.keys.at(position);
+            self.unlink(position, dense_key, |rows, last, position| rows.swap(last, position));
         }
-        last
+        self.len
     }
 
     /// Ends the key at `position`, whose row is moved out already, and moves all later rows down by one.
@@ -322,42 +331,71 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
     /// # Safety
     ///
     /// The position is in use, its row counts as moved out, and there are no holes.
-    pub unsafe fn close_shift(&mut self, position: u32) {
+    pub unsafe fn shift_remove(&mut self, position: u32) {
         debug_assert_eq!(self.holes, 0);
-        let last = self.len - 1;
-        // SAFETY: `position` is in use, so `position < len`, within marks and rows; all marks are alive.
-        unsafe {
-            let mark = *self.marks.at(position);
-            self.index.release(mark);
-            if position != last {
-                self.marks.touch();
-                self.rows.close(position, self.len);
-                core::ptr::copy(self.marks.at(position + 1), self.marks.at(position), (last - position) as usize);
-            }
-            for at in position..last {
-                self.index.relocate(*self.marks.at(at), at);
-            }
-            self.marks.at(last).write(mark);
-            self.len = last;
-            self.index.settle(&mut self.marks, last);
-        }
+        // SAFETY: the position is in use and there are no holes. Its row is moved out, so those after it may move down.
+        unsafe { self.unlink_shift(position, |rows, len| rows.shift_down(position, len)) };
     }
 
-    /// Ends the key at `position` and leaves a hole there; the row counts as moved out from now on.
+    /// Ends the key at `position`, moves its row to the tail and all later rows down by one. Returns the position after
+    /// the last, where the removed row lies.
+    ///
+    /// The removed row belongs to the caller until the next row is pushed.
     ///
     /// # Safety
     ///
-    /// The position is in use and no hole.
-    #[inline]
-    pub unsafe fn punch(&mut self, position: u32) {
-        // SAFETY: the position is in use and its mark alive.
+    /// The position is in use, and there are no holes.
+    pub unsafe fn shift_remove_to_tail(&mut self, position: u32) -> u32 {
+        debug_assert_eq!(self.holes, 0);
+        // SAFETY: the position is in use and there are no holes. A rotation keeps all rows.
+        unsafe { self.unlink_shift(position, |rows, len| rows.rotate(position, len)) };
+        self.len
+    }
+
+    /// Ends the key at `position`, lets `move_rows` move all later rows down by one, and does so with their keys.
+    ///
+    /// # Safety
+    ///
+    /// The position is in use and there are no holes. `move_rows` gets the length, and accounts for the row at `position`.
+    #[inline(always)]
+    unsafe fn unlink_shift(&mut self, position: u32, move_rows: impl FnOnce(&mut R, u32)) {
+        let last = self.len - 1;
+        // SAFETY: positions up to `last` are in use, so they are below the capacity; all keys are alive. The released key
+        // lies at `last` when the length has been lowered.
         unsafe {
-            let mark = *self.marks.at(position);
-            self.index.release(mark);
-            self.set_mark(position, X::hole(mark));
+            let dense_key = *self.keys.at(position);
+            let retired = self.index.release(dense_key);
+            if position != last {
+                self.keys.touch();
+                move_rows(&mut self.rows, self.len);
+                core::ptr::copy(self.keys.at(position + 1), self.keys.at(position), (last - position) as usize);
+            }
+            for at in position..last {
+                self.index.relocate(*self.keys.at(at), at);
+            }
+            self.keys.at(last).write(dense_key);
+            self.len = last;
+            if retired {
+                self.index.on_released(&mut self.keys, last);
+            }
+        }
+    }
+
+    /// Ends the key at `position` and leaves a hole there. The row counts as moved out.
+    ///
+    /// # Safety
+    ///
+    /// The position is in use and not a hole.
+    #[inline]
+    pub unsafe fn leave_hole(&mut self, position: u32) {
+        // SAFETY: the position is in use and its key alive.
+        unsafe {
+            let dense_key = *self.keys.at(position);
+            self.index.release(dense_key);
+            self.set_key(position, X::hole(dense_key));
         }
         if self.holes == 0 || position < self.low {
-            // A compaction goes on from the lowest hole: which holes there are is all that it depends on.
+            // A compaction continues from the lowest hole, so its result depends on the set of holes alone.
             (self.low, self.gap) = (position, 0..0);
         }
         self.holes += 1;
@@ -370,16 +408,16 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
     #[cold]
     #[inline(never)]
     fn trim(&mut self) {
-        // SAFETY: positions below `len` are in use; `len` is lowered past each hole before the index is told, and holes
+        // SAFETY: positions below `len` are in use. `len` is lowered past each hole before the index is told, and holes
         // are told about from the highest down.
         unsafe {
-            while self.len > 0 && X::is_hole(*self.marks.at(self.len - 1)) {
+            while self.len > 0 && X::is_hole(*self.keys.at(self.len - 1)) {
                 let at = self.len - 1;
-                let mark = X::filled(*self.marks.at(at));
-                self.set_mark(at, mark);
+                let dense_key = X::filled(*self.keys.at(at));
+                self.set_key(at, dense_key);
                 self.len = at;
                 self.holes -= 1;
-                self.index.settle(&mut self.marks, at);
+                self.index.on_released(&mut self.keys, at);
             }
         }
         self.gap.end = self.gap.end.min(self.len);
@@ -388,39 +426,39 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         }
     }
 
-    /// Closes holes in a stable way, from the left, with at most `budget` moves of a row. Returns how many it made.
+    /// Closes holes from the left, keeping the order, with at most `budget` moves of a row. Returns the number of moves.
     pub fn compact(&mut self, budget: u32) -> u32 {
         let mut moves = 0;
         while self.holes > 0 {
             if self.gap.is_empty() {
-                let marks = self.marks();
-                let Some(skip) = marks[self.low as usize..].iter().position(|m| X::is_hole(*m)) else {
+                let dense_keys = self.dense_keys();
+                let Some(skip) = dense_keys[self.low as usize..].iter().position(|k| X::is_hole(*k)) else {
                     unreachable!("holes are counted and none is below `low`")
                 };
                 let at = self.low + skip as u32;
                 (self.gap, self.low) = (at..at + 1, at);
             }
             let Range { mut start, mut end } = self.gap.clone();
-            // SAFETY: the gap lies below `len` and consists of holes; the last position is none, so the loop ends at
-            // it at the latest. A row is moved from a position that is no hole into a hole, and the two marks trade
-            // places.
-            unsafe {
-                while end < self.len {
-                    let mark = *self.marks.at(end);
-                    if !X::is_hole(mark) {
-                        if moves == budget {
-                            (self.gap, self.low) = (start..end, start);
-                            return moves;
-                        }
-                        self.rows.shift(end, start);
-                        self.set_mark(end, *self.marks.at(start));
-                        self.set_mark(start, mark);
-                        self.index.relocate(mark, start);
-                        start += 1;
-                        moves += 1;
+            while end < self.len {
+                // SAFETY: `end` is below `len`, so its dense key is initialised.
+                let dense_key = unsafe { *self.keys.at(end) };
+                if !X::is_hole(dense_key) {
+                    if moves == budget {
+                        (self.gap, self.low) = (start..end, start);
+                        return moves;
                     }
-                    end += 1;
+                    // SAFETY: `start` is a hole, so its row is moved out; the row at `end` is not, and its key is alive.
+                    // The two keys trade places.
+                    unsafe {
+                        self.rows.shift(end, start);
+                        self.set_key(end, *self.keys.at(start));
+                        self.set_key(start, dense_key);
+                        self.index.relocate(dense_key, start);
+                    }
+                    start += 1;
+                    moves += 1;
                 }
+                end += 1;
             }
             self.gap = start..end;
             self.trim();
@@ -442,19 +480,19 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         // SAFETY: both positions are in use and alive, and they differ.
         unsafe {
             self.rows.swap(a, b);
-            let (x, y) = (*self.marks.at(a), *self.marks.at(b));
-            self.set_mark(a, y);
-            self.set_mark(b, x);
+            let (x, y) = (*self.keys.at(a), *self.keys.at(b));
+            self.set_key(a, y);
+            self.set_key(b, x);
             self.index.relocate(y, a);
             self.index.relocate(x, b);
         }
     }
 
-    /// Puts into each of the first positions, `i`, what was at `order[i]`; those after them stay. Uses `order` as scratch.
+    /// Moves to each position `i` below `order.len()` what was at `order[i]`. Uses `order` as scratch space.
     ///
     /// # Safety
     ///
-    /// `order` is a permutation of as many first positions as it is long. They are in use, and there are no holes.
+    /// `order` is a permutation of `0..order.len()`. These positions are in use, and there are no holes.
     pub unsafe fn permute(&mut self, order: &mut [u32]) {
         debug_assert!(order.len() <= self.len as usize);
         let count = order.len() as u32;
@@ -466,58 +504,59 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
                     break;
                 }
                 // SAFETY: the order holds positions in use, and `from` differs from `at`: the cycle that starts at
-                // `start` has not come round to it.
+                // `start` has not returned to it.
                 unsafe {
                     self.rows.swap(at, from);
-                    let mark = *self.marks.at(from);
-                    self.set_mark(from, *self.marks.at(at));
-                    self.set_mark(at, mark);
+                    let dense_key = *self.keys.at(from);
+                    self.set_key(from, *self.keys.at(at));
+                    self.set_key(at, dense_key);
                 }
                 at = from;
             }
         }
         for at in 0..count {
-            // SAFETY: every position in use has a mark that is alive.
-            unsafe { self.index.relocate(*self.marks.at(at), at) };
+            // SAFETY: every position in use has a live key.
+            unsafe { self.index.relocate(*self.keys.at(at), at) };
         }
     }
 
-    /// Ends all keys and gives up all positions. The rows at `0..n`, for the `n` that is returned, are owned by nobody:
-    /// the caller ends them.
+    /// Ends all keys and gives up all positions. Returns the number `n` of rows that were there.
+    ///
+    /// The rows at `0..n` belong to the caller, which drops them.
     pub fn release_all(&mut self) -> u32 {
         self.compact(u32::MAX);
         let len = self.len;
         for at in (0..len).rev() {
-            // SAFETY: the positions are in use and no holes; the length is lowered from the end, and the index told
-            // about each mark in turn.
+            // SAFETY: the positions are in use and not holes. The length is lowered from the end, and the index is told
+            // about each key in turn.
             unsafe {
-                self.index.release(*self.marks.at(at));
+                self.index.release(*self.keys.at(at));
                 self.len = at;
-                self.index.settle(&mut self.marks, at);
+                self.index.on_released(&mut self.keys, at);
             }
         }
         len
     }
 
-    /// Checks that marks lead to their positions, that holes are counted and the last position is none, and the index.
+    /// Checks every invariant of the container and of its index.
     ///
     /// # Errors
     ///
-    /// A sentence that says what does not hold.
+    /// Returns a sentence that names the invariant that does not hold.
     pub fn validate(&self) -> Result<(), &'static str> {
-        if self.len > self.marks.capacity() || self.len > self.rows.capacity() {
+        if self.len > self.keys.capacity() || self.len > self.rows.capacity() {
             return Err("more positions than room");
         }
         let mut holes = 0;
-        for (at, &mark) in self.marks().iter().enumerate() {
-            if X::is_hole(mark) {
+        for (at, &dense_key) in self.dense_keys().iter().enumerate() {
+            if X::is_hole(dense_key) {
                 holes += 1;
                 if (at as u32) < self.low {
                     return Err("a hole below the lowest");
                 }
             } else {
-                // SAFETY: no hole, so alive.
-                let key = unsafe { self.index.key(mark) };
+                // SAFETY: not a hole, so alive.
+                let key = unsafe { self.index.key(dense_key) };
                 if self.index.position(key) != Some(at as u32) {
                     return Err("a key that does not lead to its position");
                 }
@@ -526,17 +565,17 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         if holes != self.holes {
             return Err("holes miscounted");
         }
-        if self.marks().last().is_some_and(|m| X::is_hole(*m)) {
+        if self.dense_keys().last().is_some_and(|k| X::is_hole(*k)) {
             return Err("the last position is a hole");
         }
         if !self.gap.is_empty()
             && (self.gap.start != self.low
                 || self.gap.end > self.len
-                || self.gap.clone().any(|at| !X::is_hole(self.marks()[at as usize])))
+                || self.gap.clone().any(|at| !X::is_hole(self.dense_keys()[at as usize])))
         {
             return Err("the gap is not made of holes, the lowest of them first");
         }
-        // SAFETY: the container's own marks.
-        unsafe { self.index.validate(&self.marks, self.len, self.live()) }
+        // SAFETY: the container's own dense keys.
+        unsafe { self.index.validate(&self.keys, self.len, self.live()) }
     }
 }

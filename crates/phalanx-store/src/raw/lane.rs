@@ -1,4 +1,4 @@
-//! The one array type.
+//! [`Lane`]: the one array type.
 //!
 //! # Invariants
 //!
@@ -7,7 +7,7 @@
 //! - A lane of zero-sized rows has the capacity `u32::MAX` and never allocates.
 //! - `dirty`, when not null, is a block of exactly `dirty_words(cap)` initialised words that this lane owns. It is null
 //!   when the lane is not `tracked`, or has no room, or rows without a size.
-//! - A lane has no length and never drops rows: whoever keeps the length does.
+//! - A lane has no length and never drops rows. The container that keeps the length does.
 #![allow(unsafe_code)]
 
 use crate::AllocError;
@@ -20,15 +20,15 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 #[cfg(target_has_atomic = "64")]
 type Version = core::sync::atomic::AtomicU64;
-/// Where a word of 64 bits cannot be changed atomically, the version wraps after 2³² announcements.
+/// Where 64-bit atomics are missing, the version wraps after 2³² changes.
 #[cfg(not(target_has_atomic = "64"))]
 type Version = AtomicU32;
 
 /// Memory for rows of one size and alignment.
 ///
-/// A lane knows its capacity and not its length; its rows are moved as bytes. It also carries what incremental copies
-/// need: a [version](Lane::version), raised by whoever opens the whole lane for writing, and, while
-/// [tracked](Lane::try_track), a bitmap of the chunks of 128 rows that were [marked](Lane::mark) as written.
+/// A lane knows its capacity and not its length; its rows are moved as bytes. It also serves incremental copies. A
+/// [version](Lane::version) changes when the whole lane is opened for writing. While the lane is
+/// [tracked](Lane::try_track), a bitmap has a dirty bit for each chunk of 128 rows, set by [`mark`](Lane::mark).
 pub struct Lane {
     ptr: NonNull<u8>,
     size: u32,
@@ -39,22 +39,22 @@ pub struct Lane {
     dirty: *mut u64,
 }
 
-// SAFETY: a lane owns its blocks and hands out nothing but raw pointers; what may be done with the rows from which
-// thread is decided by those who dereference them (`LaneOf<T>` follows `T`).
+// SAFETY: a lane owns its blocks and hands out nothing but raw pointers. The code that dereferences them decides what may
+// be done with the rows from which thread (`LaneOf<T>` follows `T`).
 unsafe impl Send for Lane {}
-// SAFETY: as above; behind a shared reference only the atomic version changes, and marks: by `mark_shared`, which is
-// atomic, and by `mark`, whose callers promise to be alone.
+// SAFETY: as above. Behind a shared reference only the atomic version and the dirty bits change: the latter by
+// `mark_shared`, which is atomic, and by `mark`, which asks its callers for exclusive access.
 unsafe impl Sync for Lane {}
 
 impl Lane {
-    /// Rows in one chunk of the dirty bitmap.
+    /// The number of rows in one chunk of the dirty bitmap.
     pub const CHUNK: u32 = 128;
 
-    /// A lane for rows of this layout, with no room unless they are zero-sized.
+    /// Creates a lane for rows of this layout. Its capacity is 0, or `u32::MAX` if the rows are zero-sized.
     ///
     /// # Panics
     ///
-    /// If a row is larger than 4 GiB or aligned to more.
+    /// Panics if a row has 4 GiB or more, or its size is not a multiple of its alignment.
     #[track_caller]
     pub const fn new(row: Layout) -> Lane {
         assert!(row.size() <= u32::MAX as usize && row.align() <= 1 << 31, "a row of a lane is below 4 GiB");
@@ -71,25 +71,25 @@ impl Lane {
         }
     }
 
-    /// The first row.
+    /// Returns a pointer to the first row.
     #[inline(always)]
     pub const fn ptr(&self) -> NonNull<u8> {
         self.ptr
     }
 
-    /// Bytes in a row.
+    /// Returns the size of a row in bytes.
     #[inline(always)]
     pub const fn row_size(&self) -> usize {
         self.size as usize
     }
 
-    /// How many rows there is room for; `u32::MAX` when they are zero-sized.
+    /// Returns the capacity in rows: `u32::MAX` if they are zero-sized.
     #[inline(always)]
     pub const fn capacity(&self) -> u32 {
         self.cap
     }
 
-    /// Bytes held from the allocator, the dirty bitmap not counted.
+    /// Returns the number of bytes allocated, without the dirty bitmap.
     pub const fn bytes(&self) -> usize {
         self.size as usize * if self.size == 0 { 0 } else { self.cap as usize }
     }
@@ -100,22 +100,22 @@ impl Lane {
         Layout::from_size_align(bytes, self.align as usize).map_err(|_| AllocError::CapacityOverflow)
     }
 
-    /// Whether a block of `cap` rows can exist at all. To be asked of all lanes that grow together before the first one
-    /// does.
+    /// Checks that a block of `cap` rows can exist at all. Ask all lanes that grow together before the first one grows.
     ///
     /// # Errors
     ///
-    /// If it would have more bytes than can be counted.
+    /// Returns [`AllocError::CapacityOverflow`] if the block would have more than `isize::MAX` bytes.
     pub fn countable(&self, cap: u32) -> Result<(), AllocError> {
         self.layout(cap).map(drop)
     }
 
-    /// Gives the lane room for exactly `cap` rows. Zero-sized rows have room for all, and nothing happens.
+    /// Sets the capacity to `cap` rows. Does nothing if the rows are zero-sized.
     ///
     /// # Errors
     ///
-    /// If memory cannot be had; the lane is as it was. A request that is not larger than the present capacity fails
-    /// only if the allocator cannot shrink a block, or has no room for a tracked lane's new bitmap.
+    /// Returns [`AllocError::CapacityOverflow`] if the block would have more than `isize::MAX` bytes. Returns
+    /// [`AllocError::OutOfMemory`] if the block or a tracked lane's new bitmap cannot be allocated. The lane is unchanged
+    /// then.
     ///
     /// # Safety
     ///
@@ -150,11 +150,11 @@ impl Lane {
         Ok(())
     }
 
-    /// Makes room for at least `needed` rows, at least doubling the capacity.
+    /// Grows the capacity to at least `needed` rows, at least doubling it.
     ///
     /// # Errors
     ///
-    /// As [`Lane::try_resize`].
+    /// Returns an [`AllocError`] as [`Lane::try_resize`] does; the lane is unchanged then.
     pub fn try_grow(&mut self, needed: u32) -> Result<(), AllocError> {
         if needed <= self.cap {
             return Ok(());
@@ -163,17 +163,17 @@ impl Lane {
         unsafe { self.try_resize(amortised(self.cap, needed, self.size as usize)) }
     }
 
-    /// Takes over a block with room for `cap` rows in the place of its own, which is given back. A lane that is tracked
-    /// takes none.
+    /// Replaces the lane's block by `block`, which has room for `cap` rows. The old block is freed.
     ///
     /// # Panics
     ///
-    /// If the rows are zero-sized, or the lane is tracked.
+    /// Panics if the rows are zero-sized, or the lane is tracked.
     ///
     /// # Safety
     ///
-    /// The block was allocated by the global allocator for `cap` rows of this lane's size and alignment (for none, it
-    /// dangles, aligned), and is nobody else's. No row of this lane is in use, and no pointer into it is used afterwards.
+    /// The block was allocated by the global allocator for `cap` rows of this lane's size and alignment. The lane becomes its
+    /// only owner. If `cap` is 0, the pointer dangles, aligned. No row of this lane is in use, and no pointer into it is used
+    /// afterwards.
     #[track_caller]
     pub unsafe fn adopt(&mut self, block: NonNull<u8>, cap: u32) {
         assert!(self.size > 0 && !self.tracked, "a lane without rows of a size, or with a bitmap, adopts no block");
@@ -184,33 +184,33 @@ impl Lane {
         (self.ptr, self.cap) = (block, cap);
     }
 
-    /// A number that is different after any write that was announced.
+    /// Returns the version: a number that differs after each [`touch`](Lane::touch).
     #[inline]
     #[allow(clippy::useless_conversion)]
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Relaxed).into()
     }
 
-    /// Announces that any row may be written.
+    /// Raises the version: any row may be written from now on.
     #[inline]
     pub fn touch(&self) {
         self.version.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Announces that any row may be written, and gives the version a number of the caller's: for lanes whose versions
-    /// nobody else counts.
+    /// Sets the version. Only for lanes whose versions the caller alone compares.
     #[inline]
     pub fn set_version(&self, version: u64) {
         #[allow(clippy::unnecessary_cast)]
         self.version.store(version as _, Ordering::Relaxed);
     }
 
-    /// Starts to remember which chunks are marked; all are, to begin with. Zero-sized rows need no memory of it. A lane
-    /// stays tracked while it has no room.
+    /// Starts tracking dirty chunks. All chunks are dirty at first.
+    ///
+    /// Does nothing if the rows are zero-sized. A lane stays tracked while its capacity is 0.
     ///
     /// # Errors
     ///
-    /// If memory for the bitmap cannot be had; nothing is tracked then.
+    /// Returns [`AllocError::OutOfMemory`] if the bitmap cannot be allocated; the lane is not tracked then.
     pub fn try_track(&mut self) -> Result<(), AllocError> {
         if self.size == 0 || self.tracked {
             return Ok(());
@@ -223,28 +223,28 @@ impl Lane {
         Ok(())
     }
 
-    /// Stops tracking and gives the bitmap's memory back.
+    /// Stops tracking and frees the bitmap.
     pub fn untrack(&mut self) {
         // SAFETY: a bitmap belongs to the present capacity, by the type's invariant.
         unsafe { free_dirty(self.dirty, self.cap) };
         (self.dirty, self.tracked) = (ptr::null_mut(), false);
     }
 
-    /// Remembers, if the lane is tracked, that this row was written. One test otherwise.
+    /// Sets the dirty bit of a row's chunk. Does nothing if the lane is not tracked.
     ///
     /// # Safety
     ///
-    /// `row` is below the capacity, and nobody else marks rows or looks at the marks at the same time.
+    /// `row` is below the capacity. No other thread marks rows or reads the bitmap at the same time.
     #[inline(always)]
     pub unsafe fn mark(&self, row: u32) {
         if !self.dirty.is_null() {
             let chunk = row / Lane::CHUNK;
-            // SAFETY: the row is below the capacity, so its chunk has a bit in the bitmap, which is the caller's alone.
+            // SAFETY: the row is below the capacity, so its chunk has a bit in the bitmap, and no other thread uses the bitmap.
             unsafe { *self.dirty.add(chunk as usize / 64) |= 1 << (chunk % 64) };
         }
     }
 
-    /// Like [`mark`](Lane::mark), but other threads may mark rows of this lane at the same time, in this way.
+    /// Sets the dirty bit of a row's chunk atomically, so that several threads may do so at the same time.
     ///
     /// # Safety
     ///
@@ -260,20 +260,20 @@ impl Lane {
         let half = (chunk as usize / 32) ^ usize::from(cfg!(target_endian = "big"));
         let bit = 1 << (chunk % 32);
         // SAFETY: the row is below the capacity, so its chunk has a bit in the bitmap, whose words are initialised and
-        // aligned for 64 bits; on a big-endian target the halves of a word change places. Meanwhile the bitmap is used
-        // in this way only, by the caller's promise.
+        // aligned for 64 bits; on a big-endian target the halves of a word change places. The caller allows no other use of the
+        // bitmap meanwhile.
         let marks = unsafe { AtomicU32::from_ptr(self.dirty.cast::<u32>().add(half)) };
-        // Most rows are in a chunk that is marked already, and a test does not take the line from other threads.
+        // Most chunks are dirty already, and a load does not take the cache line from other threads.
         if marks.load(Ordering::Relaxed) & bit == 0 {
             marks.fetch_or(bit, Ordering::Relaxed);
         }
     }
 
-    /// Remembers, if the lane is tracked, that these rows were written.
+    /// Sets the dirty bits of the chunks of these rows. Does nothing if the lane is not tracked.
     ///
     /// # Safety
     ///
-    /// They are below the capacity, and nobody else marks rows or looks at the marks at the same time.
+    /// The rows are below the capacity. No other thread marks rows or reads the bitmap at the same time.
     #[inline]
     pub unsafe fn mark_rows(&self, rows: core::ops::Range<u32>) {
         if self.dirty.is_null() || rows.is_empty() {
@@ -285,23 +285,23 @@ impl Lane {
         }
     }
 
-    /// Whether it is [tracked](Lane::try_track).
+    /// Returns `true` if the lane is [tracked](Lane::try_track).
     #[inline]
     pub const fn is_tracked(&self) -> bool {
         self.tracked
     }
 
-    /// The bitmap, a bit a chunk, to be looked at while nobody marks rows. Empty when the lane is not tracked.
+    /// Returns the dirty bitmap, one bit for each chunk. It is empty if the lane is not tracked.
     pub fn dirty(&self) -> &[u64] {
         if self.dirty.is_null() {
             return &[];
         }
         // SAFETY: the bitmap is a block of that many initialised words. They change through an exclusive reference, or by
-        // marks, which are set only while nobody looks at them.
+        // `mark` and `mark_shared`, whose callers promise that no other thread reads the bitmap.
         unsafe { core::slice::from_raw_parts(self.dirty, dirty_words(self.cap)) }
     }
 
-    /// The bitmap, a bit a chunk: words to read and to reset. Empty when the lane is not tracked.
+    /// Returns the dirty bitmap for reading and resetting. It is empty if the lane is not tracked.
     pub fn dirty_mut(&mut self) -> &mut [u64] {
         if self.dirty.is_null() {
             return &mut [];
@@ -310,7 +310,7 @@ impl Lane {
         unsafe { core::slice::from_raw_parts_mut(self.dirty, dirty_words(self.cap)) }
     }
 
-    /// A bitmap for `cap` rows with the bits of the present one; chunks that have rows new to it are marked.
+    /// Returns a bitmap for `cap` rows with the bits of the present one. Chunks with new rows are dirty.
     fn resized_dirty(&mut self, cap: u32) -> Result<*mut u64, AllocError> {
         if cap == 0 {
             return Ok(ptr::null_mut());
@@ -330,7 +330,7 @@ impl Lane {
     }
 }
 
-/// The next capacity of an array of rows of `size` bytes that holds `cap` and needs `needed`.
+/// Returns the next capacity of an array of rows of `size` bytes that has `cap` and needs `needed`.
 pub(crate) fn amortised(cap: u32, needed: u32, size: usize) -> u32 {
     let least = match size {
         0..=64 => 8,
@@ -344,7 +344,7 @@ const fn dirty_words(cap: u32) -> usize {
     cap.div_ceil(Lane::CHUNK).div_ceil(64) as usize
 }
 
-/// A zeroed bitmap for `cap` rows, which are not none.
+/// Allocates a zeroed bitmap for `cap` rows; `cap` is not zero.
 fn new_dirty(cap: u32) -> Result<*mut u64, AllocError> {
     let layout = Layout::array::<u64>(dirty_words(cap)).map_err(|_| AllocError::CapacityOverflow)?;
     // SAFETY: `cap` is not zero, so neither is the size.
@@ -390,18 +390,18 @@ pub struct LaneOf<T> {
 impl<T> LaneOf<T> {
     const ROW: Layout = Layout::new::<T>();
 
-    /// A lane with no room.
+    /// Creates a lane without allocating.
     pub const fn new() -> LaneOf<T> {
         LaneOf { lane: Lane::new(Self::ROW), rows: PhantomData }
     }
 
-    /// The first row.
+    /// Returns a pointer to the first row.
     #[inline(always)]
     pub const fn ptr(&self) -> *mut T {
         self.lane.ptr.as_ptr().cast()
     }
 
-    /// The row at `row`: a pointer, whether or not anything is there.
+    /// Returns a pointer to a row, initialised or not.
     ///
     /// # Safety
     ///
@@ -412,112 +412,113 @@ impl<T> LaneOf<T> {
         unsafe { self.ptr().add(row as usize) }
     }
 
-    /// How many rows there is room for; `u32::MAX` when they are zero-sized.
+    /// Returns the capacity in rows: `u32::MAX` if they are zero-sized.
     #[inline(always)]
     pub const fn capacity(&self) -> u32 {
         self.lane.cap
     }
 
-    /// Bytes held from the allocator.
+    /// Returns the number of bytes allocated.
     pub const fn bytes(&self) -> usize {
         self.lane.bytes()
     }
 
-    /// The lane without its type.
+    /// Returns the lane without its type.
     ///
     /// # Safety
     ///
-    /// It is not exchanged (`mem::swap`, `mem::replace`, an assignment) for a lane of other rows: this one's would be
-    /// read as `T` then.
+    /// The lane is not replaced (`mem::swap`, `mem::replace`, an assignment) by one of other rows, whose bytes would be read
+    /// as `T`.
     pub const unsafe fn erased(&mut self) -> &mut Lane {
         &mut self.lane
     }
 
-    /// See [`Lane::mark`].
+    /// Sets the dirty bit of a row's chunk: [`Lane::mark`].
     ///
     /// # Safety
     ///
-    /// As there.
+    /// `row` is below the capacity. No other thread marks rows or reads the bitmap at the same time.
     #[inline(always)]
     pub unsafe fn mark(&self, row: u32) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the row is below the capacity and no other thread uses the bitmap, as this method asks for too.
         unsafe { self.lane.mark(row) };
     }
 
-    /// See [`Lane::mark_rows`].
+    /// Sets the dirty bits of the chunks of these rows: [`Lane::mark_rows`].
     ///
     /// # Safety
     ///
-    /// They are below the capacity, and nobody else marks rows or looks at the marks at the same time.
+    /// The rows are below the capacity. No other thread marks rows or reads the bitmap at the same time.
     #[inline]
     pub unsafe fn mark_rows(&self, rows: core::ops::Range<u32>) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the rows are below the capacity and no other thread uses the bitmap, as this method asks for too.
         unsafe { self.lane.mark_rows(rows) };
     }
 
-    /// See [`Lane::touch`].
+    /// Raises the version: [`Lane::touch`].
     #[inline]
     pub fn touch(&self) {
         self.lane.touch();
     }
 
-    /// The lane without its type, to be looked at.
+    /// Returns the lane without its type, for reading.
     #[inline]
     pub const fn lane(&self) -> &Lane {
         &self.lane
     }
 
-    /// See [`Lane::countable`].
+    /// Checks that a block of `cap` rows can exist at all: [`Lane::countable`].
     ///
     /// # Errors
     ///
-    /// If the block would have more bytes than can be counted.
+    /// Returns [`AllocError::CapacityOverflow`] if the block would have more than `isize::MAX` bytes.
     pub fn countable(&self, cap: u32) -> Result<(), AllocError> {
         self.lane.countable(cap)
     }
 
-    /// See [`Lane::try_grow`].
+    /// Grows the capacity to at least `needed` rows: [`Lane::try_grow`].
     ///
     /// # Errors
     ///
-    /// If memory cannot be had; nothing changed.
+    /// Returns an [`AllocError`] if allocation fails; the lane is unchanged then.
     pub fn try_grow(&mut self, needed: u32) -> Result<(), AllocError> {
         self.lane.try_grow(needed)
     }
 
-    /// See [`Lane::try_resize`].
+    /// Sets the capacity to `cap` rows: [`Lane::try_resize`].
     ///
     /// # Errors
     ///
-    /// If memory cannot be had; nothing changed.
+    /// Returns an [`AllocError`] if allocation fails; the lane is unchanged then.
     ///
     /// # Safety
     ///
     /// No row at or above `cap` is in use, and no pointer into the lane is used afterwards.
     pub unsafe fn try_resize(&mut self, cap: u32) -> Result<(), AllocError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: no row at or above `cap` is in use and no pointer is used afterwards, as this method asks for too.
         unsafe { self.lane.try_resize(cap) }
     }
 
-    /// The first `len` rows.
+    /// Returns the first `len` rows.
     ///
     /// # Safety
     ///
     /// They are within the capacity and initialised, and not written while the slice lives.
     #[inline(always)]
     pub const unsafe fn slice(&self, len: u32) -> &[T] {
-        // SAFETY: the caller's promise; the pointer is aligned and not null.
+        // SAFETY: the rows are within the capacity, initialised and not written; the pointer is aligned and not null.
         unsafe { core::slice::from_raw_parts(self.ptr(), len as usize) }
     }
 
-    /// The first `len` rows, for writing.
+    /// Returns the first `len` rows for writing.
     ///
     /// # Safety
     ///
     /// They are within the capacity and initialised.
     #[inline(always)]
     pub const unsafe fn slice_mut(&mut self, len: u32) -> &mut [T] {
-        // SAFETY: the caller's promise; the pointer is aligned and not null, and the lane is borrowed exclusively.
+        // SAFETY: the rows are within the capacity and initialised. The pointer is aligned and not null, and the lane is
+        // borrowed exclusively.
         unsafe { core::slice::from_raw_parts_mut(self.ptr(), len as usize) }
     }
 }

@@ -1,4 +1,4 @@
-//! What a dense container stores beside its keys.
+//! [`Rows`]: what a dense container stores beside its keys.
 #![allow(unsafe_code)]
 
 use super::LaneOf;
@@ -8,42 +8,43 @@ use core::ptr;
 
 /// One or more lanes of equal length, whose rows move together.
 ///
-/// A dense container is generic over it: [`LaneOf<T>`] is a single typed lane, an owner of several [`Lane`](super::Lane)s with sizes known at
-/// run time are the erased form. None of the methods runs user code but [`drop_rows`](Rows::drop_rows).
+/// A dense container is generic over it. [`LaneOf<T>`] is a single typed lane; an owner of several
+/// [`Lane`](super::Lane)s with sizes known at run time is the erased form. Only [`drop_rows`](Rows::drop_rows) runs user
+/// code.
 ///
 /// # Safety
 ///
-/// [`capacity`](Rows::capacity) rows are really there, the same rows keep their bytes until a method is told to move
-/// them, and moving does exactly what it says.
+/// There is memory for [`capacity`](Rows::capacity) rows. Rows keep their bytes until a method moves them, and each
+/// method moves exactly the rows that it names.
 pub unsafe trait Rows {
-    /// How many rows every lane has room for.
+    /// Returns the number of rows that every lane has room for.
     fn capacity(&self) -> u32;
 
-    /// Bytes held from the allocator.
+    /// Returns the number of bytes allocated.
     fn bytes(&self) -> usize;
 
-    /// Whether memory for `needed` rows could exist at all; asked before anything grows.
+    /// Checks that a block of `needed` rows can exist at all. Called before anything grows.
     ///
     /// # Errors
     ///
-    /// If a lane would have more bytes than can be counted.
+    /// Returns [`AllocError::CapacityOverflow`] if a lane would have more than `isize::MAX` bytes.
     fn countable(&self, needed: u32) -> Result<(), AllocError> {
         let _ = needed;
         Ok(())
     }
 
-    /// Makes room for at least `needed` rows, at least doubling what there was.
+    /// Grows the capacity to at least `needed` rows, at least doubling it.
     ///
     /// # Errors
     ///
-    /// If memory cannot be had; the capacity and all rows are as they were.
+    /// Returns an [`AllocError`] if allocation fails; no row changes.
     fn try_grow(&mut self, needed: u32) -> Result<(), AllocError>;
 
-    /// Gives every lane room for exactly `cap` rows.
+    /// Sets the capacity of every lane to `cap` rows.
     ///
     /// # Errors
     ///
-    /// If memory cannot be had; all rows are as they were.
+    /// Returns an [`AllocError`] if allocation fails; no row changes.
     ///
     /// # Safety
     ///
@@ -61,7 +62,7 @@ pub unsafe trait Rows {
     ///
     /// # Safety
     ///
-    /// Both are below the capacity, and they differ; nothing lives at `to`.
+    /// Both are below the capacity, and they differ. The row at `to` is moved out.
     unsafe fn shift(&mut self, from: u32, to: u32);
 
     /// Moves the rows `gap + 1..len` down by one; row `gap` counts as moved out before, row `len - 1` after.
@@ -69,7 +70,7 @@ pub unsafe trait Rows {
     /// # Safety
     ///
     /// `gap < len`, and `len` is not above the capacity.
-    unsafe fn close(&mut self, gap: u32, len: u32);
+    unsafe fn shift_down(&mut self, gap: u32, len: u32);
 
     /// Moves the rows `first + 1..len` down by one, and the row `first` to `len - 1`.
     ///
@@ -83,11 +84,11 @@ pub unsafe trait Rows {
         }
     }
 
-    /// Drops the rows in `range`, all of them, even if one panics (then the panic goes on; a second aborts).
+    /// Drops all rows in `range`, even if a destructor panics. A second panic aborts.
     ///
     /// # Safety
     ///
-    /// They are initialised, and count as moved out from now on.
+    /// The rows are initialised, and count as moved out from then on.
     unsafe fn drop_rows(&mut self, range: Range<u32>);
 }
 
@@ -112,7 +113,7 @@ unsafe impl<T> Rows for LaneOf<T> {
     }
 
     unsafe fn try_resize(&mut self, cap: u32) -> Result<(), AllocError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: no row at or above `cap` is in use, as this method asks for too.
         unsafe { LaneOf::try_resize(self, cap) }
     }
 
@@ -136,7 +137,7 @@ unsafe impl<T> Rows for LaneOf<T> {
     }
 
     #[inline]
-    unsafe fn close(&mut self, gap: u32, len: u32) {
+    unsafe fn shift_down(&mut self, gap: u32, len: u32) {
         // SAFETY: `gap + 1..len` and `gap..len - 1` are within the capacity; they may overlap, and `copy` allows it.
         unsafe { ptr::copy(self.at(gap + 1), self.at(gap), (len - gap - 1) as usize) };
     }
@@ -144,7 +145,7 @@ unsafe impl<T> Rows for LaneOf<T> {
     #[inline]
     unsafe fn drop_rows(&mut self, range: Range<u32>) {
         if core::mem::needs_drop::<T>() {
-            // SAFETY: the rows are initialised, by the caller's promise; dropping a slice goes on after a panic.
+            // SAFETY: the rows of `range` are initialised and given up by the caller. Dropping a slice goes on after a panic.
             unsafe {
                 ptr::drop_in_place(ptr::slice_from_raw_parts_mut(
                     self.at(range.start),

@@ -1,25 +1,25 @@
-//! Where the vacant slots are, in a container whose values never move: two summaries over its presence bits.
+//! [`Vacant`]: finds vacant slots in a container whose values never move, by two summaries over its presence bits.
 //!
 //! # Representation
 //!
 //! The container has a presence bit a slot, in words of 64. `mid` has a bit for each of these words, `top` a bit for each
-//! word of `mid`. A word with a vacant slot that is not retired has its bit set in `mid`; the converse need not hold, and
-//! is established when the word is looked at. `top` says exactly which words of `mid` are not zero. `low` is a word below
-//! which there is no vacant slot that is not retired. `usable` are the slots that are not retired.
+//! word of `mid`. A word with a vacant slot that is not retired has its bit set in `mid`. The converse need not hold: the
+//! search clears such bits. `top` says exactly which words of `mid` are not zero. `low` is a word below which there is no
+//! vacant slot that is not retired. `usable` counts the slots that are not retired.
 //!
-//! A word whose presence bits are below `known` has its bit set in `mid`. This is `u64::MAX`, as every word but a full one
-//! has a vacant slot, until a slot is retired; 0 from then on, and nothing is known without looking.
+//! A word whose presence bits are below `known` has its bit set in `mid`. `known` is `u64::MAX` at first, as every word
+//! but a full one has a vacant slot. It is 0 after a slot was retired.
 //!
-//! The lowest vacant slot is used first: values stay close together, successive insertions touch neighbouring memory,
-//! the order does not depend on the order of removals nor on these caches, and vacating cannot fail. It takes 0.002 bytes
-//! a slot.
+//! The lowest vacant slot is used first. So values stay close together, and successive insertions touch neighbouring
+//! memory. The order depends neither on the order of removals nor on these caches, and vacating cannot fail. The
+//! summaries take 0.002 bytes a slot.
 #![allow(unsafe_code)]
 
 use super::{Cells, LaneOf};
 use crate::AllocError;
 use crate::generation::RETIRED;
 
-/// Which words of a presence mask have vacant slots.
+/// The words of a presence mask that have vacant slots.
 #[derive(Debug)]
 pub(crate) struct Vacant {
     mid: LaneOf<u64>,
@@ -37,13 +37,13 @@ impl Vacant {
         Vacant { mid: LaneOf::new(), top: LaneOf::new(), known: u64::MAX, words: 0, low: 0, usable: 0, retired: 0 }
     }
 
-    /// How many slots are not vacant for ever.
+    /// Returns the number of slots that are not retired.
     #[inline(always)]
     pub(crate) fn usable(&self) -> u32 {
         self.usable
     }
 
-    /// Whether a word that had these presence bits may have to be [noted](Vacant::note) when one of them is cleared.
+    /// Returns `true` if a word that had these presence bits must be [noted](Vacant::note) when one of them is cleared.
     #[inline(always)]
     pub(crate) fn unknown(&self, before: u64) -> bool {
         before >= self.known
@@ -53,7 +53,7 @@ impl Vacant {
         self.mid.bytes() + self.top.bytes()
     }
 
-    /// Makes room for the summaries of so many slots.
+    /// Reserves capacity for the summaries of `slots` slots.
     pub(crate) fn try_reserve(&mut self, slots: u32) -> Result<(), AllocError> {
         let words = slots.div_ceil(64);
         for (lane, needed) in [(&mut self.mid, words.div_ceil(64)), (&mut self.top, words.div_ceil(64 * 64))] {
@@ -65,7 +65,7 @@ impl Vacant {
         Ok(())
     }
 
-    /// Covers the words of so many slots, or fewer than before, and looks for vacant slots in all of them.
+    /// Covers the words of `slots` slots, more or fewer than before. All of them may have vacant slots.
     ///
     /// # Safety
     ///
@@ -76,7 +76,7 @@ impl Vacant {
             for at in 0..bits.div_ceil(64) {
                 let rest = bits - at * 64;
                 let word = if rest < 64 { (1 << rest) - 1 } else { u64::MAX };
-                // SAFETY: there is room for so many words.
+                // SAFETY: the caller has reserved capacity for the summaries.
                 unsafe { lane.at(at).write(word) };
             }
         };
@@ -85,7 +85,7 @@ impl Vacant {
         (self.words, self.low, self.usable) = (words, 0, slots - self.retired);
     }
 
-    /// Gives back room that the summaries do not need.
+    /// Frees capacity that the summaries do not need.
     pub(crate) fn try_shrink(&mut self) -> Result<(), AllocError> {
         // SAFETY: the summaries of the words that are covered stay.
         unsafe {
@@ -94,7 +94,7 @@ impl Vacant {
         }
     }
 
-    /// Counts a slot that will not be used again.
+    /// Counts a slot as retired.
     #[cold]
     #[inline(never)]
     pub(crate) fn retire(&mut self) {
@@ -103,7 +103,7 @@ impl Vacant {
         self.known = 0;
     }
 
-    /// Notes that a slot has become vacant and is not retired. Needed where the word is [unknown](Vacant::unknown).
+    /// Notes that a slot has become vacant and is not retired. Needed if the word is [unknown](Vacant::unknown).
     ///
     /// # Safety
     ///
@@ -123,15 +123,15 @@ impl Vacant {
         self.low = self.low.min(word);
     }
 
-    /// The lowest vacant slot that is not retired, where its presence bit is, and the word there with the bit set.
+    /// Returns the lowest vacant slot that is not retired, its presence word, and that word's value with the slot's bit set.
     ///
     /// # Safety
     ///
     /// There is one; `bits` and `cells` are the container's, whose words are all covered.
     #[inline(always)]
     pub(crate) unsafe fn lowest<T>(&mut self, bits: &LaneOf<u64>, cells: &Cells<T>) -> (u32, *mut u64, u64) {
-        // SAFETY: a vacant slot exists, at or above `low`; bits past the last slot are higher than it, so that they are
-        // not reached. So every word looked at is initialised, and every slot.
+        // SAFETY: a vacant slot exists, at or above `low`. Bits past the last slot are higher than it, so they are not
+        // reached. So every word and every slot that is read is initialised.
         unsafe {
             loop {
                 let place = bits.at(self.low);
@@ -151,7 +151,7 @@ impl Vacant {
         }
     }
 
-    /// The lowest slot that is not retired of these vacant ones of the word `low`, and its bit.
+    /// Returns the lowest slot that is not retired of these vacant ones of the word `low`, and its bit.
     ///
     /// # Safety
     ///
@@ -161,8 +161,8 @@ impl Vacant {
     unsafe fn beyond_retired<T>(&self, mut vacant: u64, cells: &Cells<T>) -> Option<(u32, u64)> {
         while vacant != 0 {
             let slot = self.low * 64 + vacant.trailing_zeros();
-            // SAFETY: in the last word one is found before the bits past the last slot, by the caller's promise; so the
-            // slot exists, and its word is initialised.
+            // SAFETY: `cells` are the container's, and in its last word a slot is found before the bits past the last one. So
+            // the slot exists, and its word is initialised.
             if unsafe { *cells.word(slot) } != RETIRED {
                 return Some((slot, vacant & vacant.wrapping_neg()));
             }
@@ -171,7 +171,7 @@ impl Vacant {
         None
     }
 
-    /// Goes on from a word that has nothing to offer.
+    /// Moves `low` on from a word without usable vacant slots.
     ///
     /// # Safety
     ///
@@ -200,7 +200,7 @@ impl Vacant {
         if bits.len() != self.words as usize {
             return Err("a summary of other words than there are");
         }
-        // SAFETY: so many words are initialised.
+        // SAFETY: the summaries of all covered words are initialised.
         let (mid, top) =
             unsafe { (self.mid.slice(self.words.div_ceil(64)), self.top.slice(self.words.div_ceil(64 * 64))) };
         for (slot, word) in generations.iter().enumerate() {

@@ -5,7 +5,7 @@ use crate::{Entity, Handle, Key};
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A key of either kind, by its bits.
+/// A key of either kind, serialised by its bits.
 pub(super) struct Bits<K>(pub(super) K);
 
 impl<K: Key> Serialize for Bits<K> {
@@ -27,28 +27,30 @@ impl<'de, K: Key> Deserialize<'de> for Bits<K> {
     }
 }
 
-/// The number that [`to_bits`](Entity::to_bits) gives.
+/// Serialises the number that [`to_bits`](Entity::to_bits) returns.
 impl Serialize for Entity {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Bits(*self).serialize(serializer)
     }
 }
 
-/// From the number that [`to_bits`](Entity::to_bits) gave; what [`from_bits`](Entity::from_bits) refuses is an error.
+/// Deserialises the number that [`to_bits`](Entity::to_bits) returned. Bits that
+/// [`from_bits`](Entity::from_bits) refuses are an error.
 impl<'de> Deserialize<'de> for Entity {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Bits::deserialize(deserializer).map(|bits| bits.0)
     }
 }
 
-/// The number that [`to_bits`](Handle::to_bits) gives.
+/// Serialises the number that [`to_bits`](Handle::to_bits) returns.
 impl<K: ?Sized> Serialize for Handle<K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Bits(*self).serialize(serializer)
     }
 }
 
-/// From the number that [`to_bits`](Handle::to_bits) gave; what [`from_bits`](Handle::from_bits) refuses is an error.
+/// Deserialises the number that [`to_bits`](Handle::to_bits) returned. Bits that
+/// [`from_bits`](Handle::from_bits) refuses are an error.
 impl<'de, K: ?Sized> Deserialize<'de> for Handle<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Bits::deserialize(deserializer).map(|bits| bits.0)

@@ -2,16 +2,16 @@
 
 use super::list::{List, Listed};
 use super::record::record;
-use super::{Refused, counted};
 use crate::entity::checked_key;
 use crate::generation::MAX_SLOTS;
+use crate::restore::{Refused, counted};
 use crate::{Key, LinearStore};
 use alloc::vec::Vec;
 use serde::de::Error as _;
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The bits that are set in these words; as many as there can be if they are not known yet.
+/// Returns the number of bits set in these words, or the largest number if they are not known yet.
 fn set(present: Option<&Vec<u64>>) -> usize {
     present.map_or(MAX_SLOTS as usize, |words| words.iter().map(|word| word.count_ones() as usize).sum())
 }
@@ -24,10 +24,10 @@ record! {
     }
 }
 
-/// `present`, 64 indices to a number, the lowest in the lowest bit, up to the highest that has a value; `generations` and
-/// `values` of those that are present.
+/// Serialises `present`, `generations` and `values`.
 ///
-/// Slots above the highest value are not saved, so that saving has the effect of
+/// `present` has 64 indices to a number, the lowest in the lowest bit, up to the highest index that has a value. The other
+/// two list the present indices. Slots above the highest value are not saved, so saving has the effect of
 /// [`shrink_to_fit`](LinearStore::shrink_to_fit).
 impl<K: Key, T: Serialize> Serialize for LinearStore<K, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -41,15 +41,15 @@ impl<K: Key, T: Serialize> Serialize for LinearStore<K, T> {
     }
 }
 
-/// The same values under the same keys.
+/// Deserialises the same values under the same keys.
 ///
-/// An index takes room for a value, present or not, as it does in any such store; and 64 that are not may be a single
-/// byte of input. So loading takes at most 64 times the value's size and 4 bytes for each word of `present`.
+/// An index takes memory for a value, present or not, and 64 absent ones may be a single byte of input. So loading
+/// allocates at most 64 times the value's size and 4 bytes for each word of `present`.
 ///
 /// # Errors
 ///
-/// If the last word of `present` is zero, a generation is never issued, or there is not a generation and a value for
-/// each present index.
+/// Returns an error if the last word of `present` is zero, or a generation is never issued. `generations` and `values` must
+/// have an element for each present index.
 impl<'de, K: Key, T: Deserialize<'de>> Deserialize<'de> for LinearStore<K, T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Form::deserialize(deserializer).and_then(|form| restore(form).map_err(D::Error::custom))

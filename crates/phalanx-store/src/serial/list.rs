@@ -23,7 +23,7 @@ impl<I: Iterator<Item: Serialize> + Clone> Serialize for Listed<I> {
     }
 }
 
-/// How many elements of `T` to make room for when so many are declared.
+/// Returns the number of elements of `T` to reserve for a declared length.
 pub(super) fn believed<T>(declared: Option<usize>) -> usize {
     declared.unwrap_or(0).min(BELIEVED / size_of::<T>().max(1))
 }
@@ -74,7 +74,7 @@ impl<'de, E: Deserialize<'de>> Visitor<'de> for List<E> {
     }
 }
 
-/// Makes room for `additional` more elements, at least doubling the room.
+/// Reserves capacity for `additional` more elements, at least doubling it.
 fn try_reserve<T, E: Error>(list: &mut Vec<T>, additional: usize) -> Result<(), E> {
     list.try_reserve(additional).map_err(|_| {
         let bytes = (list.len() + additional).saturating_mul(size_of::<T>());

@@ -20,11 +20,11 @@ record! {
     }
 }
 
-/// `words`, one a slot; `order`, in which every slot comes once: those of the values in their order, then the free ones,
-/// the next to be used first, then the retired ones; and `values`.
+/// Serialises `words`, `order` and `values`.
 ///
-/// A word is twice the generation of a live handle, twice the next one plus one in a free slot, and `u32::MAX` in a
-/// retired one.
+/// `words` has one word a slot: twice the generation of a live handle, twice the next one plus one in a free slot, and
+/// `u32::MAX` in a retired one. `order` lists every slot once: live ones in the order of their values, then free ones,
+/// the next to be used first, then retired ones.
 ///
 /// A store with holes is saved as [`compact`](PackedStore::compact) would leave it. Its handles and their order are the
 /// same; the next handles are those of the compacted store.
@@ -63,13 +63,14 @@ impl<T: Serialize, K: ?Sized> Serialize for PackedStore<T, K> {
     }
 }
 
-/// The same values under the same handles in the same order, dead handles dead, with the same handles to come. Takes 12
-/// bytes a slot beside the values.
+/// Deserialises the same values under the same handles in the same order.
+///
+/// Dead handles stay dead, and the next handles are the same. Loading allocates 12 bytes a slot beside the values.
 ///
 /// # Errors
 ///
-/// If a word is none that a slot can have, `order` is no permutation of the slots with live ones first, free ones next
-/// and retired ones last, or there is not a value for each live slot.
+/// Returns an error if no slot can have one of the words, or there is not one value for each live slot. `order` must be a
+/// permutation of the slots: live ones, free ones, retired ones.
 impl<'de, T: Deserialize<'de>, K: ?Sized> Deserialize<'de> for PackedStore<T, K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Form { words, order, values } = Form::deserialize(deserializer)?;

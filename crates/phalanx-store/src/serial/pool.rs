@@ -1,4 +1,4 @@
-//! [`EntityPool`]: the words of its slots, and the free ones in the order of their use.
+//! [`EntityPool`]: the words of its slots, and its free list.
 
 use super::list::{List, Listed};
 use super::record::record;
@@ -16,21 +16,20 @@ record! {
     }
 }
 
-/// `words`, one a slot, and `free`: the free slots, the next to be used first.
+/// Serialises `words`, one a slot, and `free`: the free slots, the next to be used first.
 ///
-/// A word is twice the generation of a live entity, twice the next one plus one in a free slot, and `u32::MAX` in a
-/// retired one.
+/// A word is twice the generation of a live entity. In a free slot it is twice the next one plus one, in a retired one
+/// `u32::MAX`.
 ///
-/// Reservations are saved as if they had been [flushed](EntityPool::flush): in what is loaded the reserved entities are
-/// alive. So nothing that refers to them can come to refer to another.
+/// Reservations are saved as if they had been [flushed](EntityPool::flush), so reserved entities are alive after loading.
 ///
 /// # Errors
 ///
-/// If there are [rows](EntityPool::alloc_row): what they are is known to the layer above alone, which writes them.
+/// Returns an error if there are [rows](EntityPool::alloc_row), which only the layer above can save.
 impl Serialize for EntityPool {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.row_count() > 0 {
-            return Err(S::Error::custom("a pool with rows is written by those who know what they are"));
+            return Err(S::Error::custom("a pool with rows can only be saved by the layer that made them"));
         }
         let flushed;
         let pool = match self.reserved_count() {
@@ -40,19 +39,19 @@ impl Serialize for EntityPool {
                 &flushed
             }
         };
-        let (slots, free) = (pool.each_word().map(words::written), pool.stack().iter().rev());
+        let (slots, free) = (pool.each_word().map(words::written), pool.free_list().iter().rev());
         let mut form = serializer.serialize_struct("EntityPool", 2)?;
         form.serialize_field("words", &Listed { items: slots, len: pool.slot_count() })?;
-        form.serialize_field("free", &Listed { items: free, len: pool.stack().len() })?;
+        form.serialize_field("free", &Listed { items: free, len: pool.free_list().len() })?;
         form.end()
     }
 }
 
-/// The same entities, alive or dead, with the same ones to come. Takes 8 bytes a slot.
+/// Deserialises the same entities, alive or dead, with the same ones to come. Loading allocates 8 bytes a slot.
 ///
 /// # Errors
 ///
-/// If a word is none that a slot can have, or `free` does not name every free slot once.
+/// Returns an error if a word is one that no slot can have, or `free` does not list every free slot once.
 impl<'de> Deserialize<'de> for EntityPool {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Form { words, free } = Form::deserialize(deserializer)?;

@@ -4,7 +4,7 @@ use core::fmt;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, Visitor};
 
-/// Reads the name of a field: one of these, or `None` for one to be ignored.
+/// Reads the name of a field: one of these, or `None` for an unknown one, which is ignored.
 pub(super) struct FieldOf(pub(super) &'static [&'static str]);
 
 impl<'de> DeserializeSeed<'de> for FieldOf {
@@ -35,11 +35,11 @@ impl Visitor<'_> for FieldOf {
     }
 }
 
-/// A struct of lists and how to read it: as a map, where unknown fields are ignored and each of its own must come once,
-/// or as a sequence of the fields in order.
+/// Defines a struct of lists and implements `Deserialize` for it.
 ///
-/// The expression behind a field is the [`List`](super::list::List) that reads it; it may look at the other fields, each
-/// an `Option` that is set when the field has been read.
+/// It is read as a map or as a sequence of the fields in order. In a map, unknown fields are ignored and each field must
+/// come once. The expression behind a field is the [`List`](super::list::List) that reads it. It may use the other
+/// fields, each an `Option` that is set when the field has been read.
 macro_rules! record {
     ($name:ident $(<$t:ident>)? as $noun:literal { $($field:ident: $element:ty = $list:expr),+ $(,)? }) => {
         struct $name $(<$t>)? {

@@ -16,10 +16,10 @@ record! {
     }
 }
 
-/// `words`, one a slot, and `values`, in the order of their slots.
+/// Serialises `words`, one a slot, and `values`, in the order of their slots.
 ///
-/// A word is twice the generation of a live handle, twice the next one plus one in a free slot, and `u32::MAX` in a
-/// retired one.
+/// A word is twice the generation of a live handle. In a free slot it is twice the next one plus one, in a retired one
+/// `u32::MAX`.
 impl<T: Serialize, K: ?Sized> Serialize for SlotStore<T, K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let used = self.used_words();
@@ -31,14 +31,13 @@ impl<T: Serialize, K: ?Sized> Serialize for SlotStore<T, K> {
     }
 }
 
-/// The same values under the same handles, dead handles dead, with the same handles to come.
+/// Deserialises the same values under the same handles. Dead handles stay dead, and the next handles are the same.
 ///
-/// A slot takes room for a value, live or not, as it does in any such store: the value's size and 4.1 bytes for what may
-/// be a single byte of input.
+/// A slot takes memory for a value, live or not. So a single byte of input may cost the value's size and 4.1 bytes.
 ///
 /// # Errors
 ///
-/// If a word is none that a slot can have, or there is not a value for each live slot.
+/// Returns an error if no slot can have one of the words, or there is not one value for each live slot.
 impl<'de, T: Deserialize<'de>, K: ?Sized> Deserialize<'de> for SlotStore<T, K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Form { words, values } = Form::deserialize(deserializer)?;

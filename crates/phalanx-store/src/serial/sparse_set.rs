@@ -1,29 +1,29 @@
 //! [`SparseSet`]: keys and values, in order.
 
-use super::Refused;
 use super::key::Bits;
 use super::list::{Listed, believed};
+use crate::restore::Refused;
 use crate::{Key, SparseSet};
 use core::fmt;
 use core::marker::PhantomData;
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A list of pairs of a key's bits and its value, in order. Holes are left out.
+/// Serialises a list of pairs of a key's bits and its value, in order. Holes are left out.
 impl<K: Key, T: Serialize> Serialize for SparseSet<K, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Listed { items: self.iter().map(|(key, value)| (Bits(key), value)), len: self.len() }.serialize(serializer)
     }
 }
 
-/// The same values under the same keys in the same order.
+/// Deserialises the same values under the same keys in the same order.
 ///
-/// A key far from all others costs pages of the index, as it does in any such set: up to 40 KiB for a pair of six bytes,
-/// 16 KiB once, and 32 GiB in all if the pairs reach every page.
+/// A key far from all others costs pages of the index: up to 40 KiB for a pair of six bytes, and 16 KiB once. If the
+/// pairs reach every page, that is 32 GiB in all.
 ///
 /// # Errors
 ///
-/// If a key is none that can be issued, or two have the same index.
+/// Returns an error if a key is never issued, or two keys have the same index.
 impl<'de, K: Key, T: Deserialize<'de>> Deserialize<'de> for SparseSet<K, T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_seq(Pairs(PhantomData))
@@ -49,7 +49,7 @@ impl<'de, K: Key, T: Deserialize<'de>> Visitor<'de> for Pairs<K, T> {
     }
 }
 
-/// Adds the value of a key whose index has none.
+/// Inserts the value of a key whose index has none.
 fn add<K: Key, T>(set: &mut SparseSet<K, T>, key: K, value: T) -> Result<(), Refused> {
     if !set.core.index.entry(key.index()).is_vacant() {
         return Err(Refused::Slot { slot: key.index(), what: "comes twice" });

@@ -1,11 +1,10 @@
-//! The container: rows one by one.
+//! [`Soa`]: the container, and its methods for single rows.
 //!
 //! # Invariants
 //!
 //! - `len` is at most the capacity of the block, and exactly the first `len` elements of each lane are initialised.
-//! - A row is taken apart (`SoaRow::split`) before the first change and put together (`SoaRow::join`) after the last,
-//!   and values are dropped after `len` stopped counting them: user code never runs while the length claims a value
-//!   that is not there.
+//! - A row is split (`SoaRow::split`) before the first change and joined (`SoaRow::join`) after the last. Values are
+//!   dropped after `len` stopped counting them. So user code never runs while the length counts a value that is moved out.
 #![allow(unsafe_code)]
 
 use super::block::Block;
@@ -13,14 +12,14 @@ use super::row::{Lanes, LanesMut, Mut, Ref, SoaRow};
 use super::shape::{CloneLanes, Shape};
 use super::slice::{SoaSlice, SoaSliceMut};
 use crate::error::infallible;
-use crate::{AllocError, Rejected};
+use crate::{AllocError, TryInsertError};
 use core::ops::RangeBounds;
 
 /// A growable array of structs that keeps each field in a lane of its own.
 ///
 /// One allocation holds all lanes, each aligned to 64 bytes (or more, if its type asks for more). A row is pushed and
-/// popped as a whole `T`; inside it is borrowed field by field: [`lanes`](Soa::lanes) gives a slice per field,
-/// [`get`](Soa::get) and [`iter`](Soa::iter) give rows of references. Work on one field reads the memory of one field.
+/// popped as a whole `T`, and borrowed field by field: [`lanes`](Soa::lanes) returns a slice per field, [`get`](Soa::get)
+/// and [`iter`](Soa::iter) return rows of references. Work on one field reads the memory of one field.
 ///
 /// ```
 /// # #[cfg(feature = "derive")] {
@@ -47,66 +46,68 @@ use core::ops::RangeBounds;
 /// # }
 /// ```
 ///
-/// The length is kept once, and so is the capacity: a push checks once, whatever the number of fields. Rows of no size
-/// need no memory, and there is room for `usize::MAX` of them.
+/// The length is kept once, and so is the capacity: a push checks once, whatever the number of fields. Zero-sized rows
+/// need no memory, and the capacity for them is `usize::MAX`.
 ///
 /// # Panics in user code
 ///
-/// When a destructor, a `Clone`, a closure or an iterator panics in a call, the array remains valid, each value is
-/// dropped at most once, and the rest of what was to be dropped is dropped. Destructors run lane by lane: all values of
-/// the first field, then those of the second.
+/// When a destructor, a `Clone`, a closure or an iterator panics in a call, the array remains valid. Each value is
+/// dropped at most once, and the other values that were to be dropped are dropped. Destructors run lane by lane: all values
+/// of the first field, then those of the second.
+#[doc(alias("SoaVec", "struct of arrays", "structure of arrays"))]
 pub struct Soa<T: SoaRow> {
     pub(super) block: Block<T::Shape>,
     pub(super) len: usize,
 }
 
 impl<T: SoaRow> Soa<T> {
-    /// An empty array, without memory.
+    /// Creates an empty array without allocating.
     #[inline]
     pub const fn new() -> Soa<T> {
         Soa { block: Block::new(), len: 0 }
     }
 
-    /// An empty array with room for `capacity` rows.
+    /// Creates an empty array with capacity for `capacity` rows.
     ///
     /// # Panics
     ///
-    /// If the bytes are more than `isize::MAX`; aborts if memory cannot be had.
+    /// Panics if the bytes are more than `isize::MAX`; aborts if allocation fails.
     #[track_caller]
     pub fn with_capacity(capacity: usize) -> Soa<T> {
         infallible(Soa::try_with_capacity(capacity))
     }
 
-    /// An empty array with room for `capacity` rows.
+    /// Creates an empty array with capacity for `capacity` rows.
     ///
     /// # Errors
     ///
-    /// If memory cannot be had.
+    /// Returns [`AllocError::CapacityOverflow`] if the bytes are more than `isize::MAX`, or [`AllocError::OutOfMemory`] if
+    /// allocation fails.
     pub fn try_with_capacity(capacity: usize) -> Result<Soa<T>, AllocError> {
         Ok(Soa { block: Block::try_with_capacity(capacity)?, len: 0 })
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     #[inline(always)]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are no rows.
+    /// Returns `true` if there are no rows.
     #[inline(always)]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// How many rows there is room for without allocating; `usize::MAX` for rows of no size.
+    /// Returns the number of rows that fit without allocating: `usize::MAX` for zero-sized rows.
     #[inline(always)]
     pub const fn capacity(&self) -> usize {
         self.block.capacity()
     }
 
-    /// The bytes held from the allocator, exactly, padding between the lanes included.
+    /// Returns the number of bytes allocated, including padding between the lanes.
     ///
-    /// What the values themselves own elsewhere is not counted.
+    /// Memory that the values themselves own is not counted.
     pub fn memory(&self) -> usize {
         self.block.bytes()
     }
@@ -115,7 +116,7 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// # Errors
     ///
-    /// A sentence on the first invariant that does not hold. There is no way to get one from safe code.
+    /// Returns a sentence that names the first invariant that does not hold. Safe code cannot cause one.
     pub fn validate(&self) -> Result<(), &'static str> {
         if self.len > self.capacity() {
             return Err("the length exceeds the capacity");
@@ -123,22 +124,23 @@ impl<T: SoaRow> Soa<T> {
         self.block.validate()
     }
 
-    /// Makes room for `additional` more rows, and by doubling for some beyond.
+    /// Reserves capacity for `additional` more rows, at least doubling the capacity if it grows.
     ///
     /// # Panics
     ///
-    /// If the bytes are more than `isize::MAX`; aborts if memory cannot be had. Nothing has changed then.
+    /// Panics if the bytes are more than `isize::MAX`; aborts if allocation fails.
     #[inline]
     #[track_caller]
     pub fn reserve(&mut self, additional: usize) {
         infallible(self.try_reserve(additional));
     }
 
-    /// Makes room for `additional` more rows, and by doubling for some beyond.
+    /// Reserves capacity for `additional` more rows, at least doubling the capacity if it grows.
     ///
     /// # Errors
     ///
-    /// If memory cannot be had; nothing has changed then. A request that cannot be counted does not reach the allocator.
+    /// Returns [`AllocError::CapacityOverflow`] if the bytes are more than `isize::MAX`, or [`AllocError::OutOfMemory`] if
+    /// allocation fails. The array is unchanged then.
     #[inline]
     pub fn try_reserve(&mut self, additional: usize) -> Result<(), AllocError> {
         if additional <= self.capacity() - self.len {
@@ -148,11 +150,12 @@ impl<T: SoaRow> Soa<T> {
         self.block.try_grow(self.len, needed)
     }
 
-    /// Makes room for exactly `additional` more rows, if there is less.
+    /// Reserves capacity for exactly `additional` more rows, if there is less.
     ///
     /// # Errors
     ///
-    /// If memory cannot be had; nothing has changed then.
+    /// Returns [`AllocError::CapacityOverflow`] if the bytes are more than `isize::MAX`, or [`AllocError::OutOfMemory`] if
+    /// allocation fails. The array is unchanged then.
     pub fn try_reserve_exact(&mut self, additional: usize) -> Result<(), AllocError> {
         if additional <= self.capacity() - self.len {
             return Ok(());
@@ -161,17 +164,21 @@ impl<T: SoaRow> Soa<T> {
         self.block.try_resize(self.len, needed)
     }
 
-    /// Gives back the memory beyond the last row.
+    /// Shrinks the capacity to the number of rows.
+    ///
+    /// # Panics
+    ///
+    /// Aborts if the smaller block cannot be allocated.
     #[track_caller]
     pub fn shrink_to_fit(&mut self) {
         infallible(self.try_shrink_to_fit());
     }
 
-    /// Gives back the memory beyond the last row.
+    /// Shrinks the capacity to the number of rows.
     ///
     /// # Errors
     ///
-    /// If memory for the smaller block cannot be had; nothing has changed then.
+    /// Returns [`AllocError::OutOfMemory`] if the smaller block cannot be allocated; the array is unchanged then.
     pub fn try_shrink_to_fit(&mut self) -> Result<(), AllocError> {
         self.block.try_resize(self.len, self.len)
     }
@@ -180,7 +187,7 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// # Panics
     ///
-    /// If the bytes are more than `isize::MAX`; aborts if memory cannot be had.
+    /// Panics if the bytes are more than `isize::MAX`; aborts if allocation fails.
     #[inline]
     #[track_caller]
     pub fn push(&mut self, row: T) {
@@ -190,11 +197,11 @@ impl<T: SoaRow> Soa<T> {
         let (len, values) = (self.len, row.split());
         // SAFETY: `len` is below the capacity, so the row is within the lanes; it is not in use.
         unsafe { T::Shape::write(self.block.ptrs(), len, values) };
-        // Not read again: the compiler does not know that no lane lies over it.
+        // `self.len` is not read again: the compiler does not know that no lane overlaps it.
         self.len = len + 1;
     }
 
-    /// Room for one more row, or the end of the call.
+    /// Reserves capacity for one more row; panics or aborts on failure.
     #[cold]
     #[inline(never)]
     #[track_caller]
@@ -202,19 +209,19 @@ impl<T: SoaRow> Soa<T> {
         infallible(self.try_reserve(1));
     }
 
-    /// Appends a row, or gives it back.
+    /// Appends a row.
     ///
     /// # Errors
     ///
     /// Returns the row with an [`AllocError`] if allocation fails; the array is unchanged then.
     #[inline]
-    pub fn try_push(&mut self, row: T) -> Result<(), Rejected<T, AllocError>> {
+    pub fn try_push(&mut self, row: T) -> Result<(), TryInsertError<T, AllocError>> {
         match self.try_reserve(1) {
             Ok(()) => {
                 self.push(row);
                 Ok(())
             }
-            Err(reason) => Err(Rejected { value: row, reason }),
+            Err(reason) => Err(TryInsertError { value: row, reason }),
         }
     }
 
@@ -226,17 +233,17 @@ impl<T: SoaRow> Soa<T> {
         Some(T::join(unsafe { T::Shape::read(self.block.ptrs(), self.len) }))
     }
 
-    /// Inserts a row at `index`, moving those from there on up by one. O(n).
+    /// Inserts a row at `index` and moves all later rows up by one. O(n).
     ///
     /// # Panics
     ///
-    /// If `index` is beyond the length, or the bytes are more than `isize::MAX`; aborts if memory cannot be had.
+    /// Panics if `index` is beyond the length, or the bytes are more than `isize::MAX`; aborts if allocation fails.
     #[track_caller]
     pub fn insert(&mut self, index: usize, row: T) {
         infallible(self.try_insert(index, row).map_err(AllocError::from));
     }
 
-    /// Inserts a row at `index`, moving those from there on up by one. O(n).
+    /// Inserts a row at `index` and moves all later rows up by one. O(n).
     ///
     /// # Errors
     ///
@@ -244,12 +251,12 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// # Panics
     ///
-    /// If `index` is beyond the length.
+    /// Panics if `index` is beyond the length.
     #[track_caller]
-    pub fn try_insert(&mut self, index: usize, row: T) -> Result<(), Rejected<T, AllocError>> {
+    pub fn try_insert(&mut self, index: usize, row: T) -> Result<(), TryInsertError<T, AllocError>> {
         assert!(index <= self.len, "insertion index {index} is beyond the length {}", self.len);
         if let Err(reason) = self.try_reserve(1) {
-            return Err(Rejected { value: row, reason });
+            return Err(TryInsertError { value: row, reason });
         }
         let (ptrs, values) = (self.block.ptrs(), row.split());
         // SAFETY: there is room for `len + 1` rows; those from `index` on are moved up by one, within their lanes, and
@@ -262,11 +269,11 @@ impl<T: SoaRow> Soa<T> {
         Ok(())
     }
 
-    /// Removes the row at `index`, moving those after it down by one. O(n).
+    /// Removes and returns the row at `index`, and moves all later rows down by one. O(n).
     ///
     /// # Panics
     ///
-    /// If `index` is not below the length.
+    /// Panics if `index` is not below the length.
     #[track_caller]
     pub fn remove(&mut self, index: usize) -> T {
         assert!(index < self.len, "removal index {index} is not below the length {}", self.len);
@@ -281,11 +288,11 @@ impl<T: SoaRow> Soa<T> {
         T::join(values)
     }
 
-    /// Removes the row at `index` and puts the last one in its place. O(1).
+    /// Removes and returns the row at `index`, and moves the last row there. O(1).
     ///
     /// # Panics
     ///
-    /// If `index` is not below the length.
+    /// Panics if `index` is not below the length.
     #[inline]
     #[track_caller]
     pub fn swap_remove(&mut self, index: usize) -> T {
@@ -301,11 +308,11 @@ impl<T: SoaRow> Soa<T> {
         T::join(values)
     }
 
-    /// Puts `row` at `index` and returns the one that was there.
+    /// Replaces the row at `index` and returns the old one.
     ///
     /// # Panics
     ///
-    /// If `index` is not below the length.
+    /// Panics if `index` is not below the length.
     #[inline]
     #[track_caller]
     pub fn replace(&mut self, index: usize, row: T) -> T {
@@ -324,14 +331,14 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// # Panics
     ///
-    /// If one of them is not below the length.
+    /// Panics if one of them is not below the length.
     #[inline]
     #[track_caller]
     pub fn swap(&mut self, a: usize, b: usize) {
         self.as_mut_slice().swap(a, b);
     }
 
-    /// Drops the rows from `len` on, if there are more.
+    /// Drops the rows from `len` on. Does nothing if there are none.
     pub fn truncate(&mut self, len: usize) {
         if len < self.len {
             let (start, count) = (len, self.len - len);
@@ -341,18 +348,18 @@ impl<T: SoaRow> Soa<T> {
         }
     }
 
-    /// Drops all rows and keeps the memory.
+    /// Drops all rows and keeps the capacity.
     pub fn clear(&mut self) {
         self.truncate(0);
     }
 
-    /// The row at `index`.
+    /// Returns references to the fields of the row at `index`.
     #[inline]
     pub fn get(&self, index: usize) -> Option<Ref<'_, T>> {
         self.as_slice().get(index)
     }
 
-    /// A copy of the row at `index`, put together from clones of its fields.
+    /// Returns a clone of the row at `index`, made of clones of its fields.
     #[inline]
     pub fn get_cloned(&self, index: usize) -> Option<T>
     where
@@ -361,13 +368,13 @@ impl<T: SoaRow> Soa<T> {
         self.as_slice().get_cloned(index)
     }
 
-    /// The row at `index`, to be changed field by field.
+    /// Returns mutable references to the fields of the row at `index`.
     #[inline]
     pub fn get_mut(&mut self, index: usize) -> Option<Mut<'_, T>> {
         self.as_mut_slice().into_row(index)
     }
 
-    /// Several rows at once, to be changed; none if two indices are the same or one is not below the length.
+    /// Returns mutable references to several rows, or `None` if an index is repeated or not below the length.
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
@@ -396,11 +403,11 @@ impl<T: SoaRow> Soa<T> {
         Some(indices.map(|index| T::row_mut(unsafe { T::Shape::row_mut(ptrs, index) })))
     }
 
-    /// The row at `index`.
+    /// Returns references to the fields of the row at `index`.
     ///
     /// # Panics
     ///
-    /// If `index` is not below the length.
+    /// Panics if `index` is not below the length.
     #[inline]
     #[track_caller]
     pub fn row(&self, index: usize) -> Ref<'_, T> {
@@ -410,11 +417,11 @@ impl<T: SoaRow> Soa<T> {
         }
     }
 
-    /// The row at `index`, to be changed field by field.
+    /// Returns mutable references to the fields of the row at `index`.
     ///
     /// # Panics
     ///
-    /// If `index` is not below the length.
+    /// Panics if `index` is not below the length.
     #[inline]
     #[track_caller]
     pub fn row_mut(&mut self, index: usize) -> Mut<'_, T> {
@@ -425,37 +432,38 @@ impl<T: SoaRow> Soa<T> {
         }
     }
 
-    /// The first row.
+    /// Returns the first row.
     #[inline]
     pub fn first(&self) -> Option<Ref<'_, T>> {
         self.get(0)
     }
 
-    /// The last row.
+    /// Returns the last row.
     #[inline]
     pub fn last(&self) -> Option<Ref<'_, T>> {
         self.get(self.len.wrapping_sub(1))
     }
 
-    /// The first row, to be changed.
+    /// Returns the first row, mutably.
     #[inline]
     pub fn first_mut(&mut self) -> Option<Mut<'_, T>> {
         self.get_mut(0)
     }
 
-    /// The last row, to be changed.
+    /// Returns the last row, mutably.
     #[inline]
     pub fn last_mut(&mut self) -> Option<Mut<'_, T>> {
         self.get_mut(self.len.wrapping_sub(1))
     }
 
-    /// A slice per field.
+    /// Returns a slice per field.
+    #[doc(alias("slices", "columns"))]
     #[inline]
     pub fn lanes(&self) -> Lanes<'_, T> {
         self.as_slice().lanes()
     }
 
-    /// A mutable slice per field, all at once.
+    /// Returns a mutable slice per field.
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
@@ -478,32 +486,32 @@ impl<T: SoaRow> Soa<T> {
         self.as_mut_slice().into_lanes()
     }
 
-    /// All rows, as a view that can be copied and divided.
+    /// Returns a view of all rows, which can be copied and divided.
     #[inline]
     pub fn as_slice(&self) -> SoaSlice<'_, T> {
         // SAFETY: exactly the first `len` rows are in use, and the result borrows the array.
         unsafe { SoaSlice::new(self.block.ptrs(), 0, self.len) }
     }
 
-    /// All rows, as a mutable view that can be divided.
+    /// Returns a mutable view of all rows, which can be divided.
     #[inline]
     pub fn as_mut_slice(&mut self) -> SoaSliceMut<'_, T> {
         // SAFETY: exactly the first `len` rows are in use, and the result borrows the array mutably.
         unsafe { SoaSliceMut::new(self.block.ptrs(), 0, self.len) }
     }
 
-    /// The rows of a range.
+    /// Returns a view of the rows of a range.
     ///
     /// # Panics
     ///
-    /// If the range ends beyond the length or before it starts.
+    /// Panics if the range ends beyond the length or before it starts.
     #[inline]
     #[track_caller]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> SoaSlice<'_, T> {
         self.as_slice().slice(range)
     }
 
-    /// The rows of a range, to be changed.
+    /// Returns a mutable view of the rows of a range.
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
@@ -525,7 +533,7 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// # Panics
     ///
-    /// If the range ends beyond the length or before it starts.
+    /// Panics if the range ends beyond the length or before it starts.
     #[inline]
     #[track_caller]
     pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> SoaSliceMut<'_, T> {

@@ -1,4 +1,4 @@
-//! The one allocation under a [`Soa`](super::Soa).
+//! [`Block`]: the one allocation under a [`Soa`](super::Soa).
 //!
 //! # Invariants
 //!
@@ -7,7 +7,7 @@
 //! - Otherwise `base` is a block of exactly `Plan::of(capacity).layout()`, owned by this value alone, and `ptrs` are what
 //!   `place` computes from `base` and `capacity`: each lane of a size begins at a multiple of `LANE_ALIGN` and of its
 //!   own alignment and has room for `capacity` elements; lanes do not overlap and stand in lane order.
-//! - A block knows no length and never drops rows: whoever keeps the length does.
+//! - A block knows no length and never drops rows. The array that keeps the length does.
 #![allow(unsafe_code)]
 
 use super::shape::Shape;
@@ -16,36 +16,36 @@ use alloc::alloc::{alloc, dealloc, realloc};
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-/// Where lanes begin: a multiple of this, a cache line and the widest vector register.
+/// The alignment of lanes: a cache line and the widest vector register.
 pub const LANE_ALIGN: usize = 64;
 
-/// What blocks are allocated with. The system allocator extends a block in place, or moves its pages without copying,
-/// only up to this alignment; the lanes are aligned inside the block.
+/// The alignment of blocks. The system allocator extends a block in place, or moves its pages without copying, only up to
+/// this alignment. The lanes are aligned inside the block.
 const BLOCK_ALIGN: usize = 16;
 
-/// From this size on a block is grown by `realloc`; below it, copying once into a fresh block is cheaper than letting
+/// The size from which a block is grown by `realloc`. Below it, copying once into a fresh block is cheaper than letting
 /// `realloc` copy before the lanes are moved apart.
 const REALLOC_FROM: usize = 128 * 1024;
 
-/// A lane that begins this far into the block is set off by a cache line: when the capacity is a power of two, equal
-/// rows of the lanes would otherwise compete for the same set of the cache.
+/// A lane that begins this far into the block is offset by a cache line. Otherwise, with a capacity that is a power of
+/// two, equal rows of the lanes would compete for one set of the cache.
 const PAGE: usize = 4096;
 
-/// The offsets of lanes, handed out one after the other.
+/// The offsets of lanes, computed one after the other.
 struct Plan {
     capacity: usize,
     end: usize,
 }
 
 impl Plan {
-    /// The extent of all lanes of `S`.
+    /// Returns the extent of all lanes of `S`, or `None` on overflow.
     fn of<S: Shape>(capacity: usize) -> Option<Plan> {
         let mut plan = Some(Plan { capacity, end: 0 });
         S::layouts(&mut |element| plan = plan.take().and_then(|mut plan| plan.place(element).map(|_| plan)));
         plan
     }
 
-    /// The offset of the next lane; none if the bytes are more than can be counted.
+    /// Returns the offset of the next lane, or `None` on overflow.
     fn place(&mut self, element: Layout) -> Option<usize> {
         if element.size() == 0 {
             return Some(0);
@@ -105,12 +105,12 @@ impl<S: Shape> Block<S> {
         self.capacity
     }
 
-    /// Whether there is an allocation.
+    /// Returns `true` if there is an allocation.
     const fn is_allocated(&self) -> bool {
         S::ROW != 0 && self.capacity != 0
     }
 
-    /// The bytes held from the allocator.
+    /// Returns the number of bytes allocated.
     pub(super) fn bytes(&self) -> usize {
         match Self::layout(self.capacity) {
             Ok(layout) if self.is_allocated() => layout.size(),
@@ -118,19 +118,19 @@ impl<S: Shape> Block<S> {
         }
     }
 
-    /// What a block of `capacity` rows is allocated with.
+    /// Returns the layout of a block of `capacity` rows.
     fn layout(capacity: usize) -> Result<Layout, AllocError> {
         let bytes = Plan::of::<S>(capacity).and_then(|plan| plan.end.checked_add(Self::SLACK));
         bytes.and_then(|bytes| Layout::from_size_align(bytes, BLOCK_ALIGN).ok()).ok_or(AllocError::CapacityOverflow)
     }
 
-    /// How far the first lane is from the start of a block.
+    /// Returns the offset of the first lane in a block.
     fn skip(base: NonNull<u8>) -> usize {
         // `SLACK` is enough because the block itself is aligned to `BLOCK_ALIGN`.
         base.addr().get().wrapping_neg() % Self::ALIGN
     }
 
-    /// The lanes of a block that begin `skip` bytes into it.
+    /// Returns the lanes of a block that begin `skip` bytes into it.
     ///
     /// # Safety
     ///
@@ -149,28 +149,30 @@ impl<S: Shape> Block<S> {
         unsafe { S::pointers(&mut next) }
     }
 
-    /// The capacity to grow to when `needed` rows are needed.
+    /// Returns the capacity to grow to when `needed` rows are needed.
     fn amortised(&self, needed: usize) -> usize {
         let first = (PAGE / S::ROW.max(1)).clamp(1, LANE_ALIGN);
         needed.max(self.capacity.saturating_mul(2)).max(first)
     }
 
-    /// Makes room for at least `needed` rows, of which `len` are in use, at least doubling the capacity.
+    /// Grows the capacity to at least `needed` rows, at least doubling it. `len` rows are in use.
     #[cold]
     #[inline(never)]
     pub(super) fn try_grow(&mut self, len: usize, needed: usize) -> Result<(), AllocError> {
-        // An overflow is reported without asking the allocator for anything; if only the doubled capacity is one, the
-        // need itself is met.
+        // An overflow is reported without calling the allocator. If only the doubled capacity overflows, `needed` is used.
         Self::layout(needed)?;
         let amortised = self.amortised(needed);
         let capacity = if Self::layout(amortised).is_ok() { amortised } else { needed };
         self.try_resize(len, capacity)
     }
 
-    /// Changes the capacity to `capacity`; nothing happens to rows of no size. On an error nothing has changed.
+    /// Sets the capacity to `capacity`. Does nothing for zero-sized rows. On an error nothing changes.
     ///
-    /// `len` of the rows are in use: they are moved, the others need not be initialised. It is at most the present and
-    /// the new capacity.
+    /// The first `len` rows are in use and are moved; the others need not be initialised.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `len` is above the present or the new capacity.
     pub(super) fn try_resize(&mut self, len: usize, capacity: usize) -> Result<(), AllocError> {
         assert!(len <= self.capacity && len <= capacity, "rows in use fit the block");
         if S::ROW == 0 || capacity == self.capacity {
@@ -182,7 +184,7 @@ impl<S: Shape> Block<S> {
         let fresh = Block::<S>::try_with_capacity(capacity)?;
         // SAFETY: both have room for `len` rows, and a fresh block overlaps nothing.
         unsafe { S::copy(self.ptrs, 0, fresh.ptrs, 0, len) };
-        // The rows in use were moved: what the old block still holds is bytes, and it drops none.
+        // The rows in use were moved. The old block holds only bytes, and drops no rows.
         *self = fresh;
         Ok(())
     }
@@ -238,7 +240,7 @@ impl<S: Shape> Block<S> {
     }
 }
 
-/// An aligned address of nothing.
+/// Returns an aligned dangling address.
 fn dangling(element: Layout) -> NonNull<u8> {
     element.dangling_ptr()
 }
@@ -252,14 +254,14 @@ impl<S: Shape> Drop for Block<S> {
     }
 }
 
-/// Memory of one alignment that lives as long as a sort does.
+/// Temporary memory of a sort.
 pub(super) struct Scratch {
     ptr: NonNull<u8>,
     layout: Layout,
 }
 
 impl Scratch {
-    /// Room for `len` elements of `size` bytes, aligned to `align`.
+    /// Allocates memory for `len` elements of `size` bytes, aligned to `align`.
     pub(super) fn try_new(len: usize, size: usize, align: usize) -> Result<Scratch, AllocError> {
         let bytes = len.checked_mul(size).ok_or(AllocError::CapacityOverflow)?;
         let layout = Layout::from_size_align(bytes, align).map_err(|_| AllocError::CapacityOverflow)?;

@@ -1,9 +1,9 @@
-//! The container: many rows at a time.
+//! Methods of [`Soa`] for many rows at a time.
 //!
 //! # Invariants
 //!
 //! Those of `array.rs`. While user code can run, `len` counts no row that is being moved: it is lowered first, and a guard
-//! puts it right on the way out.
+//! restores it on the way out.
 #![allow(unsafe_code)]
 
 use super::array::Soa;
@@ -12,7 +12,8 @@ use super::row::{Lanes, Mut, Ref, SoaRow};
 use super::shape::{CloneLanes, Shape};
 use super::slice::bounds;
 use crate::error::infallible;
-use crate::{AllocError, Rejected};
+use crate::raw::DropGuard;
+use crate::{AllocError, TryInsertError};
 use core::fmt;
 use core::iter::FusedIterator;
 use core::mem;
@@ -20,6 +21,10 @@ use core::ops::{Range, RangeBounds};
 
 impl<T: SoaRow> Soa<T> {
     /// Moves all rows of `other` to the end of this array, and leaves it empty.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the bytes are more than `isize::MAX`; aborts if allocation fails.
     #[track_caller]
     pub fn append(&mut self, other: &mut Soa<T>) {
         infallible(self.try_append(other));
@@ -29,7 +34,7 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// # Errors
     ///
-    /// If memory cannot be had; both are unchanged then.
+    /// Returns an [`AllocError`] if allocation fails; both arrays are unchanged then.
     pub fn try_append(&mut self, other: &mut Soa<T>) -> Result<(), AllocError> {
         self.try_reserve(other.len)?;
         let count = mem::take(&mut other.len);
@@ -44,7 +49,7 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// # Panics
     ///
-    /// If `at` is beyond the length.
+    /// Panics if `at` is beyond the length; aborts if allocation fails.
     #[track_caller]
     pub fn split_off(&mut self, at: usize) -> Soa<T> {
         infallible(self.try_split_off(at))
@@ -54,11 +59,11 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// # Errors
     ///
-    /// If memory cannot be had; nothing has changed then.
+    /// Returns [`AllocError::OutOfMemory`] if allocation fails; the array is unchanged then.
     ///
     /// # Panics
     ///
-    /// If `at` is beyond the length.
+    /// Panics if `at` is beyond the length.
     #[track_caller]
     pub fn try_split_off(&mut self, at: usize) -> Result<Soa<T>, AllocError> {
         let range = bounds(at.., self.len);
@@ -74,22 +79,25 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// # Errors
     ///
-    /// Returns an [`AllocError`] without a row if there is no memory for as many rows as the iterator promises; none is
-    /// taken then. A promise that cannot be counted is not believed.
+    /// Returns an [`AllocError`] without a row if memory for the lower size hint cannot be allocated. No row is taken then. A
+    /// hint that overflows is ignored.
     ///
-    /// Returns an [`AllocError`] with the row that found no room if the iterator gives more than it promised. The rows
-    /// before it have been appended. To keep those after it, pass the iterator by reference.
-    pub fn try_extend(&mut self, rows: impl IntoIterator<Item = T>) -> Result<(), Rejected<Option<T>, AllocError>> {
+    /// Returns an [`AllocError`] with a row if the iterator yields more than its hint and allocation fails. The rows before it
+    /// have been appended. To keep those after it, pass the iterator by reference.
+    pub fn try_extend(
+        &mut self,
+        rows: impl IntoIterator<Item = T>,
+    ) -> Result<(), TryInsertError<Option<T>, AllocError>> {
         let mut rows = rows.into_iter();
         match self.try_reserve(rows.size_hint().0) {
             Ok(()) | Err(AllocError::CapacityOverflow) => {}
-            Err(reason) => return Err(Rejected { value: None, reason }),
+            Err(reason) => return Err(TryInsertError { value: None, reason }),
         }
         while let Some(row) = rows.next() {
             if self.len == self.capacity()
                 && let Err(reason) = self.try_reserve(1)
             {
-                return Err(Rejected { value: Some(row), reason });
+                return Err(TryInsertError { value: Some(row), reason });
             }
             self.push(row);
             self.fill(&mut rows);
@@ -97,22 +105,22 @@ impl<T: SoaRow> Soa<T> {
         Ok(())
     }
 
-    /// Pushes rows until the iterator or the capacity is at its end.
+    /// Pushes rows until the iterator ends or the capacity is reached.
     #[inline]
     fn fill(&mut self, rows: &mut impl Iterator<Item = T>) {
         let (ptrs, capacity) = (self.block.ptrs(), self.capacity());
         // The length is kept in a register and committed on the way out, panic or not.
-        let mut end = Commit { at: self.len, len: &mut self.len };
-        while end.at < capacity {
+        let mut end = DropGuard::new((self.len, &mut self.len), |(at, len)| **len = *at);
+        while end.state.0 < capacity {
             let Some(row) = rows.next() else { return };
             let values = row.split();
             // SAFETY: below the capacity, so within the lanes, and not in use.
-            unsafe { T::Shape::write(ptrs, end.at, values) };
-            end.at += 1;
+            unsafe { T::Shape::write(ptrs, end.state.0, values) };
+            end.state.0 += 1;
         }
     }
 
-    /// Appends whole columns, moved in lane by lane. A row type without fields has no columns, and none are appended.
+    /// Appends whole columns, lane by lane. A row type without fields has no columns, so nothing is appended.
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
@@ -133,24 +141,29 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// # Errors
     ///
-    /// If the columns differ in length; nothing was appended then, and the columns are dropped.
+    /// Returns [`ColumnsError::UnequalLengths`] if the columns differ in length. Nothing is appended then, and the columns are
+    /// dropped.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the bytes are more than `isize::MAX`; aborts if allocation fails.
     #[track_caller]
     pub fn extend_columns(&mut self, columns: T::Columns) -> Result<(), ColumnsError> {
         ColumnsError::raise(self.try_extend_columns(columns).map_err(ColumnsError::from))
     }
 
-    /// Appends whole columns, moved in lane by lane.
+    /// Appends whole columns, lane by lane.
     ///
     /// # Errors
     ///
     /// Returns the columns with [`ColumnsError::UnequalLengths`] if they differ in length, or with
-    /// [`ColumnsError::Alloc`] if allocation fails. Nothing was appended then.
-    pub fn try_extend_columns(&mut self, columns: T::Columns) -> Result<(), Rejected<T::Columns, ColumnsError>> {
+    /// [`ColumnsError::Alloc`] if allocation fails. Nothing is appended then.
+    pub fn try_extend_columns(&mut self, columns: T::Columns) -> Result<(), TryInsertError<T::Columns, ColumnsError>> {
         let columns = T::split_columns(columns);
         let count = common_len::<T>(|each| T::Shape::column_lens(&columns, each));
         let count = match count.and_then(|count| Ok(self.try_reserve(count).map(|()| count)?)) {
             Ok(count) => count,
-            Err(reason) => return Err(Rejected { value: T::join_columns(columns), reason }),
+            Err(reason) => return Err(TryInsertError { value: T::join_columns(columns), reason }),
         };
         // SAFETY: each column has `count` values, and there is room for as many rows from `len` on.
         unsafe { T::Shape::adopt(columns, self.block.ptrs(), self.len) };
@@ -158,7 +171,7 @@ impl<T: SoaRow> Soa<T> {
         Ok(())
     }
 
-    /// Appends clones of the values of whole slices: those of another array, or any others.
+    /// Appends clones of the values of whole slices, of another array or any others.
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
@@ -180,7 +193,11 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// # Errors
     ///
-    /// If the slices differ in length; nothing was appended then.
+    /// Returns [`ColumnsError::UnequalLengths`] if the slices differ in length. Nothing is appended then.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the bytes are more than `isize::MAX`; aborts if allocation fails.
     #[track_caller]
     pub fn extend_lanes(&mut self, lanes: Lanes<'_, T>) -> Result<(), ColumnsError>
     where
@@ -189,11 +206,12 @@ impl<T: SoaRow> Soa<T> {
         ColumnsError::raise(self.try_extend_lanes(lanes))
     }
 
-    /// Appends clones of the values of whole slices: those of another array, or any others.
+    /// Appends clones of the values of whole slices, of another array or any others.
     ///
     /// # Errors
     ///
-    /// If the slices differ in length, or memory cannot be had; nothing was appended then.
+    /// Returns [`ColumnsError::UnequalLengths`] if the slices differ in length, or [`ColumnsError::Alloc`] if allocation fails.
+    /// Nothing is appended then.
     pub fn try_extend_lanes(&mut self, lanes: Lanes<'_, T>) -> Result<(), ColumnsError>
     where
         T::Shape: CloneLanes,
@@ -212,7 +230,7 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// # Errors
     ///
-    /// If memory cannot be had; nothing was appended then.
+    /// Returns an [`AllocError`] if allocation fails. Nothing is appended then.
     pub fn try_extend_from(&mut self, other: &Soa<T>) -> Result<(), AllocError>
     where
         T::Shape: CloneLanes,
@@ -225,7 +243,7 @@ impl<T: SoaRow> Soa<T> {
         Ok(())
     }
 
-    /// Keeps the rows for which `keep` is true, in their order, and drops the others.
+    /// Keeps the rows for which `keep` returns `true`, in their order, and drops the others.
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
@@ -243,20 +261,20 @@ impl<T: SoaRow> Soa<T> {
     /// # }
     /// ```
     pub fn retain(&mut self, mut keep: impl FnMut(Ref<'_, T>) -> bool) {
-        // SAFETY: the row is in use while it is looked at, and only then.
+        // SAFETY: `retain_rows` passes rows that are initialised and not counted, and the reference ends with the call.
         self.retain_rows(|ptrs, row| keep(T::row(unsafe { T::Shape::row(ptrs, row) })));
     }
 
-    /// Keeps the rows for which `keep` is true, in their order, and drops the others; `keep` may change them.
+    /// Keeps the rows for which `keep` returns `true`, in their order, and drops the others. `keep` may change them.
     pub fn retain_mut(&mut self, mut keep: impl FnMut(Mut<'_, T>) -> bool) {
-        // SAFETY: the row is in use while it is looked at, only then, and only here.
+        // SAFETY: `retain_rows` passes rows that are initialised and not counted, and the references end with the call.
         self.retain_rows(|ptrs, row| keep(T::row_mut(unsafe { T::Shape::row_mut(ptrs, row) })));
     }
 
     /// Calls `keep` with each row's number, all of them initialised at that moment.
     fn retain_rows(&mut self, mut keep: impl FnMut(<T::Shape as Shape>::Ptrs, usize) -> bool) {
         let (ptrs, len) = (self.block.ptrs(), mem::take(&mut self.len));
-        // On the way out the rows that were not looked at are moved up to those that were kept.
+        // On the way out, rows that were not visited are moved down to those that were kept.
         let mut gap = Gap { soa: self, start: 0, end: 0, rows: len };
         while gap.end < len {
             let row = gap.end;
@@ -269,15 +287,15 @@ impl<T: SoaRow> Soa<T> {
                 gap.end += 1;
             } else {
                 gap.end += 1;
-                // SAFETY: the row is initialised and by now part of the gap, so nobody counts it.
+                // SAFETY: the row is initialised, and part of the gap by now, so it is not counted.
                 unsafe { T::Shape::drop_rows(ptrs, row, 1) };
             }
         }
     }
 
-    /// Removes the rows of a range and gives them out one by one. Those not taken are dropped with the iterator.
+    /// Removes the rows of a range and iterates over them. Rows that are not taken are dropped with the iterator.
     ///
-    /// If the iterator is forgotten, its rows and those after the range are lost, and not dropped.
+    /// If the iterator is leaked, its rows and those after the range are leaked too.
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
@@ -298,7 +316,7 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// # Panics
     ///
-    /// If the range ends beyond the length or before it starts.
+    /// Panics if the range ends beyond the length or before it starts.
     #[track_caller]
     pub fn drain(&mut self, range: impl RangeBounds<usize>) -> Drain<'_, T> {
         let range = bounds(range, self.len);
@@ -307,21 +325,9 @@ impl<T: SoaRow> Soa<T> {
     }
 }
 
-/// Commits a length on the way out.
-struct Commit<'a> {
-    at: usize,
-    len: &'a mut usize,
-}
-
-impl Drop for Commit<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        *self.len = self.at;
-    }
-}
-
-/// An array in which the rows `start..end` are not in use, those before and those from there to `rows` are, and `len`
-/// is at most `start`. On the way out the gap is closed.
+/// An array in which the rows `start..end` are not in use. All others below `rows` are, and `len` is at most `start`.
+///
+/// On the way out the gap is closed.
 struct Gap<'a, T: SoaRow> {
     soa: &'a mut Soa<T>,
     start: usize,
@@ -340,7 +346,7 @@ impl<T: SoaRow> Drop for Gap<'_, T> {
     }
 }
 
-/// The rows of a range, moved out of a [`Soa`] one by one: see [`Soa::drain`].
+/// An iterator that moves the rows of a range out of a [`Soa`]; see [`Soa::drain`].
 pub struct Drain<'a, T: SoaRow> {
     /// Of the rows in the gap, those in `range` are still initialised. Dropped after them.
     gap: Gap<'a, T>,

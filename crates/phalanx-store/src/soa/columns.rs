@@ -1,10 +1,10 @@
-//! What can be wrong with whole columns.
+//! [`ColumnsError`]: the error of appending whole columns.
 
 use super::row::SoaRow;
-use crate::{AllocError, Rejected};
+use crate::{AllocError, TryInsertError};
 use core::fmt;
 
-/// Columns could not be appended; nothing was changed.
+/// The reason why columns could not be appended. The array is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ColumnsError {
@@ -12,19 +12,19 @@ pub enum ColumnsError {
     UnequalLengths {
         /// The length of the first column.
         first: usize,
-        /// Which column differs: its number among the lanes, those of nested rows counted one by one.
+        /// The number of the column among the lanes; those of nested rows count one by one.
         lane: usize,
-        /// Its length.
+        /// The length of that column.
         found: usize,
         /// The name of the row type.
         row: &'static str,
     },
-    /// Memory could not be had.
+    /// An allocation failed.
     Alloc(AllocError),
 }
 
 impl ColumnsError {
-    /// For the forms that do not report failed allocations.
+    /// Panics or aborts if an allocation failed; returns any other result.
     #[track_caller]
     pub(super) fn raise(result: Result<(), ColumnsError>) -> Result<(), ColumnsError> {
         match result {
@@ -34,8 +34,8 @@ impl ColumnsError {
     }
 }
 
-impl<C> From<Rejected<C, ColumnsError>> for ColumnsError {
-    fn from(rejected: Rejected<C, ColumnsError>) -> Self {
+impl<C> From<TryInsertError<C, ColumnsError>> for ColumnsError {
+    fn from(rejected: TryInsertError<C, ColumnsError>) -> Self {
         rejected.reason
     }
 }
@@ -59,7 +59,7 @@ impl From<AllocError> for ColumnsError {
     }
 }
 
-/// The one length of all lanes, which `visit` reports one by one; 0 if there are none.
+/// Returns the common length of all lanes, which `visit` reports one by one. It is 0 if there are none.
 pub(super) fn common_len<T: SoaRow>(visit: impl FnOnce(&mut dyn FnMut(usize))) -> Result<usize, ColumnsError> {
     let (mut first, mut lane, mut odd) = (None, 0, None);
     visit(&mut |found| {

@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //!
-//! - `range` lies within the rows of the view or the block; a row that was given out is no longer in it.
+//! - `range` lies within the rows of the view or the block; a row that was returned is no longer in it.
 #![allow(unsafe_code)]
 
 use super::array::Soa;
@@ -15,19 +15,19 @@ use core::mem::{self, ManuallyDrop};
 use core::ops::Range;
 use core::ptr;
 
-/// The rows of a [`Soa`], borrowed.
+/// An iterator over the rows of a [`Soa`], as references to their fields.
 pub struct Iter<'a, T: SoaRow> {
     rows: SoaSlice<'a, T>,
     range: Range<usize>,
 }
 
-/// The rows of a [`Soa`], mutably borrowed.
+/// An iterator over the rows of a [`Soa`], as mutable references to their fields.
 pub struct IterMut<'a, T: SoaRow> {
     rows: SoaSliceMut<'a, T>,
     range: Range<usize>,
 }
 
-/// The rows of a [`Soa`], moved out one by one. Those that were not taken are dropped with it.
+/// An iterator that moves the rows out of a [`Soa`]. Rows that are not taken are dropped with it.
 pub struct IntoIter<T: SoaRow> {
     block: Block<T::Shape>,
     range: Range<usize>,
@@ -39,7 +39,7 @@ impl<'a, T: SoaRow> Iter<'a, T> {
         Iter { rows, range: 0..rows.len() }
     }
 
-    /// The rows that are left.
+    /// Returns the rows that are left.
     pub fn as_slice(&self) -> SoaSlice<'a, T> {
         self.rows.slice(self.range.clone())
     }
@@ -120,8 +120,8 @@ iterator!(impl['a, T: SoaRow] Iter<'a, T>, Ref<'a, T>, |it: &mut Self, row| {
 });
 
 iterator!(impl['a, T: SoaRow] IterMut<'a, T>, Mut<'a, T>, |it: &mut Self, row| {
-    // SAFETY: the row was in the range, so it is below the length of the view; it has left the range and is not given
-    // out again.
+    // SAFETY: the row was in the range, so it is below the length of the view. It has left the range and is not returned
+    // again.
     unsafe { it.rows.row_at(row) }
 });
 

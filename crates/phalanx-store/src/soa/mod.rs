@@ -8,10 +8,10 @@
 //! | `VelocityMut<'a>` | `&'a mut f32` | [`Soa::get_mut`], [`Soa::iter_mut`] |
 //! | `VelocityLanes<'a>` | `&'a [f32]` | [`Soa::lanes`] |
 //! | `VelocityLanesMut<'a>` | `&'a mut [f32]` | [`Soa::lanes_mut`] |
-//! | `VelocityColumns` | `Vec<f32>` | you, for [`Soa::extend_columns`] |
+//! | `VelocityColumns` | `Vec<f32>` | the caller of [`Soa::extend_columns`] |
 //!
-//! Their names, their visibility and that of their fields follow the struct. What the derive prints is safe code; memory
-//! is handled here, over the [`Shape`] it names.
+//! Their names, their visibility and that of their fields follow the struct. The derive prints safe code. Memory is handled
+//! in this module, over the [`Shape`] that the derive names.
 
 mod array;
 mod block;
@@ -40,7 +40,7 @@ pub use scalar::{Flat, Scalar, flat, flat_mut};
 pub use shape::{CloneLanes, Leaf, Nested, Shape};
 pub use slice::{SoaSlice, SoaSliceMut};
 
-/// What the derive's output needs and its user may not have in scope.
+/// Items for the output of the derive, which its user may not have in scope.
 #[doc(hidden)]
 pub mod private {
     pub use alloc::vec::Vec;

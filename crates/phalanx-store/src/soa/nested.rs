@@ -45,19 +45,19 @@ unsafe impl<R: SoaRow> Shape for Nested<R> {
 
     #[inline]
     unsafe fn pointers<F: FnMut(Layout) -> NonNull<u8>>(next: &mut F) -> Self::Ptrs {
-        // SAFETY: the caller's promise.
+        // SAFETY: each pointer is aligned for its layout, as this function asks for too.
         unsafe { R::Shape::pointers(next) }
     }
 
     #[inline(always)]
     unsafe fn write(ptrs: Self::Ptrs, row: usize, values: Self::Values) {
-        // SAFETY: the caller's promise.
+        // SAFETY: element `row` is within the allocation of each lane and may be written, as this function asks for too.
         unsafe { R::Shape::write(ptrs, row, values) };
     }
 
     #[inline(always)]
     unsafe fn read(ptrs: Self::Ptrs, row: usize) -> Self::Values {
-        // SAFETY: the caller's promise.
+        // SAFETY: element `row` of each lane is initialised and counts as moved out, as this function asks for too.
         unsafe { R::Shape::read(ptrs, row) }
     }
 
@@ -66,7 +66,7 @@ unsafe impl<R: SoaRow> Shape for Nested<R> {
     where
         Self: 'a,
     {
-        // SAFETY: the caller's promise.
+        // SAFETY: element `row` of each lane is initialised, and for `'a` neither written nor freed, as this function asks for too.
         unsafe { R::Shape::row(ptrs, row) }
     }
 
@@ -75,7 +75,7 @@ unsafe impl<R: SoaRow> Shape for Nested<R> {
     where
         Self: 'a,
     {
-        // SAFETY: the caller's promise.
+        // SAFETY: element `row` of each lane is initialised, and for `'a` reached through the result alone, as this function asks for too.
         unsafe { R::Shape::row_mut(ptrs, row) }
     }
 
@@ -84,7 +84,7 @@ unsafe impl<R: SoaRow> Shape for Nested<R> {
     where
         Self: 'a,
     {
-        // SAFETY: the caller's promise.
+        // SAFETY: the rows are initialised in each lane, and for `'a` neither written nor freed, as this function asks for too.
         unsafe { R::Shape::lanes(ptrs, start, len) }
     }
 
@@ -93,30 +93,30 @@ unsafe impl<R: SoaRow> Shape for Nested<R> {
     where
         Self: 'a,
     {
-        // SAFETY: the caller's promise.
+        // SAFETY: the rows are initialised in each lane, and for `'a` reached through the result alone, as this function asks for too.
         unsafe { R::Shape::lanes_mut(ptrs, start, len) }
     }
 
     #[inline]
     unsafe fn copy(src: Self::Ptrs, from: usize, dst: Self::Ptrs, to: usize, count: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the source rows may be read and the target rows written, in an order that loses none, as this function asks for too.
         unsafe { R::Shape::copy(src, from, dst, to, count) };
     }
 
     #[inline]
     unsafe fn swap(ptrs: Self::Ptrs, a: usize, b: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: both elements of each lane are within the allocation and initialised, as this function asks for too.
         unsafe { R::Shape::swap(ptrs, a, b) };
     }
 
     #[inline]
     unsafe fn drop_rows(ptrs: Self::Ptrs, start: usize, len: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the rows are initialised in each lane, and the caller gives them up, as this function asks for too.
         unsafe { R::Shape::drop_rows(ptrs, start, len) };
     }
 
     unsafe fn permute<F: Fn(usize) -> usize>(ptrs: Self::Ptrs, len: usize, order: &F, scratch: NonNull<u8>) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the rows are initialised, `order` is a permutation of them, and `scratch` is large and aligned enough, as this function asks for too.
         unsafe { R::Shape::permute(ptrs, len, order, scratch) };
     }
 
@@ -135,7 +135,7 @@ unsafe impl<R: SoaRow> Shape for Nested<R> {
 
     #[inline]
     unsafe fn adopt(columns: Self::Columns, ptrs: Self::Ptrs, at: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the rows from `at` on are within the allocation of each lane and may be written, as this function asks for too.
         unsafe { R::Shape::adopt(columns, ptrs, at) };
     }
 }
@@ -158,7 +158,7 @@ where
     where
         Self: 'a,
     {
-        // SAFETY: the caller's promise.
+        // SAFETY: the slices have one length, and the rows from `at` on may be written and are not part of them, as this function asks for too.
         unsafe { R::Shape::clone_rows(lanes, ptrs, at) };
     }
 }

@@ -6,23 +6,9 @@
 #![allow(unsafe_code)]
 
 use super::shape::{CloneLanes, Shape};
+use crate::raw::DropGuard;
 use core::alloc::Layout;
-use core::mem;
 use core::ptr::NonNull;
-
-/// Drops rows when it goes out of scope: the second half of a pair whose first half may panic.
-struct DropRows<S: Shape> {
-    ptrs: S::Ptrs,
-    start: usize,
-    len: usize,
-}
-
-impl<S: Shape> Drop for DropRows<S> {
-    fn drop(&mut self) {
-        // SAFETY: whoever made this value promised the same for these rows, and it is dropped once.
-        unsafe { S::drop_rows(self.ptrs, self.start, self.len) };
-    }
-}
 
 // SAFETY: both halves are visited by each function, the first one first except where the order is said.
 unsafe impl<A: Shape, B: Shape> Shape for (A, B) {
@@ -65,13 +51,13 @@ unsafe impl<A: Shape, B: Shape> Shape for (A, B) {
 
     #[inline]
     unsafe fn pointers<F: FnMut(Layout) -> NonNull<u8>>(next: &mut F) -> Self::Ptrs {
-        // SAFETY: the caller's promise covers the lanes of both.
+        // SAFETY: in the lanes of both halves, each pointer is aligned for its layout.
         unsafe { (A::pointers(next), B::pointers(next)) }
     }
 
     #[inline(always)]
     unsafe fn write((a, b): Self::Ptrs, row: usize, (x, y): Self::Values) {
-        // SAFETY: the caller's promise covers the lanes of both.
+        // SAFETY: in the lanes of both halves, element `row` is within the allocation and may be written.
         unsafe {
             A::write(a, row, x);
             B::write(b, row, y);
@@ -80,7 +66,7 @@ unsafe impl<A: Shape, B: Shape> Shape for (A, B) {
 
     #[inline(always)]
     unsafe fn read((a, b): Self::Ptrs, row: usize) -> Self::Values {
-        // SAFETY: the caller's promise covers the lanes of both.
+        // SAFETY: in the lanes of both halves, element `row` is initialised and counts as moved out.
         unsafe { (A::read(a, row), B::read(b, row)) }
     }
 
@@ -89,7 +75,7 @@ unsafe impl<A: Shape, B: Shape> Shape for (A, B) {
     where
         Self: 'a,
     {
-        // SAFETY: the caller's promise covers the lanes of both.
+        // SAFETY: in the lanes of both halves, element `row` is initialised, and for `'a` neither written nor freed.
         unsafe { (A::row(a, row), B::row(b, row)) }
     }
 
@@ -98,7 +84,8 @@ unsafe impl<A: Shape, B: Shape> Shape for (A, B) {
     where
         Self: 'a,
     {
-        // SAFETY: the caller's promise covers the lanes of both, which are disjoint.
+        // SAFETY: in the lanes of both halves, which are disjoint, element `row` is initialised, and for `'a` reached through
+        // the result alone.
         unsafe { (A::row_mut(a, row), B::row_mut(b, row)) }
     }
 
@@ -107,7 +94,7 @@ unsafe impl<A: Shape, B: Shape> Shape for (A, B) {
     where
         Self: 'a,
     {
-        // SAFETY: the caller's promise covers the lanes of both.
+        // SAFETY: in the lanes of both halves, the rows are initialised, and for `'a` neither written nor freed.
         unsafe { (A::lanes(a, start, len), B::lanes(b, start, len)) }
     }
 
@@ -116,14 +103,15 @@ unsafe impl<A: Shape, B: Shape> Shape for (A, B) {
     where
         Self: 'a,
     {
-        // SAFETY: the caller's promise covers the lanes of both, which are disjoint.
+        // SAFETY: in the lanes of both halves, which are disjoint, the rows are initialised, and for `'a` reached through the
+        // result alone.
         unsafe { (A::lanes_mut(a, start, len), B::lanes_mut(b, start, len)) }
     }
 
     #[inline]
     unsafe fn copy(src: Self::Ptrs, from: usize, dst: Self::Ptrs, to: usize, count: usize) {
-        // SAFETY: the caller's promise covers the lanes of both; the second half goes first, so that no lane is
-        // overwritten before it was moved.
+        // SAFETY: in the lanes of both halves, the source rows may be read and the target rows written. The second half goes
+        // first, so that no lane is overwritten before it was moved.
         unsafe {
             B::copy(src.1, from, dst.1, to, count);
             A::copy(src.0, from, dst.0, to, count);
@@ -132,7 +120,7 @@ unsafe impl<A: Shape, B: Shape> Shape for (A, B) {
 
     #[inline]
     unsafe fn swap(ptrs: Self::Ptrs, a: usize, b: usize) {
-        // SAFETY: the caller's promise covers the lanes of both.
+        // SAFETY: in the lanes of both halves, both elements are within the allocation and initialised.
         unsafe {
             A::swap(ptrs.0, a, b);
             B::swap(ptrs.1, a, b);
@@ -141,14 +129,18 @@ unsafe impl<A: Shape, B: Shape> Shape for (A, B) {
 
     #[inline]
     unsafe fn drop_rows((a, b): Self::Ptrs, start: usize, len: usize) {
-        let _second = DropRows::<B> { ptrs: b, start, len };
-        // SAFETY: the caller's promise covers the lanes of both. The guard drops the second half, panic or not.
-        unsafe { A::drop_rows(a, start, len) };
+        // SAFETY: the rows are initialised in the lanes of both halves and given up. Each half is dropped once: the guard drops
+        // the second one after the first, panic or not.
+        unsafe {
+            let _second = DropGuard::new(b, |b| B::drop_rows(*b, start, len));
+            A::drop_rows(a, start, len);
+        }
     }
 
     unsafe fn permute<F: Fn(usize) -> usize>((a, b): Self::Ptrs, len: usize, order: &F, scratch: NonNull<u8>) {
-        // SAFETY: the caller's promise covers the lanes of both: `WIDEST` and `ALIGN` are the larger of the two, and
-        // the scratch is free again when the first half returns.
+        // SAFETY: in the lanes of both halves, the rows are initialised, and `order` is a permutation of them. The scratch
+        // memory suffices for both, as `WIDEST` and `ALIGN` are the larger of the two. It is free again when the first half
+        // returns.
         unsafe {
             A::permute(a, len, order, scratch);
             B::permute(b, len, order, scratch);
@@ -172,7 +164,7 @@ unsafe impl<A: Shape, B: Shape> Shape for (A, B) {
 
     #[inline]
     unsafe fn adopt((x, y): Self::Columns, (a, b): Self::Ptrs, at: usize) {
-        // SAFETY: the caller's promise covers the lanes of both.
+        // SAFETY: in the lanes of both halves, the rows from `at` on are within the allocation and may be written.
         unsafe {
             A::adopt(x, a, at);
             B::adopt(y, b, at);
@@ -197,11 +189,13 @@ unsafe impl<A: CloneLanes, B: CloneLanes> CloneLanes for (A, B) {
     {
         let mut len = 0;
         A::lane_lens(x, &mut |n| len = n);
-        // SAFETY: the caller's promise covers the lanes of both.
-        unsafe { A::clone_rows(x, a, at) };
-        let first = DropRows::<A> { ptrs: a, start: at, len };
-        // SAFETY: the same.
-        unsafe { B::clone_rows(y, b, at) };
-        mem::forget(first);
+        // SAFETY: the slices have one length, and the rows from `at` on may be written in the lanes of both halves. If the
+        // second half panics, the rows of the first are initialised, not counted by the caller, and dropped once.
+        unsafe {
+            A::clone_rows(x, a, at);
+            let first = DropGuard::new(a, |a| A::drop_rows(*a, at, len));
+            B::clone_rows(y, b, at);
+            first.dismiss();
+        }
     }
 }

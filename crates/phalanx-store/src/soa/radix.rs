@@ -8,8 +8,8 @@ use crate::AllocError;
 use alloc::vec::Vec;
 use core::mem;
 
-/// Bits per digit. Wider digits need fewer passes, but each bucket is a place of its own in memory, and with thousands of
-/// them every write would miss the address cache.
+/// The number of bits per digit. Wider digits need fewer passes, but with thousands of buckets every write would miss the
+/// address cache.
 const BITS: u32 = 8;
 const BUCKETS: usize = 1 << BITS;
 const SHIFTS: [u32; 4] = [32, 32 + BITS, 32 + 2 * BITS, 32 + 3 * BITS];

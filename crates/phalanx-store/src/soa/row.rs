@@ -1,11 +1,11 @@
-//! The trait of row types, and the views a row type comes with.
+//! [`SoaRow`]: the trait of row types, and the views that a row type comes with.
 
 use super::shape::Shape;
 
-/// The structs of references and slices that stand for rows of `Self` while they are borrowed for `'a`.
+/// The structs of references and slices that represent borrowed rows of `Self`.
 ///
-/// Printed by `derive(Soa)`. `Bound` is never given: its default lets `for<'a> Views<'a>` mean every `'a` that `Self`
-/// outlives, so row types may borrow.
+/// `derive(Soa)` implements it. `Bound` is always the default, by which `for<'a> Views<'a>` means every `'a` that `Self`
+/// outlives. So row types may borrow.
 pub trait Views<'a, Bound = &'a Self> {
     /// One row: a reference per field.
     type Ref: Copy;
@@ -28,9 +28,9 @@ pub type LanesMut<'a, T> = <T as Views<'a>>::LanesMut;
 
 /// A struct whose values a [`Soa`](super::Soa) keeps field by field. Implemented by `derive(Soa)`.
 ///
-/// The trait is safe, and so is what the derive prints: a type names its [`Shape`], a tree made of the crate's own
-/// parts, and says how the struct is taken apart into that tree and put together from it. Everything that handles
-/// memory is on the shape. An implementation that answers nonsense gets nonsense rows, and never an invalid one.
+/// The trait is safe, and so is the code that the derive prints. A type names its [`Shape`], a tree made of the crate's own
+/// parts, and converts the struct to that tree and back. All code that handles memory belongs to the shape. A wrong
+/// implementation gets wrong rows, but never invalid ones.
 ///
 /// Rows are dropped field by field, so a row type cannot have a `Drop` of its own; its fields can.
 #[diagnostic::on_unimplemented(
@@ -39,7 +39,7 @@ pub type LanesMut<'a, T> = <T as Views<'a>>::LanesMut;
     note = "add `#[derive(Soa)]` to the struct (feature `derive`)"
 )]
 pub trait SoaRow: Sized + for<'a> Views<'a> {
-    /// The lanes.
+    /// The lanes of the row.
     type Shape: Shape;
     /// A `Vec` per field, to move whole columns in: `VelocityColumns` for `Velocity`.
     type Columns;
@@ -48,32 +48,32 @@ pub trait SoaRow: Sized + for<'a> Views<'a> {
     /// The names of the fields in order; the number for a tuple struct.
     const FIELDS: &'static [&'static str];
 
-    /// Takes a row apart.
+    /// Splits a row into the values of its lanes.
     fn split(self) -> <Self::Shape as Shape>::Values;
-    /// Puts a row together.
+    /// Joins the values of the lanes to a row.
     fn join(values: <Self::Shape as Shape>::Values) -> Self;
-    /// Names the parts of a borrowed row.
+    /// Converts references of the shape to the named struct.
     fn row<'a>(row: <Self::Shape as Shape>::Ref<'a>) -> Ref<'a, Self>
     where
         Self: 'a;
-    /// Names the parts of a mutably borrowed row.
+    /// Converts mutable references of the shape to the named struct.
     fn row_mut<'a>(row: <Self::Shape as Shape>::Mut<'a>) -> Mut<'a, Self>
     where
         Self: 'a;
-    /// Names the slices.
+    /// Converts slices of the shape to the named struct.
     fn lanes<'a>(lanes: <Self::Shape as Shape>::Lanes<'a>) -> Lanes<'a, Self>
     where
         Self: 'a;
-    /// Names the mutable slices.
+    /// Converts mutable slices of the shape to the named struct.
     fn lanes_mut<'a>(lanes: <Self::Shape as Shape>::LanesMut<'a>) -> LanesMut<'a, Self>
     where
         Self: 'a;
-    /// Takes named slices apart.
+    /// Converts the named struct of slices to that of the shape.
     fn split_lanes<'a>(lanes: Lanes<'a, Self>) -> <Self::Shape as Shape>::Lanes<'a>
     where
         Self: 'a;
-    /// Takes named columns apart.
+    /// Converts named columns to those of the shape.
     fn split_columns(columns: Self::Columns) -> <Self::Shape as Shape>::Columns;
-    /// Names columns that were taken apart.
+    /// Converts columns of the shape to named ones.
     fn join_columns(columns: <Self::Shape as Shape>::Columns) -> Self::Columns;
 }

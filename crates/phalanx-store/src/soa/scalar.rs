@@ -1,4 +1,4 @@
-//! Numbers that sort as integers, and values that are nothing but numbers.
+//! [`Scalar`]: numbers that sort as integers, and [`Flat`]: values that consist of numbers only.
 //!
 //! # Invariants
 //!
@@ -16,18 +16,18 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A primitive number, `bool` or `char`: what [`Soa::sort_by_scalar`](super::Soa::sort_by_scalar) sorts by.
+/// A primitive number, `bool` or `char`: a sort key of [`Soa::sort_by_scalar`](super::Soa::sort_by_scalar).
 pub trait Scalar: Copy + sealed::Sealed + 'static {
     /// The value and a row number in one integer, ordered by the value first.
     #[doc(hidden)]
     type Packed: Copy + Ord;
 
-    /// Packs a row number below 2³² with the value. Floats are put in their total order: `-NaN` first, `-0.0` before
-    /// `0.0`, `NaN` last.
+    /// Packs a row number below 2³² with the value. Floats have their total order: `-NaN` first, `-0.0` before `0.0`, `NaN`
+    /// last.
     #[doc(hidden)]
     fn pack(self, row: u32) -> Self::Packed;
 
-    /// The row number.
+    /// Returns the row number.
     #[doc(hidden)]
     fn row(packed: Self::Packed) -> u32;
 
@@ -87,15 +87,14 @@ scalar! {
     f64 as u128, compare_packed, |v: f64| { let b = v.to_bits(); b ^ (((b as i64 >> 63) as u64) | (1 << 63)) };
 }
 
-/// A value that is nothing but scalars of one type, side by side: a number, an array of them, or a `repr(C)` struct with
-/// `derive(Flat)`.
+/// A value that consists of scalars of one type: a number, an array of them, or a `repr(C)` struct with `derive(Flat)`.
 ///
 /// # Safety
 ///
 /// The bytes of the type are those of an array of `Scalar`, without padding; each such array is a valid value; and the
 /// alignment is that of `Scalar`.
 pub unsafe trait Flat: Copy {
-    /// What it is made of.
+    /// The type of the scalars.
     type Scalar: Scalar;
 }
 
@@ -104,14 +103,14 @@ unsafe impl<V: Flat, const N: usize> Flat for [V; N] {
     type Scalar = V::Scalar;
 }
 
-/// How many scalars are in one value. Fails to compile where the contract of `Flat` is broken in a way that shows.
+/// Returns the number of scalars in one value. Fails to compile if size or alignment break the contract of `Flat`.
 const fn scalars_in<V: Flat>() -> usize {
     let (value, scalar) = (size_of::<V>(), size_of::<V::Scalar>());
     assert!(value % scalar == 0 && align_of::<V>() == align_of::<V::Scalar>(), "a `Flat` type has no padding");
     value / scalar
 }
 
-/// A lane of plain values as a lane of the scalars they are made of: `[[f32; 3]]` as `[f32]`.
+/// Returns a lane of flat values as a lane of their scalars: `[[f32; 3]]` as `[f32]`.
 ///
 /// Loops over numbers vectorise on every target; loops over three of them at a time often do not.
 ///
@@ -129,7 +128,7 @@ pub fn flat<V: Flat>(lane: &[V]) -> &[V::Scalar] {
     unsafe { slice::from_raw_parts(lane.as_ptr().cast(), lane.len() * count) }
 }
 
-/// A lane of plain values as a lane of the scalars they are made of, to be changed.
+/// Returns a mutable lane of flat values as a lane of their scalars.
 ///
 /// ```
 /// use phalanx_store::soa::flat_mut;
@@ -141,11 +140,11 @@ pub fn flat<V: Flat>(lane: &[V]) -> &[V::Scalar] {
 #[inline]
 pub fn flat_mut<V: Flat>(lane: &mut [V]) -> &mut [V::Scalar] {
     let count = const { scalars_in::<V>() };
-    // SAFETY: as in `flat`; whatever scalars are written are a valid value, by the contract.
+    // SAFETY: as in `flat`; any scalars that are written are a valid value, by the contract of `Flat`.
     unsafe { slice::from_raw_parts_mut(lane.as_mut_ptr().cast(), lane.len() * count) }
 }
 
-/// Whether a type is a scalar, and whether it is a number.
+/// Returns whether a type is a scalar, and whether it is a number.
 pub(super) fn known<V>() -> (bool, bool) {
     /// The id of a type without its lifetimes.
     trait Identified {
@@ -163,7 +162,7 @@ pub(super) fn known<V>() -> (bool, bool) {
     }
     let phantom = PhantomData::<V>;
     let here: &dyn Identified = &phantom;
-    // SAFETY: the method looks at nothing that the lifetime is of. It is compared with ids of types without lifetimes.
+    // SAFETY: the method reads nothing that has the lifetime. Its result is compared with ids of types without lifetimes.
     let id = Identified::id(unsafe { core::mem::transmute::<&dyn Identified, &(dyn Identified + 'static)>(here) });
     macro_rules! is {
         ($($t:ty)*) => { false $(|| id == TypeId::of::<$t>())* };

@@ -1,8 +1,8 @@
-//! An array is written as the sequence of its rows, as a `Vec` of them would be.
+//! Serialises an array as the sequence of its rows, like a `Vec` of them.
 //!
-//! A row goes through its own `Serialize` and `Deserialize`, so what its author asked of serde (names, defaults, checks)
-//! holds here too, and an array can be read back as a `Vec` and the other way round. To be written, a row is put together
-//! from clones of its fields.
+//! A row goes through its own `Serialize` and `Deserialize`, so its serde attributes (names, defaults, checks) apply here
+//! too. An array can be read back as a `Vec` and the other way round. To be serialised, a row is made of clones of its
+//! fields.
 
 use super::array::Soa;
 use super::row::SoaRow;
@@ -12,7 +12,7 @@ use core::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, Error as _, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 
-/// The most memory that is reserved because the input says how long it is; beyond it the array grows as rows arrive.
+/// The largest number of bytes reserved for a declared length. Beyond it the array grows as rows are read.
 const TRUSTED_BYTES: usize = 64 * 1024;
 
 impl<T: SoaRow + Serialize> Serialize for Soa<T>
@@ -37,7 +37,7 @@ impl<'de, T: SoaRow + Deserialize<'de>> Deserialize<'de> for Soa<T> {
     }
 }
 
-/// Rows without a byte that are loaded at the most.
+/// The largest number of zero-sized rows that are loaded.
 const MOST_WITHOUT_BYTES: usize = 1 << 20;
 
 struct Rows<T>(PhantomData<T>);
@@ -54,7 +54,7 @@ impl<'de, T: SoaRow + Deserialize<'de>> Visitor<'de> for Rows<T> {
         let hint = rows.size_hint().unwrap_or(0).min(trusted);
         let mut soa = Soa::try_with_capacity(hint).map_err(A::Error::custom)?;
         while let Some(row) = rows.next_element()? {
-            // Rows without a byte cost no input either: a few bytes could declare practically endless ones.
+            // Zero-sized rows may cost no input either, so a few bytes could declare practically endless ones.
             if T::Shape::ROW == 0 && soa.len() >= MOST_WITHOUT_BYTES {
                 return Err(A::Error::custom("more rows without data than are believed"));
             }

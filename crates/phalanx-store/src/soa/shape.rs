@@ -1,12 +1,13 @@
-//! What a row is made of: a tree of lanes.
+//! [`Shape`]: the lanes of a row type, as a tree.
 //!
 //! # Invariants
 //!
-//! - [`Shape`] is sealed: its implementations are the ones in this file, in `pair.rs` and in `nested.rs`, so the container may rely on them. The trait a
-//!   user (or the derive) implements, [`SoaRow`], is safe: whatever it answers, it can only name shapes from here.
+//! - [`Shape`] is sealed: its implementations are the ones in this file, in `pair.rs` and in `nested.rs`, so the container
+//!   may rely on them. The trait that a user (or the derive) implements, [`SoaRow`], is safe: it can only name shapes from
+//!   here.
 //! - `Ptrs` holds one pointer per lane, in lane order, each aligned for its element. That they point to memory is not
-//!   an invariant of the type; every function that follows them asks for it.
-//! - No function here runs user code, with exceptions that say so: [`Shape::drop_rows`] and those of [`CloneLanes`].
+//!   an invariant of the type; every function that dereferences them asks for it.
+//! - Only [`Shape::drop_rows`] and the methods of [`CloneLanes`] run user code.
 #![allow(unsafe_code)]
 
 use super::row::SoaRow;
@@ -25,26 +26,26 @@ mod sealed {
     impl<A: super::Shape, B: super::Shape> Sealed for (A, B) {}
 }
 
-/// One lane of values of type `V`.
+/// The shape of one lane of values of type `V`.
 #[derive(Debug)]
 pub struct Leaf<V>(PhantomData<V>);
 
-/// The lanes of `R`, which is a row itself: a field marked `#[soa(nested)]`.
+/// The shape of a field with `#[soa(nested)]`: the lanes of the row type `R`.
 #[derive(Debug)]
 pub struct Nested<R>(PhantomData<R>);
 
 /// The lanes of a row type, as a tree: [`Leaf`], [`Nested`], a pair of shapes, or `()` for no lanes at all.
 ///
-/// The derive prints the fields as a balanced tree of pairs, so the depth of the type grows with the logarithm of the
-/// number of fields. Everything that follows lane pointers is written here, once, and is `unsafe` for the reason
-/// given at each function; the shapes themselves can only be combined, not implemented.
+/// The derive prints the fields as a balanced tree of pairs. So the depth of the type grows with the logarithm of the
+/// number of fields. All code that dereferences lane pointers is written here, once. The shapes themselves can only be
+/// combined, not implemented.
 ///
 /// # Safety
 ///
-/// Not implementable outside this crate. An implementation visits its lanes in one fixed order, gives out pointers for
-/// all of them in `Ptrs`, and touches exactly the rows its functions name.
+/// It cannot be implemented outside of this crate. An implementation visits its lanes in one fixed order, and has pointers
+/// for all of them in `Ptrs`. It touches exactly the rows that its functions name.
 pub unsafe trait Shape: sealed::Sealed {
-    /// A row, taken apart: the same tree with a value at each leaf.
+    /// A row, split: the same tree with a value at each leaf.
     type Values;
     /// One pointer per lane.
     type Ptrs: Copy;
@@ -67,24 +68,24 @@ pub unsafe trait Shape: sealed::Sealed {
     /// A `Vec` per lane.
     type Columns;
 
-    /// How many lanes there are.
+    /// The number of lanes.
     const LANES: usize;
-    /// How many fields of the row itself they stand for; a nested row is one.
+    /// The number of fields of the row itself; a nested row is one.
     const FIELDS: usize;
-    /// The bytes of one row over all lanes.
+    /// The size of one row in bytes, over all lanes.
     const ROW: usize;
-    /// The bytes of the widest element.
+    /// The size of the widest element in bytes.
     const WIDEST: usize;
     /// The strictest alignment of an element.
     const ALIGN: usize;
-    /// Pointers to no memory, aligned: right for no rows, and for rows of no size.
+    /// Dangling, aligned pointers, for no rows and for zero-sized rows.
     const DANGLING: Self::Ptrs;
 
     /// Calls `each` with the layout of an element of each lane, in lane order.
     fn layouts<F: FnMut(Layout)>(each: &mut F);
 
-    /// Calls `each` for each lane, in lane order, with whether its elements are scalars, whose bytes are all theirs, and
-    /// whether they are numbers, for which any bytes stand.
+    /// Calls `each` for each lane, in lane order. The arguments say whether its elements are scalars, without padding, and
+    /// whether they are numbers, for which all bytes are valid.
     fn scalars(each: &mut dyn FnMut(bool, bool));
 
     /// Takes one pointer per lane from `next`, in lane order.
@@ -108,7 +109,7 @@ pub unsafe trait Shape: sealed::Sealed {
     /// In each lane, element `row` is initialised; the caller no longer treats it as a value afterwards.
     unsafe fn read(ptrs: Self::Ptrs, row: usize) -> Self::Values;
 
-    /// References to a row.
+    /// Returns references to a row.
     ///
     /// # Safety
     ///
@@ -117,7 +118,7 @@ pub unsafe trait Shape: sealed::Sealed {
     where
         Self: 'a;
 
-    /// Mutable references to a row.
+    /// Returns mutable references to a row.
     ///
     /// # Safety
     ///
@@ -126,20 +127,20 @@ pub unsafe trait Shape: sealed::Sealed {
     where
         Self: 'a;
 
-    /// Slices of the rows `start..start + len`.
+    /// Returns slices of the rows `start..start + len`.
     ///
     /// # Safety
     ///
-    /// As [`Shape::row`], for each of the rows.
+    /// In each lane, the rows are initialised, and for `'a` they are neither written nor freed.
     unsafe fn lanes<'a>(ptrs: Self::Ptrs, start: usize, len: usize) -> Self::Lanes<'a>
     where
         Self: 'a;
 
-    /// Mutable slices of the rows `start..start + len`.
+    /// Returns mutable slices of the rows `start..start + len`.
     ///
     /// # Safety
     ///
-    /// As [`Shape::row_mut`], for each of the rows.
+    /// In each lane, the rows are initialised, and for `'a` they are reached through the result alone.
     unsafe fn lanes_mut<'a>(ptrs: Self::Ptrs, start: usize, len: usize) -> Self::LanesMut<'a>
     where
         Self: 'a;
@@ -160,15 +161,14 @@ pub unsafe trait Shape: sealed::Sealed {
     /// In each lane, both elements are within the allocation and initialised.
     unsafe fn swap(ptrs: Self::Ptrs, a: usize, b: usize);
 
-    /// Drops the rows `start..start + len` in place, lane by lane. When a destructor panics, the rest is dropped
-    /// before the panic goes on; a second panic aborts.
+    /// Drops the rows `start..start + len` in place, lane by lane, even if a destructor panics. A second panic aborts.
     ///
     /// # Safety
     ///
-    /// In each lane, the rows are initialised, and nobody regards them as values any more: user code runs.
+    /// In each lane, the rows are initialised, and no code regards them as values any more: user code runs.
     unsafe fn drop_rows(ptrs: Self::Ptrs, start: usize, len: usize);
 
-    /// Brings row `order(i)` to row `i`, for each `i` below `len`, by way of `scratch`.
+    /// Moves row `order(i)` to row `i`, for each `i` below `len`, by way of `scratch`.
     ///
     /// # Safety
     ///
@@ -192,12 +192,12 @@ pub unsafe trait Shape: sealed::Sealed {
     unsafe fn adopt(columns: Self::Columns, ptrs: Self::Ptrs, at: usize);
 }
 
-/// Shapes whose values can be cloned: those where every field is `Clone`.
+/// A shape whose values can be cloned: every field is `Clone`.
 ///
 /// # Safety
 ///
-/// Not implementable outside this crate. When `clone_rows` returns, the rows it names are initialised; when it
-/// panics, none of them is.
+/// It cannot be implemented outside of this crate. When `clone_rows` returns, the rows that it names are initialised; when
+/// it panics, none of them is.
 #[diagnostic::on_unimplemented(message = "not every field of this row is `Clone`")]
 pub unsafe trait CloneLanes: Shape {
     /// Clones one row.
@@ -205,12 +205,12 @@ pub unsafe trait CloneLanes: Shape {
     where
         Self: 'a;
 
-    /// Clones the slices to the rows from `at` on. When a `Clone` panics, what was cloned is dropped again.
+    /// Clones the slices to the rows from `at` on. When a `Clone` panics, the clones are dropped.
     ///
     /// # Safety
     ///
-    /// The slices have one length. In each lane, as many elements from `at` on as the slice has are within the allocation, may be written, and
-    /// are not part of the slices. User code runs.
+    /// The slices have one length. In each lane, as many elements from `at` on as the slice has are within the allocation and
+    /// may be written. They are not part of the slices. User code runs.
     unsafe fn clone_rows<'a>(lanes: Self::Lanes<'a>, ptrs: Self::Ptrs, at: usize)
     where
         Self: 'a;
@@ -330,13 +330,13 @@ unsafe impl<V> Shape for Leaf<V> {
 
     #[inline(always)]
     unsafe fn write(ptr: NonNull<V>, row: usize, value: V) {
-        // SAFETY: the caller's promise.
+        // SAFETY: element `row` is within the allocation and may be written.
         unsafe { ptr.add(row).write(value) };
     }
 
     #[inline(always)]
     unsafe fn read(ptr: NonNull<V>, row: usize) -> V {
-        // SAFETY: the caller's promise.
+        // SAFETY: element `row` is initialised, and the caller treats it as moved out.
         unsafe { ptr.add(row).read() }
     }
 
@@ -345,7 +345,7 @@ unsafe impl<V> Shape for Leaf<V> {
     where
         Self: 'a,
     {
-        // SAFETY: the caller's promise.
+        // SAFETY: element `row` is initialised, and for `'a` neither written nor freed.
         unsafe { ptr.add(row).as_ref() }
     }
 
@@ -354,7 +354,7 @@ unsafe impl<V> Shape for Leaf<V> {
     where
         Self: 'a,
     {
-        // SAFETY: the caller's promise.
+        // SAFETY: element `row` is initialised, and for `'a` reached through the result alone.
         unsafe { ptr.add(row).as_mut() }
     }
 
@@ -363,8 +363,8 @@ unsafe impl<V> Shape for Leaf<V> {
     where
         Self: 'a,
     {
-        // SAFETY: the rows are initialised, in one allocation (or of no size, at an aligned address), and not written
-        // for `'a`: the caller's promise. A lane's bytes fit `isize` because its block's do.
+        // SAFETY: the rows are initialised, in one allocation (or zero-sized, at an aligned address), and not written for `'a`.
+        // A lane's bytes fit `isize` because its block's do.
         unsafe { slice::from_raw_parts(ptr.add(start).as_ptr(), len) }
     }
 
@@ -379,7 +379,7 @@ unsafe impl<V> Shape for Leaf<V> {
 
     #[inline]
     unsafe fn copy(src: NonNull<V>, from: usize, dst: NonNull<V>, to: usize, count: usize) {
-        // SAFETY: readable and writable by the caller's promise; overlap is allowed here.
+        // SAFETY: the source rows may be read and the target rows written; `ptr::copy` allows overlap.
         unsafe { ptr::copy(src.add(from).as_ptr(), dst.add(to).as_ptr(), count) };
     }
 
@@ -392,7 +392,7 @@ unsafe impl<V> Shape for Leaf<V> {
     #[inline]
     unsafe fn drop_rows(ptr: NonNull<V>, start: usize, len: usize) {
         if mem::needs_drop::<V>() {
-            // SAFETY: the elements are initialised and given up by the caller. Dropping a slice goes on after a panic.
+            // SAFETY: the elements are initialised, and the caller gives them up. Dropping a slice goes on after a panic.
             unsafe { ptr::slice_from_raw_parts_mut(ptr.add(start).as_ptr(), len).drop_in_place() };
         }
     }
@@ -426,8 +426,8 @@ unsafe impl<V> Shape for Leaf<V> {
 
     #[inline]
     unsafe fn adopt(mut column: Vec<V>, ptr: NonNull<V>, at: usize) {
-        // SAFETY: the column's elements are initialised and the target has room for them, by the caller's promise; a
-        // `Vec` shares no memory with it. The vector forgets them in the same breath.
+        // SAFETY: the column's elements are initialised, and the target rows are within the allocation and may be written. A
+        // `Vec` shares no memory with it, and gives up its elements at once.
         unsafe {
             ptr::copy_nonoverlapping(column.as_ptr(), ptr.add(at).as_ptr(), column.len());
             column.set_len(0);
@@ -450,8 +450,8 @@ unsafe impl<V: Clone> CloneLanes for Leaf<V> {
     where
         Self: 'a,
     {
-        // SAFETY: room for `lane.len()` elements that are not part of `lane`, by the caller's promise; memory of
-        // `MaybeUninit` needs no initialisation.
+        // SAFETY: `lane.len()` elements from `at` on are within the allocation, may be written and are not part of `lane`;
+        // memory of `MaybeUninit` needs no initialisation.
         let room = unsafe { slice::from_raw_parts_mut(ptr.add(at).as_ptr().cast::<MaybeUninit<V>>(), lane.len()) };
         room.write_clone_of_slice(lane);
     }

@@ -1,4 +1,4 @@
-//! Views of a run of rows.
+//! [`SoaSlice`] and [`SoaSliceMut`]: views of a range of rows.
 //!
 //! # Invariants
 //!
@@ -15,7 +15,7 @@ use core::ops::{Bound, Range, RangeBounds};
 
 type Values<T> = <<T as SoaRow>::Shape as Shape>::Values;
 
-/// A run of rows, borrowed: what `&[T]` is to `Vec<T>`.
+/// A view of a range of rows, as `&[T]` is of a `Vec<T>`.
 pub struct SoaSlice<'a, T: SoaRow> {
     ptrs: <T::Shape as Shape>::Ptrs,
     start: usize,
@@ -23,7 +23,7 @@ pub struct SoaSlice<'a, T: SoaRow> {
     rows: PhantomData<(&'a Values<T>, &'a T)>,
 }
 
-/// A run of rows, mutably borrowed: what `&mut [T]` is to `Vec<T>`.
+/// A mutable view of a range of rows, as `&mut [T]` is of a `Vec<T>`.
 pub struct SoaSliceMut<'a, T: SoaRow> {
     ptrs: <T::Shape as Shape>::Ptrs,
     start: usize,
@@ -58,26 +58,26 @@ impl<'a, T: SoaRow> SoaSlice<'a, T> {
         SoaSlice { ptrs, start, len, rows: PhantomData }
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are no rows.
+    /// Returns `true` if there are no rows.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The row at `index`.
+    /// Returns references to the fields of the row at `index`.
     #[inline]
     pub fn get(&self, index: usize) -> Option<Ref<'a, T>> {
         // SAFETY: below the length.
         (index < self.len).then(|| unsafe { self.get_unchecked(index) })
     }
 
-    /// The row at `index`, which the caller knows to be below the length.
+    /// Returns references to the fields of the row at `index`, without a check.
     ///
     /// # Safety
     ///
@@ -88,7 +88,7 @@ impl<'a, T: SoaRow> SoaSlice<'a, T> {
         T::row(unsafe { T::Shape::row(self.ptrs, self.start + index) })
     }
 
-    /// A copy of the row at `index`, put together from clones of its fields.
+    /// Returns a clone of the row at `index`, made of clones of its fields.
     #[inline]
     pub fn get_cloned(&self, index: usize) -> Option<T>
     where
@@ -99,24 +99,24 @@ impl<'a, T: SoaRow> SoaSlice<'a, T> {
         row.map(|row| T::join(T::Shape::clone_row(row)))
     }
 
-    /// A slice per field.
+    /// Returns a slice per field.
     #[inline]
     pub fn lanes(&self) -> Lanes<'a, T> {
         T::lanes(self.parts())
     }
 
-    /// A slice per lane.
+    /// Returns a slice per lane.
     #[inline]
     pub(super) fn parts(&self) -> <T::Shape as Shape>::Lanes<'a> {
         // SAFETY: the rows are in use and the array is borrowed for `'a`, by the invariants.
         unsafe { T::Shape::lanes(self.ptrs, self.start, self.len) }
     }
 
-    /// The rows of a range.
+    /// Returns a view of the rows of a range.
     ///
     /// # Panics
     ///
-    /// If the range ends beyond the length or before it starts.
+    /// Panics if the range ends beyond the length or before it starts.
     #[inline]
     #[track_caller]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> SoaSlice<'a, T> {
@@ -124,18 +124,18 @@ impl<'a, T: SoaRow> SoaSlice<'a, T> {
         SoaSlice { start: self.start + range.start, len: range.len(), ..*self }
     }
 
-    /// The rows before `mid`, and those from there on.
+    /// Returns views of the rows before `mid`, and of those from `mid` on.
     ///
     /// # Panics
     ///
-    /// If `mid` is beyond the length.
+    /// Panics if `mid` is beyond the length.
     #[inline]
     #[track_caller]
     pub fn split_at(&self, mid: usize) -> (SoaSlice<'a, T>, SoaSlice<'a, T>) {
         (self.slice(..mid), self.slice(mid..))
     }
 
-    /// The rows as they stand.
+    /// Iterates over the rows.
     #[inline]
     pub fn iter(&self) -> Iter<'a, T> {
         Iter::new(*self)
@@ -151,44 +151,44 @@ impl<'a, T: SoaRow> SoaSliceMut<'a, T> {
         SoaSliceMut { ptrs, start, len, rows: PhantomData }
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are no rows.
+    /// Returns `true` if there are no rows.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The same rows, shared.
+    /// Returns a shared view of the same rows.
     #[inline]
     pub fn as_slice(&self) -> SoaSlice<'_, T> {
-        // SAFETY: the rows are in use, and nobody writes them while this view is borrowed.
+        // SAFETY: the rows are in use, and are not written while this view is borrowed.
         unsafe { SoaSlice::new(self.ptrs, self.start, self.len) }
     }
 
-    /// The same rows, for a shorter time.
+    /// Returns a mutable view of the same rows, for a shorter lifetime.
     #[inline]
     pub fn reborrow(&mut self) -> SoaSliceMut<'_, T> {
         SoaSliceMut { rows: PhantomData, ..*self }
     }
 
-    /// The row at `index`.
+    /// Returns references to the fields of the row at `index`.
     #[inline]
     pub fn get(&self, index: usize) -> Option<Ref<'_, T>> {
         self.as_slice().get(index)
     }
 
-    /// The row at `index`, to be changed field by field.
+    /// Returns mutable references to the fields of the row at `index`.
     #[inline]
     pub fn get_mut(&mut self, index: usize) -> Option<Mut<'_, T>> {
         self.reborrow().into_row(index)
     }
 
-    /// The row at `index`, for as long as the array is borrowed.
+    /// Returns mutable references to the fields of the row at `index`, for as long as the array is borrowed.
     #[inline]
     pub fn into_row(self, index: usize) -> Option<Mut<'a, T>> {
         // SAFETY: below the length; this view is used up, so the row is reached through the result alone.
@@ -197,37 +197,37 @@ impl<'a, T: SoaRow> SoaSliceMut<'a, T> {
 
     /// # Safety
     ///
-    /// `index` is below the length, and until `'a` ends this view does not give out that row again.
+    /// `index` is below the length, and until `'a` ends this view does not return that row again.
     #[inline(always)]
     pub(super) unsafe fn row_at(&self, index: usize) -> Mut<'a, T> {
-        // SAFETY: the row is in use and reached through this view alone, by the invariants and the caller's promise.
+        // SAFETY: the row is in use and reached through this view alone, by the invariants. The caller does not ask for it again.
         T::row_mut(unsafe { T::Shape::row_mut(self.ptrs, self.start + index) })
     }
 
-    /// A slice per field.
+    /// Returns a slice per field.
     #[inline]
     pub fn lanes(&self) -> Lanes<'_, T> {
         self.as_slice().lanes()
     }
 
-    /// A mutable slice per field, all at once.
+    /// Returns a mutable slice per field.
     #[inline]
     pub fn lanes_mut(&mut self) -> LanesMut<'_, T> {
         self.reborrow().into_lanes()
     }
 
-    /// A mutable slice per field, for as long as the array is borrowed.
+    /// Returns a mutable slice per field, for as long as the array is borrowed.
     #[inline]
     pub fn into_lanes(self) -> LanesMut<'a, T> {
         // SAFETY: the rows are in use, and this view, the only one to reach them, is used up.
         T::lanes_mut(unsafe { T::Shape::lanes_mut(self.ptrs, self.start, self.len) })
     }
 
-    /// The rows of a range, for as long as the array is borrowed.
+    /// Returns a mutable view of the rows of a range, for as long as the array is borrowed.
     ///
     /// # Panics
     ///
-    /// If the range ends beyond the length or before it starts.
+    /// Panics if the range ends beyond the length or before it starts.
     #[inline]
     #[track_caller]
     pub fn into_slice(self, range: impl RangeBounds<usize>) -> SoaSliceMut<'a, T> {
@@ -235,11 +235,11 @@ impl<'a, T: SoaRow> SoaSliceMut<'a, T> {
         SoaSliceMut { start: self.start + range.start, len: range.len(), ..self }
     }
 
-    /// The rows before `mid`, and those from there on.
+    /// Returns views of the rows before `mid`, and of those from `mid` on.
     ///
     /// # Panics
     ///
-    /// If `mid` is beyond the length.
+    /// Panics if `mid` is beyond the length.
     #[inline]
     #[track_caller]
     pub fn split_at(self, mid: usize) -> (SoaSliceMut<'a, T>, SoaSliceMut<'a, T>) {
@@ -253,7 +253,7 @@ impl<'a, T: SoaRow> SoaSliceMut<'a, T> {
     ///
     /// # Panics
     ///
-    /// If one of them is not below the length.
+    /// Panics if one of them is not below the length.
     #[inline]
     #[track_caller]
     pub fn swap(&mut self, a: usize, b: usize) {
@@ -262,20 +262,20 @@ impl<'a, T: SoaRow> SoaSliceMut<'a, T> {
         unsafe { T::Shape::swap(self.ptrs, self.start + a, self.start + b) };
     }
 
-    /// The rows as they stand.
+    /// Iterates over the rows.
     #[inline]
     pub fn iter(&self) -> Iter<'_, T> {
         self.as_slice().iter()
     }
 
-    /// The rows as they stand, to be changed.
+    /// Iterates over the rows, mutably.
     #[inline]
     pub fn iter_mut(&mut self) -> IterMut<'_, T> {
         IterMut::new(self.reborrow())
     }
 }
 
-/// The range as two numbers, within `len`.
+/// Returns the range as two numbers within `len`; panics if it is not.
 #[track_caller]
 pub(super) fn bounds(range: impl RangeBounds<usize>, len: usize) -> Range<usize> {
     let start = match range.start_bound() {

@@ -1,11 +1,11 @@
-//! Sorting: an order of row numbers first, then each lane is brought into it.
+//! Sorting of [`Soa`]: an order of row numbers is made first, then each lane is permuted.
 //!
 //! # Invariants
 //!
 //! - An order is made by writing the numbers `0..len` and sorting the entries. Sorting a slice permutes it, whatever the
-//!   comparison answers, so an order is a permutation of the rows.
-//! - User code (comparisons, keys) runs while the order is made, when no row was moved; bringing the lanes into the order
-//!   runs none. A panic or a failed allocation leaves the rows where they were.
+//!   comparison returns, so an order is a permutation of the rows.
+//! - User code (comparisons, sort keys) runs while the order is made, before any row is moved; permuting the lanes runs
+//!   none. A panic or a failed allocation leaves the rows unchanged.
 #![allow(unsafe_code)]
 
 use super::array::Soa;
@@ -51,12 +51,12 @@ impl RowNumber for usize {
 impl<T: SoaRow> Soa<T> {
     /// Sorts the rows by a comparison. Rows that compare equal keep their order.
     ///
-    /// The comparison follows row references and so reads memory all over the lanes: to sort by one field,
+    /// The comparison follows row references, and so reads memory all over the lanes. To sort by one field,
     /// [`sort_by_key`](Soa::sort_by_key) and [`sort_by_scalar`](Soa::sort_by_scalar) are several times faster.
     ///
     /// # Panics
     ///
-    /// May panic if the comparison is not a total order; the rows are where they were then.
+    /// May panic if the comparison is not a total order; the rows are unchanged then.
     #[track_caller]
     pub fn sort_by(&mut self, compare: impl FnMut(Ref<'_, T>, Ref<'_, T>) -> Ordering) {
         infallible(self.try_sort_by(compare));
@@ -66,11 +66,11 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// # Errors
     ///
-    /// If memory for the order cannot be had; the rows are where they were then.
+    /// Returns [`AllocError::OutOfMemory`] if the order cannot be allocated; the rows are unchanged then.
     ///
     /// # Panics
     ///
-    /// May panic if the comparison is not a total order; the rows are where they were then.
+    /// May panic if the comparison is not a total order; the rows are unchanged then.
     pub fn try_sort_by(&mut self, compare: impl FnMut(Ref<'_, T>, Ref<'_, T>) -> Ordering) -> Result<(), AllocError> {
         match u32::try_from(self.len) {
             Ok(_) => self.sort_rows::<u32>(compare, true),
@@ -82,7 +82,7 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// # Panics
     ///
-    /// May panic if the comparison is not a total order; the rows are where they were then.
+    /// May panic if the comparison is not a total order; the rows are unchanged then.
     #[track_caller]
     pub fn sort_unstable_by(&mut self, compare: impl FnMut(Ref<'_, T>, Ref<'_, T>) -> Ordering) {
         infallible(self.try_sort_unstable_by(compare));
@@ -92,11 +92,11 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// # Errors
     ///
-    /// If memory for the order cannot be had; the rows are where they were then.
+    /// Returns [`AllocError::OutOfMemory`] if the order cannot be allocated; the rows are unchanged then.
     ///
     /// # Panics
     ///
-    /// May panic if the comparison is not a total order; the rows are where they were then.
+    /// May panic if the comparison is not a total order; the rows are unchanged then.
     pub fn try_sort_unstable_by(
         &mut self,
         compare: impl FnMut(Ref<'_, T>, Ref<'_, T>) -> Ordering,
@@ -129,7 +129,7 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// # Panics
     ///
-    /// May panic if the keys' order is not total; the rows are where they were then.
+    /// May panic if the order of the keys is not total; the rows are unchanged then.
     #[track_caller]
     pub fn sort_by_key<K: Ord>(&mut self, key: impl FnMut(Ref<'_, T>) -> K) {
         infallible(self.try_sort_by_key(key));
@@ -139,11 +139,11 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// # Errors
     ///
-    /// If memory for the keys cannot be had; the rows are where they were then.
+    /// Returns [`AllocError::OutOfMemory`] if the keys cannot be allocated; the rows are unchanged then.
     ///
     /// # Panics
     ///
-    /// May panic if the keys' order is not total; the rows are where they were then.
+    /// May panic if the order of the keys is not total; the rows are unchanged then.
     pub fn try_sort_by_key<K: Ord>(&mut self, key: impl FnMut(Ref<'_, T>) -> K) -> Result<(), AllocError> {
         match u32::try_from(self.len) {
             Ok(_) => self.sort_keys::<u32, K>(key, |a, b| a.cmp(b)),
@@ -155,7 +155,7 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// # Panics
     ///
-    /// May panic if the keys' order is not total; the rows are where they were then.
+    /// May panic if the order of the keys is not total; the rows are unchanged then.
     #[track_caller]
     pub fn sort_unstable_by_key<K: Ord>(&mut self, key: impl FnMut(Ref<'_, T>) -> K) {
         infallible(self.try_sort_unstable_by_key(key));
@@ -165,11 +165,11 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// # Errors
     ///
-    /// If memory for the keys cannot be had; the rows are where they were then.
+    /// Returns [`AllocError::OutOfMemory`] if the keys cannot be allocated; the rows are unchanged then.
     ///
     /// # Panics
     ///
-    /// May panic if the keys' order is not total; the rows are where they were then.
+    /// May panic if the order of the keys is not total; the rows are unchanged then.
     pub fn try_sort_unstable_by_key<K: Ord>(&mut self, key: impl FnMut(Ref<'_, T>) -> K) -> Result<(), AllocError> {
         match u32::try_from(self.len) {
             Ok(_) => self.sort_keys::<u32, K>(key, |a, b| a.0.cmp(&b.0)),
@@ -179,9 +179,8 @@ impl<T: SoaRow> Soa<T> {
 
     /// Sorts the rows by one number, computed once per row. Rows with equal numbers keep their order.
     ///
-    /// The number and the row are packed in one integer and sorted as such, those of up to 32 bits digit by digit, which
-    /// is faster than any comparison. Floats are taken as they are, in their total
-    /// order: `-NaN`, negative numbers, `-0.0`, `0.0`, positive numbers, `NaN`.
+    /// The number and the row are packed in one integer. Numbers of up to 32 bits are sorted digit by digit, which is faster
+    /// than comparing. Floats have their total order: `-NaN`, negative numbers, `-0.0`, `0.0`, positive numbers, `NaN`.
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
@@ -208,7 +207,7 @@ impl<T: SoaRow> Soa<T> {
     ///
     /// # Errors
     ///
-    /// If memory for the keys cannot be had; the rows are where they were then.
+    /// Returns [`AllocError::OutOfMemory`] if the keys cannot be allocated; the rows are unchanged then.
     pub fn try_sort_by_scalar<K: Scalar>(&mut self, mut key: impl FnMut(Ref<'_, T>) -> K) -> Result<(), AllocError> {
         if u32::try_from(self.len).is_err() {
             return self.sort_keys::<usize, K::Packed>(|row| key(row).pack(0), Ord::cmp);
@@ -252,7 +251,7 @@ impl<T: SoaRow> Soa<T> {
         unsafe { self.try_permute(order.len(), |at| order[at].1.get()) }
     }
 
-    /// Brings row `order(i)` to row `i`.
+    /// Moves row `order(i)` to row `i`.
     ///
     /// # Safety
     ///
@@ -263,13 +262,14 @@ impl<T: SoaRow> Soa<T> {
             return Ok(());
         }
         let scratch = Scratch::try_new(len, T::Shape::WIDEST, T::Shape::ALIGN)?;
-        // SAFETY: the rows are in use; the order is the caller's promise; the scratch is as large and as aligned as asked.
+        // SAFETY: the rows are in use, and `order` is a permutation of them that runs no user code. The scratch memory has the
+        // size and alignment that are asked for.
         unsafe { T::Shape::permute(self.block.ptrs(), len, &order, scratch.ptr()) };
         Ok(())
     }
 }
 
-/// An empty vector with room for `len` entries.
+/// Creates an empty vector with capacity for `len` entries.
 pub(super) fn try_vec<E>(len: usize) -> Result<Vec<E>, AllocError> {
     let mut entries = Vec::new();
     match entries.try_reserve_exact(len) {

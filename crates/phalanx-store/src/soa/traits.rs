@@ -1,4 +1,4 @@
-//! The standard traits.
+//! The standard traits of [`Soa`] and its views.
 
 use super::array::Soa;
 use super::iter::{IntoIter, Iter, IterMut};
@@ -10,23 +10,23 @@ use crate::error::infallible;
 use core::fmt;
 
 impl<T: SoaRow> Soa<T> {
-    /// The rows as they stand.
+    /// Iterates over the rows, as references to their fields.
     #[inline]
     pub fn iter(&self) -> Iter<'_, T> {
         self.as_slice().iter()
     }
 
-    /// The rows as they stand, to be changed field by field.
+    /// Iterates over the rows, as mutable references to their fields.
     #[inline]
     pub fn iter_mut(&mut self) -> IterMut<'_, T> {
         IterMut::new(self.as_mut_slice())
     }
 
-    /// A copy of this array, with room for its rows and no more. Each field is cloned by itself, lane by lane.
+    /// Clones this array, with capacity for its rows and no more. Fields are cloned lane by lane.
     ///
     /// # Errors
     ///
-    /// If memory cannot be had.
+    /// Returns [`AllocError::OutOfMemory`] if allocation fails.
     pub fn try_clone(&self) -> Result<Soa<T>, AllocError>
     where
         T::Shape: CloneLanes,

@@ -1,7 +1,7 @@
 //! Sorting dense stores.
 //!
 //! The comparisons are made first, over an array of positions; then the values are moved, which runs no user code. So a
-//! comparison that panics changes nothing, and one that is no order still gives a permutation.
+//! comparison that panics changes nothing, and one that is not an order still gives a permutation.
 #![allow(unsafe_code)]
 
 use super::DenseStore;
@@ -13,7 +13,7 @@ use core::alloc::Layout;
 use core::cmp::Ordering;
 
 impl<X: DenseIndex, T> DenseStore<X, T> {
-    /// Sorts the values; equal ones keep their order. Keys lead to their values as before. Closes holes first.
+    /// Sorts the values; equal ones keep their order. Keys stay valid. Closes holes first.
     ///
     /// ```
     /// use phalanx_store::PackedStore;
@@ -29,11 +29,11 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
         infallible(self.try_sort_by(compare));
     }
 
-    /// As [`sort_by`](DenseStore::sort_by).
+    /// Sorts the values, like [`sort_by`](DenseStore::sort_by).
     ///
     /// # Errors
     ///
-    /// If there is no memory for an array of positions; the order is as it was.
+    /// Returns [`AllocError::OutOfMemory`] if an array of positions cannot be allocated. The order is unchanged then.
     pub fn try_sort_by(&mut self, mut compare: impl FnMut(&T, &T) -> Ordering) -> Result<(), AllocError> {
         self.compact();
         let mut order = try_collect(0..self.core.positions())?;
@@ -43,25 +43,27 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
         Ok(())
     }
 
-    /// Sorts by a key of each value, which is computed once; equal ones keep their order. Closes holes first.
+    /// Sorts the values by a sort key, computed once for each; equal ones keep their order. Closes holes first.
     #[track_caller]
     pub fn sort_by_key<O: Ord>(&mut self, key: impl FnMut(&T) -> O) {
         infallible(self.try_sort_by_key(key));
     }
 
-    /// As [`sort_by_key`](DenseStore::sort_by_key).
+    /// Sorts the values by a sort key, like [`sort_by_key`](DenseStore::sort_by_key).
     ///
     /// # Errors
     ///
-    /// If there is no memory for an array of keys and positions; the order is as it was.
+    /// Returns [`AllocError::OutOfMemory`] if an array of sort keys and positions cannot be allocated. The order is unchanged
+    /// then.
     pub fn try_sort_by_key<O: Ord>(&mut self, mut key: impl FnMut(&T) -> O) -> Result<(), AllocError> {
         self.compact();
         let keys = try_collect(self.as_slice().iter().map(&mut key).zip(0..))?;
         self.sort_by_pairs(keys)
     }
 
-    /// Sorts by the index of the keys, so that walks over several containers of the same keys all run from left to
-    /// right. Closes holes first.
+    /// Sorts the values by the index of their keys. Closes holes first.
+    ///
+    /// Several containers of the same keys are then iterated over in the same direction.
     ///
     /// ```
     /// use phalanx_store::{EntityPool, SparseSet};
@@ -77,19 +79,21 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
         infallible(self.try_sort_by_index());
     }
 
-    /// As [`sort_by_index`](DenseStore::sort_by_index).
+    /// Sorts the values by the index of their keys, like [`sort_by_index`](DenseStore::sort_by_index).
     ///
     /// # Errors
     ///
-    /// If there is no memory for an array of keys and positions; the order is as it was.
+    /// Returns [`AllocError::OutOfMemory`] if an array of indices and positions cannot be allocated. The order is unchanged
+    /// then.
     pub fn try_sort_by_index(&mut self) -> Result<(), AllocError> {
         self.compact();
         let keys = try_collect(self.keys().map(Key::index).zip(0..))?;
         self.sort_by_pairs(keys)
     }
 
-    /// Puts the values into the order that another store has for the same keys; those that it does not have come last
-    /// and keep their order. Closes holes first.
+    /// Sorts the values into the order that another store has for the same keys. Closes holes first.
+    ///
+    /// Values whose keys the other store does not have come last and keep their order.
     ///
     /// ```
     /// use phalanx_store::{EntityPool, SparseSet};
@@ -101,16 +105,17 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
     /// names.sort_like(&depth);
     /// assert_eq!(names.as_slice(), ["c", "a", "b"]);
     /// ```
+    #[doc(alias = "sort_as")]
     #[track_caller]
     pub fn sort_like<Y: DenseIndex<Key = X::Key>, U>(&mut self, other: &DenseStore<Y, U>) {
         infallible(self.try_sort_like(other));
     }
 
-    /// As [`sort_like`](DenseStore::sort_like).
+    /// Sorts the values into the order of another store, like [`sort_like`](DenseStore::sort_like).
     ///
     /// # Errors
     ///
-    /// If there is no memory for an array of positions; the order is as it was.
+    /// Returns [`AllocError::OutOfMemory`] if an array of positions cannot be allocated. The order is unchanged then.
     pub fn try_sort_like<Y: DenseIndex<Key = X::Key>, U>(
         &mut self,
         other: &DenseStore<Y, U>,
@@ -120,8 +125,9 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
         self.sort_by_pairs(keys)
     }
 
-    /// Sorts values that are nearly sorted already, one exchange of neighbours at a time: linear where few are out of
-    /// place, quadratic where many are. Needs no memory. Closes holes first.
+    /// Sorts values that are nearly sorted, by exchanging neighbours. Needs no memory. Closes holes first.
+    ///
+    /// It is linear if few values are out of place, and quadratic if many are.
     ///
     /// If `compare` panics, the values are in some order.
     pub fn insertion_sort_by(&mut self, mut compare: impl FnMut(&T, &T) -> Ordering) {
@@ -140,8 +146,8 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
         }
     }
 
-    /// Exchanges the places of two values. Whether both are there.
-    pub fn swap_places(&mut self, a: X::Key, b: X::Key) -> bool {
+    /// Exchanges the positions of two values. Returns `false` if one of the keys names no value. Closes holes first.
+    pub fn swap_keys(&mut self, a: X::Key, b: X::Key) -> bool {
         self.compact();
         let (Some(a), Some(b)) = (self.core.index.position(a), self.core.index.position(b)) else { return false };
         // SAFETY: both positions are in use, and there are no holes.
@@ -149,11 +155,11 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
         true
     }
 
-    /// Sorts by keys that stand beside the present positions, all of them.
+    /// Sorts by sort keys that are paired with all present positions.
     fn sort_by_pairs<O: Ord>(&mut self, mut keys: Vec<(O, u32)>) -> Result<(), AllocError> {
         keys.sort_unstable();
         let mut order = try_collect(keys.iter().map(|(_, at)| *at))?;
-        // The keys are user's values: they are dropped, which may panic, when the order stands.
+        // The sort keys are user's values. They are dropped, which may panic, after the order is final.
         self.arrange(&mut order);
         Ok(())
     }
@@ -164,13 +170,13 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
     }
 }
 
-/// A vector of what an iterator of this crate yields, or an error if there is no memory for it.
+/// Collects an iterator of this crate, or returns an error if allocation fails.
 fn try_collect<O>(items: impl Iterator<Item = O>) -> Result<Vec<O>, AllocError> {
     let mut all = Vec::new();
     let (count, _) = items.size_hint();
     let refused = |_| Layout::array::<O>(count).map_or(AllocError::CapacityOverflow, AllocError::of);
     all.try_reserve_exact(count).map_err(refused)?;
-    // There is room for all of them: the iterators here know their length.
+    // The capacity suffices: the iterators here know their length.
     all.extend(items.take(count));
     Ok(all)
 }

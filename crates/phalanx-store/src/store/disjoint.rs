@@ -1,9 +1,9 @@
-//! Several values at once, for writing.
+//! [`DisjointError`], and mutable references to several values at once.
 #![allow(unsafe_code)]
 
 use core::fmt;
 
-/// Why values could not be borrowed together. Positions are those in the array of keys.
+/// The reason why values could not be borrowed together. Positions are those in the array of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisjointError {
     /// The key at this position names no value.
@@ -23,7 +23,7 @@ impl fmt::Display for DisjointError {
 
 impl core::error::Error for DisjointError {}
 
-/// References to the values at the positions that `find` returns for `0..N`.
+/// Returns references to the values at the positions that `find` returns for `0..N`.
 ///
 /// # Safety
 ///

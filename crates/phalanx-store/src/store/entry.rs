@@ -1,29 +1,29 @@
-//! Entries: a key that was looked up, with what can be done about it. Written once, over the traits.
+//! Entries: the result of looking up a key, for in-place changes. Written once, over the traits.
 
-use super::traits::{KeyedStore, Rejected, StaleKey, Store};
+use super::{SecondaryStore, StaleKey, Store, TryInsertError};
 use core::fmt;
 
-/// What a container has under a key: something or nothing.
-pub enum Entry<'a, S: KeyedStore> {
+/// The entry of a key in a container, occupied or vacant.
+pub enum Entry<'a, S: SecondaryStore> {
     /// The key has a value.
     Occupied(OccupiedEntry<'a, S>),
-    /// It has none.
+    /// The key has no value.
     Vacant(VacantEntry<'a, S>),
 }
 
-/// A key that has a value.
+/// The entry of a key that has a value.
 pub struct OccupiedEntry<'a, S: Store> {
     store: &'a mut S,
     key: S::Key,
 }
 
-/// A key that has no value.
-pub struct VacantEntry<'a, S: KeyedStore> {
+/// The entry of a key that has no value.
+pub struct VacantEntry<'a, S: SecondaryStore> {
     store: &'a mut S,
     key: S::Key,
 }
 
-impl<'a, S: KeyedStore> Entry<'a, S> {
+impl<'a, S: SecondaryStore> Entry<'a, S> {
     pub(crate) fn find(store: &'a mut S, key: S::Key) -> Result<Self, StaleKey> {
         if store.contains(key) {
             return Ok(Entry::Occupied(OccupiedEntry { store, key }));
@@ -32,7 +32,7 @@ impl<'a, S: KeyedStore> Entry<'a, S> {
         Ok(Entry::Vacant(VacantEntry { store, key }))
     }
 
-    /// The key that was looked up.
+    /// Returns the key that was looked up.
     pub fn key(&self) -> S::Key {
         match self {
             Entry::Occupied(entry) => entry.key,
@@ -40,7 +40,11 @@ impl<'a, S: KeyedStore> Entry<'a, S> {
         }
     }
 
-    /// The value, after inserting `default` if there was none.
+    /// Inserts `default` if the key has no value. Returns the value.
+    ///
+    /// # Panics
+    ///
+    /// Aborts if allocation fails.
     #[track_caller]
     pub fn or_insert(self, default: S::Value) -> &'a mut S::Value {
         match self {
@@ -49,7 +53,11 @@ impl<'a, S: KeyedStore> Entry<'a, S> {
         }
     }
 
-    /// The value, after inserting what `make` returns if there was none. If `make` panics, nothing happened.
+    /// Inserts the result of `make` if the key has no value. Returns the value. If `make` panics, nothing changes.
+    ///
+    /// # Panics
+    ///
+    /// Aborts if allocation fails.
     #[track_caller]
     pub fn or_insert_with(self, make: impl FnOnce() -> S::Value) -> &'a mut S::Value {
         match self {
@@ -58,7 +66,11 @@ impl<'a, S: KeyedStore> Entry<'a, S> {
         }
     }
 
-    /// The value, after inserting the default if there was none.
+    /// Inserts the default value if the key has no value. Returns the value.
+    ///
+    /// # Panics
+    ///
+    /// Aborts if allocation fails.
     #[track_caller]
     pub fn or_default(self) -> &'a mut S::Value
     where
@@ -67,7 +79,7 @@ impl<'a, S: KeyedStore> Entry<'a, S> {
         self.or_insert_with(Default::default)
     }
 
-    /// Changes the value, if there is one.
+    /// Calls `change` with the value, if the key has one.
     #[must_use]
     pub fn and_modify(mut self, change: impl FnOnce(&mut S::Value)) -> Self {
         if let Entry::Occupied(entry) = &mut self {
@@ -77,7 +89,7 @@ impl<'a, S: KeyedStore> Entry<'a, S> {
     }
 }
 
-/// What an occupied entry can count on: it was found, and its store has been borrowed since.
+/// An occupied entry was found, and its store has been borrowed since.
 const FOUND: &str = "an occupied entry has a value";
 
 impl<'a, S: Store> OccupiedEntry<'a, S> {
@@ -85,48 +97,48 @@ impl<'a, S: Store> OccupiedEntry<'a, S> {
         store.contains(key).then_some(OccupiedEntry { store, key })
     }
 
-    /// The key.
+    /// Returns the key.
     pub fn key(&self) -> S::Key {
         self.key
     }
 
-    /// The value.
+    /// Returns a reference to the value.
     #[allow(clippy::missing_panics_doc)]
     pub fn get(&self) -> &S::Value {
         self.store.get(self.key).expect(FOUND)
     }
 
-    /// The value, for writing.
+    /// Returns a mutable reference to the value.
     #[allow(clippy::missing_panics_doc)]
     pub fn get_mut(&mut self) -> &mut S::Value {
         self.store.get_mut(self.key).expect(FOUND)
     }
 
-    /// The value, for writing, as long as the container is borrowed.
+    /// Returns a mutable reference to the value, for as long as the container is borrowed.
     #[allow(clippy::missing_panics_doc)]
     pub fn into_mut(self) -> &'a mut S::Value {
         self.store.get_mut(self.key).expect(FOUND)
     }
 
-    /// Puts another value in the place of this one, and returns this one.
+    /// Replaces the value and returns the old one.
     pub fn insert(&mut self, value: S::Value) -> S::Value {
         core::mem::replace(self.get_mut(), value)
     }
 
-    /// Takes the value out.
+    /// Removes and returns the value.
     #[allow(clippy::missing_panics_doc)]
     pub fn remove(self) -> S::Value {
         self.store.remove(self.key).expect(FOUND)
     }
 }
 
-impl<'a, S: KeyedStore> VacantEntry<'a, S> {
-    /// The key.
+impl<'a, S: SecondaryStore> VacantEntry<'a, S> {
+    /// Returns the key.
     pub fn key(&self) -> S::Key {
         self.key
     }
 
-    /// Gives the key a value. A value of an older generation of its index ends with this.
+    /// Inserts a value and returns a reference to it. A value of an older generation of the key's index is dropped.
     #[allow(clippy::missing_panics_doc)]
     #[track_caller]
     pub fn insert(self, value: S::Value) -> &'a mut S::Value {
@@ -134,19 +146,19 @@ impl<'a, S: KeyedStore> VacantEntry<'a, S> {
         self.store.get_mut(self.key).expect(FOUND)
     }
 
-    /// Gives the key a value, or gives the value back.
+    /// Inserts a value and returns a reference to it. A value of an older generation of the key's index is dropped.
     ///
     /// # Errors
     ///
-    /// If memory cannot be had; nothing changed.
+    /// Returns the value with [`Rejection::Alloc`](crate::Rejection::Alloc) if allocation fails; the store is unchanged then.
     #[allow(clippy::missing_panics_doc)]
-    pub fn try_insert(self, value: S::Value) -> Result<&'a mut S::Value, Rejected<S::Value>> {
+    pub fn try_insert(self, value: S::Value) -> Result<&'a mut S::Value, TryInsertError<S::Value>> {
         self.store.try_insert(self.key, value)?;
         Ok(self.store.get_mut(self.key).expect(FOUND))
     }
 }
 
-impl<S: KeyedStore> fmt::Debug for Entry<'_, S> {
+impl<S: SecondaryStore> fmt::Debug for Entry<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Entry::Occupied(entry) => entry.fmt(f),
@@ -161,7 +173,7 @@ impl<S: Store> fmt::Debug for OccupiedEntry<'_, S> {
     }
 }
 
-impl<S: KeyedStore> fmt::Debug for VacantEntry<'_, S> {
+impl<S: SecondaryStore> fmt::Debug for VacantEntry<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "VacantEntry({:?})", self.key)
     }

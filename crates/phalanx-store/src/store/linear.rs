@@ -1,23 +1,22 @@
 //! [`LinearStore`]: values at the index of their keys.
 #![allow(unsafe_code)]
 
+use super::secondary::{admits, secondary_store};
 use super::slotted::{Vacancy, sealed};
-use super::sparse_set::admits;
-use super::traits::{KeyedStore, Rejected, Rejection, StaleKey};
-use super::{Entry, SlottedStore};
+use super::{Rejection, SlottedStore, TryInsertError};
 use crate::error::infallible;
 use crate::generation::{RETIRED, is_dead};
 use crate::{AllocError, Key};
 use core::marker::PhantomData;
 use core::mem;
 
-/// Values at the index of their keys, for what nearly every entity (or handle of another store) has.
+/// A container that keeps values at the index of their keys, for values that nearly every entity (or handle) has.
 ///
-/// The container that finds, adds and removes fastest: there is no index to go through. The price is memory for every
-/// index up to the highest, used or not: the value's size, 4 bytes and a bit each. For rare values see
+/// It finds, inserts and removes fastest, without an index to go through. In exchange it takes memory for every index
+/// up to the highest, used or not: the value's size, 4 bytes and a bit each. For rare values see
 /// [`SparseSet`](crate::SparseSet).
 ///
-/// A value belongs to a key of one generation. A key of an older one finds nothing; a later one takes the place over.
+/// A value belongs to a key of one generation. A key of an older one finds nothing; a later one may replace it.
 ///
 /// ```
 /// use phalanx_store::{EntityPool, LinearStore};
@@ -31,23 +30,24 @@ use core::mem;
 /// assert_eq!(health.remove(b), None);
 /// assert_eq!(health.len(), 0);
 /// ```
-pub type LinearStore<K, T> = SlottedStore<Keyed<K>, T>;
+#[doc(alias("SecondaryMap", "VecStorage", "slotmap"))]
+pub type LinearStore<K, T> = SlottedStore<Secondary<K>, T>;
 
-/// The vacancy of a [`LinearStore`]: a vacant slot waits for its key.
+/// The [`SlottedStore`] parameter of a [`LinearStore`], whose keys come from elsewhere.
 #[derive(Debug)]
-pub struct Keyed<K>(PhantomData<fn() -> K>);
+pub struct Secondary<K>(PhantomData<fn() -> K>);
 
-impl<K: Key> Vacancy for Keyed<K> {
+impl<K: Key> Vacancy for Secondary<K> {
     type Key = K;
 }
 
-impl<K: Key> sealed::Sealed for Keyed<K> {
-    const NEW: Self = Keyed(PhantomData);
+impl<K: Key> sealed::Sealed for Secondary<K> {
+    const NEW: Self = Secondary(PhantomData);
     const UNUSED: u32 = RETIRED;
 
     #[inline(always)]
     unsafe fn vacate(&mut self, _: u32, word: *mut u32, _: u32, _: u64) {
-        // SAFETY: the slot's own word, by the caller's promise.
+        // SAFETY: `word` is the slot's own word and may be written.
         unsafe { word.write(RETIRED) };
     }
 
@@ -71,12 +71,16 @@ impl<K: Key> sealed::Sealed for Keyed<K> {
 }
 
 impl<K: Key, T> LinearStore<K, T> {
-    /// An empty store, which allocates nothing.
+    /// Creates an empty store without allocating.
     pub const fn new() -> Self {
         SlottedStore::empty()
     }
 
-    /// An empty store with room for the values of the indices below `indices`.
+    /// Creates an empty store with capacity for the values of the indices below `indices`.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the capacity overflows; aborts if allocation fails.
     #[track_caller]
     pub fn with_capacity(indices: usize) -> Self {
         let mut store = Self::new();
@@ -84,39 +88,18 @@ impl<K: Key, T> LinearStore<K, T> {
         store
     }
 
-    /// Gives a value to a key, and returns the one that was there, if any: the key's own, or that of an older
-    /// generation of its index, which ends with this.
-    ///
-    /// # Panics
-    ///
-    /// If a later generation of the key's index has a value: the key is stale. [`try_insert`](LinearStore::try_insert)
-    /// returns an error instead.
-    #[inline]
-    #[track_caller]
-    pub fn insert(&mut self, key: K, value: T) -> Option<T> {
-        match self.try_place(key) {
-            // SAFETY: this is the key's place, and nothing has happened since.
-            Ok(place) => unsafe { self.fill(place, key, value) },
-            Err(reason) => reason.raise(),
-        }
+    /// Returns the generation whose value is present for an index.
+    #[inline(always)]
+    fn present(&self, index: u32) -> Option<u32> {
+        // SAFETY: the slot exists, so its word is initialised.
+        let word = (index < self.slots).then(|| unsafe { *self.cells.word(index) })?;
+        (!is_dead(word)).then_some(word)
     }
 
-    /// Gives a value to a key, and returns the one that was there, or gives the value back.
-    ///
-    /// # Errors
-    ///
-    /// If the key is stale, or memory cannot be had; nothing changed.
-    #[inline]
-    pub fn try_insert(&mut self, key: K, value: T) -> Result<Option<T>, Rejected<T>> {
-        match self.try_place(key) {
-            // SAFETY: this is the key's place, and nothing has happened since.
-            Ok(place) => Ok(unsafe { self.fill(place, key, value) }),
-            Err(reason) => Err(Rejected { value, reason }),
-        }
-    }
+    /// Reserves nothing: a size hint does not tell the highest index.
+    fn reserve_for(&mut self, _: (usize, Option<usize>)) {}
 
-    /// Whether the key's slot, which is made to exist, is occupied by a value that the key may displace. The value itself
-    /// is left out, so that a large one is not carried through results.
+    /// Makes sure that the key's slot exists. Returns `true` if it has a value that the key replaces.
     #[inline(always)]
     fn try_place(&mut self, key: K) -> Result<bool, Rejection> {
         let slot = key.index();
@@ -132,12 +115,11 @@ impl<K: Key, T> LinearStore<K, T> {
         Ok(true)
     }
 
-    /// Gives the key its value, and returns the one that it displaces.
+    /// Stores the value of a key, and returns the value that it replaces.
     ///
     /// # Safety
     ///
-    /// [`try_place`](LinearStore::try_place) has said for this key whether its slot is occupied, and nothing has happened
-    /// since.
+    /// `occupied` was returned by [`try_place`](LinearStore::try_place) for this key, and nothing has happened since.
     #[inline(always)]
     unsafe fn fill(&mut self, occupied: bool, key: K, value: T) -> Option<T> {
         let slot = key.index();
@@ -154,66 +136,25 @@ impl<K: Key, T> LinearStore<K, T> {
         None
     }
 
-    /// The entry of a key, occupied or vacant.
+    /// Reserves capacity for the values of the indices below `indices`.
     ///
-    /// # Errors
+    /// # Panics
     ///
-    /// If the key is stale.
-    pub fn entry(&mut self, key: K) -> Result<Entry<'_, Self>, StaleKey> {
-        Entry::find(self, key)
-    }
-
-    /// Makes room for the values of the indices below `indices`.
+    /// Panics if the capacity overflows; aborts if allocation fails.
     #[track_caller]
     pub fn reserve(&mut self, indices: usize) {
         infallible(self.try_reserve(indices));
     }
 
-    /// Makes room for the values of the indices below `indices`.
+    /// Reserves capacity for the values of the indices below `indices`.
     ///
     /// # Errors
     ///
-    /// If memory cannot be had; nothing changed.
+    /// Returns [`AllocError::CapacityOverflow`] if there are not as many indices, or [`AllocError::OutOfMemory`] if
+    /// allocation fails. No value changes.
     pub fn try_reserve(&mut self, indices: usize) -> Result<(), AllocError> {
         self.try_grow(u32::try_from(indices).map_err(|_| AllocError::CapacityOverflow)?)
     }
 }
 
-impl<K: Key, T> KeyedStore for LinearStore<K, T> {
-    fn insert(&mut self, key: K, value: T) -> Option<T> {
-        self.insert(key, value)
-    }
-    fn try_insert(&mut self, key: K, value: T) -> Result<Option<T>, Rejected<T>> {
-        self.try_insert(key, value)
-    }
-    fn admits(&self, key: K) -> Result<(), StaleKey> {
-        if key.index() >= self.slots {
-            return Ok(());
-        }
-        // SAFETY: the slot exists, so its word is initialised.
-        let word = unsafe { *self.cells.word(key.index()) };
-        if is_dead(word) { Ok(()) } else { admits(key, word) }
-    }
-}
-
-impl<K: Key, T> Extend<(K, T)> for LinearStore<K, T> {
-    /// # Panics
-    ///
-    /// If a key is stale, as [`insert`](LinearStore::insert).
-    #[track_caller]
-    fn extend<I: IntoIterator<Item = (K, T)>>(&mut self, pairs: I) {
-        // Not `insert`: in a closure its panic would name this line instead of the caller's.
-        if let Err(rejected) = pairs.into_iter().try_for_each(|(key, value)| self.try_insert(key, value).map(drop)) {
-            rejected.reason.raise();
-        }
-    }
-}
-
-impl<K: Key, T> FromIterator<(K, T)> for LinearStore<K, T> {
-    #[track_caller]
-    fn from_iter<I: IntoIterator<Item = (K, T)>>(pairs: I) -> Self {
-        let mut store = Self::new();
-        store.extend(pairs);
-        store
-    }
-}
+secondary_store!(LinearStore);

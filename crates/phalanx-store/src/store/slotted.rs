@@ -1,11 +1,12 @@
-//! What [`SlotStore`](crate::SlotStore) and [`LinearStore`](crate::LinearStore) share: all but the making of keys.
+//! [`SlottedStore`]: what [`SlotStore`](crate::SlotStore) and [`LinearStore`](crate::LinearStore) share, all but the making
+//! of keys.
 //!
 //! # Representation
 //!
-//! Slots `0..slots` exist: as many as there is room for everywhere. Each has a generation word and a presence bit; the
+//! Slots `0..slots` exist: as many as all blocks have capacity for. Each has a generation word and a presence bit. The
 //! bit is set if and only if the word is not dead, and only then is its value initialised. `ceil(slots / 64)` words of
-//! bits are initialised, bits past the last slot are zero. What a slot's word is while it is vacant, and how vacant slots
-//! are found again, is the business of the [`Vacancy`].
+//! bits are initialised, and bits past the last slot are zero. The [`Vacancy`] decides the word of a vacant slot, and how
+//! vacant slots are found again.
 #![allow(unsafe_code)]
 
 use super::DisjointError;
@@ -20,10 +21,10 @@ use crate::raw::{Cells, LaneOf};
 use crate::{AllocError, Key};
 use core::{mem, ptr};
 
-/// What becomes of vacant slots. Sealed: [`Minted`](crate::Minted) reuses them under new handles,
-/// [`Keyed`](crate::Keyed) waits for the key.
+/// The treatment of vacant slots. Sealed: [`Primary`](crate::Primary) reuses them under new handles,
+/// [`Secondary`](crate::Secondary) leaves them to their keys.
 pub trait Vacancy: sealed::Sealed {
-    /// What names a slot.
+    /// The key that names a slot.
     type Key: Key;
 }
 
@@ -36,40 +37,40 @@ pub(crate) mod sealed {
         const NEW: Self;
         /// The word of a slot that was never used.
         const UNUSED: u32;
-        /// Gives a slot whose occupant of `generation` leaves its new word, and notes it; `before` are the presence bits
-        /// around it as they were.
+        /// Sets the word of a slot whose occupant of `generation` is removed, and notes that it is vacant. `before` is its
+        /// presence word before the removal.
         ///
         /// # Safety
         ///
         /// The slot exists, and `word` is its word, which is the generation and may be written.
         unsafe fn vacate(&mut self, slot: u32, word: *mut u32, generation: u32, before: u64);
-        /// Notes a slot that was vacant all along under this word, which is not that of a slot that was never used.
+        /// Notes a slot that is vacant under this word, which is not that of an unused slot.
         ///
         /// # Safety
         ///
         /// The slot exists.
         unsafe fn note(&mut self, slot: u32, word: u32);
-        /// Makes room for so many slots.
+        /// Reserves capacity for `slots` slots.
         fn try_reserve(&mut self, slots: u32) -> Result<(), AllocError>;
-        /// Covers so many slots, more or fewer than before, all of which may be vacant.
+        /// Covers `slots` slots, more or fewer than before, all of which may be vacant.
         ///
         /// # Safety
         ///
-        /// There is room for them, and those that were ever used are among them.
+        /// Capacity is reserved for them, and all slots ever used are among them.
         unsafe fn cover(&mut self, slots: u32);
-        /// Gives back room that the slots that are covered do not need.
+        /// Frees capacity that the covered slots do not need.
         fn shrink(&mut self);
-        /// Bytes held from the allocator.
+        /// Returns the number of bytes allocated.
         fn bytes(&self) -> usize;
-        /// Checks what is noted against the container.
+        /// Checks the notes against the container.
         fn validate(&self, bits: &[u64], words: &[u32]) -> Result<(), &'static str>;
     }
 }
 
-/// Values at their slots, presence in a bitmask that is walked 64 slots at a time.
+/// A container of values at their slots, with presence bits that are scanned 64 at a time.
 ///
 /// This is [`SlotStore`](crate::SlotStore) and [`LinearStore`](crate::LinearStore), which differ in where the keys come
-/// from. Values never move, but when the container grows or shrinks. Order is the order of slots.
+/// from. Values move only when the container grows or shrinks. The order is that of the slots.
 pub struct SlottedStore<V: Vacancy, T> {
     pub(crate) cells: Cells<T>,
     pub(crate) bits: LaneOf<u64>,
@@ -83,19 +84,19 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         SlottedStore { cells: Cells::new(), bits: LaneOf::new(), slots: 0, live: 0, vacancy: V::NEW }
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     #[inline]
     pub fn len(&self) -> usize {
         self.live as usize
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no values.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.live == 0
     }
 
-    /// How many slots there is room for before the values move in memory.
+    /// Returns the number of slots that exist. Values move in memory when more are needed.
     #[inline]
     pub fn capacity(&self) -> usize {
         self.slots as usize
@@ -109,13 +110,14 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         (slot < self.slots && unsafe { *self.cells.word(slot) } == key.generation()).then_some(slot)
     }
 
-    /// Whether the key names a value that is there.
+    /// Returns `true` if `key` names a value.
+    #[doc(alias = "contains_key")]
     #[inline]
     pub fn contains(&self, key: V::Key) -> bool {
         self.find(key).is_some()
     }
 
-    /// The value of a key.
+    /// Returns a reference to the value of a key.
     #[inline]
     pub fn get(&self, key: V::Key) -> Option<&T> {
         let slot = self.find(key)?;
@@ -123,7 +125,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         Some(unsafe { &*self.cells.value(slot) })
     }
 
-    /// The value of a key, for writing.
+    /// Returns a mutable reference to the value of a key.
     #[inline]
     pub fn get_mut(&mut self, key: V::Key) -> Option<&mut T> {
         let slot = self.find(key)?;
@@ -131,34 +133,29 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         Some(unsafe { &mut *self.cells.value(slot) })
     }
 
-    /// The values of several keys, for writing.
+    /// Returns mutable references to the values of several keys.
     ///
     /// # Errors
     ///
-    /// If a key names no value, or two name the same.
+    /// Returns [`DisjointError::Absent`] if a key names no value, or [`DisjointError::Repeated`] if two keys name the same.
     pub fn get_disjoint_mut<const N: usize>(&mut self, keys: [V::Key; N]) -> Result<[&mut T; N], DisjointError> {
         // SAFETY: the values are borrowed exclusively, and slots that are found are occupied.
         unsafe { disjoint(self.cells.values(), |at| self.find(keys[at])) }
     }
 
-    /// Replaces the value of a key and returns the old one, or gives the new one back if there is nothing to replace.
+    /// Replaces the value of a key and returns the old one.
     ///
-    /// # Errors
-    ///
-    /// The value, if the key names none.
-    pub fn replace(&mut self, key: V::Key, value: T) -> Result<T, T> {
-        match self.get_mut(key) {
-            Some(place) => Ok(mem::replace(place, value)),
-            None => Err(value),
-        }
+    /// Returns `None` if the key names no value; then `value` is dropped.
+    pub fn replace(&mut self, key: V::Key, value: T) -> Option<T> {
+        self.get_mut(key).map(|place| mem::replace(place, value))
     }
 
-    /// Takes the value of a key out.
+    /// Removes and returns the value of a key.
     #[inline]
     pub fn remove(&mut self, key: V::Key) -> Option<T> {
         let slot = self.find(key)?;
-        // SAFETY: the slot is occupied; it is made vacant, and then nobody owns its value but the caller. (Read last, the
-        // value goes straight to where it is wanted.)
+        // SAFETY: the slot is occupied. It is made vacant; then its value belongs to this function alone. (Read last, the value
+        // is moved once.)
         unsafe {
             self.vacate(slot, key.generation());
             Some(self.cells.value(slot).read())
@@ -197,7 +194,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         self.live += 1;
     }
 
-    /// Makes so many slots exist, at least doubling what there was.
+    /// Makes sure that `slots` slots exist, at least doubling their number.
     #[cold]
     #[inline(never)]
     pub(crate) fn try_grow(&mut self, slots: u32) -> Result<(), AllocError> {
@@ -216,7 +213,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
             unsafe { self.bits.try_resize(bits)? };
         }
         self.vacancy.try_reserve(slots)?;
-        // SAFETY: there is room for so many slots in all lanes and in the vacancy.
+        // SAFETY: all blocks and the vacancy have capacity for `slots` slots.
         unsafe {
             for slot in self.slots..slots {
                 self.cells.word(slot).write(V::UNUSED);
@@ -230,14 +227,14 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         Ok(())
     }
 
-    /// Keeps the values for which `keep` is true and drops the others.
+    /// Keeps the values for which `keep` returns `true` and drops the others.
     ///
-    /// If `keep` or a destructor panics, what was not looked at yet is kept.
+    /// If `keep` or a destructor panics, all later values are kept.
     pub fn retain(&mut self, mut keep: impl FnMut(V::Key, &mut T) -> bool) {
         let mut from = 0;
         while let Some(slot) = self.occupied_from(from) {
-            // SAFETY: the slot is occupied. It is vacated before its value is dropped: then nobody owns the value but
-            // this function.
+            // SAFETY: the slot is occupied. It is vacated before its value is dropped; then the value belongs to this function
+            // alone.
             unsafe {
                 let key = <V::Key as crate::entity::sealed::Sealed>::from_parts(slot, *self.cells.word(slot));
                 let value = self.cells.value(slot);
@@ -250,7 +247,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         }
     }
 
-    /// The first occupied slot at or after `from`.
+    /// Returns the first occupied slot at or after `from`.
     fn occupied_from(&self, from: u32) -> Option<u32> {
         let bits = self.presence();
         let first = bits.get(from as usize / 64)? & u64::MAX << (from % 64);
@@ -262,20 +259,21 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         Some((after + word) as u32 * 64 + bits[after + word].trailing_zeros())
     }
 
-    /// Removes everything. All keys are dead then, and the room is kept.
+    /// Drops all values. All keys are dead then, and the capacity is kept.
     pub fn clear(&mut self) {
         drop(self.drain());
     }
 
-    /// Takes everything out, in order. What is not taken is dropped with the iterator; if the iterator is leaked, it
-    /// stays in the store.
+    /// Removes all values and iterates over them, in order. Values that are not taken are dropped with the iterator.
+    ///
+    /// If the iterator is leaked, the values that are left stay in the store.
     pub fn drain(&mut self) -> Drain<'_, Self> {
         Drain::new(self)
     }
 
     #[inline]
     pub(crate) fn presence(&self) -> &[u64] {
-        // SAFETY: so many words of bits are initialised.
+        // SAFETY: `ceil(slots / 64)` words of bits are initialised.
         unsafe { self.bits.slice(self.slots.div_ceil(64)) }
     }
 
@@ -285,7 +283,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         unsafe { self.cells.words(self.slots) }
     }
 
-    /// The words up to the last slot that was ever used.
+    /// Returns the words up to the last slot ever used.
     pub(crate) fn used_words(&self) -> &[u32] {
         let words = self.words();
         &words[..words.iter().rposition(|word| *word != V::UNUSED).map_or(0, |last| last + 1)]
@@ -296,14 +294,14 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         BitCursor::new(self.presence(), self.words(), self.live)
     }
 
-    /// Keys and values, in order.
+    /// Iterates over keys and values, in order.
     #[inline]
     pub fn iter(&self) -> Iter<'_, BitCursor<'_, V::Key>, T> {
         // SAFETY: the values of the cursor's own store, borrowed with it.
         unsafe { Iter::new(self.cursor(), self.cells.values()) }
     }
 
-    /// Keys and values, for writing, in order.
+    /// Iterates over keys and mutable values, in order.
     #[inline]
     pub fn iter_mut(&mut self) -> IterMut<'_, BitCursor<'_, V::Key>, T> {
         let values = self.cells.values();
@@ -311,14 +309,14 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         unsafe { IterMut::new(self.cursor(), values) }
     }
 
-    /// The values, in order.
+    /// Iterates over the values, in order.
     #[inline]
     pub fn values(&self) -> Values<'_, BitCursor<'_, V::Key>, T> {
         // SAFETY: the values of the cursor's own store, borrowed with it.
         unsafe { Values::new(self.cursor(), self.cells.values()) }
     }
 
-    /// The values, for writing, in order.
+    /// Iterates over mutable values, in order.
     #[inline]
     pub fn values_mut(&mut self) -> ValuesMut<'_, BitCursor<'_, V::Key>, T> {
         let values = self.cells.values();
@@ -326,18 +324,17 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         unsafe { ValuesMut::new(self.cursor(), values) }
     }
 
-    /// The keys, in the order of the values.
+    /// Iterates over the keys, in the order of the values.
     #[inline]
     pub fn keys(&self) -> Keys<'_, BitCursor<'_, V::Key>> {
         Keys::new(self.cursor())
     }
 
-    /// Gives back all room above the highest slot that was used. Slots that were used stay, where they keep old handles
-    /// dead.
+    /// Shrinks the capacity to the highest slot ever used. Used slots stay, as they keep old handles dead.
     pub fn shrink_to_fit(&mut self) {
         self.slots = self.used_words().len() as u32;
-        // SAFETY: nothing at or above `slots` is in use, nor bits above theirs; what cannot be had smaller stays as it
-        // was. The vacancy has room for fewer slots than before.
+        // SAFETY: nothing at or above `slots` is in use, nor bits above theirs. If shrinking fails, the larger block stays.
+        // The vacancy has capacity for fewer slots than before.
         unsafe {
             let _ = self.cells.try_resize(self.slots, self.slots);
             let _ = self.bits.try_resize(self.slots.div_ceil(64));
@@ -346,21 +343,22 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         self.vacancy.shrink();
     }
 
-    /// A copy, as [`Clone`] makes it.
+    /// Clones the store.
     ///
     /// # Errors
     ///
-    /// If memory for the container cannot be had; what the values themselves allocate is their business.
+    /// Returns an [`AllocError`] if memory for the container cannot be allocated. Allocations of the values themselves are not
+    /// covered.
     pub fn try_clone(&self) -> Result<Self, AllocError>
     where
         T: Clone,
     {
         let mut copy = Self::empty();
         copy.try_grow(self.slots)?;
-        // All slots are vacant at first; one is occupied when its value is there. So a panic in a clone leaves a store
-        // that drops what it has.
+        // All slots are vacant at first. A slot is occupied after its value was cloned. So a panic in a clone leaves a store
+        // that drops the values it has.
         for slot in 0..self.slots {
-            // SAFETY: words below `slots` are initialised there, and there is room for them here.
+            // SAFETY: words below `slots` are initialised in the source, and the slots exist in the copy.
             unsafe {
                 let word = *self.cells.word(slot) | generation::DEAD;
                 copy.cells.word(slot).write(word);
@@ -371,7 +369,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         }
         let mut from = 0;
         while let Some(slot) = self.occupied_from(from) {
-            // SAFETY: occupied there; it exists and is vacant here.
+            // SAFETY: the slot is occupied in the source; it exists and is vacant in the copy.
             unsafe {
                 copy.cells.value(slot).write((*self.cells.value(slot)).clone());
                 copy.occupy(slot, 1 << (slot % 64), *self.cells.word(slot));
@@ -381,7 +379,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         Ok(copy)
     }
 
-    /// The bytes that the store holds from the allocator.
+    /// Returns the bytes allocated by the store.
     pub fn memory(&self) -> Usage {
         Usage {
             values: self.cells.value_bytes(),
@@ -394,7 +392,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
     ///
     /// # Errors
     ///
-    /// A sentence that says what does not hold. It never does for a store that was used by safe code alone.
+    /// Returns a sentence that names the invariant that does not hold. Safe code cannot cause one.
     pub fn validate(&self) -> Result<(), &'static str> {
         if self.slots > self.cells.capacity() || self.slots.div_ceil(64) > self.bits.capacity() {
             return Err("more slots than room");
@@ -412,8 +410,9 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
 }
 
 impl<V: Vacancy, T: Clone> Clone for SlottedStore<V, T> {
-    /// The same values under the same keys, with the same future: dead handles are dead in the copy, and the next
-    /// handles will be the same.
+    /// Clones the store: the same values under the same keys.
+    ///
+    /// Dead handles are dead in the copy, and the next handles are the same.
     #[track_caller]
     fn clone(&self) -> Self {
         infallible(self.try_clone())

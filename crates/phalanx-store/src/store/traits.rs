@@ -1,12 +1,12 @@
-//! What the containers have in common, as traits: one for reading, one for each pair.
+//! The traits of the containers: [`Store`] for all, [`PrimaryStore`] and [`SecondaryStore`] for one pair each.
 
+use super::{StaleKey, TryInsertError};
+use crate::Key;
 use crate::memory::Usage;
-use crate::{AllocError, Key};
-use core::fmt;
 
-/// What every container can do: find, change and remove values by key.
+/// A container of values that are found by key. Implemented by all containers of this crate.
 ///
-/// The containers have all of this as methods of their own too; the trait is for code that is to work with any of them.
+/// The containers also have all of this as methods of their own. The trait is for generic code.
 ///
 /// ```
 /// use phalanx_store::{LinearStore, PackedStore, Store, EntityPool};
@@ -23,202 +23,86 @@ use core::fmt;
 /// assert_eq!((total(&packed), total(&linear)), (6, 9));
 /// ```
 pub trait Store {
-    /// What names a value.
+    /// The key that names a value.
     type Key: Key;
-    /// What is stored.
+    /// The type of the values.
     type Value;
 
-    /// How many values there are.
+    /// Returns the number of values.
     fn len(&self) -> usize;
-    /// Whether there are none.
+    /// Returns `true` if there are no values.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Whether the key names a value that is there.
+    /// Returns `true` if `key` names a value.
     fn contains(&self, key: Self::Key) -> bool {
         self.get(key).is_some()
     }
-    /// The value of a key.
+    /// Returns a reference to the value of a key.
     fn get(&self, key: Self::Key) -> Option<&Self::Value>;
-    /// The value of a key, for writing.
+    /// Returns a mutable reference to the value of a key.
     fn get_mut(&mut self, key: Self::Key) -> Option<&mut Self::Value>;
-    /// Takes the value of a key out, in the container's cheapest way.
+    /// Removes and returns the value of a key, in the container's cheapest way.
     fn remove(&mut self, key: Self::Key) -> Option<Self::Value>;
-    /// Removes everything.
+    /// Drops all values.
     fn clear(&mut self);
     /// Calls `f` with every key and value, in the container's order.
     fn for_each<'a>(&'a self, f: impl FnMut(Self::Key, &'a Self::Value));
-    /// Calls `f` with every key and value, for writing, in the container's order.
+    /// Calls `f` with every key and mutable value, in the container's order.
     fn for_each_mut<'a>(&'a mut self, f: impl FnMut(Self::Key, &'a mut Self::Value));
-    /// The bytes that the container holds from the allocator.
+    /// Returns the bytes allocated by the container.
     fn memory(&self) -> Usage;
 }
 
-/// A container that makes the names of its values: [`PackedStore`](crate::PackedStore) and
+/// A container that issues the handles of its values: [`PackedStore`](crate::PackedStore) and
 /// [`SlotStore`](crate::SlotStore).
-pub trait MintingStore: Store {
-    /// Adds a value and returns its name.
-    #[track_caller]
-    fn insert(&mut self, value: Self::Value) -> Self::Key;
-    /// Adds a value, or gives it back if there is no memory for it.
-    ///
-    /// # Errors
-    ///
-    /// If memory cannot be had; nothing changed.
-    fn try_insert(&mut self, value: Self::Value) -> Result<Self::Key, Rejected<Self::Value>>;
-}
-
-/// A container of values for things that have their names from elsewhere: [`SparseSet`](crate::SparseSet) and
-/// [`LinearStore`](crate::LinearStore).
-pub trait KeyedStore: Store {
-    /// Gives a value to a key, and returns the one it displaces.
+pub trait PrimaryStore: Store {
+    /// Inserts a value and returns its handle.
     ///
     /// # Panics
     ///
-    /// If the key is older than the one whose value is there.
+    /// Panics if all indices are used up; aborts if allocation fails.
+    #[track_caller]
+    fn insert(&mut self, value: Self::Value) -> Self::Key;
+    /// Inserts a value and returns its handle.
+    ///
+    /// # Errors
+    ///
+    /// Returns the value with [`Rejection::Alloc`](crate::Rejection::Alloc) if all indices are used up or allocation fails.
+    /// The store is unchanged then.
+    fn try_insert(&mut self, value: Self::Value) -> Result<Self::Key, TryInsertError<Self::Value>>;
+}
+
+/// A container whose keys come from elsewhere, such as an [`EntityPool`](crate::EntityPool):
+/// [`SparseSet`](crate::SparseSet) and [`LinearStore`](crate::LinearStore).
+pub trait SecondaryStore: Store {
+    /// Inserts a value under a key and returns the value that it replaces.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a later generation of the key's index has a value; aborts if allocation fails.
     #[track_caller]
     fn insert(&mut self, key: Self::Key, value: Self::Value) -> Option<Self::Value>;
-    /// Gives a value to a key, or gives it back.
+    /// Inserts a value under a key and returns the value that it replaces.
     ///
     /// # Errors
     ///
-    /// If the key is older than the one whose value is there, or memory cannot be had; nothing changed.
-    fn try_insert(&mut self, key: Self::Key, value: Self::Value) -> Result<Option<Self::Value>, Rejected<Self::Value>>;
-    /// Whether a value can be stored under this key: not if a later generation of its index has one.
+    /// Returns the value with [`Rejection::Stale`](crate::Rejection::Stale) if a later generation of the key's index has a
+    /// value, or with [`Rejection::Alloc`](crate::Rejection::Alloc) if allocation fails. The store is unchanged then.
+    fn try_insert(
+        &mut self,
+        key: Self::Key,
+        value: Self::Value,
+    ) -> Result<Option<Self::Value>, TryInsertError<Self::Value>>;
+    /// Checks that a value can be inserted under this key.
     ///
     /// # Errors
     ///
-    /// If the key is stale, as far as this container can tell.
+    /// Returns [`StaleKey`] if a later generation of the key's index has a value.
     fn admits(&self, key: Self::Key) -> Result<(), StaleKey>;
 }
 
-/// A value that was not stored, and why. The error of `try_` forms that take a value.
-///
-/// Where the value is not needed, `?` makes the reason of it:
-///
-/// ```
-/// use phalanx_store::{PackedStore, Rejection};
-///
-/// fn add(names: &mut PackedStore<String>, name: &str) -> Result<(), Rejection> {
-///     names.try_insert(name.to_owned())?;
-///     Ok(())
-/// }
-///
-/// let mut names = PackedStore::new();
-/// add(&mut names, "Ann")?;
-/// if let Err(rejected) = names.try_insert("Bob".to_owned()) {
-///     println!("{rejected}");
-///     println!("{} is still there", rejected.into_inner());
-/// }
-/// # Ok::<(), Rejection>(())
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Rejected<T, R = Rejection> {
-    /// The value, as it was given.
-    pub value: T,
-    /// Why it was not stored.
-    pub reason: R,
-}
-
-impl<T, R> Rejected<T, R> {
-    /// Returns the value that was not stored.
-    pub fn into_inner(self) -> T {
-        self.value
-    }
-}
-
-/// Why a value was not stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Rejection {
-    /// There is no memory for it.
-    Alloc(AllocError),
-    /// Its key is stale.
-    Stale(StaleKey),
-}
-
-/// A key whose index has a value under a later generation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StaleKey {
-    /// The index of the key.
-    pub index: u32,
-    /// The generation of the key.
-    pub generation: u32,
-    /// The generation that has a value.
-    pub present: u32,
-}
-
-impl fmt::Display for StaleKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let StaleKey { index, generation, present } = self;
-        write!(f, "the key {index}v{generation} is stale: {index}v{present} has a value here")
-    }
-}
-
-impl core::error::Error for StaleKey {}
-
-impl fmt::Display for Rejection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Rejection::Alloc(error) => error.fmt(f),
-            Rejection::Stale(error) => error.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for Rejection {}
-
-impl From<AllocError> for Rejection {
-    fn from(error: AllocError) -> Self {
-        Rejection::Alloc(error)
-    }
-}
-
-impl From<StaleKey> for Rejection {
-    fn from(error: StaleKey) -> Self {
-        Rejection::Stale(error)
-    }
-}
-
-impl Rejection {
-    /// What the plain forms do.
-    #[cold]
-    #[track_caller]
-    pub(crate) fn raise(self) -> ! {
-        match self {
-            Rejection::Alloc(error) => error.raise(),
-            Rejection::Stale(error) => panic!("{error}"),
-        }
-    }
-}
-
-impl<T> From<Rejected<T>> for Rejection {
-    fn from(rejected: Rejected<T>) -> Self {
-        rejected.reason
-    }
-}
-
-impl<T> From<Rejected<T, AllocError>> for AllocError {
-    fn from(rejected: Rejected<T, AllocError>) -> Self {
-        rejected.reason
-    }
-}
-
-impl<T, R: fmt::Debug> fmt::Debug for Rejected<T, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rejected").field("reason", &self.reason).finish_non_exhaustive()
-    }
-}
-
-impl<T, R: fmt::Display> fmt::Display for Rejected<T, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.reason.fmt(f)
-    }
-}
-
-impl<T, R: fmt::Debug + fmt::Display> core::error::Error for Rejected<T, R> {}
-
-/// Implements [`Store`] by the methods that the container has itself.
+/// Implements [`Store`] by the container's own methods.
 macro_rules! forward_store {
     ([$($generics:tt)*] $store:ty, $key:ty, $value:ty) => {
         impl<$($generics)*> crate::Store for $store {
@@ -256,15 +140,15 @@ macro_rules! forward_store {
 }
 pub(crate) use forward_store;
 
-/// What [`DenseStore`](crate::DenseStore) and [`SlottedStore`](crate::SlottedStore) implement alike, once they have
-/// `iter`, `iter_mut`, `get`, `get_mut`: indexing by key, loops over references and over the container itself, `Debug`.
+/// Implements `Index`, `IndexMut`, `IntoIterator` and `Debug` over `get`, `get_mut`, `iter` and `iter_mut`, for
+/// [`DenseStore`](crate::DenseStore) and [`SlottedStore`](crate::SlottedStore).
 macro_rules! std_traits {
     ([$($generics:tt)*] $store:ty, $key:ty, $value:ty, $cursor:ident<$cursor_of:ty>) => {
         impl<$($generics)*> core::ops::Index<$key> for $store {
             type Output = $value;
             /// # Panics
             ///
-            /// If the key names no value.
+            /// Panics if the key names no value.
             #[track_caller]
             fn index(&self, key: $key) -> &$value {
                 match self.get(key) {
@@ -277,7 +161,7 @@ macro_rules! std_traits {
         impl<$($generics)*> core::ops::IndexMut<$key> for $store {
             /// # Panics
             ///
-            /// If the key names no value.
+            /// Panics if the key names no value.
             #[track_caller]
             fn index_mut(&mut self, key: $key) -> &mut $value {
                 match self.get_mut(key) {
@@ -323,8 +207,8 @@ macro_rules! std_traits {
 }
 pub(crate) use std_traits;
 
-/// How much of an iterator's size hint is believed when values are `T`: a hint can be wrong, and so much room costs
-/// little. Reserving it is a wish, which may fail.
+/// Returns the part of a size hint that is reserved for, when values are `T`. A hint can be wrong, and this much costs
+/// little. A failure to reserve it is ignored.
 pub(crate) fn believed<T>(hint: (usize, Option<usize>)) -> usize {
     const BYTES: usize = 1 << 18;
     let few = BYTES / size_of::<T>().clamp(1, BYTES);

@@ -1,4 +1,4 @@
-//! An index leads to rows without a check: whoever writes one promises something.
+//! An index leads to rows without a check, so implementing one is unsafe.
 
 use phalanx_store::raw::{DenseIndex, LaneOf};
 use phalanx_store::Entity;
@@ -7,7 +7,7 @@ struct Mine;
 
 impl DenseIndex for Mine {
     type Key = Entity;
-    type Mark = u32;
+    type DenseKey = u32;
     const MAX: u32 = 8;
     fn position(&self, _: Entity) -> Option<u32> {
         Some(7)
@@ -17,21 +17,21 @@ impl DenseIndex for Mine {
     }
     unsafe fn relocate(&mut self, _: u32, _: u32) {}
     unsafe fn release(&mut self, _: u32) {}
-    unsafe fn settle(&mut self, _: &mut LaneOf<u32>, _: u32) {}
+    unsafe fn on_released(&mut self, _: &mut LaneOf<u32>, _: u32) {}
     fn bytes(&self) -> usize {
         0
     }
     unsafe fn validate(&self, _: &LaneOf<u32>, _: u32, _: u32) -> Result<(), &'static str> {
         Ok(())
     }
-    fn hole(mark: u32) -> u32 {
-        mark
+    fn hole(dense_key: u32) -> u32 {
+        dense_key
     }
     fn is_hole(_: u32) -> bool {
         false
     }
-    fn filled(mark: u32) -> u32 {
-        mark
+    fn filled(dense_key: u32) -> u32 {
+        dense_key
     }
 }
 

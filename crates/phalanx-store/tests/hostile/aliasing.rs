@@ -87,7 +87,7 @@ fn h28_disjoint_access_refuses_doubles_and_dead() {
         store.reserve(100);
         let keys: Vec<_> = (0..10).map(|n| store.put(n, n)).collect();
         let [a, b, c] = [keys[0], keys[4], keys[9]];
-        assert!(store.punch(keys[5]) && store.remove(keys[6]).is_some());
+        assert!(store.leave_hole(keys[5]) && store.remove(keys[6]).is_some());
         {
             let [x, y, z] = store.disjoint([c, a, b]).unwrap();
             assert_eq!((*x, *y, *z), (9, 0, 4));
@@ -151,7 +151,7 @@ fn h32_swapping_public_parts_is_harmless() {
         let (mut a, mut b) = (S::default(), S::default());
         let of_a: Vec<_> = (0..3).map(|n| a.put(n, n)).collect();
         let of_b: Vec<_> = (0..9).map(|n| b.put(n, 100 + n)).collect();
-        b.punch(of_b[4]);
+        b.leave_hole(of_b[4]);
         mem::swap(&mut a, &mut b);
         a.validate().unwrap();
         b.validate().unwrap();
@@ -241,7 +241,7 @@ fn h33_forgotten_entries_and_runs_leave_a_safe_store() {
     let mut packed: PackedStore<String> = ["a", "b", "c", "d"].map(String::from).into_iter().collect();
     let second = packed.keys().nth(1).unwrap();
     mem::forget(packed.entry(second));
-    assert!(packed.mark_removed(second));
+    assert!(packed.remove_in_place(second));
     let mut runs = packed.runs_mut();
     runs.next().unwrap()[0].push('!');
     mem::forget(runs);

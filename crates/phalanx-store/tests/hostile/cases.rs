@@ -2,8 +2,8 @@
 //! values. Every test that drives "each operation" takes them from here.
 
 use phalanx_store::{
-    AllocError, DisjointError, Entity, Entry, Handle, Key, KeyedStore, LinearStore, MintingStore, PackedStore,
-    Rejected, Rejection, SlotStore, SparseSet, StaleKey, Store,
+    AllocError, DisjointError, Entity, Entry, Handle, Key, LinearStore, PackedStore, PrimaryStore, Rejection,
+    SecondaryStore, SlotStore, SparseSet, StaleKey, Store, TryInsertError,
 };
 use phalanx_testkit::{Counted, Tally};
 
@@ -19,19 +19,19 @@ pub(crate) trait Container:
 
     fn key(bits: u64) -> Option<Self::Key>;
     /// Adds a value: under a handle of its own, or under the key with these bits.
-    fn try_put(&mut self, bits: u64, value: Self::Value) -> Result<Self::Key, Rejected<Self::Value>>;
+    fn try_put(&mut self, bits: u64, value: Self::Value) -> Result<Self::Key, TryInsertError<Self::Value>>;
     fn put(&mut self, bits: u64, value: Self::Value) -> Self::Key;
     /// Adds what a closure makes.
     fn put_with(&mut self, bits: u64, make: impl FnOnce() -> Self::Value);
-    /// Gives the key a value if it has none; for minted keys, if it has one.
+    /// Gives the key a value if it has none; for issued handles, if it has one.
     fn put_by_entry(&mut self, key: Self::Key, value: Self::Value) -> bool;
     /// Removes in the way that leaves a hole, where there is such a way.
-    fn punch(&mut self, key: Self::Key) -> bool;
+    fn leave_hole(&mut self, key: Self::Key) -> bool;
     /// Closes some holes.
     fn tidy(&mut self, moves: usize);
     /// Puts values into another order, in one of several ways; some remove the value of the key.
     fn rearrange(&mut self, way: usize, key: Self::Key);
-    fn replace(&mut self, key: Self::Key, value: Self::Value) -> Result<Self::Value, Self::Value>;
+    fn replace(&mut self, key: Self::Key, value: Self::Value) -> Option<Self::Value>;
     fn retain(&mut self, keep: impl FnMut(Self::Key, &mut Self::Value) -> bool);
     fn drain(&mut self) -> impl ExactSizeIterator<Item = (Self::Key, Self::Value)>;
     fn disjoint<const N: usize>(&mut self, keys: [Self::Key; N]) -> Result<[&mut Self::Value; N], DisjointError>;
@@ -64,7 +64,7 @@ pub(crate) type Allocating<S> = (&'static str, fn(&mut S, &Tally) -> Result<(), 
 
 macro_rules! common {
     () => {
-        fn replace(&mut self, key: Self::Key, value: T) -> Result<T, T> {
+        fn replace(&mut self, key: Self::Key, value: T) -> Option<T> {
             self.replace(key, value)
         }
         fn retain(&mut self, keep: impl FnMut(Self::Key, &mut T) -> bool) {
@@ -107,17 +107,17 @@ macro_rules! common {
             self.try_clone()
         }
     };
-    (minted) => {
+    (primary) => {
         const KEYED: bool = false;
         common!();
         fn key(bits: u64) -> Option<Self::Key> {
             Handle::from_bits(bits)
         }
-        fn try_put(&mut self, _: u64, value: T) -> Result<Self::Key, Rejected<T>> {
-            MintingStore::try_insert(self, value)
+        fn try_put(&mut self, _: u64, value: T) -> Result<Self::Key, TryInsertError<T>> {
+            PrimaryStore::try_insert(self, value)
         }
         fn put(&mut self, _: u64, value: T) -> Self::Key {
-            MintingStore::insert(self, value)
+            PrimaryStore::insert(self, value)
         }
         fn put_with(&mut self, _: u64, make: impl FnOnce() -> T) {
             self.insert_with_key(|_| make());
@@ -129,19 +129,19 @@ macro_rules! common {
             self.extend(values);
         }
     };
-    (keyed) => {
+    (secondary) => {
         const KEYED: bool = true;
         common!();
         fn key(bits: u64) -> Option<Self::Key> {
             Entity::from_bits(bits)
         }
-        fn try_put(&mut self, bits: u64, value: T) -> Result<Self::Key, Rejected<T>> {
+        fn try_put(&mut self, bits: u64, value: T) -> Result<Self::Key, TryInsertError<T>> {
             let key = Entity::from_bits(bits).unwrap();
-            KeyedStore::try_insert(self, key, value).map(|_| key)
+            SecondaryStore::try_insert(self, key, value).map(|_| key)
         }
         fn put(&mut self, bits: u64, value: T) -> Self::Key {
             let key = Entity::from_bits(bits).unwrap();
-            KeyedStore::insert(self, key, value);
+            SecondaryStore::insert(self, key, value);
             key
         }
         fn put_with(&mut self, bits: u64, make: impl FnOnce() -> T) {
@@ -156,24 +156,24 @@ macro_rules! common {
         }
     };
     (dense) => {
-        fn punch(&mut self, key: Self::Key) -> bool {
-            self.mark_removed(key)
+        fn leave_hole(&mut self, key: Self::Key) -> bool {
+            self.remove_in_place(key)
         }
         fn tidy(&mut self, moves: usize) {
-            self.compact_some(moves);
+            self.compact_step(moves);
         }
         fn rearrange(&mut self, way: usize, key: Self::Key) {
             match way % 5 {
                 0 => drop(self.shift_remove(key)),
                 1 => self.sort_by_index(),
-                2 => drop(self.key_at(way).map(|other| self.swap_places(key, other))),
+                2 => drop(self.key_at(way).map(|other| self.swap_keys(key, other))),
                 3 => self.insertion_sort_by(|_, _| std::cmp::Ordering::Greater),
                 _ => self.compact(),
             }
         }
     };
     (slotted) => {
-        fn punch(&mut self, key: Self::Key) -> bool {
+        fn leave_hole(&mut self, key: Self::Key) -> bool {
             self.remove(key).is_some()
         }
         fn tidy(&mut self, _: usize) {}
@@ -189,10 +189,10 @@ macro_rules! common {
 macro_rules! dense_endings {
     () => {
         vec![
-            ("mark_removed", |scene, _| {
+            ("remove_in_place", |scene, _| {
                 let (store, keys) = scene.parts();
                 for key in keys {
-                    store.mark_removed(key);
+                    store.remove_in_place(key);
                 }
             }),
             ("swap_remove", |scene, _| {
@@ -203,11 +203,11 @@ macro_rules! dense_endings {
                 let (store, keys) = scene.parts();
                 keys.iter().rev().for_each(|key| drop(store.shift_remove(*key)));
             }),
-            ("mark_removed and compact in turn", |scene, _| {
+            ("remove_in_place and compact in turn", |scene, _| {
                 let (store, keys) = scene.parts();
                 for key in keys {
-                    store.mark_removed(key);
-                    store.compact_some(1);
+                    store.remove_in_place(key);
+                    store.compact_step(1);
                 }
             }),
             ("a sort whose keys end", |scene, _| scene.store().sort_by_key(|value| value.clone())),
@@ -231,31 +231,31 @@ macro_rules! dense_allocations {
 
 impl<T> Container for PackedStore<T> {
     const NAME: &'static str = "PackedStore";
-    common!(minted);
+    common!(primary);
     common!(dense);
 }
 
 impl<T> Container for SlotStore<T> {
     const NAME: &'static str = "SlotStore";
-    common!(minted);
+    common!(primary);
     common!(slotted);
 }
 
 impl<T> Container for SparseSet<Entity, T> {
     const NAME: &'static str = "SparseSet";
     const SPARSE: bool = true;
-    common!(keyed);
+    common!(secondary);
     common!(dense);
 }
 
 impl<T> Container for LinearStore<Entity, T> {
     const NAME: &'static str = "LinearStore";
-    common!(keyed);
+    common!(secondary);
     common!(slotted);
 }
 
 /// Keys given values: the one that is displaced ends.
-fn keyed_endings<S: Driven + KeyedStore<Key = Entity>>() -> Vec<Ending<S>> {
+fn secondary_endings<S: Driven + SecondaryStore<Key = Entity>>() -> Vec<Ending<S>> {
     vec![
         ("insert under the same keys", |scene, tally| {
             let (store, keys) = scene.parts();
@@ -299,7 +299,7 @@ impl Driven for SlotStore<Counted> {
 
 impl Driven for SparseSet<Entity, Counted> {
     fn own_endings() -> Vec<Ending<Self>> {
-        [keyed_endings::<Self>(), dense_endings!()].concat()
+        [secondary_endings::<Self>(), dense_endings!()].concat()
     }
     fn own_allocations() -> Vec<Allocating<Self>> {
         let mut all: Vec<Allocating<Self>> = dense_allocations!();
@@ -311,7 +311,7 @@ impl Driven for SparseSet<Entity, Counted> {
 
 impl Driven for LinearStore<Entity, Counted> {
     fn own_endings() -> Vec<Ending<Self>> {
-        keyed_endings()
+        secondary_endings()
     }
     fn own_allocations() -> Vec<Allocating<Self>> {
         vec![("entry().try_insert", |store, tally| vacant(store.entry(at(5_000)), tally))]
@@ -322,7 +322,7 @@ fn at(bits: u64) -> Entity {
     Entity::from_bits(bits).unwrap()
 }
 
-fn vacant<S: KeyedStore<Value = Counted>>(
+fn vacant<S: SecondaryStore<Value = Counted>>(
     entry: Result<Entry<'_, S>, StaleKey>,
     tally: &Tally,
 ) -> Result<(), AllocError> {
@@ -333,7 +333,7 @@ fn vacant<S: KeyedStore<Value = Counted>>(
 }
 
 /// The reason why a value was not stored, which must be memory; the value is dropped.
-pub(crate) fn alloc_error(rejected: Rejected<Counted>) -> AllocError {
+pub(crate) fn alloc_error(rejected: TryInsertError<Counted>) -> AllocError {
     match rejected.reason {
         Rejection::Alloc(error) => error,
         other => panic!("refused for another reason: {other}"),
@@ -406,7 +406,7 @@ pub(crate) fn states<S: Driven>() -> Vec<(&'static str, fn(&Tally) -> Scene<S>)>
         let mut scene = full::<S>(tally);
         for at in [0, 2, 3] {
             let key = scene.keys[at].0;
-            assert!(scene.store().punch(key));
+            assert!(scene.store().leave_hole(key));
         }
         scene
     }

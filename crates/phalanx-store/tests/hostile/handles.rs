@@ -12,8 +12,8 @@ fn assert_dead<S: Container<Value = u64>>(store: &mut S, dead: S::Key) {
     assert_eq!(store.get(dead), None);
     assert_eq!(store.get_mut(dead), None);
     assert_eq!(store.remove(dead), None);
-    assert_eq!(store.replace(dead, 1), Err(1));
-    assert!(!store.punch(dead));
+    assert_eq!(store.replace(dead, 1), None);
+    assert!(!store.leave_hole(dead));
     assert_eq!(store.disjoint([dead]), Err(DisjointError::Absent(0)));
     if let Some((alive, _)) = before.first() {
         assert_eq!(store.disjoint([*alive, dead]), Err(DisjointError::Absent(1)));
@@ -32,7 +32,7 @@ fn assert_dead_in_dense(store: &mut PackedStore<u64>, dead: phalanx_store::Handl
     assert_eq!(store.swap_remove(dead), None);
     assert_eq!(store.shift_remove(dead), None);
     assert_eq!(store.position(dead), None);
-    assert!(!store.swap_places(dead, dead));
+    assert!(!store.swap_keys(dead, dead));
     assert!(catch(|| store[dead]).is_err());
     assert!(catch(|| store[dead] = 1).is_err());
 }
@@ -98,7 +98,7 @@ fn h03_clear_repeats_no_handle() {
             let keys: Vec<_> = (0..1 + round % 7).map(|n| store.put(0, n)).collect();
             assert!(keys.iter().all(|key| seen.insert(*key)), "{}: a handle came twice", S::NAME);
             if round % 3 == 0 {
-                store.punch(keys[0]);
+                store.leave_hole(keys[0]);
             }
             match round % 4 {
                 0 => store.clear(),
@@ -119,7 +119,7 @@ fn h04_half_drained_store_is_valid() {
     fn run<S: Container<Value = u64>>(taken: usize, leak: bool) {
         let mut store = S::default();
         let keys: Vec<_> = (0..9).map(|n| store.put(n, n)).collect();
-        store.punch(keys[2]);
+        store.leave_hole(keys[2]);
         let mut drain = store.drain();
         let out: Vec<_> = drain.by_ref().take(taken).collect();
         assert_eq!(drain.len(), 8 - taken);
@@ -255,7 +255,7 @@ fn h07_any_bits_are_a_harmless_handle() {
                 store.put(n | 1 << 32, 1);
             }
         }
-        assert!(keys[50..60].iter().all(|key| store.punch(*key)));
+        assert!(keys[50..60].iter().all(|key| store.leave_hole(*key)));
         let present: Vec<_> = store.keys().collect();
         for &bits in patterns {
             let Some(key) = S::key(bits) else {
@@ -282,7 +282,7 @@ fn h07_any_bits_are_a_harmless_handle() {
     for entity in patterns.iter().filter_map(|bits| Entity::from_bits(*bits)) {
         let alive = pool.iter().any(|other| other == entity);
         assert_eq!(pool.contains(entity), alive);
-        assert_eq!(pool.at(entity.index()).is_some_and(|other| other == entity), alive);
+        assert_eq!(pool.get(entity.index()).is_some_and(|other| other == entity), alive);
         let _ = pool.slot_state(entity.index());
         assert_eq!(pool.release(entity), alive);
     }

@@ -43,7 +43,7 @@ fn step<S: Driven>(store: &mut S, model: &mut BTreeMap<S::Key, u32>, rng: &mut R
             }
         }
         6 => drop(store.remove(key).inspect(|value| assert_eq!(model.remove(&key), Some(value.key())))),
-        7 | 8 => assert_eq!(store.punch(key), model.remove(&key).is_some()),
+        7 | 8 => assert_eq!(store.leave_hole(key), model.remove(&key).is_some()),
         9 => store.tidy(rng.below(6)),
         10 => {
             let (way, part) = (rng.below(50), rng.below(5));
@@ -68,7 +68,7 @@ fn step<S: Driven>(store: &mut S, model: &mut BTreeMap<S::Key, u32>, rng: &mut R
             }
         }
         13 => {
-            if let Ok(old) = store.replace(key, tally.value(tally.made())) {
+            if let Some(old) = store.replace(key, tally.value(tally.made())) {
                 assert_eq!(model.insert(key, store.get(key).unwrap().key()), Some(old.key()));
             }
         }

@@ -13,7 +13,7 @@ fn h01_old_entities_stay_dead() {
         let entity = pool.alloc();
         assert_eq!((entity.index(), entity.generation()), (1, reuse));
         for dead in &old {
-            assert!(!pool.contains(*dead) && !pool.release(*dead) && pool.at(1) == Some(entity));
+            assert!(!pool.contains(*dead) && !pool.release(*dead) && pool.get(1) == Some(entity));
         }
         assert!(pool.release(entity));
         assert!(!pool.release(entity));

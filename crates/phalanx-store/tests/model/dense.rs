@@ -69,7 +69,7 @@ impl<K: Key> Order<K> for Cells<K> {
         self.trim();
     }
 
-    fn punch(&mut self, key: K) {
+    fn leave_hole(&mut self, key: K) {
         let at = self.position(key).expect("a key that has a value");
         self.cells[at] = None;
         self.trim();
@@ -124,11 +124,11 @@ where
         Kind::MarkRemoved => {
             let Some(key) = chosen else { return true };
             let there = model.find(key).is_some();
-            assert_eq!(store.mark_removed(key), there);
+            assert_eq!(store.remove_in_place(key), there);
             if there {
-                model.punch(key);
+                model.leave_hole(key);
             }
-            assert!(!store.mark_removed(key), "removed twice");
+            assert!(!store.remove_in_place(key), "removed twice");
         }
         Kind::Compact => {
             store.compact();
@@ -137,7 +137,7 @@ where
         Kind::CompactSome => {
             let budget = op.count(12);
             let before = model.live();
-            let moved = store.compact_some(budget);
+            let moved = store.compact_step(budget);
             assert!(moved <= budget && (moved == budget || store.holes() == 0), "{moved} of {budget} moves");
             // Where the holes are on the way is the store's business; the order is not.
             let positions = store.len() + store.holes();
@@ -194,7 +194,7 @@ where
             keys.truncate(rng.below(keys.len() + 1));
             let mut other: SparseSet<X::Key, ()> = keys.iter().map(|key| (*key, ())).collect();
             if let Some(first) = keys.first() {
-                other.mark_removed(*first);
+                other.remove_in_place(*first);
                 keys.remove(0);
             }
             store.sort_like(&other);
@@ -203,7 +203,7 @@ where
         }
         Kind::SwapPlaces => {
             let (Some(a), Some(b)) = (chosen, model.choose(op.n)) else { return true };
-            let swapped = store.swap_places(a, b);
+            let swapped = store.swap_keys(a, b);
             model.compact();
             let places = (model.position(a), model.position(b));
             assert_eq!(swapped, places.0.is_some() && places.1.is_some());

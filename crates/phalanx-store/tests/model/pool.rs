@@ -226,7 +226,7 @@ impl Subject for Pool {
         }
         assert_eq!(pool.next_free(), self.stack.last().copied());
         for (index, (generation, alive)) in (0..).zip(self.words.iter().copied()) {
-            assert_eq!(pool.at(index), alive.then(|| entity(index as usize, generation)));
+            assert_eq!(pool.get(index), alive.then(|| entity(index as usize, generation)));
             let state = pool.slot_state(index).expect("a slot");
             if alive {
                 assert_eq!(state, SlotState::Alive { generation });
@@ -236,7 +236,7 @@ impl Subject for Pool {
                 assert_eq!(state, SlotState::Free { generation, next });
             }
         }
-        assert_eq!((pool.slot_state(self.words.len() as u32), pool.at(self.words.len() as u32)), (None, None));
+        assert_eq!((pool.slot_state(self.words.len() as u32), pool.get(self.words.len() as u32)), (None, None));
     }
 
     fn counted(&self) -> usize {

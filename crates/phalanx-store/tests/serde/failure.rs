@@ -109,7 +109,7 @@ fn saving_that_needs_memory_and_has_none_is_an_error() {
     pool.release(someone);
     assert_eq!([(); 9].map(|()| pool.reserve_entity()).len(), pool.reserved_count());
     let (mut packed, handles) = churned_packed(6, 40);
-    assert!(packed.mark_removed(*handles.iter().find(|h| packed.position(**h) == Some(1)).unwrap()));
+    assert!(packed.remove_in_place(*handles.iter().find(|h| packed.position(**h) == Some(1)).unwrap()));
     let mut buffer = [0; 1024];
     let points = for_every_failing_allocation(
         || (),

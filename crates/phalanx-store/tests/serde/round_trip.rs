@@ -1,7 +1,7 @@
 //! What is loaded is what was saved.
 
 use super::*;
-use phalanx_store::{Handle, Key, MintingStore};
+use phalanx_store::{Handle, Key, PrimaryStore};
 
 /// The store as it comes back from JSON and from postcard; saved again, it is the same text and the same bytes.
 fn reloaded<S: Serialize + DeserializeOwned>(store: &S) -> [S; 2] {
@@ -15,7 +15,7 @@ fn reloaded<S: Serialize + DeserializeOwned>(store: &S) -> [S; 2] {
 }
 
 /// Asserts that the next handles of both are the same, also after removals.
-fn assert_same_future<S: MintingStore<Value = u32>>(mut a: S, mut b: S) {
+fn assert_same_future<S: PrimaryStore<Value = u32>>(mut a: S, mut b: S) {
     let mut rng = Rng::new(5);
     let mut handles = Vec::new();
     for n in 0..300 {
@@ -138,11 +138,11 @@ fn holes_are_saved_as_compacted() {
         for part in 0..3 {
             for handle in &handles {
                 if rng.chance(1, 6) {
-                    store.mark_removed(*handle);
+                    store.remove_in_place(*handle);
                 }
             }
             if part < 2 {
-                store.compact_some(rng.below(9));
+                store.compact_step(rng.below(9));
             }
         }
         let holes = store.holes();
@@ -164,7 +164,7 @@ fn a_hole_in_a_retired_slot_is_saved_as_retired() {
     let mut store: PackedStore<u32> =
         from_json(&format!(r#"{{"words":[0,{LAST},0],"order":[0,1,2],"values":[7,8,9]}}"#));
     let last = store.key_at(1).unwrap();
-    assert!(store.mark_removed(last) && store.holes() == 1);
+    assert!(store.remove_in_place(last) && store.holes() == 1);
     for mut copy in reloaded(&store) {
         copy.validate().unwrap();
         assert_eq!(copy.as_slice(), [7, 9]);
@@ -190,7 +190,7 @@ fn a_sparse_set_comes_back_in_its_order() {
     for (seed, steps) in [(1, 5), (2, 60), (3, 500)] {
         let mut set = churned_sparse(seed, steps);
         let key = set.key_at(set.len() / 3).unwrap();
-        set.mark_removed(key);
+        set.remove_in_place(key);
         for copy in reloaded(&set) {
             copy.validate().unwrap();
             assert!(copy.iter().eq(set.iter()));

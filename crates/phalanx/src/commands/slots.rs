@@ -27,7 +27,7 @@ impl Slots {
     /// Notes the end of an entity or row.
     pub(super) fn try_free(&mut self, slot: Entity) -> Result<(), AllocError> {
         try_room(&mut self.freed, 1)?;
-        self.freed.extend(EntityPool::<()>::successor(slot));
+        self.freed.extend(EntityPool::<()>::next_generation(slot));
         Ok(())
     }
 

@@ -345,8 +345,8 @@ impl Storage {
     /// The slot is alive.
     #[inline(always)]
     pub(crate) unsafe fn location(&self, slot: Entity) -> Location {
-        // SAFETY: every slot that is alive has a location.
-        unsafe { *self.entities.places().at(slot.index()) }
+        // SAFETY: the slot is alive, by the caller's promise.
+        unsafe { self.entities.payload_unchecked(slot.index()) }
     }
 
     /// Sets the location of a slot.
@@ -356,8 +356,8 @@ impl Storage {
     /// The slot is alive.
     #[inline(always)]
     pub(crate) unsafe fn set_location(&mut self, slot: Entity, location: Location) {
-        // SAFETY: there is room for the location of every slot that is alive.
-        unsafe { self.entities.places().at(slot.index()).write(location) };
+        // SAFETY: the slot is alive, by the caller's promise.
+        unsafe { self.entities.set_unchecked(slot.index(), location) };
     }
 
     /// Sets the change ticks of a move between tables: rows of `source` go to `row` of the target and those after it.

@@ -401,7 +401,7 @@ impl<'w, 's, Q: Query> Walk<'w, 's, Q> {
                 let index = (*next as u32 - 1) * 64 + bits.trailing_zeros();
                 *bits &= *bits - 1;
                 // The slot is in use: if no entity is there, it is an extra row.
-                if !*skips_rows || world.storage.entities.at(index).is_some() {
+                if !*skips_rows || world.storage.entities.get(index).is_some() {
                     // SAFETY: a slot that a linear store has is in use.
                     return Some(unsafe { Self::spot_at(world, index) });
                 }

@@ -212,7 +212,7 @@ impl Group {
         (owned.capacity() + required.capacity() + excluded.capacity()) * size_of::<u32>()
             + self.sieve.bytes()
             + self.list.index().bytes()
-            + self.list.mark_bytes()
+            + self.list.key_bytes()
     }
 }
 
@@ -466,7 +466,7 @@ impl Sides {
             unsafe { group.exchange(&mut self.list, slot) };
         } else if let Some(position) = group.list.index().position_at(slot) {
             // SAFETY: the position is in use, and the list never has holes.
-            unsafe { group.list.retire_swap(position) };
+            unsafe { group.list.swap_remove_to_tail(position) };
         }
     }
 

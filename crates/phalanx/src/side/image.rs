@@ -304,7 +304,7 @@ impl Sides {
     /// Who has a value, as rows of bytes: the first, how many, and the size of one.
     pub(crate) fn key_bytes(store: &Store) -> (*const u8, u32, usize) {
         match store {
-            Store::Pool(pool) => (pool.dense.marks().as_ptr().cast(), pool.dense.positions(), size_of::<Entity>()),
+            Store::Pool(pool) => (pool.dense.dense_keys().as_ptr().cast(), pool.dense.positions(), size_of::<Entity>()),
             Store::Linear(linear) => (linear.words().as_ptr().cast(), linear.used_words(), size_of::<u64>()),
         }
     }
@@ -312,7 +312,7 @@ impl Sides {
 
 const _: () = {
     const fn index<X: DenseIndex>() -> usize {
-        size_of::<X::Mark>()
+        size_of::<X::DenseKey>()
     }
     assert!(index::<phalanx_store::index::Sparse<Entity>>() == size_of::<Entity>());
 };

@@ -138,7 +138,7 @@ impl Side {
     /// The bytes of the keys, or of the bits, and those of the index.
     pub(crate) fn overhead(&self) -> (usize, usize) {
         match &self.store {
-            Store::Pool(pool) => (pool.dense.mark_bytes(), pool.dense.index().bytes()),
+            Store::Pool(pool) => (pool.dense.key_bytes(), pool.dense.index().bytes()),
             Store::Linear(linear) => (linear.bit_bytes(), 0),
         }
     }

@@ -3,7 +3,7 @@
 
 use super::Values;
 use crate::component::ComponentInfo;
-use phalanx_store::index::{Seat, Sparse};
+use phalanx_store::index::{KeySlot, Sparse};
 use phalanx_store::raw::{Dense, Rows};
 use phalanx_store::{AllocError, Entity};
 
@@ -98,11 +98,11 @@ impl Pool {
     ///
     /// # Safety
     ///
-    /// The [seat](Dense::seat) of the slot is free, and the value is written.
+    /// The [key slot](Dense::key_slot) of the slot is free, and the value is written.
     #[inline(always)]
     pub(super) unsafe fn sit(&mut self, slot: Entity) {
         // SAFETY: the caller's promise.
-        unsafe { self.dense.sit(slot) };
+        unsafe { self.dense.insert_vacant(slot) };
         if slot.is_row() {
             self.rows += 1;
         }
@@ -116,10 +116,10 @@ impl Pool {
     #[inline(always)]
     pub(crate) unsafe fn forget(&mut self, slot: Entity) -> bool {
         debug_assert!(self.removal == Removal::Swap);
-        let Seat::Taken(position) = self.dense.seat(slot) else { return false };
+        let KeySlot::Occupied(position) = self.dense.key_slot(slot) else { return false };
         // SAFETY: the seat is taken, and by the caller's promise the row is as good as moved out; where gaps are closed by
         // swapping there are no holes.
-        unsafe { self.dense.stand_up(slot, position, |rows, last, position| rows.shift(last, position)) };
+        unsafe { self.dense.swap_remove_with(slot, position, |rows, last, position| rows.shift(last, position)) };
         if slot.is_row() {
             self.rows -= 1;
         }
@@ -136,10 +136,10 @@ impl Pool {
         // SAFETY: the position is in use and no hole; where removal is not deferred there are no holes.
         Some(unsafe {
             match self.removal {
-                Removal::Swap => self.dense.retire_swap(position),
-                Removal::Ordered => self.dense.retire_shift(position),
+                Removal::Swap => self.dense.swap_remove_to_tail(position),
+                Removal::Ordered => self.dense.shift_remove_to_tail(position),
                 Removal::Deferred => {
-                    self.dense.punch(position);
+                    self.dense.leave_hole(position);
                     position
                 }
             }

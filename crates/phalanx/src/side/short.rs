@@ -9,7 +9,7 @@ use crate::component::Component;
 use crate::layout::{Kind, Layout, mark_row};
 use crate::track::{Look, Track};
 use phalanx_store::Entity;
-use phalanx_store::index::Seat;
+use phalanx_store::index::KeySlot;
 use phalanx_store::raw::Rows;
 
 /// What became of a value that was to be put the short way.
@@ -36,7 +36,7 @@ impl Side {
     #[inline(always)]
     fn lets_go(&self, slot: Entity) -> bool {
         match &self.store {
-            Store::Pool(pool) => pool.removal == Removal::Swap && pool.dense.seat(slot) != Seat::Far,
+            Store::Pool(pool) => pool.removal == Removal::Swap && pool.dense.key_slot(slot) != KeySlot::Unmapped,
             Store::Linear(_) => true,
         }
     }
@@ -122,13 +122,13 @@ impl Sides {
             let bit = side.bit.unwrap_unchecked();
             let pool = side.as_pool();
             let lane = pool.values().lane();
-            match pool.dense.seat(slot) {
-                Seat::Taken(at) => {
+            match pool.dense.key_slot(slot) {
+                KeySlot::Occupied(at) => {
                     mark_row::<C>(lane, at as usize);
                     let old = C::Layout::replace(C::Layout::ptr(lane, Look::READ), at as usize, value.read());
                     return Put::Done(Some(old));
                 }
-                Seat::Free if index < covered && is_alive() => {}
+                KeySlot::Vacant if index < covered && is_alive() => {}
                 _ => return Put::Not,
             }
             C::Layout::write(C::Layout::ptr(lane, Look::READ), pool.dense.positions() as usize, value.read());
@@ -156,12 +156,12 @@ impl Sides {
                 return Put::Done(Some(C::Layout::replace(place, row as usize, value.read())));
             }
             let has_room = match &side.store {
-                Store::Pool(pool) => pool.dense.seat(slot) == Seat::Free && index < self.covered,
+                Store::Pool(pool) => pool.dense.key_slot(slot) == KeySlot::Vacant && index < self.covered,
                 Store::Linear(linear) => index < linear.covered(),
             };
             let groups_have = |at: &u32| {
                 let group = self.groups.get(*at);
-                group.owns() || group.list.seat(slot) != Seat::Far
+                group.owns() || group.list.key_slot(slot) != KeySlot::Unmapped
             };
             if !has_room || !side.required_by.iter().all(groups_have) {
                 return Put::Not;
@@ -230,9 +230,9 @@ impl Sides {
             }
             let bit = side.bit.unwrap_unchecked();
             let pool = side.as_pool();
-            let position = match pool.dense.seat(slot) {
-                Seat::Taken(position) => position,
-                Seat::Free if is_alive() => return Some(None),
+            let position = match pool.dense.key_slot(slot) {
+                KeySlot::Occupied(position) => position,
+                KeySlot::Vacant if is_alive() => return Some(None),
                 _ => return None,
             };
             if pool.removal != Removal::Swap {
@@ -240,7 +240,7 @@ impl Sides {
             }
             let lane = pool.values().lane();
             let value = C::Layout::read(C::Layout::ptr(lane, Look::READ), position as usize);
-            pool.dense.stand_up(slot, position, |rows, last, position| {
+            pool.dense.swap_remove_with(slot, position, |rows, last, position| {
                 if C::Layout::WHOLE {
                     let values = (*lane).ptr().cast::<C>();
                     values.add(last as usize).copy_to_nonoverlapping(values.add(position as usize), 1);

@@ -238,7 +238,7 @@ unsafe impl Rows for Values {
         }
     }
 
-    unsafe fn close(&mut self, gap: u32, len: u32) {
+    unsafe fn shift_down(&mut self, gap: u32, len: u32) {
         for lane in &self.lanes {
             let bytes = (len - gap - 1) as usize * lane.row_size();
             // SAFETY: the rows are within the capacity; they may overlap, and `copy` allows it.

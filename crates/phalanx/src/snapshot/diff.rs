@@ -47,7 +47,7 @@ pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Differen
     let (of_a, of_b) = (ids(a)?, ids(b)?);
     let mut bytes = (Vec::new(), Vec::new());
     for slot in 0..a.storage.entities.slot_count().max(b.storage.entities.slot_count()) as u32 {
-        let (in_a, in_b) = (a.storage.entities.at(slot), b.storage.entities.at(slot));
+        let (in_a, in_b) = (a.storage.entities.get(slot), b.storage.entities.get(slot));
         let entity = match (in_a, in_b) {
             (None, None) => continue,
             (Some(entity), other) if other != Some(entity) => {

@@ -254,7 +254,7 @@ impl World {
         let names = saving.components.iter().map(|saved| (saved.entry.name, saved.entry.version));
         form.serialize_field("components", &List::new(names))?;
         form.serialize_field("slots", &List::new(saving.pool().each_word()))?;
-        form.serialize_field("free", &List::new(saving.pool().stack().iter().rev()))?;
+        form.serialize_field("free", &List::new(saving.pool().free_list().iter().rev()))?;
         let tables = saving.tables().map_err(S::Error::custom)?;
         let list = tables.iter().map(|table| TableForm { saving: &saving, table });
         form.serialize_field("tables", &List::new(list))?;

@@ -19,7 +19,6 @@ use crate::world::{Location, World};
 use phalanx_store::{AllocError, Entity, EntityPool};
 
 /// The location of a slot whose row was not seen yet.
-const NOWHERE: Location = Location { table: u32::MAX, row: u32::MAX };
 
 fn slot_is<T>(slot: u32, what: &'static str) -> Result<T, Problem> {
     Err(Problem::Slot { slot, what })
@@ -28,7 +27,7 @@ fn slot_is<T>(slot: u32, what: &'static str) -> Result<T, Problem> {
 /// Makes the slots: who is alive, who is next.
 pub(super) fn slots(world: &mut World, words: &[u32], free: &[u32]) -> Result<(), Problem> {
     // SAFETY: what names a row stays in tables and sides.
-    world.storage.entities = unsafe { EntityPool::try_restore_with_rows(words, free, NOWHERE)? };
+    world.storage.entities = unsafe { EntityPool::try_restore_with_rows(words, free, Location::NOWHERE)? };
     Ok(())
 }
 
@@ -70,7 +69,7 @@ pub(super) fn rows(world: &mut World, number: u32, first: u32, slots: &[u32]) ->
         // SAFETY: a slot that is alive has a location; there is room for the row.
         unsafe {
             let location = places.at(slot);
-            if *location != NOWHERE {
+            if *location != Location::NOWHERE {
                 return slot_is(slot, "has a row in a table twice");
             }
             *location = Location { table: number, row };
@@ -132,7 +131,7 @@ pub(super) fn name_row(
     let Some(row) = (unsafe { world.storage.entities.occupant(slot) }).filter(|row| row.is_row()) else {
         return slot_is(slot, "has a name of a row and is none");
     };
-    let Some(entity) = world.storage.entities.at(owner) else { return slot_is(owner, "owns a row and is no entity") };
+    let Some(entity) = world.storage.entities.get(owner) else { return slot_is(owner, "owns a row and is no entity") };
     let Some(label) = Label::of(component, Role(role)) else { return slot_is(slot, "has the name of a main row") };
     if last.is_some_and(|(before, _)| before > owner) {
         return slot_is(owner, "owns a row and does not come in its order");
@@ -277,7 +276,8 @@ pub(super) fn all_placed(world: &World) -> Result<(), Problem> {
     for slot in 0..world.storage.entities.slot_count() as u32 {
         // SAFETY: what names a row does not leave; each slot has a location.
         let lost = unsafe {
-            world.storage.entities.occupant(slot).is_some() && *world.storage.entities.places().at(slot) == NOWHERE
+            world.storage.entities.occupant(slot).is_some()
+                && *world.storage.entities.places().at(slot) == Location::NOWHERE
         };
         if lost {
             return slot_is(slot, "is alive and has no row in any table");

@@ -284,8 +284,8 @@ impl<'a> Saving<'a> {
         out.begin(SLOTS, 0)?;
         out.put_u32(pool.slot_count() as u32)?;
         out.put_u32s(pool.each_word())?;
-        out.put_u32(pool.stack().len() as u32)?;
-        out.put_u32s(pool.stack().iter().rev().copied())?;
+        out.put_u32(pool.free_list().len() as u32)?;
+        out.put_u32s(pool.free_list().iter().rev().copied())?;
         out.end()
     }
 

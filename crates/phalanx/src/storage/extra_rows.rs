@@ -93,7 +93,7 @@ impl Storage {
             let (mut slot, mut prev) = (first, NONE);
             while slot != NONE {
                 linked += 1;
-                if linked > extra || self.entities.at(slot).is_some() || slot as usize >= self.entities.slot_count() {
+                if linked > extra || self.entities.get(slot).is_some() || slot as usize >= self.entities.slot_count() {
                     return Err("links that lead astray");
                 }
                 // SAFETY: every slot below the count has a location once it was used; that it is an extra row in use is

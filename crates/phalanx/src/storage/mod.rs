@@ -31,6 +31,11 @@ pub(crate) struct Location {
     pub(crate) row: u32,
 }
 
+impl Location {
+    /// The location of an entity that has no row yet.
+    pub(crate) const NOWHERE: Location = Location { table: u32::MAX, row: u32::MAX };
+}
+
 /// The entities of a world, their rows and their values.
 ///
 /// It knows nothing of bundle types, queries and resources: those are in [`World`](crate::World), which finds out what an
@@ -67,7 +72,7 @@ impl Storage {
     pub(crate) fn new(components: Components) -> Storage {
         Storage {
             epoch: Epoch::default(),
-            entities: EntityPool::carrying(),
+            entities: EntityPool::with_payload(Location::NOWHERE),
             components,
             tables: Vec::new(),
             table_order: TableOrder::new(),
@@ -286,7 +291,7 @@ impl Storage {
     /// The entities are those of a world, so that every slot has a location.
     #[inline]
     pub(crate) unsafe fn slot_at(entities: &EntityPool<Location>, tables: &[Table], index: u32) -> Option<Entity> {
-        if let Some(entity) = entities.at(index) {
+        if let Some(entity) = entities.get(index) {
             return Some(entity);
         }
         if index as usize >= entities.slot_count() {

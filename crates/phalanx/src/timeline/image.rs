@@ -114,7 +114,7 @@ pub(super) fn words_of(world: &World) -> Source<'_> {
 }
 
 pub(super) fn stack_of(world: &World) -> Source<'_> {
-    let stack = world.storage.entities.free_slots();
+    let stack = world.storage.entities.free_list();
     Source { rows: stack.len() as u32, row: 4, from: From::Flat(stack.as_ptr().cast()) }
 }
 
@@ -160,7 +160,7 @@ pub(super) fn state_of(side: &Side) -> SideState {
 /// The lane that says who has a value in a side.
 pub(super) fn key_lane(side: &Side) -> &Lane {
     match &side.store {
-        Store::Pool(pool) => pool.dense.marks_lane(),
+        Store::Pool(pool) => pool.dense.key_lane(),
         Store::Linear(linear) => linear.bits_lane(),
     }
 }

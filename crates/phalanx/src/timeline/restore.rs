@@ -54,8 +54,9 @@ impl Image {
         order.extend(numbers.into_iter().zip(self.tables.iter().zip(revived)));
         order.sort_unstable_by_key(|(_, (table, _))| table.stamp);
         // SAFETY: the caller's promise.
-        fresh.storage.entities =
-            unsafe { EntityPool::try_rebuild(self.words.words(), self.stack.words(), self.reserved)? };
+        fresh.storage.entities = unsafe {
+            EntityPool::try_rebuild(self.words.words(), self.stack.words(), self.reserved, Location::NOWHERE)?
+        };
         let extra = self.tables.iter().filter(|table| table.signature.has(ComponentId::ROW));
         let extra = extra.map(|table| table.slots.rows() as usize).sum();
         let mut rows = Rows::default();

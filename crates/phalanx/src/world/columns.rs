@@ -6,8 +6,8 @@
 //! different numbers of rows; the table's capacity is the least of them.
 #![allow(unsafe_code)]
 
-use super::spawn::raise;
 use super::World;
+use super::spawn::raise;
 use crate::bundle::{Bundle, Place, all_tuples};
 use crate::component::Component;
 use crate::error::{ChangeError, UnequalColumns};

@@ -6,8 +6,8 @@
 //! ended by its destructor, as those of any other.
 #![allow(unsafe_code)]
 
-use super::spawn::raise;
 use super::World;
+use super::spawn::raise;
 use crate::bundle::Place;
 use crate::component::{Cloning, ComponentId, ComponentInfo};
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};

@@ -1,9 +1,9 @@
 //! Rows by key and role: extra rows of entities, made, changed, found and ended.
 #![allow(unsafe_code)]
 
+use super::World;
 use super::access::{Mut, Ref};
 use super::spawn::raise;
-use super::World;
 use crate::bundle::Bundle;
 use crate::component::{Component, ComponentId};
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};

@@ -1,9 +1,9 @@
 //! Operations on one entity, or a few, that stand on the plain ones.
 #![allow(unsafe_code)]
 
+use super::World;
 use super::access::Mut;
 use super::spawn::raise;
-use super::World;
 use crate::bundle::Bundle;
 use crate::component::Component;
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
@@ -164,7 +164,7 @@ impl World {
                 _ => Err(ChangeError::Taken { entity, by: Some(entity) }),
             };
         }
-        let by = self.storage.entities.at(entity.index());
+        let by = self.storage.entities.get(entity.index());
         if by.is_some() {
             return Err(ChangeError::Taken { entity, by });
         }

@@ -93,7 +93,7 @@ impl World {
         self.storage.restructured();
         // Slots that are used again lie anywhere: one that comes soon is announced, not the next, which is to be had at once.
         if self.storage.sides.is_far()
-            && let [.., slot, _, _, _, _] = self.storage.entities.stack()
+            && let [.., slot, _, _, _, _] = self.storage.entities.free_list()
         {
             // SAFETY: slots on the stack exist.
             prefetch(unsafe { self.storage.entities.places().at(*slot) });

@@ -2,10 +2,10 @@
 
 use super::dense::{self, Cells};
 use super::item::Item;
-use super::minting::Own;
 use super::op::{Kind, Op, Subject};
+use super::primary::Own;
 use super::shared::{Order, shared};
-use phalanx_store::{Entity, Entry, Handle, Key, KeyedStore, LinearStore, Rejection, SparseSet, StaleKey};
+use phalanx_store::{Entity, Entry, Handle, Key, LinearStore, Rejection, SecondaryStore, SparseSet, StaleKey};
 use phalanx_testkit::Tally;
 use std::collections::BTreeMap;
 
@@ -76,7 +76,7 @@ fn admission<K: Key>(model: &impl Order<K>, key: K) -> Result<Option<(K, u32)>, 
 }
 
 /// Does the operations of keyed stores, on any of them.
-fn apply_keyed<K: Make, I: Item, S: KeyedStore<Key = K, Value = I>>(
+fn apply_secondary<K: Make, I: Item, S: SecondaryStore<Key = K, Value = I>>(
     store: &mut S,
     model: &mut impl Keys<K>,
     op: Op,
@@ -193,7 +193,7 @@ impl<K: Make, I: Item> Subject for Sparse<K, I> {
         let (store, cells) = (&mut self.store, &mut self.cells);
         match op.kind {
             Kind::Insert | Kind::TryInsert | Kind::InsertWithKey | Kind::Entry => {
-                apply_keyed(store, cells, op, key, tally, SparseSet::entry);
+                apply_secondary(store, cells, op, key, tally, SparseSet::entry);
             }
             Kind::Extend | Kind::FromIter => {
                 let pairs = admissible(cells, self.flavour, op, u32::MAX, op.kind == Kind::FromIter);
@@ -279,7 +279,7 @@ impl<K: Key> Order<K> for ByIndex<K> {
     fn remove(&mut self, key: K) {
         self.live.remove(&key.index());
     }
-    fn punch(&mut self, key: K) {
+    fn leave_hole(&mut self, key: K) {
         self.remove(key);
     }
     fn retain(&mut self, mut keep: impl FnMut(K, u32) -> bool) {
@@ -324,7 +324,7 @@ impl<K: Make, I: Item> Subject for Linear<K, I> {
         let (store, model) = (&mut self.store, &mut self.model);
         match op.kind {
             Kind::Insert | Kind::TryInsert | Kind::InsertWithKey | Kind::Entry => {
-                apply_keyed(store, model, op, key, tally, LinearStore::entry);
+                apply_secondary(store, model, op, key, tally, LinearStore::entry);
             }
             Kind::Extend | Kind::FromIter => {
                 let pairs = admissible(model, self.flavour, op, HIGHEST, op.kind == Kind::FromIter);

@@ -4,7 +4,7 @@ use super::dense::{self, Cells};
 use super::item::Item;
 use super::op::{Kind, Op, Subject};
 use super::shared::{Order, shared};
-use phalanx_store::{Handle, MintingStore, PackedStore, SlotStore, Store};
+use phalanx_store::{Handle, PackedStore, PrimaryStore, SlotStore, Store};
 use phalanx_testkit::Tally;
 use std::collections::{BTreeMap, HashSet};
 use std::marker::PhantomData;
@@ -83,7 +83,7 @@ impl<I: Item> Subject for Packed<I> {
                 let store = &mut self.store;
                 let handle = match op.pick % 2 {
                     0 => store.try_insert(I::make(tally, n)).expect("memory enough"),
-                    _ => MintingStore::try_insert(store, I::make(tally, n)).expect("memory enough"),
+                    _ => PrimaryStore::try_insert(store, I::make(tally, n)).expect("memory enough"),
                 };
                 self.minted(handle, n);
             }
@@ -232,7 +232,7 @@ impl Order<H> for Slots {
     fn remove(&mut self, key: H) {
         self.live.remove(&key.index());
     }
-    fn punch(&mut self, key: H) {
+    fn leave_hole(&mut self, key: H) {
         self.remove(key);
     }
     fn retain(&mut self, mut keep: impl FnMut(H, u32) -> bool) {
@@ -283,7 +283,7 @@ impl<I: Item> Subject for Slot<I> {
                 let store = &mut self.store;
                 let handle = match op.pick % 2 {
                     0 => store.try_insert(I::make(tally, n)).expect("memory enough"),
-                    _ => MintingStore::try_insert(store, I::make(tally, n)).expect("memory enough"),
+                    _ => PrimaryStore::try_insert(store, I::make(tally, n)).expect("memory enough"),
                 };
                 self.minted(handle, n);
             }
