@@ -1,10 +1,11 @@
 //! Queries over components that are known by id, row by row: wherever the components are kept.
 #![allow(unsafe_code)]
 
-use super::dynamic::{DynamicError, DynamicQuery, RawLane, Term};
-use super::matched::item_of;
-use super::walk::{Walk, course};
-use super::{Access, Aligned, Candidate, Mismatch, Query, ReadOnlyQuery, Spot};
+use super::driver::plan_driver;
+use super::dynamic_query::{DynamicError, DynamicQuery, RawLane, Term};
+use super::lookup::item_of;
+use super::sparse_iter::SparseIter;
+use super::{Access, AlignedStores, Candidate, Mismatch, QueryData, ReadOnlyQueryData, RowRef};
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout};
 use crate::rows::{Key, Row};
@@ -47,14 +48,15 @@ impl Asked {
 pub(super) enum Rows {}
 
 // SAFETY: touches nothing: its items are places.
-unsafe impl Query for Rows {
-    type Item<'w> = Spot;
+unsafe impl QueryData for Rows {
+    type Static = Rows;
+    type Item<'w> = RowRef;
     type Chunk<'w> = ();
     type State = Option<Arc<Asked>>;
     type Fetch = ();
     type View = NonNull<World>;
-    const SIDES: bool = true;
-    const LOCATED: bool = true;
+    const IS_DENSE: bool = false;
+    const NEEDS_LOCATION: bool = true;
 
     fn state(_: &Components) -> Self::State {
         None
@@ -66,7 +68,7 @@ unsafe impl Query for Rows {
         state.as_ref().is_some_and(|asked| asked.matches(signature))
     }
 
-    fn rows(state: &Self::State) -> bool {
+    fn visits_extra_rows(state: &Self::State) -> bool {
         state.as_ref().is_some_and(|asked| asked.rows)
     }
 
@@ -89,12 +91,12 @@ unsafe impl Query for Rows {
     unsafe fn fetch(_: &Self::State, _: &World, _: u32) {}
 
     unsafe fn row<'w>((): (), _: usize) -> Self::Item<'w> {
-        unreachable!("run-time queries are walked")
+        unreachable!("run-time queries test each row")
     }
 
     unsafe fn chunk<'w>((): (), _: usize) -> Self::Chunk<'w> {}
 
-    unsafe fn aligned(_: &Self::State, _: &Aligned<'_>) -> Option<()> {
+    unsafe fn fetch_aligned(_: &Self::State, _: &AlignedStores<'_>) -> Option<()> {
         None
     }
 
@@ -102,28 +104,28 @@ unsafe impl Query for Rows {
         NonNull::from(world)
     }
 
-    unsafe fn holds(state: &Self::State, view: NonNull<World>, spot: Spot) -> bool {
+    unsafe fn matches_row(state: &Self::State, view: NonNull<World>, row: RowRef) -> bool {
         // SAFETY: the world is borrowed.
         let world = unsafe { view.as_ref() };
         let beside = |(id, kind): &(ComponentId, Kind)| {
             let side = if *kind == Kind::Table { None } else { Some(world.sides.of(*id)) };
-            side.map(|side| side.is_some_and(|side| side.row(spot.index).is_some()))
+            side.map(|side| side.is_some_and(|side| side.row(row.index).is_some()))
         };
         state.as_ref().is_some_and(|asked| {
-            asked.matches(&world.tables[spot.location.table as usize].signature)
+            asked.matches(&world.tables[row.location.table as usize].signature)
                 && asked.required.iter().all(|named| beside(named) != Some(false))
                 && asked.excluded.iter().all(|named| beside(named) != Some(true))
         })
     }
 
-    unsafe fn at<'w>(state: &Self::State, view: NonNull<World>, spot: Spot) -> Option<Self::Item<'w>> {
+    unsafe fn at<'w>(state: &Self::State, view: NonNull<World>, row: RowRef) -> Option<Self::Item<'w>> {
         // SAFETY: the caller's promise.
-        unsafe { Rows::holds(state, view, spot) }.then_some(spot)
+        unsafe { Rows::matches_row(state, view, row) }.then_some(row)
     }
 }
 
 // SAFETY: touches nothing.
-unsafe impl ReadOnlyQuery for Rows {}
+unsafe impl ReadOnlyQueryData for Rows {}
 
 impl DynamicQuery {
     /// The rows that match, one by one, wherever their components are kept: in the order of the driver, as for any
@@ -161,7 +163,7 @@ impl DynamicQuery {
     ) -> Result<impl Iterator<Item = DynamicRow<'w, '_>> + use<'w, '_>, DynamicError> {
         self.check(world)?;
         // SAFETY: the world is borrowed exclusively.
-        Ok(unsafe { self.walked(world) })
+        Ok(unsafe { self.all_rows(world) })
     }
 
     /// The rows that match, of a query that writes nothing.
@@ -175,7 +177,7 @@ impl DynamicQuery {
     ) -> Result<impl Iterator<Item = DynamicRow<'w, '_>> + use<'w, '_>, DynamicError> {
         self.check_reads(world)?;
         // SAFETY: the query writes nothing.
-        Ok(unsafe { self.walked(world) })
+        Ok(unsafe { self.all_rows(world) })
     }
 
     /// The row of an entity.
@@ -209,8 +211,8 @@ impl DynamicQuery {
     pub fn len(&self, world: &World) -> Result<usize, DynamicError> {
         self.check(world)?;
         match self.asked().side() {
-            // SAFETY: the walk was made with these ids.
-            Some(_) => Ok(unsafe { self.walk(world).spots::<()>(&self.ids).count() }),
+            // SAFETY: the rows were found with these states.
+            Some(_) => Ok(unsafe { self.sparse_rows(world).matching_rows::<()>(&self.states).count() }),
             None => {
                 let matching = world.tables.iter().filter(|table| self.asked().matches(&table.signature));
                 Ok(matching.map(|table| table.len as usize).sum())
@@ -225,31 +227,30 @@ impl DynamicQuery {
     /// If it is not the world that the query was built for.
     pub fn is_empty(&self, world: &World) -> Result<bool, DynamicError> {
         self.check(world)?;
-        // SAFETY: the walk was made with these ids.
-        Ok(unsafe { self.walk(world).spots::<()>(&self.ids).next().is_none() })
+        // SAFETY: the rows were found with these states.
+        Ok(unsafe { self.sparse_rows(world).matching_rows::<()>(&self.states).next().is_none() })
     }
 
-    fn walk<'w>(&self, world: &'w World) -> Walk<'w, 'w, Rows> {
+    fn sparse_rows<'w>(&self, world: &'w World) -> SparseIter<'w, 'w, Rows> {
         let matching = world.tables_in_order().filter(|(_, table)| self.asked().matches(&table.signature));
-        let tables: Vec<u32> = matching.map(|(number, _)| number).collect();
-        // SAFETY: `Rows` finds nothing by its ids but the rows.
-        let course = unsafe { course::<Rows, ()>(world, &self.ids, tables.iter().copied()) };
-        // SAFETY: the course is of this world as it is, and `Rows` touches nothing.
-        unsafe { Walk::new::<()>(world, &self.ids, (course.lead, course.len), tables.into()) }
+        // SAFETY: `Rows` uses its state for nothing but to find rows.
+        let plan = unsafe { plan_driver::<Rows, ()>(world, &self.states, matching.map(|(number, _)| number)) };
+        // SAFETY: the driver is of this world as it is, and `Rows` touches nothing.
+        unsafe { SparseIter::new::<()>(world, &self.states, (plan.driver, plan.len), None) }
     }
 
     /// # Safety
     ///
     /// The world is the query's, borrowed for `'w` as it needs it.
-    unsafe fn walked<'w>(&self, world: &'w World) -> impl Iterator<Item = DynamicRow<'w, '_>> + use<'w, '_> {
-        let mut walk = self.walk(world);
+    unsafe fn all_rows<'w>(&self, world: &'w World) -> impl Iterator<Item = DynamicRow<'w, '_>> + use<'w, '_> {
+        let mut rows = self.sparse_rows(world);
         if world.counting {
-            self.note_visits(world, walk.most() as u64);
+            self.note_visits(world, rows.max_len() as u64);
         }
         core::iter::from_fn(move || {
-            // SAFETY: the walk was made with these ids.
-            let spot = unsafe { walk.next::<()>(&self.ids) }?;
-            Some(DynamicRow { world, query: self, spot, taken: Vec::new(), items: PhantomData })
+            // SAFETY: the rows were found with these states.
+            let row = unsafe { rows.next::<()>(&self.states) }?;
+            Some(DynamicRow { world, query: self, row, taken: Vec::new(), items: PhantomData })
         })
     }
 
@@ -262,9 +263,9 @@ impl DynamicQuery {
             self.terms().iter().for_each(|term| world.note_find(term.id));
         }
         // SAFETY: `Rows` touches nothing.
-        let spot = unsafe { item_of::<Rows, ()>(world, &self.ids, entity) };
-        let spot = spot.map_err(DynamicError::Entity)?;
-        Ok(DynamicRow { world, query: self, spot, taken: Vec::new(), items: PhantomData })
+        let row = unsafe { item_of::<Rows, ()>(world, &self.states, entity) };
+        let row = row.map_err(DynamicError::Entity)?;
+        Ok(DynamicRow { world, query: self, row, taken: Vec::new(), items: PhantomData })
     }
 }
 
@@ -274,7 +275,7 @@ impl DynamicQuery {
 pub struct DynamicRow<'w, 'q> {
     world: &'w World,
     query: &'q DynamicQuery,
-    spot: Spot,
+    row: RowRef,
     /// By term, as far as any was: whether it was taken for writing.
     taken: Vec<bool>,
     items: PhantomData<&'w mut World>,
@@ -288,7 +289,7 @@ impl<'w> DynamicRow<'w, '_> {
 
     /// The name of the row.
     pub fn key(&self) -> Key {
-        let slot = self.spot.key(self.world);
+        let slot = self.row.key(self.world);
         self.world.key_of(Row(slot)).unwrap_or(Key::main(slot))
     }
 
@@ -351,7 +352,7 @@ impl<'w> DynamicRow<'w, '_> {
         let at = self.take(id, self.name(id)?)?;
         self.world.open(id, |_| true);
         // SAFETY: the row is the world's, which the query has exclusively, and no other row has these marks.
-        unsafe { self.world.mark_written(id, Candidate::new(self.world, self.spot.index, None)) };
+        unsafe { self.world.mark_written(id, Candidate::new(self.world, self.row.index, None)) };
         // SAFETY: the row has the component there.
         Ok(unsafe { self.raw(id, at) })
     }
@@ -366,10 +367,10 @@ impl<'w> DynamicRow<'w, '_> {
     /// The first lane of a component that the row has, and the row there.
     fn lanes_of(&self, id: ComponentId) -> Option<(*const Lane, usize)> {
         if let Some(side) = self.world.sides.of(id) {
-            return side.row(self.spot.index).map(|row| (side.values().lane().cast_const(), row as usize));
+            return side.row(self.row.index).map(|row| (side.values().lane().cast_const(), row as usize));
         }
-        let lane = self.world.lane(id, self.spot.location.table);
-        (!lane.is_null()).then_some((lane.cast_const(), self.spot.location.row as usize))
+        let lane = self.world.lane(id, self.row.location.table);
+        (!lane.is_null()).then_some((lane.cast_const(), self.row.location.row as usize))
     }
 
     /// The number of the term that names a component.

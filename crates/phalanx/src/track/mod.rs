@@ -38,9 +38,9 @@
 //! assert!(hurt.is_empty(&world));
 //!
 //! // Without a state: since the world was settled.
-//! assert_eq!(world.query::<&Health>().filter::<Added<Health>>().len(), 2);
+//! assert_eq!(world.query_filtered::<&Health, Added<Health>>().len(), 2);
 //! world.settle_changes();
-//! assert_eq!(world.query::<&Health>().filter::<Added<Health>>().len(), 0);
+//! assert_eq!(world.query_filtered::<&Health, Added<Health>>().len(), 0);
 //! ```
 //!
 //! # What counts

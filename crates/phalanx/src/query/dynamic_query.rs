@@ -1,7 +1,7 @@
 //! Queries over components that are known only at run time, by id.
 #![allow(unsafe_code)]
 
-use super::Query;
+use super::QueryData;
 use super::dynamic_row::{Asked, Rows};
 use crate::component::{Component, ComponentId};
 use crate::error::ComponentError;
@@ -161,7 +161,7 @@ impl QueryBuilder {
         Ok(DynamicQuery {
             space: world.components.space.number(),
             terms: terms.into(),
-            ids: (Some(Arc::new(asked)), ()),
+            states: (Some(Arc::new(asked)), ()),
             side,
         })
     }
@@ -174,7 +174,7 @@ pub struct DynamicQuery {
     space: u64,
     terms: Box<[Term]>,
     /// What is asked of a row.
-    pub(super) ids: (<Rows as Query>::State, ()),
+    pub(super) states: (<Rows as QueryData>::State, ()),
     /// A component that is not kept in tables, if one is named.
     side: Option<ComponentId>,
 }
@@ -218,7 +218,7 @@ impl DynamicQuery {
     }
 
     pub(super) fn asked(&self) -> &Asked {
-        match &self.ids.0 {
+        match &self.states.0 {
             Some(asked) => asked,
             None => unreachable!("set when the query was built"),
         }
@@ -283,7 +283,7 @@ struct DynamicColumn {
 
 /// A table that a run-time query matches.
 ///
-/// Columns that the query writes are taken out, each once; those that it reads can be had any number of times.
+/// TableRef that the query writes are taken out, each once; those that it reads can be had any number of times.
 pub struct DynamicTable<'w> {
     world: &'w World,
     number: u32,
@@ -295,7 +295,7 @@ pub struct DynamicTable<'w> {
 /// Where the values of a column begin in one of its lanes: one after another, a value to a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawLane {
-    /// The first value. Aligned and not null, also where there is no data.
+    /// The first value. AlignedStores and not null, also where there is no data.
     pub ptr: NonNull<u8>,
     /// The layout of a value.
     pub layout: core::alloc::Layout,
