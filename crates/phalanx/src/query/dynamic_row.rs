@@ -1,4 +1,4 @@
-//! Queries over components that are known by id, row by row: wherever the components are kept.
+//! Run-time queries row by row, over components of any layout.
 #![allow(unsafe_code)]
 
 use super::driver::plan_driver;
@@ -128,8 +128,7 @@ unsafe impl QueryData for Rows {
 unsafe impl ReadOnlyQueryData for Rows {}
 
 impl DynamicQuery {
-    /// The rows that match, one by one, wherever their components are kept: in the order of the driver, as for any
-    /// [query](super).
+    /// Returns the matching rows, whose components may have any layout, in the [order](super#order) of queries.
     ///
     /// ```
     /// use phalanx::query::DynamicQuery;
@@ -156,7 +155,7 @@ impl DynamicQuery {
     ///
     /// # Errors
     ///
-    /// If it is not the world that the query was built for.
+    /// Returns [`DynamicError::AnotherWorld`] if the query was built for another world.
     pub fn rows_mut<'w>(
         &self,
         world: &'w mut World,
@@ -166,11 +165,12 @@ impl DynamicQuery {
         Ok(unsafe { self.all_rows(world) })
     }
 
-    /// The rows that match, of a query that writes nothing.
+    /// Returns the matching rows of a query that only reads.
     ///
     /// # Errors
     ///
-    /// If it is not the world that the query was built for, or if the query writes; the error names what.
+    /// Returns [`DynamicError::AnotherWorld`] if the query was built for another world, and [`DynamicError::Writes`] if it
+    /// writes.
     pub fn rows<'w>(
         &self,
         world: &'w World,
@@ -180,34 +180,34 @@ impl DynamicQuery {
         Ok(unsafe { self.all_rows(world) })
     }
 
-    /// The row of an entity.
+    /// Returns the row of an entity.
     ///
     /// # Errors
     ///
-    /// If it is not the world that the query was built for, or if the entity is not alive or not among those that are asked
-    /// for.
+    /// Returns [`DynamicError::AnotherWorld`] if the query was built for another world, and [`DynamicError::Entity`] if the
+    /// entity is not alive or does not match.
     pub fn get_mut<'w>(&self, world: &'w mut World, entity: Entity) -> Result<DynamicRow<'w, '_>, DynamicError> {
         self.check(world)?;
         // SAFETY: the world is borrowed exclusively.
         unsafe { self.one(world, entity) }
     }
 
-    /// The row of an entity, of a query that writes nothing.
+    /// Returns the row of an entity, for a query that only reads.
     ///
     /// # Errors
     ///
-    /// As [`get_mut`](DynamicQuery::get_mut), or if the query writes.
+    /// Returns the errors of [`get_mut`](DynamicQuery::get_mut), and [`DynamicError::Writes`] if the query writes.
     pub fn get<'w>(&self, world: &'w World, entity: Entity) -> Result<DynamicRow<'w, '_>, DynamicError> {
         self.check_reads(world)?;
         // SAFETY: the query writes nothing.
         unsafe { self.one(world, entity) }
     }
 
-    /// How many rows match.
+    /// Returns the number of matching rows.
     ///
     /// # Errors
     ///
-    /// If it is not the world that the query was built for.
+    /// Returns [`DynamicError::AnotherWorld`] if the query was built for another world.
     pub fn len(&self, world: &World) -> Result<usize, DynamicError> {
         self.check(world)?;
         match self.asked().side() {
@@ -220,11 +220,11 @@ impl DynamicQuery {
         }
     }
 
-    /// Whether none does.
+    /// Returns `true` if no row matches.
     ///
     /// # Errors
     ///
-    /// If it is not the world that the query was built for.
+    /// Returns [`DynamicError::AnotherWorld`] if the query was built for another world.
     pub fn is_empty(&self, world: &World) -> Result<bool, DynamicError> {
         self.check(world)?;
         // SAFETY: the rows were found with these states.
@@ -269,9 +269,9 @@ impl DynamicQuery {
     }
 }
 
-/// A row that a run-time query matches.
+/// A row that matches a run-time query.
 ///
-/// Components that the query writes are taken out, each once; those that it reads can be had any number of times.
+/// Components that the query writes are taken out, each once. Those that it reads can be borrowed any number of times.
 pub struct DynamicRow<'w, 'q> {
     world: &'w World,
     query: &'q DynamicQuery,
@@ -282,45 +282,46 @@ pub struct DynamicRow<'w, 'q> {
 }
 
 impl<'w> DynamicRow<'w, '_> {
-    /// The entity whose row it is.
+    /// Returns the entity that owns the row.
     pub fn entity(&self) -> Entity {
         self.key().entity
     }
 
-    /// The name of the row.
+    /// Returns the key of the row.
     pub fn key(&self) -> Key {
         let slot = self.row.key(self.world);
         self.world.key_of(Row(slot)).unwrap_or(Key::main(slot))
     }
 
-    /// The components that the query names and the row has, and whether they are written, in the order of the terms.
+    /// Returns the named components that the row has, and whether they are written, in the order of the terms.
     pub fn components(&self) -> impl Iterator<Item = (ComponentId, bool)> + '_ {
         let terms = self.query.terms().iter().filter(|term| self.lanes_of(term.id).is_some());
         terms.map(|term| (term.id, term.writes))
     }
 
-    /// Whether the query names the component and the row has it.
+    /// Returns `true` if the query names the component and the row has it.
     pub fn has(&self, id: ComponentId) -> bool {
         self.components().any(|(other, _)| other == id)
     }
 
-    /// A component that the query reads.
+    /// Returns a component that the query reads.
     ///
     /// # Errors
     ///
-    /// If the query does not name it or the row does not have it; or if the query writes it: then it is to be
-    /// [taken](DynamicRow::take_mut).
+    /// Returns [`DynamicError::NotNamed`] if the query does not name it or the row does not have it, and
+    /// [`DynamicError::Writes`] if the query writes it. Then use [`take_mut`](DynamicRow::take_mut).
     pub fn get<C: Component>(&self) -> Result<<C::Layout as Layout<C>>::Ref<'w>, DynamicError> {
         let (lanes, row) = self.read(self.world.components.id::<C>(), core::any::type_name::<C>())?;
         // SAFETY: the lanes are the component's, whose id was found by its type; the row is in use, and nobody writes it.
         unsafe { Ok(C::Layout::get(C::Layout::ptr(lanes, Look::READ), row)) }
     }
 
-    /// A component that the query writes. It can be had once.
+    /// Takes a component that the query writes.
     ///
     /// # Errors
     ///
-    /// If the query does not name it or only reads it, if the row does not have it, or if it was taken before.
+    /// Returns [`DynamicError::NotNamed`] if the query does not name it or the row does not have it,
+    /// [`DynamicError::OnlyRead`] if the query only reads it, and [`DynamicError::Taken`] if it was taken before.
     pub fn take_mut<C: Component>(&mut self) -> Result<<C::Layout as Layout<C>>::Mut<'w>, DynamicError> {
         let (lanes, row) = self.take(self.world.components.id::<C>(), core::any::type_name::<C>())?;
         // SAFETY: as in `get`; nobody else has it, since a component that is written is named once and taken once. Rows may be
@@ -329,22 +330,22 @@ impl<'w> DynamicRow<'w, '_> {
         unsafe { Ok(self.world.item_mut_shared::<C>(lanes, row)) }
     }
 
-    /// The lanes of a component that the query reads, each with the one value of this row.
+    /// Returns the lanes of a component that the query reads, each with the one value of this row.
     ///
     /// # Errors
     ///
-    /// As [`get`](DynamicRow::get).
+    /// Returns the errors of [`get`](DynamicRow::get), and [`DynamicError::NoSuchComponent`].
     pub fn lanes(&self, id: ComponentId) -> Result<impl ExactSizeIterator<Item = RawLane> + use<'w>, DynamicError> {
         let at = self.read(id, self.name(id)?)?;
         // SAFETY: the row has the component there.
         Ok(unsafe { self.raw(id, at) })
     }
 
-    /// The lanes of a component that the query writes. It can be had once.
+    /// Takes the lanes of a component that the query writes.
     ///
     /// # Errors
     ///
-    /// As [`take_mut`](DynamicRow::take_mut).
+    /// Returns the errors of [`take_mut`](DynamicRow::take_mut), and [`DynamicError::NoSuchComponent`].
     pub fn take_lanes_mut(
         &mut self,
         id: ComponentId,

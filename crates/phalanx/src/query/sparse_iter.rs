@@ -275,7 +275,8 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
     /// # Safety
     ///
     /// The states are those that [`new`](SparseIter::new) was given, or equal to them.
-    #[inline]
+    // Out of line, so that the loop has all registers: the rest of the query is not needed in it.
+    #[inline(never)]
     pub(super) unsafe fn fold<F: QueryFilter, B>(
         mut self,
         states: &States<D, F>,
