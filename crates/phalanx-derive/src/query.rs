@@ -32,7 +32,13 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     // The states are generic over the type parameters, and they are `'static`.
     for parameter in input.generics.type_params() {
         let ident = &parameter.ident;
-        own.make_where_clause().predicates.push(syn::parse_quote!(#ident: 'static));
+        // Where the other bounds are: clippy warns of bounds in two places.
+        if parameter.bounds.is_empty() {
+            own.make_where_clause().predicates.push(syn::parse_quote!(#ident: 'static));
+        }
+    }
+    for parameter in own.type_params_mut().filter(|parameter| !parameter.bounds.is_empty()) {
+        parameter.bounds.push(syn::parse_quote!('static));
     }
     // Further bounds are printed after those of the struct.
     own.where_clause = own.where_clause.filter(|bounds| !bounds.predicates.is_empty());

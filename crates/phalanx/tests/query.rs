@@ -282,7 +282,7 @@ fn h30_queries_at_once_are_disjoint_whichever_comes_first() {
     ] {
         assert!(message.contains("would alias: it writes query::A "), "{message}");
     }
-    let (first, second, third) = world.queries_mut::<(&A, &B, Filtered<&B, With<Tag>>)>();
+    let (first, second, third) = world.queries_mut::<(&mut A, &B, Filtered<&B, With<Tag>>)>();
     let tagged = third.single().unwrap().0;
     for a in first {
         a.0 += second.iter().map(|b| b.0).sum::<u32>() + tagged;

@@ -79,7 +79,9 @@ fn entities_of_the_other_query_are_not_found() {
 fn refused<D: QueryData, F: QueryFilter, E: QueryData, G: QueryFilter>() {
     let name = std::any::type_name::<(F, G)>();
     let mut world = world();
-    let run = |world: &mut World| drop(world.queries_mut::<(Query<D, F>, Query<E, G>)>());
+    let run = |world: &mut World| {
+        let _ = world.queries_mut::<(Query<D, F>, Query<E, G>)>();
+    };
     assert!(catch_unwind(AssertUnwindSafe(|| run(&mut world))).is_err(), "{name}");
     let [one, two] = [Access::try_of_filtered::<D, F>().unwrap(), Access::try_of_filtered::<E, G>().unwrap()];
     assert!(!one.is_disjoint(&two) && !two.is_disjoint(&one), "{name}");
@@ -104,7 +106,9 @@ fn queries_that_may_meet_are_refused() {
 
 #[test]
 fn a_query_that_aliases_itself_is_refused_whatever_its_filter() {
-    let run = |world: &mut World| drop(world.queries_mut::<(Query<(&mut Value, &Value), With<InTable>>, Entity)>());
+    let run = |world: &mut World| {
+        let _ = world.queries_mut::<(Query<(&mut Value, &Value), With<InTable>>, Entity)>();
+    };
     assert!(catch_unwind(AssertUnwindSafe(|| run(&mut world()))).is_err());
 }
 

@@ -513,7 +513,7 @@ fn h30_queries_at_once_are_disjoint_in_pools_too() {
     ] {
         assert!(message.contains("would alias: it writes query_sides::P "), "{message}");
     }
-    let (ps, ls, ts) = world.queries_mut::<(&P, (&L, Has<P>), (&T, Has<P>))>();
+    let (ps, ls, ts) = world.queries_mut::<(&mut P, (&L, Has<P>), (&T, Has<P>))>();
     for p in ps {
         p.0 += ls.iter().map(|(l, _)| l.0).sum::<u32>() + ts.iter().map(|(t, _)| t.0).sum::<u32>();
     }
@@ -749,7 +749,7 @@ fn items_for_writing_are_the_values_themselves() {
         };
         assert_eq!(world.get::<T>(e).unwrap().0, t);
     }
-    let (heats, marks) = world.queries_mut::<(&P, (&L, &T))>();
+    let (heats, marks) = world.queries_mut::<(&mut P, (&L, &T))>();
     let marks: u32 = marks.iter().map(|(l, _)| l.0).sum();
     heats.for_each(|p| p.0 = marks);
     assert!(world.query::<&P>().iter().all(|p| p.0 == marks));
