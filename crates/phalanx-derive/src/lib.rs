@@ -159,22 +159,20 @@ pub fn plain(input: TokenStream) -> TokenStream {
     plain::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
-/// Implements `Query` for a struct of terms. The items are structs with the same field names.
+/// Implements `QueryData` for a struct of terms. Its items are structs with the same field names.
 ///
-/// For `struct Movers` it generates `MoversItem<'w>`, with a field for what each term yields for an entity, and
-/// `MoversChunk<'w>`, with a field for what it yields for a table. Both are as visible as `Movers`, and `Copy`, `Clone` and
-/// `Debug` where their fields are. If no term writes, the query also works with `&World`.
-///
-/// A field can be any term, such as `&'static mut C`, `Option<&'static C>`, a tuple, or another derived query. The lifetimes
-/// have no meaning: they can be `'static`, or a parameter of the struct.
+/// For `struct Movers` it defines `MoversItem<'w>`, with the data of one row, and `MoversChunk<'w>`, with the data of a table.
+/// Both are as visible as `Movers`, and `Copy`, `Clone` and `Debug` if their fields are. If no term writes, the data are
+/// read-only. A field can be any term, such as `&'a mut C`, `Option<&'a C>`, a tuple, or another derived struct. Lifetimes have
+/// no meaning: they can be a parameter of the struct, or `'static`. Type parameters must be `'static`.
 ///
 /// The expansion contains an `unsafe impl`, so it does not compile under `#![forbid(unsafe_code)]`.
 ///
 /// # Options
 ///
-/// - `#[query(crate = "path")]`: the path of the crate `phalanx`, by default `::phalanx`.
-#[proc_macro_derive(Query, attributes(query))]
-pub fn query(input: TokenStream) -> TokenStream {
+/// - `#[query(crate = "path")]`: the path of the crate `phalanx`, if it is not `::phalanx`.
+#[proc_macro_derive(QueryData, attributes(query))]
+pub fn query_data(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     query::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
 }

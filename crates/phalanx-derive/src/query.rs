@@ -1,6 +1,6 @@
-//! `derive(Query)`: a query whose terms have names.
+//! `derive(QueryData)`: query data whose terms have names.
 //!
-//! The query is that of a tuple of the fields, nested so that any number fits; only the names are printed here.
+//! The implementation delegates to a tuple of the fields, nested so that any number fits, and gives its items names.
 
 use crate::attributes;
 use proc_macro2::{Group, Ident, Spacing, Span, TokenStream, TokenTree};
@@ -27,15 +27,27 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let (name, vis) = (&input.ident, &input.vis);
     let (item, chunk) = (format_ident!("{name}Item"), format_ident!("{name}Chunk"));
 
-    // The lifetimes in a query mean nothing: the struct is a query with `'static` in their place.
-    let mut generics = input.generics.clone();
+    // Lifetimes of query data have no meaning: the states, fetches and items are those of the form with `'static`.
+    let mut own = input.generics.clone();
+    // The states are generic over the type parameters, and they are `'static`.
+    for parameter in input.generics.type_params() {
+        let ident = &parameter.ident;
+        // Where the other bounds are: clippy warns of bounds in two places.
+        if parameter.bounds.is_empty() {
+            own.make_where_clause().predicates.push(syn::parse_quote!(#ident: 'static));
+        }
+    }
+    for parameter in own.type_params_mut().filter(|parameter| !parameter.bounds.is_empty()) {
+        parameter.bounds.push(syn::parse_quote!('static));
+    }
     // Further bounds are printed after those of the struct.
-    generics.where_clause = generics.where_clause.filter(|bounds| !bounds.predicates.is_empty());
-    if let Some(bounds) = &mut generics.where_clause
+    own.where_clause = own.where_clause.filter(|bounds| !bounds.predicates.is_empty());
+    if let Some(bounds) = &mut own.where_clause
         && !bounds.predicates.trailing_punct()
     {
         bounds.predicates.push_punct(Default::default());
     }
+    let mut generics = own.clone();
     generics.params =
         generics.params.into_iter().filter(|parameter| !matches!(parameter, GenericParam::Lifetime(_))).collect();
     let statics = input.generics.params.iter().map(|parameter| match parameter {
@@ -43,8 +55,10 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         GenericParam::Type(parameter) => parameter.ident.to_token_stream(),
         GenericParam::Const(parameter) => parameter.ident.to_token_stream(),
     });
-    let query = quote!(#name<#(#statics),*>);
-    let (impl_generics, arguments, bounds) = generics.split_for_impl();
+    let static_query = quote!(#name<#(#statics),*>);
+    let (own_generics, own_arguments, own_bounds) = own.split_for_impl();
+    let query = quote!(#name #own_arguments);
+    let (_, arguments, bounds) = generics.split_for_impl();
     let bounds = bounds.map(|bounds| with_static(bounds.to_token_stream(), &input.generics));
 
     let w = Lifetime::new("'w", Span::mixed_site());
@@ -57,16 +71,17 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let pattern = bindings.iter().rev().fold(quote!(()), |rest, binding| quote!((#binding, #rest)));
     let names: Vec<&Ident> = terms.iter().map(|term| &term.name).collect();
 
-    let item_struct = Printed { name: &item, kind: "Item", about: format!("What [`{name}`] yields for an entity.") };
+    let item_struct = Printed { name: &item, kind: "Item", about: format!("What [`{name}`] yields for a row.") };
     let chunk_struct = Printed { name: &chunk, kind: "Chunk", about: format!("What [`{name}`] yields for a table.") };
     let structs = [item_struct, chunk_struct].map(|printed| printed.print(vis, &terms, &borrowed, &bounds, &at, &w));
     let hidden = hidden(&nested, &generics, &bounds, &at);
     // `for<'all>` keeps a bound that does not hold from being an error by itself.
-    let bounded = |path: TokenStream| match &bounds {
+    let bounded = |path: TokenStream| match &own_bounds {
         Some(bounds) => quote!(#bounds for<'all> #nested: #path),
         None => quote!(where for<'all> #nested: #path),
     };
-    let (read_only, chunked) = (bounded(quote!(#at::query::ReadOnlyQuery)), bounded(quote!(#at::query::ChunkQuery)));
+    let (read_only, chunked) =
+        (bounded(quote!(#at::query::ReadOnlyQueryData)), bounded(quote!(#at::query::ChunkQueryData)));
 
     Ok(quote! {
         #(#structs)*
@@ -78,121 +93,122 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             // SAFETY: everything is left to a tuple of the terms, whose items are given names.
             #[automatically_derived]
             #[allow(unsafe_code)]
-            unsafe impl #impl_generics #at::Query for #query #bounds {
+            unsafe impl #own_generics #at::QueryData for #query #own_bounds {
+                type Static = #static_query;
                 type Item<#w> = #item #borrowed_arguments;
                 type Chunk<#w> = #chunk #borrowed_arguments;
                 type State = __QueryState #arguments;
                 type Fetch = __QueryFetch #arguments;
                 type View = __QueryView #arguments;
-                const SIDES: ::core::primitive::bool = <#nested as #at::Query>::SIDES;
-                const LOCATED: ::core::primitive::bool = <#nested as #at::Query>::LOCATED;
-                const LIVE: ::core::primitive::bool = <#nested as #at::Query>::LIVE;
+                const IS_DENSE: ::core::primitive::bool = <#nested as #at::QueryData>::IS_DENSE;
+                const NEEDS_LOCATION: ::core::primitive::bool = <#nested as #at::QueryData>::NEEDS_LOCATION;
+                const TRACKS_CHANGES: ::core::primitive::bool = <#nested as #at::QueryData>::TRACKS_CHANGES;
 
                 fn state(components: &#at::Components) -> Self::State {
-                    __QueryState(<#nested as #at::Query>::state(components))
+                    __QueryState(<#nested as #at::QueryData>::state(components))
                 }
 
                 fn access(access: &mut #at::query::Access) {
-                    <#nested as #at::Query>::access(access);
+                    <#nested as #at::QueryData>::access(access);
                 }
 
                 fn matches(state: &Self::State, signature: &#at::Signature) -> ::core::primitive::bool {
-                    <#nested as #at::Query>::matches(&state.0, signature)
+                    <#nested as #at::QueryData>::matches(&state.0, signature)
                 }
 
-                fn rows(state: &Self::State) -> ::core::primitive::bool {
-                    <#nested as #at::Query>::rows(&state.0)
+                fn visits_extra_rows(state: &Self::State) -> ::core::primitive::bool {
+                    <#nested as #at::QueryData>::visits_extra_rows(&state.0)
                 }
 
                 fn required(
                     state: &Self::State,
                     each: &mut dyn ::core::ops::FnMut(#at::ComponentId, #at::layout::Kind),
                 ) {
-                    <#nested as #at::Query>::required(&state.0, each);
+                    <#nested as #at::QueryData>::required(&state.0, each);
                 }
 
-                fn look(state: &mut Self::State, look: #at::layout::Look) {
-                    <#nested as #at::Query>::look(&mut state.0, look);
+                fn set_ticks(state: &mut Self::State, look: #at::layout::Look) {
+                    <#nested as #at::QueryData>::set_ticks(&mut state.0, look);
                 }
 
-                fn live(state: &Self::State, columns: #at::query::Columns<'_>) -> ::core::primitive::bool {
-                    <#nested as #at::Query>::live(&state.0, columns)
+                fn column_matches(state: &Self::State, table: #at::query::TableRef<'_>) -> ::core::primitive::bool {
+                    <#nested as #at::QueryData>::column_matches(&state.0, table)
                 }
 
                 unsafe fn mark(state: &Self::State, world: &#at::World, table: ::core::option::Option<::core::primitive::u32>) {
                     // SAFETY: the caller's promise.
-                    unsafe { <#nested as #at::Query>::mark(&state.0, world, table) };
+                    unsafe { <#nested as #at::QueryData>::mark(&state.0, world, table) };
                 }
 
                 fn excluded(state: &Self::State, each: &mut dyn ::core::ops::FnMut(#at::ComponentId)) {
-                    <#nested as #at::Query>::excluded(&state.0, each);
+                    <#nested as #at::QueryData>::excluded(&state.0, each);
                 }
 
                 fn mismatch(
                     state: &Self::State,
                     row: &#at::query::Candidate<'_>,
                 ) -> ::core::option::Option<#at::query::Mismatch> {
-                    <#nested as #at::Query>::mismatch(&state.0, row)
+                    <#nested as #at::QueryData>::mismatch(&state.0, row)
                 }
 
-                unsafe fn aligned(
+                unsafe fn fetch_aligned(
                     state: &Self::State,
-                    stores: &#at::query::Aligned<'_>,
+                    stores: &#at::query::AlignedStores<'_>,
                 ) -> ::core::option::Option<Self::Fetch> {
                     // SAFETY: the caller's promise.
-                    ::core::option::Option::map(unsafe { <#nested as #at::Query>::aligned(&state.0, stores) }, __QueryFetch)
+                    ::core::option::Option::map(unsafe { <#nested as #at::QueryData>::fetch_aligned(&state.0, stores) }, __QueryFetch)
                 }
 
                 #[inline(always)]
                 unsafe fn view(
                     state: &Self::State,
                     world: &#at::World,
-                    walked: ::core::option::Option<#at::ComponentId>,
+                    driver: ::core::option::Option<#at::ComponentId>,
                 ) -> Self::View {
                     // SAFETY: the caller's promise.
-                    __QueryView(unsafe { <#nested as #at::Query>::view(&state.0, world, walked) })
+                    __QueryView(unsafe { <#nested as #at::QueryData>::view(&state.0, world, driver) })
                 }
 
                 #[inline(always)]
-                unsafe fn holds(state: &Self::State, view: Self::View, spot: #at::query::Spot) -> ::core::primitive::bool {
+                unsafe fn matches_row(state: &Self::State, view: Self::View, row: #at::query::RowRef) -> ::core::primitive::bool {
                     // SAFETY: the caller's promise.
-                    unsafe { <#nested as #at::Query>::holds(&state.0, view.0, spot) }
+                    unsafe { <#nested as #at::QueryData>::matches_row(&state.0, view.0, row) }
                 }
 
                 #[inline(always)]
                 unsafe fn at<#w>(
                     state: &Self::State,
                     view: Self::View,
-                    spot: #at::query::Spot,
+                    row: #at::query::RowRef,
                 ) -> ::core::option::Option<Self::Item<#w>> {
                     // SAFETY: the caller's promise.
-                    let #pattern = unsafe { <#nested as #at::Query>::at(&state.0, view.0, spot) }?;
+                    let #pattern = unsafe { <#nested as #at::QueryData>::at(&state.0, view.0, row) }?;
                     ::core::option::Option::Some(#item { #(#names: #bindings),* })
                 }
 
                 #[inline(always)]
-                unsafe fn warm(view: Self::View, spot: #at::query::Spot) {
+                unsafe fn prefetch(view: Self::View, row: #at::query::RowRef) {
                     // SAFETY: the caller's promise.
-                    unsafe { <#nested as #at::Query>::warm(view.0, spot) };
+                    unsafe { <#nested as #at::QueryData>::prefetch(view.0, row) };
                 }
 
                 #[inline]
                 unsafe fn fetch(state: &Self::State, world: &#at::World, table: ::core::primitive::u32) -> Self::Fetch {
                     // SAFETY: the caller's promise.
-                    __QueryFetch(unsafe { <#nested as #at::Query>::fetch(&state.0, world, table) })
+                    __QueryFetch(unsafe { <#nested as #at::QueryData>::fetch(&state.0, world, table) })
                 }
 
                 #[inline(always)]
                 unsafe fn row<#w>(fetch: Self::Fetch, row: ::core::primitive::usize) -> Self::Item<#w> {
                     // SAFETY: the caller's promise.
-                    let #pattern = unsafe { <#nested as #at::Query>::row(fetch.0, row) };
+                    let #pattern = unsafe { <#nested as #at::QueryData>::row(fetch.0, row) };
                     #item { #(#names: #bindings),* }
                 }
 
                 #[inline(always)]
                 unsafe fn chunk<#w>(fetch: Self::Fetch, len: ::core::primitive::usize) -> Self::Chunk<#w> {
                     // SAFETY: the caller's promise.
-                    let #pattern = unsafe { <#nested as #at::Query>::chunk(fetch.0, len) };
+                    let #pattern = unsafe { <#nested as #at::QueryData>::chunk(fetch.0, len) };
                     #chunk { #(#names: #bindings),* }
                 }
             }
@@ -200,13 +216,13 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             // SAFETY: no term writes.
             #[automatically_derived]
             #[allow(unsafe_code)]
-            unsafe impl #impl_generics #at::query::ReadOnlyQuery for #query #read_only {}
+            unsafe impl #own_generics #at::query::ReadOnlyQueryData for #query #read_only {}
 
             #[automatically_derived]
-            impl #impl_generics #at::query::ChunkQuery for #query #chunked {}
+            impl #own_generics #at::query::ChunkQueryData for #query #chunked {}
 
-            // The fields exist only for their types and are never read, so the warning would be wrong.
-            fn terms #impl_generics (query: &#query) #bounds {
+            // The fields exist for their types only, and are never read. This keeps the compiler from warning of it.
+            fn terms #own_generics (query: &#query) #own_bounds {
                 #(let _ = &query.#names;)*
             }
         };
@@ -219,7 +235,7 @@ fn hidden(nested: &TokenStream, generics: &Generics, bounds: &Option<TokenStream
     let list = &generics.params;
     let wrapped = |name: Ident, kind: Ident, clone: TokenStream| {
         quote! {
-            pub struct #name<#list>(<#nested as #at::Query>::#kind) #bounds;
+            pub struct #name<#list>(<#nested as #at::QueryData>::#kind) #bounds;
 
             #[automatically_derived]
             impl #impl_generics ::core::clone::Clone for #name #arguments #bounds {
@@ -271,8 +287,10 @@ impl Printed<'_> {
     ) -> TokenStream {
         let Printed { name, kind, about } = self;
         let kind = Ident::new(kind, Span::call_site());
-        let types: Vec<TokenStream> =
-            terms.iter().map(|Term { ty, span, .. }| quote_spanned!(*span=> <#ty as #at::Query>::#kind<#w>)).collect();
+        let types: Vec<TokenStream> = terms
+            .iter()
+            .map(|Term { ty, span, .. }| quote_spanned!(*span=> <#ty as #at::QueryData>::#kind<#w>))
+            .collect();
         let fields = terms.iter().zip(&types).map(|(term, ty)| {
             let Term { name, vis, docs, .. } = term;
             let docs = if docs.is_empty() { quote!(#[allow(missing_docs)]) } else { quote!(#(#docs)*) };
@@ -314,20 +332,20 @@ fn terms(input: &DeriveInput) -> Result<Vec<Term>> {
     let fields = match &input.data {
         Data::Struct(data) => &data.fields,
         Data::Enum(data) => {
-            let message = "`derive(Query)` is for structs: for one of several terms there is `Or`";
+            let message = "`derive(QueryData)` is for structs: for one of several terms there is `Or`";
             return Err(Error::new(data.enum_token.span, message));
         }
-        Data::Union(data) => return Err(Error::new(data.union_token.span, "`derive(Query)` is for structs")),
+        Data::Union(data) => return Err(Error::new(data.union_token.span, "`derive(QueryData)` is for structs")),
     };
     let Fields::Named(fields) = fields else {
-        let message = "`derive(Query)` is for structs with named fields: a tuple of terms is a query already";
+        let message = "`derive(QueryData)` is for structs with named fields: a tuple of terms is a query already";
         return Err(match fields {
             Fields::Unnamed(fields) => Error::new_spanned(fields, message),
             _ => Error::new(input.ident.span(), message),
         });
     };
     if fields.named.is_empty() {
-        return Err(Error::new(input.ident.span(), "`derive(Query)` needs a field: this query asks for nothing"));
+        return Err(Error::new(input.ident.span(), "`derive(QueryData)` needs a field: this query asks for nothing"));
     }
     let term = |field: &syn::Field| {
         if let Some(attribute) = field.attrs.iter().find(|attribute| attribute.path().is_ident("query")) {

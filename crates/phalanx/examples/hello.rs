@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // A query visits whoever has what it asks for: here, whoever moves and is awake.
     for _ in 0..3 {
-        for (position, velocity) in world.query_mut::<(&mut Position, &Velocity)>().filter::<Without<Asleep>>() {
+        for (position, velocity) in world.query_filtered_mut::<(&mut Position, &Velocity), Without<Asleep>>() {
             position.x += velocity.x;
             position.y += velocity.y;
         }
@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(world.get::<Position>(ann)?.x, 3.0);
 
     // Whoever sleeps goes. The handle is dead from then on, and says so.
-    let sleepers: Vec<Entity> = world.query::<Entity>().filter::<With<Asleep>>().iter().collect();
+    let sleepers: Vec<Entity> = world.query_filtered::<Entity, With<Asleep>>().iter().collect();
     for entity in sleepers {
         world.despawn(entity)?;
     }

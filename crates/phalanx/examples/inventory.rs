@@ -63,13 +63,13 @@ fn main() -> Result<(), RowError> {
     // A query is about entities; one that asks for extra rows visits them too, and says whose each is.
     assert_eq!((world.query::<&Name>().len(), world.query::<(Key, &Name)>().len()), (2, 8));
     let mut load = std::collections::BTreeMap::new();
-    for (who, weight) in world.query::<(Entity, &Weight)>().filter::<ExtraRows>().iter() {
+    for (who, weight) in world.query_filtered::<(Entity, &Weight), ExtraRows>().iter() {
         *load.entry(who).or_insert(0.0) += weight.0;
     }
     for (who, kilograms) in load {
         println!("{} carries {kilograms} kg", world.get_key::<Name>(Key::main(who))?.0);
     }
-    for (key, name) in world.query::<(Key, &Name)>().filter::<(ExtraRows, With<Burning>)>().iter() {
+    for (key, name) in world.query_filtered::<(Key, &Name), (ExtraRows, With<Burning>)>().iter() {
         println!("the {} in the {} burns", name.0, place(key.role));
     }
 

@@ -41,7 +41,7 @@ pub unsafe trait Layout<C>: sealed::Sealed + Sized + 'static {
     where
         C: 'a;
     /// Where the values of a table begin.
-    type Ptr: Copy;
+    type Ptr: Copy + 'static;
     /// Where the values are kept.
     const KIND: Kind;
     /// How many lanes there are: none for a component without data.

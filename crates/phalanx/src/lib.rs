@@ -42,11 +42,11 @@ pub use entities::MapEntities;
 pub use error::{ChangeError, ComponentError, DuplicateComponent, NoSuchEntity, UnequalColumns};
 pub use group::Group;
 #[cfg(feature = "derive")]
-pub use phalanx_derive::{Bundle, Component, MapEntities, Plain, Query};
+pub use phalanx_derive::{Bundle, Component, MapEntities, Plain, QueryData};
 pub use phalanx_store as store;
 pub use phalanx_store::Entity;
 pub use plain::{IsPlain, Plain};
-pub use query::{Added, Changed, Has, Or, Query, QueryState, With, Without};
+pub use query::{Added, Changed, Has, Or, Query, QueryData, QueryState, With, Without};
 pub use resources::NoSuchResource;
 pub use rows::{Key, Role, Row, RowError, RowId};
 pub use side::{PoolMut, PoolRef, Removal};

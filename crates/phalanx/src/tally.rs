@@ -5,7 +5,7 @@
 //! their stores.
 
 use crate::component::ComponentId;
-use crate::query::{Access, Query};
+use crate::query::{Access, QueryData};
 use crate::world::World;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -70,8 +70,8 @@ impl World {
     /// Notes that a query sets out to visit so many rows.
     #[cold]
     #[inline(never)]
-    pub(crate) fn note_visits<Q: Query>(&self, rows: u64) {
-        let Ok(access) = Access::try_of::<Q>() else { return };
+    pub(crate) fn note_visits<D: QueryData>(&self, rows: u64) {
+        let Ok(access) = Access::try_of::<D>() else { return };
         let with_others = access.types().nth(1).is_some();
         for key in access.types() {
             self.note_visit(self.storage.components.id_of_type(key), rows, with_others);
@@ -91,8 +91,8 @@ impl World {
     #[cfg(feature = "counters")]
     #[cold]
     #[inline(never)]
-    pub(crate) fn note_finds<Q: Query>(&self) {
-        let Ok(access) = Access::try_of::<Q>() else { return };
+    pub(crate) fn note_finds<D: QueryData>(&self) {
+        let Ok(access) = Access::try_of::<D>() else { return };
         for key in access.types() {
             self.note_find(self.storage.components.id_of_type(key));
         }

@@ -2,10 +2,10 @@
 // Values are only carried along.
 #![allow(dead_code)]
 
-use phalanx::query::{ChunkFilter, ChunkQuery, ExtraRows, Filter, Filtered, MainRows, ReadOnlyQuery};
+use phalanx::query::{ChunkFilter, ChunkQueryData, ExtraRows, Filtered, MainRows, QueryFilter, ReadOnlyQueryData};
 use phalanx::store::Soa;
 use phalanx::{
-    Added, Changed, Component, Components, Entity, Has, Key, Or, Query, QueryState, Role, Row, Signature, With,
+    Added, Changed, Component, Components, Entity, Has, Key, Or, QueryData, QueryState, Role, Row, Signature, With,
     Without, World,
 };
 
@@ -31,13 +31,13 @@ struct Heat(u32);
 #[derive(Component)]
 struct Enemy;
 
-#[derive(Query)]
+#[derive(QueryData)]
 struct Movers<'a> {
     position: &'a Position,
     spin: Option<&'a Spin>,
 }
 
-#[derive(Query)]
+#[derive(QueryData)]
 struct Generic<'a, C: Component> {
     value: &'a C,
 }
@@ -45,7 +45,7 @@ struct Generic<'a, C: Component> {
 /// A filter of a user, over signatures alone.
 struct Rich;
 
-impl Filter for Rich {
+impl QueryFilter for Rich {
     type State = ();
     fn state(_: &Components) {}
     fn passes((): &(), signature: &Signature) -> bool {
@@ -68,19 +68,19 @@ fn world() -> World {
 }
 
 /// Compares the rows of the chunks with the items, through every entry point.
-fn agree<Q: ReadOnlyQuery + ChunkQuery, F: ChunkFilter>() {
+fn agree<Q: ReadOnlyQueryData + ChunkQueryData, F: ChunkFilter>() {
     let mut world = world();
     let name = std::any::type_name::<(Q, F)>();
     let mut state = QueryState::<(Row, Q), F>::new();
     let counts = [
-        world.query::<(Row, Q)>().filter::<F>().iter().count(),
-        world.query::<(Row, Q)>().filter::<F>().chunks().map(|(rows, _)| rows.len()).sum(),
-        world.query_mut::<(Row, Q)>().filter::<F>().chunks().map(|(rows, _)| rows.len()).sum(),
-        world.query_mut::<(Row, Q)>().filter::<F>().matched().chunks().map(|(rows, _)| rows.len()).sum(),
+        world.query_filtered::<(Row, Q), F>().iter().count(),
+        world.query_filtered::<(Row, Q), F>().chunks().map(|(rows, _)| rows.len()).sum(),
+        world.query_filtered_mut::<(Row, Q), F>().chunks().map(|(rows, _)| rows.len()).sum(),
+        world.query_filtered_mut::<(Row, Q), F>().reborrow().chunks().map(|(rows, _)| rows.len()).sum(),
         world.query::<(Row, Filtered<Q, F>)>().chunks().map(|(rows, _)| rows.len()).sum(),
         world.queries_mut::<((Row, Filtered<Q, F>), Entity)>().0.chunks().map(|(rows, _)| rows.len()).sum(),
-        state.chunks(&world).map(|(rows, _)| rows.len()).sum(),
-        QueryState::<(Row, Q), F>::new().chunks_mut(&mut world).map(|(rows, _)| rows.len()).sum(),
+        state.query(&world).chunks().map(|(rows, _)| rows.len()).sum(),
+        QueryState::<(Row, Q), F>::new().query_mut(&mut world).chunks().map(|(rows, _)| rows.len()).sum(),
     ];
     assert!(counts[0] > 0 && counts.iter().all(|count| *count == counts[0]), "{name}: {counts:?}");
 }
@@ -109,7 +109,7 @@ fn filters_by_signatures_and_columns_have_chunks() {
 }
 
 /// What is asked for by a generic function needs no bound but this one.
-fn fastest<Q: ChunkQuery>(world: &mut World) -> usize {
+fn fastest<Q: ChunkQueryData>(world: &mut World) -> usize {
     world.query_mut::<Q>().chunks().count()
 }
 
@@ -118,5 +118,5 @@ fn code_generic_over_a_query_names_one_bound() {
     assert_eq!(fastest::<&mut Position>(&mut world()), 4);
     assert_eq!(fastest::<(&mut Spin, Entity)>(&mut world()), 1);
     // Rows are looked at one by one here, and there are only items.
-    assert_eq!(world().query::<&Position>().filter::<Added<Health>>().iter().count(), 5);
+    assert_eq!(world().query_filtered::<&Position, Added<Health>>().iter().count(), 5);
 }

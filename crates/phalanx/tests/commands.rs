@@ -345,6 +345,6 @@ fn many_segments_after_a_large_one_take_their_own_time() {
         commands.remove::<Small>(e);
     }
     commands.try_apply(&mut world).unwrap();
-    assert_eq!(world.query::<Entity>().filter::<(phalanx::With<Flag>, phalanx::Without<Small>)>().len(), 20_000);
+    assert_eq!(world.query_filtered::<Entity, (phalanx::With<Flag>, phalanx::Without<Small>)>().len(), 20_000);
     world.validate().unwrap();
 }

@@ -50,7 +50,7 @@ fn what_is_left_is_what_a_fresh_world_needs() {
         for (n, e) in all.iter().enumerate() {
             dress(&mut world, *e, n as u32 % 32);
         }
-        assert_eq!(world.query_mut::<(&Position, Option<&Enemy>)>().filter::<With<Velocity>>().iter().count(), 1050);
+        assert_eq!(world.query_filtered_mut::<(&Position, Option<&Enemy>), With<Velocity>>().iter().count(), 1050);
         world.despawn_batch(all[4000..].iter().copied());
         for e in &all[..4000] {
             world.remove::<(Kind<0>, Kind<1>, Kind<2>, Enemy)>(*e).unwrap();

@@ -1,7 +1,8 @@
 //! Filters of users that hold on to the state of another world.
 
-use phalanx::query::{Candidate, Filter};
-use phalanx::{Changed, Component, Components, Signature, World};
+use phalanx::query::{Candidate, QueryFilter};
+use phalanx::{Changed, Component, Components, Query, Signature, With, Without, World};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
 #[derive(Component)]
@@ -13,23 +14,23 @@ struct Here(u32);
 #[component(track = "column")]
 struct Void;
 
-type Watching = <Changed<There> as Filter>::State;
+type Watching = <Changed<There> as QueryFilter>::State;
 static STATE: Mutex<Option<Watching>> = Mutex::new(None);
 
 /// Keeps the state of the first world that it is asked for.
 struct Keeper;
 
-impl Filter for Keeper {
+impl QueryFilter for Keeper {
     type State = Watching;
-    const SIDES: bool = true;
+    const IS_ARCHETYPAL: bool = false;
     fn state(components: &Components) -> Watching {
-        *STATE.lock().unwrap().get_or_insert_with(|| <Changed<There> as Filter>::state(components))
+        *STATE.lock().unwrap().get_or_insert_with(|| <Changed<There> as QueryFilter>::state(components))
     }
     fn passes(_: &Watching, _: &Signature) -> bool {
         true
     }
     fn passes_row(state: &Watching, row: &Candidate<'_>) -> bool {
-        <Changed<There> as Filter>::passes_row(state, row)
+        <Changed<There> as QueryFilter>::passes_row(state, row)
     }
 }
 
@@ -37,8 +38,21 @@ impl Filter for Keeper {
 fn the_state_of_another_world_finds_nothing() {
     let mut there = World::new();
     there.spawn(There(1));
-    assert_eq!(there.query::<&There>().filter::<Keeper>().iter().map(|c| c.0).sum::<u32>(), 1);
+    assert_eq!(there.query_filtered::<&There, Keeper>().iter().map(|c| c.0).sum::<u32>(), 1);
     let mut here = World::new();
     here.spawn((Here(7), Void)); // has the number here that the other component has there
-    assert_eq!(here.query::<&Here>().filter::<Keeper>().iter().map(|d| d.0).sum::<u32>(), 0);
+    assert_eq!(here.query_filtered::<&Here, Keeper>().iter().map(|d| d.0).sum::<u32>(), 0);
+}
+
+#[test]
+fn a_filter_of_a_user_runs_beside_no_query_that_writes_tracked_rows() {
+    let mut world = World::new();
+    world.spawn((There(1), Here(1), Void));
+    // It may read the ticks of any row, as this one does, whatever the other filters say.
+    let run = |world: &mut World| {
+        world.queries_mut::<(Query<&Here, (Keeper, With<Void>)>, Query<&mut There, Without<Void>>)>();
+    };
+    assert!(catch_unwind(AssertUnwindSafe(|| run(&mut world))).is_err());
+    let (here, mut writes) = world.queries_mut::<(Query<&Here, Keeper>, &mut Void)>();
+    assert!(here.len() <= 1 && writes.single_mut().is_ok());
 }

@@ -31,20 +31,20 @@ fn queries_that_alias_are_reported_in_the_line_that_runs_them() {
     let e = world.spawn((A(1), B(1)));
     let w = &mut world;
     panics_here(|| for _ in w.query_mut::<Q>() {});
-    panics_here(|| w.query_mut::<Q>().iter().count());
+    panics_here(|| w.query_mut::<Q>().iter_mut().count());
     panics_here(|| w.query_mut::<Q>().for_each(|_| ()));
-    panics_here(|| w.query_mut::<Q>().filter::<With<B>>().for_each(|_| ()));
+    panics_here(|| w.query_filtered_mut::<Q, With<B>>().for_each(|_| ()));
     panics_here(|| w.query_mut::<Q>().chunks().len());
-    panics_here(|| w.query_mut::<Q>().matched().len());
+    panics_here(|| w.query_mut::<Q>().reborrow().len());
     panics_here(|| w.query_mut::<Q>().len());
     panics_here(|| w.query_mut::<Q>().is_empty());
     panics_here(|| w.query_mut::<Q>().contains(e));
-    panics_here(|| w.query_mut::<Q>().get(e).is_ok());
-    panics_here(|| w.query_mut::<Q>().get_row(Key::main(e)).is_ok());
-    panics_here(|| w.query_mut::<Q>().single().is_ok());
+    panics_here(|| w.query_mut::<Q>().get_mut(e).is_ok());
+    panics_here(|| w.query_mut::<Q>().get_row_mut(Key::main(e)).is_ok());
+    panics_here(|| w.query_mut::<Q>().single_mut().is_ok());
     panics_here(|| w.query_mut::<Q>().for_each_many([e], |_| ()));
     panics_here(|| w.query_mut::<Q>().for_each_combination_mut(|[_, _]| ()));
-    panics_here(|| w.query_mut::<Q>().plan());
+    panics_here(|| w.query_mut::<Q>().explain());
     #[cfg(feature = "parallel")]
     panics_here(|| w.query_mut::<Q>().par_for_each(|_| ()));
     #[cfg(feature = "parallel")]

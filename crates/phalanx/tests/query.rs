@@ -1,8 +1,8 @@
 //! Queries: what terms match and yield, through every door.
 
-use phalanx::query::{Access, ChunkQuery, DynamicError, DynamicQuery, Filtered, SingleError};
+use phalanx::query::{Access, ChunkQueryData, DynamicError, DynamicQuery, Filtered, SingleError};
 use phalanx::{
-    Component, ComponentError, ComponentId, Entity, Has, NoSuchEntity, Or, Query, QueryState, With, Without, World,
+    Component, ComponentError, ComponentId, Entity, Has, NoSuchEntity, Or, QueryData, QueryState, With, Without, World,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -23,26 +23,26 @@ struct Spin {
     speed: f32,
 }
 
-#[derive(Query)]
+#[derive(QueryData)]
 struct Named {
     entity: Entity,
     a: &'static mut A,
     b: Option<&'static B>,
 }
 
-#[derive(Query)]
+#[derive(QueryData)]
 struct Reads<'a, T: Component> {
     value: &'a T,
     nested: (Entity, Has<Tag>),
 }
 
-#[derive(Query)]
+#[derive(QueryData)]
 struct Outer {
     inner: Reads<'static, A>,
     either: Or<(&'static B, &'static C)>,
 }
 
-#[derive(Query)]
+#[derive(QueryData)]
 struct Twice {
     a: &'static A,
     named: Named,
@@ -52,25 +52,25 @@ struct Twice {
 #[rustfmt::skip]
 mod clauses {
     use super::{A, B};
-    use phalanx::{Component, Entity, Query};
+    use phalanx::{Component, Entity, QueryData};
 
-    #[derive(Query)]
+    #[derive(QueryData)]
     pub(super) struct Bare<'a, T> where T: Component {
         pub(super) value: &'a T,
     }
 
-    #[derive(Query)]
+    #[derive(QueryData)]
     pub(super) struct Comma<'a, T> where T: Component, {
         pub(super) value: &'a mut T,
     }
 
-    #[derive(Query)]
-    pub(super) struct Several<T, U, const N: usize> where T: Query, U: Component, [u8; N]: Sized {
+    #[derive(QueryData)]
+    pub(super) struct Several<T, U, const N: usize> where T: QueryData, U: Component, [u8; N]: Sized {
         pub(super) inner: T,
         pub(super) value: &'static U,
     }
 
-    #[derive(Query)]
+    #[derive(QueryData)]
     pub(super) struct Empty where {
         pub(super) entity: Entity,
         pub(super) a: &'static A,
@@ -136,12 +136,12 @@ fn derived_queries_yield_structs_with_the_same_names() {
 struct Nth<const N: usize>(usize);
 
 /// More terms than a tuple has.
-#[derive(Query)]
+#[derive(QueryData)]
 #[query(crate = "phalanx")]
 #[allow(missing_debug_implementations)]
 pub struct Many<'a, 'b, T, const N: usize>
 where
-    T: Query,
+    T: QueryData,
 {
     /// A name that is a keyword.
     r#type: &'a Nth<N>,
@@ -170,7 +170,8 @@ fn derived_queries_have_generics_and_any_number_of_fields() {
     let mut world = World::new();
     world.spawn((A(1), B(2), Nth::<16>(16), Nth::<1>(1), Nth::<14>(14)));
     world.spawn((A(1), Nth::<16>(16)));
-    let item = world.query_mut::<Many<(&mut B, Has<Tag>), 16>>().single().unwrap();
+    let mut many = world.query_mut::<Many<(&mut B, Has<Tag>), 16>>();
+    let item = many.single_mut().unwrap();
     item.inner.0.0 += item.r#type.0 as u32;
     item.t1.unwrap().0 += item.t14.unwrap().0;
     assert!(item.t0.is_none() && item.t4.1.is_some() && !item.t5 && item.t15.value == &A(1));
@@ -190,7 +191,7 @@ fn message(f: impl FnOnce()) -> String {
 fn asked<T>(_: T) {}
 
 /// Every way to run a query of type `Q`. Each must refuse one that aliases, whatever is in the world, naming `A`.
-fn refused_everywhere<Q: Query + ChunkQuery>() {
+fn refused_everywhere<Q: QueryData + ChunkQueryData>() {
     let (mut world, all) = world();
     let mut empty = World::new();
     let mut check = |door: &str, f: &mut dyn FnMut(&mut World)| {
@@ -202,19 +203,20 @@ fn refused_everywhere<Q: Query + ChunkQuery>() {
     };
     let e = all[1];
     check("for", &mut |w| for _ in w.query_mut::<Q>() {});
-    check("filter", &mut |w| w.query_mut::<Q>().filter::<With<B>>().for_each(drop));
-    check("iter", &mut |w| w.query_mut::<Q>().iter().for_each(drop));
+    check("filter", &mut |w| w.query_filtered_mut::<Q, With<B>>().for_each(drop));
+    check("iter", &mut |w| w.query_mut::<Q>().iter_mut().for_each(drop));
     check("for_each", &mut |w| w.query_mut::<Q>().for_each(drop));
     check("chunks", &mut |w| w.query_mut::<Q>().chunks().for_each(drop));
-    check("matched", &mut |w| asked(w.query_mut::<Q>().matched()));
-    check("get", &mut |w| asked(w.query_mut::<Q>().get(e)));
-    check("single", &mut |w| asked(w.query_mut::<Q>().single()));
+    check("query_mut", &mut |w| asked(w.query_mut::<Q>()));
+    check("query_one_mut", &mut |w| asked(w.query_one_mut::<Q>(e)));
+    check("get", &mut |w| asked(w.query_mut::<Q>().get_mut(e)));
+    check("single", &mut |w| asked(w.query_mut::<Q>().single_mut()));
     check("for_each_many", &mut |w| w.query_mut::<Q>().for_each_many([e], |_| ()).unwrap_or_default());
     check("combinations", &mut |w| w.query_mut::<Q>().for_each_combination_mut(|[_, _]| ()));
     check("len", &mut |w| assert_ne!(w.query_mut::<Q>().len(), 0));
     check("is_empty", &mut |w| assert!(!w.query_mut::<Q>().is_empty()));
     check("contains", &mut |w| assert!(w.query_mut::<Q>().contains(e)));
-    check("plan", &mut |w| asked(w.query_mut::<Q>().plan()));
+    check("plan", &mut |w| asked(w.query_mut::<Q>().explain()));
     check("state", &mut |_| drop(QueryState::<Q>::new()));
     check("default state", &mut |_| drop(QueryState::<Q, With<B>>::default()));
     check("first of several", &mut |w| asked(w.queries_mut::<(Q, &B)>()));
@@ -280,7 +282,7 @@ fn h30_queries_at_once_are_disjoint_whichever_comes_first() {
     ] {
         assert!(message.contains("would alias: it writes query::A "), "{message}");
     }
-    let (first, mut second, third) = world.queries_mut::<(&mut A, &B, Filtered<&B, With<Tag>>)>();
+    let (first, second, third) = world.queries_mut::<(&mut A, &B, Filtered<&B, With<Tag>>)>();
     let tagged = third.single().unwrap().0;
     for a in first {
         a.0 += second.iter().map(|b| b.0).sum::<u32>() + tagged;
@@ -318,10 +320,10 @@ fn errors_name_the_component_that_is_missing() {
         other => format!("{other}"),
     };
     assert_eq!(missing(world.query::<(&A, (Entity, &B))>().get(all[0]).unwrap_err()), "query::B");
-    assert_eq!(missing(world.query_mut::<(&A, &mut B)>().get(all[7]).unwrap_err()), "query::A");
-    assert_eq!(missing(world.query::<&A>().filter::<With<Tag>>().get(all[0]).unwrap_err()), "query::Tag");
-    assert_eq!(missing(world.query_mut::<Named>().get(all[7]).unwrap_err()), "query::A");
-    let excluded = world.query::<&A>().filter::<Without<B>>().get(all[1]).unwrap_err();
+    assert_eq!(missing(world.query_mut::<(&A, &mut B)>().get_mut(all[7]).unwrap_err()), "query::A");
+    assert_eq!(missing(world.query_filtered::<&A, With<Tag>>().get(all[0]).unwrap_err()), "query::Tag");
+    assert_eq!(missing(world.query_mut::<Named>().get_mut(all[7]).unwrap_err()), "query::A");
+    let excluded = world.query_filtered::<&A, Without<B>>().get(all[1]).unwrap_err();
     assert!(matches!(excluded, ComponentError::ExcludedComponent { component: "query::B", .. }));
     assert!(excluded.to_string().contains("has query::B"), "{excluded}");
     world.despawn(all[0]).unwrap();
@@ -341,8 +343,8 @@ fn a_single_item_is_the_only_one() {
     // Two tables with a row each are several.
     assert!(matches!(world.query_mut::<Or<(&C, &Tag)>>().single(), Err(SingleError::Several { count: 2, .. })));
     let mut state = QueryState::<&mut A, With<Tag>>::new();
-    state.of_mut(&mut world).single().unwrap().0 = 99;
-    assert_eq!(world.query::<&A>().filter::<With<Tag>>().single(), Ok(&A(99)));
+    state.query_mut(&mut world).single_mut().unwrap().0 = 99;
+    assert_eq!(world.query_filtered::<&A, With<Tag>>().single(), Ok(&A(99)));
 }
 
 #[test]
@@ -399,13 +401,13 @@ fn held_states_follow_the_world() {
     let mut state = QueryState::<(&mut A, Has<Tag>), Without<C>>::new();
     assert_eq!((state.len(&world), state.is_empty(&world)), (7, false));
     world.insert(all[0], C(1)).unwrap();
-    assert_eq!(state.of_mut(&mut world).len(), 6);
+    assert_eq!(state.query_mut(&mut world).len(), 6);
     assert!(matches!(state.get_mut(&mut world, all[0]), Err(ComponentError::ExcludedComponent { .. })));
     assert!(state.get_mut(&mut world, all[6]).unwrap().1);
     world.despawn(all[6]).unwrap();
     assert!(state.get_mut(&mut world, all[6]).is_err());
     assert_eq!(
-        state.chunks_mut(&mut world).map(|(a, tag)| (a.len(), tag)).collect::<Vec<_>>(),
+        state.query_mut(&mut world).chunks().map(|(a, tag)| (a.len(), tag)).collect::<Vec<_>>(),
         [(2, false), (3, false)]
     );
     // A component that had no id when the state was made, found by `get` before the tables are looked at again.
@@ -418,7 +420,7 @@ fn held_states_follow_the_world() {
     // Another world, entered by `get`.
     let other = self::world();
     assert!(late.get(&other.0, all[0]).is_err() && late.is_empty(&other.0));
-    assert_eq!(late.of(&world).single(), Ok(spin));
+    assert_eq!(late.query(&world).single(), Ok(spin));
 }
 
 #[test]
@@ -466,12 +468,12 @@ fn h35_a_run_time_query_is_for_one_world() {
 #[test]
 fn a_plan_says_what_is_walked() {
     let (mut world, all) = world();
-    let plan = world.query_mut::<&A>().filter::<With<B>>().plan();
+    let plan = world.query_filtered_mut::<&A, With<B>>().explain();
     assert_eq!((plan.rows(), plan.tables.len()), (4, 2));
     assert_eq!(plan.tables[1].components, ["query::A", "query::B", "query::Tag"]);
-    assert_eq!(plan, world.query::<&A>().filter::<With<B>>().plan());
+    assert_eq!(plan, world.query_filtered::<&A, With<B>>().explain());
     world.despawn(all[6]).unwrap();
-    let text = world.query::<&A>().filter::<With<B>>().plan().to_string();
+    let text = world.query_filtered::<&A, With<B>>().explain().to_string();
     assert!(text.contains("1 of ") && text.contains("3 rows") && !text.contains("query::Tag"), "{text}");
 }
 
@@ -579,7 +581,7 @@ fn burn() {
     assert_ne!(FUSE.get(), 0, "the fuse has burnt down");
 }
 
-impl phalanx::query::Filter for Fused {
+impl phalanx::query::QueryFilter for Fused {
     type State = ();
     fn state(_: &phalanx::Components) {
         burn();
@@ -606,7 +608,7 @@ fn h26_a_filter_that_panics_leaves_each_row_once() {
                 0 | 2 => drop(state.iter_mut(&mut world).collect::<Vec<_>>()),
                 1 => drop(state.get_mut(&mut other, all[0])),
                 // A world that keeps its own state of the query.
-                3 => drop(world.query_mut::<(Entity, &mut A)>().filter::<Fused>().into_iter().collect::<Vec<_>>()),
+                3 => drop(world.query_filtered_mut::<(Entity, &mut A), Fused>().into_iter().collect::<Vec<_>>()),
                 // New tables only.
                 4 => {
                     world.spawn((A(1), C(1)));
@@ -625,7 +627,7 @@ fn h26_a_filter_that_panics_leaves_each_row_once() {
             }
             let expected: Vec<Entity> = world.query::<(Entity, &A)>().iter().map(|(entity, _)| entity).collect();
             assert!(state.iter_mut(&mut world).map(|(entity, _)| entity).eq(expected.clone()), "{fuse}, step {step}");
-            let kept = world.query_mut::<(Entity, &mut A)>().filter::<Fused>();
+            let kept = world.query_filtered_mut::<(Entity, &mut A), Fused>();
             assert!(kept.into_iter().map(|(entity, _)| entity).eq(expected), "{fuse}, step {step}");
             break;
         }
@@ -653,9 +655,9 @@ mod parallel {
                     visits[a.0 as usize].fetch_add(1, Ordering::Relaxed);
                 };
                 world.query_mut::<(&mut A, Option<&B>)>().par_for_each_by(batch, visit);
-                state.par_for_each_by(&mut world, batch, visit);
+                state.query_mut(&mut world).par_for_each_by(batch, visit);
                 world.query_mut::<(&mut A, Option<&B>)>().par_for_each(visit);
-                state.par_for_each(&mut world, visit);
+                state.query_mut(&mut world).par_for_each(visit);
                 assert!(visits.iter().all(|n| n.load(Ordering::Relaxed) == 4), "{rows} rows by {batch}");
             }
         }

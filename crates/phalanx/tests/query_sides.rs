@@ -3,11 +3,11 @@
 use phalanx::group::{Observed, Owned};
 use phalanx::layout::Kind;
 use phalanx::query::{
-    Aligned, AllRows, Candidate, Driver, DynamicError, DynamicQuery, ExtraRows, Filter, Filtered, MainRows, QueryState,
-    ReadOnlyQuery, SingleError,
+    AlignedStores, AllRows, Candidate, DynamicError, DynamicQuery, ExtraRows, Filtered, MainRows, PlanDriver,
+    QueryFilter, QueryState, ReadOnlyQueryData, SingleError,
 };
 use phalanx::{
-    Component, ComponentError, ComponentId, Components, Entity, Has, Key, Or, Query, Removal, Role, Row, Signature,
+    Component, ComponentError, ComponentId, Components, Entity, Has, Key, Or, QueryData, Removal, Role, Row, Signature,
     With, Without, World,
 };
 use phalanx_testkit::Rng;
@@ -42,14 +42,14 @@ struct L(u32);
 #[component(layout = "linear")]
 struct M(u64);
 
-#[derive(Query)]
+#[derive(QueryData)]
 struct Both<'a> {
     entity: Entity,
     p: &'a P,
     t: Option<&'a T>,
 }
 
-#[derive(Query)]
+#[derive(QueryData)]
 struct Deep {
     both: Both<'static>,
     rest: (Has<Z>, Option<&'static L>),
@@ -175,8 +175,12 @@ struct Case<'a> {
     item: &'a dyn Fn(Entity, &Has8) -> String,
 }
 
-fn check<Q: ReadOnlyQuery, F: Filter>(world: &mut World, naive: &Naive, held: &mut QueryState<Q, F>, case: Case<'_>)
-where
+fn check<Q: ReadOnlyQueryData, F: QueryFilter>(
+    world: &mut World,
+    naive: &Naive,
+    held: &mut QueryState<Q, F>,
+    case: Case<'_>,
+) where
     for<'w> Q::Item<'w>: Debug,
 {
     let name = std::any::type_name::<(Q, F)>();
@@ -184,7 +188,7 @@ where
     let visited: Vec<Entity> = order.iter().copied().filter(|e| (case.passes)(&naive.all[e])).collect();
     let expected: Vec<String> = visited.iter().map(|e| (case.item)(*e, &naive.all[e])).collect();
 
-    let shared = || world.query::<Q>().filter::<F>();
+    let shared = || world.query_filtered::<Q, F>();
     let by_next = |mut items: &mut dyn Iterator<Item = String>| {
         let (mut all, (least, most)) = (Vec::new(), items.size_hint());
         for item in &mut items {
@@ -216,24 +220,24 @@ where
     let wanted = all_pairs.map(|(a, b)| format!("{} {}", expected[a], expected[b]));
     assert_eq!(pairs, wanted.take(50).collect::<Vec<_>>(), "{name}");
 
-    let walked = shared().plan().driver;
+    let walked = shared().explain().driver;
     match (walked, driver) {
-        (Driver::Tables { rows }, None) => assert_eq!(rows, order.len(), "{name}"),
-        (Driver::Pool { component, slots, .. }, Some(kind)) if kind < LINEAR => {
+        (PlanDriver::Tables { rows }, None) => assert_eq!(rows, order.len(), "{name}"),
+        (PlanDriver::Pool { component, slots, .. }, Some(kind)) if kind < LINEAR => {
             assert!(component.ends_with(["P", "R", "Z"][kind - POOL]), "{name}: {component}");
             assert_eq!(slots, order.len(), "{name}");
         }
-        (Driver::Linear { component, slots }, Some(kind)) => {
+        (PlanDriver::Linear { component, slots }, Some(kind)) => {
             assert!(component.ends_with(["L", "M"][kind - LINEAR]), "{name}: {component}");
             assert_eq!(slots, order.len(), "{name}");
         }
-        (Driver::Nothing, Some(kind)) => assert!(naive.pools[kind].is_empty(), "{name}"),
+        (PlanDriver::Nothing, Some(kind)) => assert!(naive.pools[kind].is_empty(), "{name}"),
         (walked, driver) => panic!("{name}: {walked:?} instead of {driver:?}"),
     }
 
     let items: Vec<String> = held.iter_mut(world).map(|item| format!("{item:?}")).collect();
     assert_eq!((items, held.len(world), held.is_empty(world)), (expected.clone(), expected.len(), expected.is_empty()));
-    let mut query = world.query_mut::<Q>().filter::<F>();
+    let query = world.query_filtered_mut::<Q, F>();
     assert_eq!((query.len(), query.is_empty()), (expected.len(), expected.is_empty()), "{name}");
     let (mut all, mut iter) = (Vec::new(), query.iter());
     all.extend(iter.by_ref().take(expected.len() / 2).map(|item| format!("{item:?}")));
@@ -243,12 +247,12 @@ where
         query.iter_many(visited.iter().rev().copied()).map(|item| format!("{:?}", item.unwrap())).collect();
     assert!(many.iter().rev().eq(&expected), "{name}");
     let mut sets = Vec::new();
-    held.of_mut(world).for_each_combination_mut(|[a]| sets.push(format!("{a:?}")));
+    held.query_mut(world).for_each_combination_mut(|[a]| sets.push(format!("{a:?}")));
     assert_eq!(sets, expected, "{name}");
     #[cfg(feature = "parallel")]
     {
         let all = std::sync::Mutex::new(Vec::new());
-        held.par_for_each_by(world, 3, |item| all.lock().unwrap().push(format!("{item:?}")));
+        held.query_mut(world).par_for_each_by(3, |item| all.lock().unwrap().push(format!("{item:?}")));
         let (mut all, mut expected) = (all.into_inner().unwrap(), expected.clone());
         all.sort();
         expected.sort();
@@ -468,7 +472,7 @@ fn message(f: impl FnOnce()) -> String {
 }
 
 /// Every way to run a query that aliases over a pool must refuse it, naming `P`.
-fn refused_everywhere<Q: Query>() {
+fn refused_everywhere<Q: QueryData>() {
     let mut world = World::new();
     let e = world.spawn((P(1), T(1)));
     let mut check = |f: &mut dyn FnMut(&mut World)| {
@@ -476,15 +480,15 @@ fn refused_everywhere<Q: Query>() {
         assert!(message.contains("would alias: it writes query_sides::P "), "{message:?}");
     };
     check(&mut |w| for _ in w.query_mut::<Q>() {});
-    check(&mut |w| w.query_mut::<Q>().filter::<With<L>>().for_each(drop));
-    check(&mut |w| asked(w.query_mut::<Q>().get(e).is_ok()));
-    check(&mut |w| asked(w.query_mut::<Q>().get_row(Key::main(e)).is_ok()));
-    check(&mut |w| asked(w.query_mut::<Q>().single().is_ok()));
+    check(&mut |w| w.query_filtered_mut::<Q, With<L>>().for_each(drop));
+    check(&mut |w| asked(w.query_mut::<Q>().get_mut(e).is_ok()));
+    check(&mut |w| asked(w.query_mut::<Q>().get_row_mut(Key::main(e)).is_ok()));
+    check(&mut |w| asked(w.query_mut::<Q>().single_mut().is_ok()));
     check(&mut |w| assert!(w.query_mut::<Q>().contains(e)));
     check(&mut |w| assert_eq!(w.query_mut::<Q>().len(), 1));
     check(&mut |w| w.query_mut::<Q>().for_each_combination_mut(|[_, _]| ()));
     check(&mut |w| w.query_mut::<Q>().for_each_many([e], |_| ()).unwrap_or_default());
-    check(&mut |w| asked(w.query_mut::<Q>().plan()));
+    check(&mut |w| asked(w.query_mut::<Q>().explain()));
     check(&mut |_| drop(QueryState::<Q, Without<P>>::new()));
     check(&mut |w| asked(w.queries_mut::<(&T, Q)>().0.len()));
     world.validate().unwrap();
@@ -509,7 +513,7 @@ fn h30_queries_at_once_are_disjoint_in_pools_too() {
     ] {
         assert!(message.contains("would alias: it writes query_sides::P "), "{message}");
     }
-    let (ps, mut ls, mut ts) = world.queries_mut::<(&mut P, (&L, Has<P>), (&T, Has<P>))>();
+    let (ps, ls, ts) = world.queries_mut::<(&mut P, (&L, Has<P>), (&T, Has<P>))>();
     for p in ps {
         p.0 += ls.iter().map(|(l, _)| l.0).sum::<u32>() + ts.iter().map(|(t, _)| t.0).sum::<u32>();
     }
@@ -523,9 +527,9 @@ thread_local! {
     static LIES: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
-impl<const REQUIRES: usize, const SETTLED: bool> Filter for Liar<REQUIRES, SETTLED> {
+impl<const REQUIRES: usize, const SETTLED: bool> QueryFilter for Liar<REQUIRES, SETTLED> {
     type State = (ComponentId, Kind);
-    const SIDES: bool = true;
+    const IS_ARCHETYPAL: bool = false;
     fn state(_: &Components) -> Self::State {
         (ComponentId::from_index(REQUIRES as u32), if REQUIRES.is_multiple_of(2) { Kind::Pool } else { Kind::Linear })
     }
@@ -538,7 +542,7 @@ impl<const REQUIRES: usize, const SETTLED: bool> Filter for Liar<REQUIRES, SETTL
         assert!(!LIES.get().is_multiple_of(97), "tired");
         has || !LIES.get().is_multiple_of(3)
     }
-    fn settled(_: &Self::State, _: &Aligned<'_>) -> bool {
+    fn passes_all(_: &Self::State, _: &AlignedStores<'_>) -> bool {
         SETTLED
     }
     fn required(state: &Self::State, each: &mut dyn FnMut(ComponentId, Kind)) {
@@ -547,7 +551,7 @@ impl<const REQUIRES: usize, const SETTLED: bool> Filter for Liar<REQUIRES, SETTL
     }
 }
 
-fn lied_to<F: Filter>() {
+fn lied_to<F: QueryFilter>() {
     let mut world = World::new();
     let all: Vec<_> = (0..70).map(|n| world.spawn((T(n), P(n), L(n), M(n.into())))).collect();
     for (n, &e) in all.iter().enumerate() {
@@ -573,7 +577,7 @@ fn lied_to<F: Filter>() {
         let _ = catch_unwind(AssertUnwindSafe(|| {
             world.query_mut::<Filtered<&mut R, F>>().for_each_combination_mut(|[a, b]| std::mem::swap(a, b));
             world.query::<(Filtered<&P, F>, &M)>().combinations().for_each(|[a, b]| assert_ne!(a.1, b.1));
-            world.query_mut::<(&mut L, &M)>().filter::<F>().for_each(|(l, m)| l.0 = m.0 as u32);
+            world.query_filtered_mut::<(&mut L, &M), F>().for_each(|(l, m)| l.0 = m.0 as u32);
         }));
         assert!(seen.iter().all(|e| world.has::<P>(*e)));
         seen.sort();
@@ -609,34 +613,34 @@ fn groups_serve_the_queries_whose_items_are_their_members() {
             let members: Vec<Entity> = owning.entities(&world).collect();
             let served = |e: &Entity| naive.all[e][POOL].is_some() && naive.all[e][RPOOL].is_some();
             // Everything that is asked for is owned: the pools as they lie.
-            let whole = world.query::<(Entity, &P, &R)>().filter::<Without<Z>>();
+            let whole = world.query_filtered::<(Entity, &P, &R), Without<Z>>();
             assert!(whole.iter().map(|item| item.0).eq(members.iter().copied()));
             assert!(whole.iter().all(|(e, p, r)| p == world.get::<P>(e).unwrap() && r == world.get::<R>(e).unwrap()));
-            let group = |driver: Driver| matches!(driver, Driver::Group { slots, whole, .. } if slots == members.len() && (whole || slots == 0));
-            assert!(group(whole.plan().driver));
+            let group = |driver: PlanDriver| matches!(driver, PlanDriver::Group { slots, whole, .. } if slots == members.len() && (whole || slots == 0));
+            assert!(group(whole.explain().driver));
             assert!(held.iter_mut(&mut world).map(|item| item.0).eq(members.iter().copied()));
             assert!(held.iter_mut(&mut world).all(|(e, p, _)| naive.all[&e][POOL] == Some(p.0)));
             // More is asked for: the group is the driver at most.
-            let more = world.query::<(Entity, &R, &P, Option<&T>, &L)>().filter::<(Without<Z>, With<U>)>();
+            let more = world.query_filtered::<(Entity, &R, &P, Option<&T>, &L), (Without<Z>, With<U>)>();
             let mut found: Vec<Entity> = more.iter().map(|item| item.0).collect();
             let fits = |e: &Entity| naive.all[e][LINEAR].is_some() && naive.all[e][UTABLE].is_some();
             let mut expected: Vec<Entity> = members.iter().copied().filter(fits).collect();
-            if !matches!(more.plan().driver, Driver::Group { whole: false, .. }) {
-                assert!(more.plan().driver.len() <= members.len());
+            if !matches!(more.explain().driver, PlanDriver::Group { whole: false, .. }) {
+                assert!(more.explain().driver.len() <= members.len());
                 found.sort();
                 expected.sort();
             }
             assert_eq!(found, expected);
             // Less is asked for: the group does not know all items.
             let mut found: Vec<Entity> = world.query::<(Entity, &P, &R)>().iter().map(|item| item.0).collect();
-            assert!(!matches!(world.query::<(&P, &R)>().plan().driver, Driver::Group { .. }));
+            assert!(!matches!(world.query::<(&P, &R)>().explain().driver, PlanDriver::Group { .. }));
             found.sort();
             assert!(found.into_iter().eq(naive.all.keys().copied().filter(served)));
             // A group that owns nothing leads where it is shorter than the stores.
             let mut found: Vec<Entity> = world.query::<(Entity, &M, &L)>().iter().map(|item| item.0).collect();
             let listed: Vec<Entity> = listing.entities(&world).collect();
-            match world.query::<(&M, &L)>().plan().driver {
-                Driver::Group { slots, whole, .. } => {
+            match world.query::<(&M, &L)>().explain().driver {
+                PlanDriver::Group { slots, whole, .. } => {
                     assert_eq!((slots, whole), (listed.len(), false));
                     assert_eq!(found, listed);
                 }
@@ -666,17 +670,17 @@ fn extra_rows_in_stores_are_their_owners() {
     assert_eq!(linear, found);
     let marks: Vec<_> = world.query_mut::<(Entity, &M)>().iter().map(|(e, m)| (e, m.0)).collect();
     assert_eq!(marks, [(f, 2)], "not asked for extra rows");
-    assert!(world.query::<(Entity, &M)>().filter::<AllRows>().iter().map(|(e, m)| (e, m.0)).eq([(f, 2), (e, 3)]));
-    assert!(world.query::<&P>().filter::<ExtraRows>().iter().map(|p| p.0).eq([3]));
+    assert!(world.query_filtered::<(Entity, &M), AllRows>().iter().map(|(e, m)| (e, m.0)).eq([(f, 2), (e, 3)]));
+    assert!(world.query_filtered::<&P, ExtraRows>().iter().map(|p| p.0).eq([3]));
     // Fewer main rows than rows in the pool: the tables lead, in the order in which they got rows.
     assert!(world.query::<&P>().iter().map(|p| p.0).eq([1, 2]));
-    assert!(world.query::<&P>().filter::<MainRows>().iter().map(|p| p.0).eq([1, 2]));
-    assert!(world.query::<&L>().filter::<(ExtraRows, With<U>)>().iter().map(|l| l.0).eq([3]));
-    assert!(world.query::<(&L, &M)>().filter::<MainRows>().iter().map(|(l, _)| l.0).eq([2]));
+    assert!(world.query_filtered::<&P, MainRows>().iter().map(|p| p.0).eq([1, 2]));
+    assert!(world.query_filtered::<&L, (ExtraRows, With<U>)>().iter().map(|l| l.0).eq([3]));
+    assert!(world.query_filtered::<(&L, &M), MainRows>().iter().map(|(l, _)| l.0).eq([2]));
     assert_eq!(world.query::<(&P, &U)>().get_row(key).unwrap(), (&P(3), &U(9)));
     assert!(world.query::<(&P, &T)>().get_row(row).is_err());
-    world.query_mut::<&mut P>().get_row(row).unwrap().0 = 30;
-    let mut rows = world.query_mut::<(Entity, &P)>().filter::<AllRows>();
+    world.query_mut::<&mut P>().get_row_mut(row).unwrap().0 = 30;
+    let rows = world.query_filtered_mut::<(Entity, &P), AllRows>();
     assert!(rows.iter().map(|(e, p)| (e, p.0)).eq([(e, 1), (f, 2), (e, 30)]));
     let pool = world.component_id::<P>().unwrap();
     let dynamic = DynamicQuery::builder().read(pool).all_rows().build(&world).unwrap();
@@ -698,14 +702,14 @@ fn holes_in_a_pool_are_passed_over() {
     }
     let left = || (0..100_u32).filter(|n| n % 3 != 0);
     assert!(world.query::<&P>().iter().map(|p| p.0).eq(left()));
-    assert!(matches!(world.query::<&P>().plan().driver, Driver::Pool { slots: 66, whole: false, .. }));
+    assert!(matches!(world.query::<&P>().explain().driver, PlanDriver::Pool { slots: 66, whole: false, .. }));
     assert_eq!((world.pool::<P>().len(), world.pool::<P>().values()), (66, None));
     assert!(world.pool::<P>().iter().rev().map(|(e, p)| (e, p.0)).eq(left().rev().map(|n| (all[n as usize], n))));
     let mut seen = Vec::new();
     world.query_mut::<(Entity, &mut P)>().for_each(|(e, p)| seen.push((e, p.0)));
     assert!(seen.into_iter().eq(left().map(|n| (all[n as usize], n))));
     world.compact_pool::<P>(usize::MAX);
-    assert!(matches!(world.query::<&P>().plan().driver, Driver::Pool { slots: 66, whole: true, .. }));
+    assert!(matches!(world.query::<&P>().explain().driver, PlanDriver::Pool { slots: 66, whole: true, .. }));
     assert!(world.query::<&P>().iter().map(|p| p.0).eq(left()));
 }
 
@@ -730,7 +734,7 @@ fn items_for_writing_are_the_values_themselves() {
             l.0 += 1;
         }
     }
-    world.query_mut::<(&mut L, &mut T)>().filter::<Without<P>>().for_each(|(l, t)| (l.0, t.0) = (7, 7));
+    world.query_filtered_mut::<(&mut L, &mut T), Without<P>>().for_each(|(l, t)| (l.0, t.0) = (7, 7));
     for (n, &e) in all.iter().enumerate() {
         let (has_p, has_l, n) = (n % 3 != 0, n % 5 != 0, n as u32);
         assert_eq!(world.get::<P>(e).ok().map(|p| p.0), has_p.then_some(n + 1001));
@@ -745,7 +749,7 @@ fn items_for_writing_are_the_values_themselves() {
         };
         assert_eq!(world.get::<T>(e).unwrap().0, t);
     }
-    let (heats, mut marks) = world.queries_mut::<(&mut P, (&L, &T))>();
+    let (heats, marks) = world.queries_mut::<(&mut P, (&L, &T))>();
     let marks: u32 = marks.iter().map(|(l, _)| l.0).sum();
     heats.for_each(|p| p.0 = marks);
     assert!(world.query::<&P>().iter().all(|p| p.0 == marks));
@@ -754,26 +758,26 @@ fn items_for_writing_are_the_values_themselves() {
 #[test]
 fn the_plan_names_the_shortest_driver() {
     let mut world = World::new();
-    assert_eq!(world.query::<(&T, &P)>().plan().driver, Driver::Nothing);
+    assert_eq!(world.query::<(&T, &P)>().explain().driver, PlanDriver::Nothing);
     let all: Vec<_> = (0..100).map(|n| world.spawn((T(n), L(n)))).collect();
     for &e in &all[..10] {
         world.insert(e, P(1)).unwrap();
     }
-    let plan = |world: &mut World| world.query_mut::<(&T, &P, &L)>().plan();
+    let plan = |world: &mut World| world.query_mut::<(&T, &P, &L)>().explain();
     let text = plan(&mut world).to_string();
-    assert!(text.contains("walks the pool of") && text.ends_with("P, 10 slots"), "{text}");
+    assert!(text.contains("iterates over the pool of") && text.ends_with("P, 10 slots"), "{text}");
     for &e in &all[..95] {
         world.remove::<L>(e).unwrap();
     }
-    assert!(matches!(plan(&mut world).driver, Driver::Linear { slots: 5, .. }));
+    assert!(matches!(plan(&mut world).driver, PlanDriver::Linear { slots: 5, .. }));
     for &e in &all[..97] {
         world.remove::<T>(e).unwrap();
     }
-    assert_eq!(plan(&mut world).driver, Driver::Tables { rows: 3 });
-    assert!(plan(&mut world).to_string().contains("walks 1 of"));
-    assert!(matches!(world.query::<(Entity, &P)>().plan().driver, Driver::Pool { slots: 10, whole: true, .. }));
-    assert!(matches!(world.query::<&P>().filter::<With<T>>().plan().driver, Driver::Tables { rows: 3 }));
-    assert!(matches!(world.query::<(&P, Has<L>)>().plan().driver, Driver::Pool { whole: false, .. }));
+    assert_eq!(plan(&mut world).driver, PlanDriver::Tables { rows: 3 });
+    assert!(plan(&mut world).to_string().contains("iterates over 1 of"));
+    assert!(matches!(world.query::<(Entity, &P)>().explain().driver, PlanDriver::Pool { slots: 10, whole: true, .. }));
+    assert!(matches!(world.query_filtered::<&P, With<T>>().explain().driver, PlanDriver::Tables { rows: 3 }));
+    assert!(matches!(world.query::<(&P, Has<L>)>().explain().driver, PlanDriver::Pool { whole: false, .. }));
 }
 
 #[test]
@@ -786,7 +790,7 @@ fn among_equals_the_first_that_is_named_leads() {
     world.insert(a, R("1".into())).unwrap();
     assert!(world.query::<(&P, &R)>().iter().map(|(p, _)| p.0).eq([1, 2]));
     assert!(world.query::<(&R, &P)>().iter().map(|(_, p)| p.0).eq([2, 1]));
-    assert!(world.query::<&P>().filter::<With<R>>().iter().map(|p| p.0).eq([1, 2]));
+    assert!(world.query_filtered::<&P, With<R>>().iter().map(|p| p.0).eq([1, 2]));
 }
 
 #[test]
@@ -818,7 +822,7 @@ fn errors_name_what_is_missing_from_a_pool() {
     let missing = |name: &'static str, error: ComponentError| matches!(error, ComponentError::MissingComponent { component, entity } if component.ends_with(name) && entity == e);
     assert!(missing("L", world.query::<(&T, &P, &L)>().get(e).unwrap_err()));
     assert!(missing("U", world.query::<(&P, &U)>().get(e).unwrap_err()));
-    assert!(missing("R", world.query::<&P>().filter::<With<R>>().get(e).unwrap_err()));
-    let excluded = world.query_mut::<&T>().filter::<Without<P>>().get(e).unwrap_err();
+    assert!(missing("R", world.query_filtered::<&P, With<R>>().get(e).unwrap_err()));
+    let excluded = world.query_filtered_mut::<&T, Without<P>>().get(e).unwrap_err();
     assert!(matches!(excluded, ComponentError::ExcludedComponent { component, .. } if component.ends_with("P")));
 }

@@ -141,7 +141,7 @@ fn rows_are_counted_where_a_walk_begins() {
     // Asking for lengths, or for one, visits nothing.
     assert_eq!((world.query_mut::<&Hot>().len(), world.query::<&Place>().len()), (10, 10));
     assert!(!world.query::<&Place>().is_empty());
-    assert_eq!(world.query_mut::<&Level>().plan().rows(), 10);
+    assert_eq!(world.query_mut::<&Level>().explain().rows(), 10);
     report = world.layout_report();
     assert_eq!([visits::<Hot>(&report, &world), visits::<Place>(&report, &world)], [(0, 0); 2]);
     // The shortest store is followed.

@@ -1,8 +1,10 @@
 //! Queries, filters and batches are about entities; extra rows are visited only when they are asked for.
 
 use phalanx::group::Owned;
-use phalanx::query::{AllRows, Driver, DynamicQuery, ExtraRows, Filter, Filtered, MainRows, QueryState, ReadOnlyQuery};
-use phalanx::{Component, ComponentId, Entity, Has, Key, Or, Query, Removal, Role, Row, With, Without, World};
+use phalanx::query::{
+    AllRows, DynamicQuery, ExtraRows, Filtered, MainRows, PlanDriver, QueryFilter, QueryState, ReadOnlyQueryData,
+};
+use phalanx::{Component, ComponentId, Entity, Has, Key, Or, QueryData, Removal, Role, Row, With, Without, World};
 use phalanx_testkit::Rng;
 use std::collections::BTreeMap;
 
@@ -49,10 +51,10 @@ fn what_an_entity_carries_does_not_end_it() {
     for role in 1..4 {
         world.extend(Key::main(tank).with_role(Role(role)), T(2)).unwrap();
     }
-    let dead: Vec<Entity> = world.query::<Entity>().filter::<Without<Health>>().iter().collect();
+    let dead: Vec<Entity> = world.query_filtered::<Entity, Without<Health>>().iter().collect();
     assert_eq!(dead, [wreck]);
-    assert_eq!(world.query_mut::<Entity>().filter::<Without<Health>>().len(), 1);
-    assert_eq!(world.query::<(Entity, &T)>().filter::<Without<Health>>().single().unwrap().0, wreck);
+    assert_eq!(world.query_filtered_mut::<Entity, Without<Health>>().len(), 1);
+    assert_eq!(world.query_filtered::<(Entity, &T), Without<Health>>().single().unwrap().0, wreck);
     assert_eq!(world.insert_batch::<Without<Health>, _>(Tag), 1);
     assert_eq!(world.remove_batch::<(), Tag>(), 1);
     dead.into_iter().for_each(|e| world.despawn(e).unwrap());
@@ -147,20 +149,25 @@ impl Scene {
 
 /// A query that tells the number of each row.
 trait Case {
-    type Terms: ReadOnlyQuery;
-    fn number(item: <Self::Terms as Query>::Item<'_>) -> u32;
+    type Terms: ReadOnlyQueryData;
+    fn number(item: <Self::Terms as QueryData>::Item<'_>) -> u32;
 }
 
 /// All doors to a query find the same rows.
-fn doors<C: Case, F: Filter>(scene: &mut Scene, held: &mut QueryState<C::Terms, F>, expected: &[u32], asked: Asked) {
+fn doors<C: Case, F: QueryFilter>(
+    scene: &mut Scene,
+    held: &mut QueryState<C::Terms, F>,
+    expected: &[u32],
+    asked: Asked,
+) {
     let sorted = |mut found: Vec<u32>| {
         found.sort_unstable();
         found
     };
     let world = &mut scene.world;
-    let shared = || world.query::<C::Terms>().filter::<F>();
+    let shared = || world.query_filtered::<C::Terms, F>();
     let ordered: Vec<u32> = shared().iter().map(C::number).collect();
-    assert_eq!(sorted(ordered.clone()), expected, "{asked:?}: {}", shared().plan());
+    assert_eq!(sorted(ordered.clone()), expected, "{asked:?}: {}", shared().explain());
     let mut folded = Vec::new();
     shared().for_each(|item| folded.push(C::number(item)));
     assert_eq!(folded, ordered);
@@ -176,7 +183,7 @@ fn doors<C: Case, F: Filter>(scene: &mut Scene, held: &mut QueryState<C::Terms, 
             assert_eq!(found.is_some(), expected.iter().any(|n| scene.rows[n] == (*key, *has)));
         }
     }
-    let mut exclusive = world.query_mut::<C::Terms>().filter::<F>();
+    let mut exclusive = world.query_filtered_mut::<C::Terms, F>();
     assert_eq!((exclusive.len(), exclusive.is_empty()), (expected.len(), expected.is_empty()));
     assert!(exclusive.iter().map(C::number).eq(ordered.iter().copied()));
     let mut sets = Vec::new();
@@ -185,23 +192,22 @@ fn doors<C: Case, F: Filter>(scene: &mut Scene, held: &mut QueryState<C::Terms, 
     let mut folded = Vec::new();
     exclusive.for_each(|item| folded.push(C::number(item)));
     assert_eq!(folded, ordered);
-    assert_eq!(world.query_mut::<C::Terms>().filter::<F>().single().is_ok(), ordered.len() == 1);
+    assert_eq!(world.query_filtered_mut::<C::Terms, F>().single().is_ok(), ordered.len() == 1);
     assert!(held.iter(world).map(C::number).eq(ordered.iter().copied()));
     assert_eq!((held.len(world), held.is_empty(world)), (expected.len(), expected.is_empty()));
     #[cfg(feature = "parallel")]
     {
         let found = std::sync::Mutex::new(Vec::new());
         world
-            .query_mut::<C::Terms>()
-            .filter::<F>()
+            .query_filtered_mut::<C::Terms, F>()
             .par_for_each_by(3, |item| found.lock().unwrap().push(C::number(item)));
         assert_eq!(sorted(found.into_inner().unwrap()), expected);
     }
-    let (mut inner, _) = world.queries_mut::<(Filtered<C::Terms, F>, Entity)>();
+    let (inner, _) = world.queries_mut::<(Filtered<C::Terms, F>, Entity)>();
     assert!(inner.iter().map(C::number).eq(ordered.iter().copied()));
-    let (mut inner, _) = world.queries_mut::<(Filtered<(Option<Entity>, C::Terms), F>, ())>();
+    let (inner, _) = world.queries_mut::<(Filtered<(Option<Entity>, C::Terms), F>, ())>();
     assert!(inner.iter().map(|(_, item)| C::number(item)).eq(ordered.iter().copied()));
-    assert_eq!(world.query::<()>().filter::<F>().iter().count(), world.query_mut::<()>().filter::<F>().len());
+    assert_eq!(world.query_filtered::<(), F>().iter().count(), world.query_filtered_mut::<(), F>().len());
 }
 
 macro_rules! cases {
@@ -222,7 +228,7 @@ macro_rules! cases {
             struct $name;
             impl Case for $name {
                 type Terms = $query;
-                fn number($item: <$query as Query>::Item<'_>) -> u32 {
+                fn number($item: <$query as QueryData>::Item<'_>) -> u32 {
                     $number
                 }
             }
@@ -238,7 +244,7 @@ macro_rules! cases {
                     doors::<$name, _>($scene, &mut self.$name.2, &all, Asked::All);
                     doors::<$name, _>($scene, &mut self.$name.3, &main, Asked::Main);
                     // A term that names rows asks for them.
-                    let named = $scene.world.query::<(Key, Row, $query)>().filter::<$filter>();
+                    let named = $scene.world.query_filtered::<(Key, Row, $query), $filter>();
                     let mut found: Vec<u32> = named.iter().map(|(key, row, item)| {
                         assert_eq!(($scene.world.row(key), row.is_main()), (Ok(row), key.is_main()));
                         let n = $name::number(item);
@@ -247,10 +253,10 @@ macro_rules! cases {
                     }).collect();
                     found.sort_unstable();
                     assert_eq!(found, all);
-                    assert_eq!($scene.world.query::<($query, Option<Key>)>().filter::<$filter>().len(), all.len());
-                    assert_eq!($scene.world.query_mut::<(Row, $query)>().filter::<$filter>().len(), all.len());
+                    assert_eq!($scene.world.query_filtered::<($query, Option<Key>), $filter>().len(), all.len());
+                    assert_eq!($scene.world.query_filtered_mut::<(Row, $query), $filter>().len(), all.len());
                     assert_eq!(
-                        $scene.world.query_mut::<(Row, $query)>().filter::<($filter, MainRows)>().len(),
+                        $scene.world.query_filtered_mut::<(Row, $query), ($filter, MainRows)>().len(),
                         main.len()
                     );
                 })*
@@ -375,9 +381,9 @@ fn chunks_are_of_main_rows_unless_extra_ones_are_asked_for() {
     let numbers = |chunks: Vec<&[T]>| chunks.concat().iter().map(|t| t.0).collect::<Vec<_>>();
     assert_eq!(numbers(world.query::<&T>().chunks().collect()), [1]);
     assert_eq!(numbers(world.query_mut::<&T>().chunks().collect()), [1]);
-    assert_eq!(numbers(QueryState::<&T>::new().chunks(&world).collect()), [1]);
-    assert_eq!(numbers(world.query::<&T>().filter::<ExtraRows>().chunks().collect()), [2]);
-    assert_eq!(numbers(world.query_mut::<&T>().filter::<AllRows>().chunks().collect()), [1, 2]);
+    assert_eq!(numbers(QueryState::<&T>::new().query(&world).chunks().collect()), [1]);
+    assert_eq!(numbers(world.query_filtered::<&T, ExtraRows>().chunks().collect()), [2]);
+    assert_eq!(numbers(world.query_filtered_mut::<&T, AllRows>().chunks().collect()), [1, 2]);
     let keyed = world.query_mut::<(Key, &S)>().chunks().map(|(keys, s)| (keys.len(), s.number.to_vec()));
     assert!(keyed.eq([(1, vec![1]), (1, vec![2])]));
     assert_eq!(world.query_mut::<&mut S>().chunks().map(|s| s.number.len()).sum::<usize>(), 1);
@@ -385,12 +391,12 @@ fn chunks_are_of_main_rows_unless_extra_ones_are_asked_for() {
 
 #[test]
 fn a_derived_query_asks_for_rows_if_one_of_its_terms_does() {
-    #[derive(Query)]
+    #[derive(QueryData)]
     struct Plain<'a> {
         entity: Entity,
         t: &'a T,
     }
-    #[derive(Query)]
+    #[derive(QueryData)]
     struct Named<'a> {
         key: Key,
         plain: Plain<'a>,
@@ -436,8 +442,8 @@ fn a_pool_is_one_loop_while_it_holds_no_extra_row() {
     let mut world = World::new();
     world.spawn_batch((0..100).map(|n| (P(n), Q(n))));
     let e = world.spawn((P(100), T(100)));
-    let whole = |world: &World| match world.query::<(Entity, &P)>().plan().driver {
-        Driver::Pool { whole, slots, .. } => (whole, slots),
+    let whole = |world: &World| match world.query::<(Entity, &P)>().explain().driver {
+        PlanDriver::Pool { whole, slots, .. } => (whole, slots),
         other => panic!("{other:?}"),
     };
     assert_eq!(whole(&world), (true, 101));
@@ -449,8 +455,8 @@ fn a_pool_is_one_loop_while_it_holds_no_extra_row() {
     let row = world.extend(Key::main(e).with_role(Role(2)), P(1000)).unwrap();
     assert_eq!(whole(&world), (false, 102));
     assert_eq!(world.query::<(Entity, &P)>().len(), 101);
-    let plan = world.query::<(Row, &P)>().plan();
-    assert!(matches!(plan.driver, Driver::Pool { whole: true, slots: 102, .. }), "{plan}");
+    let plan = world.query::<(Row, &P)>().explain();
+    assert!(matches!(plan.driver, PlanDriver::Pool { whole: true, slots: 102, .. }), "{plan}");
     world.delete_row(row).unwrap();
     assert_eq!(whole(&world), (true, 101));
 }
@@ -464,12 +470,12 @@ fn a_group_serves_queries_beside_extra_rows() {
     }
     let group = world.make_group::<Owned<(P, Q)>>().unwrap();
     assert_eq!((group.len(&world), group.slices(&world).0.len()), (10, 10));
-    let plan = world.query::<(Entity, &P, &Q)>().plan();
-    assert!(matches!(plan.driver, Driver::Group { whole: true, slots: 10, .. }), "{plan}");
+    let plan = world.query::<(Entity, &P, &Q)>().explain();
+    assert!(matches!(plan.driver, PlanDriver::Group { whole: true, slots: 10, .. }), "{plan}");
     assert!(world.query::<(Entity, &P, &Q)>().iter().map(|(e, ..)| e).eq(group.entities(&world)));
     // The group has no extra rows, so a query that asks for them goes elsewhere.
-    let plan = world.query::<(Row, &P, &Q)>().plan();
-    assert!(matches!(plan.driver, Driver::Pool { slots: 20, .. }), "{plan}");
+    let plan = world.query::<(Row, &P, &Q)>().explain();
+    assert!(matches!(plan.driver, PlanDriver::Pool { slots: 20, .. }), "{plan}");
     assert_eq!(world.query::<(Row, &P, &Q)>().len(), 20);
-    assert_eq!(world.query::<(&P, &Q)>().filter::<ExtraRows>().len(), 10);
+    assert_eq!(world.query_filtered::<(&P, &Q), ExtraRows>().len(), 10);
 }

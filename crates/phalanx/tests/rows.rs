@@ -135,7 +135,7 @@ fn the_last_row_takes_the_place_of_one_that_ends() {
     let e = world.spawn_empty();
     let rows = [LEFT, RIGHT, BACK].map(|role| world.extend(key(e, role), Item(role.0)).unwrap());
     world.delete_row(key(e, LEFT)).unwrap();
-    let order: Vec<Row> = world.query::<Row>().filter::<ExtraRows>().iter().collect();
+    let order: Vec<Row> = world.query_filtered::<Row, ExtraRows>().iter().collect();
     assert_eq!(order, [rows[2], rows[1]]);
     let named: Vec<Row> = world.rows(e).unwrap().skip(1).map(|(_, row)| row).collect();
     assert_eq!(named, [rows[1], rows[2]], "the order of making stays");
@@ -221,7 +221,7 @@ fn rows_are_patched_replaced_and_exchanged_like_entities() {
     assert_eq!(world.patch_row::<Weight, _>(key(e, LEFT), |weight| std::mem::replace(&mut weight.0, 3.0)), Ok(2.0));
     assert_eq!(world.replace_row(row, Value(tally.value(2))).unwrap().0.key(), 1);
     world.exchange_row::<(Cursed, Item), _>(key(e, LEFT), (Item(4), Value(tally.value(5)))).unwrap();
-    assert!(world.query::<Key>().filter::<With<Cursed>>().is_empty());
+    assert!(world.query_filtered::<Key, With<Cursed>>().is_empty());
     assert_eq!((world.get_row::<Item>(row), world.get_row::<Weight>(row)), (Ok(&Item(4)), Ok(&Weight(3.0))));
     assert_eq!((world.get_row::<Value>(row).unwrap().0.key(), world.get::<Value>(e).unwrap().0.key()), (5, 0));
     // The main row is one of them.
@@ -259,20 +259,20 @@ fn queries_that_ask_for_rows_say_whose_they_are() {
     let all: Vec<(Entity, Key, u32)> =
         world.query::<(Entity, Key, &Item)>().iter().map(|(e, k, i)| (e, k, i.0)).collect();
     assert_eq!(all, [(a, Key::main(a), 1), (b, Key::main(b), 2), (a, left, 3)]);
-    let handles: Vec<Row> = world.query::<Row>().filter::<With<Weight>>().iter().collect();
+    let handles: Vec<Row> = world.query_filtered::<Row, With<Weight>>().iter().collect();
     assert_eq!(handles, [row]);
     // Per row: the row with the weight is not cursed, though another of the same entity is.
-    let light: Vec<Key> = world.query::<Key>().filter::<(With<Weight>, Without<Cursed>)>().iter().collect();
+    let light: Vec<Key> = world.query_filtered::<Key, (With<Weight>, Without<Cursed>)>().iter().collect();
     assert_eq!(light, [left]);
     assert_eq!(world.query::<(&Weight, &Cursed)>().len(), 0);
-    assert_eq!(world.query::<(Key, Has<Cursed>)>().filter::<ExtraRows>().iter().filter(|(_, has)| *has).count(), 1);
-    assert!(world.query::<Key>().filter::<MainRows>().iter().eq([a, b].map(Key::main)));
+    assert_eq!(world.query_filtered::<(Key, Has<Cursed>), ExtraRows>().iter().filter(|(_, has)| *has).count(), 1);
+    assert!(world.query_filtered::<Key, MainRows>().iter().eq([a, b].map(Key::main)));
     assert_eq!(world.query::<&Item>().get(a), Ok(&Item(1)), "by entity: the main row");
     assert_eq!(world.query::<(Entity, &Item)>().get_row(left), Ok((a, &Item(3))));
     assert!(
         matches!(world.query::<&Cursed>().get_row(row), Err(RowError::MissingComponent { key, .. }) if key == left)
     );
-    world.query_mut::<&mut Weight>().get_row(row).unwrap().0 = 0.75;
+    world.query_mut::<&mut Weight>().get_row_mut(row).unwrap().0 = 0.75;
     assert_eq!(world.query_mut::<&Weight>().get_row(left), Ok(&Weight(0.75)));
     for (keys, owners, rows) in world.query_mut::<(Key, Entity, Row)>().chunks() {
         assert!(keys.iter().map(|key| key.entity).eq(owners.iter().copied()) && keys.owners() == owners);
@@ -494,7 +494,7 @@ fn a_loop_over_arrays_before_and_after_the_last_component_goes() {
     #[derive(Component, Debug, PartialEq)]
     struct Health(u32);
     let update = |world: &mut World| {
-        for healths in world.query_mut::<&mut Health>().filter::<AllRows>().chunks() {
+        for healths in world.query_filtered_mut::<&mut Health, AllRows>().chunks() {
             healths.iter_mut().for_each(|health| health.0 = 1);
         }
     };

@@ -192,7 +192,7 @@ mod hidden {
     where
         T: ::core::clone::Clone + ::core::marker::Send + ::core::marker::Sync;
 
-    #[derive(::phalanx::Query)]
+    #[derive(::phalanx::QueryData)]
     pub struct Reads<'a, T>
     where
         T: ::phalanx::Component,
@@ -202,7 +202,7 @@ mod hidden {
         pub has: ::phalanx::Has<Bare>,
     }
 
-    #[derive(::phalanx::Query)]
+    #[derive(::phalanx::QueryData)]
     #[query(crate = "::phalanx")]
     pub struct Writes {
         pub link: &'static mut Link,
@@ -219,7 +219,7 @@ fn derives_do_what_they_say_where_names_are_hidden() {
     let link = Link { to, weight: 3, kind: Kind::Far, rest: [0; 3] };
     let entity = world.spawn(Both { bare: Bare, inner: Boxed(Cloned(7_u32), link) });
     let mut seen = 0;
-    for item in world.query_mut::<Writes>().iter() {
+    for item in world.query_mut::<Writes>().iter_mut() {
         assert_eq!((item.link.weight, item.reads.value.0, item.reads.entity), (3, 7, entity));
         assert!(item.r#type.is_some() && item.reads.has);
         seen += 1;

@@ -3,7 +3,7 @@
 
 use phalanx::query::Filtered;
 use phalanx::{
-    Added, BundleBuilder, Changed, Component, ComponentError, Entity, Has, Key, Or, Query, QueryState, Role, With,
+    Added, BundleBuilder, Changed, Component, ComponentError, Entity, Has, Key, Or, QueryData, QueryState, Role, With,
     Without, World,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -211,16 +211,15 @@ macro_rules! model_test {
                             let mut expected = new_since(&model, looked[2], false);
                             expected.retain(|e| world.has::<Other>(*e));
                             assert_eq!(writer.len(&world), expected.len());
-                            writer.of_mut(&mut world).for_each(|mut item| item.0.push('w'));
+                            writer.query_mut(&mut world).for_each(|mut item| item.0.push('w'));
                             expected.into_iter().for_each(|e| wrote(&mut model, e, step));
                             looked[2] = step;
                         }
                         _ => {
                             let both = |added| -> BTreeSet<Entity> {
-                                let query = world.query::<(Entity, &$c)>();
                                 match added {
-                                    true => query.filter::<Added<$c>>().iter().map(|(e, _)| e).collect(),
-                                    false => query.filter::<Changed<$c>>().iter().map(|(e, _)| e).collect(),
+                                    true => world.query_filtered::<Entity, (With<$c>, Added<$c>)>().iter().collect(),
+                                    false => world.query_filtered::<Entity, (With<$c>, Changed<$c>)>().iter().collect(),
                                 }
                             };
                             assert_eq!(both(true), new_since(&model, settled, true), "seed {seed} step {step}");
@@ -266,7 +265,7 @@ macro_rules! column_test {
             sees(&mut world, 2, "a query that writes");
             let _ = world.query_mut::<Option<&mut $c>>().into_iter().count();
             sees(&mut world, 2, "an optional term that writes");
-            world.query_mut::<&mut $c>().get(a).unwrap();
+            world.query_mut::<&mut $c>().get_mut(a).unwrap();
             sees(&mut world, 2, "an item for writing");
             world.insert(a, $make).unwrap();
             sees(&mut world, 2, "replaced");
@@ -283,7 +282,7 @@ macro_rules! column_test {
             world.remove::<$c>(c).unwrap();
             sees(&mut world, 2, "taken away");
             let copy = world.clone_world();
-            assert_eq!((copy.tick(), copy.query::<&$c>().filter::<Changed<$c>>().len()), (world.tick(), 2));
+            assert_eq!((copy.tick(), copy.query_filtered::<&$c, Changed<$c>>().len()), (world.tick(), 2));
             let mut own = QueryState::<&mut $c, Changed<$c>>::new();
             assert_eq!(own.iter_mut(&mut world).count(), 2);
             assert_eq!(own.iter_mut(&mut world).count(), 0, "its own writes are no news");
@@ -310,24 +309,24 @@ fn tables_whose_column_did_not_change_are_passed_over_as_wholes() {
     world.spawn_batch((0..10).map(TableWide));
     let e = world.spawn((TableWide(1), Other(1)));
     let mut state = QueryState::<&TableWide, Changed<TableWide>>::new();
-    assert_eq!(state.chunks(&world).map(<[_]>::len).collect::<Vec<_>>(), [10, 1]);
+    assert_eq!(state.query(&world).chunks().map(<[_]>::len).collect::<Vec<_>>(), [10, 1]);
     world.get_mut::<TableWide>(e).unwrap().0 += 1;
-    assert_eq!(state.chunks(&world).map(<[_]>::len).collect::<Vec<_>>(), [1]);
+    assert_eq!(state.query(&world).chunks().map(<[_]>::len).collect::<Vec<_>>(), [1]);
     // What writes marks the tables that it visits, and no others.
     let mut writes = QueryState::<&mut TableWide, With<Other>>::new();
     assert_eq!(writes.iter_mut(&mut world).count(), 1);
-    assert_eq!(state.chunks(&world).count(), 1);
+    assert_eq!(state.query(&world).chunks().count(), 1);
     // An entity that moves comes here and goes there.
     world.remove::<Other>(e).unwrap();
     world.spawn((TableWide(1), Other(1)));
     assert_eq!(state.iter(&world).count(), 12);
     world.settle_changes();
-    assert_eq!(world.query::<&TableWide>().filter::<Changed<TableWide>>().chunks().count(), 0);
-    assert_eq!(world.query_mut::<&mut TableWide>().filter::<Changed<TableWide>>().len(), 0);
+    assert_eq!(world.query_filtered::<&TableWide, Changed<TableWide>>().chunks().count(), 0);
+    assert_eq!(world.query_filtered_mut::<&mut TableWide, Changed<TableWide>>().len(), 0);
     assert!(state.is_empty(&world), "a query that found nothing has marked nothing");
 }
 
-#[derive(Query)]
+#[derive(QueryData)]
 struct Fresh<'a> {
     who: Entity,
     value: Filtered<&'a mut InTable, Changed<InTable>>,
@@ -346,13 +345,13 @@ fn filters_work_in_every_combination() {
     let who = |found: Vec<Entity>| found.into_iter().collect::<BTreeSet<_>>();
 
     type Any = Or<(Changed<InTable>, Changed<InPool>, Changed<TableWide>)>;
-    assert_eq!(who(world.query::<Entity>().filter::<Any>().iter().collect()), who(vec![a, b]));
+    assert_eq!(who(world.query_filtered::<Entity, Any>().iter().collect()), who(vec![a, b]));
     world.get_mut::<TableWide>(c).unwrap().0 += 1;
-    assert_eq!(who(world.query::<Entity>().filter::<Any>().iter().collect()), who(vec![a, b, c]));
-    assert_eq!(who(world.query::<Entity>().filter::<(Any, Without<Other>)>().iter().collect()), who(vec![b, c]));
-    assert_eq!(world.query::<Entity>().filter::<(Changed<InTable>, Changed<InPool>)>().len(), 0);
+    assert_eq!(who(world.query_filtered::<Entity, Any>().iter().collect()), who(vec![a, b, c]));
+    assert_eq!(who(world.query_filtered::<Entity, (Any, Without<Other>)>().iter().collect()), who(vec![b, c]));
+    assert_eq!(world.query_filtered::<Entity, (Changed<InTable>, Changed<InPool>)>().len(), 0);
     type Wide = Or<(Changed<TableWide>, With<Other>)>;
-    assert_eq!(who(world.query::<Entity>().filter::<Wide>().iter().collect()), who(vec![a, c]));
+    assert_eq!(who(world.query_filtered::<Entity, Wide>().iter().collect()), who(vec![a, c]));
 
     let optional = world.query::<(Entity, Option<Filtered<&InTable, Changed<InTable>>>)>();
     assert_eq!(optional.iter().filter_map(|(e, item)| item.map(|_| e)).collect::<Vec<_>>(), [b]);
@@ -367,16 +366,16 @@ fn filters_work_in_every_combination() {
         assert!(who == b && value.is_changed());
         value.0.clear();
     }
-    assert!(world.query_mut::<Fresh>().get(b).is_ok());
-    let error = world.query_mut::<Fresh>().get(a).map(drop).unwrap_err();
+    assert!(world.query_mut::<Fresh>().get_mut(b).is_ok());
+    let error = world.query_mut::<Fresh>().get_mut(a).map(drop).unwrap_err();
     assert!(matches!(error, ComponentError::UnchangedComponent { entity, .. } if entity == a));
     assert!(error.to_string().contains("InTable"));
-    assert!(matches!(world.query_mut::<Fresh>().get(c).map(drop), Err(ComponentError::MissingComponent { .. })));
-    assert!(world.query_mut::<&InTable>().filter::<Changed<InTable>>().contains(b));
-    assert!(!world.query_mut::<&InTable>().filter::<Changed<InTable>>().contains(a));
-    assert_eq!(world.query_mut::<(Entity, Has<Other>)>().filter::<Changed<InPool>>().single(), Ok((a, true)));
+    assert!(matches!(world.query_mut::<Fresh>().get_mut(c).map(drop), Err(ComponentError::MissingComponent { .. })));
+    assert!(world.query_filtered_mut::<&InTable, Changed<InTable>>().contains(b));
+    assert!(!world.query_filtered_mut::<&InTable, Changed<InTable>>().contains(a));
+    assert_eq!(world.query_filtered_mut::<(Entity, Has<Other>), Changed<InPool>>().single(), Ok((a, true)));
     let mut pairs = 0;
-    world.query_mut::<&mut InTable>().filter::<Any>().for_each_combination_mut(|[mut one, two]| {
+    world.query_filtered_mut::<&mut InTable, Any>().for_each_combination_mut(|[mut one, two]| {
         one.0.push_str(&two.0);
         pairs += 1;
     });
@@ -414,7 +413,7 @@ fn extra_rows_have_marks_of_their_own() {
     assert!(tables.iter(&world).map(|(key, _)| key).eq([key]));
     assert!(pools.iter(&world).eq([key]));
     world.settle_changes();
-    let unchanged = world.query::<&InPool>().filter::<Changed<InPool>>().get_row(key).unwrap_err();
+    let unchanged = world.query_filtered::<&InPool, Changed<InPool>>().get_row(key).unwrap_err();
     assert!(matches!(unchanged, phalanx::RowError::UnchangedComponent { .. }), "{unchanged}");
 }
 
@@ -448,9 +447,9 @@ fn a_copy_of_a_world_has_the_marks_and_a_time_of_its_own() {
     world.get_mut::<InTable>(b).unwrap().0.push('!');
     let mut copy = world.clone_world();
     assert_eq!(copy.tick(), world.tick());
-    assert!(copy.query::<Entity>().filter::<Changed<InTable>>().iter().eq([b]));
-    assert_eq!(copy.query::<Entity>().filter::<Added<InTable>>().len(), 0);
-    assert_eq!(copy.query::<Entity>().filter::<Changed<InPool>>().len(), 0);
+    assert!(copy.query_filtered::<Entity, Changed<InTable>>().iter().eq([b]));
+    assert_eq!(copy.query_filtered::<Entity, Added<InTable>>().len(), 0);
+    assert_eq!(copy.query_filtered::<Entity, Changed<InPool>>().len(), 0);
     // A state that has seen one world has not seen the other.
     let mut state = QueryState::<Entity, Changed<InTable>>::new();
     assert_eq!(state.iter(&world).count(), 2);
@@ -491,14 +490,14 @@ fn slices_mark_what_is_written() {
     let mut state = QueryState::<&InTable, Changed<InTable>>::new();
     assert_eq!(state.iter(&world).count(), 4);
     let mut writes = QueryState::<&mut InTable>::new();
-    for mut chunk in writes.chunks_mut(&mut world) {
+    for mut chunk in writes.query_mut(&mut world).chunks() {
         assert_eq!((chunk.len(), chunk[1].0.as_str()), (4, "1"));
         chunk.bypass()[0].0.push('!');
         chunk.get_mut(1).unwrap().0.push('!');
         chunk.iter_mut().skip(3).for_each(|mut value| value.0.push('!'));
     }
     assert!(state.iter(&world).map(|value| value.0.as_str()).eq(["1!", "3!"]));
-    for mut chunk in writes.chunks_mut(&mut world) {
+    for mut chunk in writes.query_mut(&mut world).chunks() {
         chunk.all()[0].0.push('!');
     }
     assert_eq!(state.iter(&world).count(), 4);
@@ -514,16 +513,16 @@ fn values_by_id_are_marked_too() {
     let found = world.get_by_id(a, text).unwrap();
     // SAFETY: the value is there while the world is not changed.
     assert_eq!(unsafe { &found.cast::<InTable>().as_ref().0 }, "a");
-    assert_eq!(world.query::<Entity>().filter::<Or<(Changed<InTable>, Changed<TableWide>)>>().len(), 0);
+    assert_eq!(world.query_filtered::<Entity, Or<(Changed<InTable>, Changed<TableWide>)>>().len(), 0);
     world.get_mut_by_id(b, text).unwrap();
-    assert!(world.query::<Entity>().filter::<Changed<InTable>>().iter().eq([b]));
+    assert!(world.query_filtered::<Entity, Changed<InTable>>().iter().eq([b]));
     world.get_mut_by_id(b, wide).unwrap();
-    assert_eq!(world.query::<Entity>().filter::<Changed<TableWide>>().len(), 2);
+    assert_eq!(world.query_filtered::<Entity, Changed<TableWide>>().len(), 2);
     let mut value = core::mem::ManuallyDrop::new(InTable("c".into()));
     // SAFETY: a value of the component, which is given up.
     unsafe { world.insert_by_id(a, text, core::ptr::NonNull::from(&mut *value).cast()) }.unwrap();
-    assert_eq!(world.query::<Entity>().filter::<Changed<InTable>>().len(), 2);
-    assert_eq!(world.query::<Entity>().filter::<Added<InTable>>().len(), 0);
+    assert_eq!(world.query_filtered::<Entity, Changed<InTable>>().len(), 2);
+    assert_eq!(world.query_filtered::<Entity, Added<InTable>>().len(), 0);
 }
 
 #[derive(Component, Clone)]
@@ -594,7 +593,7 @@ fn items_on_several_threads_are_marked() {
     let mut state = QueryState::<&mut InTable, Changed<InTable>>::new();
     let mut other = QueryState::<&InTable, Changed<InTable>>::new();
     assert_eq!(other.iter(&world).count(), 1000);
-    state.par_for_each(&mut world, |mut value| {
+    state.query_mut(&mut world).par_for_each(|mut value| {
         if value.0.ends_with('7') {
             value.0.push('!');
         }

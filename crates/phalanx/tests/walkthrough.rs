@@ -80,8 +80,8 @@ fn six_kinds_of_entities_and_their_components() {
         [player, cart, npc, bullet],
         "what moves"
     );
-    assert_eq!(found(&mut world.query::<Entity>().filter::<With<Health>>().iter()), [player, npc]);
-    assert_eq!(found(&mut world.query::<Entity>().filter::<(With<Orientation>, Without<Mass>)>().iter()), [light]);
+    assert_eq!(found(&mut world.query_filtered::<Entity, With<Health>>().iter()), [player, npc]);
+    assert_eq!(found(&mut world.query_filtered::<Entity, (With<Orientation>, Without<Mass>)>().iter()), [light]);
     world.validate().unwrap();
 }
 
@@ -152,8 +152,8 @@ fn components_are_packed_lanes() {
 
 /// The rows of the entities with and without a mass, in order.
 fn rows(world: &World) -> (Vec<Entity>, Vec<Entity>) {
-    let light = world.query::<Entity>().filter::<(With<Position>, Without<Mass>)>().iter().collect();
-    (light, world.query::<Entity>().filter::<With<Mass>>().iter().collect())
+    let light = world.query_filtered::<Entity, (With<Position>, Without<Mass>)>().iter().collect();
+    (light, world.query_filtered::<Entity, With<Mass>>().iter().collect())
 }
 
 /// That a row's values went with it.

@@ -42,7 +42,7 @@ fn the_last_row_takes_the_place_of_one_that_goes() {
     let mut world = World::new();
     let [a, b, c] = [1.0, 2.0, 3.0].map(|x| world.spawn(Position(x)));
     world.insert(a, Velocity(9.0)).unwrap();
-    let order: Vec<Entity> = world.query::<Entity>().filter::<Without<Velocity>>().iter().collect();
+    let order: Vec<Entity> = world.query_filtered::<Entity, Without<Velocity>>().iter().collect();
     assert_eq!(order, [c, b]);
     world.despawn(c).unwrap();
     assert_eq!([a, b].map(|e| world.get::<Position>(e).unwrap().0), [1.0, 2.0]);
@@ -109,10 +109,10 @@ fn terms_and_filters_say_what_they_match() {
     world.spawn(Velocity(5.0));
     let all: Vec<_> = world.query::<(Entity, &Position, Option<&Velocity>, Has<Enemy>)>().iter().collect();
     assert_eq!(all, [(a, &Position(1.0), Some(&Velocity(10.0)), false), (b, &Position(2.0), None, true)]);
-    assert_eq!(world.query_mut::<&Position>().filter::<With<Enemy>>().len(), 1);
-    assert_eq!(world.query_mut::<&Position>().filter::<Without<Enemy>>().iter().count(), 1);
-    assert_eq!(world.query_mut::<(&mut Position, &Velocity)>().get(a).unwrap().1, &Velocity(10.0));
-    assert!(world.query_mut::<(&mut Position, &Velocity)>().get(b).is_err());
+    assert_eq!(world.query_filtered_mut::<&Position, With<Enemy>>().len(), 1);
+    assert_eq!(world.query_filtered_mut::<&Position, Without<Enemy>>().iter().count(), 1);
+    assert_eq!(world.query_mut::<(&mut Position, &Velocity)>().get_mut(a).unwrap().1, &Velocity(10.0));
+    assert!(world.query_mut::<(&mut Position, &Velocity)>().get_mut(b).is_err());
 }
 
 #[test]

@@ -342,13 +342,13 @@ pub(crate) fn registry() -> Result<Registry, RegistryError> {
 
 /// A world of structs that was saved, ready to go on.
 fn resumed(mut world: World) -> Stage {
-    let stunned: Vec<Entity> = world.query::<Entity>().filter::<With<Stunned>>().iter().collect();
+    let stunned: Vec<Entity> = world.query_filtered::<Entity, With<Stunned>>().iter().collect();
     for entity in stunned {
         // It was found there.
         let _ = world.remove::<Stunned>(entity);
     }
-    let bullets = world.query::<Entity>().filter::<(With<Velocity>, Without<Orientation>)>().iter().collect();
-    let npcs = world.query::<Entity>().filter::<With<Planner>>().iter().collect();
+    let bullets = world.query_filtered::<Entity, (With<Velocity>, Without<Orientation>)>().iter().collect();
+    let npcs = world.query_filtered::<Entity, With<Planner>>().iter().collect();
     Stage { world, bullets, npcs, frame: 0 }
 }
 
@@ -421,7 +421,7 @@ fn systems<M: Moving>() -> Vec<System> {
                 };
             }
             debug_assert!(
-                stage.frame % 2 == 1 || stage.world.query_mut::<Entity>().filter::<With<Stunned>>().len() == count
+                stage.frame % 2 == 1 || stage.world.query_filtered_mut::<Entity, With<Stunned>>().len() == count
             );
             stage.frame += 1;
             count

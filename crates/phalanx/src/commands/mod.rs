@@ -51,7 +51,7 @@ use phalanx_store::{AllocError, Entity};
 /// }
 /// commands.apply(&mut world);
 /// assert!(!world.contains(bombs[1]));
-/// assert_eq!(world.query::<Entity>().filter::<phalanx::With<Smoke>>().len(), 1);
+/// assert_eq!(world.query_filtered::<Entity, phalanx::With<Smoke>>().len(), 1);
 /// ```
 ///
 /// # Segments

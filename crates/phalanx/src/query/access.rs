@@ -1,23 +1,95 @@
-//! What a query touches, and whether it would alias.
+//! What a query touches, and which queries can run together.
+#![allow(unsafe_code)]
 
-use super::Query;
+use super::{QueryData, QueryFilter};
 use crate::component::{Component, ComponentId, Components};
+use crate::layout::Layout;
+use crate::track::Track;
 use core::any::TypeId;
 use core::fmt;
 
-/// The components that a query reads and writes.
+/// The components that a query reads and writes, and what is certain of its rows.
 #[derive(Debug, Default)]
 pub struct Access {
-    touched: Vec<(TypeId, &'static str, bool)>,
+    touched: Vec<Touch>,
+    /// Components whose change ticks a filter reads, also of rows that it rejects.
+    filtered: Vec<(TypeId, &'static str)>,
+    rows: RowConditions,
     conflict: Option<&'static str>,
 }
 
-/// A query that would alias: it writes a component and names it another time.
+#[derive(Clone, Copy, Debug)]
+struct Touch {
+    key: TypeId,
+    name: &'static str,
+    writes: bool,
+    /// Whether each value has change ticks of its own.
+    tracks_rows: bool,
+}
+
+/// What is certain of every row that passes a filter.
+#[doc(hidden)]
+#[derive(Debug, Default)]
+pub struct RowConditions {
+    required: Vec<TypeId>,
+    excluded: Vec<TypeId>,
+    /// Whether it is known which change ticks the filter reads. That is so for the filters of this crate only.
+    is_known: bool,
+}
+
+impl RowConditions {
+    pub(super) fn require<C: Component>(&mut self) {
+        self.is_known = true;
+        self.required.push(TypeId::of::<C>());
+    }
+
+    pub(super) fn exclude<C: Component>(&mut self) {
+        self.is_known = true;
+        self.excluded.push(TypeId::of::<C>());
+    }
+
+    /// States that nothing else is certain.
+    pub(super) fn know_nothing_more(&mut self) {
+        self.is_known = true;
+    }
+
+    /// Returns what is certain if all of these filters pass a row.
+    pub(super) fn all(members: impl IntoIterator<Item = RowConditions>) -> RowConditions {
+        let mut all = RowConditions { is_known: true, ..Default::default() };
+        for member in members {
+            all.required.extend(member.required);
+            all.excluded.extend(member.excluded);
+            all.is_known &= member.is_known;
+        }
+        all
+    }
+
+    /// Returns what is certain if one of these filters passes a row.
+    pub(super) fn any(members: impl IntoIterator<Item = RowConditions>) -> RowConditions {
+        let is_known = members.into_iter().all(|member| member.is_known);
+        RowConditions { is_known, ..Default::default() }
+    }
+
+    pub(super) fn of<F: QueryFilter>() -> RowConditions {
+        let mut rows = RowConditions::default();
+        // SAFETY: these are the conditions of `F` itself.
+        unsafe { F::conditions(&mut rows) };
+        rows
+    }
+
+    /// Returns `true` if no row can pass both filters.
+    fn exclude_each_other(&self, other: &RowConditions) -> bool {
+        let is_excluded = |required: &[TypeId], excluded: &[TypeId]| required.iter().any(|key| excluded.contains(key));
+        is_excluded(&self.required, &other.excluded) || is_excluded(&other.required, &self.excluded)
+    }
+}
+
+/// The error of a query that would alias: it writes a component and names it another time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AliasError {
-    /// The query.
+    /// The type of the query.
     pub query: &'static str,
-    /// The component.
+    /// The name of the component.
     pub component: &'static str,
 }
 
@@ -30,84 +102,101 @@ impl fmt::Display for AliasError {
 impl core::error::Error for AliasError {}
 
 impl Access {
-    /// What a query touches.
+    /// Returns what a query touches.
     ///
     /// # Panics
     ///
-    /// If it would alias: if it writes a component that it names another time.
+    /// Panics if the query writes a component that it names another time.
     #[track_caller]
-    pub fn of<Q: Query>() -> Access {
-        match Access::try_of::<Q>() {
+    pub fn of<D: QueryData>() -> Access {
+        match Access::try_of::<D>() {
             Ok(access) => access,
             Err(error) => panic!("{error}"),
         }
     }
 
-    /// What a query touches, unless it would alias.
+    /// Like [`of`](Access::of), but returns an error if the query would alias.
     ///
     /// # Errors
     ///
-    /// If it writes a component that it names another time. The error names both.
-    pub fn try_of<Q: Query>() -> Result<Access, AliasError> {
-        let mut access = Access::default();
-        Q::access(&mut access);
+    /// Returns [`AliasError`] if the query writes a component that it names another time.
+    pub fn try_of<D: QueryData>() -> Result<Access, AliasError> {
+        Access::try_of_filtered::<D, ()>()
+    }
+
+    /// Returns what a query with a filter touches.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`AliasError`] if the query writes a component that it names another time.
+    pub fn try_of_filtered<D: QueryData, F: QueryFilter>() -> Result<Access, AliasError> {
+        let mut access = Access { rows: RowConditions::all([]), ..Default::default() };
+        D::access(&mut access);
+        access.filter::<D, F>();
+        access.rows = RowConditions::all([access.rows, RowConditions::of::<F>()]);
         match access.conflict {
             None => Ok(access),
-            Some(component) => Err(AliasError { query: core::any::type_name::<Q>(), component }),
+            Some(component) => Err(AliasError { query: core::any::type_name::<D>(), component }),
         }
     }
 
     pub(crate) fn touch<C: Component>(&mut self, writes: bool) {
-        self.touch_as(TypeId::of::<C>(), core::any::type_name::<C>(), writes);
+        let tracks_rows = C::Layout::TRACK == Track::Row;
+        self.add(Touch { key: TypeId::of::<C>(), name: core::any::type_name::<C>(), writes, tracks_rows });
     }
 
-    fn touch_as(&mut self, key: TypeId, name: &'static str, writes: bool) {
-        if self.touched.iter().any(|(other, _, written)| *other == key && (*written || writes)) {
-            self.conflict.get_or_insert(name);
+    fn add(&mut self, touch: Touch) {
+        if self.touched.iter().any(|other| other.key == touch.key && (other.writes || touch.writes)) {
+            self.conflict.get_or_insert(touch.name);
         }
-        self.touched.push((key, name, writes));
+        self.touched.push(touch);
     }
 
-    /// The ids of the components that are written.
+    /// Returns the ids of the components that are written.
     pub(crate) fn written<'a>(&'a self, components: &'a Components) -> impl Iterator<Item = ComponentId> + 'a {
-        self.touched.iter().filter(|t| t.2).map(|t| components.id_of_type(t.0)).filter(|id| *id != ComponentId::UNKNOWN)
+        let written = self.touched.iter().filter(|touch| touch.writes);
+        written.map(|touch| components.id_of_type(touch.key)).filter(|id| *id != ComponentId::UNKNOWN)
     }
 
-    /// Adds what a filter looks at that stands beside these terms.
-    pub(crate) fn filter<Q: Query, F: super::Filter>(&mut self) {
-        let mut own = Access::default();
-        Q::access(&mut own);
-        let terms = own.touched.len();
-        // What the terms touch is theirs: the filter looks at a row before they do.
-        F::access(&mut own);
-        for &(key, name, _) in &own.touched[terms..] {
-            if own.touched[..terms].iter().all(|(other, ..)| *other != key) {
-                self.touch_as(key, name, false);
+    /// Adds what a filter of these data reads.
+    pub(crate) fn filter<D: QueryData, F: QueryFilter>(&mut self) {
+        let (mut own, mut filter) = (Access::default(), Access::default());
+        D::access(&mut own);
+        F::access(&mut filter);
+        self.rows.is_known &= RowConditions::of::<F>().is_known;
+        for &touch in &filter.touched {
+            self.filtered.push((touch.key, touch.name));
+            // The filter reads the ticks of a row before the query makes its item, so the two do not alias.
+            if own.touched.iter().all(|other| other.key != touch.key) {
+                self.add(Touch { writes: false, ..touch });
             }
         }
     }
 
-    /// The types of the components, each once.
+    /// Returns the types of the components, each once.
     pub(crate) fn types(&self) -> impl Iterator<Item = TypeId> + '_ {
-        let first = |at: usize, key: TypeId| self.touched[..at].iter().all(|(other, ..)| *other != key);
-        self.touched.iter().enumerate().filter(move |(at, (key, ..))| first(*at, *key)).map(|(_, (key, ..))| *key)
+        let first = |at: usize, key: TypeId| self.touched[..at].iter().all(|other| other.key != key);
+        self.touched.iter().enumerate().filter(move |(at, touch)| first(*at, touch.key)).map(|(_, touch)| touch.key)
     }
 
-    /// The components that are written.
+    /// Returns the names of the components that are written.
     pub fn writes(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.touched.iter().filter(|t| t.2).map(|t| t.1)
+        self.touched.iter().filter(|touch| touch.writes).map(|touch| touch.name)
     }
 
-    /// The components that are only read.
+    /// Returns the names of the components that are only read.
     pub fn reads(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.touched.iter().filter(|t| !t.2).map(|t| t.1)
+        self.touched.iter().filter(|touch| !touch.writes).map(|touch| touch.name)
     }
 
-    /// Whether two queries can run at once: neither writes what the other touches.
+    /// Returns `true` if two queries can run at once.
+    ///
+    /// That is so if neither writes what the other touches. It is also so if the filter of one has `With<T>` and that of
+    /// the other `Without<T>`: then no row is visited by both.
     ///
     /// ```
-    /// use phalanx::Component;
     /// use phalanx::query::Access;
+    /// use phalanx::{Component, With, Without};
     ///
     /// #[derive(Component)]
     /// struct A;
@@ -116,9 +205,30 @@ impl Access {
     ///
     /// assert!(Access::of::<(&mut A, &B)>().is_disjoint(&Access::of::<&B>()));
     /// assert!(!Access::of::<(&mut A, &B)>().is_disjoint(&Access::of::<&A>()));
+    ///
+    /// let with = Access::try_of_filtered::<&mut A, With<B>>()?;
+    /// assert!(with.is_disjoint(&Access::try_of_filtered::<&mut A, Without<B>>()?));
+    /// # Ok::<(), phalanx::query::AliasError>(())
     /// ```
     pub fn is_disjoint(&self, other: &Access) -> bool {
-        let clash = |a: &(TypeId, &str, bool), b: &(TypeId, &str, bool)| a.0 == b.0 && (a.2 || b.2);
-        !self.touched.iter().any(|a| other.touched.iter().any(|b| clash(a, b)))
+        self.conflict_with(other).is_none()
+    }
+
+    /// Returns a component that keeps two queries from running at once.
+    pub(super) fn conflict_with(&self, other: &Access) -> Option<&'static str> {
+        // Filters read change ticks of rows that they reject, so it does not help that the rows differ.
+        let filter = |reads: &Access, writes: &Access| {
+            let clashes = |touch: &&Touch| {
+                let is_read = || reads.filtered.iter().any(|(key, _)| *key == touch.key);
+                touch.writes && (is_read() || !reads.rows.is_known && touch.tracks_rows)
+            };
+            writes.touched.iter().find(clashes).map(|touch| touch.name)
+        };
+        let data = || {
+            let clashes = |a: &Touch, b: &Touch| a.key == b.key && (a.writes || b.writes);
+            let found = self.touched.iter().find(|a| other.touched.iter().any(|b| clashes(a, b)));
+            found.map(|touch| touch.name).filter(|_| !self.rows.exclude_each_other(&other.rows))
+        };
+        filter(self, other).or_else(|| filter(other, self)).or_else(data)
     }
 }

@@ -1,52 +1,59 @@
-//! The states that a world keeps for the queries it was asked for.
+//! What a world keeps of the queries it was asked for.
 
-use super::{Filter, Query, QueryState};
+use super::query_matches::{MatchesOf, QueryMatches};
+use super::{Access, QueryData, QueryFilter};
 use crate::component::{TypeIdHasher, direct_place};
 use core::any::{Any, TypeId};
 use core::fmt;
 use std::collections::HashMap;
 
-/// Query states by type. Taken out while they are used.
+/// The matches of queries, by type. Taken out of the world while they are used.
 #[derive(Default)]
 pub(crate) struct QueryCache {
-    states: HashMap<TypeId, usize, TypeIdHasher>,
+    places: HashMap<TypeId, usize, TypeIdHasher>,
     list: Vec<Box<dyn Any>>,
-    /// The state that was used last under these bits of its type id.
+    /// The matches that were used last under these bits of their type id.
     direct: Option<Box<Direct>>,
 }
 
 type Direct = [(Option<TypeId>, usize); 64];
 
 impl QueryCache {
-    /// The state of a query, made if there is none.
+    /// Returns the matches of a query, made if there are none.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the query would alias.
     #[inline(always)]
     #[track_caller]
-    pub(crate) fn state<Q: Query, F: Filter>(&mut self) -> &mut QueryState<Q, F> {
-        let key = TypeId::of::<(Q, F)>();
+    pub(super) fn matches<D: QueryData, F: QueryFilter>(&mut self) -> &mut MatchesOf<D, F> {
+        let key = TypeId::of::<(D::Static, F)>();
         let place = direct_place(&key);
         let at = match &self.direct {
             Some(direct) if direct[place].0 == Some(key) => direct[place].1,
-            _ => self.find_slow::<Q, F>(key),
+            _ => self.find_slow::<D, F>(key),
         };
-        self.list[at].downcast_mut().expect("a state is kept under its own type")
+        self.list[at].downcast_mut().expect("matches are kept under their own type")
     }
 
-    /// The state of a query, if there is one.
-    pub(super) fn peek<Q: Query, F: Filter>(&self) -> Option<&QueryState<Q, F>> {
-        self.list[*self.states.get(&TypeId::of::<(Q, F)>())?].downcast_ref()
+    /// Returns the matches of a query, if there are any.
+    pub(super) fn peek<D: QueryData, F: QueryFilter>(&self) -> Option<&MatchesOf<D, F>> {
+        self.list[*self.places.get(&TypeId::of::<(D::Static, F)>())?].downcast_ref()
     }
 
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn find_slow<Q: Query, F: Filter>(&mut self, key: TypeId) -> usize {
-        let at = match self.states.get(&key) {
+    fn find_slow<D: QueryData, F: QueryFilter>(&mut self, key: TypeId) -> usize {
+        let at = match self.places.get(&key) {
             Some(at) => *at,
             None => {
                 // Not in a closure: the panic of a query that aliases names the line of the caller.
-                self.list.push(Box::new(QueryState::<Q, F>::new()));
+                Access::of::<D>();
+                let matches: MatchesOf<D, F> = QueryMatches::new();
+                self.list.push(Box::new(matches));
                 let at = self.list.len() - 1;
-                self.states.insert(key, at);
+                self.places.insert(key, at);
                 at
             }
         };
@@ -57,6 +64,6 @@ impl QueryCache {
 
 impl fmt::Debug for QueryCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "QueryCache({} states)", self.list.len())
+        write!(f, "QueryCache({} queries)", self.list.len())
     }
 }

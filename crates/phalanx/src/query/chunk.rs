@@ -1,26 +1,26 @@
-//! Which queries have chunks.
+//! The traits of queries that have chunks.
 
-use super::{AllRows, Changed, ExtraRows, Filter, Filtered, Has, MainRows, Or, Query, With, Without};
+use super::{AllRows, Changed, ExtraRows, Filtered, Has, MainRows, Or, QueryData, QueryFilter, With, Without};
 use crate::bundle::all_tuples;
 use crate::component::Component;
 use crate::layout::{TableLayout, TracksColumns};
 use crate::rows::{Key, Row};
 use phalanx_store::Entity;
 
-/// A query over components that are stored in tables, so that its items come in [chunks](super::QueryMut::chunks).
+/// [`QueryData`] of table components only, which have [chunks](super::Query::chunks).
 ///
-/// All terms of [the module](super) are such queries if their components are. So are derived queries, if their fields are.
-/// Code that is generic over a query names this trait to use chunks:
+/// It is implemented for all terms of [the module](super) whose components are stored in tables, and for derived structs of
+/// such terms. Code that is generic over query data needs this bound to use chunks:
 ///
 /// ```
-/// use phalanx::query::{ChunkQuery, ReadOnlyQuery};
+/// use phalanx::query::{ChunkQueryData, ReadOnlyQueryData};
 /// use phalanx::{Component, World};
 ///
 /// #[derive(Component)]
 /// struct Position(f32);
 ///
-/// fn tables<Q: ReadOnlyQuery + ChunkQuery>(world: &World) -> usize {
-///     world.query::<Q>().chunks().count()
+/// fn tables<D: ReadOnlyQueryData + ChunkQueryData>(world: &World) -> usize {
+///     world.query::<D>().chunks().count()
 /// }
 ///
 /// let mut world = World::new();
@@ -30,34 +30,34 @@ use phalanx_store::Entity;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no chunks",
     label = "this query has no chunks",
-    note = "all terms must be of components that are stored in tables; generic code names the bound `ChunkQuery`"
+    note = "all terms must be of components that are stored in tables; generic code names the bound `ChunkQueryData`"
 )]
-pub trait ChunkQuery: Query {}
+pub trait ChunkQueryData: QueryData {}
 
-/// A filter that lets pass all rows of a table or none, so that a query with it has [chunks](super::QueryMut::chunks).
+/// A filter that passes all rows of a table or none, so that a query with it has [chunks](super::Query::chunks).
 ///
-/// Filters of your own that leave [`SIDES`](Filter::SIDES) as it is implement it by `impl ChunkFilter for MyFilter {}`.
+/// An [archetypal](QueryFilter::IS_ARCHETYPAL) filter of your own implements it by `impl ChunkFilter for MyFilter {}`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` filters single rows, so a query with it has no chunks",
     label = "this filter has no chunks",
     note = "use `iter` or `for_each`; a filter of your own that only looks at signatures may implement `ChunkFilter`"
 )]
-pub trait ChunkFilter: Filter {}
+pub trait ChunkFilter: QueryFilter {}
 
-/// Refuses implementations of [`ChunkQuery`] and [`ChunkFilter`] for what is asked row by row.
-pub(super) const fn assert_chunks<Q: ChunkQuery, F: ChunkFilter>() {
-    assert!(!Q::SIDES, "a `ChunkQuery` names no component that is stored outside of tables");
-    assert!(!F::SIDES, "a `ChunkFilter` does not look at single rows");
+/// Refuses implementations of [`ChunkQueryData`] and [`ChunkFilter`] for queries that test single rows.
+pub(super) const fn assert_chunks<D: ChunkQueryData, F: ChunkFilter>() {
+    assert!(D::IS_DENSE, "a `ChunkQueryData` names no component that is stored outside of tables");
+    assert!(F::IS_ARCHETYPAL, "a `ChunkFilter` does not look at single rows");
 }
 
-impl<C: Component> ChunkQuery for &'static C where C::Layout: TableLayout<C> {}
-impl<C: Component> ChunkQuery for &'static mut C where C::Layout: TableLayout<C> {}
-impl<C: Component> ChunkQuery for Has<C> where C::Layout: TableLayout<C> {}
-impl<T: ChunkQuery> ChunkQuery for Option<T> {}
-impl<Q: ChunkQuery, F: ChunkFilter> ChunkQuery for Filtered<Q, F> {}
-impl ChunkQuery for Entity {}
-impl ChunkQuery for Key {}
-impl ChunkQuery for Row {}
+impl<C: Component> ChunkQueryData for &C where C::Layout: TableLayout<C> {}
+impl<C: Component> ChunkQueryData for &mut C where C::Layout: TableLayout<C> {}
+impl<C: Component> ChunkQueryData for Has<C> where C::Layout: TableLayout<C> {}
+impl<T: ChunkQueryData> ChunkQueryData for Option<T> {}
+impl<D: ChunkQueryData, F: ChunkFilter> ChunkQueryData for Filtered<D, F> {}
+impl ChunkQueryData for Entity {}
+impl ChunkQueryData for Key {}
+impl ChunkQueryData for Row {}
 
 impl<C: Component> ChunkFilter for With<C> where C::Layout: TableLayout<C> {}
 impl<C: Component> ChunkFilter for Without<C> where C::Layout: TableLayout<C> {}
@@ -68,8 +68,8 @@ impl ChunkFilter for AllRows {}
 
 macro_rules! tuple_chunks {
     ($($name:ident)*) => {
-        impl<$($name: ChunkQuery),*> ChunkQuery for ($($name,)*) {}
-        impl<$($name: ChunkQuery),*> ChunkQuery for Or<($($name,)*)> {}
+        impl<$($name: ChunkQueryData),*> ChunkQueryData for ($($name,)*) {}
+        impl<$($name: ChunkQueryData),*> ChunkQueryData for Or<($($name,)*)> {}
         impl<$($name: ChunkFilter),*> ChunkFilter for ($($name,)*) {}
         impl<$($name: ChunkFilter),*> ChunkFilter for Or<($($name,)*)> {}
     };

@@ -1,10 +1,11 @@
-//! Queries over components that are known by id, row by row: wherever the components are kept.
+//! Run-time queries row by row, over components of any layout.
 #![allow(unsafe_code)]
 
-use super::dynamic::{DynamicError, DynamicQuery, RawLane, Term};
-use super::matched::item_of;
-use super::walk::{Walk, course};
-use super::{Access, Aligned, Candidate, Mismatch, Query, ReadOnlyQuery, Spot};
+use super::driver::plan_driver;
+use super::dynamic_query::{DynamicError, DynamicQuery, RawLane, Term};
+use super::lookup::item_of;
+use super::sparse_iter::SparseIter;
+use super::{Access, AlignedStores, Candidate, Mismatch, QueryData, ReadOnlyQueryData, RowRef};
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout};
 use crate::rows::{Key, Row};
@@ -47,14 +48,15 @@ impl Asked {
 pub(super) enum Rows {}
 
 // SAFETY: touches nothing: its items are places.
-unsafe impl Query for Rows {
-    type Item<'w> = Spot;
+unsafe impl QueryData for Rows {
+    type Static = Rows;
+    type Item<'w> = RowRef;
     type Chunk<'w> = ();
     type State = Option<Arc<Asked>>;
     type Fetch = ();
     type View = NonNull<World>;
-    const SIDES: bool = true;
-    const LOCATED: bool = true;
+    const IS_DENSE: bool = false;
+    const NEEDS_LOCATION: bool = true;
 
     fn state(_: &Components) -> Self::State {
         None
@@ -66,7 +68,7 @@ unsafe impl Query for Rows {
         state.as_ref().is_some_and(|asked| asked.matches(signature))
     }
 
-    fn rows(state: &Self::State) -> bool {
+    fn visits_extra_rows(state: &Self::State) -> bool {
         state.as_ref().is_some_and(|asked| asked.rows)
     }
 
@@ -89,12 +91,12 @@ unsafe impl Query for Rows {
     unsafe fn fetch(_: &Self::State, _: &World, _: u32) {}
 
     unsafe fn row<'w>((): (), _: usize) -> Self::Item<'w> {
-        unreachable!("run-time queries are walked")
+        unreachable!("run-time queries test each row")
     }
 
     unsafe fn chunk<'w>((): (), _: usize) -> Self::Chunk<'w> {}
 
-    unsafe fn aligned(_: &Self::State, _: &Aligned<'_>) -> Option<()> {
+    unsafe fn fetch_aligned(_: &Self::State, _: &AlignedStores<'_>) -> Option<()> {
         None
     }
 
@@ -102,32 +104,31 @@ unsafe impl Query for Rows {
         NonNull::from(world)
     }
 
-    unsafe fn holds(state: &Self::State, view: NonNull<World>, spot: Spot) -> bool {
+    unsafe fn matches_row(state: &Self::State, view: NonNull<World>, row: RowRef) -> bool {
         // SAFETY: the world is borrowed.
         let world = unsafe { view.as_ref() };
         let beside = |(id, kind): &(ComponentId, Kind)| {
             let side = if *kind == Kind::Table { None } else { Some(world.storage.sides.of(*id)) };
-            side.map(|side| side.is_some_and(|side| side.row(spot.index).is_some()))
+            side.map(|side| side.is_some_and(|side| side.row(row.index).is_some()))
         };
         state.as_ref().is_some_and(|asked| {
-            asked.matches(&world.storage.tables[spot.location.table as usize].signature)
+            asked.matches(&world.storage.tables[row.location.table as usize].signature)
                 && asked.required.iter().all(|named| beside(named) != Some(false))
                 && asked.excluded.iter().all(|named| beside(named) != Some(true))
         })
     }
 
-    unsafe fn at<'w>(state: &Self::State, view: NonNull<World>, spot: Spot) -> Option<Self::Item<'w>> {
+    unsafe fn at<'w>(state: &Self::State, view: NonNull<World>, row: RowRef) -> Option<Self::Item<'w>> {
         // SAFETY: the caller's promise.
-        unsafe { Rows::holds(state, view, spot) }.then_some(spot)
+        unsafe { Rows::matches_row(state, view, row) }.then_some(row)
     }
 }
 
 // SAFETY: touches nothing.
-unsafe impl ReadOnlyQuery for Rows {}
+unsafe impl ReadOnlyQueryData for Rows {}
 
 impl DynamicQuery {
-    /// The rows that match, one by one, wherever their components are kept: in the order of the driver, as for any
-    /// [query](super).
+    /// Returns the matching rows, whose components may have any layout, in the [order](super#order) of queries.
     ///
     /// ```
     /// use phalanx::query::DynamicQuery;
@@ -154,63 +155,64 @@ impl DynamicQuery {
     ///
     /// # Errors
     ///
-    /// If it is not the world that the query was built for.
+    /// Returns [`DynamicError::AnotherWorld`] if the query was built for another world.
     pub fn rows_mut<'w>(
         &self,
         world: &'w mut World,
     ) -> Result<impl Iterator<Item = DynamicRow<'w, '_>> + use<'w, '_>, DynamicError> {
         self.check(world)?;
         // SAFETY: the world is borrowed exclusively.
-        Ok(unsafe { self.walked(world) })
+        Ok(unsafe { self.all_rows(world) })
     }
 
-    /// The rows that match, of a query that writes nothing.
+    /// Returns the matching rows of a query that only reads.
     ///
     /// # Errors
     ///
-    /// If it is not the world that the query was built for, or if the query writes; the error names what.
+    /// Returns [`DynamicError::AnotherWorld`] if the query was built for another world, and [`DynamicError::Writes`] if it
+    /// writes.
     pub fn rows<'w>(
         &self,
         world: &'w World,
     ) -> Result<impl Iterator<Item = DynamicRow<'w, '_>> + use<'w, '_>, DynamicError> {
         self.check_reads(world)?;
         // SAFETY: the query writes nothing.
-        Ok(unsafe { self.walked(world) })
+        Ok(unsafe { self.all_rows(world) })
     }
 
-    /// The row of an entity.
+    /// Returns the row of an entity.
     ///
     /// # Errors
     ///
-    /// If it is not the world that the query was built for, or if the entity is not alive or not among those that are asked
-    /// for.
+    /// Returns [`DynamicError::AnotherWorld`] if the query was built for another world, and [`DynamicError::Entity`] if the
+    /// entity is not alive or does not match.
     pub fn get_mut<'w>(&self, world: &'w mut World, entity: Entity) -> Result<DynamicRow<'w, '_>, DynamicError> {
         self.check(world)?;
         // SAFETY: the world is borrowed exclusively.
         unsafe { self.one(world, entity) }
     }
 
-    /// The row of an entity, of a query that writes nothing.
+    /// Returns the row of an entity, for a query that only reads.
     ///
     /// # Errors
     ///
-    /// As [`get_mut`](DynamicQuery::get_mut), or if the query writes.
+    /// Returns the errors of [`get_mut`](DynamicQuery::get_mut), and [`DynamicError::Writes`] if the query writes.
     pub fn get<'w>(&self, world: &'w World, entity: Entity) -> Result<DynamicRow<'w, '_>, DynamicError> {
         self.check_reads(world)?;
         // SAFETY: the query writes nothing.
         unsafe { self.one(world, entity) }
     }
 
-    /// How many rows match.
+    /// Returns the number of matching rows.
     ///
     /// # Errors
     ///
-    /// If it is not the world that the query was built for.
+    /// Returns [`DynamicError::AnotherWorld`] if the query was built for another world.
     pub fn len(&self, world: &World) -> Result<usize, DynamicError> {
         self.check(world)?;
         match self.asked().side() {
-            // SAFETY: the walk was made with these ids.
-            Some(_) => Ok(unsafe { self.walk(world).spots::<()>(&self.ids).count() }),
+            // SAFETY: the rows were found with these states.
+            Some(_) => Ok(unsafe { self.sparse_rows(world).matching_rows::<()>(&self.states).count() }),
             None => {
                 let matching = world.storage.tables.iter().filter(|table| self.asked().matches(&table.signature));
                 Ok(matching.map(|table| table.len as usize).sum())
@@ -218,38 +220,37 @@ impl DynamicQuery {
         }
     }
 
-    /// Whether none does.
+    /// Returns `true` if no row matches.
     ///
     /// # Errors
     ///
-    /// If it is not the world that the query was built for.
+    /// Returns [`DynamicError::AnotherWorld`] if the query was built for another world.
     pub fn is_empty(&self, world: &World) -> Result<bool, DynamicError> {
         self.check(world)?;
-        // SAFETY: the walk was made with these ids.
-        Ok(unsafe { self.walk(world).spots::<()>(&self.ids).next().is_none() })
+        // SAFETY: the rows were found with these states.
+        Ok(unsafe { self.sparse_rows(world).matching_rows::<()>(&self.states).next().is_none() })
     }
 
-    fn walk<'w>(&self, world: &'w World) -> Walk<'w, 'w, Rows> {
+    fn sparse_rows<'w>(&self, world: &'w World) -> SparseIter<'w, 'w, Rows> {
         let matching = world.storage.tables_in_order().filter(|(_, table)| self.asked().matches(&table.signature));
-        let tables: Vec<u32> = matching.map(|(number, _)| number).collect();
-        // SAFETY: `Rows` finds nothing by its ids but the rows.
-        let course = unsafe { course::<Rows, ()>(world, &self.ids, tables.iter().copied()) };
-        // SAFETY: the course is of this world as it is, and `Rows` touches nothing.
-        unsafe { Walk::new::<()>(world, &self.ids, (course.lead, course.len), tables.into()) }
+        // SAFETY: `Rows` uses its state for nothing but to find rows.
+        let plan = unsafe { plan_driver::<Rows, ()>(world, &self.states, matching.map(|(number, _)| number)) };
+        // SAFETY: the driver is of this world as it is, and `Rows` touches nothing.
+        unsafe { SparseIter::new::<()>(world, &self.states, (plan.driver, plan.len), None) }
     }
 
     /// # Safety
     ///
     /// The world is the query's, borrowed for `'w` as it needs it.
-    unsafe fn walked<'w>(&self, world: &'w World) -> impl Iterator<Item = DynamicRow<'w, '_>> + use<'w, '_> {
-        let mut walk = self.walk(world);
+    unsafe fn all_rows<'w>(&self, world: &'w World) -> impl Iterator<Item = DynamicRow<'w, '_>> + use<'w, '_> {
+        let mut rows = self.sparse_rows(world);
         if world.storage.counting {
-            self.note_visits(world, walk.most() as u64);
+            self.note_visits(world, rows.max_len() as u64);
         }
         core::iter::from_fn(move || {
-            // SAFETY: the walk was made with these ids.
-            let spot = unsafe { walk.next::<()>(&self.ids) }?;
-            Some(DynamicRow { world, query: self, spot, taken: Vec::new(), items: PhantomData })
+            // SAFETY: the rows were found with these states.
+            let row = unsafe { rows.next::<()>(&self.states) }?;
+            Some(DynamicRow { world, query: self, row, taken: Vec::new(), items: PhantomData })
         })
     }
 
@@ -262,64 +263,65 @@ impl DynamicQuery {
             self.terms().iter().for_each(|term| world.note_find(term.id));
         }
         // SAFETY: `Rows` touches nothing.
-        let spot = unsafe { item_of::<Rows, ()>(world, &self.ids, entity) };
-        let spot = spot.map_err(DynamicError::Entity)?;
-        Ok(DynamicRow { world, query: self, spot, taken: Vec::new(), items: PhantomData })
+        let row = unsafe { item_of::<Rows, ()>(world, &self.states, entity) };
+        let row = row.map_err(DynamicError::Entity)?;
+        Ok(DynamicRow { world, query: self, row, taken: Vec::new(), items: PhantomData })
     }
 }
 
-/// A row that a run-time query matches.
+/// A row that matches a run-time query.
 ///
-/// Components that the query writes are taken out, each once; those that it reads can be had any number of times.
+/// Components that the query writes are taken out, each once. Those that it reads can be borrowed any number of times.
 pub struct DynamicRow<'w, 'q> {
     world: &'w World,
     query: &'q DynamicQuery,
-    spot: Spot,
+    row: RowRef,
     /// By term, as far as any was: whether it was taken for writing.
     taken: Vec<bool>,
     items: PhantomData<&'w mut World>,
 }
 
 impl<'w> DynamicRow<'w, '_> {
-    /// The entity whose row it is.
+    /// Returns the entity that owns the row.
     pub fn entity(&self) -> Entity {
         self.key().entity
     }
 
-    /// The name of the row.
+    /// Returns the key of the row.
     pub fn key(&self) -> Key {
-        let slot = self.spot.key(self.world);
+        let slot = self.row.key(self.world);
         self.world.key_of(Row(slot)).unwrap_or(Key::main(slot))
     }
 
-    /// The components that the query names and the row has, and whether they are written, in the order of the terms.
+    /// Returns the named components that the row has, and whether they are written, in the order of the terms.
     pub fn components(&self) -> impl Iterator<Item = (ComponentId, bool)> + '_ {
         let terms = self.query.terms().iter().filter(|term| self.lanes_of(term.id).is_some());
         terms.map(|term| (term.id, term.writes))
     }
 
-    /// Whether the query names the component and the row has it.
+    /// Returns `true` if the query names the component and the row has it.
     pub fn has(&self, id: ComponentId) -> bool {
         self.components().any(|(other, _)| other == id)
     }
 
-    /// A component that the query reads.
+    /// Returns a component that the query reads.
     ///
     /// # Errors
     ///
-    /// If the query does not name it or the row does not have it; or if the query writes it: then it is to be
-    /// [taken](DynamicRow::take_mut).
+    /// Returns [`DynamicError::NotNamed`] if the query does not name it or the row does not have it, and
+    /// [`DynamicError::Writes`] if the query writes it. Then use [`take_mut`](DynamicRow::take_mut).
     pub fn get<C: Component>(&self) -> Result<<C::Layout as Layout<C>>::Ref<'w>, DynamicError> {
         let (lanes, row) = self.read(self.world.storage.components.id::<C>(), core::any::type_name::<C>())?;
         // SAFETY: the lanes are the component's, whose id was found by its type; the row is in use, and nobody writes it.
         unsafe { Ok(C::Layout::get(C::Layout::ptr(lanes, Look::READ), row)) }
     }
 
-    /// A component that the query writes. It can be had once.
+    /// Takes a component that the query writes.
     ///
     /// # Errors
     ///
-    /// If the query does not name it or only reads it, if the row does not have it, or if it was taken before.
+    /// Returns [`DynamicError::NotNamed`] if the query does not name it or the row does not have it,
+    /// [`DynamicError::OnlyRead`] if the query only reads it, and [`DynamicError::Taken`] if it was taken before.
     pub fn take_mut<C: Component>(&mut self) -> Result<<C::Layout as Layout<C>>::Mut<'w>, DynamicError> {
         let (lanes, row) = self.take(self.world.storage.components.id::<C>(), core::any::type_name::<C>())?;
         // SAFETY: as in `get`; nobody else has it, since a component that is written is named once and taken once. Rows may be
@@ -328,22 +330,22 @@ impl<'w> DynamicRow<'w, '_> {
         unsafe { Ok(self.world.item_mut_shared::<C>(lanes, row)) }
     }
 
-    /// The lanes of a component that the query reads, each with the one value of this row.
+    /// Returns the lanes of a component that the query reads, each with the one value of this row.
     ///
     /// # Errors
     ///
-    /// As [`get`](DynamicRow::get).
+    /// Returns the errors of [`get`](DynamicRow::get), and [`DynamicError::NoSuchComponent`].
     pub fn lanes(&self, id: ComponentId) -> Result<impl ExactSizeIterator<Item = RawLane> + use<'w>, DynamicError> {
         let at = self.read(id, self.name(id)?)?;
         // SAFETY: the row has the component there.
         Ok(unsafe { self.raw(id, at) })
     }
 
-    /// The lanes of a component that the query writes. It can be had once.
+    /// Takes the lanes of a component that the query writes.
     ///
     /// # Errors
     ///
-    /// As [`take_mut`](DynamicRow::take_mut).
+    /// Returns the errors of [`take_mut`](DynamicRow::take_mut), and [`DynamicError::NoSuchComponent`].
     pub fn take_lanes_mut(
         &mut self,
         id: ComponentId,
@@ -351,7 +353,7 @@ impl<'w> DynamicRow<'w, '_> {
         let at = self.take(id, self.name(id)?)?;
         self.world.open(id, |_| true);
         // SAFETY: the row is the world's, which the query has exclusively, and no other row has these marks.
-        unsafe { self.world.storage.mark_written(id, Candidate::new(self.world, self.spot.index, None)) };
+        unsafe { self.world.storage.mark_written(id, Candidate::new(self.world, self.row.index, None)) };
         // SAFETY: the row has the component there.
         Ok(unsafe { self.raw(id, at) })
     }
@@ -366,10 +368,10 @@ impl<'w> DynamicRow<'w, '_> {
     /// The first lane of a component that the row has, and the row there.
     fn lanes_of(&self, id: ComponentId) -> Option<(*const Lane, usize)> {
         if let Some(side) = self.world.storage.sides.of(id) {
-            return side.row(self.spot.index).map(|row| (side.values().lane().cast_const(), row as usize));
+            return side.row(self.row.index).map(|row| (side.values().lane().cast_const(), row as usize));
         }
-        let lane = self.world.storage.lane(id, self.spot.location.table);
-        (!lane.is_null()).then_some((lane.cast_const(), self.spot.location.row as usize))
+        let lane = self.world.storage.lane(id, self.row.location.table);
+        (!lane.is_null()).then_some((lane.cast_const(), self.row.location.row as usize))
     }
 
     /// The number of the term that names a component.

@@ -1,6 +1,8 @@
-//! Filters: what an entity must have or lack beside what is asked for.
+//! Conditions on the rows that a query visits.
+#![allow(unsafe_code)]
 
-use super::{Access, Aligned, Candidate, Columns, Mismatch, Reach};
+use super::access::RowConditions;
+use super::{Access, AlignedStores, Candidate, ComponentFetch, Mismatch, TableRef};
 use crate::bundle::all_tuples;
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout};
@@ -9,63 +11,125 @@ use crate::track::Look;
 use core::fmt;
 use core::marker::PhantomData;
 
-/// A condition on what entities have.
+/// A condition on the rows that a query visits.
 ///
-/// Over components of tables it is settled table by table, and costs nothing a row. One over components that are kept
-/// elsewhere says so in [`SIDES`](Filter::SIDES), and is asked about each row.
+/// Filters are [`With`], [`Without`], [`Added`](super::Added), [`Changed`](super::Changed), the
+/// [filters of rows](super#extra-rows), tuples of filters, of which all must pass, and [`Or`], of which one must.
+///
+/// A filter of table components is applied to tables and costs nothing for a row. Other filters test each row.
+///
+/// A filter of your own needs a state and a test of signatures:
+///
+/// ```
+/// use phalanx::query::QueryFilter;
+/// use phalanx::{Component, Components, Signature, World};
+///
+/// #[derive(Component)]
+/// struct Age(u32);
+///
+/// /// Tables with a single component.
+/// struct Single;
+///
+/// impl QueryFilter for Single {
+///     type State = ();
+///     fn state(_: &Components) {}
+///     fn passes((): &(), signature: &Signature) -> bool {
+///         signature.iter().count() == 1
+///     }
+/// }
+///
+/// let mut world = World::new();
+/// world.spawn(Age(1));
+/// assert_eq!(world.query_filtered::<&Age, Single>().len(), 1);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a filter",
     label = "not a filter",
     note = "entities that have a component `C` pass `With<C>`, the others `Without<C>`; for more see `phalanx::query`"
 )]
-pub trait Filter: 'static {
-    /// The ids of the components. The world keeps it, and goes where it wants with it.
+#[doc(alias = "Filter")]
+pub trait QueryFilter: 'static {
+    /// The ids of the components, or what else the filter needs.
     type State: Clone + Send + Sync + 'static;
-    /// The ids of the components, as far as the world knows them.
+
+    /// Returns the state for a world with these components.
     fn state(components: &Components) -> Self::State;
-    /// Whether rows must be asked one by one: it looks at components that are not kept in tables, or at marks of values.
-    const SIDES: bool = false;
-    /// Whether entities with this signature pass; for a filter over [sides](Filter::SIDES), whether some of them may.
+
+    /// Whether the filter passes all rows of a table or none. Otherwise it tests each row.
+    const IS_ARCHETYPAL: bool = true;
+
+    /// Returns `true` if rows of tables with this signature pass; without [`IS_ARCHETYPAL`](QueryFilter::IS_ARCHETYPAL), if
+    /// some of them may.
     fn passes(state: &Self::State, signature: &Signature) -> bool;
-    /// Returns `true` if the filter asks for [extra rows](crate::Key). They are looked at only if it does, or a term of the
-    /// query. A filter that wraps others asks for them if one of those does.
-    fn rows(_: &Self::State) -> bool {
+
+    /// Returns `true` if the filter visits [extra rows](crate::Key). They are visited only if a filter or the data ask for
+    /// them. A filter that wraps others visits them if one of those does.
+    fn visits_extra_rows(_: &Self::State) -> bool {
         false
     }
-    /// Whether a row passes.
+
+    /// Returns `true` if a row passes. Called if the filter is not [archetypal](QueryFilter::IS_ARCHETYPAL).
     fn passes_row(state: &Self::State, row: &Candidate<'_>) -> bool {
         Self::passes(state, row.signature())
     }
-    /// Whether it looks at what is [tracked](crate::track), and hence may answer otherwise in each run.
-    const LIVE: bool = false;
-    /// Remembers who looks, before each run of a filter that is [live](Filter::LIVE).
-    fn look(_: &mut Self::State, _: Look) {}
-    /// Whether rows of a table that passes pass now, as far as columns are tracked as wholes.
-    fn live(_: &Self::State, _: Columns<'_>) -> bool {
+
+    /// Whether it uses [change ticks](crate::track), so that it may answer differently in each run.
+    const TRACKS_CHANGES: bool = false;
+
+    /// Stores the change ticks of a run. Called before each run if [`TRACKS_CHANGES`](QueryFilter::TRACKS_CHANGES).
+    #[doc(hidden)]
+    fn set_ticks(_: &mut Self::State, _: Look) {}
+
+    /// Returns `true` if a table that passes does so now, as far as columns are tracked as wholes.
+    #[doc(hidden)]
+    fn column_matches(_: &Self::State, _: TableRef<'_>) -> bool {
         true
     }
-    /// Names the components whose marks it looks at, and that are not among those that a query touches.
+
+    /// Adds the components whose change ticks the filter reads.
+    #[doc(hidden)]
     fn access(_: &mut Access) {}
-    /// Whether every row of these stores passes, as far as is known of all of them.
-    fn settled(_: &Self::State, _: &Aligned<'_>) -> bool {
+
+    /// Adds what is certain of every row that passes.
+    ///
+    /// # Safety
+    ///
+    /// `rows` is about a filter that passes no row that this one does not pass.
+    #[doc(hidden)]
+    unsafe fn conditions(_rows: &mut RowConditions) {}
+
+    /// Returns `true` if every row of these stores passes, as far as is known of all of them.
+    #[doc(hidden)]
+    fn passes_all(_: &Self::State, _: &AlignedStores<'_>) -> bool {
         false
     }
-    /// Names components that every row has that passes. Their stores may be what a query walks.
+
+    /// Calls `each` with components that every row has that passes. A query may iterate over their stores.
+    #[doc(hidden)]
     fn required(_: &Self::State, _: &mut dyn FnMut(ComponentId, Kind)) {}
-    /// Names components that no row has that passes.
+
+    /// Calls `each` with components that no row has that passes.
+    #[doc(hidden)]
     fn excluded(_: &Self::State, _: &mut dyn FnMut(ComponentId)) {}
-    /// Why a row does not pass, if it does not.
+
+    /// Returns why a row does not pass, if it does not.
+    #[doc(hidden)]
     fn mismatch(state: &Self::State, row: &Candidate<'_>) -> Option<Mismatch> {
         (!Self::passes_row(state, row)).then(|| Mismatch::Missing(core::any::type_name::<Self>()))
     }
 }
 
-/// Entities that have `C`.
+/// A filter that passes entities that have `C`.
+#[doc(alias = "include")]
 pub struct With<C>(PhantomData<fn() -> C>);
-/// Entities that do not have `C`.
+/// A filter that passes entities that do not have `C`.
+#[doc(alias = "exclude")]
+#[doc(alias = "Not")]
 pub struct Without<C>(PhantomData<fn() -> C>);
-/// One of a tuple. As a filter: entities that pass one of the filters. As a term: entities that one of the terms matches;
-/// it yields what each of them yields, if it matches.
+/// One of a tuple.
+///
+/// As a filter it passes entities that pass one of the filters. As a term it matches entities that match one of the terms,
+/// and yields what each term yields, if it matches.
 ///
 /// ```
 /// use phalanx::query::Or;
@@ -97,48 +161,54 @@ macro_rules! filter_debug {
 }
 filter_debug!(With Without Or);
 
-impl<C: Component> Filter for With<C> {
+impl<C: Component> QueryFilter for With<C> {
     type State = ComponentId;
     fn state(components: &Components) -> ComponentId {
         components.id::<C>()
     }
-    const SIDES: bool = Reach::<C>::SIDE;
+    const IS_ARCHETYPAL: bool = ComponentFetch::<C>::IS_DENSE;
     fn passes(state: &ComponentId, signature: &Signature) -> bool {
-        Self::SIDES || signature.has(*state)
+        !Self::IS_ARCHETYPAL || signature.has(*state)
     }
     #[inline(always)]
     fn passes_row(state: &ComponentId, row: &Candidate<'_>) -> bool {
         row.has_type::<C>(*state)
     }
-    fn settled(state: &ComponentId, stores: &Aligned<'_>) -> bool {
+    fn passes_all(state: &ComponentId, stores: &AlignedStores<'_>) -> bool {
         stores.has(*state)
     }
     fn required(state: &ComponentId, each: &mut dyn FnMut(ComponentId, Kind)) {
         each(*state, C::Layout::KIND);
+    }
+    unsafe fn conditions(rows: &mut RowConditions) {
+        rows.require::<C>();
     }
     fn mismatch(state: &ComponentId, row: &Candidate<'_>) -> Option<Mismatch> {
         (!row.has_type::<C>(*state)).then(Mismatch::missing::<C>)
     }
 }
 
-impl<C: Component> Filter for Without<C> {
+impl<C: Component> QueryFilter for Without<C> {
     type State = ComponentId;
     fn state(components: &Components) -> ComponentId {
         components.id::<C>()
     }
-    const SIDES: bool = Reach::<C>::SIDE;
+    const IS_ARCHETYPAL: bool = ComponentFetch::<C>::IS_DENSE;
     fn passes(state: &ComponentId, signature: &Signature) -> bool {
-        Self::SIDES || !signature.has(*state)
+        !Self::IS_ARCHETYPAL || !signature.has(*state)
     }
     #[inline(always)]
     fn passes_row(state: &ComponentId, row: &Candidate<'_>) -> bool {
         !row.has_type::<C>(*state)
     }
-    fn settled(state: &ComponentId, stores: &Aligned<'_>) -> bool {
+    fn passes_all(state: &ComponentId, stores: &AlignedStores<'_>) -> bool {
         stores.lacks(*state)
     }
     fn excluded(state: &ComponentId, each: &mut dyn FnMut(ComponentId)) {
         each(*state);
+    }
+    unsafe fn conditions(rows: &mut RowConditions) {
+        rows.exclude::<C>();
     }
     fn mismatch(state: &ComponentId, row: &Candidate<'_>) -> Option<Mismatch> {
         row.has_type::<C>(*state).then(Mismatch::excluded::<C>)
@@ -148,78 +218,84 @@ impl<C: Component> Filter for Without<C> {
 macro_rules! tuple_filter {
     ($($name:ident)*) => {
         #[allow(unused_variables, non_snake_case, clippy::unused_unit)]
-        impl<$($name: Filter),*> Filter for ($($name,)*) {
+        impl<$($name: QueryFilter),*> QueryFilter for ($($name,)*) {
             type State = ($($name::State,)*);
             fn state(components: &Components) -> Self::State {
                 ($($name::state(components),)*)
             }
-            const SIDES: bool = false $(|| $name::SIDES)*;
+            const IS_ARCHETYPAL: bool = true $(&& $name::IS_ARCHETYPAL)*;
             fn passes(($($name,)*): &Self::State, signature: &Signature) -> bool {
-                true $(&& <$name as Filter>::passes($name, signature))*
+                true $(&& <$name as QueryFilter>::passes($name, signature))*
             }
             #[inline(always)]
-            fn rows(($($name,)*): &Self::State) -> bool {
-                false $(|| <$name as Filter>::rows($name))*
+            fn visits_extra_rows(($($name,)*): &Self::State) -> bool {
+                false $(|| <$name as QueryFilter>::visits_extra_rows($name))*
             }
             #[inline(always)]
             fn passes_row(($($name,)*): &Self::State, row: &Candidate<'_>) -> bool {
-                true $(&& <$name as Filter>::passes_row($name, row))*
+                true $(&& <$name as QueryFilter>::passes_row($name, row))*
             }
-            const LIVE: bool = false $(|| $name::LIVE)*;
-            fn look(($($name,)*): &mut Self::State, look: Look) {
-                $(<$name as Filter>::look($name, look);)*
+            const TRACKS_CHANGES: bool = false $(|| $name::TRACKS_CHANGES)*;
+            fn set_ticks(($($name,)*): &mut Self::State, look: Look) {
+                $(<$name as QueryFilter>::set_ticks($name, look);)*
             }
-            fn live(($($name,)*): &Self::State, columns: Columns<'_>) -> bool {
-                true $(&& <$name as Filter>::live($name, columns))*
+            fn column_matches(($($name,)*): &Self::State, table: TableRef<'_>) -> bool {
+                true $(&& <$name as QueryFilter>::column_matches($name, table))*
             }
             fn access(access: &mut Access) {
                 $($name::access(access);)*
             }
-            fn settled(($($name,)*): &Self::State, stores: &Aligned<'_>) -> bool {
-                true $(&& <$name as Filter>::settled($name, stores))*
+            unsafe fn conditions(rows: &mut RowConditions) {
+                *rows = RowConditions::all([$(RowConditions::of::<$name>()),*]);
+            }
+            fn passes_all(($($name,)*): &Self::State, stores: &AlignedStores<'_>) -> bool {
+                true $(&& <$name as QueryFilter>::passes_all($name, stores))*
             }
             fn required(($($name,)*): &Self::State, each: &mut dyn FnMut(ComponentId, Kind)) {
-                $(<$name as Filter>::required($name, each);)*
+                $(<$name as QueryFilter>::required($name, each);)*
             }
             fn excluded(($($name,)*): &Self::State, each: &mut dyn FnMut(ComponentId)) {
-                $(<$name as Filter>::excluded($name, each);)*
+                $(<$name as QueryFilter>::excluded($name, each);)*
             }
             fn mismatch(($($name,)*): &Self::State, row: &Candidate<'_>) -> Option<Mismatch> {
-                None$(.or_else(|| <$name as Filter>::mismatch($name, row)))*
+                None$(.or_else(|| <$name as QueryFilter>::mismatch($name, row)))*
             }
         }
 
         #[allow(unused_variables, non_snake_case, clippy::unused_unit)]
-        impl<$($name: Filter),*> Filter for Or<($($name,)*)> {
+        impl<$($name: QueryFilter),*> QueryFilter for Or<($($name,)*)> {
             type State = ($($name::State,)*);
             fn state(components: &Components) -> Self::State {
                 ($($name::state(components),)*)
             }
-            const SIDES: bool = false $(|| $name::SIDES)*;
+            const IS_ARCHETYPAL: bool = true $(&& $name::IS_ARCHETYPAL)*;
             fn passes(($($name,)*): &Self::State, signature: &Signature) -> bool {
-                false $(|| <$name as Filter>::passes($name, signature))*
+                false $(|| <$name as QueryFilter>::passes($name, signature))*
             }
             #[inline(always)]
-            fn rows(($($name,)*): &Self::State) -> bool {
-                false $(|| <$name as Filter>::rows($name))*
+            fn visits_extra_rows(($($name,)*): &Self::State) -> bool {
+                false $(|| <$name as QueryFilter>::visits_extra_rows($name))*
             }
             #[inline(always)]
             fn passes_row(($($name,)*): &Self::State, row: &Candidate<'_>) -> bool {
-                false $(|| <$name as Filter>::passes_row($name, row))*
+                false $(|| <$name as QueryFilter>::passes_row($name, row))*
             }
-            const LIVE: bool = false $(|| $name::LIVE)*;
-            fn look(($($name,)*): &mut Self::State, look: Look) {
-                $(<$name as Filter>::look($name, look);)*
+            const TRACKS_CHANGES: bool = false $(|| $name::TRACKS_CHANGES)*;
+            fn set_ticks(($($name,)*): &mut Self::State, look: Look) {
+                $(<$name as QueryFilter>::set_ticks($name, look);)*
             }
-            fn live(($($name,)*): &Self::State, columns: Columns<'_>) -> bool {
-                let signature = columns.signature();
-                false $(|| <$name as Filter>::passes($name, signature) && <$name as Filter>::live($name, columns))*
+            fn column_matches(($($name,)*): &Self::State, table: TableRef<'_>) -> bool {
+                let signature = table.signature();
+                false $(|| <$name as QueryFilter>::passes($name, signature) && <$name as QueryFilter>::column_matches($name, table))*
             }
             fn access(access: &mut Access) {
                 $($name::access(access);)*
             }
-            fn settled(($($name,)*): &Self::State, stores: &Aligned<'_>) -> bool {
-                false $(|| <$name as Filter>::settled($name, stores))*
+            unsafe fn conditions(rows: &mut RowConditions) {
+                *rows = RowConditions::any([$(RowConditions::of::<$name>()),*]);
+            }
+            fn passes_all(($($name,)*): &Self::State, stores: &AlignedStores<'_>) -> bool {
+                false $(|| <$name as QueryFilter>::passes_all($name, stores))*
             }
         }
     };

@@ -2,15 +2,14 @@
 #![allow(unsafe_code)]
 
 use super::iter::Run;
-use super::{Filter, Matched, Query, QueryMut, QueryState};
-use crate::world::World;
+use super::{Query, QueryData, QueryFilter};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rayon::slice::ParallelSlice;
 
-/// The runs, which worker threads make items of.
+/// Runs of which worker threads make items.
 struct Shared<'s, F>(&'s [Run<F>]);
 
-// SAFETY: a fetch is a place in a world's lanes, and `Query` promises that items can be made on any thread.
+// SAFETY: a fetch is pointers into a world, and by the contract of `QueryData` items can be made on any thread.
 unsafe impl<F> Send for Shared<'_, F> {}
 // SAFETY: as above.
 unsafe impl<F> Sync for Shared<'_, F> {}
@@ -21,48 +20,63 @@ impl<F: Copy> Shared<'_, F> {
     }
 }
 
-/// What finds the components of rows, for worker threads.
-struct SharedView<Q: Query>(Q::View);
+/// A view that worker threads share.
+struct SharedView<D: QueryData>(D::View);
 
-// SAFETY: a view is places in a world, and `Query` promises that items can be made on any thread.
-unsafe impl<Q: Query> Send for SharedView<Q> {}
+// SAFETY: a view is pointers into a world, and by the contract of `QueryData` items can be made on any thread.
+unsafe impl<D: QueryData> Send for SharedView<D> {}
 // SAFETY: as above.
-unsafe impl<Q: Query> Sync for SharedView<Q> {}
+unsafe impl<D: QueryData> Sync for SharedView<D> {}
 
-impl<Q: Query> SharedView<Q> {
-    fn get(&self) -> Q::View {
+impl<D: QueryData> SharedView<D> {
+    fn get(&self) -> D::View {
         self.0
     }
 }
 
-impl<'w, Q: Query, F: Filter> Matched<'w, '_, Q, F> {
-    /// Calls `f` with every item, on the threads of rayon's pool: each item once, in any order.
-    pub fn par_for_each(self, f: impl Fn(Q::Item<'w>) + Send + Sync) {
+impl<'w, D: QueryData, F: QueryFilter> Query<'w, '_, D, F> {
+    /// Calls `f` with each item, on the threads of rayon's pool, in any order.
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Number(u64);
+    ///
+    /// let mut world = World::new();
+    /// world.spawn_batch((0..1000).map(Number));
+    /// world.query_mut::<&mut Number>().par_for_each(|number| number.0 *= 2);
+    /// assert_eq!(world.query::<&Number>().iter().map(|number| number.0).sum::<u64>(), 999_000);
+    /// ```
+    #[doc(alias = "par_iter")]
+    pub fn par_for_each(self, f: impl Fn(D::Item<'w>) + Send + Sync) {
         let batch = (self.len() / (8 * rayon::current_num_threads())).clamp(32, 8192);
         self.par_for_each_by(batch, f);
     }
 
-    /// Calls `f` with every item, on the threads of rayon's pool, at most `batch` rows of a table to a task (one, if it is
-    /// zero). Small batches are for rows that take long.
-    pub fn par_for_each_by(self, batch: usize, f: impl Fn(Q::Item<'w>) + Send + Sync) {
-        self.note();
-        let (runs, ids, batch) = (self.runs(), self.ids(), batch.max(1));
-        if let Some(mut walk) = self.walk() {
-            // Who is visited is found out here; the threads only make the items.
-            // SAFETY: the walk was made with these ids.
-            let spots = unsafe { walk.spots::<F>(ids) }.collect::<Vec<_>>();
-            let view = SharedView::<Q>(walk.view());
-            return spots.par_chunks(batch).for_each(|spots| {
-                for &spot in spots {
-                    // SAFETY: the rows are the world's, and each comes once; the rest is what the walk was promised. A
-                    // filter of somebody's may have changed its mind about a row.
-                    if let Some(item) = unsafe { Q::at(&ids.0, view.get(), spot) } {
+    /// Like [`par_for_each`](Query::par_for_each), but a task visits at most `batch` rows of a table, and at least one.
+    ///
+    /// Small batches suit rows that take long.
+    pub fn par_for_each_by(self, batch: usize, f: impl Fn(D::Item<'w>) + Send + Sync) {
+        self.note_visits();
+        let (states, batch) = (self.states(), batch.max(1));
+        if let Some(mut sparse) = self.sparse_rows() {
+            // The matching rows are found here; the threads only make the items.
+            // SAFETY: the rows were found with equal states.
+            let rows = unsafe { sparse.matching_rows::<F>(states.get()) }.collect::<Vec<_>>();
+            let (view, state) = (SharedView::<D>(sparse.view()), &states.get().0);
+            return rows.par_chunks(batch).for_each(|rows| {
+                for &row in rows {
+                    // SAFETY: the rows are the world's, and each is visited once; the query was promised the rest. A filter
+                    // of a user may answer differently when it is asked again.
+                    if let Some(item) = unsafe { D::at(state, view.get(), row) } {
                         f(item);
                     }
                 }
             });
         }
-        let runs = Shared(runs);
+        let runs = self.runs();
+        let runs = Shared(&runs);
         // The number of the first batch of each run.
         let mut batches = 0;
         let starts: Vec<usize> = runs
@@ -79,48 +93,10 @@ impl<'w, Q: Query, F: Filter> Matched<'w, '_, Q, F> {
             let (fetch, len) = runs.run(at);
             let first = (number - starts[at]) * batch;
             for row in first..len.min(first.saturating_add(batch)) {
-                // SAFETY: the row is in use. Batches do not overlap and each comes once, so each row does; the rest is
-                // what the runs were promised when they were matched.
-                f(unsafe { Q::row(fetch, row) });
+                // SAFETY: the row is in use. Batches do not overlap and each is visited once, so each row is; the query was
+                // promised the rest.
+                f(unsafe { D::row(fetch, row) });
             }
         });
-    }
-}
-
-impl<'w, Q: Query, F: Filter> QueryMut<'w, Q, F> {
-    /// Calls `f` with every item, on the threads of rayon's pool: each item once, in any order.
-    ///
-    /// ```
-    /// use phalanx::{Component, World};
-    ///
-    /// #[derive(Component)]
-    /// struct Number(u64);
-    ///
-    /// let mut world = World::new();
-    /// world.spawn_batch((0..1000).map(Number));
-    /// world.query_mut::<&mut Number>().par_for_each(|number| number.0 *= 2);
-    /// assert_eq!(world.query::<&Number>().iter().map(|number| number.0).sum::<u64>(), 999_000);
-    /// ```
-    #[track_caller]
-    pub fn par_for_each(self, f: impl Fn(Q::Item<'w>) + Send + Sync) {
-        self.matched().par_for_each(f);
-    }
-
-    /// As [`par_for_each`](QueryMut::par_for_each), at most `batch` rows of a table to a task (one, if it is zero).
-    #[track_caller]
-    pub fn par_for_each_by(self, batch: usize, f: impl Fn(Q::Item<'w>) + Send + Sync) {
-        self.matched().par_for_each_by(batch, f);
-    }
-}
-
-impl<Q: Query, F: Filter> QueryState<Q, F> {
-    /// Calls `f` with every item, on the threads of rayon's pool: each item once, in any order.
-    pub fn par_for_each<'w>(&mut self, world: &'w mut World, f: impl Fn(Q::Item<'w>) + Send + Sync) {
-        self.of_mut(world).par_for_each(f);
-    }
-
-    /// As [`par_for_each`](QueryState::par_for_each), at most `batch` rows of a table to a task (one, if it is zero).
-    pub fn par_for_each_by<'w>(&mut self, world: &'w mut World, batch: usize, f: impl Fn(Q::Item<'w>) + Send + Sync) {
-        self.of_mut(world).par_for_each_by(batch, f);
     }
 }

@@ -1,14 +1,17 @@
-//! A query's plan, for people.
+//! A description of what a query iterates over.
 #![allow(unsafe_code)]
 
-use super::walk::{Lead, course, group_of};
-use super::{Filter, Query, matches_table};
+use super::driver::{Driver, group_of, plan_driver};
+use super::table_ref::{States, matches_table};
+use super::{QueryData, QueryFilter};
 use crate::side::{Draft, Store};
 use crate::table::Table;
 use crate::world::World;
 use core::fmt;
 
-/// What a query goes through: the tables that match, in the order of visit, or a store that is shorter.
+/// A description of what a query iterates over: the matching tables, or a shorter store.
+///
+/// It is made by [`Query::explain`](super::Query::explain), and prints as text.
 ///
 /// ```
 /// use phalanx::{Component, World};
@@ -21,104 +24,108 @@ use core::fmt;
 /// let mut world = World::new();
 /// world.spawn_batch((0..3).map(|n| Position(n as f32)));
 /// world.spawn((Position(0.0), Enemy));
-/// let plan = world.query_mut::<&Position>().plan();
+/// let plan = world.query_mut::<&Position>().explain();
 /// assert_eq!((plan.tables.len(), plan.rows()), (2, 4));
 /// assert!(plan.to_string().contains("4 rows"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
-    /// The query.
+pub struct QueryPlan {
+    /// The type of the query.
     pub query: &'static str,
-    /// What is walked.
-    pub driver: Driver,
-    /// The tables that match and have rows, in the order in which they are visited.
+    /// What the query iterates over.
+    pub driver: PlanDriver,
+    /// The matching tables that have rows, in the order in which they are visited.
     pub tables: Vec<PlanTable>,
-    /// The number of tables with rows that the world has.
+    /// The number of tables of the world that have rows.
     pub tables_in_world: usize,
 }
 
-/// What a query walks: the shortest of the stores of components that every item has, of the groups that every item is a
-/// member of, and of all tables that match. Among equals a group that owns pools, then the store named first, then a group
-/// that owns none, then tables.
+/// What a query iterates over.
+///
+/// It is the shortest of the stores of components that every item has, of the groups that every item is a member of, and of
+/// all matching tables. Among equals it is a group that owns pools, then the store named first, then a group that owns none,
+/// then the tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Driver {
-    /// The tables that match.
+pub enum PlanDriver {
+    /// The matching tables.
     Tables {
-        /// How many rows they have.
+        /// The number of their rows.
         rows: usize,
     },
     /// The pool of a component, in its order.
     Pool {
         /// The component.
         component: &'static str,
-        /// How many slots are in it.
+        /// The number of slots in it.
         slots: usize,
-        /// Whether its values are the items: a plain loop over them.
+        /// Whether it is a plain loop over the values, without a test for each row.
         whole: bool,
     },
     /// The linear store of a component, by ascending slot.
     Linear {
         /// The component.
         component: &'static str,
-        /// How many slots are in it.
+        /// The number of slots in it.
         slots: usize,
     },
     /// The members of a group, in its order.
     Group {
         /// What the group owns, observes and excludes.
         group: String,
-        /// How many members it has.
+        /// The number of its members.
         slots: usize,
-        /// Whether the pools that it owns are the items: a plain loop over them.
+        /// Whether it is a plain loop over the pools that it owns, without a test for each row.
         whole: bool,
     },
-    /// Nothing: no entity has a component that every item has.
+    /// Nothing, because no entity has one of the required components.
     Nothing,
 }
 
-impl Driver {
-    /// How many rows are looked at.
+impl PlanDriver {
+    /// Returns the number of rows that are tested or visited.
     pub fn len(&self) -> usize {
         match self {
-            Driver::Tables { rows } => *rows,
-            Driver::Pool { slots, .. } | Driver::Linear { slots, .. } | Driver::Group { slots, .. } => *slots,
-            Driver::Nothing => 0,
+            PlanDriver::Tables { rows } => *rows,
+            PlanDriver::Pool { slots, .. } | PlanDriver::Linear { slots, .. } | PlanDriver::Group { slots, .. } => {
+                *slots
+            }
+            PlanDriver::Nothing => 0,
         }
     }
 
-    /// Whether none is.
+    /// Returns `true` if no row is.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// A table that a query matches.
+/// A table that matches a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanTable {
-    /// What its entities have.
+    /// The components of the table.
     pub components: Vec<&'static str>,
-    /// How many there are.
+    /// The number of rows.
     pub rows: usize,
 }
 
-impl Plan {
-    /// Returns what a query goes through.
+impl QueryPlan {
+    /// Describes what a query iterates over.
     ///
     /// # Safety
     ///
-    /// The ids are the world's.
-    pub(super) unsafe fn new<Q: Query, F: Filter>(world: &World, ids: &(Q::State, F::State)) -> Plan {
+    /// The states are the world's.
+    pub(super) unsafe fn new<D: QueryData, F: QueryFilter>(world: &World, states: &States<D, F>) -> QueryPlan {
         let matching =
-            world.storage.tables_in_order().filter(|(_, table)| matches_table::<Q, F>(ids, &table.signature));
+            world.storage.tables_in_order().filter(|(_, table)| matches_table::<D, F>(states, &table.signature));
         let tables = matching.map(|(_, table)| PlanTable {
             components: table.columns.iter().map(|column| world.storage.components.info(column.id).name()).collect(),
             rows: table.len as usize,
         });
         // SAFETY: the caller's promise.
-        let driver = unsafe { Plan::driver::<Q, F>(world, ids) };
-        Plan {
-            query: core::any::type_name::<Q>(),
+        let driver = unsafe { QueryPlan::driver::<D, F>(world, states) };
+        QueryPlan {
+            query: core::any::type_name::<D>(),
             driver,
             tables: tables.collect(),
             tables_in_world: world.storage.tables_in_order().count(),
@@ -127,34 +134,34 @@ impl Plan {
 
     /// # Safety
     ///
-    /// The ids are the world's.
-    unsafe fn driver<Q: Query, F: Filter>(world: &World, ids: &(Q::State, F::State)) -> Driver {
-        let matches = |(_, table): &(u32, &Table)| matches_table::<Q, F>(ids, &table.signature);
+    /// The states are the world's.
+    unsafe fn driver<D: QueryData, F: QueryFilter>(world: &World, states: &States<D, F>) -> PlanDriver {
+        let matches = |(_, table): &(u32, &Table)| matches_table::<D, F>(states, &table.signature);
         let tables = world.storage.tables_in_order().filter(matches).map(|(number, _)| number);
         // SAFETY: the caller's promise.
-        let course = unsafe { course::<Q, F>(world, ids, tables) };
-        let slots = course.len as usize;
-        match course.lead {
-            // A store that was never made is no different from one without values.
-            Lead::Side(_) if slots == 0 => Driver::Nothing,
-            Lead::Tables => Driver::Tables { rows: slots },
-            Lead::Nobody => Driver::Nothing,
-            Lead::Group(number) => {
+        let plan = unsafe { plan_driver::<D, F>(world, states, tables) };
+        let slots = plan.len as usize;
+        match plan.driver {
+            // A store that does not exist is shown like one without values.
+            Driver::Side(_) if slots == 0 => PlanDriver::Nothing,
+            Driver::Tables => PlanDriver::Tables { rows: slots },
+            Driver::Empty => PlanDriver::Nothing,
+            Driver::Group(number) => {
                 let group = group_name(world, &group_of(world, number).what);
-                Driver::Group { group, slots, whole: course.run.is_some() }
+                PlanDriver::Group { group, slots, whole: plan.run.is_some() }
             }
-            Lead::Side(side) => {
+            Driver::Side(side) => {
                 let side = world.storage.sides.get(side);
                 let component = world.storage.components.info(side.id).name();
                 match side.store {
-                    Store::Pool(_) => Driver::Pool { component, slots, whole: course.run.is_some() },
-                    Store::Linear(_) => Driver::Linear { component, slots },
+                    Store::Pool(_) => PlanDriver::Pool { component, slots, whole: plan.run.is_some() },
+                    Store::Linear(_) => PlanDriver::Linear { component, slots },
                 }
             }
         }
     }
 
-    /// How many rows are visited, or looked at.
+    /// Returns the number of rows that are tested or visited.
     pub fn rows(&self) -> usize {
         self.driver.len()
     }
@@ -179,25 +186,27 @@ fn group_name(world: &World, what: &Draft) -> String {
     parts.join(" + ")
 }
 
-impl fmt::Display for Plan {
+impl fmt::Display for QueryPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (matching, query) = (self.tables.len(), self.query);
         match &self.driver {
-            Driver::Tables { rows } => {
-                write!(f, "{query} walks {matching} of {} tables, {rows} rows", self.tables_in_world)?;
+            PlanDriver::Tables { rows } => {
+                write!(f, "{query} iterates over {matching} of {} tables, {rows} rows", self.tables_in_world)?;
             }
-            Driver::Pool { component, slots, whole } => {
+            PlanDriver::Pool { component, slots, whole } => {
                 let how = if *whole { ", as they lie" } else { "" };
-                return write!(f, "{query} walks the pool of {component}, {slots} slots{how}");
+                return write!(f, "{query} iterates over the pool of {component}, {slots} slots{how}");
             }
-            Driver::Group { group, slots, whole } => {
+            PlanDriver::Group { group, slots, whole } => {
                 let how = if *whole { ", as they lie" } else { "" };
-                return write!(f, "{query} walks the group {group}, {slots} members{how}");
+                return write!(f, "{query} iterates over the group {group}, {slots} members{how}");
             }
-            Driver::Linear { component, slots } => {
-                return write!(f, "{query} walks the linear store of {component}, {slots} slots");
+            PlanDriver::Linear { component, slots } => {
+                return write!(f, "{query} iterates over the linear store of {component}, {slots} slots");
             }
-            Driver::Nothing => return write!(f, "{query} walks nothing: no entity has a component that it asks for"),
+            PlanDriver::Nothing => {
+                return write!(f, "{query} iterates over nothing: no entity has a component that it asks for");
+            }
         }
         for table in &self.tables {
             let components =

@@ -1,21 +1,18 @@
-//! The state of a query that is held.
+//! A query that remembers what it found.
 #![allow(unsafe_code)]
 
-use super::iter::Run;
-use super::matched::item_of;
-use super::walk::{Lead, course};
-use super::{Access, AliasError, ChunkFilter, ChunkQuery, Chunks, Filter, Iter, Matched, Query, ReadOnlyQuery};
-use super::{is_live, matches_table, set_look};
+use super::lookup::item_of;
+use super::query_matches::{MatchesOf, QueryMatches};
+use super::{Access, AliasError, Iter, Query, QueryData, QueryFilter, ReadOnlyQueryData};
 use crate::error::ComponentError;
-use crate::table::Epoch;
-use crate::track::{Look, Tick};
 use crate::world::World;
 use core::fmt;
+use core::marker::PhantomData;
 use phalanx_store::Entity;
 
-/// A query with what it knows of a world, to be held over many uses.
+/// A query that is kept over many uses, with what it found in a world.
 ///
-/// It finds out by itself when the world has changed, and when it is another world.
+/// It notices by itself when the world has changed, and when it is another world.
 ///
 /// ```
 /// use phalanx::{Component, World, query::QueryState};
@@ -31,7 +28,7 @@ use phalanx_store::Entity;
 /// assert_eq!(ages.iter_mut(&mut world).map(|age| age.0).sum::<u32>(), 7);
 /// ```
 ///
-/// With a filter, and all that a query can do:
+/// [`query_mut`](QueryState::query_mut) and [`query`](QueryState::query) return a [`Query`], which does the rest:
 ///
 /// ```
 /// use phalanx::{Component, With, World, query::QueryState};
@@ -45,31 +42,23 @@ use phalanx_store::Entity;
 /// let old = world.spawn((Age(70), Retired));
 /// world.spawn(Age(30));
 /// let mut retired = QueryState::<&mut Age, With<Retired>>::new();
-/// assert_eq!(retired.of_mut(&mut world).single().unwrap().0, 70);
+/// assert_eq!(retired.query_mut(&mut world).single_mut().unwrap().0, 70);
 /// retired.get_mut(&mut world, old).unwrap().0 += 1;
 /// assert_eq!(retired.len(&world), 1);
 /// ```
-pub struct QueryState<Q: Query, F: Filter = ()> {
-    /// The world and the epoch that the runs are of.
-    seen: Option<(u64, Option<Epoch>)>,
-    /// Tables of that world that were looked at.
-    tables_seen: usize,
-    components_seen: usize,
-    ids: Option<(Q::State, F::State)>,
-    tables: Vec<u32>,
-    runs: Vec<Run<Q::Fetch>>,
-    /// The clock and the tick of the last run, of a query that is live.
-    looked: Option<(u64, Tick)>,
-    /// What leads instead of the runs, and how many rows it has, in a query over components that are not kept in tables.
-    walks: Option<(Lead, u64)>,
+#[doc(alias = "PreparedQuery")]
+#[doc(alias = "cached query")]
+pub struct QueryState<D: QueryData, F: QueryFilter = ()> {
+    matches: MatchesOf<D, F>,
+    query: PhantomData<fn() -> (D, F)>,
 }
 
-impl<Q: Query, F: Filter> QueryState<Q, F> {
-    /// A state that knows no world yet.
+impl<D: QueryData, F: QueryFilter> QueryState<D, F> {
+    /// Creates a state that knows no world yet.
     ///
     /// # Panics
     ///
-    /// If the query would alias: if it writes a component and names it twice.
+    /// Panics if the query would alias: if it writes a component and names it twice.
     #[track_caller]
     pub fn new() -> Self {
         match Self::try_new() {
@@ -78,298 +67,119 @@ impl<Q: Query, F: Filter> QueryState<Q, F> {
         }
     }
 
-    /// As [`new`](QueryState::new), with an error instead of a panic.
+    /// Like [`new`](QueryState::new), but returns an error if the query would alias.
     ///
     /// # Errors
     ///
-    /// If the query would alias. The error names the component.
+    /// Returns [`AliasError`] if the query writes a component and names it twice.
     pub fn try_new() -> Result<Self, AliasError> {
-        Access::try_of::<Q>()?;
-        Ok(QueryState {
-            seen: None,
-            tables_seen: 0,
-            components_seen: 0,
-            ids: None,
-            tables: Vec::new(),
-            runs: Vec::new(),
-            walks: None,
-            looked: None,
-        })
+        Access::try_of::<D>()?;
+        Ok(QueryState { matches: QueryMatches::new(), query: PhantomData })
     }
 
-    const LIVE: bool = Q::LIVE || F::LIVE;
-
-    /// Brings the runs up to date with a world, to be run by somebody who does not remember when he looked last.
-    #[inline(always)]
-    pub(super) fn update(&mut self, world: &World) {
-        if Self::LIVE {
-            self.update_live(world, world.storage.sides.clock.look_to_run(), true);
-        } else if self.seen != Some((world.id(), Some(world.storage.epoch()))) {
-            self.update_slow(world, None, false);
-        }
-    }
-
-    /// Brings the runs up to date with a world, to be run.
-    #[inline(always)]
-    fn begin(&mut self, world: &World) {
-        match Self::LIVE {
-            true => {
-                let (clock, since) = (&world.storage.sides.clock, self.peek(world).since);
-                let now = clock.take();
-                self.looked = Some((clock.id, now));
-                self.update_live(world, Look { now, since, own: true }, true);
-            }
-            false => self.update(world),
-        }
-    }
-
-    /// Brings the runs up to date with a world, to be looked at only.
-    fn begin_peek(&mut self, world: &World) {
-        match Self::LIVE {
-            true => self.update_live(world, self.peek(world), false),
-            false => self.update(world),
-        }
-    }
-
-    /// How a world is looked at without counting as a run.
-    fn peek(&self, world: &World) -> Look {
-        let clock = &world.storage.sides.clock;
-        let since = self.looked.and_then(|look| clock.since(look));
-        Look { now: clock.now(), since, own: false }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn update_live(&mut self, world: &World, look: Look, opens: bool) {
-        self.update_slow(world, Some(look), opens);
-    }
-
-    /// As [`resolve`](QueryState::resolve), for reaching one entity from the world's own state.
+    /// Returns the query over a world that is borrowed exclusively.
+    ///
+    /// If the query [tracks changes](crate::track), this is its next run.
     #[inline]
-    pub(super) fn resolve_look(&mut self, world: &World) {
-        self.resolve(world);
-        if let (true, Some(ids)) = (Self::LIVE, &mut self.ids) {
-            set_look::<Q, F>(ids, world.storage.look());
-        }
+    pub fn query_mut<'w>(&mut self, world: &'w mut World) -> Query<'w, '_, D, F> {
+        self.matches.begin_run::<D, F>(world);
+        // SAFETY: the matches are those of this world as it is, which is borrowed exclusively. `try_new` checked that the
+        // query does not alias.
+        unsafe { Query::with_matches(world, &self.matches) }
     }
 
-    /// As [`resolve`](QueryState::resolve), for reaching one entity.
+    /// Returns the query over a shared world.
+    ///
+    /// If the query [tracks changes](crate::track), this is its next run.
     #[inline]
-    fn resolve_peek(&mut self, world: &World) -> &(Q::State, F::State) {
-        self.resolve(world);
-        let look = self.peek(world);
-        if let (true, Some(ids)) = (Self::LIVE, &mut self.ids) {
-            set_look::<Q, F>(ids, look);
-        }
-        self.ids()
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn update_slow(&mut self, world: &World, look: Option<Look>, opens: bool) {
-        self.resolve(world);
-        let Some(ids) = &mut self.ids else { unreachable!("ids were found just now, or before") };
-        if let Some(look) = look {
-            set_look::<Q, F>(ids, look);
-        }
-        let ids = &*ids;
-        let terms = &ids.0;
-        for number in self.tables_seen..world.storage.tables.len() {
-            let table = &world.storage.tables[number];
-            // A filter may be anybody's, and may panic: a table that is in the list has been counted.
-            let matches = matches_table::<Q, F>(ids, &table.signature);
-            self.tables_seen = number + 1;
-            if matches {
-                self.tables.push(number as u32);
-            }
-        }
-        // A table that got its first row since comes after all that had rows.
-        let stamp = |number: &u32| world.storage.tables[*number as usize].stamp;
-        if !self.tables.is_sorted_by_key(stamp) {
-            self.tables.sort_unstable_by_key(stamp);
-        }
-        self.runs.clear();
-        if Q::SIDES || F::SIDES {
-            self.walks = None;
-            // SAFETY: the ids are this world's.
-            let course = unsafe { course::<Q, F>(world, ids, self.tables.iter().copied()) };
-            self.walks = course.walks().then_some((course.lead, course.len));
-            self.runs.extend(course.run);
-            self.seen = Some((world.id(), Some(world.storage.epoch())));
-            if Q::LIVE && opens {
-                for &number in self.tables.iter().filter(|number| is_live::<Q, F>(ids, world, **number)) {
-                    // SAFETY: the ids are this world's.
-                    unsafe { Q::mark(terms, world, Some(number)) };
-                }
-                // SAFETY: the ids are this world's.
-                unsafe { Q::mark(terms, world, None) };
-            }
-            return;
-        }
-        for &number in &self.tables {
-            let len = world.storage.tables[number as usize].len;
-            if len > 0 && is_live::<Q, F>(ids, world, number) {
-                if Q::LIVE && opens {
-                    // SAFETY: the ids are this world's.
-                    unsafe { Q::mark(terms, world, Some(number)) };
-                }
-                // SAFETY: the ids are this world's, and the table matches.
-                self.runs.push(Run { fetch: unsafe { Q::fetch(terms, world, number) }, len });
-            }
-        }
-        self.seen = Some((world.id(), Some(world.storage.epoch())));
-    }
-
-    /// Brings the ids up to date with a world: all that is needed to reach one entity.
-    #[inline]
-    pub(super) fn resolve(&mut self, world: &World) -> &(Q::State, F::State) {
-        let same_world = self.seen.is_some_and(|(id, _)| id == world.id());
-        if !same_world || self.components_seen != world.storage.components.len() {
-            // A filter may be anybody's, and may panic: then this is a state that knows no world.
-            self.seen = None;
-            self.ids = Some((Q::state(&world.storage.components), F::state(&world.storage.components)));
-            // Tables that were passed over may have a component that had no id then. The runs are of no epoch.
-            (self.tables_seen, self.components_seen) = (0, world.storage.components.len());
-            self.tables.clear();
-            self.runs.clear();
-            self.walks = None;
-            self.seen = Some((world.id(), None));
-        }
-        self.ids()
-    }
-
-    /// The ids that were found last.
-    #[inline(always)]
-    pub(super) fn ids(&self) -> &(Q::State, F::State) {
-        match &self.ids {
-            Some(ids) => ids,
-            None => unreachable!("a state that was brought up to date has ids"),
-        }
-    }
-
-    /// What the query finds in a world that is borrowed exclusively.
-    #[inline]
-    pub fn of_mut<'w>(&mut self, world: &'w mut World) -> Matched<'w, '_, Q, F> {
-        self.begin(world);
-        // SAFETY: the runs are this world's as it is, and the world is borrowed exclusively.
-        unsafe { self.matched(world) }
-    }
-
-    /// What the query, which writes nothing, finds in a shared world.
-    #[inline]
-    pub fn of<'w>(&mut self, world: &'w World) -> Matched<'w, '_, Q, F>
+    pub fn query<'w>(&mut self, world: &'w World) -> Query<'w, '_, D, F>
     where
-        Q: ReadOnlyQuery,
+        D: ReadOnlyQueryData,
     {
-        self.begin(world);
-        // SAFETY: the runs are this world's as it is, and a query that writes nothing needs no more.
-        unsafe { self.matched(world) }
+        self.matches.begin_run::<D, F>(world);
+        // SAFETY: the matches are those of this world as it is, and read-only data need no more than a shared world.
+        unsafe { Query::with_matches(world, &self.matches) }
     }
 
+    /// Returns an iterator over the items in a world that is borrowed exclusively.
+    #[inline]
+    pub fn iter_mut<'w>(&mut self, world: &'w mut World) -> Iter<'w, '_, D, F> {
+        self.query_mut(world).into_iter()
+    }
+
+    /// Returns an iterator over the items in a shared world.
+    #[inline]
+    pub fn iter<'w>(&mut self, world: &'w World) -> Iter<'w, '_, D, F>
+    where
+        D: ReadOnlyQueryData,
+    {
+        self.query(world).into_iter()
+    }
+
+    /// Returns the item of an entity. The cost does not depend on how much of the world has changed.
+    ///
+    /// This does not count as a run of the query.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ComponentError::NoSuchEntity`] if the entity is not alive. Returns
+    /// [`MissingComponent`](ComponentError::MissingComponent), [`ExcludedComponent`](ComponentError::ExcludedComponent) or
+    /// [`UnchangedComponent`](ComponentError::UnchangedComponent) if it does not match.
+    #[inline]
+    pub fn get_mut<'w>(&mut self, world: &'w mut World, entity: Entity) -> Result<D::Item<'w>, ComponentError> {
+        // SAFETY: the states are this world's, which is borrowed exclusively, and the query does not alias.
+        unsafe { item_of::<D, F>(world, self.matches.states_to_peek::<D, F>(world), entity) }
+    }
+
+    /// Returns the item of an entity in a shared world.
+    ///
+    /// This does not count as a run of the query.
+    ///
+    /// # Errors
+    ///
+    /// Returns the same errors as [`get_mut`](QueryState::get_mut).
+    #[inline]
+    pub fn get<'w>(&mut self, world: &'w World, entity: Entity) -> Result<D::Item<'w>, ComponentError>
+    where
+        D: ReadOnlyQueryData,
+    {
+        // SAFETY: the states are this world's, and read-only data need no more than a shared world.
+        unsafe { item_of::<D, F>(world, self.matches.states_to_peek::<D, F>(world), entity) }
+    }
+
+    /// Returns the number of items. This does not count as a run of the query.
+    pub fn len(&mut self, world: &World) -> usize {
+        // SAFETY: no item is made.
+        unsafe { self.peek(world) }.len()
+    }
+
+    /// Returns `true` if there are no items. This does not count as a run of the query.
+    pub fn is_empty(&mut self, world: &World) -> bool {
+        // SAFETY: no item is made.
+        unsafe { self.peek(world) }.is_empty()
+    }
+
+    /// Returns the query over a shared world, for counting only.
+    ///
     /// # Safety
     ///
-    /// The state is up to date, and the world is borrowed for `'w` as the query needs it.
-    #[inline(always)]
-    pub(super) unsafe fn matched<'w>(&self, world: &'w World) -> Matched<'w, '_, Q, F> {
-        world.open_for::<Q>(|signature| Q::matches(&self.ids().0, signature));
-        // SAFETY: the caller's promise.
-        unsafe {
-            match Q::SIDES || F::SIDES {
-                true => Matched::new(world, self.ids(), &self.runs, &self.tables, self.walks),
-                false => Matched::new(world, self.ids(), &self.runs, &[], None),
-            }
-        }
-    }
-
-    /// The items.
-    #[inline]
-    pub fn iter_mut<'w>(&mut self, world: &'w mut World) -> Iter<'w, '_, Q, F> {
-        self.of_mut(world).into_iter()
-    }
-
-    /// The items, of a query that writes nothing.
-    #[inline]
-    pub fn iter<'w>(&mut self, world: &'w World) -> Iter<'w, '_, Q, F>
-    where
-        Q: ReadOnlyQuery,
-    {
-        self.of(world).into_iter()
-    }
-
-    /// The items, table by table.
-    #[inline]
-    pub fn chunks_mut<'w>(&mut self, world: &'w mut World) -> Chunks<'w, '_, Q>
-    where
-        Q: ChunkQuery,
-        F: ChunkFilter,
-    {
-        self.of_mut(world).chunks()
-    }
-
-    /// The items of a query that writes nothing, table by table.
-    #[inline]
-    pub fn chunks<'w>(&mut self, world: &'w World) -> Chunks<'w, '_, Q>
-    where
-        Q: ReadOnlyQuery + ChunkQuery,
-        F: ChunkFilter,
-    {
-        self.of(world).chunks()
-    }
-
-    /// The item of an entity. It does not matter how much of the world has changed.
-    ///
-    /// # Errors
-    ///
-    /// If it is not alive, or is not among those that the query asks for.
-    #[inline]
-    pub fn get_mut<'w>(&mut self, world: &'w mut World, entity: Entity) -> Result<Q::Item<'w>, ComponentError> {
-        // SAFETY: the ids are this world's, and the world is borrowed exclusively.
-        unsafe { item_of::<Q, F>(world, self.resolve_peek(world), entity) }
-    }
-
-    /// The item of an entity, of a query that writes nothing.
-    ///
-    /// # Errors
-    ///
-    /// If it is not alive, or is not among those that the query asks for.
-    #[inline]
-    pub fn get<'w>(&mut self, world: &'w World, entity: Entity) -> Result<Q::Item<'w>, ComponentError>
-    where
-        Q: ReadOnlyQuery,
-    {
-        // SAFETY: the ids are this world's, and a query that writes nothing needs no more.
-        unsafe { item_of::<Q, F>(world, self.resolve_peek(world), entity) }
-    }
-
-    /// How many items there are.
-    pub fn len(&mut self, world: &World) -> usize {
-        self.begin_peek(world);
-        // SAFETY: the state is up to date, and no item is made.
-        unsafe { self.matched(world) }.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&mut self, world: &World) -> bool {
-        self.begin_peek(world);
-        // SAFETY: the state is up to date, and no item is made.
-        unsafe { self.matched(world) }.is_empty()
+    /// No item is made of the query.
+    unsafe fn peek<'w>(&mut self, world: &'w World) -> Query<'w, '_, D, F> {
+        self.matches.begin_peek::<D, F>(world);
+        // SAFETY: the matches are those of this world as it is; and the caller's promise.
+        unsafe { Query::new(world, Some(&self.matches)) }
     }
 }
 
-impl<Q: Query, F: Filter> Default for QueryState<Q, F> {
+impl<D: QueryData, F: QueryFilter> Default for QueryState<D, F> {
     #[track_caller]
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<Q: Query, F: Filter> fmt::Debug for QueryState<Q, F> {
+impl<D: QueryData, F: QueryFilter> fmt::Debug for QueryState<D, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "QueryState({}, {} tables)", core::any::type_name::<Q>(), self.tables.len())
+        write!(f, "QueryState({}, {} tables)", core::any::type_name::<D>(), self.matches.tables.len())
     }
 }
-
-// SAFETY: the ids can go to another thread; the runs are pointers into a world, used only together with a borrow of it.
-unsafe impl<Q: Query, F: Filter> Send for QueryState<Q, F> {}
-// SAFETY: as above; a shared state is not used at all.
-unsafe impl<Q: Query, F: Filter> Sync for QueryState<Q, F> {}

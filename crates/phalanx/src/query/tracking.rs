@@ -1,7 +1,8 @@
-//! The filters over what is tracked.
+//! The filters by change ticks.
 #![allow(unsafe_code)]
 
-use super::{Access, Aligned, Candidate, Columns, Filter, Mismatch, Reach};
+use super::access::RowConditions;
+use super::{Access, AlignedStores, Candidate, ComponentFetch, Mismatch, QueryFilter, TableRef};
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout, TracksAdditions, TracksChanges};
 use crate::signature::Signature;
@@ -11,9 +12,9 @@ use core::fmt;
 use core::marker::PhantomData;
 use phalanx_store::raw::Lane;
 
-/// Entities that got `C` since the last look: see [the module](crate::track).
+/// A filter that passes entities whose `C` was added since the [last run](crate::track) of the query.
 ///
-/// For components with `track = "row"`. Of others it is not known, and the filter does not compile:
+/// `C` must have `track = "row"`. Otherwise the filter does not compile:
 ///
 /// ```compile_fail,E0277
 /// use phalanx::{Added, Component, World};
@@ -22,14 +23,14 @@ use phalanx_store::raw::Lane;
 /// #[component(track = "column")]
 /// struct Position(f32);
 ///
-/// World::new().query::<&Position>().filter::<Added<Position>>().len();
+/// World::new().query_filtered::<&Position, Added<Position>>().len();
 /// ```
 pub struct Added<C>(PhantomData<fn() -> C>);
 
-/// Entities whose `C` was added, replaced or written since the last look: see [the module](crate::track).
+/// A filter that passes entities whose `C` was added, replaced or written since the [last run](crate::track) of the query.
 ///
-/// For components with `track = "row"`, each by itself; with `track = "column"`, all of a table or store of which one may have
-/// changed. Of a component that is not tracked, the filter does not compile:
+/// With `track = "row"` it tests each value. With `track = "column"` it passes all rows of a table or store in which one may
+/// have changed. For a component that is not tracked, the filter does not compile:
 ///
 /// ```compile_fail,E0277
 /// use phalanx::{Changed, Component, World};
@@ -37,7 +38,7 @@ pub struct Added<C>(PhantomData<fn() -> C>);
 /// #[derive(Component)]
 /// struct Position(f32);
 ///
-/// World::new().query::<&Position>().filter::<Changed<Position>>().len();
+/// World::new().query_filtered::<&Position, Changed<Position>>().len();
 /// ```
 pub struct Changed<C>(PhantomData<fn() -> C>);
 
@@ -53,28 +54,29 @@ impl<C> fmt::Debug for Changed<C> {
     }
 }
 
-/// A component whose marks are looked at, and by whom.
+/// A component whose change ticks are read, and the ticks of the run.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
-pub struct Watching {
+pub struct TrackedState {
     id: ComponentId,
-    /// Whose number it is: a state of another world finds nothing.
+    /// The component space of the id. A state of another world finds nothing.
     space: u64,
     look: Look,
 }
 
-impl Watching {
-    /// Whether the component's number is one of this world.
+impl TrackedState {
+    /// Returns `true` if the id is one of this world.
     #[inline(always)]
     fn is_of(&self, world: &World) -> bool {
         self.space == world.storage.components.space.number()
     }
 
-    /// Whether the mark of a column in a table is new; marks of values are not looked at.
+    /// Returns `true` if the tick of a column in a table is new. Ticks of single values are not read.
     ///
     /// # Safety
     ///
-    /// The function reads the mark of a row of the component, any if it is the column's.
-    unsafe fn live<C: Component>(
+    /// The function reads the tick of a row of the component; of any row, if the column has one tick.
+    unsafe fn column_matches<C: Component>(
         &self,
         world: &World,
         table: u32,
@@ -94,33 +96,33 @@ impl Watching {
 
 macro_rules! tracking_filter {
     ($($name:ident $bound:ident $mark:ident)*) => {$(
-        impl<C: Component> Filter for $name<C>
+        impl<C: Component> QueryFilter for $name<C>
         where
             C::Layout: $bound<C>,
         {
-            type State = Watching;
-            const SIDES: bool = Reach::<C>::SIDE || matches!(C::Layout::TRACK, Track::Row);
-            const LIVE: bool = true;
+            type State = TrackedState;
+            const IS_ARCHETYPAL: bool = ComponentFetch::<C>::IS_DENSE && !matches!(C::Layout::TRACK, Track::Row);
+            const TRACKS_CHANGES: bool = true;
 
-            fn state(components: &Components) -> Watching {
-                Watching { id: components.id::<C>(), space: components.space.number(), look: Look::default() }
+            fn state(components: &Components) -> TrackedState {
+                TrackedState { id: components.id::<C>(), space: components.space.number(), look: Look::default() }
             }
 
-            fn look(state: &mut Watching, look: Look) {
+            fn set_ticks(state: &mut TrackedState, look: Look) {
                 state.look = look;
             }
 
-            fn passes(state: &Watching, signature: &Signature) -> bool {
-                Reach::<C>::SIDE || signature.has(state.id)
+            fn passes(state: &TrackedState, signature: &Signature) -> bool {
+                !ComponentFetch::<C>::IS_DENSE || signature.has(state.id)
             }
 
-            fn live(state: &Watching, columns: Columns<'_>) -> bool {
+            fn column_matches(state: &TrackedState, table: TableRef<'_>) -> bool {
                 // SAFETY: it reads the component's marks.
-                unsafe { state.live::<C>(columns.world, columns.table, <C::Layout as $bound<C>>::$mark) }
+                unsafe { state.column_matches::<C>(table.world, table.table, <C::Layout as $bound<C>>::$mark) }
             }
 
             #[inline(always)]
-            fn passes_row(state: &Watching, row: &Candidate<'_>) -> bool {
+            fn passes_row(state: &TrackedState, row: &Candidate<'_>) -> bool {
                 state.is_of(row.world()) && row.lanes_of(state.id).is_some_and(|(lanes, row)| {
                     // SAFETY: the lanes are the component's, and the row is in use.
                     let mark = unsafe { <C::Layout as $bound<C>>::$mark(lanes, row, state.look) };
@@ -128,7 +130,7 @@ macro_rules! tracking_filter {
                 })
             }
 
-            fn settled(state: &Watching, stores: &Aligned<'_>) -> bool {
+            fn passes_all(state: &TrackedState, stores: &AlignedStores<'_>) -> bool {
                 C::Layout::TRACK == Track::Column
                     && state.is_of(stores.world)
                     && stores.has(state.id)
@@ -138,7 +140,7 @@ macro_rules! tracking_filter {
                     })
             }
 
-            fn required(state: &Watching, each: &mut dyn FnMut(ComponentId, Kind)) {
+            fn required(state: &TrackedState, each: &mut dyn FnMut(ComponentId, Kind)) {
                 each(state.id, C::Layout::KIND);
             }
 
@@ -146,7 +148,11 @@ macro_rules! tracking_filter {
                 access.touch::<C>(false);
             }
 
-            fn mismatch(state: &Watching, row: &Candidate<'_>) -> Option<Mismatch> {
+            unsafe fn conditions(rows: &mut RowConditions) {
+                rows.require::<C>();
+            }
+
+            fn mismatch(state: &TrackedState, row: &Candidate<'_>) -> Option<Mismatch> {
                 match row.has_type::<C>(state.id) {
                     false => Some(Mismatch::missing::<C>()),
                     true => (!Self::passes_row(state, row)).then(|| Mismatch::Unchanged(core::any::type_name::<C>())),

@@ -1,7 +1,7 @@
-//! Tuples of terms: all of them, or one at least.
+//! Tuples of terms, of which all must match, and `Or`, of which one must.
 #![allow(unsafe_code)]
 
-use super::{Access, Aligned, Candidate, Columns, Mismatch, Or, Query, ReadOnlyQuery, Spot};
+use super::{Access, AlignedStores, Candidate, Mismatch, Or, QueryData, ReadOnlyQueryData, RowRef, TableRef};
 use crate::component::{ComponentId, Components};
 use crate::layout::Kind;
 use crate::signature::Signature;
@@ -10,16 +10,17 @@ use crate::world::World;
 
 macro_rules! tuple_query {
     ($($name:ident $n:tt)*) => {
-        // SAFETY: touches what the members touch, all of which are named.
+        // SAFETY: it touches what the members touch, all of which are named.
         #[allow(unused_variables, unused_unsafe, non_snake_case, clippy::unused_unit)]
-        unsafe impl<$($name: Query),*> Query for ($($name,)*) {
+        unsafe impl<$($name: QueryData),*> QueryData for ($($name,)*) {
+            type Static = ($($name::Static,)*);
             type Item<'w> = ($($name::Item<'w>,)*);
             type Chunk<'w> = ($($name::Chunk<'w>,)*);
             type State = ($($name::State,)*);
             type Fetch = ($($name::Fetch,)*);
             type View = ($($name::View,)*);
-            const SIDES: bool = false $(|| $name::SIDES)*;
-            const LOCATED: bool = false $(|| $name::LOCATED)*;
+            const IS_DENSE: bool = true $(&& $name::IS_DENSE)*;
+            const NEEDS_LOCATION: bool = false $(|| $name::NEEDS_LOCATION)*;
 
             fn state(components: &Components) -> Self::State {
                 ($($name::state(components),)*)
@@ -30,102 +31,103 @@ macro_rules! tuple_query {
             }
 
             fn matches(($($name,)*): &Self::State, signature: &Signature) -> bool {
-                true $(&& <$name as Query>::matches($name, signature))*
+                true $(&& <$name as QueryData>::matches($name, signature))*
             }
 
             #[inline(always)]
-            fn rows(($($name,)*): &Self::State) -> bool {
-                false $(|| <$name as Query>::rows($name))*
+            fn visits_extra_rows(($($name,)*): &Self::State) -> bool {
+                false $(|| <$name as QueryData>::visits_extra_rows($name))*
             }
 
-            const LIVE: bool = false $(|| $name::LIVE)*;
+            const TRACKS_CHANGES: bool = false $(|| $name::TRACKS_CHANGES)*;
 
-            fn look(($($name,)*): &mut Self::State, look: Look) {
-                $(<$name as Query>::look($name, look);)*
+            fn set_ticks(($($name,)*): &mut Self::State, look: Look) {
+                $(<$name as QueryData>::set_ticks($name, look);)*
             }
 
-            fn live(($($name,)*): &Self::State, columns: Columns<'_>) -> bool {
-                true $(&& <$name as Query>::live($name, columns))*
+            fn column_matches(($($name,)*): &Self::State, table: TableRef<'_>) -> bool {
+                true $(&& <$name as QueryData>::column_matches($name, table))*
             }
 
             unsafe fn mark(($($name,)*): &Self::State, world: &World, table: Option<u32>) {
                 // SAFETY: the caller's promise, for each member.
-                $(unsafe { <$name as Query>::mark($name, world, table) };)*
+                $(unsafe { <$name as QueryData>::mark($name, world, table) };)*
             }
 
             fn required(($($name,)*): &Self::State, each: &mut dyn FnMut(ComponentId, Kind)) {
-                $(<$name as Query>::required($name, each);)*
+                $(<$name as QueryData>::required($name, each);)*
             }
 
             fn excluded(($($name,)*): &Self::State, each: &mut dyn FnMut(ComponentId)) {
-                $(<$name as Query>::excluded($name, each);)*
+                $(<$name as QueryData>::excluded($name, each);)*
             }
 
             fn mismatch(($($name,)*): &Self::State, row: &Candidate<'_>) -> Option<Mismatch> {
-                None$(.or_else(|| <$name as Query>::mismatch($name, row)))*
+                None$(.or_else(|| <$name as QueryData>::mismatch($name, row)))*
             }
 
             #[inline]
             unsafe fn fetch(($($name,)*): &Self::State, world: &World, table: u32) -> Self::Fetch {
                 // SAFETY: a table that matches the tuple matches every member.
-                unsafe { ($(<$name as Query>::fetch($name, world, table),)*) }
+                unsafe { ($(<$name as QueryData>::fetch($name, world, table),)*) }
             }
 
             #[inline(always)]
             unsafe fn row<'w>(($($name,)*): Self::Fetch, row: usize) -> Self::Item<'w> {
                 // SAFETY: the caller's promise, for each member.
-                unsafe { ($(<$name as Query>::row($name, row),)*) }
+                unsafe { ($(<$name as QueryData>::row($name, row),)*) }
             }
 
             #[inline(always)]
             unsafe fn chunk<'w>(($($name,)*): Self::Fetch, len: usize) -> Self::Chunk<'w> {
                 // SAFETY: the caller's promise, for each member.
-                unsafe { ($(<$name as Query>::chunk($name, len),)*) }
+                unsafe { ($(<$name as QueryData>::chunk($name, len),)*) }
             }
 
-            unsafe fn aligned(($($name,)*): &Self::State, stores: &Aligned<'_>) -> Option<Self::Fetch> {
+            unsafe fn fetch_aligned(($($name,)*): &Self::State, stores: &AlignedStores<'_>) -> Option<Self::Fetch> {
                 // SAFETY: the caller's promise, for each member.
-                Some(($(unsafe { <$name as Query>::aligned($name, stores)? },)*))
-            }
-
-            #[inline(always)]
-            unsafe fn view(($($name,)*): &Self::State, world: &World, walked: Option<ComponentId>) -> Self::View {
-                // SAFETY: the caller's promise, for each member.
-                unsafe { ($(<$name as Query>::view($name, world, walked),)*) }
+                Some(($(unsafe { <$name as QueryData>::fetch_aligned($name, stores)? },)*))
             }
 
             #[inline(always)]
-            unsafe fn holds(state: &Self::State, view: Self::View, spot: Spot) -> bool {
+            unsafe fn view(($($name,)*): &Self::State, world: &World, driver: Option<ComponentId>) -> Self::View {
                 // SAFETY: the caller's promise, for each member.
-                unsafe { true $(&& <$name as Query>::holds(&state.$n, view.$n, spot))* }
+                unsafe { ($(<$name as QueryData>::view($name, world, driver),)*) }
             }
 
             #[inline(always)]
-            unsafe fn at<'w>(state: &Self::State, view: Self::View, spot: Spot) -> Option<Self::Item<'w>> {
+            unsafe fn matches_row(state: &Self::State, view: Self::View, row: RowRef) -> bool {
                 // SAFETY: the caller's promise, for each member.
-                unsafe { Some(($(<$name as Query>::at(&state.$n, view.$n, spot)?,)*)) }
+                unsafe { true $(&& <$name as QueryData>::matches_row(&state.$n, view.$n, row))* }
             }
 
             #[inline(always)]
-            unsafe fn warm(view: Self::View, spot: Spot) {
+            unsafe fn at<'w>(state: &Self::State, view: Self::View, row: RowRef) -> Option<Self::Item<'w>> {
                 // SAFETY: the caller's promise, for each member.
-                unsafe { $(<$name as Query>::warm(view.$n, spot);)* }
+                unsafe { Some(($(<$name as QueryData>::at(&state.$n, view.$n, row)?,)*)) }
+            }
+
+            #[inline(always)]
+            unsafe fn prefetch(view: Self::View, row: RowRef) {
+                // SAFETY: the caller's promise, for each member.
+                unsafe { $(<$name as QueryData>::prefetch(view.$n, row);)* }
             }
         }
 
         // SAFETY: no member writes.
-        unsafe impl<$($name: ReadOnlyQuery),*> ReadOnlyQuery for ($($name,)*) {}
+        unsafe impl<$($name: ReadOnlyQueryData),*> ReadOnlyQueryData for ($($name,)*) {}
 
-        // SAFETY: touches what the members touch, all of which are named, each in tables that it matches.
+        // SAFETY: it touches what the members touch, all of which are named, each in tables that it matches.
         #[allow(unused_variables, unused_unsafe, non_snake_case, clippy::unused_unit)]
-        unsafe impl<$($name: Query),*> Query for Or<($($name,)*)> {
+        unsafe impl<$($name: QueryData),*> QueryData for Or<($($name,)*)> {
+            type Static = Or<($($name::Static,)*)>;
             type Item<'w> = ($(Option<$name::Item<'w>>,)*);
             type Chunk<'w> = ($(Option<$name::Chunk<'w>>,)*);
             type State = ($($name::State,)*);
             type Fetch = ($(Option<$name::Fetch>,)*);
             type View = ($($name::View,)*);
-            const SIDES: bool = false $(|| $name::SIDES)*;
-            const LOCATED: bool = false $(|| $name::LOCATED)*;
+            const IS_DENSE: bool = true $(&& $name::IS_DENSE)*;
+            const NEEDS_LOCATION: bool = false $(|| $name::NEEDS_LOCATION)*;
 
             fn state(components: &Components) -> Self::State {
                 ($($name::state(components),)*)
@@ -136,78 +138,78 @@ macro_rules! tuple_query {
             }
 
             fn matches(($($name,)*): &Self::State, signature: &Signature) -> bool {
-                false $(|| <$name as Query>::matches($name, signature))*
+                false $(|| <$name as QueryData>::matches($name, signature))*
             }
 
             #[inline(always)]
-            fn rows(($($name,)*): &Self::State) -> bool {
-                false $(|| <$name as Query>::rows($name))*
+            fn visits_extra_rows(($($name,)*): &Self::State) -> bool {
+                false $(|| <$name as QueryData>::visits_extra_rows($name))*
             }
 
-            const LIVE: bool = false $(|| $name::LIVE)*;
+            const TRACKS_CHANGES: bool = false $(|| $name::TRACKS_CHANGES)*;
 
-            fn look(($($name,)*): &mut Self::State, look: Look) {
-                $(<$name as Query>::look($name, look);)*
+            fn set_ticks(($($name,)*): &mut Self::State, look: Look) {
+                $(<$name as QueryData>::set_ticks($name, look);)*
             }
 
-            fn live(($($name,)*): &Self::State, columns: Columns<'_>) -> bool {
-                let signature = columns.signature();
-                false $(|| <$name as Query>::matches($name, signature) && <$name as Query>::live($name, columns))*
+            fn column_matches(($($name,)*): &Self::State, table: TableRef<'_>) -> bool {
+                let signature = table.signature();
+                false $(|| <$name as QueryData>::matches($name, signature) && <$name as QueryData>::column_matches($name, table))*
             }
 
             unsafe fn mark(($($name,)*): &Self::State, world: &World, table: Option<u32>) {
                 // SAFETY: the caller's promise, for each member.
-                $(unsafe { <Option<$name> as Query>::mark($name, world, table) };)*
+                $(unsafe { <Option<$name> as QueryData>::mark($name, world, table) };)*
             }
 
             fn required(_: &Self::State, _: &mut dyn FnMut(ComponentId, Kind)) {}
 
             unsafe fn fetch(($($name,)*): &Self::State, world: &World, table: u32) -> Self::Fetch {
                 // SAFETY: the table is one of the world's, and `Option` asks of it whether the member matches.
-                unsafe { ($(<Option<$name> as Query>::fetch($name, world, table),)*) }
+                unsafe { ($(<Option<$name> as QueryData>::fetch($name, world, table),)*) }
             }
 
             #[inline(always)]
             unsafe fn row<'w>(($($name,)*): Self::Fetch, row: usize) -> Self::Item<'w> {
                 // SAFETY: the caller's promise, for each member.
-                unsafe { ($(<Option<$name> as Query>::row($name, row),)*) }
+                unsafe { ($(<Option<$name> as QueryData>::row($name, row),)*) }
             }
 
             #[inline(always)]
             unsafe fn chunk<'w>(($($name,)*): Self::Fetch, len: usize) -> Self::Chunk<'w> {
                 // SAFETY: the caller's promise, for each member.
-                unsafe { ($(<Option<$name> as Query>::chunk($name, len),)*) }
+                unsafe { ($(<Option<$name> as QueryData>::chunk($name, len),)*) }
             }
 
-            unsafe fn aligned(($($name,)*): &Self::State, stores: &Aligned<'_>) -> Option<Self::Fetch> {
+            unsafe fn fetch_aligned(($($name,)*): &Self::State, stores: &AlignedStores<'_>) -> Option<Self::Fetch> {
                 // SAFETY: the caller's promise, for each member.
-                let fetch: Self::Fetch = ($(Some(unsafe { <$name as Query>::aligned($name, stores)? }),)*);
-                // Without members nothing matches.
+                let fetch: Self::Fetch = ($(Some(unsafe { <$name as QueryData>::fetch_aligned($name, stores)? }),)*);
+                // An empty tuple matches nothing.
                 (false $(|| fetch.$n.is_some())*).then_some(fetch)
             }
 
             #[inline(always)]
-            unsafe fn view(($($name,)*): &Self::State, world: &World, walked: Option<ComponentId>) -> Self::View {
+            unsafe fn view(($($name,)*): &Self::State, world: &World, driver: Option<ComponentId>) -> Self::View {
                 // SAFETY: the caller's promise, for each member.
-                unsafe { ($(<$name as Query>::view($name, world, walked),)*) }
+                unsafe { ($(<$name as QueryData>::view($name, world, driver),)*) }
             }
 
             #[inline(always)]
-            unsafe fn holds(state: &Self::State, view: Self::View, spot: Spot) -> bool {
+            unsafe fn matches_row(state: &Self::State, view: Self::View, row: RowRef) -> bool {
                 // SAFETY: the caller's promise, for each member.
-                unsafe { false $(|| <$name as Query>::holds(&state.$n, view.$n, spot))* }
+                unsafe { false $(|| <$name as QueryData>::matches_row(&state.$n, view.$n, row))* }
             }
 
             #[inline(always)]
-            unsafe fn at<'w>(state: &Self::State, view: Self::View, spot: Spot) -> Option<Self::Item<'w>> {
+            unsafe fn at<'w>(state: &Self::State, view: Self::View, row: RowRef) -> Option<Self::Item<'w>> {
                 // SAFETY: the caller's promise, for each member.
-                let items: Self::Item<'w> = unsafe { ($(<$name as Query>::at(&state.$n, view.$n, spot),)*) };
+                let items: Self::Item<'w> = unsafe { ($(<$name as QueryData>::at(&state.$n, view.$n, row),)*) };
                 (false $(|| items.$n.is_some())*).then_some(items)
             }
         }
 
         // SAFETY: no member writes.
-        unsafe impl<$($name: ReadOnlyQuery),*> ReadOnlyQuery for Or<($($name,)*)> {}
+        unsafe impl<$($name: ReadOnlyQueryData),*> ReadOnlyQueryData for Or<($($name,)*)> {}
     };
 }
 

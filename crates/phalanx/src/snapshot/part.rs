@@ -1,6 +1,6 @@
 //! A part of a world: some entities, some components.
 
-use crate::query::Filter;
+use crate::query::QueryFilter;
 use crate::world::World;
 use phalanx_store::Entity;
 
@@ -50,8 +50,8 @@ impl Part {
 
     /// The entities that match a filter. With [`AllRows`](crate::query::AllRows) in the filter an entity also counts if one of its
     /// extra rows matches.
-    pub fn matching<F: Filter>(world: &World) -> Part {
-        Part::of(world.query::<Entity>().filter::<F>().iter())
+    pub fn matching<F: QueryFilter>(world: &World) -> Part {
+        Part::of(world.query_filtered::<Entity, F>().iter())
     }
 
     /// These entities in the place of others.

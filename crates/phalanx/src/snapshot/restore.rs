@@ -18,8 +18,6 @@ use crate::signature::Signature;
 use crate::world::{Location, World};
 use phalanx_store::{AllocError, Entity, EntityPool};
 
-/// The location of a slot whose row was not seen yet.
-
 fn slot_is<T>(slot: u32, what: &'static str) -> Result<T, Problem> {
     Err(Problem::Slot { slot, what })
 }

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::component::ComponentId;
-use crate::query::{Access, Query};
+use crate::query::{Access, QueryData};
 use crate::side::GroupId;
 use crate::signature::Signature;
 use crate::track::Track;
@@ -20,9 +20,9 @@ impl World {
 
     /// As [`open`](World::open), for all that a query writes.
     #[inline(always)]
-    pub(crate) fn open_for<Q: Query>(&self, tables: impl Fn(&Signature) -> bool) {
+    pub(crate) fn open_for<D: QueryData>(&self, tables: impl Fn(&Signature) -> bool) {
         if self.storage.tracker.is_some() {
-            self.open_written(&Access::of::<Q>(), &tables);
+            self.open_written(&Access::of::<D>(), &tables);
         }
     }
 
@@ -36,9 +36,9 @@ impl World {
 
     /// Notes, if something keeps frames, that what a query writes of one row may be written.
     #[inline(always)]
-    pub(crate) fn mark_for<Q: Query>(&self, slot: u32, at: Location) {
+    pub(crate) fn mark_for<D: QueryData>(&self, slot: u32, at: Location) {
         if self.storage.tracker.is_some() {
-            self.mark_accessed(&Access::of::<Q>(), slot, at);
+            self.mark_accessed(&Access::of::<D>(), slot, at);
         }
     }
 

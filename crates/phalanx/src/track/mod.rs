@@ -13,7 +13,7 @@
 //! Time is counted in *ticks*. What changes is marked with the tick of the world at that moment, and whoever looks asks for
 //! marks that are newer than his last look:
 //!
-//! - A held [`QueryState`](crate::QueryState) remembers when it ran last (`iter`, `of`, `chunks` and the like; `get`, `len` and
+//! - A held [`QueryState`](crate::QueryState) remembers when it ran last (`iter`, `query` and the like; `get`, `len` and
 //!   `is_empty` look without counting as a look). In its first run everything is new. What it writes itself, through the items
 //!   of a run, is news to others and not to its own next run.
 //! - [`World::query`](crate::World::query) and [`World::query_mut`](crate::World::query_mut) remember nothing. For them everything is
@@ -38,9 +38,9 @@
 //! assert!(hurt.is_empty(&world));
 //!
 //! // Without a state: since the world was settled.
-//! assert_eq!(world.query::<&Health>().filter::<Added<Health>>().len(), 2);
+//! assert_eq!(world.query_filtered::<&Health, Added<Health>>().len(), 2);
 //! world.settle_changes();
-//! assert_eq!(world.query::<&Health>().filter::<Added<Health>>().len(), 0);
+//! assert_eq!(world.query_filtered::<&Health, Added<Health>>().len(), 0);
 //! ```
 //!
 //! # What counts

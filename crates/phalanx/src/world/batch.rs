@@ -16,8 +16,7 @@ use crate::bundle::{Bundle, Place, Placed};
 use crate::commands::stash::{Ending, Stash};
 use crate::component::ComponentId;
 use crate::error::ChangeError;
-use crate::query::Columns;
-use crate::query::{Candidate, Filter};
+use crate::query::{Candidate, QueryFilter, TableRef};
 use crate::room::{try_list, try_room};
 use crate::side::Puts;
 use crate::storage::Storage;
@@ -50,7 +49,7 @@ impl World {
     ///
     /// If the bundle names a component twice.
     #[track_caller]
-    pub fn insert_batch<F: Filter, B: Bundle + Clone>(&mut self, bundle: B) -> usize {
+    pub fn insert_batch<F: QueryFilter, B: Bundle + Clone>(&mut self, bundle: B) -> usize {
         infallible(self.try_insert_batch::<F, B>(bundle))
     }
 
@@ -59,10 +58,10 @@ impl World {
     /// # Errors
     ///
     /// If the bundle names a component twice, or memory cannot be had; the bundle is dropped, and nothing else happens.
-    pub fn try_insert_batch<F: Filter, B: Bundle + Clone>(&mut self, bundle: B) -> Result<usize, ChangeError> {
+    pub fn try_insert_batch<F: QueryFilter, B: Bundle + Clone>(&mut self, bundle: B) -> Result<usize, ChangeError> {
         let plan = self.plan::<B>()?;
         self.storage.flush()?;
-        if B::SIDES > 0 || F::SIDES || self.storage.signals.is_active() {
+        if B::SIDES > 0 || !F::IS_ARCHETYPAL || self.storage.signals.is_active() {
             // SAFETY: the plan is that of the bundle.
             return unsafe { self.insert_each(plan, self.slots_that_pass::<F>()?, bundle) };
         }
@@ -131,7 +130,7 @@ impl World {
     ///
     /// If the bundle names a component twice.
     #[track_caller]
-    pub fn remove_batch<F: Filter, B: Bundle>(&mut self) -> usize {
+    pub fn remove_batch<F: QueryFilter, B: Bundle>(&mut self) -> usize {
         infallible(self.try_remove_batch::<F, B>())
     }
 
@@ -140,10 +139,10 @@ impl World {
     /// # Errors
     ///
     /// If the bundle names a component twice, or memory cannot be had; nothing happens then.
-    pub fn try_remove_batch<F: Filter, B: Bundle>(&mut self) -> Result<usize, ChangeError> {
+    pub fn try_remove_batch<F: QueryFilter, B: Bundle>(&mut self) -> Result<usize, ChangeError> {
         let plan = self.plan::<B>()?;
         self.storage.flush()?;
-        if B::SIDES > 0 || F::SIDES || self.storage.signals.is_active() {
+        if B::SIDES > 0 || !F::IS_ARCHETYPAL || self.storage.signals.is_active() {
             return self.remove_each(plan, self.slots_that_pass::<F>()?);
         }
         let (mut sources, _) = self.rows_that_pass::<F>()?;
@@ -170,13 +169,15 @@ impl World {
 
     /// The tables with rows that pass a filter, or may if it looks at each, and how many rows they have. Those of extra rows are
     /// among them if the filter asks for them.
-    fn rows_that_pass<F: Filter>(&self) -> Result<(Vec<u32>, usize), ChangeError> {
+    fn rows_that_pass<F: QueryFilter>(&self) -> Result<(Vec<u32>, usize), ChangeError> {
         let mut filter = F::state(&self.storage.components);
-        F::look(&mut filter, self.storage.look());
+        F::set_ticks(&mut filter, self.storage.look());
         let passing = || {
             self.storage.tables_in_order().filter(|(number, table)| {
-                let visited = F::rows(&filter) || !table.signature.has(ComponentId::ROW);
-                visited && F::passes(&filter, &table.signature) && F::live(&filter, Columns::new(self, *number))
+                let visited = F::visits_extra_rows(&filter) || !table.signature.has(ComponentId::ROW);
+                visited
+                    && F::passes(&filter, &table.signature)
+                    && F::column_matches(&filter, TableRef::new(self, *number))
             })
         };
         let mut sources = try_list(passing().count())?;
@@ -190,14 +191,14 @@ impl World {
     }
 
     /// The slots that pass a filter, in the order of their tables and rows.
-    fn slots_that_pass<F: Filter>(&self) -> Result<Vec<Entity>, ChangeError> {
+    fn slots_that_pass<F: QueryFilter>(&self) -> Result<Vec<Entity>, ChangeError> {
         let (mut filter, (sources, count)) = (F::state(&self.storage.components), self.rows_that_pass::<F>()?);
-        F::look(&mut filter, self.storage.look());
+        F::set_ticks(&mut filter, self.storage.look());
         let mut slots = try_list(count)?;
         for slot in sources.iter().flat_map(|table| self.storage.tables[*table as usize].slots()) {
             // SAFETY: a slot that a table has is in use.
             let row = || unsafe { Candidate::new(self, slot.index(), None) };
-            if !F::SIDES || F::passes_row(&filter, &row()) {
+            if F::IS_ARCHETYPAL || F::passes_row(&filter, &row()) {
                 slots.push(*slot);
             }
         }

@@ -286,7 +286,7 @@ fn going_back(world: &mut World, back: impl Fn(&mut World) + Send + Sync + Clone
 
 /// The same from a listener and from a buffer: everything before is undone, reservations are reported, the rest goes on.
 fn check_going_back(back: impl Fn(&mut World) + Send + Sync + Clone + 'static, world: &mut World) {
-    let e = world.query::<Entity>().filter::<phalanx::With<Hp>>().iter().next().unwrap();
+    let e = world.query_filtered::<Entity, phalanx::With<Hp>>().iter().next().unwrap();
     let answers = |world: &World, mp: u32| world.query::<&Mp>().iter().filter(|found| found.0 == mp).count();
     let mut commands = CommandBuffer::new();
     commands.insert(e, Mp(1));
@@ -361,7 +361,7 @@ fn commands_may_load_a_world() {
     assert_eq!(world.query::<&Mp>().iter().map(|mp| mp.0).collect::<Vec<_>>(), [3]);
     // From a listener, whose world ends with all that it has recorded.
     going_back(&mut world, load);
-    let e = world.query::<Entity>().filter::<phalanx::With<Hp>>().iter().next().unwrap();
+    let e = world.query_filtered::<Entity, phalanx::With<Hp>>().iter().next().unwrap();
     world.insert(e, Hp(50)).unwrap();
     assert_eq!((world.query::<&Mp>().len(), world.query::<&Hp>().len()), (0, 3));
     world.on_add::<Mp>(|added, _, commands| commands.despawn(added.entity));

@@ -13,8 +13,8 @@ fn main() {
     let mut world = World::new();
     let e = world.spawn(Age(1));
     let mut query = world.query_mut::<&mut Age>();
-    let first = query.get(e).unwrap();
-    let second = query.get(e).unwrap();
+    let first = query.get_mut(e).unwrap();
+    let second = query.get_mut(e).unwrap();
     first.0 = second.0;
     let mut view = world.view_mut::<Age>();
     let first = view.get_mut(e).unwrap();

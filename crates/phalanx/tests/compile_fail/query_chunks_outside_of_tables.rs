@@ -1,6 +1,6 @@
 //! Chunks of what is not stored in tables are refused by `cargo check`, in the caller's line.
 
-use phalanx::{Added, Changed, Component, Entity, Has, Query, QueryState, With, World};
+use phalanx::{Added, Changed, Component, Entity, Has, QueryData, QueryState, With, World};
 
 #[derive(Component)]
 struct Position(f32);
@@ -17,7 +17,7 @@ struct Name(u32);
 #[component(track = "row")]
 struct Health(u32);
 
-#[derive(Query)]
+#[derive(QueryData)]
 struct Hot<'a> {
     position: &'a Position,
     burning: Option<&'a Burning>,
@@ -44,23 +44,23 @@ fn derived(world: &World) {
 }
 
 fn filter(world: &mut World) {
-    world.query_mut::<&mut Position>().filter::<With<Burning>>().chunks();
+    world.query_filtered_mut::<&mut Position, With<Burning>>().chunks();
 }
 
 fn added(world: &World) {
-    world.query::<&Position>().filter::<Added<Health>>().chunks();
+    world.query_filtered::<&Position, Added<Health>>().chunks();
 }
 
 fn changed(world: &World) {
-    world.query::<&Position>().filter::<Changed<Health>>().chunks();
+    world.query_filtered::<&Position, Changed<Health>>().chunks();
 }
 
 fn state(world: &World) {
-    QueryState::<&Burning>::new().chunks(world);
+    QueryState::<&Burning>::new().query(world).chunks();
 }
 
 fn state_mut(world: &mut World) {
-    QueryState::<&mut Burning>::new().chunks_mut(world);
+    QueryState::<&mut Burning>::new().query_mut(world).chunks();
 }
 
 fn several(world: &mut World) {
@@ -68,7 +68,7 @@ fn several(world: &mut World) {
     burning.chunks();
 }
 
-fn generic<Q: Query>(world: &mut World) {
+fn generic<Q: QueryData>(world: &mut World) {
     world.query_mut::<Q>().chunks();
 }
 

@@ -1,36 +1,36 @@
 //! What cannot be a derived query, and where the message points.
 
-use phalanx::{Component, Query};
+use phalanx::{Component, QueryData};
 
 #[derive(Component)]
 struct A(u32);
 
-#[derive(Query)]
+#[derive(QueryData)]
 enum Either {
     A(&'static A),
 }
 
-#[derive(Query)]
+#[derive(QueryData)]
 union Overlay {
     a: &'static A,
 }
 
-#[derive(Query)]
+#[derive(QueryData)]
 struct Tuple(&'static A, &'static mut A);
 
-#[derive(Query)]
+#[derive(QueryData)]
 struct Unit;
 
-#[derive(Query)]
+#[derive(QueryData)]
 struct Empty {}
 
-#[derive(Query)]
+#[derive(QueryData)]
 #[query(table)]
 struct Option1 {
     a: &'static A,
 }
 
-#[derive(Query)]
+#[derive(QueryData)]
 struct Option2 {
     #[query(optional)]
     a: &'static A,

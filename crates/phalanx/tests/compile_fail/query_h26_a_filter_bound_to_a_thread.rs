@@ -1,12 +1,12 @@
 //! What a filter keeps goes with the world from thread to thread.
 
-use phalanx::query::Filter;
+use phalanx::query::QueryFilter;
 use phalanx::{Components, Signature};
 use std::rc::Rc;
 
 struct Bound;
 
-impl Filter for Bound {
+impl QueryFilter for Bound {
     type State = Rc<u32>;
 
     fn state(_: &Components) -> Rc<u32> {

@@ -1,12 +1,12 @@
 //! A query that writes, however deep inside, is not for a shared world.
 
 use phalanx::query::{Filtered, QueryState};
-use phalanx::{Component, Or, Query, With, World};
+use phalanx::{Component, Or, QueryData, With, World};
 
 #[derive(Component)]
 struct A(u32);
 
-#[derive(Query)]
+#[derive(QueryData)]
 struct Named {
     a: &'static mut A,
 }
@@ -19,5 +19,7 @@ fn main() {
     world.query::<Filtered<&mut A, With<A>>>();
     world.query::<Named>();
     QueryState::<&mut A>::new().iter(&world);
-    QueryState::<&mut A>::new().of(&world);
+    QueryState::<&mut A>::new().query(&world);
+    World::new().query_mut::<&mut A>().iter();
+    World::new().query_mut::<&mut A>().single();
 }

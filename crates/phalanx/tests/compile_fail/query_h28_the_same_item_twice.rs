@@ -7,8 +7,8 @@ struct A(u32);
 
 fn twice(world: &mut World, e: Entity) {
     let mut query = world.query_mut::<&mut A>();
-    let first = query.get(e).unwrap();
-    let second = query.get(e).unwrap();
+    let first = query.get_mut(e).unwrap();
+    let second = query.get_mut(e).unwrap();
     first.0 += second.0;
 }
 

@@ -22,14 +22,14 @@ fn reads_then_writes(world: &mut World) {
 
 fn two_iterators_of_one_query(world: &mut World) {
     let mut query = world.query_mut::<&mut A>();
-    let (one, two) = (query.iter(), query.iter());
+    let (one, two) = (query.iter_mut(), query.iter_mut());
     one.zip(two).for_each(drop);
 }
 
-fn two_iterators_of_what_was_found(world: &mut World) {
-    let mut found = world.query_mut::<&mut A>().matched();
-    let (one, two) = (found.iter(), found.iter());
-    one.zip(two).for_each(drop);
+fn two_reborrows_of_one_query(world: &mut World) {
+    let mut query = world.query_mut::<&mut A>();
+    let (one, two) = (query.reborrow(), query.reborrow());
+    one.into_iter().zip(two).for_each(drop);
 }
 
 fn two_states(world: &mut World, one: &mut QueryState<&'static mut A>, two: &mut QueryState<&'static mut A>) {

@@ -1,12 +1,12 @@
 //! What gives out items for writing cannot be copied.
 
 use phalanx::query::QueryState;
-use phalanx::{Component, Query, World};
+use phalanx::{Component, QueryData, World};
 
 #[derive(Component)]
 struct A(u32);
 
-#[derive(Query)]
+#[derive(QueryData)]
 struct Named {
     a: &'static mut A,
 }
@@ -14,9 +14,9 @@ struct Named {
 fn main() {
     let mut world = World::new();
     let _ = world.query_mut::<&mut A>().clone();
-    let _ = world.query_mut::<&mut A>().matched().clone();
+    let _ = world.query_mut::<&mut A>().reborrow().clone();
     let _ = world.query_mut::<&mut A>().into_iter().clone();
     let _ = world.query_mut::<&mut A>().chunks().clone();
     let _ = QueryState::<&mut A>::new().clone();
-    let _ = world.query_mut::<Named>().single().unwrap().clone();
+    let _ = world.query_mut::<Named>().single_mut().unwrap().clone();
 }

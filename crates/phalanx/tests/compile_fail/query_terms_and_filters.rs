@@ -20,11 +20,11 @@ fn writes_through_a_shared_world(world: &World) {
 }
 
 fn filters(world: &World) {
-    world.query::<&Position>().filter::<Position>();
+    world.query_filtered::<&Position, Position>();
 }
 
 fn filters_by_what_is_not_a_component(world: &World) {
-    world.query::<&Position>().filter::<With<u16>>();
+    world.query_filtered::<&Position, With<u16>>();
 }
 
 fn main() {}

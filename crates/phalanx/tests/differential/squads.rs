@@ -70,10 +70,10 @@ pub(crate) struct Ways {
 macro_rules! ways {
     ($query:ty, $filter:ty) => {
         Ways {
-            shared: |world| world.query::<(Entity, $query)>().filter::<$filter>().iter().map(|(e, _)| e).collect(),
+            shared: |world| world.query_filtered::<(Entity, $query), $filter>().iter().map(|(e, _)| e).collect(),
             exclusive: |world| {
                 let mut found = Vec::new();
-                world.query_mut::<(Entity, $query)>().filter::<$filter>().for_each(|(e, _)| found.push(e));
+                world.query_filtered_mut::<(Entity, $query), $filter>().for_each(|(e, _)| found.push(e));
                 found
             },
         }

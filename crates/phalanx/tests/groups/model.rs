@@ -450,7 +450,7 @@ fn batches_and_commands_have_the_result_of_one_by_one() {
             groups.push([(specs()[at].make)(world).unwrap()]);
         }
         let bundle = || (B("new".into()), C(2), L(3));
-        let all: Vec<Entity> = single.query::<Entity>().filter::<With<Table>>().iter().collect();
+        let all: Vec<Entity> = single.query_filtered::<Entity, With<Table>>().iter().collect();
         let mut commands = CommandBuffer::new();
         for e in &all {
             single.insert(*e, bundle()).unwrap();

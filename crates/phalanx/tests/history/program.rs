@@ -241,9 +241,9 @@ pub(crate) fn disturb(world: &mut World, pick: Pick<'_>, log: &Log, reserved: bo
         6 => {
             let mut state = QueryState::<(Entity, &Armor, Option<&Rage>), Changed<Armor>>::new();
             (0..pick(3)).for_each(|_| state.iter(world).for_each(drop));
-            world.query::<(Entity, Option<&Aim>)>().filter::<Added<Wound>>().for_each(drop);
+            world.query_filtered::<(Entity, Option<&Aim>), Added<Wound>>().for_each(drop);
         }
-        7 => drop(world.query_mut::<(&Fire, &Mass, Option<&Water>)>().plan()),
+        7 => drop(world.query_mut::<(&Fire, &Mass, Option<&Water>)>().explain()),
         // It closes holes, which can be seen.
         8 if world.pool::<Ice>().holes() == 0 => drop(world.compact(usize::MAX)),
         8 => {}
@@ -329,7 +329,7 @@ pub(crate) fn seen(world: &World) -> String {
     each_component!(list);
     macro_rules! news {
         ($($filter:ty),*) => {$(
-            let all = world.query::<Key>().filter::<$filter>().iter().map(name).collect::<Vec<_>>();
+            let all = world.query_filtered::<Key, $filter>().iter().map(name).collect::<Vec<_>>();
             writeln!(w, "{} {all:?}", stringify!($filter)).unwrap();
         )*};
     }
@@ -345,7 +345,7 @@ pub(crate) fn seen(world: &World) -> String {
     );
     news!(With<Place>, (With<Fire>, With<Mass>), (With<Fire>, Without<Marked>), Without<Enemy>);
     macro_rules! plans {
-        ($($query:ty),*) => {$(writeln!(w, "{}", world.query::<$query>().plan()).unwrap();)*};
+        ($($query:ty),*) => {$(writeln!(w, "{}", world.query::<$query>().explain()).unwrap();)*};
     }
     plans!(
         &'static Place,

@@ -13,13 +13,13 @@ macro_rules! entry_points {
             ("QueryState::default", |_, _| drop(QueryState::<$query>::default())),
             ("Access::of", |_, _| drop(Access::of::<$query>())),
             ("for_each", |world, _| world.query_mut::<$query>().for_each(drop)),
-            ("iter", |world, _| drop(world.query_mut::<$query>().iter().next())),
+            ("iter", |world, _| drop(world.query_mut::<$query>().iter_mut().next())),
             ("into_iter", |world, _| drop(world.query_mut::<$query>().into_iter().next())),
             ("chunks", |world, _| drop(world.query_mut::<$query>().chunks().next())),
             ("len", |world, _| drop(world.query_mut::<$query>().len())),
             ("is_empty", |world, _| drop(world.query_mut::<$query>().is_empty())),
-            ("get", |world, e| drop(world.query_mut::<$query>().get(e).is_ok())),
-            ("filtered", |world, _| drop(world.query_mut::<$query>().filter::<With<Tag>>().iter().next())),
+            ("get", |world, e| drop(world.query_mut::<$query>().get_mut(e).is_ok())),
+            ("filtered", |world, _| drop(world.query_filtered_mut::<$query, With<Tag>>().iter_mut().next())),
         ]
     };
 }
@@ -95,7 +95,7 @@ fn h56_a_held_state_follows_lanes_that_move() {
     for n in 1..2000 {
         // Looked at, so that both states have pointers.
         assert_eq!(state.iter_mut(&mut world).count(), n);
-        assert_eq!(world.query_mut::<(Entity, &mut A, &mut Spin)>().iter().count(), n);
+        assert_eq!(world.query_mut::<(Entity, &mut A, &mut Spin)>().iter_mut().count(), n);
         match n % 4 {
             // In place: needs a row to trade through, and the table may be full.
             0 => world.insert(first, A::new(&tally, 0)).unwrap(),
@@ -105,7 +105,11 @@ fn h56_a_held_state_follows_lanes_that_move() {
         }
         assert_eq!(state.iter_mut(&mut world).map(|(_, a, _)| a.0.key() as usize).sum::<usize>(), n * (n - 1) / 2);
         assert_eq!(
-            world.query_mut::<(Entity, &mut A, &mut Spin)>().iter().map(|(_, a, _)| a.0.key() as usize).sum::<usize>(),
+            world
+                .query_mut::<(Entity, &mut A, &mut Spin)>()
+                .iter_mut()
+                .map(|(_, a, _)| a.0.key() as usize)
+                .sum::<usize>(),
             n * (n - 1) / 2
         );
         world.spawn((A::new(&tally, n as u32), spin));
@@ -130,7 +134,7 @@ fn h46_worlds_and_states_are_sent_and_shared() {
     let tally = Tally::new();
     let mut world = World::new();
     world.spawn((A::new(&tally, 1), Position(2.0)));
-    assert_eq!(world.query_mut::<(&mut Position, &A)>().iter().count(), 1);
+    assert_eq!(world.query_mut::<(&mut Position, &A)>().iter_mut().count(), 1);
     let world = std::thread::spawn(move || {
         world.query_mut::<(&mut Position, &A)>().for_each(|(p, _)| p.0 *= 2.0);
         world

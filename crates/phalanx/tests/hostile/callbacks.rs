@@ -1,7 +1,7 @@
 //! Iterators, filters and row types of the user's that panic or lie.
 
 use crate::kit::{A, Name, Position, Rude, Tag, Velocity, structure};
-use phalanx::query::{Filter, QueryState};
+use phalanx::query::{QueryFilter, QueryState};
 use phalanx::{Component, Components, Entity, Signature, With, Without, World};
 use phalanx_testkit::{Counted, Dial, Liar, Lie, PanicSweep, Site, Tally, catch, for_every_panic};
 use std::cell::Cell;
@@ -23,7 +23,7 @@ fn h21_entities_made_before_an_iterator_panics_are_there() {
         },
         |world, tally, _| {
             world.validate().unwrap();
-            let made = world.query::<(Entity, &A)>().filter::<phalanx::With<Tag>>().iter();
+            let made = world.query_filtered::<(Entity, &A), phalanx::With<Tag>>().iter();
             assert!(made.map(|(_, a)| a.0.key()).eq(0..tally.made() - 1), "the rows before the panic, and no other");
             // Usable as before.
             let e = world.spawn((A::new(tally, 7), Tag));
@@ -103,7 +103,7 @@ thread_local! {
     static MOOD: Cell<u32> = const { Cell::new(0) };
 }
 
-impl Filter for Moody {
+impl QueryFilter for Moody {
     type State = ();
     fn state(_: &Components) {
         tick();
@@ -149,9 +149,9 @@ fn h26_a_filter_that_panics_leaves_no_table_twice_in_a_held_state() {
             assert_eq!(rows.len(), 3);
             // The state that the world keeps for itself.
             MOOD.set(k);
-            let _ = catch(|| world.query_mut::<&mut Position>().filter::<Moody>().iter().count());
+            let _ = catch(|| world.query_filtered_mut::<&mut Position, Moody>().iter_mut().count());
             MOOD.set(0);
-            assert_eq!(world.query_mut::<&mut Position>().filter::<Moody>().iter().count(), 3);
+            assert_eq!(world.query_filtered_mut::<&mut Position, Moody>().iter_mut().count(), 3);
         }
         if points > 0 && k > 12 {
             break;

@@ -22,7 +22,7 @@ fn assert_dead(world: &mut World, e: Entity, tally: &Tally) {
     assert_eq!(world.components_of(e).err(), Some(dead));
     assert_eq!(world.query::<&Position>().get(e), Err(unread));
     assert_eq!(world.query::<Entity>().get(e), Err(unread));
-    assert_eq!(world.query_mut::<(Entity, Option<&mut Position>)>().get(e), Err(unread));
+    assert_eq!(world.query_mut::<(Entity, Option<&mut Position>)>().get_mut(e), Err(unread));
     assert_eq!(world.insert(e, (A::new(tally, 1), Tag)), Err(dead));
     assert_eq!(world.try_insert(e, Velocity(0.0)), Err(ChangeError::NoSuchEntity(dead)));
     assert_eq!(world.remove::<Position>(e), Err(dead));

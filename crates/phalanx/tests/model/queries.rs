@@ -21,16 +21,16 @@ pub struct Case {
 macro_rules! case {
     ($query:ty, $filter:ty, |$item:pat_param| $row:expr, $numbers:expr, |$has:ident| $passes:expr) => {
         case!(@ $query, $filter, |$item| $row, $numbers, |$has| $passes, |world| {
-            let rows = |$item: <$query as phalanx::Query>::Item<'_>| $row;
-            let query = world.query::<$query>().filter::<$filter>();
+            let rows = |$item: <$query as phalanx::QueryData>::Item<'_>| $row;
+            let query = world.query_filtered::<$query, $filter>();
             assert_eq!((query.len(), query.is_empty()), (query.iter().count(), query.iter().next().is_none()));
             query.iter().map(rows).collect()
         })
     };
     (mut $query:ty, $filter:ty, |$item:pat_param| $row:expr, $numbers:expr, |$has:ident| $passes:expr) => {
         case!(@ $query, $filter, |$item| $row, $numbers, |$has| $passes, |world| {
-            let rows = |$item: <$query as phalanx::Query>::Item<'_>| $row;
-            world.query_mut::<$query>().filter::<$filter>().into_iter().map(rows).collect()
+            let rows = |$item: <$query as phalanx::QueryData>::Item<'_>| $row;
+            world.query_filtered_mut::<$query, $filter>().into_iter().map(rows).collect()
         })
     };
     (@ $query:ty, $filter:ty, |$item:pat_param| $row:expr, $numbers:expr, |$has:ident| $passes:expr,
@@ -39,7 +39,7 @@ macro_rules! case {
         Case {
             name: stringify!($query, $filter),
             run: Box::new(move |$world: &mut World, way: usize| {
-                let rows = |$item: <$query as phalanx::Query>::Item<'_>| $row;
+                let rows = |$item: <$query as phalanx::QueryData>::Item<'_>| $row;
                 match way % 5 {
                     0 => held.iter_mut($world).map(rows).collect(),
                     1 => {
@@ -54,16 +54,16 @@ macro_rules! case {
                     }
                     2 => {
                         // Half by `next`, the rest by `fold`.
-                        let mut query = $world.query_mut::<$query>().filter::<$filter>();
+                        let mut query = $world.query_filtered_mut::<$query, $filter>();
                         let len = query.len();
-                        let mut iter = query.iter();
+                        let mut iter = query.iter_mut();
                         let mut all: Vec<Row> = iter.by_ref().take(len / 2).map(rows).collect();
                         iter.for_each(|item| all.push(rows(item)));
                         all
                     }
                     3 => {
                         let mut all = Vec::new();
-                        $world.query_mut::<$query>().filter::<$filter>().for_each(|item| all.push(rows(item)));
+                        $world.query_filtered_mut::<$query, $filter>().for_each(|item| all.push(rows(item)));
                         assert_eq!(held.len($world), all.len());
                         all
                     }
@@ -71,8 +71,8 @@ macro_rules! case {
                 }
             }),
             get: |world, e| {
-                let rows = |$item: <$query as phalanx::Query>::Item<'_>| $row;
-                world.query_mut::<$query>().filter::<$filter>().get(e).ok().map(rows)
+                let rows = |$item: <$query as phalanx::QueryData>::Item<'_>| $row;
+                world.query_filtered_mut::<$query, $filter>().get_mut(e).ok().map(rows)
             },
             passes: |$has| $passes,
             numbers: $numbers,

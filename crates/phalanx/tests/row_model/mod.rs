@@ -331,11 +331,11 @@ impl Run {
             found
         };
         assert_eq!(sorted(world.query::<Entity>().iter().collect()), of(Key::is_main, |_| true));
-        let shallow = || world.query::<Entity>().filter::<Without<Depth>>();
+        let shallow = || world.query_filtered::<Entity, Without<Depth>>();
         assert_eq!(sorted(shallow().iter().collect()), of(Key::is_main, |has| has.depth.is_none()));
-        let extra = shallow().filter::<ExtraRows>().iter().collect();
+        let extra = world.query_filtered::<Entity, (Without<Depth>, ExtraRows)>().iter().collect();
         assert_eq!(sorted(extra), of(|key| !key.is_main(), |has| has.depth.is_none()));
-        let all = world.query::<(Entity, &Item)>().filter::<(With<Value>, AllRows)>();
+        let all = world.query_filtered::<(Entity, &Item), (With<Value>, AllRows)>();
         let all = all.iter().map(|(entity, _)| entity).collect();
         assert_eq!(sorted(all), of(|_| true, |has| has.item.is_some() && has.value.is_some()));
     }

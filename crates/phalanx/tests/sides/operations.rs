@@ -240,13 +240,13 @@ fn batches_go_by_filters_over_components_of_all_layouts() {
 
 #[test]
 fn a_filter_that_changes_its_mind_moves_whole_rows() {
-    use phalanx::query::Filter;
+    use phalanx::query::QueryFilter;
     use phalanx::{Components, Signature};
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
     static SEED: AtomicU64 = AtomicU64::new(1);
     struct Moody;
-    impl Filter for Moody {
+    impl QueryFilter for Moody {
         type State = ();
         fn state(_: &Components) {}
         fn passes((): &(), _: &Signature) -> bool {

@@ -353,7 +353,7 @@ impl Test {
     }
 
     fn batch(&mut self) {
-        let all: Vec<Key> = self.world.query::<Key>().filter::<With<Plain>>().iter().collect();
+        let all: Vec<Key> = self.world.query_filtered::<Key, With<Plain>>().iter().collect();
         let main: Vec<Key> = all.iter().copied().filter(Key::is_main).collect();
         with_bundle!(self.rng, X => {
             match self.rng.below(4) {

@@ -208,24 +208,16 @@ pub(crate) fn seen(world: &World) -> Vec<String> {
 pub(crate) fn news(world: &World) -> Vec<String> {
     let mut news = Vec::new();
     let mut note = |line: String| news.push(line);
-    world.query::<Key>().filter::<Added<Armor>>().for_each(|key| note(format!("armor of {} came", named(world, key))));
+    world.query_filtered::<Key, Added<Armor>>().for_each(|key| note(format!("armor of {} came", named(world, key))));
     world
-        .query::<Key>()
-        .filter::<Changed<Armor>>()
+        .query_filtered::<Key, Changed<Armor>>()
         .for_each(|key| note(format!("armor of {} changed", named(world, key))));
+    world.query_filtered::<Key, Changed<Mana>>().for_each(|key| note(format!("mana of {} changed", named(world, key))));
+    world.query_filtered::<Key, Added<Rage>>().for_each(|key| note(format!("rage of {} came", named(world, key))));
+    world.query_filtered::<Key, Changed<Rage>>().for_each(|key| note(format!("rage of {} changed", named(world, key))));
     world
-        .query::<Key>()
-        .filter::<Changed<Mana>>()
-        .for_each(|key| note(format!("mana of {} changed", named(world, key))));
-    world.query::<Key>().filter::<Added<Rage>>().for_each(|key| note(format!("rage of {} came", named(world, key))));
-    world
-        .query::<Key>()
-        .filter::<Changed<Rage>>()
-        .for_each(|key| note(format!("rage of {} changed", named(world, key))));
-    world
-        .query::<Key>()
-        .filter::<Changed<Breath>>()
+        .query_filtered::<Key, Changed<Breath>>()
         .for_each(|key| note(format!("breath of {} changed", named(world, key))));
-    world.query::<Key>().filter::<Added<Alert>>().for_each(|key| note(format!("alert of {} came", named(world, key))));
+    world.query_filtered::<Key, Added<Alert>>().for_each(|key| note(format!("alert of {} came", named(world, key))));
     news
 }

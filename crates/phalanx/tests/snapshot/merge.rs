@@ -126,7 +126,7 @@ fn listening() -> (World, Arc<Mutex<Vec<String>>>) {
     let sink = words.clone();
     world.on_add::<Name>(move |added, world, commands| {
         // All of it is there: who comes later, and resources.
-        let others = world.query::<&Name>().filter::<AllRows>().len();
+        let others = world.query_filtered::<&Name, AllRows>().len();
         let clock = world.resource::<Clock>().map_or(0, |clock| clock.0);
         let line = format!("{} of {} beside {others} at {clock}", added.value.0, added.entity.index());
         sink.lock().unwrap().push(line);

@@ -15,7 +15,7 @@ fn a_part_has_the_entities_that_match_and_no_others() {
     for seed in 0..20 {
         let world = world(seed, 150);
         let copy = part(&world, &Part::matching::<With<Position>>(&world));
-        let mut expected: Vec<Entity> = world.query::<Entity>().filter::<With<Position>>().iter().collect();
+        let mut expected: Vec<Entity> = world.query_filtered::<Entity, With<Position>>().iter().collect();
         expected.sort();
         expected.dedup();
         assert_eq!(copy.iter().collect::<Vec<_>>(), expected);

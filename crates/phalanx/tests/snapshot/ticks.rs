@@ -67,7 +67,7 @@ fn loaded(registry: &Registry, file: &[u8]) -> World {
 fn told(world: &World) -> Vec<(&'static str, Vec<Key>)> {
     macro_rules! told {
         ($($filter:ident<$c:ident>)*) => {
-            vec![$((stringify!($filter<$c>), world.query::<Key>().filter::<$filter<$c>>().iter().collect()),)*]
+            vec![$((stringify!($filter<$c>), world.query_filtered::<Key, $filter<$c>>().iter().collect()),)*]
         };
     }
     told! {
@@ -116,8 +116,8 @@ fn filters_let_through_after_a_load_what_they_did_before() {
         assert_eq!(told(&copy), told(&world));
         // Some are new and some are not, so that the test can fail.
         let counts = |world: &World| {
-            let rows = (world.query::<&TableRow>().len(), world.query::<()>().filter::<Changed<TableRow>>().len());
-            (rows, world.query::<()>().filter::<Changed<LinearColumn>>().len())
+            let rows = (world.query::<&TableRow>().len(), world.query_filtered::<(), Changed<TableRow>>().len());
+            (rows, world.query_filtered::<(), Changed<LinearColumn>>().len())
         };
         assert_eq!(counts(&copy), ((6, 2), 0), "from {start}");
         for world in [&mut world, &mut copy] {
@@ -138,7 +138,7 @@ fn filters_let_through_after_a_load_what_they_did_before() {
 fn what_a_state_wrote_itself_is_no_news_after_a_load() {
     let registry = all();
     let news =
-        |world: &mut World| world.query_mut::<&mut TableColumn>().filter::<Changed<TableColumn>>().iter().count();
+        |world: &mut World| world.query_filtered_mut::<&mut TableColumn, Changed<TableColumn>>().iter_mut().count();
     let (mut world, _) = history(1);
     let mut copy = loaded(&registry, &saved(&registry, &world));
     for _ in 0..3 {
@@ -193,7 +193,7 @@ fn looking_leaves_no_trace() {
     for _ in 0..5 {
         state.iter(&loud).for_each(drop);
         loud.query_mut::<(Entity, &mut TableRow)>().for_each(drop);
-        loud.query::<Entity>().filter::<Added<PoolRow>>().for_each(drop);
+        loud.query_filtered::<Entity, Added<PoolRow>>().for_each(drop);
     }
     assert!(saved(&registry, &loud) == saved(&registry, &quiet));
     for world in [&mut quiet, &mut loud] {
@@ -229,18 +229,18 @@ fn what_is_merged_or_read_from_text_is_new() {
     let mut scene = world(2, 150);
     scene.settle_changes();
     let (armed, file) = (scene.query::<&Armor>().len(), bytes(&scene));
-    assert!(armed > 0 && load(&file).query::<()>().filter::<Changed<Armor>>().is_empty());
+    assert!(armed > 0 && load(&file).query_filtered::<(), Changed<Armor>>().is_empty());
     let mut target = World::new();
     target.spawn((Armor(1), Breath(2)));
     target.settle_changes();
     let tick = target.tick();
     target.merge(registry(), &*file).unwrap();
     assert_eq!(target.tick(), tick);
-    assert_eq!(target.query::<()>().filter::<Added<Armor>>().len(), armed);
+    assert_eq!(target.query_filtered::<(), Added<Armor>>().len(), armed);
     let mut json = Vec::new();
     scene.serialize(registry(), &mut serde_json::Serializer::new(&mut json)).unwrap();
     let copy = World::deserialize(registry(), &mut serde_json::Deserializer::from_slice(&json)).unwrap();
-    assert_eq!(copy.query::<()>().filter::<Added<Armor>>().len(), armed);
+    assert_eq!(copy.query_filtered::<(), Added<Armor>>().len(), armed);
 }
 
 #[derive(Component, Debug, PartialEq, Clone, Copy)]
@@ -276,10 +276,10 @@ fn ticks_of_another_way_of_tracking_are_passed_over() {
         assert_eq!(loaded(&none, file).get::<Untracked>(e), Ok(&Untracked(5)));
         let copy = loaded(&row, file);
         assert_eq!(copy.get::<TableRow>(e), Ok(&TableRow(5)));
-        assert_eq!(copy.query::<()>().filter::<Added<TableRow>>().len(), usize::from(at != 1));
+        assert_eq!(copy.query_filtered::<(), Added<TableRow>>().len(), usize::from(at != 1));
         let copy = loaded(&column, file);
         assert_eq!(copy.get::<ByColumn>(e), Ok(&ByColumn(5)));
-        assert_eq!(copy.query::<()>().filter::<Changed<ByColumn>>().len(), usize::from(at != 2));
+        assert_eq!(copy.query_filtered::<(), Changed<ByColumn>>().len(), usize::from(at != 2));
     }
 }
 
@@ -328,8 +328,8 @@ fn values_of_an_older_version_keep_their_marks() {
     world.get_mut::<TableRow>(b).unwrap().0 = 3;
     let copy = loaded(&new, &saved(&old, &world));
     assert_eq!(copy.get::<Armor>(a), Ok(&Armor(2)));
-    assert!(copy.query::<Entity>().filter::<Changed<Armor>>().iter().eq([b]));
-    assert!(copy.query::<Entity>().filter::<Added<Armor>>().is_empty());
+    assert!(copy.query_filtered::<Entity, Changed<Armor>>().iter().eq([b]));
+    assert!(copy.query_filtered::<Entity, Added<Armor>>().is_empty());
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn parts_and_tables_that_become_one_keep_their_marks() {
     let mut file = Vec::new();
     world.save_part(&registry, &part, &mut file).unwrap();
     let copy = loaded(&registry, &file);
-    let changed = |world: &World| world.query::<Key>().filter::<Changed<TableRow>>().iter().collect::<Vec<_>>();
+    let changed = |world: &World| world.query_filtered::<Key, Changed<TableRow>>().iter().collect::<Vec<_>>();
     assert!(changed(&copy) == changed(&world) && !changed(&copy).is_empty());
     assert!(copy.contains(list[2]));
 
@@ -352,10 +352,10 @@ fn parts_and_tables_that_become_one_keep_their_marks() {
     let a = world.spawn(TableColumn("a".into()));
     let b = world.spawn((TableColumn("b".into()), Untracked(1)));
     world.settle_changes();
-    assert!(loaded(&partial, &saved(&partial, &world)).query::<()>().filter::<Changed<TableColumn>>().is_empty());
+    assert!(loaded(&partial, &saved(&partial, &world)).query_filtered::<(), Changed<TableColumn>>().is_empty());
     world.get_mut::<TableColumn>(b).unwrap().0.push('!');
     let copy = loaded(&partial, &saved(&partial, &world));
-    assert!(copy.query::<Entity>().filter::<Changed<TableColumn>>().iter().eq([a, b]));
+    assert!(copy.query_filtered::<Entity, Changed<TableColumn>>().iter().eq([a, b]));
 }
 
 fn forged() -> Forged {
@@ -425,5 +425,5 @@ fn h62_forged_ticks_are_refused_or_a_world() {
     let mut other = forged.clone();
     other.sections.remove(at);
     let world = attempt(&other.file(), BOUND).unwrap();
-    assert_eq!(world.query::<()>().filter::<Added<Armor>>().len(), 2);
+    assert_eq!(world.query_filtered::<(), Added<Armor>>().len(), 2);
 }

@@ -147,7 +147,7 @@ fn who_looked_before_a_checkpoint_goes_on_from_there() {
         world.settle_changes();
         world.rollback(&before).unwrap();
         assert_eq!((world.tick(), world.get::<Seen>(all[0]).unwrap().0), (then, 1));
-        assert_eq!(world.query::<&Seen>().filter::<Changed<Seen>>().len(), 10);
+        assert_eq!(world.query_filtered::<&Seen, Changed<Seen>>().len(), 10);
         if round == 0 {
             assert_eq!((states.0.len(&world), states.1.len(&world)), (1, 0));
         }
@@ -203,8 +203,8 @@ fn marks_of_columns_come_back_with_clones() {
     let e = world.spawn((Noted("a".into()), Told));
     world.settle_changes();
     let (changed, told) = (
-        |world: &World| world.query::<&Noted>().filter::<Changed<Noted>>().len(),
-        |world: &World| world.query::<&Told>().filter::<Changed<Told>>().len(),
+        |world: &World| world.query_filtered::<&Noted, Changed<Noted>>().len(),
+        |world: &World| world.query_filtered::<&Told, Changed<Told>>().len(),
     );
     let (before, mut timeline) = (world.checkpoint().unwrap(), Timeline::new(3));
     timeline.capture(&mut world).unwrap();

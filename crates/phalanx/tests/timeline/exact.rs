@@ -152,10 +152,10 @@ fn what_a_delta_brought_is_new_and_nothing_else() {
     assert_eq!(seen, [e, new], "{e} {moved} {gone} {new}");
     assert!(added.iter(&there).eq([new]));
     assert_eq!((changed.iter(&there).count(), added.iter(&there).count()), (0, 0));
-    assert!(there.query::<Entity>().filter::<Changed<Health>>().iter().eq([e, new]));
-    assert!(there.query::<Entity>().filter::<Changed<Wound>>().is_empty());
+    assert!(there.query_filtered::<Entity, Changed<Health>>().iter().eq([e, new]));
+    assert!(there.query_filtered::<Entity, Changed<Wound>>().is_empty());
     // A row went from the column of the speeds.
-    assert!(there.query::<Entity>().filter::<Changed<Speed>>().iter().eq([e]));
+    assert!(there.query_filtered::<Entity, Changed<Speed>>().iter().eq([e]));
 }
 
 type Way = Box<dyn Fn(&mut World)>;
@@ -179,10 +179,10 @@ fn every_way_to_write_what_is_tracked_is_noticed() {
         Box::new(move |w| w.entity_mut(e).unwrap().get_mut::<Health>().unwrap().set_changed()),
         Box::new(move |w| w.view_mut::<Wound>().get_mut(e).unwrap().set_changed()),
         Box::new(move |w| w.get_many_mut::<Heat, 1>([e]).unwrap()[0].0 ^= 1),
-        Box::new(move |w| w.query_mut::<(&mut Health, &mut Rank)>().get(e).unwrap().0.0 ^= 1),
-        Box::new(move |w| w.query_mut::<&mut Told>().get(e).unwrap().set_changed()),
+        Box::new(move |w| w.query_mut::<(&mut Health, &mut Rank)>().get_mut(e).unwrap().0.0 ^= 1),
+        Box::new(move |w| w.query_mut::<&mut Told>().get_mut(e).unwrap().set_changed()),
         Box::new(move |w| w.queries_mut::<(&mut Heat, &mut Aim)>().1.for_each(|a| a.0 ^= 1)),
-        Box::new(move |w| w.query_mut::<&mut Health>().matched().get(e).unwrap().0 ^= 1),
+        Box::new(move |w| w.query_mut::<&mut Health>().reborrow().get_mut(e).unwrap().0 ^= 1),
         Box::new(move |w| w.query_mut::<&mut Health>().chunks().for_each(|mut h| h.all()[0].0 ^= 1)),
         Box::new(move |w| w.query_mut::<&mut Told>().for_each(|mut t| t.set_changed())),
         Box::new(move |w| QueryState::<&mut Speed>::new().iter_mut(w).for_each(|s| s.0 += 1)),

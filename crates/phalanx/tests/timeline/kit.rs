@@ -183,7 +183,7 @@ pub(crate) fn seen(world: &mut World) -> String {
     }
     macro_rules! news {
         ($($filter:ty),*) => {$(
-            let all = world.query::<Entity>().filter::<$filter>().iter().collect::<Vec<_>>();
+            let all = world.query_filtered::<Entity, $filter>().iter().collect::<Vec<_>>();
             writeln!(w, "{} {all:?}", stringify!($filter)).unwrap();
         )*};
     }

@@ -88,7 +88,7 @@ pub(crate) fn everything(world: &World, nothing: &Checkpoint) -> Vec<u8> {
     macro_rules! news {
         ($($filter:ty),*) => {$(
             bytes.push(0xff);
-            world.query::<Row>().filter::<$filter>().for_each(|row| bytes.extend(format!("{row:?} ").as_bytes()));
+            world.query_filtered::<Row, $filter>().for_each(|row| bytes.extend(format!("{row:?} ").as_bytes()));
         )*};
     }
     news!(Added<Health>, Added<Heat>, Added<Wound>, Added<Told>);

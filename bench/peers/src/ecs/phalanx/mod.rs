@@ -170,7 +170,7 @@ macro_rules! world {
                         .for_each(|(p, v)| $layout::step(p, v));
                 });
                 ways.add("QueryState", |w| {
-                    w.moving.of_mut(&mut w.world).for_each(|(p, v)| $layout::step(p, v));
+                    w.moving.query_mut(&mut w.world).for_each(|(p, v)| $layout::step(p, v));
                 });
                 $integrate(ways);
             }
@@ -182,7 +182,7 @@ macro_rules! world {
                     }
                 });
                 ways.add("QueryState for", |w| {
-                    for (p, v) in w.moving.of_mut(&mut w.world) {
+                    for (p, v) in w.moving.query_mut(&mut w.world) {
                         $layout::step(p, v);
                     }
                 });
@@ -199,7 +199,7 @@ macro_rules! world {
 
             fn double(ways: &mut Ways<Self>) {
                 ways.add("for_each", |w| w.world.query_mut::<&mut $layout::Data>().for_each(|d| $layout::double(d)));
-                ways.add("QueryState", |w| w.data.of_mut(&mut w.world).for_each(|d| $layout::double(d)));
+                ways.add("QueryState", |w| w.data.query_mut(&mut w.world).for_each(|d| $layout::double(d)));
             }
 
             fn heavy(ways: &mut Ways<Self>) {

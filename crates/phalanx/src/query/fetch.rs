@@ -1,6 +1,7 @@
-//! Random access: how a term finds what a row has, wherever it is kept.
+//! Random access: finding the component of a row, wherever it is stored.
 #![allow(unsafe_code)]
 
+use super::prefetch::prefetch;
 use crate::component::{Component, ComponentId};
 use crate::layout::{Kind, Layout};
 use crate::side::{Linear, Pool, Store};
@@ -13,173 +14,164 @@ use core::ptr::NonNull;
 use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
 
-/// A row that a query looks at.
+/// A row that a query visits or tests.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
-pub struct Spot {
+pub struct RowRef {
     /// The index of its slot.
     pub(super) index: u32,
-    /// Its slot, if that was at hand.
+    /// Its slot, if it is known already.
     pub(super) key: Option<Entity>,
-    /// Its position in the store that is walked, if one is.
+    /// Its position in the store that drives the query, if one does.
     pub(super) position: u32,
-    /// Where it is in its table; for queries that are [located](super::Query::LOCATED) only.
+    /// Its location in its table, if the query [needs it](super::QueryData::NEEDS_LOCATION).
     pub(super) location: Location,
 }
 
-impl Spot {
-    /// A place for queries that do not look at it.
+impl RowRef {
+    /// The location for queries that do not need it.
     pub(super) const NOWHERE: Location = Location { table: u32::MAX, row: 0 };
 
-    /// The slot.
+    /// Returns the slot.
     #[inline(always)]
     pub(super) fn key(self, world: &World) -> Entity {
         match self.key.or_else(|| world.storage.slot(self.index)) {
             Some(key) => key,
-            None => unreachable!("a row that is looked at is there"),
+            None => unreachable!("a row that is visited exists"),
         }
     }
 }
 
-/// Asks the processor for the memory at an address, where it can be asked.
-#[inline(always)]
-pub(crate) fn prefetch<T>(at: *const T) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a hint, for which any address will do.
-    unsafe {
-        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(at.cast());
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = at;
-}
-
 type Ptr<C> = <<C as Component>::Layout as Layout<C>>::Ptr;
 
-/// Where the values of a component are, resolved for random access.
-pub struct Reach<C: Component> {
-    /// By table, for a component of tables.
+/// The storage of a component, resolved for random access.
+#[doc(hidden)]
+pub struct ComponentFetch<C: Component> {
+    /// The columns by table, for a table component.
     lanes: NonNull<[*mut Lane]>,
-    /// The store of any other, null if nobody ever had it.
+    /// The store of a sparse component, null if no entity ever had it.
     pool: *const Pool,
     linear: *const Linear,
     /// The values of the store, if there is one.
     values: MaybeUninit<Ptr<C>>,
-    /// Whether rows come from this store, so that each is in it, at its position.
-    walked: bool,
-    /// Who looks.
+    /// Whether this store drives the query, so that each row is in it at its position.
+    is_driver: bool,
+    /// The change ticks of the run.
     look: Look,
 }
 
-impl<C: Component> Clone for Reach<C> {
+impl<C: Component> Clone for ComponentFetch<C> {
     #[inline(always)]
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<C: Component> Copy for Reach<C> {}
+impl<C: Component> Copy for ComponentFetch<C> {}
 
-impl<C: Component> fmt::Debug for Reach<C> {
+impl<C: Component> fmt::Debug for ComponentFetch<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Reach({})", core::any::type_name::<C>())
+        write!(f, "ComponentFetch({})", core::any::type_name::<C>())
     }
 }
 
-impl<C: Component> Reach<C> {
-    /// Whether the component is not kept in tables.
-    pub(super) const SIDE: bool = !matches!(C::Layout::KIND, Kind::Table);
+impl<C: Component> ComponentFetch<C> {
+    /// Whether the component is stored in tables.
+    pub(super) const IS_DENSE: bool = matches!(C::Layout::KIND, Kind::Table);
 
-    /// Resolves where the values of a component are.
+    /// Resolves the storage of a component. `driver` is the component whose store drives the query.
     ///
     /// # Safety
     ///
     /// The id is that of `C` in this world, or one that no component of it has.
     #[inline]
-    pub(super) unsafe fn new(id: ComponentId, world: &World, walked: Option<ComponentId>, look: Look) -> Self {
-        let mut reach = Reach {
-            lanes: NonNull::from(if Self::SIDE { &[] } else { world.storage.lanes_of(id) }),
+    pub(super) unsafe fn new(id: ComponentId, world: &World, driver: Option<ComponentId>, look: Look) -> Self {
+        let mut fetch = ComponentFetch {
+            lanes: NonNull::from(if Self::IS_DENSE { world.storage.lanes_of(id) } else { &[] }),
             pool: core::ptr::null(),
             linear: core::ptr::null(),
             values: MaybeUninit::uninit(),
-            walked: walked == Some(id),
+            is_driver: driver == Some(id),
             look,
         };
-        if Self::SIDE
+        if !Self::IS_DENSE
             && let Some(side) = world.storage.sides.of(id)
         {
             match &side.store {
-                Store::Pool(pool) => reach.pool = pool,
-                Store::Linear(linear) => reach.linear = linear,
+                Store::Pool(pool) => fetch.pool = pool,
+                Store::Linear(linear) => fetch.linear = linear,
             }
             // SAFETY: the lanes are those of `C`, by the caller's promise.
-            reach.values = MaybeUninit::new(unsafe { C::Layout::ptr(side.values().lane(), look) });
+            fetch.values = MaybeUninit::new(unsafe { C::Layout::ptr(side.values().lane(), look) });
         }
-        reach
+        fetch
     }
 
-    /// The values that a row's is among, and its place there.
+    /// Returns the values of the store or table of a row, and the row's position among them.
     ///
     /// # Safety
     ///
     /// The world that was resolved is borrowed, and the row is one of its rows, with its location if the component is one
     /// of tables.
     #[inline(always)]
-    pub(super) unsafe fn find(&self, spot: Spot) -> Option<(Ptr<C>, usize)> {
-        // SAFETY: lanes and stores are those of the world. A row of the store that is walked is in it. Where there is a
+    pub(super) unsafe fn find(&self, row: RowRef) -> Option<(Ptr<C>, usize)> {
+        // SAFETY: lanes and stores are those of the world. A row of the driver is in its store. Where there is a
         // store there are values.
         unsafe {
             match C::Layout::KIND {
                 Kind::Table => {
-                    let lane = *self.lanes.as_ref().get(spot.location.table as usize)?;
-                    (!lane.is_null()).then(|| (C::Layout::ptr(lane, self.look), spot.location.row as usize))
+                    let lane = *self.lanes.as_ref().get(row.location.table as usize)?;
+                    (!lane.is_null()).then(|| (C::Layout::ptr(lane, self.look), row.location.row as usize))
                 }
                 Kind::Pool => {
-                    let position = match self.walked {
-                        true => spot.position,
-                        false => self.pool.as_ref()?.position(spot.index)?,
+                    let position = match self.is_driver {
+                        true => row.position,
+                        false => self.pool.as_ref()?.position(row.index)?,
                     };
                     Some((self.values.assume_init(), position as usize))
                 }
                 Kind::Linear => {
-                    let index = spot.index;
-                    let there = self.walked || self.linear.as_ref()?.has(index);
+                    let index = row.index;
+                    let there = self.is_driver || self.linear.as_ref()?.has(index);
                     there.then(|| (self.values.assume_init(), index as usize))
                 }
             }
         }
     }
 
-    /// Asks the processor for a row's value.
+    /// Asks the processor to load a row's value.
     ///
     /// # Safety
     ///
-    /// As for [`find`](Reach::find).
+    /// As for [`find`](ComponentFetch::find).
     #[inline(always)]
-    pub(super) unsafe fn warm(&self, spot: Spot) {
-        // In a pool the index must be read to know where a value is: that is the wait already.
+    pub(super) unsafe fn prefetch(&self, row: RowRef) {
+        // The position in a pool is known only after its index was read, which is what one would wait for.
         // SAFETY: the lanes are the world's, and their headers can be read while it is borrowed.
         unsafe {
-            if let Some(&lane) = self.lanes.as_ref().get(spot.location.table as usize)
+            if let Some(&lane) = self.lanes.as_ref().get(row.location.table as usize)
                 && !lane.is_null()
             {
                 for lane in (0..C::Layout::LANES).map(|at| &*lane.add(at)) {
-                    prefetch(lane.ptr().as_ptr().wrapping_add(spot.location.row as usize * lane.row_size()));
+                    prefetch(lane.ptr().as_ptr().wrapping_add(row.location.row as usize * lane.row_size()));
                 }
             }
         }
     }
 
-    /// Whether a row has the component.
+    /// Returns `true` if a row has the component.
     ///
     /// # Safety
     ///
-    /// As for [`find`](Reach::find).
+    /// As for [`find`](ComponentFetch::find).
     #[inline(always)]
-    pub(super) unsafe fn has(&self, spot: Spot) -> bool {
+    pub(super) unsafe fn has(&self, row: RowRef) -> bool {
         // SAFETY: the caller's promise.
-        unsafe { self.find(spot) }.is_some()
+        unsafe { self.find(row) }.is_some()
     }
 }
 
-/// A row that a filter is asked about.
+/// A row that a filter tests.
+#[doc(hidden)]
 #[derive(Clone, Copy)]
 pub struct Candidate<'w> {
     world: &'w World,
@@ -214,12 +206,12 @@ impl<'w> Candidate<'w> {
         unsafe { *self.world.storage.entities.places().at(self.slot) }
     }
 
-    /// The components of the row that are kept in tables.
+    /// Returns the table components of the row.
     pub fn signature(&self) -> &'w Signature {
         &self.world.storage.tables[self.location().table as usize].signature
     }
 
-    /// Whether the row has a component, wherever it is kept.
+    /// Returns `true` if the row has a component, wherever it is stored.
     #[inline]
     pub fn has(&self, id: ComponentId) -> bool {
         self.known == Some(id)
@@ -229,7 +221,7 @@ impl<'w> Candidate<'w> {
             }
     }
 
-    /// The first lane of a component and the row there, if the row has it.
+    /// Returns the first lane of a component and the row's position there, if the row has it.
     #[inline]
     pub(crate) fn lanes_of(&self, id: ComponentId) -> Option<(*const Lane, usize)> {
         if let Some(side) = self.world.storage.sides.of(id) {
@@ -240,10 +232,10 @@ impl<'w> Candidate<'w> {
         (!lane.is_null()).then_some((lane.cast_const(), at.row as usize))
     }
 
-    /// As [`has`](Candidate::has), for a type.
+    /// Like [`has`](Candidate::has), but for a type.
     #[inline(always)]
     pub(super) fn has_type<C: Component>(&self, id: ComponentId) -> bool {
-        match Reach::<C>::SIDE {
+        match !ComponentFetch::<C>::IS_DENSE {
             true => {
                 self.known == Some(id) || self.world.storage.sides.of(id).is_some_and(|s| s.row(self.slot).is_some())
             }

@@ -1,11 +1,11 @@
-//! Chunks as plain numbers.
+//! Chunks as slices of scalars.
 
-use super::{Chunks, Query};
 use crate::bundle::all_tuples;
 use phalanx_store::soa::{Flat, flat, flat_mut};
 
-/// A chunk that can be seen as slices of scalars: columns of components with `derive(Flat)`, and tuples and options of
-/// such columns.
+/// A chunk that can be viewed as slices of scalars.
+///
+/// It is implemented for columns of components with `derive(Flat)`, and for tuples and options of such columns.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be seen as a slice of scalars",
     note = "it takes columns of `repr(C)` components with `#[derive(Flat)]`"
@@ -13,7 +13,7 @@ use phalanx_store::soa::{Flat, flat, flat_mut};
 pub trait FlatChunk {
     /// The scalars.
     type Scalars;
-    /// The same memory as scalars.
+    /// Returns the same memory as scalars.
     fn flat(self) -> Self::Scalars;
 }
 
@@ -64,36 +64,3 @@ macro_rules! flat_tuple {
     };
 }
 all_tuples!(flat_tuple);
-
-impl<'w, 's, Q: Query> Chunks<'w, 's, Q> {
-    /// The chunks as slices of scalars: loops over numbers vectorise on every target, loops over structs of three often do
-    /// not.
-    ///
-    /// ```
-    /// use phalanx::store::Flat;
-    /// use phalanx::{Component, World};
-    ///
-    /// #[derive(Component, Flat, Clone, Copy)]
-    /// #[soa(crate = "phalanx::store")]
-    /// #[repr(C)]
-    /// struct Position { x: f32, y: f32, z: f32 }
-    /// #[derive(Component, Flat, Clone, Copy)]
-    /// #[soa(crate = "phalanx::store")]
-    /// #[repr(C)]
-    /// struct Velocity { x: f32, y: f32, z: f32 }
-    ///
-    /// let mut world = World::new();
-    /// let e = world.spawn((Position { x: 0.0, y: 0.0, z: 0.0 }, Velocity { x: 1.0, y: 2.0, z: 3.0 }));
-    /// for (p, v) in world.query_mut::<(&mut Position, &Velocity)>().chunks().flat() {
-    ///     p.iter_mut().zip(v).for_each(|(p, v)| *p += v);
-    /// }
-    /// assert_eq!(world.get::<Position>(e).unwrap().z, 3.0);
-    /// ```
-    #[inline]
-    pub fn flat(self) -> impl ExactSizeIterator<Item = <Q::Chunk<'w> as FlatChunk>::Scalars> + use<'w, 's, Q>
-    where
-        Q::Chunk<'w>: FlatChunk,
-    {
-        self.map(FlatChunk::flat)
-    }
-}

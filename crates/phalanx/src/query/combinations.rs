@@ -1,18 +1,19 @@
-//! Combinations: every set of N items, once.
+//! All sets of N items of a query.
 #![allow(unsafe_code)]
 
 use super::iter::Run;
-use super::walk::Walk;
-use super::{Filter, Query, ReadOnlyQuery, Spot};
+use super::sparse_iter::SparseIter;
+use super::table_ref::States;
+use super::{QueryData, QueryFilter, ReadOnlyQueryData, RowRef};
 use core::fmt;
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
 use std::borrow::Cow;
 
-/// The places of N rows, each after the one before it; none of the runs is empty.
+/// The positions of N rows, in ascending order. None of the runs is empty.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<const N: usize> {
-    /// Run and row of each.
+    /// The run and the row of each.
     places: [(usize, usize); N],
     state: State,
 }
@@ -24,7 +25,7 @@ enum State {
     Done,
 }
 
-/// The row after this one.
+/// Returns the position after this one.
 fn after<F>(runs: &[Run<F>], (run, row): (usize, usize)) -> Option<(usize, usize)> {
     match runs.get(run)?.len as usize > row + 1 {
         true => Some((run, row + 1)),
@@ -33,7 +34,7 @@ fn after<F>(runs: &[Run<F>], (run, row): (usize, usize)) -> Option<(usize, usize
 }
 
 impl<const N: usize> Cursor<N> {
-    /// Before the first set.
+    /// Returns a cursor before the first set.
     pub(super) fn first<F>(runs: &[Run<F>]) -> Self {
         let (mut places, mut state) = ([(0, 0); N], State::Fresh);
         if runs.is_empty() && N > 0 {
@@ -48,14 +49,14 @@ impl<const N: usize> Cursor<N> {
         Cursor { places, state }
     }
 
-    /// The next set, in order.
+    /// Returns the next set, in order.
     #[inline]
     pub(super) fn next<F>(&mut self, runs: &[Run<F>]) -> Option<[(usize, usize); N]> {
         match self.state {
             State::Done => return None,
             State::Fresh => self.state = State::Walking,
             State::Walking => {
-                // The last place that can go on, so that those after it still fit behind.
+                // Advance the last position after which the others still fit.
                 let mut at = N;
                 loop {
                     if at == 0 {
@@ -83,82 +84,85 @@ impl<const N: usize> Cursor<N> {
     }
 }
 
-/// Every set of `N` different items of a query, once: [`Matched::combinations`](super::Matched::combinations).
-pub struct Combinations<'w, 's, Q: Query, const N: usize> {
-    runs: Cow<'s, [Run<Q::Fetch>]>,
-    /// The rows instead of the runs, in a query over components that are not kept in tables.
-    walked: Option<Walked<Q>>,
+/// An iterator over all sets of `N` different items of a query.
+///
+/// It is made by [`Query::combinations`](super::Query::combinations).
+pub struct Combinations<'w, 's, D: QueryData, const N: usize> {
+    runs: Cow<'s, [Run<D::Fetch>]>,
+    /// The rows, if they were tested one by one. Then there are no runs.
+    sparse: Option<SparseRows<D>>,
     cursor: Cursor<N>,
     items: PhantomData<&'w ()>,
 }
 
-/// All of them, if none is missing.
+/// Returns all items, if none is missing.
 pub(super) fn whole<T, const N: usize>(items: [Option<T>; N]) -> Option<[T; N]> {
     let is_whole = items.iter().all(Option::is_some);
     is_whole.then(|| items.map(|item| item.unwrap_or_else(|| unreachable!("each is there"))))
 }
 
-/// The rows of a query that is walked.
-struct Walked<Q: Query> {
-    terms: Q::State,
-    view: Q::View,
-    spots: Vec<Spot>,
-    /// As many rows, as if they were those of a table.
-    rows: Option<Run<()>>,
+/// The rows of a query that is not dense.
+struct SparseRows<D: QueryData> {
+    state: D::State,
+    view: D::View,
+    rows: Vec<RowRef>,
+    /// A run of as many rows, for the cursor.
+    run: Option<Run<()>>,
 }
 
 impl Run<()> {
-    /// So many rows of nothing in particular.
+    /// Returns a run of so many rows without data, if there are any.
     pub(super) fn of_rows(count: usize) -> Option<Run<()>> {
         (count > 0).then_some(Run { fetch: (), len: count as u32 })
     }
 }
 
-impl<'s, Q: ReadOnlyQuery, const N: usize> Combinations<'_, 's, Q, N> {
+impl<'s, D: ReadOnlyQueryData, const N: usize> Combinations<'_, 's, D, N> {
     /// # Safety
     ///
-    /// The runs, or the walk, and the ids are of a world that is borrowed for `'w`, and nobody writes what the query reads.
-    pub(super) unsafe fn new<F: Filter>(
-        runs: Cow<'s, [Run<Q::Fetch>]>,
-        walk: Option<Walk<'_, '_, Q>>,
-        ids: &(Q::State, F::State),
+    /// The runs or rows and the states are those of a world that is borrowed for `'w`, in which nothing writes what the query
+    /// reads.
+    pub(super) unsafe fn new<F: QueryFilter>(
+        runs: Cow<'s, [Run<D::Fetch>]>,
+        sparse: Option<SparseIter<'_, '_, D>>,
+        states: &States<D, F>,
     ) -> Self {
-        let walked = walk.map(|mut walk| {
-            // SAFETY: the ids are the world's, by the caller's promise.
-            let (view, spots) = (walk.view(), unsafe { walk.spots::<F>(ids) }.collect::<Vec<_>>());
-            Walked { view, terms: ids.0.clone(), rows: Run::of_rows(spots.len()), spots }
+        let sparse = sparse.map(|mut sparse| {
+            // SAFETY: the states are the world's, by the caller's promise.
+            let (view, rows) = (sparse.view(), unsafe { sparse.matching_rows::<F>(states) }.collect::<Vec<_>>());
+            SparseRows { view, state: states.0.clone(), run: Run::of_rows(rows.len()), rows }
         });
-        let cursor = match &walked {
-            Some(walked) => Cursor::first(walked.rows.as_slice()),
+        let cursor = match &sparse {
+            Some(sparse) => Cursor::first(sparse.run.as_slice()),
             None => Cursor::first(&runs),
         };
-        Combinations { cursor, runs, walked, items: PhantomData }
+        Combinations { cursor, runs, sparse, items: PhantomData }
     }
 }
 
-impl<'w, Q: ReadOnlyQuery, const N: usize> Iterator for Combinations<'w, '_, Q, N> {
-    type Item = [Q::Item<'w>; N];
+impl<'w, D: ReadOnlyQueryData, const N: usize> Iterator for Combinations<'w, '_, D, N> {
+    type Item = [D::Item<'w>; N];
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        while let Some(Walked { terms, view, spots, rows }) = &self.walked {
-            let places = self.cursor.next(rows.as_slice())?;
-            // SAFETY: the rows are the world's, and a query that writes nothing may read a row any number of times.
-            let items = places.map(|(_, row)| unsafe { Q::at(terms, *view, spots[row]) });
-            // A filter of somebody's may have changed its mind about a row.
+        while let Some(SparseRows { state, view, rows, run }) = &self.sparse {
+            let places = self.cursor.next(run.as_slice())?;
+            // SAFETY: the rows are the world's, and read-only data may be read any number of times.
+            let items = places.map(|(_, row)| unsafe { D::at(state, *view, rows[row]) });
+            // A filter of a user may answer differently when it is asked again.
             if let Some(items) = whole(items) {
                 return Some(items);
             }
         }
         let places = self.cursor.next(&self.runs)?;
-        // SAFETY: the rows are in use, and a query that writes nothing may read a row any number of times.
-        Some(places.map(|(run, row)| unsafe { Q::row(self.runs[run].fetch, row) }))
+        // SAFETY: the rows are in use, and read-only data may be read any number of times.
+        Some(places.map(|(run, row)| unsafe { D::row(self.runs[run].fetch, row) }))
     }
 }
 
-impl<Q: ReadOnlyQuery, const N: usize> FusedIterator for Combinations<'_, '_, Q, N> {}
+impl<D: ReadOnlyQueryData, const N: usize> FusedIterator for Combinations<'_, '_, D, N> {}
 
-impl<Q: Query, const N: usize> fmt::Debug for Combinations<'_, '_, Q, N> {
+impl<D: QueryData, const N: usize> fmt::Debug for Combinations<'_, '_, D, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Combinations({:?})", self.cursor)
     }

@@ -1,12 +1,11 @@
-//! The terms that name rows, and the filters that tell main rows from extra ones.
+//! The terms that name rows, and the filters of main and extra rows.
 #![allow(unsafe_code)]
 
-use super::ids_of;
-use super::matched::item_of;
-use super::{Access, Aligned, Filter, Query, QueryMut, QueryRef, ReadOnlyQuery, Spot};
+use super::access::RowConditions;
+use super::{Access, AlignedStores, QueryData, QueryFilter, ReadOnlyQueryData, RowRef};
 use crate::component::{ComponentId, Components};
 use crate::layout::Kind;
-use crate::rows::{Key, Label, Row, RowError, RowId};
+use crate::rows::{Key, Label, Row};
 use crate::signature::Signature;
 use crate::world::World;
 use core::fmt;
@@ -14,6 +13,7 @@ use core::ptr::NonNull;
 use phalanx_store::Entity;
 
 /// The owners and the labels of a table's rows.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct KeyFetch {
     owners: NonNull<Entity>,
@@ -21,15 +21,16 @@ pub struct KeyFetch {
     labels: Option<NonNull<Label>>,
 }
 
-// SAFETY: reads the owners and the labels, which no query writes.
-unsafe impl Query for Key {
+// SAFETY: it reads the owners and the labels, which no query writes.
+unsafe impl QueryData for Key {
+    type Static = Key;
     type Item<'w> = Key;
     type Chunk<'w> = Keys<'w>;
     type State = ();
     type Fetch = KeyFetch;
     type View = NonNull<World>;
-    const SIDES: bool = false;
-    const LOCATED: bool = false;
+    const IS_DENSE: bool = true;
+    const NEEDS_LOCATION: bool = false;
 
     fn state(_: &Components) {}
 
@@ -39,7 +40,7 @@ unsafe impl Query for Key {
         true
     }
 
-    fn rows((): &()) -> bool {
+    fn visits_extra_rows((): &()) -> bool {
         true
     }
 
@@ -71,7 +72,7 @@ unsafe impl Query for Key {
         }
     }
 
-    unsafe fn aligned((): &(), stores: &Aligned<'_>) -> Option<KeyFetch> {
+    unsafe fn fetch_aligned((): &(), stores: &AlignedStores<'_>) -> Option<KeyFetch> {
         stores.entities().map(|owners| KeyFetch { owners, labels: None })
     }
 
@@ -81,28 +82,28 @@ unsafe impl Query for Key {
     }
 
     #[inline(always)]
-    unsafe fn holds((): &(), _: NonNull<World>, _: Spot) -> bool {
+    unsafe fn matches_row((): &(), _: NonNull<World>, _: RowRef) -> bool {
         true
     }
 
     #[inline(always)]
-    unsafe fn at<'w>((): &(), view: NonNull<World>, spot: Spot) -> Option<Self::Item<'w>> {
+    unsafe fn at<'w>((): &(), view: NonNull<World>, row: RowRef) -> Option<Self::Item<'w>> {
         // SAFETY: the world is borrowed; where the slot is that of an extra row, it has an owner and a label.
         unsafe {
-            let key = spot.key(view.as_ref());
+            let key = row.key(view.as_ref());
             if !key.is_row() {
                 return Some(Key::main(key));
             }
-            let (_, owner, label, _) = view.as_ref().storage.extra_row(spot.index);
+            let (_, owner, label, _) = view.as_ref().storage.extra_row(row.index);
             Some(label.key(owner))
         }
     }
 }
 
-// SAFETY: reads only.
-unsafe impl ReadOnlyQuery for Key {}
+// SAFETY: it only reads.
+unsafe impl ReadOnlyQueryData for Key {}
 
-/// The keys of a table's rows.
+/// The keys of a table's rows: a chunk of the term [`Key`].
 #[derive(Clone, Copy)]
 pub struct Keys<'w> {
     owners: &'w [Entity],
@@ -110,23 +111,23 @@ pub struct Keys<'w> {
 }
 
 impl<'w> Keys<'w> {
-    /// How many there are.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.owners.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no keys.
     pub fn is_empty(&self) -> bool {
         self.owners.is_empty()
     }
 
-    /// The key of a row.
+    /// Returns the key of a row.
     pub fn get(&self, row: usize) -> Option<Key> {
         let owner = *self.owners.get(row)?;
         Some(self.labels.map_or(Key::main(owner), |labels| labels[row].key(owner)))
     }
 
-    /// The keys, in order.
+    /// Returns an iterator over the keys, in order.
     pub fn iter(self) -> impl ExactSizeIterator<Item = Key> + Clone + 'w {
         (0..self.owners.len()).map(move |row| {
             let owner = self.owners[row];
@@ -134,7 +135,7 @@ impl<'w> Keys<'w> {
         })
     }
 
-    /// The entities whose rows they are.
+    /// Returns the entities that own the rows.
     pub fn owners(&self) -> &'w [Entity] {
         self.owners
     }
@@ -146,15 +147,16 @@ impl fmt::Debug for Keys<'_> {
     }
 }
 
-// SAFETY: reads the slots, which no query writes.
-unsafe impl Query for Row {
+// SAFETY: it reads the slots, which no query writes.
+unsafe impl QueryData for Row {
+    type Static = Row;
     type Item<'w> = Row;
     type Chunk<'w> = &'w [Row];
     type State = ();
     type Fetch = NonNull<Row>;
     type View = NonNull<World>;
-    const SIDES: bool = false;
-    const LOCATED: bool = false;
+    const IS_DENSE: bool = true;
+    const NEEDS_LOCATION: bool = false;
 
     fn state(_: &Components) {}
 
@@ -164,7 +166,7 @@ unsafe impl Query for Row {
         true
     }
 
-    fn rows((): &()) -> bool {
+    fn visits_extra_rows((): &()) -> bool {
         true
     }
 
@@ -187,7 +189,7 @@ unsafe impl Query for Row {
         unsafe { core::slice::from_raw_parts(fetch.as_ptr(), len) }
     }
 
-    unsafe fn aligned((): &(), stores: &Aligned<'_>) -> Option<NonNull<Row>> {
+    unsafe fn fetch_aligned((): &(), stores: &AlignedStores<'_>) -> Option<NonNull<Row>> {
         stores.keys.map(NonNull::cast)
     }
 
@@ -197,27 +199,27 @@ unsafe impl Query for Row {
     }
 
     #[inline(always)]
-    unsafe fn holds((): &(), _: NonNull<World>, _: Spot) -> bool {
+    unsafe fn matches_row((): &(), _: NonNull<World>, _: RowRef) -> bool {
         true
     }
 
     #[inline(always)]
-    unsafe fn at<'w>((): &(), view: NonNull<World>, spot: Spot) -> Option<Self::Item<'w>> {
+    unsafe fn at<'w>((): &(), view: NonNull<World>, row: RowRef) -> Option<Self::Item<'w>> {
         // SAFETY: the world is borrowed.
-        Some(Row(spot.key(unsafe { view.as_ref() })))
+        Some(Row(row.key(unsafe { view.as_ref() })))
     }
 }
 
-// SAFETY: reads only.
-unsafe impl ReadOnlyQuery for Row {}
+// SAFETY: it only reads.
+unsafe impl ReadOnlyQueryData for Row {}
 
-/// Matches main rows only. This is what a query does that asks for no extra rows.
+/// A filter that passes main rows only.
 ///
-/// It is of use where a term asks for them: `(Key, &C)` with this filter visits each entity at most once.
+/// It is of use with a term that asks for extra rows: `(Key, &C)` with this filter visits each entity at most once.
 #[derive(Debug)]
 pub enum MainRows {}
 
-/// Matches [extra rows](crate::Key) only.
+/// A filter that passes [extra rows](crate::Key) only.
 ///
 /// ```
 /// use phalanx::query::ExtraRows;
@@ -231,14 +233,14 @@ pub enum MainRows {}
 /// world.extend(Key::main(tank).with_role(Role(1)), Weight(12))?;
 /// world.extend(Key::main(tank).with_role(Role(2)), Weight(30))?;
 /// assert_eq!(world.query::<&Weight>().iter().map(|weight| weight.0).sum::<u32>(), 40_000);
-/// let cargo = world.query::<(Entity, &Weight)>().filter::<ExtraRows>();
+/// let cargo = world.query_filtered::<(Entity, &Weight), ExtraRows>();
 /// assert!(cargo.iter().map(|(owner, weight)| (owner, weight.0)).eq([(tank, 12), (tank, 30)]));
 /// # Ok::<(), phalanx::RowError>(())
 /// ```
 #[derive(Debug)]
 pub enum ExtraRows {}
 
-/// Matches main rows and [extra rows](crate::Key) alike: the query visits every row that has what it asks for.
+/// A filter that passes main rows and [extra rows](crate::Key), so that the query visits every row that matches.
 ///
 /// ```
 /// use phalanx::query::AllRows;
@@ -250,27 +252,33 @@ pub enum ExtraRows {}
 /// let mut world = World::new();
 /// let tank = world.spawn(Weight(40_000));
 /// world.extend(Key::main(tank).with_role(Role(1)), Weight(12))?;
-/// assert_eq!(world.query::<&Weight>().filter::<AllRows>().iter().map(|weight| weight.0).sum::<u32>(), 40_012);
+/// assert_eq!(world.query_filtered::<&Weight, AllRows>().iter().map(|weight| weight.0).sum::<u32>(), 40_012);
 /// # Ok::<(), phalanx::RowError>(())
 /// ```
 #[derive(Debug)]
 pub enum AllRows {}
 
-impl Filter for MainRows {
+impl QueryFilter for MainRows {
     type State = ();
     fn state(_: &Components) {}
+    unsafe fn conditions(rows: &mut RowConditions) {
+        rows.know_nothing_more();
+    }
     fn passes((): &(), signature: &Signature) -> bool {
         !signature.has(ComponentId::ROW)
     }
-    fn settled((): &(), stores: &Aligned<'_>) -> bool {
+    fn passes_all((): &(), stores: &AlignedStores<'_>) -> bool {
         !stores.extra
     }
 }
 
-impl Filter for ExtraRows {
+impl QueryFilter for ExtraRows {
     type State = ();
     fn state(_: &Components) {}
-    fn rows((): &()) -> bool {
+    unsafe fn conditions(rows: &mut RowConditions) {
+        rows.know_nothing_more();
+    }
+    fn visits_extra_rows((): &()) -> bool {
         true
     }
     fn passes((): &(), signature: &Signature) -> bool {
@@ -278,50 +286,19 @@ impl Filter for ExtraRows {
     }
 }
 
-impl Filter for AllRows {
+impl QueryFilter for AllRows {
     type State = ();
     fn state(_: &Components) {}
-    fn rows((): &()) -> bool {
+    unsafe fn conditions(rows: &mut RowConditions) {
+        rows.know_nothing_more();
+    }
+    fn visits_extra_rows((): &()) -> bool {
         true
     }
     fn passes((): &(), _: &Signature) -> bool {
         true
     }
-    fn settled((): &(), _: &Aligned<'_>) -> bool {
+    fn passes_all((): &(), _: &AlignedStores<'_>) -> bool {
         true
-    }
-}
-
-impl<'w, Q: ReadOnlyQuery, F: Filter> QueryRef<'w, Q, F> {
-    /// The item of a row, named by its key or its handle.
-    ///
-    /// # Errors
-    ///
-    /// If the row is not there, or is not among those that the query asks for.
-    pub fn get_row(&self, row: impl RowId) -> Result<Q::Item<'w>, RowError> {
-        let row = row.find(self.world)?;
-        let ids = ids_of::<Q, F>(self.world);
-        // SAFETY: a query that writes nothing needs no more than a shared world.
-        unsafe { item_of::<Q, F>(self.world, &ids, row.0) }.map_err(|error| self.world.access_error(row, error))
-    }
-}
-
-impl<Q: Query, F: Filter> QueryMut<'_, Q, F> {
-    /// The item of a row, named by its key or its handle.
-    ///
-    /// # Errors
-    ///
-    /// If the row is not there, or is not among those that the query asks for.
-    ///
-    /// # Panics
-    ///
-    /// If the query would alias.
-    #[track_caller]
-    pub fn get_row(&mut self, row: impl RowId) -> Result<Q::Item<'_>, RowError> {
-        Access::of::<Q>();
-        let row = row.find(self.world)?;
-        let ids = ids_of::<Q, F>(self.world);
-        // SAFETY: the world is borrowed exclusively, and the query does not alias.
-        unsafe { item_of::<Q, F>(self.world, &ids, row.0) }.map_err(|error| self.world.access_error(row, error))
     }
 }

@@ -1,7 +1,7 @@
-//! Queries over components that are known only at run time, by id.
+//! Queries over components that are known by id at run time.
 #![allow(unsafe_code)]
 
-use super::Query;
+use super::QueryData;
 use super::dynamic_row::{Asked, Rows};
 use crate::component::{Component, ComponentId};
 use crate::error::ComponentError;
@@ -15,7 +15,7 @@ use core::ptr::NonNull;
 use phalanx_store::Entity;
 use std::sync::Arc;
 
-/// What a run-time query asks for, put together term by term.
+/// Builds a [`DynamicQuery`], term by term.
 ///
 /// ```
 /// use phalanx::query::DynamicQuery;
@@ -70,38 +70,38 @@ impl QueryBuilder {
         self
     }
 
-    /// Entities that have the component, which is read.
+    /// Requires a component, which is read.
     #[must_use]
     pub fn read(self, id: ComponentId) -> Self {
         self.term(id, false, false)
     }
 
-    /// Entities that have the component, which may be written.
+    /// Requires a component, which may be written.
     #[must_use]
     pub fn write(self, id: ComponentId) -> Self {
         self.term(id, true, false)
     }
 
-    /// The component is read where it is.
+    /// Reads a component of the entities that have it.
     #[must_use]
     pub fn optional(self, id: ComponentId) -> Self {
         self.term(id, false, true)
     }
 
-    /// The component may be written where it is.
+    /// Writes a component of the entities that have it.
     #[must_use]
     pub fn optional_mut(self, id: ComponentId) -> Self {
         self.term(id, true, true)
     }
 
-    /// Entities that have the component, which is not touched.
+    /// Requires a component, which is not touched.
     #[must_use]
     pub fn with(mut self, id: ComponentId) -> Self {
         self.with.push(id);
         self
     }
 
-    /// Entities that do not have the component.
+    /// Excludes entities that have the component.
     #[must_use]
     pub fn without(mut self, id: ComponentId) -> Self {
         self.without.push(id);
@@ -123,11 +123,12 @@ impl QueryBuilder {
         self
     }
 
-    /// The query, for the world that the ids are of.
+    /// Returns the query, for the world of these ids.
     ///
     /// # Errors
     ///
-    /// If it would alias, or if the world has no component with one of the ids.
+    /// Returns [`DynamicError::Alias`] if the query writes a component that it names another time, and
+    /// [`DynamicError::NoSuchComponent`] if the world has no component with one of the ids.
     pub fn build(self, world: &World) -> Result<DynamicQuery, DynamicError> {
         let QueryBuilder { terms, with, without, rows } = self;
         // Checked before a set is made of them: a set is as large as its largest id.
@@ -161,36 +162,37 @@ impl QueryBuilder {
         Ok(DynamicQuery {
             space: world.storage.components.space.number(),
             terms: terms.into(),
-            ids: (Some(Arc::new(asked)), ()),
+            states: (Some(Arc::new(asked)), ()),
             side,
         })
     }
 }
 
-/// A query over components that are known by id. It is for one world, whose ids they are.
+/// A query over components that are known by id, for the world of these ids.
+#[doc(alias = "QueryBuilder")]
 #[derive(Debug)]
 pub struct DynamicQuery {
     /// What the ids are ids of.
     space: u64,
     terms: Box<[Term]>,
     /// What is asked of a row.
-    pub(super) ids: (<Rows as Query>::State, ()),
+    pub(super) states: (<Rows as QueryData>::State, ()),
     /// A component that is not kept in tables, if one is named.
     side: Option<ComponentId>,
 }
 
 impl DynamicQuery {
-    /// A query that asks for nothing yet, and hence for all entities: their main rows.
+    /// Returns a builder without terms, which matches the main rows of all entities.
     pub fn builder() -> QueryBuilder {
         QueryBuilder::default()
     }
 
-    /// The tables that match and have rows, in the order of their creation.
+    /// Returns the matching tables that have rows, in the [order](super#order) of queries.
     ///
     /// # Errors
     ///
-    /// If it is not the world that the query was built for, or if the query names a component that is not kept in tables:
-    /// then there are [rows](DynamicQuery::rows_mut).
+    /// Returns [`DynamicError::AnotherWorld`] if the query was built for another world, and [`DynamicError::NotInTables`] if it
+    /// names a component outside of tables. Then use [`rows_mut`](DynamicQuery::rows_mut).
     pub fn tables_mut<'w>(
         &self,
         world: &'w mut World,
@@ -199,11 +201,11 @@ impl DynamicQuery {
         unsafe { self.matching(world) }
     }
 
-    /// The tables that match and have rows, of a query that writes nothing.
+    /// Returns the matching tables of a query that only reads.
     ///
     /// # Errors
     ///
-    /// As [`tables_mut`](DynamicQuery::tables_mut), or if the query writes; the error names what.
+    /// Returns the errors of [`tables_mut`](DynamicQuery::tables_mut), and [`DynamicError::Writes`] if the query writes.
     pub fn tables<'w>(
         &self,
         world: &'w World,
@@ -218,7 +220,7 @@ impl DynamicQuery {
     }
 
     pub(super) fn asked(&self) -> &Asked {
-        match &self.ids.0 {
+        match &self.states.0 {
             Some(asked) => asked,
             None => unreachable!("set when the query was built"),
         }
@@ -281,9 +283,9 @@ struct DynamicColumn {
     taken: bool,
 }
 
-/// A table that a run-time query matches.
+/// A table that matches a run-time query.
 ///
-/// Columns that the query writes are taken out, each once; those that it reads can be had any number of times.
+/// TableRef that the query writes are taken out, each once; those that it reads can be had any number of times.
 pub struct DynamicTable<'w> {
     world: &'w World,
     number: u32,
@@ -295,7 +297,7 @@ pub struct DynamicTable<'w> {
 /// Where the values of a column begin in one of its lanes: one after another, a value to a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawLane {
-    /// The first value. Aligned and not null, also where there is no data.
+    /// The first value. AlignedStores and not null, also where there is no data.
     pub ptr: NonNull<u8>,
     /// The layout of a value.
     pub layout: core::alloc::Layout,
@@ -304,37 +306,37 @@ pub struct RawLane {
 }
 
 impl<'w> DynamicTable<'w> {
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.entities.len()
     }
 
-    /// Whether there are none, which is never so.
+    /// Returns `true` if there are no rows, which is never so.
     pub fn is_empty(&self) -> bool {
         self.entities.is_empty()
     }
 
-    /// The entities, by row.
+    /// Returns the entities by row.
     pub fn entities(&self) -> &'w [Entity] {
         self.entities
     }
 
-    /// The components that the query names and the table has, and whether they are written, in the order of the terms.
+    /// Returns the named components that the table has, and whether they are written, in the order of the terms.
     pub fn components(&self) -> impl Iterator<Item = (ComponentId, bool)> + '_ {
         self.columns.iter().map(|column| (column.term.id, column.term.writes))
     }
 
-    /// Whether the query names the component and the table has it.
+    /// Returns `true` if the query names the component and the table has it.
     pub fn has(&self, id: ComponentId) -> bool {
         self.columns.iter().any(|column| column.term.id == id)
     }
 
-    /// The column of a component that the query reads.
+    /// Returns the column of a component that the query reads.
     ///
     /// # Errors
     ///
-    /// If the query does not name it or the table does not have it; or if the query writes it: then it is to be
-    /// [taken](DynamicTable::take_mut).
+    /// Returns [`DynamicError::NotNamed`] if the query does not name it or the table does not have it, and
+    /// [`DynamicError::Writes`] if the query writes it. Then use [`take_mut`](DynamicTable::take_mut).
     pub fn get<C: Component>(&self) -> Result<<C::Layout as Layout<C>>::Slice<'w>, DynamicError> {
         let at = self.find::<C>()?;
         if self.columns[at].term.writes {
@@ -345,11 +347,12 @@ impl<'w> DynamicTable<'w> {
         unsafe { Ok(C::Layout::slice(self.ptr::<C>(), self.len())) }
     }
 
-    /// The column of a component that the query writes. It can be had once.
+    /// Takes the column of a component that the query writes.
     ///
     /// # Errors
     ///
-    /// If the query does not name it or only reads it, if the table does not have it, or if it was taken before.
+    /// Returns [`DynamicError::NotNamed`] if the query does not name it or the table does not have it,
+    /// [`DynamicError::OnlyRead`] if the query only reads it, and [`DynamicError::Taken`] if it was taken before.
     pub fn take_mut<C: Component>(&mut self) -> Result<<C::Layout as Layout<C>>::SliceMut<'w>, DynamicError> {
         let at = self.find::<C>()?;
         self.mark(at)?;
@@ -358,11 +361,11 @@ impl<'w> DynamicTable<'w> {
         unsafe { Ok(C::Layout::slice_mut(self.ptr::<C>(), self.len())) }
     }
 
-    /// The lanes of a column that the query reads: one, or one for each field, or none without data.
+    /// Returns the lanes of a column that the query reads: one, one for each field, or none without data.
     ///
     /// # Errors
     ///
-    /// As [`get`](DynamicTable::get).
+    /// Returns the errors of [`get`](DynamicTable::get), and [`DynamicError::NoSuchComponent`].
     pub fn lanes(&self, id: ComponentId) -> Result<impl ExactSizeIterator<Item = RawLane> + use<'w>, DynamicError> {
         let at = self.find_id(id)?;
         match self.columns[at].term.writes {
@@ -371,11 +374,11 @@ impl<'w> DynamicTable<'w> {
         }
     }
 
-    /// The lanes of a column that the query writes. It can be had once.
+    /// Takes the lanes of a column that the query writes.
     ///
     /// # Errors
     ///
-    /// As [`take_mut`](DynamicTable::take_mut).
+    /// Returns the errors of [`take_mut`](DynamicTable::take_mut), and [`DynamicError::NoSuchComponent`].
     pub fn take_lanes_mut(
         &mut self,
         id: ComponentId,
@@ -459,7 +462,7 @@ impl fmt::Debug for DynamicTable<'_> {
     }
 }
 
-/// Why a run-time query, or a column of one, is refused.
+/// The error of a run-time query, or of a column or row of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DynamicError {
@@ -495,12 +498,12 @@ pub enum DynamicError {
         /// The component.
         component: &'static str,
     },
-    /// Tables were asked for, and the component is not kept in them.
+    /// Tables were asked for, and the component is not stored in them.
     NotInTables {
         /// The component.
         component: &'static str,
     },
-    /// The entity is not among those that are asked for.
+    /// The entity is not alive or does not match.
     Entity(ComponentError),
 }
 

@@ -1,4 +1,4 @@
-//! Stores whose rows lie at the same places, so that a query goes through them as through a table.
+//! Stores whose rows have the same positions, so that a query iterates over them like over a table.
 #![allow(unsafe_code)]
 
 use crate::component::{Component, ComponentId};
@@ -9,30 +9,31 @@ use core::fmt;
 use core::ptr::NonNull;
 use phalanx_store::Entity;
 
-/// Stores whose rows are aligned: a pool by itself, the pools that a group owns, or linear stores together.
+/// Stores whose rows have the same positions, and what is known of all these rows.
 ///
-/// And what is known of all these rows.
-pub struct Aligned<'a> {
+/// They are one pool, the pools that a group owns, or several linear stores.
+#[doc(hidden)]
+pub struct AlignedStores<'a> {
     pub(super) world: &'a World,
-    /// The sides whose stores they are.
+    /// The sparse components whose stores they are.
     pub(super) owned: &'a [u32],
-    /// The sides that every row is in, those among them.
+    /// The sparse components that every row has, those of the stores among them.
     pub(super) has: &'a [u32],
-    /// The sides that no row is in.
+    /// The sparse components that no row has.
     pub(super) lacks: &'a [u32],
-    /// The slots, by row, where they lie side by side too.
+    /// The slots by row, if they are stored side by side.
     pub(super) keys: Option<NonNull<Entity>>,
     /// Whether there are extra rows among them.
     pub(super) extra: bool,
 }
 
-impl Aligned<'_> {
-    /// Whether each row is known to have a component.
+impl AlignedStores<'_> {
+    /// Returns `true` if each row is known to have a component.
     pub fn has(&self, id: ComponentId) -> bool {
         self.is_one(id, self.has)
     }
 
-    /// Whether each row is known not to have a component.
+    /// Returns `true` if each row is known not to have a component.
     pub fn lacks(&self, id: ComponentId) -> bool {
         self.is_one(id, self.lacks)
     }
@@ -56,14 +57,14 @@ impl Aligned<'_> {
         Some(unsafe { C::Layout::ptr(side.values().lane(), look) })
     }
 
-    /// The entities, by row, if they are those whose rows these are.
+    /// Returns the entities by row, if none of the rows is an extra row.
     pub(super) fn entities(&self) -> Option<NonNull<Entity>> {
         self.keys.filter(|_| !self.extra)
     }
 }
 
-impl fmt::Debug for Aligned<'_> {
+impl fmt::Debug for AlignedStores<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Aligned({:?})", self.owned)
+        write!(f, "AlignedStores({:?})", self.owned)
     }
 }

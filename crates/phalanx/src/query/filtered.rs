@@ -1,0 +1,164 @@
+//! A filter inside of query data.
+#![allow(unsafe_code)]
+
+use super::{Access, AlignedStores, Candidate, Mismatch, QueryData, QueryFilter, ReadOnlyQueryData, RowRef, TableRef};
+use crate::component::{ComponentId, Components};
+use crate::layout::Kind;
+use crate::signature::Signature;
+use crate::track::Look;
+use crate::world::World;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+/// The data `D` of rows that pass the filter `F`: a filter inside of query data.
+///
+/// A filter of a whole query is the second parameter of [`Query`](super::Query). This is for places where only a term fits,
+/// such as `Option` or a field of a derived struct.
+///
+/// ```
+/// use phalanx::query::Filtered;
+/// use phalanx::{Component, With, World};
+///
+/// #[derive(Component)]
+/// struct Health(i32);
+/// #[derive(Component)]
+/// struct Armour(i32);
+/// #[derive(Component)]
+/// struct Hero;
+///
+/// let mut world = World::new();
+/// world.spawn((Health(5), Armour(2), Hero));
+/// world.spawn((Health(5), Armour(2)));
+/// let armour_of_heroes = |item: Option<&Armour>| item.map_or(0, |armour| armour.0);
+/// let each: Vec<i32> =
+///     world.query::<(&Health, Option<Filtered<&Armour, With<Hero>>>)>().iter().map(|(h, a)| h.0 + armour_of_heroes(a)).collect();
+/// assert_eq!(each, [7, 5]);
+/// ```
+pub struct Filtered<D, F>(PhantomData<fn() -> (D, F)>);
+
+impl<D, F> fmt::Debug for Filtered<D, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Filtered")
+    }
+}
+
+// SAFETY: it touches what `D` touches, in rows that `D` matches.
+unsafe impl<D: QueryData, F: QueryFilter> QueryData for Filtered<D, F> {
+    type Static = Filtered<D::Static, F>;
+    type Item<'w> = D::Item<'w>;
+    type Chunk<'w> = D::Chunk<'w>;
+    type State = (D::State, F::State);
+    type Fetch = D::Fetch;
+    /// With the component whose store the rows come from.
+    type View = (D::View, NonNull<World>, Option<ComponentId>);
+    const IS_DENSE: bool = D::IS_DENSE && F::IS_ARCHETYPAL;
+    const NEEDS_LOCATION: bool = D::NEEDS_LOCATION;
+
+    fn state(components: &Components) -> Self::State {
+        (D::state(components), F::state(components))
+    }
+
+    fn access(access: &mut Access) {
+        D::access(access);
+        access.filter::<D, F>();
+    }
+
+    fn matches((data, filter): &Self::State, signature: &Signature) -> bool {
+        D::matches(data, signature) && F::passes(filter, signature)
+    }
+
+    fn visits_extra_rows((data, filter): &Self::State) -> bool {
+        D::visits_extra_rows(data) || F::visits_extra_rows(filter)
+    }
+
+    const TRACKS_CHANGES: bool = D::TRACKS_CHANGES || F::TRACKS_CHANGES;
+
+    fn set_ticks((data, filter): &mut Self::State, look: Look) {
+        D::set_ticks(data, look);
+        F::set_ticks(filter, look);
+    }
+
+    fn column_matches((data, filter): &Self::State, columns: TableRef<'_>) -> bool {
+        D::column_matches(data, columns) && F::column_matches(filter, columns)
+    }
+
+    unsafe fn mark((data, _): &Self::State, world: &World, table: Option<u32>) {
+        // SAFETY: the caller's promise.
+        unsafe { D::mark(data, world, table) };
+    }
+
+    fn required((data, filter): &Self::State, each: &mut dyn FnMut(ComponentId, Kind)) {
+        D::required(data, each);
+        F::required(filter, each);
+    }
+
+    fn excluded((data, filter): &Self::State, each: &mut dyn FnMut(ComponentId)) {
+        D::excluded(data, each);
+        F::excluded(filter, each);
+    }
+
+    fn mismatch((data, filter): &Self::State, row: &Candidate<'_>) -> Option<Mismatch> {
+        D::mismatch(data, row).or_else(|| F::mismatch(filter, row))
+    }
+
+    #[inline]
+    unsafe fn fetch((data, _): &Self::State, world: &World, table: u32) -> D::Fetch {
+        // SAFETY: the table matches, so it matches `D`.
+        unsafe { D::fetch(data, world, table) }
+    }
+
+    #[inline(always)]
+    unsafe fn row<'w>(fetch: D::Fetch, row: usize) -> Self::Item<'w> {
+        // SAFETY: the caller's promise.
+        unsafe { D::row(fetch, row) }
+    }
+
+    #[inline(always)]
+    unsafe fn chunk<'w>(fetch: D::Fetch, len: usize) -> Self::Chunk<'w> {
+        // SAFETY: the caller's promise.
+        unsafe { D::chunk(fetch, len) }
+    }
+
+    unsafe fn fetch_aligned((data, filter): &Self::State, stores: &AlignedStores<'_>) -> Option<D::Fetch> {
+        // SAFETY: the caller's promise.
+        unsafe { D::fetch_aligned(data, stores) }.filter(|_| F::passes_all(filter, stores))
+    }
+
+    #[inline(always)]
+    unsafe fn view((data, _): &Self::State, world: &World, driver: Option<ComponentId>) -> Self::View {
+        // SAFETY: the caller's promise.
+        (unsafe { D::view(data, world, driver) }, NonNull::from(world), driver)
+    }
+
+    #[inline(always)]
+    unsafe fn matches_row((data, filter): &Self::State, (view, world, known): Self::View, row_at: RowRef) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let row = Candidate::new(world.as_ref(), row_at.index, known);
+            F::passes_row(filter, &row) && D::matches_row(data, view, row_at)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn at<'w>(
+        (data, filter): &Self::State,
+        (view, world, known): Self::View,
+        row_at: RowRef,
+    ) -> Option<Self::Item<'w>> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let row = Candidate::new(world.as_ref(), row_at.index, known);
+            if F::passes_row(filter, &row) { D::at(data, view, row_at) } else { None }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn prefetch((view, ..): Self::View, row_at: RowRef) {
+        // SAFETY: the caller's promise.
+        unsafe { D::prefetch(view, row_at) };
+    }
+}
+
+// SAFETY: it reads what `D` reads.
+unsafe impl<D: ReadOnlyQueryData, F: QueryFilter> ReadOnlyQueryData for Filtered<D, F> {}

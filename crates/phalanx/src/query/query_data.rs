@@ -1,0 +1,212 @@
+//! What a query asks for.
+#![allow(unsafe_code)]
+
+use super::{Access, AlignedStores, Candidate, Mismatch, RowRef, TableRef};
+use crate::component::{ComponentId, Components};
+use crate::layout::Kind;
+use crate::signature::Signature;
+use crate::track::Look;
+use crate::world::World;
+
+/// The data that a [`Query`](super::Query) yields for each matching row.
+///
+/// It is implemented for the terms listed in [the module](super), for tuples of them, and for structs with
+/// `#[derive(QueryData)]`. Do not implement it by hand: the derive does it safely.
+///
+/// Lifetimes in the type have no meaning. Items live as long as the borrow of the world, so `Query<&A>` in a signature and
+/// `world.query::<&A>()` need no lifetimes:
+///
+/// ```
+/// use phalanx::query::{QueryData, ReadOnlyQueryData};
+/// use phalanx::{Component, World};
+///
+/// #[derive(Component)]
+/// struct Mass(u32);
+///
+/// fn first<'w, D: ReadOnlyQueryData>(world: &'w World) -> Option<D::Item<'w>> {
+///     world.query::<D>().iter().next()
+/// }
+///
+/// fn count<D: QueryData>(world: &mut World) -> usize {
+///     world.query_mut::<D>().len()
+/// }
+///
+/// let mut world = World::new();
+/// world.spawn(Mass(3));
+/// assert_eq!(first::<&Mass>(&world).unwrap().0, 3);
+/// assert_eq!(count::<&mut Mass>(&mut world), 1);
+/// ```
+///
+/// # Safety
+///
+/// - `access` names every component that items and chunks touch, as written or as read.
+/// - A fetch is that of a table that `matches`, or of aligned stores. Items and chunks made of it touch its rows only.
+/// - The item that `at` makes touches its row only. So items of two rows never overlap, except for reading.
+/// - Items can be made and used on any thread.
+/// - `IS_DENSE` is `false` if a term names a component outside of tables.
+/// - `Static` is `Self` with `'static` for every lifetime. Two types with the same `Static` have the same `State`, `Fetch`
+///   and behaviour, because the world caches what it finds under that type.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a query",
+    label = "not a term of a query",
+    note = "a component `C` is asked for as `&C` or `&mut C`; for other terms see `phalanx::query`"
+)]
+#[doc(alias = "WorldQuery")]
+#[doc(alias = "Fetch")]
+#[doc(alias = "view")]
+pub unsafe trait QueryData {
+    /// The same type with `'static` in place of all lifetimes.
+    #[doc(hidden)]
+    type Static: 'static;
+    /// The data of one row.
+    type Item<'w>;
+    /// The data of all rows of a table.
+    type Chunk<'w>;
+    /// The ids of the components, and the change ticks of a run.
+    #[doc(hidden)]
+    type State: Clone + Send + Sync + 'static;
+    /// A table, resolved; or [aligned stores](QueryData::fetch_aligned).
+    #[doc(hidden)]
+    type Fetch: Copy + 'static;
+    /// What finds the components of a single row.
+    #[doc(hidden)]
+    type View: Copy + 'static;
+    /// Whether a matching table has matching rows only, so that no row needs a test of its own.
+    #[doc(hidden)]
+    const IS_DENSE: bool;
+    /// Whether it writes or filters by a [tracked](crate::track) component. Then what was resolved is good for one run.
+    #[doc(hidden)]
+    const TRACKS_CHANGES: bool = false;
+    /// Whether `at` and `matches_row` use the location of a row in its table.
+    #[doc(hidden)]
+    const NEEDS_LOCATION: bool;
+
+    /// Returns the ids of the components, as far as the world knows them.
+    #[doc(hidden)]
+    fn state(components: &Components) -> Self::State;
+
+    /// Adds the components that are touched.
+    #[doc(hidden)]
+    fn access(access: &mut Access);
+
+    /// Returns `true` if a table with this signature has every required component that is stored in tables.
+    #[doc(hidden)]
+    fn matches(state: &Self::State, signature: &Signature) -> bool;
+
+    /// Returns `true` if [extra rows](crate::Key) are visited. Otherwise a query visits main rows only.
+    #[doc(hidden)]
+    fn visits_extra_rows(_: &Self::State) -> bool {
+        false
+    }
+
+    /// Calls `each` with components that every matching row has.
+    #[doc(hidden)]
+    fn required(state: &Self::State, each: &mut dyn FnMut(ComponentId, Kind));
+
+    /// Stores the change ticks of a run. Called before each run if `TRACKS_CHANGES`.
+    #[doc(hidden)]
+    fn set_ticks(_: &mut Self::State, _: Look) {}
+
+    /// Returns `true` if a matching table matches now, as far as columns are tracked as wholes.
+    #[doc(hidden)]
+    fn column_matches(_: &Self::State, _: TableRef<'_>) -> bool {
+        true
+    }
+
+    /// Records that rows of a table, or without one, rows of sparse stores, may be written.
+    ///
+    /// # Safety
+    ///
+    /// The state is the world's.
+    #[doc(hidden)]
+    unsafe fn mark(_: &Self::State, _: &World, _: Option<u32>) {}
+
+    /// Calls `each` with components that no matching row has.
+    #[doc(hidden)]
+    fn excluded(_: &Self::State, _: &mut dyn FnMut(ComponentId)) {}
+
+    /// Returns why a row does not match, if it does not.
+    #[doc(hidden)]
+    fn mismatch(state: &Self::State, row: &Candidate<'_>) -> Option<Mismatch> {
+        (!Self::matches(state, row.signature())).then(|| Mismatch::Missing(core::any::type_name::<Self>()))
+    }
+
+    /// Resolves a table.
+    ///
+    /// # Safety
+    ///
+    /// The query [is dense](QueryData::IS_DENSE). The state is the world's, and the table is one of its tables and matches.
+    #[doc(hidden)]
+    unsafe fn fetch(state: &Self::State, world: &World, table: u32) -> Self::Fetch;
+
+    /// Resolves stores whose rows are aligned, if they hold all that is asked for and each of their rows matches.
+    ///
+    /// # Safety
+    ///
+    /// The state is that of the stores' world.
+    #[doc(hidden)]
+    unsafe fn fetch_aligned(state: &Self::State, stores: &AlignedStores<'_>) -> Option<Self::Fetch>;
+
+    /// Resolves a world for random access. `driver` is the component whose store the rows come from, if they do.
+    ///
+    /// # Safety
+    ///
+    /// The state is the world's. The view is used only while the world is borrowed and unchanged.
+    #[doc(hidden)]
+    unsafe fn view(state: &Self::State, world: &World, driver: Option<ComponentId>) -> Self::View;
+
+    /// Returns `true` if a row matches. Makes no item.
+    ///
+    /// # Safety
+    ///
+    /// State and view are those of the row's world, which is borrowed.
+    #[doc(hidden)]
+    unsafe fn matches_row(state: &Self::State, view: Self::View, row: RowRef) -> bool;
+
+    /// Returns the item of a row, if it matches.
+    ///
+    /// # Safety
+    ///
+    /// State and view are those of the row's world. No other live item touches the row in a conflicting way.
+    #[doc(hidden)]
+    unsafe fn at<'w>(state: &Self::State, view: Self::View, row: RowRef) -> Option<Self::Item<'w>>;
+
+    /// Hints to the processor that [`at`](QueryData::at) will need this row.
+    ///
+    /// # Safety
+    ///
+    /// State and view are those of the row's world, which is borrowed.
+    #[inline(always)]
+    #[doc(hidden)]
+    unsafe fn prefetch(_: Self::View, _: RowRef) {}
+
+    /// Returns the item of a row.
+    ///
+    /// # Safety
+    ///
+    /// The row is in use. No other live item touches it in a conflicting way.
+    #[doc(hidden)]
+    unsafe fn row<'w>(fetch: Self::Fetch, row: usize) -> Self::Item<'w>;
+
+    /// Returns all rows of the table.
+    ///
+    /// # Safety
+    ///
+    /// `len` rows are in use. No live item touches them in a conflicting way.
+    #[doc(hidden)]
+    unsafe fn chunk<'w>(fetch: Self::Fetch, len: usize) -> Self::Chunk<'w>;
+}
+
+/// [`QueryData`] that only reads, so that a shared world can be queried for it.
+///
+/// # Safety
+///
+/// [`QueryData::access`] names no component as written, and none is.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not read-only query data",
+    label = "this writes",
+    note = "a component `C` is read as `&C`",
+    note = "data that writes (`&mut C`) needs `World::query_mut`, and `iter_mut`, `get_mut` or `single_mut` of its query"
+)]
+#[doc(alias = "ReadOnlyQuery")]
+pub unsafe trait ReadOnlyQueryData: QueryData {}

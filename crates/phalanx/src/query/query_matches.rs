@@ -1,0 +1,235 @@
+//! What a query found in a world.
+#![allow(unsafe_code)]
+
+use super::driver::{Driver, plan_driver};
+use super::iter::Run;
+use super::table_ref::{columns_match, matches_table, set_ticks};
+use super::{QueryData, QueryFilter};
+use crate::table::Epoch;
+use crate::track::{Look, Tick};
+use crate::world::World;
+
+/// The matches of a query of data `D` and a filter `F`.
+pub(super) type MatchesOf<D, F> =
+    QueryMatches<<D as QueryData>::State, <F as QueryFilter>::State, <D as QueryData>::Fetch>;
+
+/// The tables, or the driver, that a query found in a world, resolved.
+///
+/// It is generic over the states and the fetch of a query and not over the query, so that a reference to it does not need
+/// `D: 's`. All three types are `'static`, so functions that are generic over a query need no lifetime bounds.
+pub(super) struct QueryMatches<S, G, T> {
+    /// The world and the epoch that the runs are of.
+    seen: Option<(u64, Option<Epoch>)>,
+    /// The number of tables of that world that have been matched.
+    tables_seen: usize,
+    components_seen: usize,
+    states: Option<(S, G)>,
+    /// The matching tables.
+    pub(super) tables: Vec<u32>,
+    pub(super) runs: Vec<Run<T>>,
+    /// The clock and the tick of the last run, of a query that tracks changes.
+    last_run: Option<(u64, Tick)>,
+    /// The driver and the number of its rows, if its rows must be tested one by one.
+    pub(super) driver: Option<(Driver, u64)>,
+}
+
+// SAFETY: the runs are pointers into a world, of which items are made while the world is borrowed; by the contract of
+// `QueryData` that can be done on any thread.
+unsafe impl<S: Send, G: Send, T> Send for QueryMatches<S, G, T> {}
+// SAFETY: as above; through a shared value nothing changes.
+unsafe impl<S: Sync, G: Sync, T> Sync for QueryMatches<S, G, T> {}
+
+impl<S: 'static, G: 'static, T: Copy + 'static> QueryMatches<S, G, T> {
+    /// Returns matches of no world.
+    pub(super) const fn new() -> Self {
+        QueryMatches {
+            seen: None,
+            tables_seen: 0,
+            components_seen: 0,
+            states: None,
+            tables: Vec::new(),
+            runs: Vec::new(),
+            last_run: None,
+            driver: None,
+        }
+    }
+
+    /// Returns the states that were found last.
+    #[inline(always)]
+    pub(super) fn states(&self) -> &(S, G) {
+        match &self.states {
+            Some(states) => states,
+            None => unreachable!("matches that were updated have states"),
+        }
+    }
+
+    /// Updates the matches to a world, for a run without a predecessor.
+    #[inline(always)]
+    pub(super) fn update<D, F>(&mut self, world: &World)
+    where
+        D: QueryData<State = S, Fetch = T>,
+        F: QueryFilter<State = G>,
+    {
+        if D::TRACKS_CHANGES || F::TRACKS_CHANGES {
+            self.update_ticks::<D, F>(world, world.storage.sides.clock.look_to_run(), true);
+        } else if self.seen != Some((world.id(), Some(world.storage.epoch()))) {
+            self.update_slow::<D, F>(world, None, false);
+        }
+    }
+
+    /// Updates the matches to a world, for a run that follows the last one.
+    #[inline(always)]
+    pub(super) fn begin_run<D, F>(&mut self, world: &World)
+    where
+        D: QueryData<State = S, Fetch = T>,
+        F: QueryFilter<State = G>,
+    {
+        if D::TRACKS_CHANGES || F::TRACKS_CHANGES {
+            let (clock, since) = (&world.storage.sides.clock, self.peek_ticks(world).since);
+            let now = clock.take();
+            self.last_run = Some((clock.id, now));
+            self.update_ticks::<D, F>(world, Look { now, since, own: true }, true);
+        } else {
+            self.update::<D, F>(world);
+        }
+    }
+
+    /// Updates the matches to a world, to count rows. This is not a run, and no row may be written.
+    pub(super) fn begin_peek<D, F>(&mut self, world: &World)
+    where
+        D: QueryData<State = S, Fetch = T>,
+        F: QueryFilter<State = G>,
+    {
+        if D::TRACKS_CHANGES || F::TRACKS_CHANGES {
+            self.update_ticks::<D, F>(world, self.peek_ticks(world), false);
+        } else {
+            self.update::<D, F>(world);
+        }
+    }
+
+    /// Returns the ticks of an access that does not count as a run.
+    fn peek_ticks(&self, world: &World) -> Look {
+        let clock = &world.storage.sides.clock;
+        let since = self.last_run.and_then(|run| clock.since(run));
+        Look { now: clock.now(), since, own: false }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn update_ticks<D, F>(&mut self, world: &World, look: Look, writes: bool)
+    where
+        D: QueryData<State = S, Fetch = T>,
+        F: QueryFilter<State = G>,
+    {
+        self.update_slow::<D, F>(world, Some(look), writes);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn update_slow<D, F>(&mut self, world: &World, look: Option<Look>, writes: bool)
+    where
+        D: QueryData<State = S, Fetch = T>,
+        F: QueryFilter<State = G>,
+    {
+        self.update_states::<D, F>(world);
+        let Some(states) = &mut self.states else { unreachable!("states were updated above") };
+        if let Some(look) = look {
+            set_ticks::<D, F>(states, look);
+        }
+        let states = &*states;
+        let data = &states.0;
+        for number in self.tables_seen..world.storage.tables.len() {
+            let table = &world.storage.tables[number];
+            // A filter of a user may panic. Then a table that is in the list has been counted.
+            let matches = matches_table::<D, F>(states, &table.signature);
+            self.tables_seen = number + 1;
+            if matches {
+                self.tables.push(number as u32);
+            }
+        }
+        // A table that got its first row since comes after all that had rows.
+        let stamp = |number: &u32| world.storage.tables[*number as usize].stamp;
+        if !self.tables.is_sorted_by_key(stamp) {
+            self.tables.sort_unstable_by_key(stamp);
+        }
+        self.runs.clear();
+        if !(D::IS_DENSE && F::IS_ARCHETYPAL) {
+            self.driver = None;
+            // SAFETY: the states are this world's.
+            let plan = unsafe { plan_driver::<D, F>(world, states, self.tables.iter().copied()) };
+            self.driver = plan.is_sparse().then_some((plan.driver, plan.len));
+            self.runs.extend(plan.run);
+            self.seen = Some((world.id(), Some(world.storage.epoch())));
+            if D::TRACKS_CHANGES && writes {
+                for &number in self.tables.iter().filter(|number| columns_match::<D, F>(states, world, **number)) {
+                    // SAFETY: the states are this world's.
+                    unsafe { D::mark(data, world, Some(number)) };
+                }
+                // SAFETY: the states are this world's.
+                unsafe { D::mark(data, world, None) };
+            }
+            return;
+        }
+        for &number in &self.tables {
+            let len = world.storage.tables[number as usize].len;
+            if len > 0 && columns_match::<D, F>(states, world, number) {
+                if D::TRACKS_CHANGES && writes {
+                    // SAFETY: the states are this world's.
+                    unsafe { D::mark(data, world, Some(number)) };
+                }
+                // SAFETY: the states are this world's, the query is dense, and the table matches.
+                self.runs.push(Run { fetch: unsafe { D::fetch(data, world, number) }, len });
+            }
+        }
+        self.seen = Some((world.id(), Some(world.storage.epoch())));
+    }
+
+    /// Updates the states to a world, which is all that finding one entity needs.
+    #[inline]
+    fn update_states<D, F>(&mut self, world: &World)
+    where
+        D: QueryData<State = S, Fetch = T>,
+        F: QueryFilter<State = G>,
+    {
+        let same_world = self.seen.is_some_and(|(id, _)| id == world.id());
+        if !same_world || self.components_seen != world.storage.components.len() {
+            // A filter of a user may panic. Then these are matches of no world.
+            self.seen = None;
+            self.states = Some((D::state(&world.storage.components), F::state(&world.storage.components)));
+            // Tables that did not match may have a component that had no id then. The runs are of no epoch.
+            (self.tables_seen, self.components_seen) = (0, world.storage.components.len());
+            self.tables.clear();
+            self.runs.clear();
+            self.driver = None;
+            self.seen = Some((world.id(), None));
+        }
+    }
+
+    /// Updates the states to a world, to find one entity without counting as a run.
+    #[inline]
+    pub(super) fn states_to_peek<D, F>(&mut self, world: &World) -> &(S, G)
+    where
+        D: QueryData<State = S, Fetch = T>,
+        F: QueryFilter<State = G>,
+    {
+        self.update_states::<D, F>(world);
+        let look = self.peek_ticks(world);
+        if let (true, Some(states)) = (D::TRACKS_CHANGES || F::TRACKS_CHANGES, &mut self.states) {
+            set_ticks::<D, F>(states, look);
+        }
+        self.states()
+    }
+
+    /// Updates the states to a world, to find one entity without a predecessor.
+    #[inline]
+    pub(super) fn states_to_find<D, F>(&mut self, world: &World)
+    where
+        D: QueryData<State = S, Fetch = T>,
+        F: QueryFilter<State = G>,
+    {
+        self.update_states::<D, F>(world);
+        if let (true, Some(states)) = (D::TRACKS_CHANGES || F::TRACKS_CHANGES, &mut self.states) {
+            set_ticks::<D, F>(states, world.storage.look());
+        }
+    }
+}
