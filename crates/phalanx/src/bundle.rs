@@ -4,10 +4,9 @@
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout};
 use crate::track::{Clock, Look};
-use crate::world::World;
 use core::marker::PhantomData;
+use phalanx_store::AllocError;
 use phalanx_store::raw::Lane;
-use phalanx_store::{AllocError, Entity};
 
 /// Where the values of a bundle go to, or come from: a row of a table, and a row beside it for each component that is not
 /// kept in tables.
@@ -152,22 +151,14 @@ pub unsafe trait Bundle: Sized + Send + Sync + 'static {
     /// The place is one for these components, in their order; values are there, and count as moved out from now on.
     unsafe fn read(place: Place) -> Self;
 
-    /// Gives a bundle to an entity, if it is alive and there is a short way to do it. Whether that was so: otherwise nothing
-    /// has happened.
+    /// Calls a visitor with the component, if the bundle is just one component. Returns `None` otherwise.
     ///
     /// # Safety
     ///
-    /// There is a bundle, which counts as moved out if it was given, or if this panics.
+    /// The pointer is what the visitor asks for. It may be dangling if the visitor does not read through it.
     #[doc(hidden)]
     #[inline(always)]
-    unsafe fn put_short(_: *const Self, _: &mut World, _: Entity) -> bool {
-        false
-    }
-
-    /// Takes the bundle from an entity and drops it, if it is alive and there is a short way to do it: whether it had it.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn drop_short(_: &mut World, _: Entity) -> Option<bool> {
+    unsafe fn visit_single<V: VisitSingle>(_: *const Self, _: V) -> Option<V::Output> {
         None
     }
 
@@ -198,12 +189,26 @@ pub unsafe trait Bundle: Sized + Send + Sync + 'static {
     }
 }
 
+/// Works on the only component of a bundle, whose type it is given.
+#[doc(hidden)]
+pub trait VisitSingle {
+    /// What comes of it.
+    type Output;
+
+    /// Visits the component.
+    ///
+    /// # Safety
+    ///
+    /// The implementation says what it asks of the pointer.
+    unsafe fn visit<C: Component>(self, component: *const C) -> Self::Output;
+}
+
 /// The ways in which types of this crate are bundles.
 ///
 /// [`Bundle`] has one implementation for components and tuples, which leads to the member that is at fault. With one for
 /// each, the compiler would try both, and name only the tuple.
 mod form {
-    use super::{AllocError, ComponentId, Components, Entity, Place, World};
+    use super::{AllocError, ComponentId, Components, Place, VisitSingle};
 
     /// Chooses the implementation of [`Parts`]. Tuples have it whatever their members are.
     pub trait Form {
@@ -223,11 +228,7 @@ mod form {
         unsafe fn write(bundle: T, place: Place);
         unsafe fn read(place: Place) -> T;
         #[inline(always)]
-        unsafe fn put_short(_: *const T, _: &mut World, _: Entity) -> bool {
-            false
-        }
-        #[inline(always)]
-        fn drop_short(_: &mut World, _: Entity) -> Option<bool> {
+        unsafe fn visit_single<V: VisitSingle>(_: *const T, _: V) -> Option<V::Output> {
             None
         }
     }
@@ -273,14 +274,9 @@ where
     }
 
     #[inline(always)]
-    unsafe fn put_short(bundle: *const Self, world: &mut World, entity: Entity) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe { T::Form::put_short(bundle, world, entity) }
-    }
-
-    #[inline(always)]
-    fn drop_short(world: &mut World, entity: Entity) -> Option<bool> {
-        T::Form::drop_short(world, entity)
+    unsafe fn visit_single<V: VisitSingle>(bundle: *const Self, visitor: V) -> Option<V::Output> {
+        // SAFETY: the pointer is what the visitor asks for.
+        unsafe { T::Form::visit_single(bundle, visitor) }
     }
 }
 
@@ -321,29 +317,19 @@ unsafe impl<C: Component> Parts<C> for One {
     }
 
     #[inline(always)]
-    unsafe fn put_short(bundle: *const C, world: &mut World, entity: Entity) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe { world.put_short(entity, bundle) }
-    }
-
-    #[inline(always)]
-    fn drop_short(world: &mut World, entity: Entity) -> Option<bool> {
-        world.drop_short::<C>(entity)
+    unsafe fn visit_single<V: VisitSingle>(component: *const C, visitor: V) -> Option<V::Output> {
+        // SAFETY: the pointer is what the visitor asks for.
+        Some(unsafe { visitor.visit(component) })
     }
 }
 
-/// The short ways of a tuple: of one member, its own.
-macro_rules! tuple_short {
+/// A tuple of one member is visited as its member.
+macro_rules! tuple_visit {
     ($name:ident) => {
         #[inline(always)]
-        unsafe fn put_short(bundle: *const ($name,), world: &mut World, entity: Entity) -> bool {
-            // SAFETY: the caller's promise: the member is all that there is.
-            unsafe { $name::put_short(&raw const (*bundle).0, world, entity) }
-        }
-
-        #[inline(always)]
-        fn drop_short(world: &mut World, entity: Entity) -> Option<bool> {
-            $name::drop_short(world, entity)
+        unsafe fn visit_single<V: VisitSingle>(bundle: *const ($name,), visitor: V) -> Option<V::Output> {
+            // SAFETY: the pointer is what the visitor asks for, and the member is all that there is.
+            unsafe { $name::visit_single(&raw const (*bundle).0, visitor) }
         }
     };
     ($($name:ident)*) => {};
@@ -400,7 +386,7 @@ macro_rules! tuple_bundle {
                 ($($name,)*)
             }
 
-            tuple_short!($($name)*);
+            tuple_visit!($($name)*);
         }
     };
 }

@@ -251,12 +251,12 @@ pub(crate) fn direct_place(key: &TypeId) -> usize {
 }
 
 impl Components {
-    pub(crate) fn try_new() -> Result<Components, AllocError> {
+    pub(crate) fn try_new(row_lanes: &[core::alloc::Layout]) -> Result<Components, AllocError> {
         let direct = try_box([(TypeId::of::<Nobody>(), ComponentId::UNKNOWN); DIRECT])?;
         let row = ComponentInfo {
             name: "row",
             type_id: None,
-            lanes: try_copy(&crate::rows::LANES)?.into(),
+            lanes: try_copy(row_lanes)?.into(),
             drop: None,
             clone: Some(Cloning::Bytes),
             put: crate::layout::put_nothing,

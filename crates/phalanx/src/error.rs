@@ -1,7 +1,7 @@
 //! What can go wrong, by name.
 
-use crate::resources::NoSuchResource;
-use crate::rows::RowError;
+use crate::component::ComponentId;
+use crate::rows::{Key, Row};
 use core::fmt;
 use phalanx_store::{AllocError, Entity};
 
@@ -220,3 +220,157 @@ impl core::error::Error for ComponentError {}
 impl core::error::Error for DuplicateComponent {}
 impl core::error::Error for UnequalColumns {}
 impl core::error::Error for ChangeError {}
+
+/// A resource that a world does not have, or that [`World::resource_scope`](crate::World::resource_scope) has taken out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoSuchResource {
+    /// The type of the resource.
+    pub resource: &'static str,
+    /// Whether a scope has it.
+    pub in_scope: bool,
+}
+
+impl fmt::Display for NoSuchResource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.in_scope {
+            false => write!(f, "the world has no resource {}", self.resource),
+            true => write!(f, "the resource {} is taken out of the world, by its resource_scope", self.resource),
+        }
+    }
+}
+
+impl core::error::Error for NoSuchResource {}
+
+/// Why something could not be done with a row. Nothing was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RowError {
+    /// The entity is not alive.
+    NoSuchEntity(NoSuchEntity),
+    /// The entity has no row under this key.
+    NoSuchRow {
+        /// The key.
+        key: Key,
+    },
+    /// The row has ended.
+    Stale {
+        /// Its handle.
+        row: Row,
+    },
+    /// The entity has a row under this key already.
+    Exists {
+        /// The key.
+        key: Key,
+    },
+    /// The key's component is none of this world's.
+    NoSuchComponent {
+        /// The component.
+        component: ComponentId,
+    },
+    /// The main row ends with its entity, not alone.
+    MainRow {
+        /// The entity.
+        entity: Entity,
+    },
+    /// The row does not have the component.
+    MissingComponent {
+        /// The row's key.
+        key: Key,
+        /// The component.
+        component: &'static str,
+    },
+    /// The row has the component, and the query's filter excludes those that do.
+    ExcludedComponent {
+        /// The row's key.
+        key: Key,
+        /// The component.
+        component: &'static str,
+    },
+    /// The row has the component, and the query's filter asks for those whose value is new.
+    UnchangedComponent {
+        /// The row's key.
+        key: Key,
+        /// The component.
+        component: &'static str,
+    },
+    /// The bundle names a component twice.
+    Duplicate(DuplicateComponent),
+    /// There is no memory for it.
+    Alloc(AllocError),
+}
+
+impl RowError {
+    /// What went wrong with the row of this key.
+    pub(crate) fn of(key: Key, error: ChangeError) -> RowError {
+        match error {
+            ChangeError::Duplicate(error) => RowError::Duplicate(error),
+            ChangeError::Missing { component, .. } => RowError::MissingComponent { key, component },
+            ChangeError::Alloc(error) => RowError::Alloc(error),
+            ChangeError::NoSuchEntity(_) => RowError::NoSuchRow { key },
+            ChangeError::Row(error) => error,
+            // Giving and taking components ends in none of these.
+            ChangeError::Taken { .. }
+            | ChangeError::UnequalColumns(_)
+            | ChangeError::NotClone { .. }
+            | ChangeError::Resource(_)
+            | ChangeError::AnotherWorld { .. }
+            | ChangeError::RolledBack { .. } => unreachable!("{error}"),
+        }
+    }
+}
+
+impl fmt::Display for RowError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RowError::NoSuchEntity(error) => error.fmt(f),
+            RowError::NoSuchRow { key } => write!(f, "no such row: {key}"),
+            RowError::Stale { row } => write!(f, "the {row:?} has ended"),
+            RowError::Exists { key } => write!(f, "there is a row {key} already"),
+            RowError::NoSuchComponent { component } => write!(f, "no such component: {component:?}"),
+            RowError::MainRow { entity } => write!(f, "the main row of {entity} ends with the entity only"),
+            RowError::MissingComponent { key, component } => write!(f, "the row {key} has no {component}"),
+            RowError::ExcludedComponent { key, component } => {
+                write!(f, "the row {key} has {component}, which the query excludes")
+            }
+            RowError::UnchangedComponent { key, component } => {
+                write!(f, "{component} of the row {key} is not new since the last look")
+            }
+            RowError::Duplicate(error) => error.fmt(f),
+            RowError::Alloc(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for RowError {}
+
+impl From<NoSuchEntity> for RowError {
+    fn from(error: NoSuchEntity) -> Self {
+        RowError::NoSuchEntity(error)
+    }
+}
+impl From<AllocError> for RowError {
+    fn from(error: AllocError) -> Self {
+        RowError::Alloc(error)
+    }
+}
+
+/// Unwraps the result of a `try_` form in its plain form. A closure that calls [`raise`] would name its own line.
+#[inline]
+#[track_caller]
+pub(crate) fn infallible<T>(result: Result<T, ChangeError>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => raise(error),
+    }
+}
+
+/// What the plain forms do with an error.
+#[cold]
+#[inline(never)]
+#[track_caller]
+pub(crate) fn raise(error: ChangeError) -> ! {
+    match error {
+        ChangeError::Alloc(error) => crate::room::alloc_failed(error),
+        error => panic!("{error}"),
+    }
+}

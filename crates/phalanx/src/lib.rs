@@ -15,6 +15,7 @@ pub mod layout;
 mod mutation;
 mod plain;
 mod plan;
+mod prefetch;
 pub mod query;
 mod resources;
 mod room;
@@ -39,7 +40,9 @@ pub use commands::{
 };
 pub use component::{Component, ComponentId, ComponentInfo, Components, VisitEntities};
 pub use entities::MapEntities;
-pub use error::{ChangeError, ComponentError, DuplicateComponent, NoSuchEntity, UnequalColumns};
+pub use error::{
+    ChangeError, ComponentError, DuplicateComponent, NoSuchEntity, NoSuchResource, RowError, UnequalColumns,
+};
 pub use group::Group;
 #[cfg(feature = "derive")]
 pub use phalanx_derive::{Bundle, Component, MapEntities, Plain, QueryData};
@@ -47,17 +50,18 @@ pub use phalanx_store as store;
 pub use phalanx_store::Entity;
 pub use plain::{IsPlain, Plain};
 pub use query::{Added, Changed, Has, Or, Query, QueryData, QueryState, With, Without};
-pub use resources::NoSuchResource;
-pub use rows::{Key, Role, Row, RowError, RowId};
-pub use side::{PoolMut, PoolRef, Removal};
+pub use rows::{Key, Role, Row};
+pub use side::Removal;
 pub use signal::{Collector, CollectorBuilder, ListenerId};
 pub use signature::Signature;
 pub use track::{Mut, Tick};
+pub use world::RowId;
 pub use world::{
     AccessMut, Advice, BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, ComponentReport,
     EntityMap, EntityMut, EntityRef, LaneMemory, LayoutBytes, LayoutReport, Memory, Placement, SideMemory, Spawner,
     TableMemory, View, ViewMut, World,
 };
+pub use world::{PoolMut, PoolRef};
 
 /// What the expansions of derives call.
 #[doc(hidden)]

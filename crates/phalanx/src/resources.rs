@@ -1,6 +1,6 @@
 //! Resources: values of which a world has one of each type.
 //!
-//! They lie in the order in which they were first inserted or [kept](World::keep_resource), and end in that order: never in one
+//! They lie in the order in which they were first inserted or [kept](crate::World::keep_resource), and end in that order: never in one
 //! that type ids decide.
 
 mod kept_resources;
@@ -8,33 +8,13 @@ mod kept_resources;
 pub(crate) use kept_resources::KeptResources;
 
 use crate::component::TypeIdHasher;
-use crate::room::had;
-use crate::world::World;
+use crate::error::NoSuchResource;
 use core::any::{Any, TypeId};
 use core::fmt;
-use kept_resources::{CloneResource, clone_resource};
+use kept_resources::CloneResource;
+pub(crate) use kept_resources::clone_resource;
 use phalanx_store::AllocError;
 use std::collections::HashMap;
-
-/// A resource that a world does not have, or that [`World::resource_scope`] has taken out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoSuchResource {
-    /// The type of the resource.
-    pub resource: &'static str,
-    /// Whether a scope has it.
-    pub in_scope: bool,
-}
-
-impl fmt::Display for NoSuchResource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.in_scope {
-            false => write!(f, "the world has no resource {}", self.resource),
-            true => write!(f, "the resource {} is taken out of the world, by its resource_scope", self.resource),
-        }
-    }
-}
-
-impl core::error::Error for NoSuchResource {}
 
 /// The resources of a world.
 #[derive(Default)]
@@ -44,16 +24,16 @@ pub(crate) struct Resources {
 }
 
 /// A resource of a type that its slot knows.
-type Stored = Box<dyn Any + Send + Sync>;
+pub(crate) type Stored = Box<dyn Any + Send + Sync>;
 
 /// The place of a type. It stays when the value is removed.
-struct Slot {
+pub(crate) struct Slot {
     type_id: TypeId,
     name: &'static str,
-    value: Option<Stored>,
-    in_scope: bool,
+    pub(crate) value: Option<Stored>,
+    pub(crate) in_scope: bool,
     /// Clones the value, if it is part of checkpoints and clones of the world.
-    keep: Option<CloneResource>,
+    pub(crate) keep: Option<CloneResource>,
 }
 
 impl Slot {
@@ -64,11 +44,11 @@ impl Slot {
 }
 
 impl Resources {
-    fn find<R: 'static>(&self) -> Result<&Slot, NoSuchResource> {
+    pub(crate) fn find<R: 'static>(&self) -> Result<&Slot, NoSuchResource> {
         self.by_type.get(&TypeId::of::<R>()).map(|at| &self.list[*at]).ok_or_else(|| missing::<R>(false))
     }
 
-    fn find_mut<R: 'static>(&mut self) -> Result<&mut Slot, NoSuchResource> {
+    pub(crate) fn find_mut<R: 'static>(&mut self) -> Result<&mut Slot, NoSuchResource> {
         self.by_type.get(&TypeId::of::<R>()).map(|at| &mut self.list[*at]).ok_or_else(|| missing::<R>(false))
     }
 
@@ -79,7 +59,7 @@ impl Resources {
     }
 
     /// Makes room for so many more.
-    fn try_reserve(&mut self, additional: usize) -> Result<(), AllocError> {
+    pub(crate) fn try_reserve(&mut self, additional: usize) -> Result<(), AllocError> {
         crate::room::try_room(&mut self.list, additional)?;
         crate::room::try_map_room(&mut self.by_type, additional)
     }
@@ -114,7 +94,7 @@ impl Resources {
         }
     }
 
-    fn place<R: 'static>(&mut self) -> &mut Slot {
+    pub(crate) fn place<R: 'static>(&mut self) -> &mut Slot {
         self.place_of(TypeId::of::<R>(), core::any::type_name::<R>())
     }
 
@@ -127,212 +107,19 @@ impl Resources {
     }
 }
 
-fn unboxed<R: 'static>(value: Stored) -> R {
+pub(crate) fn unboxed<R: 'static>(value: Stored) -> R {
     match value.downcast() {
         Ok(value) => *value,
         Err(_) => unreachable!("a slot holds its type"),
     }
 }
 
-fn missing<R>(in_scope: bool) -> NoSuchResource {
+pub(crate) fn missing<R>(in_scope: bool) -> NoSuchResource {
     NoSuchResource { resource: core::any::type_name::<R>(), in_scope }
 }
 
 impl fmt::Debug for Resources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.list.iter().filter(|slot| slot.value.is_some()).map(|slot| slot.name)).finish()
-    }
-}
-
-/// Resources: values of which the world has one of each type. [`clear`](World::clear) leaves them alone.
-impl World {
-    /// Gives the world a resource. The one it had of this type, if any, is returned.
-    ///
-    /// ```
-    /// use phalanx::World;
-    ///
-    /// struct Gravity(f32);
-    ///
-    /// let mut world = World::new();
-    /// world.insert_resource(Gravity(9.81));
-    /// world.resource_mut::<Gravity>()?.0 = 1.62;
-    /// assert_eq!(world.resource::<Gravity>()?.0, 1.62);
-    /// # Ok::<(), phalanx::NoSuchResource>(())
-    /// ```
-    pub fn insert_resource<R: Send + Sync + 'static>(&mut self, resource: R) -> Option<R> {
-        let value = Box::new(resource);
-        let old = self.resources.place::<R>().value.replace(value)?;
-        Some(unboxed(old))
-    }
-
-    /// A resource.
-    ///
-    /// # Errors
-    ///
-    /// If the world does not have it.
-    pub fn resource<R: Send + Sync + 'static>(&self) -> Result<&R, NoSuchResource> {
-        let slot = self.resources.find::<R>()?;
-        slot.value.as_ref().and_then(|value| value.downcast_ref()).ok_or(missing::<R>(slot.in_scope))
-    }
-
-    /// A resource, for writing.
-    ///
-    /// # Errors
-    ///
-    /// If the world does not have it.
-    pub fn resource_mut<R: Send + Sync + 'static>(&mut self) -> Result<&mut R, NoSuchResource> {
-        let slot = self.resources.find_mut::<R>()?;
-        slot.value.as_mut().and_then(|value| value.downcast_mut()).ok_or(missing::<R>(slot.in_scope))
-    }
-
-    /// Whether the world has a resource.
-    pub fn contains_resource<R: Send + Sync + 'static>(&self) -> bool {
-        self.resource::<R>().is_ok()
-    }
-
-    /// A resource, which is made by `init` if the world does not have it.
-    ///
-    /// `init` may read and change the world. If it inserts the resource itself, its result takes that one's place.
-    ///
-    /// ```
-    /// use phalanx::World;
-    ///
-    /// #[derive(Debug, Default, PartialEq)]
-    /// struct Score(u32);
-    ///
-    /// let mut world = World::new();
-    /// world.spawn_empty();
-    /// world.init_resource(|world| Score(world.len() as u32)).0 += 10;
-    /// assert_eq!(world.init_resource(|_| Score::default()), &mut Score(11));
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// If [`resource_scope`](World::resource_scope) has taken it out.
-    #[track_caller]
-    pub fn init_resource<R: Send + Sync + 'static>(&mut self, init: impl FnOnce(&mut World) -> R) -> &mut R {
-        match self.resource::<R>() {
-            Err(error) if error.in_scope => panic!("{error}"),
-            Err(_) => {
-                let value = init(self);
-                drop(self.insert_resource(value));
-            }
-            Ok(_) => {}
-        }
-        self.resource_mut::<R>().expect("inserted, or found")
-    }
-
-    /// Takes a resource from the world and returns it.
-    ///
-    /// # Errors
-    ///
-    /// If the world does not have it.
-    pub fn remove_resource<R: Send + Sync + 'static>(&mut self) -> Result<R, NoSuchResource> {
-        let slot = self.resources.find_mut::<R>()?;
-        match slot.value.take() {
-            Some(value) => Ok(unboxed(value)),
-            None => Err(missing::<R>(slot.in_scope)),
-        }
-    }
-
-    /// Keeps resources of a type: they become part of checkpoints, of timelines and of clones of the world.
-    ///
-    /// [`checkpoint`](World::checkpoint) and [`Timeline::capture`](crate::timeline::Timeline::capture) clone the resource from
-    /// now on. [`rollback`](World::rollback) and [`Timeline::rewind`](crate::timeline::Timeline::rewind) put back what was there:
-    /// one that was inserted since is removed, and one that was removed is there again.
-    /// [`clone_world`](World::clone_world) clones it, and the clone keeps it, too.
-    ///
-    /// The world need not have the resource yet. Checkpoints and frames that were made before do not cover it, and leave it
-    /// alone. That resources of a type are kept is not undone by a rollback. They are not part of
-    /// [deltas](crate::timeline::delta).
-    ///
-    /// ```
-    /// use phalanx::World;
-    ///
-    /// #[derive(Clone, Debug, PartialEq)]
-    /// struct Score(u32);
-    ///
-    /// let mut world = World::new();
-    /// world.keep_resource::<Score>();
-    /// world.insert_resource(Score(1));
-    /// let before = world.checkpoint()?;
-    /// world.resource_mut::<Score>()?.0 = 7;
-    /// world.rollback(&before)?;
-    /// assert_eq!(world.resource(), Ok(&Score(1)));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// If allocation fails.
-    #[track_caller]
-    pub fn keep_resource<R: Clone + Send + Sync + 'static>(&mut self) {
-        had(self.try_keep_resource::<R>());
-    }
-
-    /// Keeps resources of a type, as [`keep_resource`](World::keep_resource) does.
-    ///
-    /// # Errors
-    ///
-    /// If allocation fails. Nothing has changed then.
-    pub fn try_keep_resource<R: Clone + Send + Sync + 'static>(&mut self) -> Result<(), AllocError> {
-        self.resources.try_reserve(1)?;
-        self.resources.place::<R>().keep = Some(clone_resource::<R>);
-        Ok(())
-    }
-
-    /// Runs `scope` with a resource and the rest of the world, both for writing.
-    ///
-    /// Meanwhile the resource is taken out. It returns when the scope ends, by a panic too; one of the same type that was
-    /// inserted meanwhile is dropped then.
-    ///
-    /// ```
-    /// use phalanx::{Component, World};
-    ///
-    /// #[derive(Component)]
-    /// struct Position(f32);
-    /// struct Arrivals(Vec<f32>);
-    ///
-    /// let mut world = World::new();
-    /// world.insert_resource(Arrivals(vec![1.0, 2.0]));
-    /// world.resource_scope(|world, arrivals: &mut Arrivals| {
-    ///     for x in arrivals.0.drain(..) {
-    ///         world.spawn(Position(x));
-    ///     }
-    /// })?;
-    /// assert_eq!(world.len(), 2);
-    /// assert!(world.resource::<Arrivals>()?.0.is_empty());
-    /// # Ok::<(), phalanx::NoSuchResource>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// If the world does not have the resource; `scope` is not run then.
-    pub fn resource_scope<R: Send + Sync + 'static, T>(
-        &mut self,
-        scope: impl FnOnce(&mut World, &mut R) -> T,
-    ) -> Result<T, NoSuchResource> {
-        /// Puts the resource back.
-        struct Return<'w, R: Send + Sync + 'static> {
-            world: &'w mut World,
-            value: Option<Stored>,
-            resource: core::marker::PhantomData<fn() -> R>,
-        }
-        impl<R: Send + Sync + 'static> Drop for Return<'_, R> {
-            fn drop(&mut self) {
-                let slot = self.world.resources.place::<R>();
-                slot.in_scope = false;
-                // What was inserted meanwhile ends at last, with the resource in its place already.
-                drop(core::mem::replace(&mut slot.value, self.value.take()));
-            }
-        }
-        let slot = self.resources.find_mut::<R>()?;
-        let value = Some(slot.value.take().ok_or(missing::<R>(slot.in_scope))?);
-        slot.in_scope = true;
-        let mut out = Return::<R> { world: self, value, resource: core::marker::PhantomData };
-        match out.value.as_mut().and_then(|value| value.downcast_mut()) {
-            Some(value) => Ok(scope(out.world, value)),
-            None => unreachable!("a slot holds its type"),
-        }
     }
 }

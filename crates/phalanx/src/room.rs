@@ -70,6 +70,17 @@ pub(crate) fn try_box<T>(value: T) -> Result<Box<T>, AllocError> {
 pub(crate) fn had<T>(result: Result<T, AllocError>) -> T {
     match result {
         Ok(value) => value,
-        Err(error) => crate::world::raise(error.into()),
+        Err(error) => alloc_failed(error),
     }
+}
+
+/// Aborts as Rust's collections do if memory is exhausted, and panics if too much was asked for.
+#[track_caller]
+pub(crate) fn alloc_failed(error: AllocError) -> ! {
+    if let AllocError::OutOfMemory { bytes, align } = error
+        && let Ok(layout) = core::alloc::Layout::from_size_align(bytes, align)
+    {
+        std::alloc::handle_alloc_error(layout);
+    }
+    panic!("{error}")
 }

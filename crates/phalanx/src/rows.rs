@@ -13,10 +13,8 @@
 //! without extra rows asks nothing else.
 
 use crate::component::ComponentId;
-use crate::error::{ChangeError, DuplicateComponent, NoSuchEntity};
 use crate::room::{try_copy, try_map_copy, try_map_room, try_room_at};
 use crate::seeded::NumberMap;
-use crate::world::World;
 use core::fmt;
 use phalanx_store::{AllocError, Entity};
 
@@ -115,143 +113,6 @@ impl fmt::Debug for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = if self.is_main() { "main row" } else { "row" };
         write!(f, "{kind} {}v{}", self.0.index(), self.0.generation() & ((1 << 30) - 1))
-    }
-}
-
-/// What names a row: a [`Key`], which is looked up, or a [`Row`], which is not. Sealed.
-pub trait RowId: Copy + sealed::Sealed {}
-impl RowId for Key {}
-impl RowId for Row {}
-
-mod sealed {
-    use super::{Key, Row, RowError, World};
-
-    pub trait Sealed {
-        /// The row, if it is there.
-        fn find(self, world: &World) -> Result<Row, RowError>;
-    }
-    impl Sealed for Key {
-        fn find(self, world: &World) -> Result<Row, RowError> {
-            world.row(self)
-        }
-    }
-    impl Sealed for Row {
-        fn find(self, world: &World) -> Result<Row, RowError> {
-            if world.contains_row(self) { Ok(self) } else { Err(RowError::Stale { row: self }) }
-        }
-    }
-}
-
-/// Why something could not be done with a row. Nothing was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RowError {
-    /// The entity is not alive.
-    NoSuchEntity(NoSuchEntity),
-    /// The entity has no row under this key.
-    NoSuchRow {
-        /// The key.
-        key: Key,
-    },
-    /// The row has ended.
-    Stale {
-        /// Its handle.
-        row: Row,
-    },
-    /// The entity has a row under this key already.
-    Exists {
-        /// The key.
-        key: Key,
-    },
-    /// The key's component is none of this world's.
-    NoSuchComponent {
-        /// The component.
-        component: ComponentId,
-    },
-    /// The main row ends with its entity, not alone.
-    MainRow {
-        /// The entity.
-        entity: Entity,
-    },
-    /// The row does not have the component.
-    MissingComponent {
-        /// The row's key.
-        key: Key,
-        /// The component.
-        component: &'static str,
-    },
-    /// The row has the component, and the query's filter excludes those that do.
-    ExcludedComponent {
-        /// The row's key.
-        key: Key,
-        /// The component.
-        component: &'static str,
-    },
-    /// The row has the component, and the query's filter asks for those whose value is new.
-    UnchangedComponent {
-        /// The row's key.
-        key: Key,
-        /// The component.
-        component: &'static str,
-    },
-    /// The bundle names a component twice.
-    Duplicate(DuplicateComponent),
-    /// There is no memory for it.
-    Alloc(AllocError),
-}
-
-impl RowError {
-    /// What went wrong with the row of this key.
-    pub(crate) fn of(key: Key, error: ChangeError) -> RowError {
-        match error {
-            ChangeError::Duplicate(error) => RowError::Duplicate(error),
-            ChangeError::Missing { component, .. } => RowError::MissingComponent { key, component },
-            ChangeError::Alloc(error) => RowError::Alloc(error),
-            ChangeError::NoSuchEntity(_) => RowError::NoSuchRow { key },
-            ChangeError::Row(error) => error,
-            // Giving and taking components ends in none of these.
-            ChangeError::Taken { .. }
-            | ChangeError::UnequalColumns(_)
-            | ChangeError::NotClone { .. }
-            | ChangeError::Resource(_)
-            | ChangeError::AnotherWorld { .. }
-            | ChangeError::RolledBack { .. } => unreachable!("{error}"),
-        }
-    }
-}
-
-impl fmt::Display for RowError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RowError::NoSuchEntity(error) => error.fmt(f),
-            RowError::NoSuchRow { key } => write!(f, "no such row: {key}"),
-            RowError::Stale { row } => write!(f, "the {row:?} has ended"),
-            RowError::Exists { key } => write!(f, "there is a row {key} already"),
-            RowError::NoSuchComponent { component } => write!(f, "no such component: {component:?}"),
-            RowError::MainRow { entity } => write!(f, "the main row of {entity} ends with the entity only"),
-            RowError::MissingComponent { key, component } => write!(f, "the row {key} has no {component}"),
-            RowError::ExcludedComponent { key, component } => {
-                write!(f, "the row {key} has {component}, which the query excludes")
-            }
-            RowError::UnchangedComponent { key, component } => {
-                write!(f, "{component} of the row {key} is not new since the last look")
-            }
-            RowError::Duplicate(error) => error.fmt(f),
-            RowError::Alloc(error) => error.fmt(f),
-        }
-    }
-}
-
-impl core::error::Error for RowError {}
-
-impl From<NoSuchEntity> for RowError {
-    fn from(error: NoSuchEntity) -> Self {
-        RowError::NoSuchEntity(error)
-    }
-}
-impl From<AllocError> for RowError {
-    fn from(error: AllocError) -> Self {
-        RowError::Alloc(error)
     }
 }
 

@@ -4,9 +4,6 @@
 //! making entities costs nothing, and what takes rows out of tables makes one test. Values beside tables are counted by
 //! their stores.
 
-use crate::component::ComponentId;
-use crate::query::{Access, QueryData};
-use crate::world::World;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// What happened to a component since counting began.
@@ -63,48 +60,5 @@ impl Clone for Tally {
     /// A copy has seen nothing yet.
     fn clone(&self) -> Tally {
         Tally::default()
-    }
-}
-
-impl World {
-    /// Notes that a query sets out to visit so many rows.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn note_visits<D: QueryData>(&self, rows: u64) {
-        let Ok(access) = Access::try_of::<D>() else { return };
-        let with_others = access.types().nth(1).is_some();
-        for key in access.types() {
-            self.note_visit(self.storage.components.id_of_type(key), rows, with_others);
-        }
-    }
-
-    /// Notes that so many values of a component are about to be visited.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn note_visit(&self, id: ComponentId, rows: u64, with_others: bool) {
-        if id != ComponentId::UNKNOWN {
-            self.storage.components.info(id).tally.visit(rows, with_others);
-        }
-    }
-
-    /// Notes that a query is asked for one entity.
-    #[cfg(feature = "counters")]
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn note_finds<D: QueryData>(&self) {
-        let Ok(access) = Access::try_of::<D>() else { return };
-        for key in access.types() {
-            self.note_find(self.storage.components.id_of_type(key));
-        }
-    }
-
-    /// Notes that a value is looked up by entity.
-    #[cfg(feature = "counters")]
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn note_find(&self, id: ComponentId) {
-        if id != ComponentId::UNKNOWN {
-            self.storage.components.info(id).tally.find();
-        }
     }
 }

@@ -19,10 +19,10 @@
 
 use super::report::{ApplyReport, CommandError, CommandKind};
 use super::resolve::Step;
-use super::stash::{Ending, Stash};
 use super::{CommandBuffer, Entry};
 use crate::bundle::Place;
 use crate::error::ChangeError;
+use crate::mutation::stash::{Ending, Stash};
 use crate::rows::Key;
 use crate::signal::nesting;
 use crate::track::Moment;
@@ -76,7 +76,7 @@ impl CommandBuffer {
                 let end = run.commands.segment_end();
                 let skip: Report<'_> = &mut |error| report.skipped.push(error);
                 if let Err(error) = run.commands.segment(run.world, end, Some(skip)) {
-                    crate::world::raise(error.error);
+                    crate::error::raise(error.error);
                 }
                 run.commands.call(run.world);
             }

@@ -13,17 +13,17 @@ mod report;
 mod resolve;
 mod row_overlay;
 mod slots;
-pub(crate) mod stash;
 mod threads;
 
 pub use report::{ApplyReport, CommandError, CommandKind};
 pub use threads::{CommandQueue, QueueError, QueueReport, TakenKey};
 
 use crate::bundle::Bundle;
+use crate::mutation::arena::Arena;
 use crate::rows::Key;
 use crate::track::Moment;
 use crate::world::World;
-use buffer::{Arena, DELETE_ROW, DESPAWN, Of, OfRow, Verb};
+use buffer::{DELETE_ROW, DESPAWN, Of, OfRow, Verb};
 use core::fmt;
 use phalanx_store::{AllocError, Entity};
 
@@ -384,7 +384,7 @@ impl CommandBuffer {
 
 #[cold]
 fn raise(error: AllocError) -> ! {
-    crate::world::raise(error.into())
+    crate::error::raise(error.into())
 }
 
 impl Drop for CommandBuffer {

@@ -45,10 +45,9 @@
 //! ```
 #![allow(unsafe_code)]
 
-mod error;
 mod spec;
 
-pub use error::{GroupError, PoolError};
+pub use crate::side::{GroupError, PoolError};
 pub use spec::{GroupSpec, Members, Observed, Owned};
 
 use crate::bundle::Bundle as _;

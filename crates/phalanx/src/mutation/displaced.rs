@@ -1,8 +1,8 @@
 //! Where the values go that a commit displaces.
 #![allow(unsafe_code)]
 
-use crate::commands::stash::Stash;
 use crate::component::ComponentId;
+use crate::mutation::stash::Stash;
 use crate::room::try_list;
 use crate::side::Sides;
 use crate::signal::Spot;

@@ -11,9 +11,11 @@
 //! New values are written beyond the last row of a table, or in spare positions of sparse storages, before the commit: splitting
 //! a soa value is code of its type and may panic. Such values count only after the commit.
 
+pub(crate) mod arena;
 mod commit;
 pub(crate) mod displaced;
 mod edge;
 mod reserve;
+pub(crate) mod stash;
 
 pub(crate) use displaced::{InPlace, MovedOut, RemovedRows};

@@ -3,7 +3,7 @@
 //! A reservation changes nothing that can be observed, whether it succeeds or not. Lanes may move, so it advances the epoch.
 #![allow(unsafe_code)]
 
-use crate::commands::stash::Stash;
+use crate::mutation::stash::Stash;
 use crate::plan::Edge;
 use crate::side::Puts;
 use crate::storage::{Location, Storage};

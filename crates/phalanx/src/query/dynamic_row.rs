@@ -353,7 +353,7 @@ impl<'w> DynamicRow<'w, '_> {
         let at = self.take(id, self.name(id)?)?;
         self.world.open(id, |_| true);
         // SAFETY: the row is the world's, which the query has exclusively, and no other row has these marks.
-        unsafe { self.world.storage.mark_written(id, Candidate::new(self.world, self.row.index, None)) };
+        unsafe { Candidate::new(self.world, self.row.index, None).mark_written(id) };
         // SAFETY: the row has the component there.
         Ok(unsafe { self.raw(id, at) })
     }

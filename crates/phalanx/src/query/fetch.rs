@@ -1,9 +1,9 @@
 //! Random access: finding the component of a row, wherever it is stored.
 #![allow(unsafe_code)]
 
-use super::prefetch::prefetch;
 use crate::component::{Component, ComponentId};
 use crate::layout::{Kind, Layout};
+use crate::prefetch::prefetch;
 use crate::side::{Linear, Pool, Store};
 use crate::signature::Signature;
 use crate::track::Look;
@@ -196,6 +196,26 @@ impl<'w> Candidate<'w> {
     #[inline(always)]
     pub(super) fn world(&self) -> &'w World {
         self.world
+    }
+
+    /// Sets the change ticks of a value that may be written.
+    ///
+    /// # Safety
+    ///
+    /// The id is one of the world. No other thread reads or writes the marks of the value.
+    pub(crate) unsafe fn mark_written(self, id: ComponentId) {
+        let storage = &self.world().storage;
+        let info = storage.components.info(id);
+        let Some((lanes, row)) = self.lanes_of(id).filter(|_| info.track != crate::track::Track::None) else { return };
+        // SAFETY: the lanes are the component's, the last of which is that of its marks; the row is in use, and its marks may
+        // be written, by the caller's promise.
+        unsafe {
+            let lane = lanes.add(info.lanes.len() - 1);
+            match info.track {
+                crate::track::Track::Row => (*crate::track::marks(&*lane, row)).changed = storage.tick(),
+                _ => crate::track::mark_column(&*lane, storage.tick()),
+            }
+        }
     }
 
     /// Returns where the row is in its table.

@@ -158,7 +158,6 @@ mod mismatch;
 #[cfg(feature = "parallel")]
 mod parallel;
 mod plan;
-mod prefetch;
 #[allow(clippy::module_inception)]
 mod query;
 mod query_data;
@@ -169,6 +168,7 @@ mod single_error;
 mod sparse_iter;
 mod state;
 mod table_ref;
+mod tally;
 mod terms;
 mod tracking;
 mod tuples;
@@ -193,7 +193,6 @@ pub use iter::Iter;
 #[doc(hidden)]
 pub use mismatch::Mismatch;
 pub use plan::{PlanDriver, PlanTable, QueryPlan};
-pub(crate) use prefetch::prefetch;
 pub use query::Query;
 pub use query_data::{QueryData, ReadOnlyQueryData};
 pub use query_set::QuerySet;

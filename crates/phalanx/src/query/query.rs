@@ -13,7 +13,8 @@ use super::{
     ChunkFilter, ChunkQueryData, Chunks, Iter, QueryData, QueryFilter, QueryPlan, ReadOnlyQueryData, SingleError,
 };
 use crate::error::ComponentError;
-use crate::rows::{RowError, RowId};
+use crate::error::RowError;
+use crate::world::RowId;
 use crate::world::World;
 use core::fmt;
 use phalanx_store::Entity;

@@ -2,11 +2,11 @@
 #![allow(unsafe_code)]
 
 use super::driver::{Driver, group_of};
-use super::prefetch::prefetch;
 use super::table_ref::{States, next_table, visits_extra_rows};
 use super::{AlignedStores, Candidate, QueryData, QueryFilter, RowRef};
 use crate::component::ComponentId;
 use crate::layout::Kind;
+use crate::prefetch::prefetch;
 use crate::side::{Linear, Pool, Store};
 use crate::world::{Location, World};
 use phalanx_store::Entity;

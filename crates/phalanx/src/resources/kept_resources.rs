@@ -1,16 +1,17 @@
 //! Clones of the resources that a world keeps: for checkpoints, timelines and clones of the world.
 
-use super::{NoSuchResource, Resources, Slot, Stored};
+use super::{Resources, Slot, Stored};
+use crate::error::NoSuchResource;
 use crate::room::{try_box, try_list};
 use core::any::{Any, TypeId};
 use core::fmt;
 use phalanx_store::AllocError;
 
 /// Clones a resource of one type.
-pub(super) type CloneResource = fn(&(dyn Any + Send + Sync)) -> Result<Stored, AllocError>;
+pub(crate) type CloneResource = fn(&(dyn Any + Send + Sync)) -> Result<Stored, AllocError>;
 
 /// Clones a resource of type `R`.
-pub(super) fn clone_resource<R: Clone + Send + Sync + 'static>(
+pub(crate) fn clone_resource<R: Clone + Send + Sync + 'static>(
     value: &(dyn Any + Send + Sync),
 ) -> Result<Stored, AllocError> {
     match value.downcast_ref::<R>() {

@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use super::{Removal, Side, Sides, Store};
-use crate::query::prefetch;
+use crate::prefetch::prefetch;
 use phalanx_store::Entity;
 
 impl Side {

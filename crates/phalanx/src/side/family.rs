@@ -1,10 +1,10 @@
 //! Making and dropping groups, and sorting them.
 #![allow(unsafe_code)]
 
+use super::GroupError;
 use super::groups::{Draft, Group};
 use super::{GroupId, Removal, Side, Sides, Store};
 use crate::component::Components;
-use crate::group::GroupError;
 use crate::room::{try_box, try_list, try_room};
 use core::cmp::Ordering;
 use phalanx_store::{AllocError, Entity};

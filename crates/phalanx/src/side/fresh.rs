@@ -4,7 +4,7 @@
 use super::ends::FAR;
 use super::{Side, Sides, Store};
 use crate::bundle::SidePlace;
-use crate::query::prefetch;
+use crate::prefetch::prefetch;
 use phalanx_store::{AllocError, Entity};
 
 impl Sides {

@@ -333,12 +333,12 @@ impl Sides {
     }
 
     #[inline(always)]
-    pub(super) fn pool(&self, side: u32) -> &Pool {
+    pub(crate) fn pool(&self, side: u32) -> &Pool {
         self.get(side).pool()
     }
 
     #[inline(always)]
-    pub(super) fn pool_mut(&mut self, side: u32) -> &mut Pool {
+    pub(crate) fn pool_mut(&mut self, side: u32) -> &mut Pool {
         self.list[side as usize].pool_mut()
     }
 

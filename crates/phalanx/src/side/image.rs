@@ -1,10 +1,10 @@
 //! Sides taken apart and put together again, for copies of a world's state.
 #![allow(unsafe_code)]
 
+use super::GroupError;
 use super::groups::Groups;
 use super::{Draft, Linear, Pool, Removal, Side, Sides, Store, Values};
 use crate::component::Components;
-use crate::group::GroupError;
 use crate::room::{try_copy, try_list};
 use phalanx_store::raw::{Dense, DenseIndex, Lane, LaneOf};
 use phalanx_store::{AllocError, Entity};

@@ -33,7 +33,8 @@ struct Loading<'a, 'r> {
 /// Reads a world.
 pub(super) fn load(registry: &Registry, reader: &mut dyn Read) -> Result<World, LoadError> {
     let input = In::new(reader)?;
-    let world = Components::try_new().and_then(World::try_with).map_err(|error| input.error(error))?;
+    let world =
+        Components::try_new(&crate::rows::LANES).and_then(World::try_with).map_err(|error| input.error(error))?;
     let mut loading = Loading { registry, input, world, components: Vec::new() };
     loading.run()?;
     loading.world.storage.restructured();

@@ -533,7 +533,7 @@ impl<'de> Visitor<'de> for Column<'_, '_> {
         };
         let had = |error: AllocError| A::Error::custom(error);
         // What the component is, apart from any world.
-        let mut components = Components::try_new().map_err(had)?;
+        let mut components = Components::try_new(&crate::rows::LANES).map_err(had)?;
         let id = self.entry.register(&mut components).map_err(had)?;
         let info = components.info(id);
         let mut lanes: Box<[Lane]> = info.lanes.iter().map(|row| Lane::new(*row)).collect();

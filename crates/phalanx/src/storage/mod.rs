@@ -11,7 +11,6 @@ mod extra_rows;
 
 use crate::component::{ComponentId, Components};
 use crate::error::NoSuchEntity;
-use crate::query::Candidate;
 use crate::room::{try_map_room, try_room, try_room_at};
 use crate::rows::Rows;
 use crate::side::{Sides, Store};
@@ -19,7 +18,7 @@ use crate::signal::Signals;
 use crate::signature::Signature;
 use crate::table::{Epoch, Table};
 use crate::table_order::TableOrder;
-use crate::track::{Look, Tick, Track};
+use crate::track::{Look, Tick};
 use phalanx_store::raw::Lane;
 use phalanx_store::{AllocError, Entity, EntityPool};
 use std::collections::HashMap;
@@ -130,25 +129,6 @@ impl Storage {
     #[inline(always)]
     pub(crate) fn look(&self) -> Look {
         self.sides.clock.look()
-    }
-
-    /// Notes that a value of a row may be written.
-    ///
-    /// # Safety
-    ///
-    /// The id is one of this world, and the row is. No other thread reads or writes the marks of the value.
-    pub(crate) unsafe fn mark_written(&self, id: ComponentId, row: Candidate<'_>) {
-        let info = self.components.info(id);
-        let Some((lanes, row)) = row.lanes_of(id).filter(|_| info.track != Track::None) else { return };
-        // SAFETY: the lanes are the component's, the last of which is that of its marks; the row is in use, and its marks may
-        // be written, by the caller's promise.
-        unsafe {
-            let lane = lanes.add(info.lanes.len() - 1);
-            match info.track {
-                Track::Row => (*crate::track::marks(&*lane, row)).changed = self.tick(),
-                _ => crate::track::mark_column(&*lane, self.tick()),
-            }
-        }
     }
 
     /// Where an entity is.

@@ -1,6 +1,6 @@
 //! Why a world could not be copied or brought back.
 
-use crate::resources::NoSuchResource;
+use crate::error::NoSuchResource;
 use crate::side::Regroup;
 use core::fmt;
 use phalanx_store::AllocError;

@@ -3,10 +3,10 @@
 
 use super::World;
 use super::access::{Mut, Ref};
-use super::spawn::{infallible, raise};
 use crate::bundle::Bundle;
 use crate::component::Component;
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
+use crate::error::{infallible, raise};
 use crate::layout::Layout;
 use crate::plan::EdgeKey;
 use crate::side::{Put, has_short_way};

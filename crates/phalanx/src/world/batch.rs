@@ -10,12 +10,12 @@
 //! and so is any bundle if the filter looks at such components.
 #![allow(unsafe_code)]
 
-use super::spawn::infallible;
 use super::{Location, World};
 use crate::bundle::{Bundle, Place, Placed};
-use crate::commands::stash::{Ending, Stash};
 use crate::component::ComponentId;
 use crate::error::ChangeError;
+use crate::error::infallible;
+use crate::mutation::stash::{Ending, Stash};
 use crate::query::{Candidate, QueryFilter, TableRef};
 use crate::room::{try_list, try_room};
 use crate::side::Puts;

@@ -2,10 +2,10 @@
 #![allow(unsafe_code)]
 
 use super::World;
-use super::spawn::{infallible, raise};
 use crate::bundle::{Bundle, Place};
 use crate::component::{Component, ComponentId, Components};
 use crate::error::{ChangeError, NoSuchEntity};
+use crate::error::{infallible, raise};
 use crate::room::try_list;
 use core::any::TypeId;
 use core::fmt;

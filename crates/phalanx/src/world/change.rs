@@ -2,16 +2,49 @@
 #![allow(unsafe_code)]
 
 use super::{Location, World};
-use crate::bundle::{Bundle, Place};
+use crate::bundle::{Bundle, Place, VisitSingle};
 use crate::component::Component;
 use crate::error::{ChangeError, NoSuchEntity};
+use crate::error::{infallible, raise};
 use crate::mutation::InPlace;
 use crate::plan::EdgeKey;
 use crate::room::{had, try_list};
 use crate::signal::{Spot, dispatch_events};
-use crate::world::spawn::{infallible, raise};
 use core::mem::ManuallyDrop;
 use phalanx_store::Entity;
+
+/// Inserts the only component of a bundle on the fast path, and returns `true` if it could. Asks for a pointer to a component,
+/// which counts as moved out in that case, or if this panics.
+struct InsertFast<'w> {
+    world: &'w mut World,
+    entity: Entity,
+}
+
+impl VisitSingle for InsertFast<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    unsafe fn visit<C: Component>(self, component: *const C) -> bool {
+        // SAFETY: there is a component, which counts as moved out if this succeeds.
+        unsafe { self.world.put_short(self.entity, component) }
+    }
+}
+
+/// Removes the only component of a bundle on the fast path. Returns `None` if it could not, and otherwise whether the entity had
+/// the component. Does not read through the pointer.
+struct RemoveFast<'w> {
+    world: &'w mut World,
+    entity: Entity,
+}
+
+impl VisitSingle for RemoveFast<'_> {
+    type Output = Option<bool>;
+
+    #[inline(always)]
+    unsafe fn visit<C: Component>(self, _: *const C) -> Option<bool> {
+        self.world.drop_short::<C>(self.entity)
+    }
+}
 
 impl World {
     /// Gives components to an entity; those that it has already are replaced, and their old values dropped.
@@ -46,9 +79,9 @@ impl World {
         }
         let bundle = ManuallyDrop::new(bundle);
         // SAFETY: the bundle is moved out once, here or below.
-        match unsafe { B::put_short(&raw const *bundle, self, entity) } {
-            true => Ok(()),
-            false => self.insert_long(entity, ManuallyDrop::into_inner(bundle)),
+        match unsafe { B::visit_single(&raw const *bundle, InsertFast { world: self, entity }) } {
+            Some(true) => Ok(()),
+            _ => self.insert_long(entity, ManuallyDrop::into_inner(bundle)),
         }
     }
 
@@ -117,9 +150,10 @@ impl World {
     /// If the entity is not alive, the bundle names a component twice, or memory cannot be had; nothing happens then.
     #[inline(always)]
     pub fn try_remove<B: Bundle>(&mut self, entity: Entity) -> Result<bool, ChangeError> {
-        match B::drop_short(self, entity) {
-            Some(had) => Ok(had),
-            None => self.remove_long::<B>(entity),
+        // SAFETY: the visitor does not read through the pointer.
+        match unsafe { B::visit_single(core::ptr::dangling(), RemoveFast { world: self, entity }) } {
+            Some(Some(had)) => Ok(had),
+            _ => self.remove_long::<B>(entity),
         }
     }
 

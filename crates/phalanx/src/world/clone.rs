@@ -6,10 +6,10 @@
 //! panics; when all are there, it is forgotten and the rows are counted.
 #![allow(unsafe_code)]
 
-use super::spawn::infallible;
 use super::{Location, World};
 use crate::component::{Cloning, Components};
 use crate::error::ChangeError;
+use crate::error::infallible;
 use crate::resources::Resources;
 use crate::room::try_list;
 use crate::rows::{Label, Row};

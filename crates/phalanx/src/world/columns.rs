@@ -7,9 +7,9 @@
 #![allow(unsafe_code)]
 
 use super::World;
-use super::spawn::raise;
 use crate::bundle::{Bundle, Place, all_tuples};
 use crate::component::Component;
+use crate::error::raise;
 use crate::error::{ChangeError, UnequalColumns};
 use crate::layout::{Kind, Layout};
 use crate::room::{try_list, try_room};

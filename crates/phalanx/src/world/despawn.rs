@@ -2,8 +2,10 @@
 #![allow(unsafe_code)]
 
 use super::World;
+use crate::error::RowError;
 use crate::mutation::{InPlace, RemovedRows};
-use crate::rows::{Row, RowError, RowId};
+use crate::rows::Row;
+use crate::world::RowId;
 use phalanx_store::{AllocError, Entity};
 
 impl World {

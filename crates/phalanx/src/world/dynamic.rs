@@ -7,9 +7,9 @@
 #![allow(unsafe_code)]
 
 use super::World;
-use super::spawn::raise;
 use crate::bundle::Place;
 use crate::component::{Cloning, ComponentId, ComponentInfo};
+use crate::error::raise;
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
 use crate::layout::{Kind, put_bytes, put_nothing};
 use crate::plan::{self, EdgeKey};
@@ -159,7 +159,7 @@ impl World {
         let address = self.get_by_id(entity, id)?;
         self.open(id, |_| true);
         // SAFETY: the entity is alive, and the world is borrowed exclusively.
-        unsafe { self.storage.mark_written(id, Candidate::new(self, entity.index(), None)) };
+        unsafe { Candidate::new(self, entity.index(), None).mark_written(id) };
         Ok(address)
     }
 

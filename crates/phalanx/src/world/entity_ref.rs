@@ -59,7 +59,7 @@ impl World {
     #[track_caller]
     pub fn entity_mut(&mut self, entity: Entity) -> Result<EntityMut<'_>, NoSuchEntity> {
         if let Err(error) = self.storage.flush() {
-            super::spawn::raise(error.into());
+            crate::error::raise(error.into());
         }
         self.storage.locate(entity)?;
         Ok(EntityMut { world: self, entity })
@@ -144,7 +144,7 @@ impl EntityMut<'_> {
     #[track_caller]
     pub fn insert<B: Bundle>(&mut self, bundle: B) -> &mut Self {
         if let Err(error) = self.try_insert(bundle) {
-            super::spawn::raise(error);
+            crate::error::raise(error);
         }
         self
     }
@@ -165,7 +165,7 @@ impl EntityMut<'_> {
     /// If the bundle names a component twice.
     #[track_caller]
     pub fn remove<B: Bundle>(&mut self) -> bool {
-        super::spawn::infallible(self.try_remove::<B>())
+        crate::error::infallible(self.try_remove::<B>())
     }
 
     /// Takes components from it and drops them. Whether it had any.

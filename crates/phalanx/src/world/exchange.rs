@@ -2,9 +2,9 @@
 #![allow(unsafe_code)]
 
 use super::World;
-use super::spawn::raise;
 use crate::bundle::Bundle;
 use crate::component::ComponentId;
+use crate::error::raise;
 use crate::error::{ChangeError, NoSuchEntity};
 use crate::plan::{self, EdgeKey};
 use crate::room::{try_copy, try_list};

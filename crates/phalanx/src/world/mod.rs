@@ -29,8 +29,12 @@ mod dynamic;
 mod entity_ref;
 mod exchange;
 mod memory;
+mod pool_mut;
+mod pool_ref;
 mod report;
+mod resource_access;
 mod row_changes;
+mod row_id;
 mod rows;
 mod single;
 mod spawn;
@@ -46,9 +50,11 @@ pub use columns::{ColumnPlaces, Columns};
 pub use dynamic::ComponentDescriptor;
 pub use entity_ref::{EntityMut, EntityRef};
 pub use memory::{ColumnMemory, LaneMemory, Memory, SideMemory, TableMemory};
+pub use pool_mut::PoolMut;
+pub use pool_ref::PoolRef;
 pub use report::{Advice, ComponentReport, LayoutBytes, LayoutReport, Placement};
+pub use row_id::RowId;
 pub use spawn::Spawner;
-pub(crate) use spawn::raise;
 pub use transfer::EntityMap;
 
 use crate::component::{Component, ComponentId, Components};
@@ -99,7 +105,7 @@ unsafe impl Sync for World {}
 impl World {
     /// A world without entities.
     pub fn new() -> World {
-        had(Components::try_new().and_then(World::try_with))
+        had(Components::try_new(&crate::rows::LANES).and_then(World::try_with))
     }
 
     /// A world without entities that knows these components.

@@ -5,7 +5,8 @@ use super::access::Mut;
 use super::rows::plain;
 use crate::bundle::Bundle;
 use crate::component::Component;
-use crate::rows::{RowError, RowId};
+use crate::error::RowError;
+use crate::world::RowId;
 
 impl World {
     /// Gives components to a row that a closure makes, if the row is there: [`insert_with`](World::insert_with) for rows.

@@ -3,12 +3,14 @@
 
 use super::World;
 use super::access::{Mut, Ref};
-use super::spawn::raise;
 use crate::bundle::Bundle;
 use crate::component::{Component, ComponentId};
+use crate::error::RowError;
+use crate::error::raise;
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
-use crate::rows::{Key, Label, Role, Row, RowError, RowId};
+use crate::rows::{Key, Label, Role, Row};
 use crate::signature::Signature;
+use crate::world::RowId;
 use phalanx_store::{AllocError, Entity};
 
 impl World {

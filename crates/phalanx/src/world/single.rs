@@ -3,9 +3,9 @@
 
 use super::World;
 use super::access::Mut;
-use super::spawn::raise;
 use crate::bundle::Bundle;
 use crate::component::Component;
+use crate::error::raise;
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
 use crate::room::had;
 use crate::signal::Spot;

@@ -4,9 +4,9 @@
 use super::World;
 use crate::bundle::{Bundle, Place};
 use crate::component::ComponentId;
-use crate::error::ChangeError;
+use crate::error::{ChangeError, infallible, raise};
 use crate::plan;
-use crate::query::prefetch;
+use crate::prefetch::prefetch;
 use crate::room::try_list;
 use core::any::TypeId;
 use phalanx_store::{AllocError, Entity};
@@ -347,27 +347,4 @@ impl<B: Bundle> Spawner<'_, B> {
             raise(error.into());
         }
     }
-}
-
-/// Unwraps the result of a `try_` form in its plain form. A closure that calls [`raise`] would name its own line.
-#[inline]
-#[track_caller]
-pub(crate) fn infallible<T>(result: Result<T, ChangeError>) -> T {
-    match result {
-        Ok(value) => value,
-        Err(error) => raise(error),
-    }
-}
-
-/// What the plain forms do with an error.
-#[cold]
-#[inline(never)]
-#[track_caller]
-pub(crate) fn raise(error: ChangeError) -> ! {
-    if let ChangeError::Alloc(AllocError::OutOfMemory { bytes, align }) = error
-        && let Ok(layout) = core::alloc::Layout::from_size_align(bytes, align)
-    {
-        std::alloc::handle_alloc_error(layout);
-    }
-    panic!("{error}")
 }

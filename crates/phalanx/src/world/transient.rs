@@ -1,9 +1,9 @@
 //! Components that live for a moment: events, requests, marks of one frame.
 
 use super::World;
-use super::spawn::infallible;
 use crate::component::Component;
 use crate::error::ChangeError;
+use crate::error::infallible;
 use crate::query::{AllRows, With};
 
 impl World {

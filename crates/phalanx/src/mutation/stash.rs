@@ -7,7 +7,7 @@
 //! skipped commands, where they were recorded, until an [`Ending`] takes it.
 #![allow(unsafe_code)]
 
-use super::buffer::{Arena, place_after};
+use super::arena::{Arena, place_after};
 use crate::component::{ComponentId, DropFn};
 use crate::side::{Side, Sides};
 use crate::signal::{Signals, Spot};

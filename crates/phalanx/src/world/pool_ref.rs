@@ -1,12 +1,12 @@
 //! A pool of a shared world.
 #![allow(unsafe_code)]
 
-use super::{Pool, Removal, Store};
+use super::World;
 use crate::component::Component;
 use crate::error::ComponentError;
 use crate::layout::{self, Layout};
+use crate::side::{Pool, Removal, Store};
 use crate::track::Look;
-use crate::world::World;
 use core::fmt;
 use core::marker::PhantomData;
 use phalanx_store::Entity;

@@ -1,14 +1,13 @@
 //! A pool by itself: its values in their order, sorted, compacted.
 #![allow(unsafe_code)]
 
-use super::{Pool, Removal};
+use super::World;
 use crate::component::Component;
 use crate::error::ComponentError;
-use crate::group::PoolError;
 use crate::layout;
 use crate::room::try_list;
+use crate::side::{Pool, PoolError, Removal};
 use crate::track::Look;
-use crate::world::World;
 use core::cmp::Ordering;
 use core::fmt;
 use core::marker::PhantomData;

@@ -1,6 +1,6 @@
 //! Why a group or a pool could not be had as it was wanted.
 
-use crate::side::Removal;
+use super::Removal;
 use core::fmt;
 use phalanx_store::AllocError;
 

@@ -1,0 +1,146 @@
+//! A block of memory for values of any type, one after another.
+//!
+//! # Representation
+//!
+//! `base` is a block of `cap` bytes aligned to `align`, or dangles while `cap` is zero. Bytes `0..len` are handed out, each
+//! payload at an offset that its own alignment divides; `align` is at least that of every payload in it. The block may
+//! move when it grows: payloads are known by offset, and a move of their bytes is a move of the values.
+//!
+//! An arena does not know what is in it and drops nothing. The code that places a payload drops it, or moves it out, once.
+#![allow(unsafe_code)]
+
+use core::alloc::Layout;
+use core::ptr::NonNull;
+use phalanx_store::AllocError;
+use std::alloc::{alloc, dealloc, realloc};
+
+/// A block that grows, for values of any type.
+#[derive(Debug)]
+pub(crate) struct Arena {
+    base: NonNull<u8>,
+    cap: usize,
+    align: usize,
+    len: usize,
+}
+
+// SAFETY: an arena is a block of bytes. The values in it are those of a command buffer, which sees to it that they may
+// change threads.
+unsafe impl Send for Arena {}
+// SAFETY: behind a shared reference nothing is reached.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    pub(crate) const fn new() -> Arena {
+        Arena { base: NonNull::dangling(), cap: 0, align: 1, len: 0 }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn align(&self) -> usize {
+        self.align
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.cap
+    }
+
+    /// Forgets what was placed.
+    pub(crate) fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// The payload at an offset; for one without a size, whatever is aligned.
+    ///
+    /// # Safety
+    ///
+    /// [`place`](Arena::place) gave out the offset for this layout, and the arena was not cleared since.
+    #[inline(always)]
+    pub(crate) unsafe fn at(&self, offset: usize, layout: Layout) -> *mut u8 {
+        match layout.size() {
+            0 => core::ptr::without_provenance_mut(layout.align()),
+            // SAFETY: within the block.
+            _ => unsafe { self.base.as_ptr().add(offset) },
+        }
+    }
+
+    /// Makes room for a payload and returns its offset.
+    #[inline]
+    pub(crate) fn try_place(&mut self, layout: Layout) -> Result<usize, AllocError> {
+        if layout.size() == 0 {
+            return Ok(self.len);
+        }
+        let (offset, end) = place_after(self.len, layout)?;
+        self.try_reserve(end, layout.align())?;
+        self.len = end;
+        Ok(offset)
+    }
+
+    /// Makes the block at least `len` bytes long in all, and aligned to at least `align`. Nothing changes on failure.
+    #[inline]
+    pub(crate) fn try_reserve(&mut self, len: usize, align: usize) -> Result<(), AllocError> {
+        if len <= self.cap && (align <= self.align || len == 0) { Ok(()) } else { self.try_grow(len, align) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn try_grow(&mut self, len: usize, align: usize) -> Result<(), AllocError> {
+        let align = self.align.max(align);
+        let cap = if len > self.cap { len.max(self.cap.saturating_mul(2)).max(256) } else { self.cap };
+        let layout = Layout::from_size_align(cap, align).map_err(|_| AllocError::CapacityOverflow)?;
+        // SAFETY: the size is not zero. The old block has the layout that was asked for when it was made, and its bytes
+        // are copied as far as they are handed out; it is freed once.
+        let base = unsafe {
+            if self.cap > 0 && align == self.align {
+                realloc(self.base.as_ptr(), self.layout(), cap)
+            } else {
+                let new = alloc(layout);
+                if self.cap > 0 && !new.is_null() {
+                    core::ptr::copy_nonoverlapping(self.base.as_ptr(), new, self.len);
+                    dealloc(self.base.as_ptr(), self.layout());
+                }
+                new
+            }
+        };
+        self.base = NonNull::new(base).ok_or(AllocError::OutOfMemory { bytes: cap, align })?;
+        (self.cap, self.align) = (cap, align);
+        Ok(())
+    }
+
+    /// Moves everything that was placed in `other` to this arena's end and empties `other`. Returns what is to be added to
+    /// the offsets.
+    pub(crate) fn try_append(&mut self, other: &mut Arena) -> Result<usize, AllocError> {
+        let layout = Layout::from_size_align(other.len, other.align).map_err(|_| AllocError::CapacityOverflow)?;
+        if other.len == 0 {
+            return Ok(0);
+        }
+        let start = self.try_place(layout)?;
+        // SAFETY: room was made for so many bytes, and the two blocks are different ones. The new place is aligned to all
+        // that the other arena's offsets are multiples of.
+        unsafe { core::ptr::copy_nonoverlapping(other.base.as_ptr(), self.base.as_ptr().add(start), other.len) };
+        other.clear();
+        Ok(start)
+    }
+
+    fn layout(&self) -> Layout {
+        // SAFETY: checked when the block was made.
+        unsafe { Layout::from_size_align_unchecked(self.cap, self.align) }
+    }
+}
+
+/// Returns the offsets at which a payload starts and ends that is placed after `len` bytes.
+pub(crate) fn place_after(len: usize, layout: Layout) -> Result<(usize, usize), AllocError> {
+    let offset = len.checked_next_multiple_of(layout.align()).ok_or(AllocError::CapacityOverflow)?;
+    let end = offset.checked_add(layout.size()).ok_or(AllocError::CapacityOverflow)?;
+    Ok((offset, end))
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        if self.cap > 0 {
+            // SAFETY: made with this layout, and freed once.
+            unsafe { dealloc(self.base.as_ptr(), self.layout()) };
+        }
+    }
+}

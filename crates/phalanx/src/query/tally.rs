@@ -1,0 +1,48 @@
+//! Counts what queries visit, for the layout report.
+
+use super::{Access, QueryData};
+use crate::component::ComponentId;
+use crate::world::World;
+
+impl World {
+    /// Notes that a query sets out to visit so many rows.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_visits<D: QueryData>(&self, rows: u64) {
+        let Ok(access) = Access::try_of::<D>() else { return };
+        let with_others = access.types().nth(1).is_some();
+        for key in access.types() {
+            self.note_visit(self.storage.components.id_of_type(key), rows, with_others);
+        }
+    }
+
+    /// Notes that so many values of a component are about to be visited.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_visit(&self, id: ComponentId, rows: u64, with_others: bool) {
+        if id != ComponentId::UNKNOWN {
+            self.storage.components.info(id).tally.visit(rows, with_others);
+        }
+    }
+
+    /// Notes that a query is asked for one entity.
+    #[cfg(feature = "counters")]
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_finds<D: QueryData>(&self) {
+        let Ok(access) = Access::try_of::<D>() else { return };
+        for key in access.types() {
+            self.note_find(self.storage.components.id_of_type(key));
+        }
+    }
+
+    /// Notes that a value is looked up by entity.
+    #[cfg(feature = "counters")]
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_find(&self, id: ComponentId) {
+        if id != ComponentId::UNKNOWN {
+            self.storage.components.info(id).tally.find();
+        }
+    }
+}
