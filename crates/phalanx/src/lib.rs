@@ -11,6 +11,7 @@ mod component;
 mod entities;
 mod error;
 pub mod group;
+mod journal;
 pub mod layout;
 mod mutation;
 mod plain;

@@ -450,6 +450,6 @@ impl Scratch {
         world.storage.restructured();
         world.storage.sides.try_reserve_all(&self.puts).map_err(at(first))?;
         world.storage.reserve_linked_notes(self.notes).map_err(at(first))?;
-        self.stash.try_reserve(world.storage.signals.is_active()).map_err(at(first))
+        self.stash.try_reserve(world.storage.journal.is_active()).map_err(at(first))
     }
 }

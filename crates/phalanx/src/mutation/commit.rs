@@ -9,11 +9,11 @@
 
 use super::displaced::{Displaced, InPlace};
 use crate::component::Component;
+use crate::journal::{RowName, Spot};
 use crate::layout::Layout;
 use crate::plan::Edge;
 use crate::rows::{Label, Link, NONE, Row};
 use crate::side::Arrivals;
-use crate::signal::{RowName, Spot};
 use crate::storage::{Location, Storage};
 use crate::table::{copy_row, row_ptr, swap_row};
 use crate::track::Look;
@@ -247,7 +247,7 @@ impl Storage {
     /// - The sink has room for the displaced values, and so has the list of retired sparse values.
     #[inline(always)]
     pub(crate) unsafe fn remove_row<D: Displaced>(&mut self, slot: Entity, at: Location, out: &mut D) {
-        let shows = !D::MOVED_OUT && self.signals.is_active();
+        let shows = !D::MOVED_OUT && self.journal.is_active();
         let name = if shows { self.row_name(slot) } else { RowName::main(slot) };
         if slot.is_row() {
             // SAFETY: it is an extra row, and alive.
@@ -419,7 +419,7 @@ impl Storage {
     /// Records that a component was replaced, if there are listeners.
     #[inline(always)]
     pub(crate) fn record_set<C: Component>(&mut self, slot: Entity, old: Spot) {
-        if self.signals.is_active() {
+        if self.journal.is_active() {
             self.note_set(slot, self.components.id::<C>(), old);
         }
     }

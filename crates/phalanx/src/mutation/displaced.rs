@@ -2,10 +2,10 @@
 #![allow(unsafe_code)]
 
 use crate::component::ComponentId;
+use crate::journal::Spot;
 use crate::mutation::stash::Stash;
 use crate::room::try_list;
 use crate::side::Sides;
-use crate::signal::Spot;
 use crate::storage::{Location, Storage};
 use crate::table::{Column, Table};
 use phalanx_store::AllocError;
@@ -56,7 +56,7 @@ impl Displaced for Stash {
         // SAFETY: the values are initialised and owned by no one, and room for them was reserved.
         unsafe {
             self.take(storage, table, at.row, columns.unwrap_or(&table.columns));
-            self.take_retired(&mut storage.sides, &storage.signals);
+            self.take_retired(&mut storage.sides, &storage.journal);
         }
     }
 

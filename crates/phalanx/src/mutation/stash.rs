@@ -9,8 +9,8 @@
 
 use super::arena::{Arena, place_after};
 use crate::component::{ComponentId, DropFn};
+use crate::journal::{Journal, Spot};
 use crate::side::{Side, Sides};
-use crate::signal::{Signals, Spot};
 use crate::storage::Storage;
 use crate::table::{ALIGNED_FOR_ALL, Column, Table, copy_row, row_ptr};
 use core::alloc::Layout;
@@ -79,7 +79,7 @@ impl Stash {
 
     /// Counts the values of a row in these columns.
     pub(crate) fn expect_row(&mut self, storage: &Storage, columns: &[Column]) -> Result<(), AllocError> {
-        for column in columns.iter().filter(|column| column.drop.is_some() || storage.signals.keeps(column.id)) {
+        for column in columns.iter().filter(|column| column.drop.is_some() || storage.journal.keeps(column.id)) {
             self.expect(block(storage.components.info(column.id).value_part())?)?;
         }
         Ok(())
@@ -102,7 +102,7 @@ impl Stash {
     }
 
     fn expect_of(&mut self, storage: &Storage, side: &Side) -> Result<(), AllocError> {
-        match side.values().needs_drop() || storage.signals.keeps(side.id) {
+        match side.values().needs_drop() || storage.journal.keeps(side.id) {
             true => self.expect(side.values().layout()),
             false => Ok(()),
         }
@@ -113,9 +113,9 @@ impl Stash {
     /// # Safety
     ///
     /// They were [expected](Stash::expect).
-    pub(crate) unsafe fn take_retired(&mut self, sides: &mut Sides, signals: &Signals) {
+    pub(crate) unsafe fn take_retired(&mut self, sides: &mut Sides, journal: &Journal) {
         sides.hand_over_retired(|side, row| {
-            let (drop, shown) = (side.values().drop_fn(), signals.keeps(side.id));
+            let (drop, shown) = (side.values().drop_fn(), journal.keeps(side.id));
             if drop.is_none() && !shown {
                 return;
             }
@@ -134,7 +134,7 @@ impl Stash {
     /// The row is initialised there, and the values were [expected](Stash::expect), in this order.
     pub(crate) unsafe fn take(&mut self, storage: &Storage, table: &Table, row: u32, columns: &[Column]) {
         for column in columns {
-            let shown = storage.signals.keeps(column.id);
+            let shown = storage.journal.keeps(column.id);
             if column.drop.is_none() && !shown {
                 continue;
             }

@@ -3,111 +3,14 @@
 //! A collector is no user code: it records while an operation is carried out, in memory that was had before. So it misses
 //! nothing, whatever listeners do.
 
-use super::{Event, Note};
 use crate::component::{Component, ComponentId};
-use crate::room::{had, try_map_room, try_room};
+use crate::journal::{Collector, Condition, Event, Gathered};
+use crate::room::had;
 use crate::seeded::NumberMap;
 use crate::world::World;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
-use phalanx_store::{AllocError, Entity};
-
-/// The handle of a collector that a world has: [`World::collector`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Collector(u64);
-
-/// What a collector waits for.
-#[derive(Clone, Debug)]
-struct Condition {
-    event: Event,
-    id: ComponentId,
-    with: Vec<ComponentId>,
-    without: Vec<ComponentId>,
-}
-
-/// The entities that something happened to.
-struct Gathered {
-    handle: Collector,
-    conditions: Vec<Condition>,
-    /// In the order of the first event.
-    entities: Vec<Entity>,
-    /// By index and generation: how many entities collectors had recorded before.
-    seen: NumberMap<(u32, u32), u64>,
-}
-
-/// The collectors of a world.
-#[derive(Default)]
-pub(super) struct Collectors {
-    list: Vec<Gathered>,
-}
-
-impl Collectors {
-    pub(super) fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
-    /// Tells what is waited for.
-    pub(super) fn look(&self, mut each: impl FnMut(Event, ComponentId)) {
-        for condition in self.list.iter().flat_map(|gathered| &gathered.conditions) {
-            each(condition.event, condition.id);
-        }
-    }
-
-    /// Makes room for so many more entities in each.
-    pub(super) fn try_reserve(&mut self, count: usize) -> Result<(), AllocError> {
-        for gathered in &mut self.list {
-            try_room(&mut gathered.entities, count)?;
-            try_map_room(&mut gathered.seen, count)?;
-        }
-        Ok(())
-    }
-
-    /// Records a change, and counts in `recorded` what is recorded. `has` says whether its row has a component. There is room
-    /// for it.
-    pub(super) fn record(&mut self, note: &Note, recorded: &mut u64, has: impl Fn(ComponentId) -> bool) {
-        for gathered in &mut self.list {
-            let meets = gathered.conditions.iter().any(|condition| {
-                condition.event == note.event
-                    && condition.id == note.id
-                    && condition.with.iter().all(|id| has(*id))
-                    && !condition.without.iter().any(|id| has(*id))
-            });
-            let name = name(note.entity);
-            // Not inserted at once: a map makes room for one more before it finds that the key is there.
-            if meets && !gathered.seen.contains_key(&name) {
-                gathered.seen.insert(name, *recorded);
-                gathered.entities.push(note.entity);
-                *recorded += 1;
-            }
-        }
-    }
-
-    /// Removes what was recorded when so many had been, and later.
-    pub(super) fn forget_since(&mut self, recorded: u64) {
-        for Gathered { entities, seen, .. } in &mut self.list {
-            // The later ones come last.
-            while let Some(name) = entities.last().copied().map(name)
-                && seen.get(&name).is_none_or(|before| *before >= recorded)
-            {
-                seen.remove(&name);
-                entities.pop();
-            }
-        }
-    }
-
-    pub(super) fn bytes(&self) -> usize {
-        let each = |gathered: &Gathered| {
-            gathered.entities.capacity() * size_of::<Entity>()
-                + gathered.seen.capacity() * size_of::<((u32, u32), u64)>()
-        };
-        self.list.capacity() * size_of::<Gathered>() + self.list.iter().map(each).sum::<usize>()
-    }
-}
-
-/// Returns the index and the generation of an entity.
-fn name(entity: Entity) -> (u32, u32) {
-    (entity.index(), entity.generation())
-}
+use phalanx_store::Entity;
 
 /// Says what a collector waits for: [`World::collector`]. An entity is collected when one of the conditions is met.
 pub struct CollectorBuilder<'w> {
@@ -192,13 +95,13 @@ impl CollectorBuilder<'_> {
     pub fn build(self) -> Collector {
         static COLLECTORS: AtomicU64 = AtomicU64::new(0);
         let handle = Collector(COLLECTORS.fetch_add(1, Ordering::Relaxed));
-        let state = self.world.storage.signals.state();
+        let (recording, observers) = self.world.listening();
         for condition in &self.conditions {
-            had(state.try_cover(condition.id));
+            had(recording.try_cover(condition.id));
         }
         let (entities, seen) = (Vec::new(), NumberMap::default());
-        state.collectors.list.push(Gathered { handle, conditions: self.conditions, entities, seen });
-        state.look();
+        recording.collectors.list.push(Gathered { handle, conditions: self.conditions, entities, seen });
+        observers.subscribe(recording);
         handle
     }
 }
@@ -243,8 +146,8 @@ impl World {
     ///
     /// Those that have ended since are among them: [`contains`](World::contains) tells.
     pub fn drain(&mut self, collector: Collector) -> Vec<Entity> {
-        let Some(state) = &mut self.storage.signals.state else { return Vec::new() };
-        match state.collectors.list.iter_mut().find(|gathered| gathered.handle == collector) {
+        let Some(recording) = &mut self.storage.journal.recording else { return Vec::new() };
+        match recording.collectors.list.iter_mut().find(|gathered| gathered.handle == collector) {
             Some(gathered) => {
                 gathered.seen.clear();
                 core::mem::take(&mut gathered.entities)
@@ -255,11 +158,11 @@ impl World {
 
     /// Drops a collector. Whether the world had it.
     pub fn drop_collector(&mut self, collector: Collector) -> bool {
-        let Some(state) = &mut self.storage.signals.state else { return false };
-        let before = state.collectors.list.len();
-        state.collectors.list.retain(|gathered| gathered.handle != collector);
-        let found = state.collectors.list.len() < before;
-        state.look();
+        let Some(recording) = &mut self.storage.journal.recording else { return false };
+        let before = recording.collectors.list.len();
+        recording.collectors.list.retain(|gathered| gathered.handle != collector);
+        let found = recording.collectors.list.len() < before;
+        self.observers.subscribe(recording);
         self.rest();
         found
     }

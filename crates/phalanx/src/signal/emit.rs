@@ -1,9 +1,9 @@
 //! Telling what was noted, and executing what listeners recorded: phase 4, and what comes after phase 5.
 #![allow(unsafe_code)]
 
-use super::{Event, KEPT_ERRORS, Lists, Note, Spot, Told, nesting};
+use super::{KEPT_ERRORS, Lists, Observers, Told, nesting};
 use crate::commands::{CommandBuffer, CommandError};
-use crate::storage::Storage;
+use crate::journal::{Event, Journal, Note, Spot};
 use crate::world::World;
 use core::any::Any;
 use core::ops::Range;
@@ -11,14 +11,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Calls the listeners of all recorded events, and evaluates to how that went.
 ///
-/// A macro, so that fields of the world beside its storage may stay borrowed meanwhile.
+/// A macro, so that other fields of the world may stay borrowed meanwhile.
 macro_rules! dispatch_events {
     ($world:expr) => {
-        match $world.storage.begin_dispatch() {
+        match crate::signal::Dispatch::begin(&mut $world.storage.journal, &mut $world.observers) {
             Err(notified) => notified,
             Ok(mut dispatch) => {
                 let notified = dispatch.run(&*$world);
-                $world.storage.end_dispatch(dispatch);
+                dispatch.end(&mut $world.storage.journal, &mut $world.observers);
                 notified
             }
         }
@@ -65,12 +65,12 @@ impl Dispatch {
     }
 }
 
-impl Storage {
+impl Dispatch {
     /// Takes the listeners out, if there is an event to dispatch to them now. Returns how the dispatch went otherwise.
     #[inline(always)]
-    pub(crate) fn begin_dispatch(&mut self) -> Result<Dispatch, Notified> {
-        if self.signals.is_active() {
-            self.take_dispatch().ok_or(Notified::Called(None))
+    pub(crate) fn begin(journal: &mut Journal, observers: &mut Observers) -> Result<Dispatch, Notified> {
+        if journal.is_active() {
+            Dispatch::take(journal, observers).ok_or(Notified::Called(None))
         } else {
             Err(Notified::Silent)
         }
@@ -78,33 +78,34 @@ impl Storage {
 
     #[cold]
     #[inline(never)]
-    fn take_dispatch(&mut self) -> Option<Dispatch> {
-        if self.signals.held > 0 {
+    fn take(journal: &mut Journal, observers: &mut Observers) -> Option<Dispatch> {
+        if journal.held > 0 {
             return None;
         }
-        let state = self.signals.state.as_mut()?;
-        state.close();
-        if state.journal.is_empty() {
+        let recording = journal.recording.as_mut()?;
+        recording.close();
+        if recording.notes.is_empty() {
             return None;
         }
-        let (lists, journal) = (core::mem::take(&mut state.lists), core::mem::take(&mut state.journal));
-        let fresh = core::mem::take(&mut state.fresh);
-        self.signals.telling = true;
-        Some(Dispatch { lists, journal, fresh })
+        let (lists, journal_notes) = (core::mem::take(&mut observers.lists), core::mem::take(&mut recording.notes));
+        journal.telling = true;
+        Some(Dispatch { lists, journal: journal_notes, fresh: core::mem::take(&mut observers.fresh) })
     }
 
     /// Puts the listeners back, and keeps what they have recorded.
-    pub(crate) fn end_dispatch(&mut self, dispatch: Dispatch) {
-        let Dispatch { lists, mut journal, mut fresh } = dispatch;
-        self.signals.telling = false;
-        let Some(state) = &mut self.signals.state else { return };
-        journal.clear();
-        (state.lists, state.journal) = (lists, journal);
-        match state.commands.is_blank() {
-            true => core::mem::swap(&mut state.commands, &mut fresh),
-            false => state.commands.append(&mut fresh),
+    pub(crate) fn end(self, journal: &mut Journal, observers: &mut Observers) {
+        let Dispatch { lists, journal: mut notes, mut fresh } = self;
+        journal.telling = false;
+        notes.clear();
+        if let Some(recording) = &mut journal.recording {
+            recording.notes = notes;
         }
-        state.fresh = fresh;
+        observers.lists = lists;
+        match observers.commands.is_blank() {
+            true => core::mem::swap(&mut observers.commands, &mut fresh),
+            false => observers.commands.append(&mut fresh),
+        }
+        observers.fresh = fresh;
     }
 }
 
@@ -172,7 +173,7 @@ impl World {
     /// Dispatches the recorded events of an operation that has displaced nothing, and completes it.
     #[inline(always)]
     pub(crate) fn dispatch(&mut self) {
-        if self.storage.signals.is_active() {
+        if self.storage.journal.is_active() {
             self.announce();
         }
     }
@@ -194,11 +195,10 @@ impl World {
     /// Executes what listeners have recorded, and what is recorded meanwhile, unless the world is part of an operation that
     /// is under way.
     pub(crate) fn settle(&mut self) {
-        let Some(state) = &self.storage.signals.state else { return };
-        if self.storage.signals.held > 0 {
+        if !self.storage.journal.is_active() || self.storage.journal.held > 0 {
             return;
         }
-        if !state.is_settled() {
+        if !self.observers.is_settled() {
             if nesting::is_within(self) {
                 return;
             }
@@ -210,7 +210,7 @@ impl World {
 
     /// Executes what listeners have recorded up to the next closure, and the closure. Returns `false` if there is nothing.
     fn settle_segment(&mut self) -> bool {
-        let Some(state) = &mut self.storage.signals.state else { return false };
+        let state = &mut self.observers;
         if state.running.is_blank() {
             // All of it was executed: the last command was a closure.
             state.running.clear();
@@ -249,7 +249,7 @@ struct Segment<'a> {
 
 impl<'a> Segment<'a> {
     fn take_out(world: &'a mut World) -> Segment<'a> {
-        let state = world.storage.signals.state();
+        let state = &mut world.observers;
         let (commands, errors) = (core::mem::take(&mut state.running), core::mem::take(&mut state.errors));
         Segment { world, commands, errors, lost: 0 }
     }
@@ -265,7 +265,7 @@ impl<'a> Segment<'a> {
 
 impl Drop for Segment<'_> {
     fn drop(&mut self) {
-        let state = self.world.storage.signals.state();
+        let state = &mut self.world.observers;
         state.running = core::mem::take(&mut self.commands);
         state.errors = core::mem::take(&mut self.errors);
         state.lost += self.lost;
@@ -283,10 +283,9 @@ impl Drop for Rest<'_> {
         if self.world.identity() != self.identity {
             return;
         }
-        let Some(state) = &mut self.world.storage.signals.state else { return };
-        let mut commands = core::mem::take(&mut state.running);
+        let mut commands = core::mem::take(&mut self.world.observers.running);
         commands.finish(self.world);
         // For the next time: the block of the payloads stays.
-        self.world.storage.signals.state().running = commands;
+        self.world.observers.running = commands;
     }
 }

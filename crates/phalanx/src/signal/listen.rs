@@ -6,6 +6,7 @@ use super::{
 };
 use crate::commands::{CommandBuffer, CommandError};
 use crate::component::{Component, ComponentId};
+use crate::journal::Recording;
 use crate::room::{had, try_room};
 use crate::world::World;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -146,27 +147,28 @@ impl World {
         static LISTENERS: AtomicU64 = AtomicU64::new(0);
         let id = ListenerId(LISTENERS.fetch_add(1, Ordering::Relaxed));
         let call: Call = Box::new(call);
-        let state = self.storage.signals.state();
-        had(state.try_cover(component));
-        had(try_room(&mut state.errors, KEPT_ERRORS));
-        if let Some(list) = state.lists.of(event, component) {
+        let (recording, observers) = self.listening();
+        had(recording.try_cover(component));
+        had(observers.try_cover(component));
+        had(try_room(&mut observers.errors, KEPT_ERRORS));
+        if let Some(list) = observers.lists.of(event, component) {
             list.push(Listener { id, call });
         }
-        state.look();
+        observers.subscribe(recording);
         id
     }
 
     /// Forgets a listener, which is dropped. Whether there was one of that number.
     pub fn disconnect(&mut self, listener: ListenerId) -> bool {
-        let Some(state) = &mut self.storage.signals.state else { return false };
+        let Some(recording) = &mut self.storage.journal.recording else { return false };
         let mut found = None;
-        for list in state.lists.all() {
+        for list in self.observers.lists.all() {
             if let Some(at) = list.iter().position(|known| known.id == listener) {
                 found = Some(list.remove(at));
                 break;
             }
         }
-        state.look();
+        self.observers.subscribe(recording);
         self.rest();
         // Dropped when the world is whole: it may be user code.
         found.is_some()
@@ -174,9 +176,12 @@ impl World {
 
     /// Forgets all about signals if nobody listens or collects.
     pub(super) fn rest(&mut self) {
-        let idle = self.storage.signals.state.as_ref().is_some_and(|state| state.is_idle());
-        if idle && self.storage.signals.held == 0 && !nesting::is_within(self) {
-            self.storage.signals.state = None;
+        let collects = |recording: &Recording| !recording.collectors.is_empty();
+        let journal = &self.storage.journal;
+        let is_used = journal.recording.as_deref().is_none_or(collects) || !self.observers.is_idle();
+        if !is_used && journal.held == 0 && !nesting::is_within(self) {
+            self.storage.journal.recording = None;
+            self.observers = Default::default();
         }
     }
 
@@ -203,9 +208,8 @@ impl World {
     /// assert_eq!((skipped.len(), more), (1, 0));
     /// ```
     pub fn take_signal_errors(&mut self) -> (Vec<CommandError>, usize) {
-        let Some(state) = &mut self.storage.signals.state else { return (Vec::new(), 0) };
-        let errors = (state.errors.clone(), core::mem::take(&mut state.lost));
-        state.errors.clear();
+        let errors = (self.observers.errors.clone(), core::mem::take(&mut self.observers.lost));
+        self.observers.errors.clear();
         self.rest();
         errors
     }

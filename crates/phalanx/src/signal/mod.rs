@@ -88,35 +88,23 @@ mod emit;
 mod event;
 mod listen;
 pub(crate) mod nesting;
-mod note;
 
-pub use collect::{Collector, CollectorBuilder};
-pub(crate) use emit::dispatch_events;
+pub use crate::journal::Collector;
+pub use collect::CollectorBuilder;
+pub(crate) use emit::{Dispatch, dispatch_events};
 pub use event::{Added, Despawned, Removed, RetiredRow, Set, Spawned};
-pub(crate) use note::{Note, RowName, Spot};
 
 use crate::commands::{CommandBuffer, CommandError};
 use crate::component::ComponentId;
-use crate::room::{try_room, try_room_at};
-use crate::seeded::NumberMap;
+use crate::journal::{Event, Note, Recording, Spot};
+use crate::room::try_room_at;
 use crate::world::World;
-use collect::Collectors;
 use core::fmt;
-use phalanx_store::{AllocError, Entity};
+use phalanx_store::AllocError;
 
 /// The number of a listener: for [`World::disconnect`]. No other listener of the process has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ListenerId(u64);
-
-/// What a signal says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Event {
-    Spawned,
-    Added,
-    Set,
-    Removed,
-    Despawned,
-}
 
 /// What a listener is called with, whatever its type.
 struct Told<'a> {
@@ -160,37 +148,10 @@ impl Lists {
     }
 }
 
-/// The signals of a world.
+/// The listeners of a world, and what they have recorded.
 #[derive(Default)]
-pub(crate) struct Signals {
-    /// How many operations are under way whose signals are told as one.
-    held: u32,
-    /// Whether listeners are being called: displaced values have not ended.
-    pub(crate) telling: bool,
-    /// How many entities collectors have recorded ever. It stays when they are dropped, and when the world goes back in time.
-    recorded: u64,
-    /// The entities that were made of columns, which listeners' commands may have changed since.
-    pub(crate) made: Vec<Entity>,
-    state: Option<Box<State>>,
-}
-
-/// What there is while there are listeners or collectors.
-#[derive(Default)]
-struct State {
+pub(crate) struct Observers {
     lists: Lists,
-    collectors: Collectors,
-    /// By component: whether its changes are noted.
-    watched: Vec<bool>,
-    /// Whether the making of entities is noted, and whether their ends are.
-    spawns: bool,
-    ends: bool,
-    /// What is to be told, in order.
-    journal: Vec<Note>,
-    /// From where on an operation of several steps is noting. If it still is when another begins, it has panicked, and
-    /// what its notes name is gone.
-    open: Option<usize>,
-    /// Used to find the values that came and went in one operation.
-    links: NumberMap<(u32, u32, u32), Spot>,
     /// What the listeners of the present signals record.
     fresh: CommandBuffer,
     /// What listeners have recorded and is to be executed when `running` has been.
@@ -204,115 +165,30 @@ struct State {
 /// How many errors of listeners' commands are kept.
 const KEPT_ERRORS: usize = 64;
 
-impl Signals {
-    /// Whether there are listeners or collectors: the one test that operations make.
-    #[inline(always)]
-    pub(crate) fn is_active(&self) -> bool {
-        self.state.is_some()
-    }
-
-    /// Operations begin whose signals are told as one.
-    #[inline(always)]
-    pub(crate) fn hold(&mut self) {
-        self.held += 1;
-    }
-
-    /// They are complete.
-    #[inline(always)]
-    pub(crate) fn let_go(&mut self) {
-        self.held -= 1;
-    }
-
-    /// Forgets what was noted and not told yet of entities that are not alive. Only reserved entities that have come alive
-    /// wait to be told: with the next operation, if one fails.
-    pub(crate) fn forget_unless(&mut self, is_alive: impl Fn(Entity) -> bool) {
-        if let Some(state) = &mut self.state {
-            state.journal.retain(|note| is_alive(note.entity));
-        }
-    }
-
-    /// Returns the entities whose spawning listeners are still to be told of: those that a failed operation flushed.
-    pub(crate) fn untold(&self) -> impl Iterator<Item = Entity> + '_ {
-        let journal = self.state.iter().flat_map(|state| &state.journal);
-        journal.filter(|note| note.event == Event::Spawned).map(|note| note.entity)
-    }
-
-    /// Makes room for so many entities in [`set_untold`](Signals::set_untold).
-    pub(crate) fn try_reserve_untold(&mut self, count: usize) -> Result<(), AllocError> {
-        self.state.as_mut().map_or(Ok(()), |state| try_room(&mut state.journal, count))
-    }
-
-    /// Replaces the entities whose spawning listeners are still to be told of. Allocates nothing if room was reserved.
-    pub(crate) fn set_untold(&mut self, entities: &[Entity]) {
-        if let Some(state) = &mut self.state {
-            state.journal.clear();
-            if state.spawns {
-                state.journal.extend(entities.iter().map(|entity| Note::spawned(*entity)));
-            }
-        }
-    }
-
-    /// Returns how many entities collectors have recorded so far.
-    pub(crate) fn recorded(&self) -> u64 {
-        self.recorded
-    }
-
-    /// Removes from collectors what they have recorded since they had recorded so many.
-    pub(crate) fn forget_since(&mut self, recorded: u64) {
-        if let Some(state) = &mut self.state {
-            state.collectors.forget_since(recorded);
-        }
-    }
-
-    /// Bytes held from the allocator, without what listeners hold themselves.
+impl Observers {
+    /// Returns the bytes held from the allocator, without what listeners hold themselves.
     pub(crate) fn bytes(&self) -> usize {
-        let made = self.made.capacity() * size_of::<Entity>();
-        let Some(state) = &self.state else { return made };
-        let lists = state.lists.by_component.iter().flatten().chain([&state.lists.spawned, &state.lists.despawned]);
-        made + size_of::<State>()
-            + lists.map(|list| list.capacity() * size_of::<Listener>()).sum::<usize>()
-            + state.lists.by_component.capacity() * size_of::<[Vec<Listener>; 3]>()
-            + state.watched.capacity()
-            + state.journal.capacity() * size_of::<Note>()
-            + state.errors.capacity() * size_of::<CommandError>()
-            + state.fresh.memory()
-            + state.commands.memory()
-            + state.running.memory()
-            + state.collectors.bytes()
+        let lists = self.lists.by_component.iter().flatten().chain([&self.lists.spawned, &self.lists.despawned]);
+        lists.map(|list| list.capacity() * size_of::<Listener>()).sum::<usize>()
+            + self.lists.by_component.capacity() * size_of::<[Vec<Listener>; 3]>()
+            + self.errors.capacity() * size_of::<CommandError>()
+            + self.fresh.memory()
+            + self.commands.memory()
+            + self.running.memory()
     }
 
-    fn state(&mut self) -> &mut State {
-        self.state.get_or_insert_default()
-    }
-}
-
-impl State {
-    /// Whether changes of a component are noted.
-    fn watches(&self, id: ComponentId) -> bool {
-        self.watched.get(id.index()).is_some_and(|watched| *watched)
-    }
-
-    /// Finds out what is to be noted, when listeners or collectors have come or gone. There is room for it.
-    fn look(&mut self) {
-        self.spawns = !self.lists.spawned.is_empty();
-        self.ends = !self.lists.despawned.is_empty();
-        self.watched.fill(false);
-        for (watched, lists) in self.watched.iter_mut().zip(&self.lists.by_component) {
-            *watched = lists.iter().any(|list| !list.is_empty());
-        }
-        self.collectors.look(|event, id| match event {
-            Event::Spawned => self.spawns = true,
-            Event::Despawned => self.ends = true,
-            Event::Added | Event::Set | Event::Removed => self.watched[id.index()] = true,
+    /// Determines what the journal records, when listeners or collectors have come or gone.
+    fn subscribe(&self, recording: &mut Recording) {
+        let Lists { spawned, despawned, by_component } = &self.lists;
+        recording.set_watched(!spawned.is_empty(), !despawned.is_empty(), |id| {
+            by_component.get(id).is_some_and(|lists| lists.iter().any(|list| !list.is_empty()))
         });
     }
 
-    /// Makes room for what is to be known of a component.
+    /// Makes room for the listeners of a component.
     fn try_cover(&mut self, id: ComponentId) -> Result<(), AllocError> {
-        try_room_at(&mut self.watched, id.index())?;
         try_room_at(&mut self.lists.by_component, id.index())?;
-        let len = self.watched.len().max(id.index() + 1);
-        self.watched.resize(len, false);
+        let len = self.lists.by_component.len().max(id.index() + 1);
         self.lists.by_component.resize_with(len, Default::default);
         Ok(())
     }
@@ -322,23 +198,28 @@ impl State {
         self.commands.is_blank() && self.running.is_blank()
     }
 
+    /// Returns `true` if there are no listeners, and nothing of them is left.
     fn is_idle(&self) -> bool {
         let lists = self.lists.by_component.iter().flatten().chain([&self.lists.spawned, &self.lists.despawned]);
-        lists.map(Vec::len).sum::<usize>() == 0
-            && self.collectors.is_empty()
-            && self.is_settled()
-            && self.errors.is_empty()
+        lists.map(Vec::len).sum::<usize>() == 0 && self.is_settled() && self.errors.is_empty()
     }
 }
 
-impl fmt::Debug for Signals {
+impl World {
+    /// Returns the journal's recording, which is started if it was not, and the listeners.
+    fn listening(&mut self) -> (&mut Recording, &mut Observers) {
+        (self.storage.journal.recording.get_or_insert_default(), &mut self.observers)
+    }
+}
+
+impl fmt::Debug for Observers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Signals").field("active", &self.is_active()).finish_non_exhaustive()
+        f.debug_struct("Observers").finish_non_exhaustive()
     }
 }
 
 /// Worlds with listeners are sent and shared as worlds are.
 const _: () = {
     const fn sent_and_shared<T: Send + Sync>() {}
-    sent_and_shared::<Signals>();
+    sent_and_shared::<Observers>();
 };

@@ -67,7 +67,7 @@ pub use readable::WorldSeed;
 pub use registry::{Registered, RegisteredResource, Registry};
 pub use run_time::{RawCodec, RegisteredDynamic};
 
-use crate::signal::Signals;
+use crate::journal::Journal;
 use crate::world::{EntityMap, World};
 use frame::Out;
 use save::Saving;
@@ -260,16 +260,16 @@ impl World {
     /// As [`merge`](World::merge).
     pub fn merge_quietly(&mut self, registry: &Registry, reader: impl Read) -> Result<EntityMap, LoadError> {
         /// A world without its listeners, which come back.
-        struct Quiet<'a>(&'a mut World, Signals);
+        struct Quiet<'a>(&'a mut World, Journal);
         impl Drop for Quiet<'_> {
             fn drop(&mut self) {
-                core::mem::swap(&mut self.0.storage.signals, &mut self.1);
+                core::mem::swap(&mut self.0.storage.journal, &mut self.1);
             }
         }
         let mut loaded = World::load(registry, reader)?;
         // Entities that were reserved come by this operation, and are none of its.
         self.storage.flush().map_err(|error| refused(error.into()))?;
-        let signals = core::mem::take(&mut self.storage.signals);
+        let signals = core::mem::take(&mut self.storage.journal);
         let quiet = Quiet(self, signals);
         let map = quiet.0.take_in(&mut loaded);
         drop(quiet);

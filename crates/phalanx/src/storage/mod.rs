@@ -11,10 +11,10 @@ mod extra_rows;
 
 use crate::component::{ComponentId, Components};
 use crate::error::NoSuchEntity;
+use crate::journal::Journal;
 use crate::room::{try_map_room, try_room, try_room_at};
 use crate::rows::Rows;
 use crate::side::{Sides, Store};
-use crate::signal::Signals;
 use crate::signature::Signature;
 use crate::table::{Epoch, Table};
 use crate::table_order::TableOrder;
@@ -54,7 +54,7 @@ pub(crate) struct Storage {
     /// For each table, the lanes whose values need a drop.
     pub(crate) ends: Vec<Box<[bool]>>,
     pub(crate) rows: Rows,
-    pub(crate) signals: Signals,
+    pub(crate) journal: Journal,
     /// The timeline that removed the dirty bits of written rows last. Without one, only lanes that are tracked have them.
     pub(crate) tracker: Option<u64>,
     /// Whether accesses are counted.
@@ -80,7 +80,7 @@ impl Storage {
             sides: Sides::new(),
             ends: Vec::new(),
             rows: Rows::default(),
-            signals: Signals::default(),
+            journal: Journal::default(),
             tracker: None,
             counting: false,
         }
@@ -240,7 +240,7 @@ impl Storage {
 
     /// Checks the components that are not kept in tables.
     pub(crate) fn validate_sides(&self) -> Result<(), &'static str> {
-        self.sides.validate(|slot| self.contains(slot), |index| self.slot(index), self.signals.telling)?;
+        self.sides.validate(|slot| self.contains(slot), |index| self.slot(index), self.journal.telling)?;
         if !self.sides.leads(&self.components) {
             return Err("a type that leads to another component's side");
         }

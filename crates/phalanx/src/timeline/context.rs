@@ -22,10 +22,10 @@ impl Context {
     /// Copies the context of a world as it is.
     pub(super) fn try_new(world: &World) -> Result<Context, TimelineError> {
         world.resources.check_kept()?;
-        let mut untold = try_list(world.storage.signals.untold().count())?;
-        untold.extend(world.storage.signals.untold());
+        let mut untold = try_list(world.storage.journal.untold().count())?;
+        untold.extend(world.storage.journal.untold());
         let resources = world.resources.try_clone_kept()?;
-        Ok(Context { resources, recorded: world.storage.signals.recorded(), untold: Some(untold) })
+        Ok(Context { resources, recorded: world.storage.journal.recorded(), untold: Some(untold) })
     }
 
     /// Copies the context for a world that is to be brought back to it.
@@ -54,12 +54,12 @@ impl World {
         if let Some(report) = report {
             *report = RollbackReport::try_between(self, &fresh)?;
         }
-        self.storage.signals.try_reserve_untold(context.untold.as_ref().map_or(0, Vec::len))?;
+        self.storage.journal.try_reserve_untold(context.untold.as_ref().map_or(0, Vec::len))?;
         let old = self.become_state(fresh);
         self.resources.swap_kept(&mut context.resources);
-        self.storage.signals.forget_since(context.recorded);
+        self.storage.journal.forget_since(context.recorded);
         if let Some(untold) = &context.untold {
-            self.storage.signals.set_untold(untold);
+            self.storage.journal.set_untold(untold);
         }
         Ok((old, context))
     }

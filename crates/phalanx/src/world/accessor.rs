@@ -67,7 +67,7 @@ impl World {
     /// Whether the short way may be gone: nobody listens, and no entity waits to be made, as each change makes it first.
     #[inline(always)]
     fn is_short_way_open(&self) -> bool {
-        !self.storage.signals.is_active() && self.storage.entities.reserved_count() == 0
+        !self.storage.journal.is_active() && self.storage.entities.reserved_count() == 0
     }
 
     /// The side of a component that has a short way, if it may be gone.

@@ -61,7 +61,7 @@ impl World {
     pub fn try_insert_batch<F: QueryFilter, B: Bundle + Clone>(&mut self, bundle: B) -> Result<usize, ChangeError> {
         let plan = self.plan::<B>()?;
         self.storage.flush()?;
-        if B::SIDES > 0 || !F::IS_ARCHETYPAL || self.storage.signals.is_active() {
+        if B::SIDES > 0 || !F::IS_ARCHETYPAL || self.storage.journal.is_active() {
             // SAFETY: the plan is that of the bundle.
             return unsafe { self.insert_each(plan, self.slots_that_pass::<F>()?, bundle) };
         }
@@ -142,7 +142,7 @@ impl World {
     pub fn try_remove_batch<F: QueryFilter, B: Bundle>(&mut self) -> Result<usize, ChangeError> {
         let plan = self.plan::<B>()?;
         self.storage.flush()?;
-        if B::SIDES > 0 || !F::IS_ARCHETYPAL || self.storage.signals.is_active() {
+        if B::SIDES > 0 || !F::IS_ARCHETYPAL || self.storage.journal.is_active() {
             return self.remove_each(plan, self.slots_that_pass::<F>()?);
         }
         let (mut sources, _) = self.rows_that_pass::<F>()?;
@@ -296,7 +296,7 @@ impl World {
             self.storage.reserve_table(table, rows.checked_add(spare).ok_or(AllocError::CapacityOverflow)?)?;
         }
         self.storage.reserve_linked_notes(notes)?;
-        stash.try_reserve(self.storage.signals.is_active())?;
+        stash.try_reserve(self.storage.journal.is_active())?;
         // Values may move, even if one of several stores cannot grow.
         self.storage.restructured();
         let reserved = self.storage.sides.try_reserve_all(&puts);

@@ -6,10 +6,11 @@ use crate::bundle::{Bundle, Place, VisitSingle};
 use crate::component::Component;
 use crate::error::{ChangeError, NoSuchEntity};
 use crate::error::{infallible, raise};
+use crate::journal::Spot;
 use crate::mutation::InPlace;
 use crate::plan::EdgeKey;
 use crate::room::{had, try_list};
-use crate::signal::{Spot, dispatch_events};
+use crate::signal::dispatch_events;
 use core::mem::ManuallyDrop;
 use phalanx_store::Entity;
 
@@ -302,7 +303,7 @@ impl World {
         self.storage.sides.announce_end(entity.index());
         self.storage.flush()?;
         let at = self.storage.locate(entity)?;
-        if self.storage.rows.owns(entity.index()) || self.storage.signals.is_active() {
+        if self.storage.rows.owns(entity.index()) || self.storage.journal.is_active() {
             return Ok(self.despawn_all(&[entity], false).map(|_| ())?);
         }
         // SAFETY: the entity is there, and has no extra rows. There is always room for the sparse values of one slot. The
@@ -320,7 +321,7 @@ impl World {
     /// [listeners or collectors](crate::signal) the iterator is walked to its end before the first of them ends.
     #[track_caller]
     pub fn despawn_batch(&mut self, entities: impl IntoIterator<Item = Entity>) -> usize {
-        if self.storage.signals.is_active() {
+        if self.storage.journal.is_active() {
             // All are told as one: so the iterator has said who they are before the first ends.
             let mut list = Vec::new();
             entities.into_iter().for_each(|entity| list.push(entity));
@@ -345,7 +346,7 @@ impl World {
     /// If memory cannot be had; nothing happens then.
     pub fn try_clear(&mut self) -> Result<(), ChangeError> {
         self.storage.flush()?;
-        if self.storage.signals.is_active() {
+        if self.storage.journal.is_active() {
             let mut entities = try_list(self.len())?;
             entities.extend(self.iter());
             return Ok(self.despawn_all(&entities, true).map(|_| ())?);

@@ -221,9 +221,9 @@ impl World {
         self.storage.flush()?;
         self.storage.reserve_entities(count)?;
         self.storage.reserve_row_notes(self.plans.get(plan).table, len)?;
-        if self.storage.signals.is_active() {
-            self.storage.signals.made.clear();
-            try_room(&mut self.storage.signals.made, len)?;
+        if self.storage.journal.is_active() {
+            self.storage.journal.made.clear();
+            try_room(&mut self.storage.journal.made, len)?;
         }
         let mut slots = Vec::new();
         let sides = &raw const *self.plans.get(plan).sides;
@@ -274,7 +274,7 @@ impl World {
             }
             self.storage.sides.release_pages();
         }
-        if self.storage.signals.is_active() {
+        if self.storage.journal.is_active() {
             return Ok(self.columns_arrived(table, first..first + count));
         }
         Ok(&self.storage.tables[table as usize].entities()[first as usize..])
@@ -285,14 +285,14 @@ impl World {
     fn columns_arrived(&mut self, table: u32, rows: core::ops::Range<u32>) -> &[Entity] {
         for row in rows {
             let entity = self.storage.tables[table as usize].slots()[row as usize];
-            self.storage.signals.made.push(entity);
+            self.storage.journal.made.push(entity);
             self.storage.record_spawn(entity);
         }
         // Listeners may have recorded that more columns are to come, which are listed here too.
-        let made = core::mem::take(&mut self.storage.signals.made);
+        let made = core::mem::take(&mut self.storage.journal.made);
         self.dispatch();
-        self.storage.signals.made = made;
-        &self.storage.signals.made
+        self.storage.journal.made = made;
+        &self.storage.journal.made
     }
 
     /// Makes room for a value of each of these sides for each of these slots, which have none, and finds the first places.

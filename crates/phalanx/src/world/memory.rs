@@ -145,8 +145,11 @@ impl World {
                 index,
             }
         });
-        let (rows, masks, signals) =
-            (self.storage.rows.bytes(), self.storage.sides.overhead(), self.storage.signals.bytes());
+        let (rows, masks, signals) = (
+            self.storage.rows.bytes(),
+            self.storage.sides.overhead(),
+            self.storage.journal.bytes() + self.observers.bytes(),
+        );
         Memory { entities, locations, rows, tables: tables.collect(), sides: sides.collect(), masks, signals }
     }
 

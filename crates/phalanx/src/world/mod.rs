@@ -92,6 +92,7 @@ pub struct World {
     identity: u64,
     id: u64,
     pub(crate) storage: Storage,
+    pub(crate) observers: crate::signal::Observers,
     pub(crate) plans: Plans,
     pub(crate) queries: Option<Box<QueryCache>>,
     pub(crate) resources: crate::resources::Resources,
@@ -114,6 +115,7 @@ impl World {
             identity: World::fresh_id(),
             id: World::fresh_id(),
             storage: Storage::new(components),
+            observers: Default::default(),
             plans: Plans::try_new()?,
             queries: None,
             resources: Default::default(),
@@ -259,7 +261,7 @@ impl World {
         core::mem::swap(&mut self.storage.rows, &mut other.storage.rows);
         core::mem::swap(&mut self.storage.sides, &mut other.storage.sides);
         self.id = World::fresh_id();
-        self.storage.signals.forget_unless(|entity| self.storage.entities.contains(entity));
+        self.storage.journal.forget_unless(|entity| self.storage.entities.contains(entity));
         self.storage.restructured();
         other
     }

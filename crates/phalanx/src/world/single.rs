@@ -7,8 +7,8 @@ use crate::bundle::Bundle;
 use crate::component::Component;
 use crate::error::raise;
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
+use crate::journal::Spot;
 use crate::room::had;
-use crate::signal::Spot;
 use phalanx_store::{AllocError, Entity};
 
 impl World {

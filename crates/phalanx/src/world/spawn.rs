@@ -175,7 +175,7 @@ impl World {
     #[track_caller]
     pub fn spawn_batch<B: Bundle>(&mut self, bundles: impl IntoIterator<Item = B>) -> Vec<Entity> {
         let bundles = bundles.into_iter();
-        if B::SIDES > 0 || self.storage.signals.is_active() {
+        if B::SIDES > 0 || self.storage.journal.is_active() {
             return self.spawn_each(bundles);
         }
         let plan = infallible(self.plan::<B>());
@@ -206,11 +206,11 @@ impl World {
         struct Held<'w>(&'w mut World);
         impl Drop for Held<'_> {
             fn drop(&mut self) {
-                self.0.storage.signals.let_go();
+                self.0.storage.journal.let_go();
                 self.0.dispatch();
             }
         }
-        self.storage.signals.hold();
+        self.storage.journal.hold();
         let held = Held(self);
         let mut spawner = held.0.spawner::<B>();
         let mut entities = Vec::new();
@@ -303,7 +303,7 @@ impl<B: Bundle> Spawner<'_, B> {
         }
         // SAFETY: there is room, for the row and for the entity.
         let entity = unsafe { self.world.commit_spawn(self.plan, bundle) };
-        if self.world.storage.signals.is_active() {
+        if self.world.storage.journal.is_active() {
             self.dispatch();
         }
         entity

@@ -44,7 +44,7 @@ impl World {
     pub fn try_clear_component<C: Component>(&mut self) -> Result<usize, ChangeError> {
         let id = self.storage.components.id::<C>();
         if let Some(side) = self.storage.sides.number(id)
-            && !self.storage.signals.is_active()
+            && !self.storage.journal.is_active()
         {
             let count = self.storage.sides.get(side).len() as usize;
             self.storage.restructured();

@@ -7,7 +7,7 @@
 //! reserved, name none.
 #![allow(unsafe_code)]
 
-use super::{Event, Signals, State};
+use super::{Event, Journal, Recording};
 use crate::component::{Component, ComponentId};
 use crate::layout::Layout;
 use crate::plan::Edge;
@@ -18,7 +18,6 @@ use crate::signature::Signature;
 use crate::storage::{Location, Storage};
 use crate::table::{Column, Table};
 use crate::track::Look;
-use crate::world::Ref;
 use phalanx_store::raw::Lane;
 use phalanx_store::{AllocError, Entity};
 
@@ -47,7 +46,7 @@ impl Spot {
     /// # Safety
     ///
     /// There is a value of `C`, which is neither written nor ended while the item lives.
-    pub(crate) unsafe fn get<'a, C: Component>(self) -> Option<Ref<'a, C>> {
+    pub(crate) unsafe fn get<'a, C: Component>(self) -> Option<<C::Layout as Layout<C>>::Ref<'a>> {
         // SAFETY: the caller's promise.
         unsafe {
             match self {
@@ -121,22 +120,22 @@ impl Storage {
     /// Reserves room for recording so many events. Does nothing if there are no listeners.
     #[inline(always)]
     pub(crate) fn reserve_notes(&mut self, notes: usize) -> Result<(), AllocError> {
-        if self.signals.is_active() { self.reserve_journal(notes) } else { Ok(()) }
+        if self.journal.is_active() { self.reserve_journal(notes) } else { Ok(()) }
     }
 
     #[cold]
     #[inline(never)]
     fn reserve_journal(&mut self, notes: usize) -> Result<(), AllocError> {
-        let Some(state) = &mut self.signals.state else { return Ok(()) };
+        let Some(state) = &mut self.journal.recording else { return Ok(()) };
         state.close();
-        try_room(&mut state.journal, notes)?;
+        try_room(&mut state.notes, notes)?;
         state.collectors.try_reserve(notes)
     }
 
     /// Reserves room for the events of rows that are spawned in a table, or removed from it.
     #[inline(always)]
     pub(crate) fn reserve_row_notes(&mut self, table: u32, rows: usize) -> Result<(), AllocError> {
-        if !self.signals.is_active() {
+        if !self.journal.is_active() {
             return Ok(());
         }
         self.reserve_journal(self.notes_of(table).checked_mul(rows).ok_or(AllocError::CapacityOverflow)?)
@@ -145,7 +144,7 @@ impl Storage {
     /// Reserves room for the events of a move along an edge.
     #[inline(always)]
     pub(crate) fn reserve_edge_notes(&mut self, edge: &Edge) -> Result<(), AllocError> {
-        if self.signals.is_active() { self.reserve_journal(self.edge_notes(edge)) } else { Ok(()) }
+        if self.journal.is_active() { self.reserve_journal(self.edge_notes(edge)) } else { Ok(()) }
     }
 
     /// The most notes that one slot leads to that follows an edge.
@@ -176,7 +175,7 @@ impl Storage {
     /// Records that a slot was spawned with all that it has, if there are listeners.
     #[inline(always)]
     pub(crate) fn record_spawn(&mut self, slot: Entity) {
-        if self.signals.is_active() {
+        if self.journal.is_active() {
             self.note_arrival(slot);
         }
     }
@@ -190,7 +189,7 @@ impl Storage {
         edge: &Edge,
         moved: Option<&mut Vec<(ComponentId, Spot)>>,
     ) {
-        if self.signals.is_active() {
+        if self.journal.is_active() {
             match moved {
                 None => self.note_edge(slot, from, edge),
                 Some(moved) => {
@@ -226,7 +225,7 @@ impl Storage {
     #[inline(never)]
     pub(crate) fn note_edge(&mut self, slot: Entity, from: u32, edge: &Edge) {
         let (name, start) = (self.row_name(slot), self.noted());
-        let Some(state) = &mut self.signals.state else { return };
+        let Some(state) = &mut self.journal.recording else { return };
         let source = &self.tables[from as usize];
         let left = edge.left.iter().map(|column| (column.id, source.spot(column, source.len)));
         let displaced = left.chain(self.sides.retired.iter().map(|retired| self.sides.spot(retired)));
@@ -240,7 +239,7 @@ impl Storage {
     #[inline(never)]
     pub(crate) fn note_step(&mut self, slot: Entity, from: u32, edge: &Edge, displaced: &[(ComponentId, Spot)]) {
         let (name, start) = (self.row_name(slot), self.noted());
-        let Some(state) = &mut self.signals.state else { return };
+        let Some(state) = &mut self.journal.recording else { return };
         let parts = (&self.tables[from as usize].signature, &self.tables[edge.target as usize], &self.sides);
         Notes { state, name }.edge(parts, edge, displaced.iter().copied());
         self.noted_since(start, false);
@@ -253,7 +252,7 @@ impl Storage {
         let name = self.row_name(slot);
         let start = self.noted();
         let Ok(at) = self.locate(slot) else { return };
-        let Some(state) = &mut self.signals.state else { return };
+        let Some(state) = &mut self.journal.recording else { return };
         let mut notes = Notes { state, name };
         if name.label.is_none() && notes.state.spawns {
             notes.push_always(Event::Spawned, ComponentId::ROW, Spot::None);
@@ -273,7 +272,7 @@ impl Storage {
     #[inline(never)]
     pub(crate) fn note_end(&mut self, name: RowName, at: Location, retired: usize) {
         let start = self.noted();
-        let Some(state) = &mut self.signals.state else { return };
+        let Some(state) = &mut self.journal.recording else { return };
         let table = &self.tables[at.table as usize];
         let columns = table.columns.iter().map(|column| (column.id, table.spot(column, at.row)));
         let displaced = columns.chain(self.sides.retired[retired..].iter().map(|retired| self.sides.spot(retired)));
@@ -286,14 +285,14 @@ impl Storage {
     #[inline(never)]
     pub(crate) fn note_end_step(&mut self, name: RowName, displaced: &[(ComponentId, Spot)]) {
         let start = self.noted();
-        let Some(state) = &mut self.signals.state else { return };
+        let Some(state) = &mut self.journal.recording else { return };
         Notes { state, name }.end(displaced.iter().copied());
         self.noted_since(start, true);
     }
 
     /// Records that an entity was spawned with its extra rows, and with all that they have, if there are listeners.
     pub(crate) fn record_spawns(&mut self, entity: Entity) {
-        if self.signals.is_active() {
+        if self.journal.is_active() {
             self.note_arrivals(entity);
         }
     }
@@ -315,13 +314,13 @@ impl Storage {
     #[cold]
     #[inline(never)]
     pub(crate) fn record_departure(&mut self, entity: Entity, other: &Storage, new: Entity) {
-        if !self.signals.is_active() {
+        if !self.journal.is_active() {
             return;
         }
         let rows = other.extra_rows(new.index()).map(|(Row(slot), label)| (slot, Some(label)));
         for (slot, label) in rows.chain([(new, None)]) {
             let start = self.noted();
-            let Some(state) = &mut self.signals.state else { return };
+            let Some(state) = &mut self.journal.recording else { return };
             let here = |id: ComponentId| self.components.known(other.components.info(id));
             let label = label.and_then(|label| {
                 let key = label.key(new);
@@ -354,7 +353,7 @@ impl Storage {
     pub(crate) fn note_set(&mut self, slot: Entity, id: ComponentId, old: Spot) {
         let name = self.row_name(slot);
         let start = self.noted();
-        let Some(state) = &mut self.signals.state else { return };
+        let Some(state) = &mut self.journal.recording else { return };
         let mut notes = Notes { state, name };
         notes.push(Event::Set, id, old);
         self.noted_since(start, false);
@@ -362,25 +361,25 @@ impl Storage {
 
     /// How much was noted.
     fn noted(&self) -> usize {
-        self.signals.state.as_ref().map_or(0, |state| state.journal.len())
+        self.journal.recording.as_ref().map_or(0, |state| state.notes.len())
     }
 
     /// Puts what was noted of one slot in order, and has it collected. A slot that ended has nothing any more.
     fn noted_since(&mut self, start: usize, ended: bool) {
-        let Some(mut state) = self.signals.state.take() else { return };
-        state.journal[start..].sort_unstable_by_key(|note| (note.phase(), self.components.rank(note.id)));
-        if let Some(first) = state.journal.get_mut(start) {
+        let Some(mut state) = self.journal.recording.take() else { return };
+        state.notes[start..].sort_unstable_by_key(|note| (note.phase(), self.components.rank(note.id)));
+        if let Some(first) = state.notes.get_mut(start) {
             first.starts = true;
         }
         if !state.collectors.is_empty() {
-            let mut recorded = self.signals.recorded;
-            for at in start..state.journal.len() {
-                let note = state.journal[at];
+            let mut recorded = self.journal.recorded;
+            for at in start..state.notes.len() {
+                let note = state.notes[at];
                 state.collectors.record(&note, &mut recorded, |id| !ended && self.has(note.slot, id));
             }
-            self.signals.recorded = recorded;
+            self.journal.recorded = recorded;
         }
-        self.signals.state = Some(state);
+        self.journal.recording = Some(state);
     }
 
     /// For an operation of several steps, which may have changed the same row more than once: a value that came with one of
@@ -388,10 +387,10 @@ impl Storage {
     #[cold]
     #[inline(never)]
     pub(crate) fn link_notes(&mut self) {
-        let Some(state) = &mut self.signals.state else { return };
+        let Some(state) = &mut self.journal.recording else { return };
         let Some(start) = state.open.take() else { return };
         state.links.clear();
-        for note in state.journal[start..].iter_mut().rev() {
+        for note in state.notes[start..].iter_mut().rev() {
             let row = (note.slot.index(), note.slot.generation(), note.id.index() as u32);
             if let (Event::Added | Event::Set, Some(spot)) = (note.event, state.links.get(&row)) {
                 note.new = *spot;
@@ -415,23 +414,23 @@ impl Storage {
     #[inline(never)]
     pub(crate) fn reserve_linked_notes(&mut self, notes: usize) -> Result<(), AllocError> {
         self.reserve_notes(notes)?;
-        let Some(state) = &mut self.signals.state else { return Ok(()) };
+        let Some(state) = &mut self.journal.recording else { return Ok(()) };
         try_map_room(&mut state.links, notes)
     }
 
     /// Begins the notes of an operation of several steps, which [`link_notes`](Storage::link_notes) ends.
     pub(crate) fn begin_notes(&mut self) {
-        if let Some(state) = &mut self.signals.state {
-            state.open = Some(state.journal.len());
+        if let Some(state) = &mut self.journal.recording {
+            state.open = Some(state.notes.len());
         }
     }
 }
 
-impl State {
+impl Recording {
     /// Forgets what an operation has noted that panicked half-way.
-    pub(super) fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         if let Some(start) = self.open.take() {
-            self.journal.truncate(start);
+            self.notes.truncate(start);
         }
     }
 }
@@ -451,17 +450,17 @@ impl Sides {
     }
 }
 
-impl Signals {
+impl Journal {
     /// Whether values of a component that are displaced are kept to be shown.
     pub(crate) fn keeps(&self, id: ComponentId) -> bool {
-        let keeps = |state: &State| id != ComponentId::ROW && (state.ends || state.watches(id));
-        self.state.as_ref().is_some_and(|state| keeps(state))
+        let keeps = |state: &Recording| id != ComponentId::ROW && (state.ends || state.watches(id));
+        self.recording.as_ref().is_some_and(|state| keeps(state))
     }
 }
 
 /// Writes notes of one row. There is room for them.
 struct Notes<'a> {
-    state: &'a mut State,
+    state: &'a mut Recording,
     name: RowName,
 }
 
@@ -497,21 +496,21 @@ impl Notes<'_> {
 
     /// What a row had that ended. If that is an entity's main row, its end shows all of it.
     fn end(&mut self, displaced: impl Iterator<Item = (ComponentId, Spot)>) {
-        let (all, start) = (self.name.label.is_none() && self.state.ends, self.state.journal.len());
+        let (all, start) = (self.name.label.is_none() && self.state.ends, self.state.notes.len());
         for (id, old) in displaced.filter(|(id, _)| *id != ComponentId::ROW) {
             if all || self.state.watches(id) {
                 self.push_always(Event::Removed, id, old);
             }
         }
         if all {
-            let before = self.state.journal.len() - start;
+            let before = self.state.notes.len() - start;
             self.push_always(Event::Despawned, ComponentId::ROW, Spot::None);
-            self.state.journal[start + before].before = before as u32;
+            self.state.notes[start + before].before = before as u32;
         }
     }
 
     fn push_always(&mut self, event: Event, id: ComponentId, old: Spot) {
-        let journal = &mut self.state.journal;
+        let journal = &mut self.state.notes;
         debug_assert!(journal.len() < journal.capacity(), "room for notes is made before");
         let RowName { slot, owner, label } = self.name;
         journal.push(Note { event, id, slot, entity: owner, label, old, new: Spot::None, before: 0, starts: false });
