@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [`Component`](macro@Component) | a component of a world | `#[component(layout, track, clone, plain, entities, crate)]` |
 //! | [`Bundle`](macro@Bundle) | several components, inserted together | `#[bundle(crate)]` |
-//! | [`Query`](macro@Query) | a query with named fields | `#[query(crate)]` |
+//! | [`QueryData`](macro@QueryData) | a query with named fields | `#[query(crate)]` |
 //! | [`MapEntities`](macro@MapEntities) | access to the entities inside of a value | `#[entities(skip, crate)]` |
 //! | [`Plain`](macro@Plain) | data that is copied and compared as bytes | `#[plain(crate)]` |
 //! | [`Soa`](macro@Soa) | a row of a struct of arrays | `#[soa(nested, crate)]` |

@@ -1,7 +1,7 @@
 //! Generational containers for large numbers of small values: `no_std`, with `alloc`.
 //!
 //! Values are found by handle, and a stale handle finds nothing. The crate has an allocator of entities ([`EntityPool`]),
-//! four containers, and structures of arrays ([`Soa`]).
+//! four containers, and structures of arrays ([`Soa`](struct@Soa)).
 //!
 //! It is *not* an entity component system; the crate `phalanx` is one, built on this crate. It is not a map either: keys
 //! are small indices that a container or an [`EntityPool`] issues. Values may move in memory, so it is not for values
@@ -60,7 +60,7 @@
 //! | module | content |
 //! |---|---|
 //! | the root | [`Entity`], [`Handle`], [`EntityPool`], the containers, their traits and errors |
-//! | [`soa`] | structure of arrays: [`Soa`], its views and iterators |
+//! | [`soa`] | structure of arrays: [`Soa`](struct@Soa), its views and iterators |
 //! | [`iter`] | the iterators of the containers |
 //! | [`memory`] | the bytes that a container has allocated, and a model of those that it would |
 //! | [`index`] | the indices of dense containers |
