@@ -59,7 +59,8 @@ impl Dispatch {
             }
         }));
         if outcome.is_err() {
-            self.fresh.clear();
+            // Drops user values: a second panic must not keep the world from getting its listeners back. The first goes on.
+            let _ = catch_unwind(AssertUnwindSafe(|| self.fresh.clear()));
         }
         Notified::Called(outcome.err())
     }
