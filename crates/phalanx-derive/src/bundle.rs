@@ -19,7 +19,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         types.iter().map(|ty| quote_spanned!(ty.span()=> <#ty as #at::Bundle>::#item)).collect()
     };
     let [lens, sides, ids, known, writes, placed, leave, take] =
-        ["LEN", "SIDES", "ids", "known_ids", "write", "placed", "leave", "take"].map(of);
+        ["LEN", "SPARSE", "ids", "known_ids", "write", "placed", "leave", "take"].map(of);
     let (name, generics) = (&input.ident, crate::attributes::component_generics(&input.generics));
     let (generics, arguments, bounds) = generics.split_for_impl();
     Ok(quote! {
@@ -28,7 +28,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         #[allow(unsafe_code, unused_variables, unused_mut, unused_assignments, clippy::undocumented_unsafe_blocks)]
         unsafe impl #generics #at::Bundle for #name #arguments #bounds {
             const LEN: ::core::primitive::usize = 0 #(+ #lens)*;
-            const SIDES: ::core::primitive::usize = 0 #(+ #sides)*;
+            const SPARSE: ::core::primitive::usize = 0 #(+ #sides)*;
 
             fn ids(
                 components: &mut #at::Components,
@@ -43,7 +43,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             }
 
             #[inline(always)]
-            unsafe fn write(self, mut place: #at::Place) {
+            unsafe fn write(self, mut place: #at::BundlePtr) {
                 let #name { #(#members: #names),* } = self;
                 #(
                     // SAFETY: the caller's promise, for each field in turn: its places come after those of the fields
@@ -53,19 +53,19 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                         #placed(place)
                     };
                     // SAFETY: the place is one for the fields that follow.
-                    place = unsafe { #at::Place::skip(place, #lens) };
+                    place = unsafe { #at::BundlePtr::skip(place, #lens) };
                 )*
                 #(#leave(#names);)*
             }
 
             #[inline(always)]
-            unsafe fn read(mut place: #at::Place) -> Self {
+            unsafe fn read(mut place: #at::BundlePtr) -> Self {
                 #(
                     // SAFETY: the caller's promise, for each field in turn: its places come after those of the fields
                     // before. Its values are dropped if one before panics.
                     let #names = unsafe { #placed(place) };
                     // SAFETY: the place is one for the fields that follow.
-                    place = unsafe { #at::Place::skip(place, #lens) };
+                    place = unsafe { #at::BundlePtr::skip(place, #lens) };
                 )*
                 #(let #names = #take(#names);)*
                 #name { #(#members: #names),* }

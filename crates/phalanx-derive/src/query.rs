@@ -127,7 +127,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     <#nested as #at::QueryData>::required(&state.0, each);
                 }
 
-                fn set_ticks(state: &mut Self::State, look: #at::layout::Look) {
+                fn set_ticks(state: &mut Self::State, look: #at::layout::RunTicks) {
                     <#nested as #at::QueryData>::set_ticks(&mut state.0, look);
                 }
 

@@ -1,9 +1,9 @@
 //! Bundles: components that come together.
 #![allow(unsafe_code)]
 
+use crate::change_detection::{Clock, RunTicks};
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout};
-use crate::track::{Clock, Look};
 use core::marker::PhantomData;
 use phalanx_store::AllocError;
 use phalanx_store::raw::Lane;
@@ -11,25 +11,25 @@ use phalanx_store::raw::Lane;
 /// Where the values of a bundle go to, or come from: a row of a table, and a row beside it for each component that is not
 /// kept in tables.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct BundlePtr {
     /// The first lane of the table.
     pub(crate) lanes: *mut Lane,
     pub(crate) row: usize,
-    /// For each component in order: the number of its first lane, or its number in `sides`.
+    /// For each component in order: the number of its first lane, or its number in `sparse`.
     pub(crate) places: *const u16,
-    pub(crate) sides: *const SidePlace,
+    pub(crate) sparse: *const SparsePtr,
     /// What tells when values come there: asked by those who keep it.
     pub(crate) clock: *const Clock,
 }
 
 /// A row of a component's own lane.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SidePlace {
+pub(crate) struct SparsePtr {
     pub(crate) lane: *mut Lane,
     pub(crate) row: usize,
 }
 
-impl Place {
+impl BundlePtr {
     /// The place without the first `count` components.
     ///
     /// # Safety
@@ -37,9 +37,9 @@ impl Place {
     /// It is one for so many components at least.
     #[inline(always)]
     #[must_use]
-    pub unsafe fn skip(self, count: usize) -> Place {
+    pub unsafe fn skip(self, count: usize) -> BundlePtr {
         // SAFETY: the caller's promise.
-        Place { places: unsafe { self.places.add(count) }, ..self }
+        BundlePtr { places: unsafe { self.places.add(count) }, ..self }
     }
 
     /// The first lane and the row of the component at this number, which is kept so.
@@ -55,7 +55,7 @@ impl Place {
             match kind {
                 Kind::Table => (self.lanes.add(number), self.row),
                 Kind::Pool | Kind::Linear => {
-                    let side = *self.sides.add(number);
+                    let side = *self.sparse.add(number);
                     (side.lane, side.row)
                 }
             }
@@ -69,7 +69,7 @@ impl Place {
 /// not leak then.
 #[derive(Debug)]
 pub struct Placed<B: Bundle> {
-    place: Place,
+    place: BundlePtr,
     bundle: PhantomData<B>,
 }
 
@@ -78,7 +78,7 @@ impl<B: Bundle> Placed<B> {
     ///
     /// The place is one for `B`, its values are there, and nothing else uses them while this lives.
     #[inline(always)]
-    pub unsafe fn new(place: Place) -> Placed<B> {
+    pub unsafe fn new(place: BundlePtr) -> Placed<B> {
         Placed { place, bundle: PhantomData }
     }
 
@@ -125,7 +125,7 @@ pub unsafe trait Bundle: Sized + Send + Sync + 'static {
     const LEN: usize;
 
     /// How many of them are not kept in tables.
-    const SIDES: usize;
+    const SPARSE: usize;
 
     /// Pushes their ids, in order, given to those that have none. The list has room for `LEN` more.
     ///
@@ -142,14 +142,14 @@ pub unsafe trait Bundle: Sized + Send + Sync + 'static {
     /// # Safety
     ///
     /// The place is one for these components, in their order, and nothing lives there.
-    unsafe fn write(self, place: Place);
+    unsafe fn write(self, place: BundlePtr);
 
     /// Moves the values out.
     ///
     /// # Safety
     ///
     /// The place is one for these components, in their order; values are there, and count as moved out from now on.
-    unsafe fn read(place: Place) -> Self;
+    unsafe fn read(place: BundlePtr) -> Self;
 
     /// Calls a visitor with the component, if the bundle is just one component. Returns `None` otherwise.
     ///
@@ -169,7 +169,7 @@ pub unsafe trait Bundle: Sized + Send + Sync + 'static {
     /// As there.
     #[doc(hidden)]
     #[inline(always)]
-    unsafe fn placed(place: Place) -> Placed<Self> {
+    unsafe fn placed(place: BundlePtr) -> Placed<Self> {
         // SAFETY: the caller's promise.
         unsafe { Placed::new(place) }
     }
@@ -208,7 +208,7 @@ pub trait VisitSingle {
 /// [`Bundle`] has one implementation for components and tuples, which leads to the member that is at fault. With one for
 /// each, the compiler would try both, and name only the tuple.
 mod form {
-    use super::{AllocError, ComponentId, Components, Place, VisitSingle};
+    use super::{AllocError, BundlePtr, ComponentId, Components, VisitSingle};
 
     /// Chooses the implementation of [`Parts`]. Tuples have it whatever their members are.
     pub trait Form {
@@ -222,11 +222,11 @@ mod form {
     /// As for [`Bundle`](super::Bundle).
     pub unsafe trait Parts<T> {
         const LEN: usize;
-        const SIDES: usize;
+        const SPARSE: usize;
         fn ids(components: &mut Components, ids: &mut Vec<ComponentId>) -> Result<(), AllocError>;
         fn known_ids(components: &Components, ids: &mut Vec<ComponentId>);
-        unsafe fn write(bundle: T, place: Place);
-        unsafe fn read(place: Place) -> T;
+        unsafe fn write(bundle: T, place: BundlePtr);
+        unsafe fn read(place: BundlePtr) -> T;
         #[inline(always)]
         unsafe fn visit_single<V: VisitSingle>(_: *const T, _: V) -> Option<V::Output> {
             None
@@ -249,7 +249,7 @@ where
     T::Form: Parts<T>,
 {
     const LEN: usize = <T::Form as Parts<T>>::LEN;
-    const SIDES: usize = <T::Form as Parts<T>>::SIDES;
+    const SPARSE: usize = <T::Form as Parts<T>>::SPARSE;
 
     #[inline(always)]
     fn ids(components: &mut Components, ids: &mut Vec<ComponentId>) -> Result<(), AllocError> {
@@ -262,13 +262,13 @@ where
     }
 
     #[inline(always)]
-    unsafe fn write(self, place: Place) {
+    unsafe fn write(self, place: BundlePtr) {
         // SAFETY: the caller's promise.
         unsafe { T::Form::write(self, place) };
     }
 
     #[inline(always)]
-    unsafe fn read(place: Place) -> Self {
+    unsafe fn read(place: BundlePtr) -> Self {
         // SAFETY: the caller's promise.
         unsafe { T::Form::read(place) }
     }
@@ -287,7 +287,7 @@ impl<C: Component> Form for C {
 // SAFETY: one component.
 unsafe impl<C: Component> Parts<C> for One {
     const LEN: usize = 1;
-    const SIDES: usize = !matches!(C::Layout::KIND, Kind::Table) as usize;
+    const SPARSE: usize = !matches!(C::Layout::KIND, Kind::Table) as usize;
 
     fn ids(components: &mut Components, ids: &mut Vec<ComponentId>) -> Result<(), AllocError> {
         ids.push(components.register::<C>()?);
@@ -299,20 +299,20 @@ unsafe impl<C: Component> Parts<C> for One {
     }
 
     #[inline(always)]
-    unsafe fn write(value: C, place: Place) {
+    unsafe fn write(value: C, place: BundlePtr) {
         // SAFETY: the caller's promise.
         unsafe {
             let (lane, row) = place.lane(0, C::Layout::KIND);
-            C::Layout::write(C::Layout::ptr(lane, Look::of::<C>(place.clock)), row, value);
+            C::Layout::write(C::Layout::ptr(lane, RunTicks::of::<C>(place.clock)), row, value);
         }
     }
 
     #[inline(always)]
-    unsafe fn read(place: Place) -> C {
+    unsafe fn read(place: BundlePtr) -> C {
         // SAFETY: the caller's promise.
         unsafe {
             let (lane, row) = place.lane(0, C::Layout::KIND);
-            C::Layout::read(C::Layout::ptr(lane, Look::READ), row)
+            C::Layout::read(C::Layout::ptr(lane, RunTicks::READ), row)
         }
     }
 
@@ -344,7 +344,7 @@ macro_rules! tuple_bundle {
         // SAFETY: each member handles its own components, at the places after those of the members before it.
         unsafe impl<$($name: Bundle),*> Parts<($($name,)*)> for Tuple {
             const LEN: usize = 0 $(+ $name::LEN)*;
-            const SIDES: usize = 0 $(+ $name::SIDES)*;
+            const SPARSE: usize = 0 $(+ $name::SPARSE)*;
 
             #[allow(unused_variables)]
             fn ids(components: &mut Components, ids: &mut Vec<ComponentId>) -> Result<(), AllocError> {
@@ -359,7 +359,7 @@ macro_rules! tuple_bundle {
 
             #[allow(unused_variables, unused_mut, unused_assignments, non_snake_case)]
             #[inline(always)]
-            unsafe fn write(bundle: ($($name,)*), mut place: Place) {
+            unsafe fn write(bundle: ($($name,)*), mut place: BundlePtr) {
                 let ($($name,)*) = bundle;
                 $(
                     // SAFETY: the caller's promise, for each member in turn. Its values are dropped if a later one panics.
@@ -375,7 +375,7 @@ macro_rules! tuple_bundle {
 
             #[allow(unused_variables, unused_mut, unused_assignments, non_snake_case, clippy::unused_unit)]
             #[inline(always)]
-            unsafe fn read(mut place: Place) -> ($($name,)*) {
+            unsafe fn read(mut place: BundlePtr) -> ($($name,)*) {
                 $(
                     // SAFETY: the caller's promise, for each member in turn. Its values are dropped if one before panics.
                     let $name = unsafe { Placed::<$name>::new(place) };

@@ -1,11 +1,11 @@
 //! Components: what entities have.
 
+use crate::alloc::{try_box, try_clone_map, try_clone_slice, try_reserve, try_reserve_map, try_vec};
+use crate::change_detection::{Clock, Track};
 use crate::layout::{Kind, Layout};
 use crate::plain::{ByteInfo, Bytes, IsPlain};
-use crate::room::{try_box, try_copy, try_list, try_map_copy, try_map_room, try_room};
 use crate::signature::Signature;
-use crate::tally::Tally;
-use crate::track::{Clock, Track};
+use crate::usage::Usage;
 use core::any::TypeId;
 use core::fmt;
 use core::hash::{BuildHasherDefault, Hash, Hasher};
@@ -126,14 +126,14 @@ pub struct ComponentInfo {
     pub(crate) bytes: ByteInfo,
     pub(crate) track: Track,
     /// What happened to it while that was counted.
-    pub(crate) tally: Tally,
+    pub(crate) usage: Usage,
 }
 
 impl ComponentInfo {
     pub(crate) fn try_clone(&self) -> Result<ComponentInfo, AllocError> {
         let ComponentInfo { name, type_id, ref lanes, drop, clone, put, visit, kind, whole, bytes, track, .. } = *self;
-        let (lanes, tally) = (try_copy(lanes)?.into(), Tally::default());
-        Ok(ComponentInfo { name, type_id, lanes, drop, clone, put, visit, kind, whole, bytes, track, tally })
+        let (lanes, usage) = (try_clone_slice(lanes)?.into(), Usage::default());
+        Ok(ComponentInfo { name, type_id, lanes, drop, clone, put, visit, kind, whole, bytes, track, usage })
     }
 
     /// Compares two components in canonical order: by name. Types of one name compare by type id, which no other run of the
@@ -256,7 +256,7 @@ impl Components {
         let row = ComponentInfo {
             name: "row",
             type_id: None,
-            lanes: try_copy(row_lanes)?.into(),
+            lanes: try_clone_slice(row_lanes)?.into(),
             drop: None,
             clone: Some(Cloning::Bytes),
             put: crate::layout::put_nothing,
@@ -265,9 +265,9 @@ impl Components {
             whole: false,
             bytes: ByteInfo::new(Bytes::Whole, ""),
             track: Track::None,
-            tally: Tally::default(),
+            usage: Usage::default(),
         };
-        let (mut infos, mut order, mut ranks) = (try_list(1)?, try_list(1)?, try_list(1)?);
+        let (mut infos, mut order, mut ranks) = (try_vec(1)?, try_vec(1)?, try_vec(1)?);
         infos.push(row);
         order.push(ComponentId::ROW);
         ranks.push(0);
@@ -277,18 +277,18 @@ impl Components {
 
     /// The same components under the same ids, from where they go their own way.
     pub(crate) fn try_clone(&self) -> Result<Components, AllocError> {
-        let mut infos = try_list(self.infos.len())?;
+        let mut infos = try_vec(self.infos.len())?;
         for info in &self.infos {
             infos.push(info.try_clone()?);
         }
         Ok(Components {
             space: self.space.clone(),
             infos,
-            by_type: try_map_copy(&self.by_type)?,
+            by_type: try_clone_map(&self.by_type)?,
             direct: try_box(*self.direct)?,
             void: self.void.try_clone()?,
-            order: try_copy(&self.order)?,
-            ranks: try_copy(&self.ranks)?,
+            order: try_clone_slice(&self.order)?,
+            ranks: try_clone_slice(&self.ranks)?,
         })
     }
 
@@ -325,7 +325,7 @@ impl Components {
         if id != ComponentId::UNKNOWN {
             return Ok(id);
         }
-        let mut lanes = try_list(C::Layout::LANES)?;
+        let mut lanes = try_vec(C::Layout::LANES)?;
         C::Layout::lanes(&mut |lane| lanes.push(lane));
         self.add(ComponentInfo {
             name: core::any::type_name::<C>(),
@@ -340,17 +340,17 @@ impl Components {
             clone: crate::layout::cloning::<C>(),
             put: crate::layout::put_value::<C>,
             visit: C::ENTITIES.map(|_| crate::layout::visit_value::<C> as VisitFn),
-            tally: Tally::default(),
+            usage: Usage::default(),
         })
     }
 
     /// Gives a component its id. All of it, or nothing happens.
     pub(crate) fn add(&mut self, info: ComponentInfo) -> Result<ComponentId, AllocError> {
         let id = ComponentId(self.infos.len() as u32);
-        try_room(&mut self.infos, 1)?;
-        try_map_room(&mut self.by_type, usize::from(info.type_id.is_some()))?;
-        try_room(&mut self.order, 1)?;
-        try_room(&mut self.ranks, 1)?;
+        try_reserve(&mut self.infos, 1)?;
+        try_reserve_map(&mut self.by_type, usize::from(info.type_id.is_some()))?;
+        try_reserve(&mut self.order, 1)?;
+        try_reserve(&mut self.ranks, 1)?;
         if info.lanes.is_empty() {
             self.void.try_insert(id)?;
         }
@@ -426,8 +426,8 @@ impl Components {
     }
 
     /// What is counted of a component, to be changed.
-    pub(crate) fn tally_mut(&mut self, id: ComponentId) -> &mut Tally {
-        &mut self.infos[id.index()].tally
+    pub(crate) fn usage_mut(&mut self, id: ComponentId) -> &mut Usage {
+        &mut self.infos[id.index()].usage
     }
 
     /// How many there are, the reserved one that marks [extra rows](crate::Key) included.

@@ -354,13 +354,13 @@ impl From<AllocError> for RowError {
     }
 }
 
-/// Unwraps the result of a `try_` form in its plain form. A closure that calls [`raise`] would name its own line.
+/// Unwraps the result of a `try_` form in its plain form. A closure that calls [`panic_change`] would name its own line.
 #[inline]
 #[track_caller]
 pub(crate) fn infallible<T>(result: Result<T, ChangeError>) -> T {
     match result {
         Ok(value) => value,
-        Err(error) => raise(error),
+        Err(error) => panic_change(error),
     }
 }
 
@@ -368,9 +368,9 @@ pub(crate) fn infallible<T>(result: Result<T, ChangeError>) -> T {
 #[cold]
 #[inline(never)]
 #[track_caller]
-pub(crate) fn raise(error: ChangeError) -> ! {
+pub(crate) fn panic_change(error: ChangeError) -> ! {
     match error {
-        ChangeError::Alloc(error) => crate::room::alloc_failed(error),
+        ChangeError::Alloc(error) => crate::alloc::alloc_failed(error),
         error => panic!("{error}"),
     }
 }

@@ -4,13 +4,13 @@
 //! component is a reference, that of a soa component the value itself, put together from its lanes.
 #![allow(unsafe_code)]
 
+use crate::change_detection::{Clock, Tick};
+pub use crate::change_detection::{
+    RunTicks, Track, Tracked, TrackedPtr, TracksAdditions, TracksChanges, TracksColumns, Watched, WatchedPtr,
+};
 use crate::component::{Cloning, Component, DropFn};
 use crate::plain::{ByteInfo, Bytes};
 pub use crate::plain::{PlainLayout, PlainShape};
-use crate::track::{Clock, Tick};
-pub use crate::track::{
-    Look, Track, Tracked, TrackedPtr, TracksAdditions, TracksChanges, TracksColumns, Watched, WatchedPtr,
-};
 use core::ptr::NonNull;
 use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
@@ -60,7 +60,7 @@ pub unsafe trait Layout<C>: sealed::Sealed + Sized + 'static {
     /// # Safety
     ///
     /// They are `LANES` lanes of this component.
-    unsafe fn ptr(lanes: *const Lane, look: Look) -> Self::Ptr;
+    unsafe fn ptr(lanes: *const Lane, look: RunTicks) -> Self::Ptr;
 
     /// Notes that a value may be written, where that is noted for a whole column.
     ///
@@ -312,7 +312,7 @@ pub(crate) unsafe fn mark_row_shared<C: Component>(lane: *const Lane, row: usize
 /// which is within their capacity. The clock is there.
 pub(crate) unsafe fn put_value<C: Component>(lanes: *mut Lane, row: usize, value: *const u8, clock: *const Clock) {
     // SAFETY: the caller's promise.
-    unsafe { C::Layout::write(C::Layout::ptr(lanes, Look::of::<C>(clock)), row, value.cast::<C>().read()) };
+    unsafe { C::Layout::write(C::Layout::ptr(lanes, RunTicks::of::<C>(clock)), row, value.cast::<C>().read()) };
 }
 
 /// Shows the entities in a value.
@@ -330,7 +330,7 @@ pub(crate) unsafe fn visit_value<C: Component>(lanes: *mut Lane, row: usize, eac
                 if size_of::<C>() == 0 { NonNull::<C>::dangling().as_ptr() } else { (*lanes).ptr().as_ptr().cast() };
             return visit(&mut *lane.add(row), each);
         }
-        let ptr = C::Layout::ptr(lanes, Look::READ);
+        let ptr = C::Layout::ptr(lanes, RunTicks::READ);
         let mut value = C::Layout::read(ptr, row);
         visit(&mut value, each);
         C::Layout::write(ptr, row, value);
@@ -377,7 +377,7 @@ macro_rules! one_lane {
             }
 
             #[inline(always)]
-            unsafe fn ptr(lanes: *const Lane, _: Look) -> NonNull<C> {
+            unsafe fn ptr(lanes: *const Lane, _: RunTicks) -> NonNull<C> {
                 if size_of::<C>() == 0 {
                     return NonNull::dangling();
                 }
@@ -471,7 +471,7 @@ where
     }
 
     #[inline(always)]
-    unsafe fn ptr(lanes: *const Lane, _: Look) -> Self::Ptr {
+    unsafe fn ptr(lanes: *const Lane, _: RunTicks) -> Self::Ptr {
         let mut at = lanes;
         // SAFETY: the lanes of this component, of which the shape asks for one after another, in the same order.
         unsafe {

@@ -4,7 +4,10 @@
 
 extern crate self as phalanx;
 
+mod alloc;
 mod bundle;
+mod bundle_info;
+pub mod change_detection;
 mod checksum;
 mod commands;
 mod component;
@@ -15,27 +18,23 @@ mod journal;
 pub mod layout;
 mod mutation;
 mod plain;
-mod plan;
 mod prefetch;
 pub mod query;
 mod resources;
-mod room;
 mod rows;
 mod seeded;
-mod side;
 pub mod signal;
 mod signature;
 #[cfg(feature = "snapshot")]
 pub mod snapshot;
+mod sparse;
 mod storage;
-mod table;
-mod table_order;
-mod tally;
 pub mod timeline;
-pub mod track;
+mod usage;
 mod world;
 
-pub use bundle::{Bundle, Place};
+pub use bundle::{Bundle, BundlePtr};
+pub use change_detection::{Mut, Tick};
 pub use commands::{
     ApplyReport, CommandBuffer, CommandError, CommandKind, CommandQueue, QueueError, QueueReport, TakenKey,
 };
@@ -52,14 +51,13 @@ pub use phalanx_store::Entity;
 pub use plain::{IsPlain, Plain};
 pub use query::{Added, Changed, Has, Or, Query, QueryData, QueryState, With, Without};
 pub use rows::{Key, Role, Row};
-pub use side::Removal;
 pub use signal::{Collector, CollectorBuilder, ListenerId};
 pub use signature::Signature;
-pub use track::{Mut, Tick};
+pub use sparse::Removal;
 pub use world::RowId;
 pub use world::{
-    AccessMut, Advice, BundleBuilder, ColumnMemory, ColumnPlaces, Columns, ComponentDescriptor, ComponentReport,
-    EntityMap, EntityMut, EntityRef, LaneMemory, LayoutBytes, LayoutReport, Memory, Placement, SideMemory, Spawner,
+    AccessMut, Advice, BundleBuilder, ColumnMemory, ColumnPtrs, Columns, ComponentDescriptor, ComponentReport,
+    EntityMap, EntityMut, EntityRef, LaneMemory, LayoutBytes, LayoutReport, Memory, Placement, SparseMemory, Spawner,
     TableMemory, View, ViewMut, World,
 };
 pub use world::{PoolMut, PoolRef};

@@ -34,7 +34,7 @@ use phalanx_store::{Entity, Handle};
 /// }
 ///
 /// #[derive(Plain, Clone, Copy)]
-/// struct Place {
+/// struct BundlePtr {
 ///     at: [f32; 3],
 ///     zone: u32,
 /// }
@@ -42,7 +42,7 @@ use phalanx_store::{Entity, Handle};
 /// #[derive(Component, Clone, Copy)]
 /// #[component(plain)]
 /// struct Walker {
-///     goal: Place,
+///     goal: BundlePtr,
 ///     leader: Entity,
 ///     gaits: [Gait; 8],
 /// }

@@ -60,14 +60,14 @@ impl Resources {
 
     /// Makes room for so many more.
     pub(crate) fn try_reserve(&mut self, additional: usize) -> Result<(), AllocError> {
-        crate::room::try_room(&mut self.list, additional)?;
-        crate::room::try_map_room(&mut self.by_type, additional)
+        crate::alloc::try_reserve(&mut self.list, additional)?;
+        crate::alloc::try_reserve_map(&mut self.by_type, additional)
     }
 
     /// Takes in a resource, if there is memory for it. The one that was there ends.
     #[cfg(feature = "snapshot")]
     pub(crate) fn try_insert<R: Send + Sync + 'static>(&mut self, value: R) -> Result<(), AllocError> {
-        let value = crate::room::try_box(value)?;
+        let value = crate::alloc::try_box(value)?;
         self.try_reserve(1)?;
         drop(self.place::<R>().value.replace(value));
         Ok(())

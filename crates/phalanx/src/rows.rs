@@ -12,8 +12,8 @@
 //! first is the last, the `next` of the last is none. `owners` has a bit for each index in `first`: despawning an entity
 //! without extra rows asks nothing else.
 
+use crate::alloc::{try_clone_map, try_clone_slice, try_reserve_at, try_reserve_map};
 use crate::component::ComponentId;
-use crate::room::{try_copy, try_map_copy, try_map_room, try_room_at};
 use crate::seeded::NumberMap;
 use core::fmt;
 use phalanx_store::{AllocError, Entity};
@@ -188,8 +188,8 @@ pub(crate) struct Rows {
 impl Rows {
     /// A copy that finds the same.
     pub(crate) fn try_clone(&self) -> Result<Rows, AllocError> {
-        let (by_name, first) = (try_map_copy(&self.by_name)?, try_map_copy(&self.first)?);
-        Ok(Rows { by_name, first, owners: try_copy(&self.owners)?, bare: self.bare })
+        let (by_name, first) = (try_clone_map(&self.by_name)?, try_clone_map(&self.first)?);
+        Ok(Rows { by_name, first, owners: try_clone_slice(&self.owners)?, bare: self.bare })
     }
 
     /// Whether the entity at this index has extra rows.
@@ -201,9 +201,9 @@ impl Rows {
     /// Makes room for so many more rows of at most so many entities among so many slots. Rows that end in between take
     /// none of it away.
     pub(crate) fn try_reserve(&mut self, more: usize, owners: usize, slots: usize) -> Result<(), AllocError> {
-        try_map_room(&mut self.by_name, more)?;
-        try_map_room(&mut self.first, owners)?;
-        try_room_at(&mut self.owners, slots / 64)
+        try_reserve_map(&mut self.by_name, more)?;
+        try_reserve_map(&mut self.first, owners)?;
+        try_reserve_at(&mut self.owners, slots / 64)
     }
 
     /// Notes which is the first extra row of an entity that had none. There is room for it.

@@ -1,7 +1,7 @@
 //! [`Signature`]: which components a table's rows have.
 
 use crate::ComponentId;
-use crate::room::{had, try_copy, try_list, try_room_at};
+use crate::alloc::{try_clone_slice, try_reserve_at, try_vec, unwrap_alloc};
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use phalanx_store::AllocError;
@@ -38,7 +38,7 @@ impl Signature {
 
     /// The set of these components.
     pub fn of(ids: impl IntoIterator<Item = ComponentId>) -> Signature {
-        had(Signature::try_of(ids))
+        unwrap_alloc(Signature::try_of(ids))
     }
 
     /// The set of these components.
@@ -50,7 +50,7 @@ impl Signature {
 
     /// A copy.
     pub(crate) fn try_clone(&self) -> Result<Signature, AllocError> {
-        Ok(Signature { inline: self.inline, more: try_copy(&self.more)? })
+        Ok(Signature { inline: self.inline, more: try_clone_slice(&self.more)? })
     }
 
     fn word(&self, at: usize) -> u64 {
@@ -66,7 +66,7 @@ impl Signature {
 
     /// Adds a component.
     pub fn insert(&mut self, id: ComponentId) {
-        had(self.try_insert(id));
+        unwrap_alloc(self.try_insert(id));
     }
 
     /// Adds a component, or nothing happens.
@@ -76,7 +76,7 @@ impl Signature {
             None => self.inline[at] |= bit,
             Some(at) => {
                 if self.more.len() <= at {
-                    try_room_at(&mut self.more, at)?;
+                    try_reserve_at(&mut self.more, at)?;
                     self.more.resize(at + 1, 0);
                 }
                 self.more[at] |= bit;
@@ -142,7 +142,7 @@ impl Signature {
             set.inline[at] = f(self.inline[at], other.inline[at]);
         }
         let more = self.more.len().max(other.more.len());
-        set.more = try_list(more)?;
+        set.more = try_vec(more)?;
         set.more.extend((INLINE..INLINE + more).map(|at| f(self.word(at), other.word(at))));
         set.trim();
         Ok(set)
@@ -151,7 +151,7 @@ impl Signature {
     /// What is in one of the sets.
     #[must_use]
     pub fn merge(&self, other: &Signature) -> Signature {
-        had(self.try_merge(other))
+        unwrap_alloc(self.try_merge(other))
     }
 
     pub(crate) fn try_merge(&self, other: &Signature) -> Result<Signature, AllocError> {
@@ -161,13 +161,13 @@ impl Signature {
     /// What is in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Signature) -> Signature {
-        had(self.combine(other, |a, b| a & b))
+        unwrap_alloc(self.combine(other, |a, b| a & b))
     }
 
     /// What is in this set and not in the other.
     #[must_use]
     pub fn difference(&self, other: &Signature) -> Signature {
-        had(self.try_difference(other))
+        unwrap_alloc(self.try_difference(other))
     }
 
     pub(crate) fn try_difference(&self, other: &Signature) -> Result<Signature, AllocError> {

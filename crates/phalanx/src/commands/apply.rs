@@ -20,12 +20,12 @@
 use super::report::{ApplyReport, CommandError, CommandKind};
 use super::resolve::Step;
 use super::{CommandBuffer, Entry};
-use crate::bundle::Place;
+use crate::bundle::BundlePtr;
+use crate::change_detection::Moment;
 use crate::error::ChangeError;
 use crate::mutation::stash::{Ending, Stash};
 use crate::rows::Key;
 use crate::signal::nesting;
-use crate::track::Moment;
 use crate::world::{Location, World};
 use phalanx_store::{AllocError, Entity};
 
@@ -76,7 +76,7 @@ impl CommandBuffer {
                 let end = run.commands.segment_end();
                 let skip: Report<'_> = &mut |error| report.skipped.push(error);
                 if let Err(error) = run.commands.segment(run.world, end, Some(skip)) {
-                    crate::error::raise(error.error);
+                    crate::error::panic_change(error.error);
                 }
                 run.commands.call(run.world);
             }
@@ -197,7 +197,9 @@ impl CommandBuffer {
         let (position, entry) = (self.done, self.entries[self.done]);
         self.done += 1;
         // Without memory to note it, or to make entities that are reserved, the entity stays, without components.
-        if self.is_reserved(position, world) && world.storage.flush().is_ok() && world.storage.reserve_notes(1).is_ok()
+        if self.is_reserved(position, world)
+            && world.storage.flush().is_ok()
+            && world.storage.reserve_entries(1).is_ok()
         {
             world.end_promise(&entry);
         }
@@ -207,7 +209,7 @@ impl CommandBuffer {
 
     /// Returns `true` if the entity that a spawn names was reserved in this world, in what is part of its present state.
     fn is_reserved(&self, position: usize, world: &World) -> bool {
-        self.home == Some(world.identity()) && world.storage.sides.clock.includes(moment_of(&self.moments, position))
+        self.home == Some(world.identity()) && world.storage.sparse.clock.includes(moment_of(&self.moments, position))
     }
 
     /// Drops the commands that are left, and despawns what was reserved for them in this world, or put aside.
@@ -216,7 +218,7 @@ impl CommandBuffer {
         // Without memory to flush them, entities stay reserved, and are alive later, without components.
         if self.home == Some(world.identity())
             && world.storage.flush().is_ok()
-            && world.storage.reserve_notes(notes).is_ok()
+            && world.storage.reserve_entries(notes).is_ok()
         {
             for position in self.done..self.entries.len() {
                 if self.entries[position].is_promise() && self.is_reserved(position, world) {
@@ -224,12 +226,12 @@ impl CommandBuffer {
                 }
             }
             for &(entity, moment) in self.reserved.iter().rev() {
-                if world.storage.sides.clock.includes(moment) {
+                if world.storage.sparse.clock.includes(moment) {
                     world.storage.remove_empty(entity);
                 }
             }
         }
-        world.storage.sides.release_pages();
+        world.storage.sparse.release_pages();
         self.clear();
     }
 
@@ -340,7 +342,7 @@ impl<'a> Run<'a> {
 impl Drop for Run<'_> {
     fn drop(&mut self) {
         if self.is_failed {
-            self.world.storage.sides.release_pages();
+            self.world.storage.sparse.release_pages();
             self.commands.clear_commands();
         } else {
             self.commands.finish(self.world);
@@ -367,29 +369,29 @@ impl World {
                 // SAFETY: the payload is the entry's, which gives it up, and was expected when the command was skipped.
                 unsafe { stash.take_payload(entry.verb.drop, payload) };
             }
-            Step::Make(plan) => {
-                let plan = self.plans.get(plan);
-                self.storage.sides.find_places(self.storage.entities.next_index(), &plan.sides);
-                let tail = self.storage.tables[plan.table as usize].len;
-                let place = self.storage.place(plan.table, plan.places.as_ptr(), tail);
+            Step::Make(bundle_id) => {
+                let info = self.bundles.get(bundle_id);
+                self.storage.sparse.find_places(self.storage.entities.next_index(), &info.sparse);
+                let tail = self.storage.tables[info.table as usize].len;
+                let place = self.storage.place(info.table, info.places.as_ptr(), tail);
                 // SAFETY: the row, the slot and its sparse values are reserved; the place is that of the bundle in its table.
                 // Splitting a bundle may be user code, so it is written before anything is committed.
                 unsafe {
                     (entry.verb.write)(payload, place);
                     let entity = self.storage.entities.alloc();
-                    self.storage.spawn_row::<true>(entity, plan.table, &plan.sides);
+                    self.storage.spawn_row::<true>(entity, info.table, &info.sparse);
                 }
             }
-            Step::Extend { plan, bare, label } => {
-                let edge = self.plans.edge(plan, bare, true);
-                self.storage.sides.find_places(self.storage.entities.next_index(), &edge.puts);
+            Step::Extend { bundle_id, bare, label } => {
+                let edge = self.bundles.edge(bundle_id, bare, true);
+                self.storage.sparse.find_places(self.storage.entities.next_index(), &edge.sparse_inserts);
                 let tail = self.storage.tables[edge.target as usize].len;
                 let place = self.storage.place(edge.target, edge.places.as_ptr(), tail);
                 // SAFETY: the row, the slot, its name and its sparse values are reserved, and the place is that of the bundle in
                 // the edge's target, a table of extra rows. The owner is alive and has no row with this label.
                 unsafe {
                     (entry.verb.write)(payload, place);
-                    self.storage.spawn_extra_row::<true>(known(), label, edge.target, &edge.puts);
+                    self.storage.spawn_extra_row::<true>(known(), label, edge.target, &edge.sparse_inserts);
                 }
             }
             Step::Delete => {
@@ -397,15 +399,15 @@ impl World {
                 // SAFETY: the row is there, and the stash has room for its values.
                 unsafe { self.storage.remove_row(slot, at, stash) };
             }
-            Step::Insert(plan) | Step::Remove(plan) => {
+            Step::Insert(bundle_id) | Step::Remove(bundle_id) => {
                 let insert = matches!(step, Step::Insert(_));
                 let (slot, from) = self.whereabouts(known(), key);
-                let write = |place: Place| {
+                let write = |place: BundlePtr| {
                     // SAFETY: the payload is the bundle of the plan, and the place is one for it.
                     insert.then(|| unsafe { (entry.verb.write)(payload, place) });
                 };
                 // SAFETY: the slot is there, and what the edge needs is reserved, in the stash too.
-                unsafe { self.move_reserved(slot, from, (plan, insert), write, stash) };
+                unsafe { self.move_reserved(slot, from, (bundle_id, insert), write, stash) };
             }
             // SAFETY: the entity is alive, and the stash has room for the values of all its rows.
             Step::Despawn => unsafe { self.storage.remove_entity(known(), stash) },
@@ -422,12 +424,12 @@ impl World {
         &mut self,
         slot: Entity,
         from: Location,
-        (plan, insert): (usize, bool),
-        write: impl FnOnce(Place),
+        (bundle_id, insert): (usize, bool),
+        write: impl FnOnce(BundlePtr),
         stash: &mut Stash,
     ) {
-        let edge = self.plans.edge(plan, from.table, insert);
-        self.storage.sides.find_places(slot.index(), &edge.puts);
+        let edge = self.bundles.edge(bundle_id, from.table, insert);
+        self.storage.sparse.find_places(slot.index(), &edge.sparse_inserts);
         let tail = self.storage.tables[edge.target as usize].len;
         write(self.storage.place(edge.target, edge.places.as_ptr(), tail));
         // SAFETY: the slot is there, everything is reserved, and the values are written.
@@ -437,7 +439,7 @@ impl World {
     /// The slot of an entity's row, the main one if no key names another, and where it is. It was found while resolving.
     fn whereabouts(&self, entity: Entity, key: Option<Key>) -> (Entity, Location) {
         let slot = key.map_or(entity, |key| self.row(key).expect("found while resolving").0);
-        (slot, self.storage.locate(slot).expect("found alive while resolving"))
+        (slot, self.storage.try_location(slot).expect("found alive while resolving"))
     }
 
     /// Ends the entity that a spawn has promised and will not make.
@@ -448,7 +450,7 @@ impl World {
     }
 
     /// Whether an entity has components that are not kept in tables.
-    pub(super) fn has_sides(&self, entity: Entity) -> bool {
-        self.storage.sides.sides_of(entity.index()).next().is_some()
+    pub(super) fn has_sparse(&self, entity: Entity) -> bool {
+        self.storage.sparse.storages_of(entity.index()).next().is_some()
     }
 }

@@ -12,7 +12,7 @@
 #![allow(unsafe_code)]
 
 use super::report::CommandKind;
-use crate::bundle::{Bundle, Place};
+use crate::bundle::{Bundle, BundlePtr};
 use crate::component::DropFn;
 use crate::error::ChangeError;
 use crate::rows::Key;
@@ -34,9 +34,9 @@ pub(super) struct Verb {
     /// Of the payload.
     pub(super) layout: Layout,
     /// The number of the bundle's plan.
-    pub(super) plan: fn(&mut World) -> Result<usize, ChangeError>,
+    pub(super) bundle_id: fn(&mut World) -> Result<usize, ChangeError>,
     /// Moves the payload, a bundle, to its place.
-    pub(super) write: unsafe fn(*mut u8, Place),
+    pub(super) write: unsafe fn(*mut u8, BundlePtr),
     /// Moves the payload, a closure, out, and calls it.
     pub(super) call: unsafe fn(*mut u8, &mut World),
     /// Ends the payload.
@@ -47,19 +47,19 @@ pub(super) struct Verb {
 fn no_plan(_: &mut World) -> Result<usize, ChangeError> {
     unreachable!("a command without a bundle has no plan")
 }
-unsafe fn no_write(_: *mut u8, _: Place) {
+unsafe fn no_write(_: *mut u8, _: BundlePtr) {
     unreachable!("a command without a bundle writes nothing")
 }
 unsafe fn no_call(_: *mut u8, _: &mut World) {
     unreachable!("a command that is no closure is not called")
 }
 
-unsafe fn write<B: Bundle>(payload: *mut u8, place: Place) {
+unsafe fn write<B: Bundle>(payload: *mut u8, place: BundlePtr) {
     // SAFETY: the caller has a bundle there, which moves out; the rest is its promise to `Bundle::write`.
     unsafe { payload.cast::<B>().read().write(place) };
 }
 
-unsafe fn write_to_row<B: Bundle>(payload: *mut u8, place: Place) {
+unsafe fn write_to_row<B: Bundle>(payload: *mut u8, place: BundlePtr) {
     // SAFETY: as above, behind the key.
     unsafe { payload.cast::<OfRow<B>>().read().bundle.write(place) };
 }
@@ -80,11 +80,14 @@ pub(super) struct Of<P>(PhantomData<P>);
 impl<B: Bundle> Of<B> {
     pub(super) const SPAWN: &'static Verb = &Verb { kind: CommandKind::Spawn, ..Self::INSERT_VERB };
     pub(super) const INSERT: &'static Verb = &Self::INSERT_VERB;
-    pub(super) const REMOVE: &'static Verb = &Verb { plan: World::plan::<B>, ..bare(CommandKind::Remove) };
+    pub(super) const REMOVE: &'static Verb = &Verb { bundle_id: World::bundle_id::<B>, ..bare(CommandKind::Remove) };
     pub(super) const EXTEND: &'static Verb = &Verb { kind: CommandKind::Extend, ..Self::UPDATE_VERB };
     pub(super) const UPDATE: &'static Verb = &Self::UPDATE_VERB;
-    pub(super) const REMOVE_FROM_ROW: &'static Verb =
-        &Verb { plan: World::plan::<B>, layout: Layout::new::<Key>(), ..bare(CommandKind::RemoveRowComponents) };
+    pub(super) const REMOVE_FROM_ROW: &'static Verb = &Verb {
+        bundle_id: World::bundle_id::<B>,
+        layout: Layout::new::<Key>(),
+        ..bare(CommandKind::RemoveRowComponents)
+    };
     const UPDATE_VERB: Verb = Verb {
         kind: CommandKind::Update,
         layout: Layout::new::<OfRow<B>>(),
@@ -95,7 +98,7 @@ impl<B: Bundle> Of<B> {
     const INSERT_VERB: Verb = Verb {
         kind: CommandKind::Insert,
         layout: Layout::new::<B>(),
-        plan: World::plan::<B>,
+        bundle_id: World::bundle_id::<B>,
         write: write::<B>,
         call: no_call,
         drop: end::<B>,
@@ -112,5 +115,5 @@ pub(super) const DELETE_ROW: &Verb = &Verb { layout: Layout::new::<Key>(), ..bar
 
 /// A verb without a payload, or with one that needs no end.
 const fn bare(kind: CommandKind) -> Verb {
-    Verb { kind, layout: Layout::new::<()>(), plan: no_plan, write: no_write, call: no_call, drop: end::<()> }
+    Verb { kind, layout: Layout::new::<()>(), bundle_id: no_plan, write: no_write, call: no_call, drop: end::<()> }
 }

@@ -19,9 +19,9 @@ pub use report::{ApplyReport, CommandError, CommandKind};
 pub use threads::{CommandQueue, QueueError, QueueReport, TakenKey};
 
 use crate::bundle::Bundle;
+use crate::change_detection::Moment;
 use crate::mutation::arena::Arena;
 use crate::rows::Key;
-use crate::track::Moment;
 use crate::world::World;
 use buffer::{DELETE_ROW, DESPAWN, Of, OfRow, Verb};
 use core::fmt;
@@ -126,7 +126,7 @@ impl CommandBuffer {
     pub fn spawn<B: Bundle>(&mut self, world: &World, bundle: B) -> Entity {
         self.settle_in(Some(world.identity()));
         // What was put aside in a state that was discarded since is reserved no longer.
-        while self.reserved.last().is_some_and(|(_, moment)| !world.storage.sides.clock.includes(*moment)) {
+        while self.reserved.last().is_some_and(|(_, moment)| !world.storage.sparse.clock.includes(*moment)) {
             self.reserved.pop();
         }
         if self.reserved.is_empty() {
@@ -156,7 +156,7 @@ impl CommandBuffer {
         self.record(Of::<B>::SPAWN, None, bundle);
     }
 
-    /// Puts entities of a world aside for later spawns. Those that are left when the commands are applied end.
+    /// SparseInserts entities of a world aside for later spawns. Those that are left when the commands are applied end.
     ///
     /// What [`spawn`](CommandBuffer::spawn) reserves from several threads at once depends on who comes first. To have the same
     /// entities in every run, put enough of them aside before the threads start, one buffer after another.
@@ -293,7 +293,7 @@ impl CommandBuffer {
         // The next one is last: what was put aside first is used first.
         self.reserved.splice(0..0, other.reserved.drain(..));
         self.moments.reserve(other.moments.len());
-        let start = self.arena.try_append(&mut other.arena).unwrap_or_else(|error| raise(error));
+        let start = self.arena.try_append(&mut other.arena).unwrap_or_else(|error| panic_change(error));
         let before = self.entries.len();
         self.moments.extend(other.moments.drain(..).map(|(at, moment)| (before + at, moment)));
         self.entries.extend(other.entries.drain(..).map(|entry| Entry { offset: entry.offset + start, ..entry }));
@@ -306,7 +306,7 @@ impl CommandBuffer {
     ///
     /// If memory cannot be had; nothing changed.
     pub fn try_reserve(&mut self, commands: usize, bytes: usize) -> Result<(), AllocError> {
-        crate::room::try_room(&mut self.entries, commands)?;
+        crate::alloc::try_reserve(&mut self.entries, commands)?;
         let bytes = self.arena.len().checked_add(bytes).ok_or(AllocError::CapacityOverflow)?;
         self.arena.try_reserve(bytes, self.arena.align().max(align_of::<u128>()))
     }
@@ -374,8 +374,8 @@ impl CommandBuffer {
     /// The verb's payload is a `P`, or the verb has none and `P` is `()`.
     fn record<P: 'static>(&mut self, verb: &'static Verb, entity: Option<Entity>, payload: P) {
         debug_assert_eq!(verb.layout, core::alloc::Layout::new::<P>());
-        let placed = crate::room::try_room(&mut self.entries, 1).and_then(|()| self.arena.try_place(verb.layout));
-        let offset = placed.unwrap_or_else(|error| raise(error));
+        let placed = crate::alloc::try_reserve(&mut self.entries, 1).and_then(|()| self.arena.try_place(verb.layout));
+        let offset = placed.unwrap_or_else(|error| panic_change(error));
         // SAFETY: the place was made for this layout, and nothing lives there.
         unsafe { self.arena.at(offset, verb.layout).cast::<P>().write(payload) };
         self.entries.push(Entry { verb, entity, offset });
@@ -383,8 +383,8 @@ impl CommandBuffer {
 }
 
 #[cold]
-fn raise(error: AllocError) -> ! {
-    crate::error::raise(error.into())
+fn panic_change(error: AllocError) -> ! {
+    crate::error::panic_change(error.into())
 }
 
 impl Drop for CommandBuffer {

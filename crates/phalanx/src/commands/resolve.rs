@@ -11,14 +11,14 @@ use super::apply::moment_of;
 use super::report::CommandKind;
 use super::row_overlay::RowOverlay;
 use super::slots::Slots;
+use crate::alloc::{try_reserve, try_reserve_map};
+use crate::change_detection::Moment;
 use crate::error::RowError;
 use crate::error::{ChangeError, NoSuchEntity};
 use crate::mutation::stash::Stash;
-use crate::room::{try_map_room, try_room};
 use crate::rows::{Key, Label, Name};
 use crate::seeded::NumberMap;
-use crate::side::Puts;
-use crate::track::Moment;
+use crate::sparse::SparseInserts;
 use crate::world::World;
 use phalanx_store::{AllocError, Entity};
 
@@ -31,7 +31,7 @@ pub(super) enum Step {
     Make(usize),
     /// Spawns an extra row in the target of a plan's edge from a table.
     Extend {
-        plan: usize,
+        bundle_id: usize,
         bare: u32,
         label: Label,
     },
@@ -48,7 +48,7 @@ pub(super) enum Step {
 
 /// What a row is known by while it has no place.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum BundlePtr {
     Main(Entity),
     Extra(Name, Entity),
 }
@@ -62,7 +62,7 @@ struct Whereabouts {
     /// `None` when it would have ended.
     table: Option<u32>,
     /// Whether it was given components that are not kept in tables.
-    has_sides: bool,
+    has_sparse: bool,
 }
 
 /// How many rows a table would have beyond those it has.
@@ -86,7 +86,7 @@ pub(super) struct Scratch {
     extra: Vec<(Entity, u32)>,
     needs: Vec<Need>,
     /// The values that come to lie beside tables.
-    puts: Puts,
+    sparse_inserts: SparseInserts,
     /// The most that is noted for listeners and collectors.
     notes: usize,
     /// What slots are free.
@@ -113,7 +113,7 @@ impl Scratch {
             + self.rows.bytes()
             + self.extra.capacity() * size_of::<(Entity, u32)>()
             + self.needs.capacity() * size_of::<Need>()
-            + self.puts.bytes()
+            + self.sparse_inserts.bytes()
             + self.lost.capacity() * size_of::<(Entity, usize, Option<ChangeError>)>()
             + self.free.bytes()
             + self.stash.held()
@@ -136,13 +136,13 @@ impl Scratch {
         self.steps.clear();
         self.needs.clear();
         self.rows.begin(self.segment);
-        self.puts.clear();
+        self.sparse_inserts.clear();
         self.free.begin();
         (self.slots, self.names, self.notes) = (0, 0, 0);
         self.is_lenient = is_lenient;
         self.stash.begin();
-        try_room(&mut self.steps, count)?;
-        try_map_room(&mut self.overlay, count)
+        try_reserve(&mut self.steps, count)?;
+        try_reserve_map(&mut self.overlay, count)
     }
 
     /// Finds out which entities that the buffer has reserved are not reserved in this world.
@@ -153,7 +153,7 @@ impl Scratch {
         moments: &[(usize, Moment)],
         home: Option<u64>,
     ) -> Result<(), AllocError> {
-        let clock = &world.storage.sides.clock;
+        let clock = &world.storage.sparse.clock;
         let now = Some((world.identity(), clock.state()));
         if self.lost_in == now {
             return Ok(());
@@ -169,7 +169,7 @@ impl Scratch {
                     true if clock.includes(moment_of(moments, position)) => None,
                     true => Some(ChangeError::RolledBack { entity }),
                 };
-                try_room(&mut self.lost, 1)?;
+                try_reserve(&mut self.lost, 1)?;
                 self.lost.push((entity, position, reason));
             }
             self.lost.sort_unstable_by_key(|(entity, position, _)| (*entity, *position));
@@ -220,15 +220,15 @@ impl Scratch {
             self.put(entity, None, false);
             return Ok(Step::Despawn);
         }
-        let plan = (entry.verb.plan)(world)?;
+        let bundle_id = (entry.verb.bundle_id)(world)?;
         let Some(entity) = entry.entity else {
-            self.note(world, position, world.plans.get(plan).table, 1)?;
-            self.notes += world.storage.notes_of(world.plans.get(plan).table);
-            self.take_slot(world, &world.plans.get(plan).sides, position)?;
-            return Ok(Step::Make(plan));
+            self.note(world, position, world.bundles.get(bundle_id).table, 1)?;
+            self.notes += world.storage.entries_of(world.bundles.get(bundle_id).table);
+            self.take_slot(world, &world.bundles.get(bundle_id).sparse, position)?;
+            return Ok(Step::Make(bundle_id));
         };
         let table = self.find(world, entity)?;
-        self.change(world, Place::Main(entity), table, plan, kind != CommandKind::Remove, position)
+        self.change(world, BundlePtr::Main(entity), table, bundle_id, kind != CommandKind::Remove, position)
     }
 
     /// Phase 1, for a command about a row.
@@ -241,25 +241,25 @@ impl Scratch {
     ) -> Result<Step, ChangeError> {
         match entry.verb.kind {
             CommandKind::Extend => {
-                let plan = (entry.verb.plan)(world)?;
-                let bare = world.row_edge(plan)?;
-                let edge = world.plans.edge(plan, bare, true);
-                let (target, puts) = (edge.target, &edge.puts);
+                let bundle_id = (entry.verb.bundle_id)(world)?;
+                let bare = world.row_edge(bundle_id)?;
+                let edge = world.bundles.edge(bundle_id, bare, true);
+                let (target, sparse_inserts) = (edge.target, &edge.sparse_inserts);
                 self.find(world, key.entity)?;
                 let free = |label: &Label| self.find_name(world, (key.entity.index(), *label)).is_none();
                 let Some(label) = world.label(key.component, key.role)?.filter(free) else {
                     return Err(RowError::Exists { key }.into());
                 };
-                let slot = self.take_slot(world, puts, position)?;
+                let slot = self.take_slot(world, sparse_inserts, position)?;
                 self.rows.make((key.entity.index(), label), slot, target)?;
                 self.note(world, position, target, 1)?;
                 self.names += 1;
-                self.notes += world.storage.notes_of(target);
-                Ok(Step::Extend { plan, bare, label })
+                self.notes += world.storage.entries_of(target);
+                Ok(Step::Extend { bundle_id, bare, label })
             }
             CommandKind::DeleteRow => match self.find_row(world, key)? {
-                (Place::Main(entity), _) => Err(RowError::MainRow { entity }.into()),
-                (Place::Extra(name, slot), table) => {
+                (BundlePtr::Main(entity), _) => Err(RowError::MainRow { entity }.into()),
+                (BundlePtr::Extra(name, slot), table) => {
                     self.end(world, slot, table, position)?;
                     self.rows.put(name, slot, None)?;
                     Ok(Step::Delete)
@@ -267,8 +267,8 @@ impl Scratch {
             },
             kind => {
                 let (place, table) = self.find_row(world, key)?;
-                let plan = (entry.verb.plan)(world)?;
-                self.change(world, place, table, plan, kind == CommandKind::Update, position)
+                let bundle_id = (entry.verb.bundle_id)(world)?;
+                self.change(world, place, table, bundle_id, kind == CommandKind::Update, position)
             }
         }
     }
@@ -277,33 +277,33 @@ impl Scratch {
     fn change(
         &mut self,
         world: &mut World,
-        place: Place,
+        place: BundlePtr,
         table: u32,
-        plan: usize,
+        bundle_id: usize,
         insert: bool,
         position: usize,
     ) -> Result<Step, ChangeError> {
-        world.edge(plan, table, insert)?;
-        let followed = world.plans.edge(plan, table, insert);
-        let (target, gets_sides) = (followed.target, !followed.puts.is_empty());
-        if target == table && !insert && followed.takes.is_empty() {
+        world.edge(bundle_id, table, insert)?;
+        let followed = world.bundles.edge(bundle_id, table, insert);
+        let (target, gets_sparse) = (followed.target, !followed.sparse_inserts.is_empty());
+        if target == table && !insert && followed.sparse_removes.is_empty() {
             return Ok(Step::Nothing);
         }
         let slot = match place {
-            Place::Main(entity) => {
-                if target != table || gets_sides {
-                    self.put(entity, Some(target), gets_sides);
+            BundlePtr::Main(entity) => {
+                if target != table || gets_sparse {
+                    self.put(entity, Some(target), gets_sparse);
                 }
                 entity
             }
-            Place::Extra(name, slot) => {
+            BundlePtr::Extra(name, slot) => {
                 if target != table {
                     self.rows.put(name, slot, Some(target))?;
                 }
                 slot
             }
         };
-        world.storage.expect_move(slot.index(), followed, &mut self.puts, &mut self.stash)?;
+        world.storage.expect_move(slot.index(), followed, &mut self.sparse_inserts, &mut self.stash)?;
         self.notes += world.storage.edge_notes(followed);
         if target != table {
             self.note(world, position, target, 1)?;
@@ -313,18 +313,18 @@ impl Scratch {
             self.note(world, position, table, 1)?;
             self.note(world, position, table, -1)?;
         }
-        Ok(if insert { Step::Insert(plan) } else { Step::Remove(plan) })
+        Ok(if insert { Step::Insert(bundle_id) } else { Step::Remove(bundle_id) })
     }
 
     /// Notes that a slot is taken, with values in these sides. Which it is.
-    fn take_slot(&mut self, world: &World, sides: &[u32], position: usize) -> Result<Entity, AllocError> {
+    fn take_slot(&mut self, world: &World, sparse: &[u32], position: usize) -> Result<Entity, AllocError> {
         if self.slots == 0 {
             self.slots_position = position;
         }
         self.slots = self.slots.checked_add(1).ok_or(AllocError::CapacityOverflow)?;
         let slot = self.free.try_take(&world.storage.entities)?;
-        self.stash.expect_puts(&world.storage, sides)?;
-        self.puts.try_add(sides, slot.index())?;
+        self.stash.expect_puts(&world.storage, sparse)?;
+        self.sparse_inserts.try_add(sparse, slot.index())?;
         Ok(slot)
     }
 
@@ -332,21 +332,21 @@ impl Scratch {
     fn end(&mut self, world: &World, slot: Entity, table: u32, position: usize) -> Result<(), AllocError> {
         self.stash.expect_row(&world.storage, &world.storage.tables[table as usize].columns)?;
         self.stash.expect_all(&world.storage, slot.index())?;
-        self.notes += world.storage.notes_of(table);
+        self.notes += world.storage.entries_of(table);
         self.note(world, position, table, -1)?;
         self.free.try_free(slot)
     }
 
     /// The row under a key, and the table in which it would be.
-    fn find_row(&self, world: &World, key: Key) -> Result<(Place, u32), ChangeError> {
+    fn find_row(&self, world: &World, key: Key) -> Result<(BundlePtr, u32), ChangeError> {
         let main = self.find(world, key.entity)?;
         if key.is_main() {
-            return Ok((Place::Main(key.entity), main));
+            return Ok((BundlePtr::Main(key.entity), main));
         }
         let name = world.label(key.component, key.role).ok().flatten().map(|label| (key.entity.index(), label));
         let found = name.and_then(|name| {
             let (slot, table) = self.find_name(world, name)?;
-            Some((Place::Extra(name, slot), table))
+            Some((BundlePtr::Extra(name, slot), table))
         });
         found.ok_or(RowError::NoSuchRow { key }.into())
     }
@@ -369,10 +369,10 @@ impl Scratch {
             None => world.storage.row_of_name((owner, label)),
         });
         for row in kept.chain(rows.made_for(owner)) {
-            try_room(extra, 1)?;
+            try_reserve(extra, 1)?;
             extra.push(row);
         }
-        try_room(extra, 1)
+        try_reserve(extra, 1)
     }
 
     /// Notes that a command is skipped: its payload ends, and with it the entity that it would have made, unless others have
@@ -387,8 +387,8 @@ impl Scratch {
             return Ok(false);
         }
         self.list_extra_rows(world, entity.index())?;
-        let has_sides = self.overlaid(entity).is_some_and(|found| found.has_sides) || world.has_sides(entity);
-        let is_bare = self.extra.is_empty() && !has_sides;
+        let has_sparse = self.overlaid(entity).is_some_and(|found| found.has_sparse) || world.has_sparse(entity);
+        let is_bare = self.extra.is_empty() && !has_sparse;
         if is_bare {
             self.end(world, entity, 0, position)?;
             self.put(entity, None, false);
@@ -399,7 +399,7 @@ impl Scratch {
     /// The table in which an entity would be.
     fn find(&self, world: &World, entity: Entity) -> Result<u32, NoSuchEntity> {
         match self.overlaid(entity) {
-            None => world.storage.locate(entity).map(|location| location.table),
+            None => world.storage.try_location(entity).map(|location| location.table),
             Some(found) if found.generation == entity.generation() => found.table.ok_or(NoSuchEntity { entity }),
             Some(_) => Err(NoSuchEntity { entity }),
         }
@@ -411,9 +411,9 @@ impl Scratch {
     }
 
     /// Says where an entity would be from here on, and whether it is given components beside tables. There is room for it.
-    fn put(&mut self, entity: Entity, table: Option<u32>, gets_sides: bool) {
-        let has_sides = gets_sides || self.overlaid(entity).is_some_and(|found| found.has_sides);
-        let found = Whereabouts { segment: self.segment, generation: entity.generation(), table, has_sides };
+    fn put(&mut self, entity: Entity, table: Option<u32>, gets_sparse: bool) {
+        let has_sparse = gets_sparse || self.overlaid(entity).is_some_and(|found| found.has_sparse);
+        let found = Whereabouts { segment: self.segment, generation: entity.generation(), table, has_sparse };
         self.overlay.insert(entity.index(), found);
     }
 
@@ -421,7 +421,7 @@ impl Scratch {
     fn note(&mut self, world: &World, position: usize, table: u32, change: i64) -> Result<(), AllocError> {
         if self.needs.len() <= table as usize {
             let more = world.storage.tables.len() - self.needs.len();
-            try_room(&mut self.needs, more)?;
+            try_reserve(&mut self.needs, more)?;
             self.needs.resize(world.storage.tables.len(), Need::default());
         }
         let need = &mut self.needs[table as usize];
@@ -448,7 +448,7 @@ impl Scratch {
         }
         // Values may move, even if one of several stores cannot grow.
         world.storage.restructured();
-        world.storage.sides.try_reserve_all(&self.puts).map_err(at(first))?;
+        world.storage.sparse.try_reserve_all(&self.sparse_inserts).map_err(at(first))?;
         world.storage.reserve_linked_notes(self.notes).map_err(at(first))?;
         self.stash.try_reserve(world.storage.journal.is_active()).map_err(at(first))
     }

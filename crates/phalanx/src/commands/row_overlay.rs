@@ -1,6 +1,6 @@
 //! Where the extra rows that a segment touches would be.
 
-use crate::room::{try_map_room, try_room};
+use crate::alloc::{try_reserve, try_reserve_map};
 use crate::rows::Name;
 use crate::seeded::NumberMap;
 use phalanx_store::{AllocError, Entity};
@@ -71,7 +71,7 @@ impl RowOverlay {
 
     /// Says that a row is made under a name.
     pub(super) fn make(&mut self, name: Name, slot: Entity, table: u32) -> Result<(), AllocError> {
-        try_map_room(&mut self.made, 1)?;
+        try_reserve_map(&mut self.made, 1)?;
         let at = self.enter(name, RowState { slot, table: Some(table), is_made: true, next: None })?;
         let first = match self.made.get(&name.0) {
             Some(&(segment, first, last)) if segment == self.segment => {
@@ -85,8 +85,8 @@ impl RowOverlay {
     }
 
     fn enter(&mut self, name: Name, state: RowState) -> Result<usize, AllocError> {
-        try_room(&mut self.states, 1)?;
-        try_map_room(&mut self.by_name, 1)?;
+        try_reserve(&mut self.states, 1)?;
+        try_reserve_map(&mut self.by_name, 1)?;
         self.states.push(state);
         self.by_name.insert(name, (self.segment, self.states.len() - 1));
         Ok(self.states.len() - 1)

@@ -1,6 +1,6 @@
 //! Which slots the entities and rows of a segment will have: found out before any is made.
 
-use crate::room::try_room;
+use crate::alloc::try_reserve;
 use phalanx_store::{AllocError, Entity, EntityPool};
 
 /// Follows a pool through a segment: a slot that is freed is used next, then those that the pool has on its stack, then new
@@ -26,7 +26,7 @@ impl Slots {
 
     /// Notes the end of an entity or row.
     pub(super) fn try_free(&mut self, slot: Entity) -> Result<(), AllocError> {
-        try_room(&mut self.freed, 1)?;
+        try_reserve(&mut self.freed, 1)?;
         self.freed.extend(EntityPool::<()>::next_generation(slot));
         Ok(())
     }

@@ -158,7 +158,7 @@ impl<K: Ord> CommandQueue<K> {
     pub fn try_apply(&mut self, world: &mut World) -> Result<(), QueueError<K>> {
         let (mut commands, mut parts) = self.merge();
         commands.try_apply(world).map_err(|error| {
-            let (at, error) = parts.locate(error);
+            let (at, error) = parts.try_location(error);
             let (_, key, sequence) = parts.0.swap_remove(at);
             QueueError { key, sequence, error }
         })
@@ -171,7 +171,7 @@ struct Parts<K>(Vec<(usize, K, u64)>);
 
 impl<K> Parts<K> {
     /// Returns the number of the buffer that a command was recorded in, and the error with the position in that buffer.
-    fn locate(&self, error: CommandError) -> (usize, CommandError) {
+    fn try_location(&self, error: CommandError) -> (usize, CommandError) {
         let at = self.0.partition_point(|(end, ..)| *end <= error.position);
         let start = at.checked_sub(1).map_or(0, |before| self.0[before].0);
         (at, CommandError { position: error.position - start, ..error })
@@ -194,7 +194,7 @@ impl<K> QueueReport<K> {
     /// Returns the commands that were skipped, by key, sequence and position.
     pub fn skipped(&self) -> impl ExactSizeIterator<Item = QueueError<&K>> + '_ {
         self.report.skipped().iter().map(|error| {
-            let (at, error) = self.parts.locate(*error);
+            let (at, error) = self.parts.try_location(*error);
             let (_, key, sequence) = &self.parts.0[at];
             QueueError { key, sequence: *sequence, error }
         })

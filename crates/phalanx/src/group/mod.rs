@@ -47,13 +47,13 @@
 
 mod spec;
 
-pub use crate::side::{GroupError, PoolError};
+pub use crate::sparse::{GroupError, PoolError};
 pub use spec::{GroupSpec, Members, Observed, Owned};
 
+use crate::alloc::{try_vec, unwrap_alloc};
 use crate::bundle::Bundle as _;
 use crate::layout::Kind;
-use crate::room::{had, try_list};
-use crate::side::{Draft, GroupData, GroupId};
+use crate::sparse::{Draft, GroupData, GroupId};
 use crate::world::World;
 use core::cmp::Ordering;
 use core::fmt;
@@ -136,7 +136,7 @@ impl<S: GroupSpec> Group<S> {
     #[track_caller]
     fn data<'w>(&self, world: &'w World) -> &'w GroupData {
         let group = (self.space == world.storage.components.space.number())
-            .then(|| world.storage.sides.group(self.id))
+            .then(|| world.storage.sparse.group(self.id))
             .flatten();
         match group {
             Some(group) => group,
@@ -147,7 +147,7 @@ impl<S: GroupSpec> Group<S> {
     #[inline]
     #[track_caller]
     fn parts<'w>(&self, world: &'w World) -> Parts<'w, S> {
-        let slots = world.storage.sides.members(self.data(world));
+        let slots = world.storage.sparse.members(self.data(world));
         match (S::Owned::find(world), S::Observed::find(world)) {
             (Some(owned), Some(observed)) => Parts { owned, observed, slots },
             _ => unreachable!("the components of a group have their stores"),
@@ -161,8 +161,8 @@ impl<S: GroupSpec> Group<S> {
         let parts = self.parts(world);
         if world.storage.counting {
             for side in &self.data(world).what.required {
-                // Side by side, as if each were alone.
-                world.note_visit(world.storage.sides.get(*side).id, parts.slots.len() as u64, false);
+                // SparseStorage by side, as if each were alone.
+                world.count_visit(world.storage.sparse.get(*side).id, parts.slots.len() as u64, false);
             }
         }
         parts
@@ -175,7 +175,7 @@ impl<S: GroupSpec> Group<S> {
     /// As all methods: if the group is of another world, or was dropped.
     #[track_caller]
     pub fn len(&self, world: &World) -> usize {
-        world.storage.sides.members(self.data(world)).len()
+        world.storage.sparse.members(self.data(world)).len()
     }
 
     /// Whether there is none.
@@ -186,20 +186,20 @@ impl<S: GroupSpec> Group<S> {
 
     /// Whether the group is one of this world, and was not dropped.
     pub fn is_of(&self, world: &World) -> bool {
-        self.space == world.storage.components.space.number() && world.storage.sides.group(self.id).is_some()
+        self.space == world.storage.components.space.number() && world.storage.sparse.group(self.id).is_some()
     }
 
     /// Whether an entity is a member.
     #[track_caller]
     pub fn contains(&self, world: &World, entity: Entity) -> bool {
         let group = self.data(world);
-        world.contains(entity) && world.storage.sides.is_member(group, entity.index())
+        world.contains(entity) && world.storage.sparse.is_member(group, entity.index())
     }
 
     /// The members, in the order of the group.
     #[track_caller]
     pub fn entities<'w>(&self, world: &'w World) -> impl ExactSizeIterator<Item = Entity> + DoubleEndedIterator + 'w {
-        world.storage.sides.members(self.data(world)).iter().copied()
+        world.storage.sparse.members(self.data(world)).iter().copied()
     }
 
     /// The values of the members that are owned, side by side, in the order of the group.
@@ -284,7 +284,7 @@ impl<S: GroupSpec> Group<S> {
     /// ```
     #[track_caller]
     pub fn sort_by(&self, world: &mut World, compare: impl FnMut(S::Item<'_>, S::Item<'_>) -> Ordering) {
-        had(self.try_sort_by(world, compare));
+        unwrap_alloc(self.try_sort_by(world, compare));
     }
 
     /// As [`sort_by`](Group::sort_by).
@@ -301,9 +301,9 @@ impl<S: GroupSpec> Group<S> {
         let (group, parts) = (self.data(world), self.parts(world));
         // SAFETY: there are so many members, and the world is borrowed.
         let item = |at: u32| unsafe { parts.item(at as usize) };
-        let mut order = world.storage.sides.try_order(group, |a, b| compare(item(a), item(b)))?;
+        let mut order = world.storage.sparse.try_order(group, |a, b| compare(item(a), item(b)))?;
         // SAFETY: the order was made just now.
-        unsafe { world.storage.sides.try_arrange(self.id, &mut order)? };
+        unsafe { world.storage.sparse.try_arrange(self.id, &mut order)? };
         world.storage.restructured();
         Ok(())
     }
@@ -354,7 +354,7 @@ impl World {
     pub fn make_group<S: GroupSpec>(&mut self) -> Result<Group<S>, GroupError> {
         let name = core::any::type_name::<S>();
         let (own, see, not) = (S::Owned::LEN, S::Observed::LEN, S::Excluded::LEN);
-        let mut ids = try_list(own + see + not)?;
+        let mut ids = try_vec(own + see + not)?;
         S::Owned::ids(&mut self.storage.components, &mut ids)?;
         S::Observed::ids(&mut self.storage.components, &mut ids)?;
         S::Excluded::ids(&mut self.storage.components, &mut ids)?;
@@ -373,21 +373,21 @@ impl World {
         if own + see == 0 {
             return Err(GroupError::Empty { group: name });
         }
-        let sides = self.storage.sides(&ids)?;
-        let sorted = |sides: &[u32]| {
-            let mut sides = crate::room::try_copy(sides)?;
-            sides.sort_unstable();
-            Ok::<_, AllocError>(sides)
+        let sparse = self.storage.sparse(&ids)?;
+        let sorted = |sparse: &[u32]| {
+            let mut sparse = crate::alloc::try_clone_slice(sparse)?;
+            sparse.sort_unstable();
+            Ok::<_, AllocError>(sparse)
         };
-        let (owned, required) = (sorted(&sides[..own])?, sorted(&sides[..own + see])?);
-        let what = Draft { name, owned, required, excluded: sorted(&sides[own + see..])? };
-        let id = match self.storage.sides.find_group(&what) {
+        let (owned, required) = (sorted(&sparse[..own])?, sorted(&sparse[..own + see])?);
+        let what = Draft { name, owned, required, excluded: sorted(&sparse[own + see..])? };
+        let id = match self.storage.sparse.find_group(&what) {
             Some(id) => id,
             None => {
                 let group =
-                    self.storage.sides.try_draft(what, &self.storage.components, |index| self.storage.slot(index))?;
+                    self.storage.sparse.try_draft(what, &self.storage.components, |index| self.storage.slot(index))?;
                 self.storage.restructured();
-                self.storage.sides.try_make(group)?
+                self.storage.sparse.try_make(group)?
             }
         };
         Ok(Group { space: self.storage.components.space.number(), id, spec: PhantomData })
@@ -397,7 +397,7 @@ impl World {
     pub fn drop_group<S: GroupSpec>(&mut self, group: Group<S>) -> bool {
         let is_there = group.is_of(self);
         if is_there {
-            self.storage.sides.drop_group(group.id);
+            self.storage.sparse.drop_group(group.id);
             self.storage.restructured();
         }
         is_there

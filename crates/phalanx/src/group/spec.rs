@@ -2,11 +2,11 @@
 #![allow(unsafe_code)]
 
 use crate::bundle::{Bundle, all_tuples};
+use crate::change_detection::{RunTicks, Tick};
 use crate::component::Component;
 use crate::layout::Layout;
 use crate::query::Without;
-use crate::side::Side;
-use crate::track::{Look, Tick};
+use crate::sparse::SparseStorage;
 use crate::world::World;
 use core::fmt;
 use core::marker::PhantomData;
@@ -179,7 +179,7 @@ pub unsafe trait Members: Bundle {
 
 /// Where the values of a component are.
 pub struct Found<'w, C: Component> {
-    side: &'w Side,
+    side: &'w SparseStorage,
     ptr: <C::Layout as Layout<C>>::Ptr,
     now: Tick,
 }
@@ -218,10 +218,10 @@ unsafe impl<C: Component> Members for C {
 
     #[inline]
     fn find(world: &World) -> Option<Found<'_, C>> {
-        let side = world.storage.sides.of(world.storage.components.id::<C>())?;
+        let side = world.storage.sparse.of(world.storage.components.id::<C>())?;
         // SAFETY: the lanes of the side are the component's.
         unsafe {
-            let look = Look::of::<C>(&raw const world.storage.sides.clock);
+            let look = RunTicks::of::<C>(&raw const world.storage.sparse.clock);
             Some(Found { side, now: look.now, ptr: C::Layout::ptr(side.values().lane(), look) })
         }
     }

@@ -3,9 +3,9 @@
 //! Collectors record while an operation is committed, in memory that was reserved before. No user code runs, so they miss
 //! nothing, whatever listeners do.
 
-use super::{Event, Note};
+use super::{Event, JournalEntry};
+use crate::alloc::{try_reserve, try_reserve_map};
 use crate::component::ComponentId;
-use crate::room::{try_map_room, try_room};
 use crate::seeded::NumberMap;
 use phalanx_store::{AllocError, Entity};
 
@@ -44,7 +44,7 @@ impl Collectors {
     }
 
     /// Tells what is waited for.
-    pub(crate) fn look(&self, mut each: impl FnMut(Event, ComponentId)) {
+    pub(crate) fn each_subscription(&self, mut each: impl FnMut(Event, ComponentId)) {
         for condition in self.list.iter().flat_map(|gathered| &gathered.conditions) {
             each(condition.event, condition.id);
         }
@@ -53,15 +53,15 @@ impl Collectors {
     /// Makes room for so many more entities in each.
     pub(crate) fn try_reserve(&mut self, count: usize) -> Result<(), AllocError> {
         for gathered in &mut self.list {
-            try_room(&mut gathered.entities, count)?;
-            try_map_room(&mut gathered.seen, count)?;
+            try_reserve(&mut gathered.entities, count)?;
+            try_reserve_map(&mut gathered.seen, count)?;
         }
         Ok(())
     }
 
     /// Records a change, and counts in `recorded` what is recorded. `has` says whether its row has a component. There is room
     /// for it.
-    pub(crate) fn record(&mut self, note: &Note, recorded: &mut u64, has: impl Fn(ComponentId) -> bool) {
+    pub(crate) fn record(&mut self, note: &JournalEntry, recorded: &mut u64, has: impl Fn(ComponentId) -> bool) {
         for gathered in &mut self.list {
             let meets = gathered.conditions.iter().any(|condition| {
                 condition.event == note.event

@@ -4,14 +4,14 @@
 #![allow(unsafe_code)]
 
 mod collectors;
-mod note;
+mod entry;
 
 pub use collectors::Collector;
 pub(crate) use collectors::{Collectors, Condition, Gathered};
-pub(crate) use note::{Note, RowName, Spot};
+pub(crate) use entry::{JournalEntry, RowName, Spot};
 
+use crate::alloc::{try_reserve, try_reserve_at};
 use crate::component::ComponentId;
-use crate::room::{try_room, try_room_at};
 use crate::seeded::NumberMap;
 use core::fmt;
 use phalanx_store::{AllocError, Entity};
@@ -51,7 +51,7 @@ pub(crate) struct Recording {
     spawns: bool,
     ends: bool,
     /// The events to dispatch, in order.
-    pub(crate) notes: Vec<Note>,
+    pub(crate) notes: Vec<JournalEntry>,
     /// The first note of an operation of several steps that is recording. If it is still set when another begins, the
     /// operation has panicked, and what its notes name is gone.
     open: Option<usize>,
@@ -94,7 +94,7 @@ impl Journal {
 
     /// Makes room for so many entities in [`set_untold`](Journal::set_untold).
     pub(crate) fn try_reserve_untold(&mut self, count: usize) -> Result<(), AllocError> {
-        self.recording.as_mut().map_or(Ok(()), |recording| try_room(&mut recording.notes, count))
+        self.recording.as_mut().map_or(Ok(()), |recording| try_reserve(&mut recording.notes, count))
     }
 
     /// Replaces the entities whose spawning listeners are still to be told of. Allocates nothing if room was reserved.
@@ -102,7 +102,7 @@ impl Journal {
         if let Some(recording) = &mut self.recording {
             recording.notes.clear();
             if recording.spawns {
-                recording.notes.extend(entities.iter().map(|entity| Note::spawned(*entity)));
+                recording.notes.extend(entities.iter().map(|entity| JournalEntry::spawned(*entity)));
             }
         }
     }
@@ -125,7 +125,7 @@ impl Journal {
         let Some(recording) = &self.recording else { return made };
         made + size_of::<Recording>()
             + recording.watched.capacity()
-            + recording.notes.capacity() * size_of::<Note>()
+            + recording.notes.capacity() * size_of::<JournalEntry>()
             + recording.collectors.bytes()
     }
 }
@@ -142,7 +142,7 @@ impl Recording {
         for (id, watched) in self.watched.iter_mut().enumerate() {
             *watched = listens(id);
         }
-        self.collectors.look(|event, id| match event {
+        self.collectors.each_subscription(|event, id| match event {
             Event::Spawned => self.spawns = true,
             Event::Despawned => self.ends = true,
             Event::Added | Event::Set | Event::Removed => self.watched[id.index()] = true,
@@ -151,7 +151,7 @@ impl Recording {
 
     /// Makes room for what is to be known of a component.
     pub(crate) fn try_cover(&mut self, id: ComponentId) -> Result<(), AllocError> {
-        try_room_at(&mut self.watched, id.index())?;
+        try_reserve_at(&mut self.watched, id.index())?;
         let len = self.watched.len().max(id.index() + 1);
         self.watched.resize(len, false);
         Ok(())

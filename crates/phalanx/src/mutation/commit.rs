@@ -8,15 +8,15 @@
 #![allow(unsafe_code)]
 
 use super::displaced::{Displaced, InPlace};
+use crate::bundle_info::Edge;
+use crate::change_detection::RunTicks;
 use crate::component::Component;
 use crate::journal::{RowName, Spot};
 use crate::layout::Layout;
-use crate::plan::Edge;
 use crate::rows::{Label, Link, NONE, Row};
-use crate::side::Arrivals;
+use crate::sparse::Arrivals;
+use crate::storage::table::{copy_row, row_ptr, swap_row};
 use crate::storage::{Location, Storage};
-use crate::table::{copy_row, row_ptr, swap_row};
-use crate::track::Look;
 use core::ops::Range;
 use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
@@ -38,7 +38,7 @@ impl Storage {
             let row = self.tables[table as usize].push(slot, &mut self.table_order);
             self.set_location(slot, Location { table, row });
             if !sparse.is_empty() {
-                self.sides.commit_fresh(slot, sparse);
+                self.sparse.commit_spawn_values(slot, sparse);
             }
         }
         self.restructured();
@@ -130,12 +130,12 @@ impl Storage {
             } else {
                 self.move_to_target(slot, from, edge);
             }
-            if !(edge.puts.is_empty() && edge.takes.is_empty()) {
-                self.sides.commit(slot, &edge.puts, &edge.takes);
+            if !(edge.sparse_inserts.is_empty() && edge.sparse_removes.is_empty()) {
+                self.sparse.commit(slot, &edge.sparse_inserts, &edge.sparse_removes);
                 self.restructured();
             }
             let displaced = Location { row: self.tables[from.table as usize].len, ..from };
-            out.accept(self, displaced, Some(&edge.left));
+            out.accept(self, displaced, Some(&edge.removed));
         }
         self.record_move(slot, from.table, edge, out.moved());
     }
@@ -147,12 +147,12 @@ impl Storage {
     /// The row is in use, the edge leads from its table to the same, and the values are written.
     #[inline(always)]
     pub(crate) unsafe fn replace_in_row(&mut self, at: Location, edge: &Edge) {
-        if edge.left.is_empty() {
+        if edge.removed.is_empty() {
             return;
         }
         let table = &self.tables[at.table as usize];
         let tail = table.len;
-        for lane in edge.left.iter().flat_map(|column| column.first..column.first + column.lanes) {
+        for lane in edge.removed.iter().flat_map(|column| column.first..column.first + column.lanes) {
             // SAFETY: both rows are within the capacity, and differ.
             unsafe {
                 let lane = &*table.lanes().add(lane as usize);
@@ -161,9 +161,9 @@ impl Storage {
         }
         // SAFETY: the row is in use, and so was the one that its values come from.
         unsafe {
-            table.mark(at.row, &edge.left);
+            table.mark(at.row, &edge.removed);
             if table.tracked {
-                table.keep_added(at.row, &edge.left, (table, tail));
+                table.keep_added(at.row, &edge.removed, (table, tail));
             }
         }
     }
@@ -253,13 +253,13 @@ impl Storage {
             // SAFETY: it is an extra row, and alive.
             unsafe { self.unlink(slot.index()) };
         }
-        let retired = self.sides.retired.len();
+        let displaced_values = self.sparse.displaced_values.len();
         self.entities.release(slot);
         if self.counting {
             self.count_removed(at.table, 1);
         }
-        if !self.sides.is_empty() {
-            if shows { self.sides.take_all(slot) } else { self.sides.end_all(slot) }
+        if !self.sparse.is_empty() {
+            if shows { self.sparse.take_all(slot) } else { self.sparse.end_all(slot) }
         }
         let (table, needs_drop) = (&mut self.tables[at.table as usize], &self.ends[at.table as usize]);
         // SAFETY: the row is in use, and there is a flag for each lane.
@@ -280,7 +280,7 @@ impl Storage {
             out.accept(self, displaced, None);
         }
         if shows {
-            self.record_removal(name, displaced, retired, out.moved());
+            self.record_removal(name, displaced, displaced_values, out.moved());
         }
     }
 
@@ -294,17 +294,17 @@ impl Storage {
             // SAFETY: the first row of an entity is an extra row, and alive.
             unsafe {
                 let (Row(slot), ..) = self.extra_row(self.rows.first[&entity.index()]);
-                self.remove_row(slot, self.location(slot), out);
+                self.remove_row(slot, self.location_unchecked(slot), out);
             }
         }
         // SAFETY: the entity is alive, and has no extra rows any more.
-        unsafe { self.remove_row(entity, self.location(entity), out) };
+        unsafe { self.remove_row(entity, self.location_unchecked(entity), out) };
     }
 
     /// Removes an entity that has no components and no extra rows.
     pub(crate) fn remove_empty(&mut self, entity: Entity) {
-        let has_sparse = || self.sides.sides_of(entity.index()).next().is_some();
-        if let Ok(at @ Location { table: 0, .. }) = self.locate(entity)
+        let has_sparse = || self.sparse.storages_of(entity.index()).next().is_some();
+        if let Ok(at @ Location { table: 0, .. }) = self.try_location(entity)
             && !self.rows.owns(entity.index())
             && !has_sparse()
         {
@@ -323,7 +323,7 @@ impl Storage {
         // SAFETY: the caller's promise: the old value is moved out, the new one moved in.
         unsafe {
             crate::layout::mark_row::<C>(lane, row);
-            C::Layout::replace(C::Layout::ptr(lane, Look::of::<C>(&raw const self.sides.clock)), row, value)
+            C::Layout::replace(C::Layout::ptr(lane, RunTicks::of::<C>(&raw const self.sparse.clock)), row, value)
         }
     }
 
@@ -333,9 +333,9 @@ impl Storage {
     ///
     /// As for [`Arrivals::commit`].
     pub(crate) unsafe fn receive(&mut self, values: &Arrivals) {
-        let Storage { sides, entities, tables, .. } = self;
+        let Storage { sparse, entities, tables, .. } = self;
         // SAFETY: the caller's promise; entities and tables are of one storage.
-        unsafe { values.commit(sides, |index| Storage::slot_at(entities, tables, index)) };
+        unsafe { values.commit(sparse, |index| Storage::slot_at(entities, tables, index)) };
     }
 
     /// Returns the location of a slot.
@@ -344,7 +344,7 @@ impl Storage {
     ///
     /// The slot is alive.
     #[inline(always)]
-    pub(crate) unsafe fn location(&self, slot: Entity) -> Location {
+    pub(crate) unsafe fn location_unchecked(&self, slot: Entity) -> Location {
         // SAFETY: the slot is alive, by the caller's promise.
         unsafe { self.entities.payload_unchecked(slot.index()) }
     }
@@ -373,7 +373,7 @@ impl Storage {
         to.mark_columns(self.tick());
         for (old, row) in rows.zip(row..) {
             // SAFETY: both rows are initialised, by the caller's promise.
-            unsafe { to.keep_added(row, &edge.left, (from, old)) };
+            unsafe { to.keep_added(row, &edge.removed, (from, old)) };
         }
     }
 
@@ -390,10 +390,10 @@ impl Storage {
     #[cold]
     #[inline(never)]
     fn count_moved(&mut self, edge: &Edge, rows: u32) {
-        for column in &edge.left {
+        for column in &edge.removed {
             // What is replaced is in the target.
             if !self.tables[edge.target as usize].signature.has(column.id) {
-                self.components.tally_mut(column.id).taken += u64::from(rows);
+                self.components.usage_mut(column.id).taken += u64::from(rows);
             }
         }
     }
@@ -403,7 +403,7 @@ impl Storage {
     #[inline(never)]
     fn count_removed(&mut self, table: u32, rows: u32) {
         for column in &self.tables[table as usize].columns {
-            self.components.tally_mut(column.id).ended += u64::from(rows);
+            self.components.usage_mut(column.id).ended += u64::from(rows);
         }
     }
 

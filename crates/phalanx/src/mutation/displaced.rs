@@ -1,13 +1,13 @@
 //! Where the values go that a commit displaces.
 #![allow(unsafe_code)]
 
+use crate::alloc::try_vec;
 use crate::component::ComponentId;
 use crate::journal::Spot;
 use crate::mutation::stash::Stash;
-use crate::room::try_list;
-use crate::side::Sides;
+use crate::sparse::SparseStorages;
+use crate::storage::table::{Column, Table};
 use crate::storage::{Location, Storage};
-use crate::table::{Column, Table};
 use phalanx_store::AllocError;
 
 /// Receives the values that a commit displaces. No row owns them any more.
@@ -46,7 +46,7 @@ impl Displaced for MovedOut {
     const MOVED_OUT: bool = true;
 
     unsafe fn accept(&mut self, storage: &mut Storage, _: Location, _: Option<&[Column]>) {
-        storage.sides.retired.clear();
+        storage.sparse.displaced_values.clear();
     }
 }
 
@@ -56,7 +56,7 @@ impl Displaced for Stash {
         // SAFETY: the values are initialised and owned by no one, and room for them was reserved.
         unsafe {
             self.take(storage, table, at.row, columns.unwrap_or(&table.columns));
-            self.take_retired(&mut storage.sides, &storage.journal);
+            self.take_retired(&mut storage.sparse, &storage.journal);
         }
     }
 
@@ -74,7 +74,7 @@ pub(crate) struct RemovedRows {
 impl RemovedRows {
     /// Creates a list with room for `count` rows.
     pub(crate) fn try_with_capacity(count: usize) -> Result<RemovedRows, AllocError> {
-        Ok(RemovedRows { rows: try_list(count)? })
+        Ok(RemovedRows { rows: try_vec(count)? })
     }
 
     /// Drops the values of all rows: of each those of its table, then its sparse values. Goes on after a panic.
@@ -86,7 +86,7 @@ impl RemovedRows {
         struct Rest<'a> {
             tables: &'a [Table],
             rows: core::slice::Iter<'a, (Location, usize)>,
-            sides: &'a mut Sides,
+            sparse: &'a mut SparseStorages,
             next: usize,
             until: usize,
         }
@@ -96,7 +96,7 @@ impl RemovedRows {
                     while self.next < self.until {
                         self.next += 1;
                         // SAFETY: the value is retired, and dropped once.
-                        unsafe { self.sides.end_one(self.next - 1) };
+                        unsafe { self.sparse.end_one(self.next - 1) };
                     }
                     let Some(&(at, until)) = self.rows.next() else { break };
                     self.until = until;
@@ -104,7 +104,7 @@ impl RemovedRows {
                     // SAFETY: the row was removed, and nothing was pushed since; it is dropped once.
                     unsafe { table.drop_row(at.row, &table.columns) };
                 }
-                self.sides.retired.clear();
+                self.sparse.displaced_values.clear();
             }
         }
         impl Drop for Rest<'_> {
@@ -113,14 +113,14 @@ impl RemovedRows {
             }
         }
         let rows = self.rows.iter();
-        Rest { tables: &storage.tables, rows, sides: &mut storage.sides, next: 0, until: 0 }.run();
+        Rest { tables: &storage.tables, rows, sparse: &mut storage.sparse, next: 0, until: 0 }.run();
     }
 }
 
 impl Displaced for RemovedRows {
     unsafe fn accept(&mut self, storage: &mut Storage, at: Location, _: Option<&[Column]>) {
         debug_assert!(self.rows.len() < self.rows.capacity());
-        self.rows.push((at, storage.sides.retired.len()));
+        self.rows.push((at, storage.sparse.displaced_values.len()));
     }
 }
 
@@ -133,8 +133,8 @@ impl Storage {
     /// They are initialised, and are not dropped again.
     #[inline(always)]
     pub(crate) unsafe fn drop_in_place(&mut self, table: u32, columns: Option<&[Column]>) {
-        let Storage { sides, tables, .. } = self;
-        let _sparse = sides.ends();
+        let Storage { sparse, tables, .. } = self;
+        let _sparse = sparse.ends();
         let table = &tables[table as usize];
         // SAFETY: the values are initialised and dropped once, by the caller's promise.
         unsafe { table.drop_row(table.len, columns.unwrap_or(&table.columns)) };

@@ -1,14 +1,14 @@
 //! Edges.
 #![allow(unsafe_code)]
 
-use crate::bundle::Place;
+use crate::alloc::try_vec;
+use crate::bundle::BundlePtr;
+use crate::bundle_info::Edge;
 use crate::component::ComponentId;
 use crate::layout::Kind;
-use crate::plan::Edge;
-use crate::room::try_list;
 use crate::signature::Signature;
 use crate::storage::Storage;
-use crate::table::Column;
+use crate::storage::table::Column;
 use phalanx_store::AllocError;
 
 impl Storage {
@@ -22,53 +22,68 @@ impl Storage {
     ) -> Result<Edge, AllocError> {
         let (from, to) = (&self.tables[source as usize], &self.tables[target as usize]);
         let staying = || from.columns.iter().filter(|c| bundle.has(c.id)).copied();
-        let mut left = try_list::<Column>(staying().count())?;
-        left.extend(staying());
-        let mut keep = try_list(from.lane_count())?;
+        let mut removed = try_vec::<Column>(staying().count())?;
+        removed.extend(staying());
+        let mut keep = try_vec(from.lane_count())?;
         keep.resize(from.lane_count(), false);
-        for column in &left {
+        for column in &removed {
             keep[column.first as usize..][..column.lanes as usize].fill(true);
         }
-        let mut moved = try_list(keep.iter().filter(|keep| !**keep).count())?;
+        let mut moved = try_vec(keep.iter().filter(|keep| !**keep).count())?;
         for column in from.columns.iter().filter(|c| !bundle.has(c.id)) {
             let to = to.column(column.id).expect("what is not in the bundle is in both tables");
             moved.extend((0..column.lanes).map(|lane| (column.first + lane, to.first + lane)));
         }
-        let (puts, takes) = (Box::default(), Box::default());
+        let (sparse_inserts, sparse_removes) = (Box::default(), Box::default());
         let tracked = from.tracked || to.tracked;
-        Ok(Edge { target, moved: moved.into(), keep: keep.into(), left: left.into(), places, tracked, puts, takes })
+        Ok(Edge {
+            target,
+            moved: moved.into(),
+            keep: keep.into(),
+            removed: removed.into(),
+            places,
+            tracked,
+            sparse_inserts,
+            sparse_removes,
+        })
     }
 
     /// The first lane of each component in a table that has them; for one that is not kept in tables, how many such come
     /// before it.
     pub(crate) fn places(&self, table: u32, ids: &[ComponentId]) -> Result<Box<[u16]>, AllocError> {
         let table = &self.tables[table as usize];
-        let (mut places, mut sides) = (try_list(ids.len())?, 0);
+        let (mut places, mut sparse) = (try_vec(ids.len())?, 0);
         places.extend(ids.iter().map(|id| match self.components.info(*id).kind() {
             Kind::Table => table.column(*id).map_or(0, |column| column.first),
             Kind::Pool | Kind::Linear => {
-                sides += 1;
-                sides - 1
+                sparse += 1;
+                sparse - 1
             }
         }));
         Ok(places.into())
     }
 
     /// The sides of those components that are not kept in tables, in their order; made if there are none.
-    pub(crate) fn sides(&mut self, ids: &[ComponentId]) -> Result<Box<[u32]>, AllocError> {
+    pub(crate) fn sparse(&mut self, ids: &[ComponentId]) -> Result<Box<[u32]>, AllocError> {
         let components = &self.components;
         let on_side = |id: &&ComponentId| components.info(**id).kind() != Kind::Table;
-        let mut sides = try_list(ids.iter().filter(on_side).count())?;
+        let mut sparse = try_vec(ids.iter().filter(on_side).count())?;
         for id in ids.iter().filter(on_side) {
-            sides.push(self.sides.try_register(*id, components)?);
+            sparse.push(self.sparse.try_register(*id, components)?);
         }
-        Ok(sides.into())
+        Ok(sparse.into())
     }
 
     /// A row of a table as the place of a bundle, beside the places of the change of sides that was reserved last.
     #[inline(always)]
-    pub(crate) fn place(&self, table: u32, places: *const u16, row: u32) -> Place {
+    pub(crate) fn place(&self, table: u32, places: *const u16, row: u32) -> BundlePtr {
         let lanes = self.tables[table as usize].lanes();
-        Place { lanes, places, row: row as usize, sides: self.sides.places(), clock: &raw const self.sides.clock }
+        BundlePtr {
+            lanes,
+            places,
+            row: row as usize,
+            sparse: self.sparse.places(),
+            clock: &raw const self.sparse.clock,
+        }
     }
 }

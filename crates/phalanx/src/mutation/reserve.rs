@@ -3,9 +3,9 @@
 //! A reservation changes nothing that can be observed, whether it succeeds or not. Lanes may move, so it advances the epoch.
 #![allow(unsafe_code)]
 
+use crate::bundle_info::Edge;
 use crate::mutation::stash::Stash;
-use crate::plan::Edge;
-use crate::side::Puts;
+use crate::sparse::SparseInserts;
 use crate::storage::{Location, Storage};
 use phalanx_store::AllocError;
 
@@ -26,7 +26,7 @@ impl Storage {
         let slot = self.entities.nth_index(nth).ok_or(AllocError::CapacityOverflow)?;
         // Values may move, even if one of several storages cannot grow.
         self.restructured();
-        self.sides.try_reserve(slot, sparse, &[])
+        self.sparse.try_reserve(slot, sparse, &[])
     }
 
     /// Reserves room for one more row in a table, for its name if it is an extra one, and for the events of its spawning. Room for
@@ -35,7 +35,7 @@ impl Storage {
         // Lanes may move even if this fails.
         self.restructured();
         self.reserve_table(table, 1)?;
-        self.reserve_notes(self.notes_of(0) + self.notes_of(table))?;
+        self.reserve_entries(self.entries_of(0) + self.entries_of(table))?;
         self.rows.try_reserve(1, 1, self.entities.capacity())
     }
 
@@ -43,15 +43,15 @@ impl Storage {
     #[inline(always)]
     pub(crate) fn reserve_move(&mut self, slot: u32, from: Location, edge: &Edge) -> Result<(), AllocError> {
         // A row beyond the last in either case: for the move, or for the new values until they are exchanged.
-        if edge.target != from.table || !edge.left.is_empty() {
+        if edge.target != from.table || !edge.removed.is_empty() {
             self.reserve_table(edge.target, 1)?;
         }
-        if !(edge.puts.is_empty() && edge.takes.is_empty()) {
+        if !(edge.sparse_inserts.is_empty() && edge.sparse_removes.is_empty()) {
             // Values may move, even if one of several storages cannot grow.
             self.restructured();
-            self.sides.try_reserve(slot, &edge.puts, &edge.takes)?;
+            self.sparse.try_reserve(slot, &edge.sparse_inserts, &edge.sparse_removes)?;
         }
-        self.reserve_edge_notes(edge)
+        self.reserve_edge_entries(edge)
     }
 
     /// Counts what moving a slot along an edge needs in sparse storages, and the room that displaced values need in a stash.
@@ -59,15 +59,15 @@ impl Storage {
         &self,
         slot: u32,
         edge: &Edge,
-        puts: &mut Puts,
+        sparse_inserts: &mut SparseInserts,
         stash: &mut Stash,
     ) -> Result<(), AllocError> {
-        stash.expect_row(self, &edge.left)?;
-        stash.expect_present(self, slot, &edge.takes)?;
-        stash.expect_present(self, slot, &edge.puts)?;
-        stash.expect_puts(self, &edge.puts)?;
-        puts.try_add(&edge.puts, slot)?;
-        puts.try_add_taken(&self.sides, &edge.takes, slot)
+        stash.expect_row(self, &edge.removed)?;
+        stash.expect_present(self, slot, &edge.sparse_removes)?;
+        stash.expect_present(self, slot, &edge.sparse_inserts)?;
+        stash.expect_puts(self, &edge.sparse_inserts)?;
+        sparse_inserts.try_add(&edge.sparse_inserts, slot)?;
+        sparse_inserts.try_add_taken(&self.sparse, &edge.sparse_removes, slot)
     }
 
     /// Makes reserved entities alive: each gets a row in the table of entities without components.
@@ -82,7 +82,7 @@ impl Storage {
         let count = u32::try_from(self.entities.reserved_count()).map_err(|_| AllocError::CapacityOverflow)?;
         self.reserve_entities(0)?;
         self.reserve_table(0, count)?;
-        self.reserve_notes(count as usize)?;
+        self.reserve_entries(count as usize)?;
         let first = self.tables[0].len;
         let (table, locations) = (&mut self.tables[0], self.entities.places());
         for entity in self.entities.try_flush()? {

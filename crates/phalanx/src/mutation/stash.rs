@@ -10,9 +10,9 @@
 use super::arena::{Arena, place_after};
 use crate::component::{ComponentId, DropFn};
 use crate::journal::{Journal, Spot};
-use crate::side::{Side, Sides};
+use crate::sparse::{SparseStorage, SparseStorages};
 use crate::storage::Storage;
-use crate::table::{ALIGNED_FOR_ALL, Column, Table, copy_row, row_ptr};
+use crate::storage::table::{ALIGNED_FOR_ALL, Column, Table, copy_row, row_ptr};
 use core::alloc::Layout;
 use phalanx_store::AllocError;
 
@@ -49,9 +49,9 @@ impl Stash {
 
     /// Makes room for what was counted.
     pub(crate) fn try_reserve(&mut self, shows: bool) -> Result<(), AllocError> {
-        crate::room::try_room(&mut self.values, self.count)?;
+        crate::alloc::try_reserve(&mut self.values, self.count)?;
         self.shown.clear();
-        crate::room::try_room(&mut self.shown, if shows { self.count } else { 0 })?;
+        crate::alloc::try_reserve(&mut self.shown, if shows { self.count } else { 0 })?;
         self.arena.try_reserve(self.bytes, self.align)
     }
 
@@ -87,21 +87,21 @@ impl Stash {
 
     /// Counts the values that a slot has in these sides.
     pub(crate) fn expect_present(&mut self, storage: &Storage, slot: u32, list: &[u32]) -> Result<(), AllocError> {
-        let mut present = list.iter().map(|side| storage.sides.get(*side)).filter(|side| side.row(slot).is_some());
+        let mut present = list.iter().map(|side| storage.sparse.get(*side)).filter(|side| side.row(slot).is_some());
         present.try_for_each(|side| self.expect_of(storage, side))
     }
 
     /// Counts all values that a slot has beside tables.
     pub(crate) fn expect_all(&mut self, storage: &Storage, slot: u32) -> Result<(), AllocError> {
-        storage.sides.sides_of(slot).try_for_each(|side| self.expect_of(storage, side))
+        storage.sparse.storages_of(slot).try_for_each(|side| self.expect_of(storage, side))
     }
 
     /// Counts a value of each of these sides, which are put, and may be displaced themselves.
     pub(crate) fn expect_puts(&mut self, storage: &Storage, list: &[u32]) -> Result<(), AllocError> {
-        list.iter().try_for_each(|side| self.expect_of(storage, storage.sides.get(*side)))
+        list.iter().try_for_each(|side| self.expect_of(storage, storage.sparse.get(*side)))
     }
 
-    fn expect_of(&mut self, storage: &Storage, side: &Side) -> Result<(), AllocError> {
+    fn expect_of(&mut self, storage: &Storage, side: &SparseStorage) -> Result<(), AllocError> {
         match side.values().needs_drop() || storage.journal.keeps(side.id) {
             true => self.expect(side.values().layout()),
             false => Ok(()),
@@ -113,8 +113,8 @@ impl Stash {
     /// # Safety
     ///
     /// They were [expected](Stash::expect).
-    pub(crate) unsafe fn take_retired(&mut self, sides: &mut Sides, journal: &Journal) {
-        sides.hand_over_retired(|side, row| {
+    pub(crate) unsafe fn take_retired(&mut self, sparse: &mut SparseStorages, journal: &Journal) {
+        sparse.hand_over_retired(|side, row| {
             let (drop, shown) = (side.values().drop_fn(), journal.keeps(side.id));
             if drop.is_none() && !shown {
                 return;

@@ -2,9 +2,9 @@
 #![allow(unsafe_code)]
 
 use super::{QueryData, QueryFilter};
+use crate::change_detection::Track;
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::Layout;
-use crate::track::Track;
 use core::any::TypeId;
 use core::fmt;
 

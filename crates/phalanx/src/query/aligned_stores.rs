@@ -1,9 +1,9 @@
 //! Stores whose rows have the same positions, so that a query iterates over them like over a table.
 #![allow(unsafe_code)]
 
+use crate::change_detection::RunTicks;
 use crate::component::{Component, ComponentId};
 use crate::layout::Layout;
-use crate::track::Look;
 use crate::world::World;
 use core::fmt;
 use core::ptr::NonNull;
@@ -38,8 +38,8 @@ impl AlignedStores<'_> {
         self.is_one(id, self.lacks)
     }
 
-    fn is_one(&self, id: ComponentId, sides: &[u32]) -> bool {
-        self.world.storage.sides.number(id).is_some_and(|side| sides.contains(&side))
+    fn is_one(&self, id: ComponentId, sparse: &[u32]) -> bool {
+        self.world.storage.sparse.number(id).is_some_and(|side| sparse.contains(&side))
     }
 
     /// Returns the values of a component, if its store is one of them.
@@ -50,9 +50,9 @@ impl AlignedStores<'_> {
     pub(super) unsafe fn values<C: Component>(
         &self,
         id: ComponentId,
-        look: Look,
+        look: RunTicks,
     ) -> Option<<C::Layout as Layout<C>>::Ptr> {
-        let side = self.world.storage.sides.of(id).filter(|_| self.is_one(id, self.owned))?;
+        let side = self.world.storage.sparse.of(id).filter(|_| self.is_one(id, self.owned))?;
         // SAFETY: the lanes are those of `C`, by the caller's promise.
         Some(unsafe { C::Layout::ptr(side.values().lane(), look) })
     }

@@ -14,7 +14,7 @@ use super::table_ref::{States, visits_extra_rows};
 use super::{AlignedStores, QueryData, QueryFilter};
 use crate::component::ComponentId;
 use crate::layout::Kind;
-use crate::side::{Draft, GroupData, Store};
+use crate::sparse::{Draft, GroupData, Store};
 use crate::world::World;
 use core::ptr::NonNull;
 use phalanx_store::Entity;
@@ -25,7 +25,7 @@ pub(super) enum Driver {
     /// The tables that match.
     Tables,
     /// The store of this sparse component.
-    Side(u32),
+    SparseStorage(u32),
     /// The members of this group, by its position among all groups.
     Group(u32),
     /// Nothing: a required component has no store, because no entity ever had it.
@@ -62,9 +62,10 @@ pub(super) fn choose_driver<D: QueryData, F: QueryFilter>(
         if kind == Kind::Table {
             return;
         }
-        let side = world.storage.sides.number(id);
-        let (driver, len) =
-            side.map_or((Driver::Empty, 0), |side| (Driver::Side(side), world.storage.sides.get(side).len().into()));
+        let side = world.storage.sparse.number(id);
+        let (driver, len) = side.map_or((Driver::Empty, 0), |side| {
+            (Driver::SparseStorage(side), world.storage.sparse.get(side).len().into())
+        });
         if best.is_none_or(|(_, least)| len < least) {
             best = Some((driver, len));
         }
@@ -98,17 +99,17 @@ fn group<D: QueryData, F: QueryFilter>(
     (data, filter): (&D::State, &F::State),
     owning: bool,
 ) -> Option<(Driver, u64)> {
-    let sides = &world.storage.sides;
+    let sparse = &world.storage.sparse;
     let requires = |side: &u32| {
         let mut found = false;
-        let mut each = |id: ComponentId, _| found |= sides.number(id) == Some(*side);
+        let mut each = |id: ComponentId, _| found |= sparse.number(id) == Some(*side);
         D::required(data, &mut each);
         F::required(filter, &mut each);
         found
     };
     let excludes = |side: &u32| {
         let mut found = false;
-        let mut each = |id: ComponentId| found |= sides.number(id) == Some(*side);
+        let mut each = |id: ComponentId| found |= sparse.number(id) == Some(*side);
         D::excluded(data, &mut each);
         F::excluded(filter, &mut each);
         found
@@ -116,17 +117,17 @@ fn group<D: QueryData, F: QueryFilter>(
     let serves = |what: &Draft| {
         what.owned.is_empty() != owning && what.required.iter().all(requires) && what.excluded.iter().all(excludes)
     };
-    let groups = (0..).zip(sides.groups()).filter(|(_, group)| serves(&group.what));
+    let groups = (0..).zip(sparse.groups()).filter(|(_, group)| serves(&group.what));
     let best = groups.min_by(|(_, a), (_, b)| {
-        let size = |group: &GroupData| (sides.members(group).len(), usize::MAX - group.what.owned.len());
-        size(a).cmp(&size(b)).then_with(|| sides.compare_groups(&a.what, &b.what))
+        let size = |group: &GroupData| (sparse.members(group).len(), usize::MAX - group.what.owned.len());
+        size(a).cmp(&size(b)).then_with(|| sparse.compare_groups(&a.what, &b.what))
     });
-    best.map(|(number, group)| (Driver::Group(number), sides.members(group).len() as u64))
+    best.map(|(number, group)| (Driver::Group(number), sparse.members(group).len() as u64))
 }
 
 /// Returns the group of a driver.
 pub(super) fn group_of(world: &World, number: u32) -> &GroupData {
-    match world.storage.sides.groups().nth(number as usize) {
+    match world.storage.sparse.groups().nth(number as usize) {
         Some(group) => group,
         None => unreachable!("the group was there at this epoch"),
     }
@@ -145,7 +146,7 @@ pub(super) unsafe fn plan_driver<D: QueryData, F: QueryFilter>(
     let (driver, len) = choose_driver::<D, F>(world, states, tables);
     let run = match driver {
         // SAFETY: the caller's promise.
-        Driver::Side(side) => unsafe { run_of_pool::<D, F>(world, states, side) },
+        Driver::SparseStorage(side) => unsafe { run_of_pool::<D, F>(world, states, side) },
         // SAFETY: the caller's promise.
         Driver::Group(number) => unsafe { run_of_group::<D, F>(world, states, group_of(world, number)) },
         Driver::Tables | Driver::Empty => None,
@@ -163,7 +164,7 @@ unsafe fn run_of_pool<D: QueryData, F: QueryFilter>(
     states: &States<D, F>,
     side: u32,
 ) -> Option<Run<D::Fetch>> {
-    let Store::Pool(pool) = &world.storage.sides.get(side).store else { return None };
+    let Store::Pool(pool) = &world.storage.sparse.get(side).store else { return None };
     let (keys, owned, extra) = (pool.dense.keys()?, &[side], pool.rows > 0);
     if extra && !visits_extra_rows::<D, F>(states) {
         return None;
@@ -183,7 +184,7 @@ unsafe fn run_of_group<D: QueryData, F: QueryFilter>(
     group: &GroupData,
 ) -> Option<Run<D::Fetch>> {
     let Draft { owned, required, excluded, .. } = &group.what;
-    let keys = world.storage.sides.members(group);
+    let keys = world.storage.sparse.members(group);
     // SAFETY: members come first in the pools that their group owns, in one order; and the caller's promise.
     unsafe { run::<D, F>(world, states, keys, (owned, required, excluded), false) }
 }

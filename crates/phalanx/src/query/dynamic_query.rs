@@ -3,11 +3,11 @@
 
 use super::QueryData;
 use super::dynamic_row::{Asked, Rows};
+use crate::change_detection::{Track, mark_column, marks};
 use crate::component::{Component, ComponentId};
 use crate::error::ComponentError;
 use crate::layout::{Kind, Layout};
 use crate::signature::Signature;
-use crate::track::{Track, mark_column, marks};
 use crate::world::World;
 use core::fmt;
 use core::marker::PhantomData;
@@ -241,8 +241,8 @@ impl DynamicQuery {
 
     /// Notes that so many rows are about to be visited.
     #[cold]
-    pub(super) fn note_visits(&self, world: &World, rows: u64) {
-        self.terms.iter().for_each(|term| world.note_visit(term.id, rows, self.terms.len() > 1));
+    pub(super) fn count_visits(&self, world: &World, rows: u64) {
+        self.terms.iter().for_each(|term| world.count_visit(term.id, rows, self.terms.len() > 1));
     }
 
     /// # Safety
@@ -258,7 +258,7 @@ impl DynamicQuery {
         }
         if world.storage.counting {
             let matching = world.storage.tables.iter().filter(|table| self.asked().matches(&table.signature));
-            self.note_visits(world, matching.map(|table| u64::from(table.len)).sum());
+            self.count_visits(world, matching.map(|table| u64::from(table.len)).sum());
         }
         let numbered = world.storage.tables_in_order();
         let matching = numbered.filter(|(_, table)| self.asked().matches(&table.signature));
@@ -439,7 +439,7 @@ impl<'w> DynamicTable<'w> {
     unsafe fn ptr<C: Component>(&self) -> <C::Layout as Layout<C>>::Ptr {
         let lanes = self.world.storage.lane(self.world.storage.components.id::<C>(), self.number);
         // SAFETY: the table has the component, so the directory points at its lanes.
-        unsafe { C::Layout::ptr(lanes, self.world.storage.look()) }
+        unsafe { C::Layout::ptr(lanes, self.world.storage.run_ticks()) }
     }
 
     /// The lanes of a component that the table has.

@@ -6,11 +6,11 @@ use super::dynamic_query::{DynamicError, DynamicQuery, RawLane, Term};
 use super::lookup::item_of;
 use super::sparse_iter::SparseIter;
 use super::{Access, AlignedStores, Candidate, Mismatch, QueryData, ReadOnlyQueryData, RowRef};
+use crate::change_detection::RunTicks;
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout};
 use crate::rows::{Key, Row};
 use crate::signature::Signature;
-use crate::track::Look;
 use crate::world::World;
 use core::fmt;
 use core::marker::PhantomData;
@@ -108,7 +108,7 @@ unsafe impl QueryData for Rows {
         // SAFETY: the world is borrowed.
         let world = unsafe { view.as_ref() };
         let beside = |(id, kind): &(ComponentId, Kind)| {
-            let side = if *kind == Kind::Table { None } else { Some(world.storage.sides.of(*id)) };
+            let side = if *kind == Kind::Table { None } else { Some(world.storage.sparse.of(*id)) };
             side.map(|side| side.is_some_and(|side| side.row(row.index).is_some()))
         };
         state.as_ref().is_some_and(|asked| {
@@ -245,7 +245,7 @@ impl DynamicQuery {
     unsafe fn all_rows<'w>(&self, world: &'w World) -> impl Iterator<Item = DynamicRow<'w, '_>> + use<'w, '_> {
         let mut rows = self.sparse_rows(world);
         if world.storage.counting {
-            self.note_visits(world, rows.max_len() as u64);
+            self.count_visits(world, rows.max_len() as u64);
         }
         core::iter::from_fn(move || {
             // SAFETY: the rows were found with these states.
@@ -260,7 +260,7 @@ impl DynamicQuery {
     unsafe fn one<'w>(&self, world: &'w World, entity: Entity) -> Result<DynamicRow<'w, '_>, DynamicError> {
         #[cfg(feature = "counters")]
         if world.storage.counting {
-            self.terms().iter().for_each(|term| world.note_find(term.id));
+            self.terms().iter().for_each(|term| world.count_lookup(term.id));
         }
         // SAFETY: `Rows` touches nothing.
         let row = unsafe { item_of::<Rows, ()>(world, &self.states, entity) };
@@ -313,7 +313,7 @@ impl<'w> DynamicRow<'w, '_> {
     pub fn get<C: Component>(&self) -> Result<<C::Layout as Layout<C>>::Ref<'w>, DynamicError> {
         let (lanes, row) = self.read(self.world.storage.components.id::<C>(), core::any::type_name::<C>())?;
         // SAFETY: the lanes are the component's, whose id was found by its type; the row is in use, and nobody writes it.
-        unsafe { Ok(C::Layout::get(C::Layout::ptr(lanes, Look::READ), row)) }
+        unsafe { Ok(C::Layout::get(C::Layout::ptr(lanes, RunTicks::READ), row)) }
     }
 
     /// Takes a component that the query writes.
@@ -367,7 +367,7 @@ impl<'w> DynamicRow<'w, '_> {
 
     /// The first lane of a component that the row has, and the row there.
     fn lanes_of(&self, id: ComponentId) -> Option<(*const Lane, usize)> {
-        if let Some(side) = self.world.storage.sides.of(id) {
+        if let Some(side) = self.world.storage.sparse.of(id) {
             return side.row(self.row.index).map(|row| (side.values().lane().cast_const(), row as usize));
         }
         let lane = self.world.storage.lane(id, self.row.location.table);

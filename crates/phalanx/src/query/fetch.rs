@@ -1,12 +1,12 @@
 //! Random access: finding the component of a row, wherever it is stored.
 #![allow(unsafe_code)]
 
+use crate::change_detection::RunTicks;
 use crate::component::{Component, ComponentId};
 use crate::layout::{Kind, Layout};
 use crate::prefetch::prefetch;
-use crate::side::{Linear, Pool, Store};
 use crate::signature::Signature;
-use crate::track::Look;
+use crate::sparse::{Linear, Pool, Store};
 use crate::world::{Location, World};
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -57,7 +57,7 @@ pub struct ComponentFetch<C: Component> {
     /// Whether this store drives the query, so that each row is in it at its position.
     is_driver: bool,
     /// The change ticks of the run.
-    look: Look,
+    look: RunTicks,
 }
 
 impl<C: Component> Clone for ComponentFetch<C> {
@@ -84,7 +84,7 @@ impl<C: Component> ComponentFetch<C> {
     ///
     /// The id is that of `C` in this world, or one that no component of it has.
     #[inline]
-    pub(super) unsafe fn new(id: ComponentId, world: &World, driver: Option<ComponentId>, look: Look) -> Self {
+    pub(super) unsafe fn new(id: ComponentId, world: &World, driver: Option<ComponentId>, look: RunTicks) -> Self {
         let mut fetch = ComponentFetch {
             lanes: NonNull::from(if Self::IS_DENSE { world.storage.lanes_of(id) } else { &[] }),
             pool: core::ptr::null(),
@@ -94,7 +94,7 @@ impl<C: Component> ComponentFetch<C> {
             look,
         };
         if !Self::IS_DENSE
-            && let Some(side) = world.storage.sides.of(id)
+            && let Some(side) = world.storage.sparse.of(id)
         {
             match &side.store {
                 Store::Pool(pool) => fetch.pool = pool,
@@ -206,14 +206,19 @@ impl<'w> Candidate<'w> {
     pub(crate) unsafe fn mark_written(self, id: ComponentId) {
         let storage = &self.world().storage;
         let info = storage.components.info(id);
-        let Some((lanes, row)) = self.lanes_of(id).filter(|_| info.track != crate::track::Track::None) else { return };
+        let Some((lanes, row)) = self.lanes_of(id).filter(|_| info.track != crate::change_detection::Track::None)
+        else {
+            return;
+        };
         // SAFETY: the lanes are the component's, the last of which is that of its marks; the row is in use, and its marks may
         // be written, by the caller's promise.
         unsafe {
             let lane = lanes.add(info.lanes.len() - 1);
             match info.track {
-                crate::track::Track::Row => (*crate::track::marks(&*lane, row)).changed = storage.tick(),
-                _ => crate::track::mark_column(&*lane, storage.tick()),
+                crate::change_detection::Track::Row => {
+                    (*crate::change_detection::marks(&*lane, row)).changed = storage.tick()
+                }
+                _ => crate::change_detection::mark_column(&*lane, storage.tick()),
             }
         }
     }
@@ -235,7 +240,7 @@ impl<'w> Candidate<'w> {
     #[inline]
     pub fn has(&self, id: ComponentId) -> bool {
         self.known == Some(id)
-            || match self.world.storage.sides.of(id) {
+            || match self.world.storage.sparse.of(id) {
                 Some(side) => side.row(self.slot).is_some(),
                 None => self.signature().has(id),
             }
@@ -244,7 +249,7 @@ impl<'w> Candidate<'w> {
     /// Returns the first lane of a component and the row's position there, if the row has it.
     #[inline]
     pub(crate) fn lanes_of(&self, id: ComponentId) -> Option<(*const Lane, usize)> {
-        if let Some(side) = self.world.storage.sides.of(id) {
+        if let Some(side) = self.world.storage.sparse.of(id) {
             return side.row(self.slot).map(|row| (side.values().lane().cast_const(), row as usize));
         }
         let at = self.location();
@@ -257,7 +262,7 @@ impl<'w> Candidate<'w> {
     pub(super) fn has_type<C: Component>(&self, id: ComponentId) -> bool {
         match !ComponentFetch::<C>::IS_DENSE {
             true => {
-                self.known == Some(id) || self.world.storage.sides.of(id).is_some_and(|s| s.row(self.slot).is_some())
+                self.known == Some(id) || self.world.storage.sparse.of(id).is_some_and(|s| s.row(self.slot).is_some())
             }
             false => self.signature().has(id),
         }

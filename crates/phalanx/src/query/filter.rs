@@ -4,10 +4,10 @@
 use super::access::RowConditions;
 use super::{Access, AlignedStores, Candidate, ComponentFetch, Mismatch, TableRef};
 use crate::bundle::all_tuples;
+use crate::change_detection::RunTicks;
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout};
 use crate::signature::Signature;
-use crate::track::Look;
 use core::fmt;
 use core::marker::PhantomData;
 
@@ -73,12 +73,12 @@ pub trait QueryFilter: 'static {
         Self::passes(state, row.signature())
     }
 
-    /// Whether it uses [change ticks](crate::track), so that it may answer differently in each run.
+    /// Whether it uses [change ticks](crate::change_detection), so that it may answer differently in each run.
     const TRACKS_CHANGES: bool = false;
 
     /// Stores the change ticks of a run. Called before each run if [`TRACKS_CHANGES`](QueryFilter::TRACKS_CHANGES).
     #[doc(hidden)]
-    fn set_ticks(_: &mut Self::State, _: Look) {}
+    fn set_ticks(_: &mut Self::State, _: RunTicks) {}
 
     /// Returns `true` if a table that passes does so now, as far as columns are tracked as wholes.
     #[doc(hidden)]
@@ -236,7 +236,7 @@ macro_rules! tuple_filter {
                 true $(&& <$name as QueryFilter>::passes_row($name, row))*
             }
             const TRACKS_CHANGES: bool = false $(|| $name::TRACKS_CHANGES)*;
-            fn set_ticks(($($name,)*): &mut Self::State, look: Look) {
+            fn set_ticks(($($name,)*): &mut Self::State, look: RunTicks) {
                 $(<$name as QueryFilter>::set_ticks($name, look);)*
             }
             fn column_matches(($($name,)*): &Self::State, table: TableRef<'_>) -> bool {
@@ -281,7 +281,7 @@ macro_rules! tuple_filter {
                 false $(|| <$name as QueryFilter>::passes_row($name, row))*
             }
             const TRACKS_CHANGES: bool = false $(|| $name::TRACKS_CHANGES)*;
-            fn set_ticks(($($name,)*): &mut Self::State, look: Look) {
+            fn set_ticks(($($name,)*): &mut Self::State, look: RunTicks) {
                 $(<$name as QueryFilter>::set_ticks($name, look);)*
             }
             fn column_matches(($($name,)*): &Self::State, table: TableRef<'_>) -> bool {

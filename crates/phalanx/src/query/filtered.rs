@@ -2,10 +2,10 @@
 #![allow(unsafe_code)]
 
 use super::{Access, AlignedStores, Candidate, Mismatch, QueryData, QueryFilter, ReadOnlyQueryData, RowRef, TableRef};
+use crate::change_detection::RunTicks;
 use crate::component::{ComponentId, Components};
 use crate::layout::Kind;
 use crate::signature::Signature;
-use crate::track::Look;
 use crate::world::World;
 use core::fmt;
 use core::marker::PhantomData;
@@ -74,7 +74,7 @@ unsafe impl<D: QueryData, F: QueryFilter> QueryData for Filtered<D, F> {
 
     const TRACKS_CHANGES: bool = D::TRACKS_CHANGES || F::TRACKS_CHANGES;
 
-    fn set_ticks((data, filter): &mut Self::State, look: Look) {
+    fn set_ticks((data, filter): &mut Self::State, look: RunTicks) {
         D::set_ticks(data, look);
         F::set_ticks(filter, look);
     }

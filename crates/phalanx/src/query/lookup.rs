@@ -20,10 +20,10 @@ pub(super) unsafe fn item_of<'w, D: QueryData, F: QueryFilter>(
 ) -> Result<D::Item<'w>, ComponentError> {
     #[cfg(feature = "counters")]
     if world.storage.counting {
-        world.note_finds::<D>();
+        world.count_lookups::<D>();
     }
     let (data, filter) = states;
-    let location = world.storage.locate(entity)?;
+    let location = world.storage.try_location(entity)?;
     world.mark_for::<D>(entity.index(), location);
     // SAFETY: the entity is alive.
     let row = unsafe { Candidate::new(world, entity.index(), None) };
@@ -68,7 +68,7 @@ pub(super) unsafe fn contains<D: QueryData, F: QueryFilter>(
     entity: Entity,
 ) -> bool {
     let (data, filter) = states;
-    world.storage.locate(entity).is_ok_and(|location| {
+    world.storage.try_location(entity).is_ok_and(|location| {
         if !(D::IS_DENSE && F::IS_ARCHETYPAL) {
             let row = RowRef { index: entity.index(), key: Some(entity), position: 0, location };
             // SAFETY: the states are the world's, by the caller's promise, and the entity is alive and at this location.

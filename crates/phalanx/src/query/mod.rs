@@ -38,7 +38,7 @@
 //! ```
 //!
 //! Filters say what else an entity must have or lack: [`With`], [`Without`], tuples of filters (all), [`Or`] (one of them).
-//! [`Added`] and [`Changed`] pass values of [tracked](crate::track) components that are new since the last run.
+//! [`Added`] and [`Changed`] pass values of [tracked](crate::change_detection) components that are new since the last run.
 //!
 //! # Extra rows
 //!
@@ -168,10 +168,10 @@ mod single_error;
 mod sparse_iter;
 mod state;
 mod table_ref;
-mod tally;
 mod terms;
 mod tracking;
 mod tuples;
+mod usage;
 mod world_queries;
 
 #[doc(hidden)]

@@ -58,7 +58,7 @@ impl<'w, D: QueryData, F: QueryFilter> Query<'w, '_, D, F> {
     ///
     /// Small batches suit rows that take long.
     pub fn par_for_each_by(self, batch: usize, f: impl Fn(D::Item<'w>) + Send + Sync) {
-        self.note_visits();
+        self.count_visits();
         let (states, batch) = (self.states(), batch.max(1));
         if let Some(mut sparse) = self.sparse_rows() {
             // The matching rows are found here; the threads only make the items.

@@ -4,8 +4,8 @@
 use super::driver::{Driver, group_of, plan_driver};
 use super::table_ref::{States, matches_table};
 use super::{QueryData, QueryFilter};
-use crate::side::{Draft, Store};
-use crate::table::Table;
+use crate::sparse::{Draft, Store};
+use crate::storage::table::Table;
 use crate::world::World;
 use core::fmt;
 
@@ -143,15 +143,15 @@ impl QueryPlan {
         let slots = plan.len as usize;
         match plan.driver {
             // A store that does not exist is shown like one without values.
-            Driver::Side(_) if slots == 0 => PlanDriver::Nothing,
+            Driver::SparseStorage(_) if slots == 0 => PlanDriver::Nothing,
             Driver::Tables => PlanDriver::Tables { rows: slots },
             Driver::Empty => PlanDriver::Nothing,
             Driver::Group(number) => {
                 let group = group_name(world, &group_of(world, number).what);
                 PlanDriver::Group { group, slots, whole: plan.run.is_some() }
             }
-            Driver::Side(side) => {
-                let side = world.storage.sides.get(side);
+            Driver::SparseStorage(side) => {
+                let side = world.storage.sparse.get(side);
                 let component = world.storage.components.info(side.id).name();
                 match side.store {
                     Store::Pool(_) => PlanDriver::Pool { component, slots, whole: plan.run.is_some() },
@@ -170,13 +170,13 @@ impl QueryPlan {
 /// Returns what a group owns, observes and excludes, by the names of the components.
 fn group_name(world: &World, what: &Draft) -> String {
     let name = |side: &u32| {
-        let side = world.storage.sides.get(*side);
+        let side = world.storage.sparse.get(*side);
         (side.rank, world.storage.components.info(side.id).name())
     };
     let mut parts = Vec::new();
     let observed: Vec<u32> = what.required.iter().copied().filter(|side| !what.owned.contains(side)).collect();
-    for (word, sides) in [("Owned", &what.owned), ("Observed", &observed), ("Without", &what.excluded)] {
-        let mut names: Vec<_> = sides.iter().map(name).collect();
+    for (word, sparse) in [("Owned", &what.owned), ("Observed", &observed), ("Without", &what.excluded)] {
+        let mut names: Vec<_> = sparse.iter().map(name).collect();
         names.sort_unstable();
         if !names.is_empty() {
             let names: Vec<&str> = names.into_iter().map(|(_, name)| name).collect();

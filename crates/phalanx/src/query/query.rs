@@ -156,11 +156,11 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
 
     /// Counts a visit of all rows, if the world counts accesses.
     #[inline(always)]
-    pub(super) fn note_visits(&self) {
+    pub(super) fn count_visits(&self) {
         if self.world.storage.counting {
             // SAFETY: no item is made.
             let most = unsafe { self.items() }.size_hint().1;
-            self.world.note_visits::<D>(most.unwrap_or(0) as u64);
+            self.world.count_visits::<D>(most.unwrap_or(0) as u64);
         }
     }
 
@@ -261,7 +261,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
         F: ChunkFilter,
     {
         const { assert_chunks::<D, F>() };
-        self.note_visits();
+        self.count_visits();
         // SAFETY: the query is used up.
         Chunks::new(unsafe { self.items() })
     }
@@ -449,7 +449,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
     where
         D: ReadOnlyQueryData,
     {
-        self.note_visits();
+        self.count_visits();
         // SAFETY: runs, rows and states are the world's, in which nothing writes what the query reads.
         unsafe { Combinations::new::<F>(self.runs(), self.sparse_rows(), self.states().get()) }
     }
@@ -472,7 +472,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
     /// ```
     #[doc(alias = "iter_combinations_mut")]
     pub fn for_each_combination_mut<const N: usize>(&mut self, mut f: impl FnMut([D::Item<'_>; N])) {
-        self.note_visits();
+        self.count_visits();
         if let Some(mut sparse) = self.sparse_rows() {
             let states = self.states();
             // SAFETY: the rows were found with equal states.
@@ -512,7 +512,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> IntoIterator for Query<'w, 's, D, F> 
 
     #[inline]
     fn into_iter(self) -> Iter<'w, 's, D, F> {
-        self.note_visits();
+        self.count_visits();
         // SAFETY: the query is used up; or it is a copy, and read-only items do not conflict.
         unsafe { self.items() }
     }

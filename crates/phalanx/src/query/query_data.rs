@@ -2,10 +2,10 @@
 #![allow(unsafe_code)]
 
 use super::{Access, AlignedStores, Candidate, Mismatch, RowRef, TableRef};
+use crate::change_detection::RunTicks;
 use crate::component::{ComponentId, Components};
 use crate::layout::Kind;
 use crate::signature::Signature;
-use crate::track::Look;
 use crate::world::World;
 
 /// The data that a [`Query`](super::Query) yields for each matching row.
@@ -74,7 +74,7 @@ pub unsafe trait QueryData {
     /// Whether a matching table has matching rows only, so that no row needs a test of its own.
     #[doc(hidden)]
     const IS_DENSE: bool;
-    /// Whether it writes or filters by a [tracked](crate::track) component. Then what was resolved is good for one run.
+    /// Whether it writes or filters by a [tracked](crate::change_detection) component. Then what was resolved is good for one run.
     #[doc(hidden)]
     const TRACKS_CHANGES: bool = false;
     /// Whether `at` and `matches_row` use the location of a row in its table.
@@ -105,7 +105,7 @@ pub unsafe trait QueryData {
 
     /// Stores the change ticks of a run. Called before each run if `TRACKS_CHANGES`.
     #[doc(hidden)]
-    fn set_ticks(_: &mut Self::State, _: Look) {}
+    fn set_ticks(_: &mut Self::State, _: RunTicks) {}
 
     /// Returns `true` if a matching table matches now, as far as columns are tracked as wholes.
     #[doc(hidden)]

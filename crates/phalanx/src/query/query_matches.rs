@@ -5,8 +5,8 @@ use super::driver::{Driver, plan_driver};
 use super::iter::Run;
 use super::table_ref::{columns_match, matches_table, set_ticks};
 use super::{QueryData, QueryFilter};
-use crate::table::Epoch;
-use crate::track::{Look, Tick};
+use crate::change_detection::{RunTicks, Tick};
+use crate::storage::table::Epoch;
 use crate::world::World;
 
 /// The matches of a query of data `D` and a filter `F`.
@@ -71,7 +71,7 @@ impl<S: 'static, G: 'static, T: Copy + 'static> QueryMatches<S, G, T> {
         F: QueryFilter<State = G>,
     {
         if D::TRACKS_CHANGES || F::TRACKS_CHANGES {
-            self.update_ticks::<D, F>(world, world.storage.sides.clock.look_to_run(), true);
+            self.update_ticks::<D, F>(world, world.storage.sparse.clock.look_to_run(), true);
         } else if self.seen != Some((world.id(), Some(world.storage.epoch()))) {
             self.update_slow::<D, F>(world, None, false);
         }
@@ -85,10 +85,10 @@ impl<S: 'static, G: 'static, T: Copy + 'static> QueryMatches<S, G, T> {
         F: QueryFilter<State = G>,
     {
         if D::TRACKS_CHANGES || F::TRACKS_CHANGES {
-            let (clock, since) = (&world.storage.sides.clock, self.peek_ticks(world).since);
+            let (clock, since) = (&world.storage.sparse.clock, self.peek_ticks(world).since);
             let now = clock.take();
             self.last_run = Some((clock.id, now));
-            self.update_ticks::<D, F>(world, Look { now, since, own: true }, true);
+            self.update_ticks::<D, F>(world, RunTicks { now, since, own: true }, true);
         } else {
             self.update::<D, F>(world);
         }
@@ -108,15 +108,15 @@ impl<S: 'static, G: 'static, T: Copy + 'static> QueryMatches<S, G, T> {
     }
 
     /// Returns the ticks of an access that does not count as a run.
-    fn peek_ticks(&self, world: &World) -> Look {
-        let clock = &world.storage.sides.clock;
+    fn peek_ticks(&self, world: &World) -> RunTicks {
+        let clock = &world.storage.sparse.clock;
         let since = self.last_run.and_then(|run| clock.since(run));
-        Look { now: clock.now(), since, own: false }
+        RunTicks { now: clock.now(), since, own: false }
     }
 
     #[cold]
     #[inline(never)]
-    fn update_ticks<D, F>(&mut self, world: &World, look: Look, writes: bool)
+    fn update_ticks<D, F>(&mut self, world: &World, look: RunTicks, writes: bool)
     where
         D: QueryData<State = S, Fetch = T>,
         F: QueryFilter<State = G>,
@@ -126,7 +126,7 @@ impl<S: 'static, G: 'static, T: Copy + 'static> QueryMatches<S, G, T> {
 
     #[cold]
     #[inline(never)]
-    fn update_slow<D, F>(&mut self, world: &World, look: Option<Look>, writes: bool)
+    fn update_slow<D, F>(&mut self, world: &World, look: Option<RunTicks>, writes: bool)
     where
         D: QueryData<State = S, Fetch = T>,
         F: QueryFilter<State = G>,
@@ -229,7 +229,7 @@ impl<S: 'static, G: 'static, T: Copy + 'static> QueryMatches<S, G, T> {
     {
         self.update_states::<D, F>(world);
         if let (true, Some(states)) = (D::TRACKS_CHANGES || F::TRACKS_CHANGES, &mut self.states) {
-            set_ticks::<D, F>(states, world.storage.look());
+            set_ticks::<D, F>(states, world.storage.run_ticks());
         }
     }
 }

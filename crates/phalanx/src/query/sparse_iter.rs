@@ -7,7 +7,7 @@ use super::{AlignedStores, Candidate, QueryData, QueryFilter, RowRef};
 use crate::component::ComponentId;
 use crate::layout::Kind;
 use crate::prefetch::prefetch;
-use crate::side::{Linear, Pool, Store};
+use crate::sparse::{Linear, Pool, Store};
 use crate::world::{Location, World};
 use phalanx_store::Entity;
 
@@ -81,8 +81,8 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
                 let list = tables.map(<[u32]>::iter);
                 (Source::Tables { list, table: None, slots: &[], row: 0 }, None)
             }
-            Driver::Side(side) => {
-                let source = match &world.storage.sides.get(side).store {
+            Driver::SparseStorage(side) => {
+                let source = match &world.storage.sparse.get(side).store {
                     Store::Pool(pool) => {
                         let skips_rows = pool.rows > 0 && !visits_extra_rows::<D, F>(states);
                         match pool.dense.keys() {
@@ -93,13 +93,13 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
                     // SAFETY: the caller's promise.
                     Store::Linear(linear) => unsafe { Self::linear::<F>(world, states, side, linear) },
                 };
-                (source, Some(world.storage.sides.get(side).id))
+                (source, Some(world.storage.sparse.get(side).id))
             }
             Driver::Group(number) => {
                 let group = group_of(world, number);
                 // A member is at its position in each pool that is owned; the first one stands for them.
-                let driver_id = group.what.owned.first().map(|side| world.storage.sides.get(*side).id);
-                (Source::Keys { keys: world.storage.sides.members(group), next: 0 }, driver_id)
+                let driver_id = group.what.owned.first().map(|side| world.storage.sparse.get(*side).id);
+                (Source::Keys { keys: world.storage.sparse.members(group), next: 0 }, driver_id)
             }
         };
         // SAFETY: the caller's promise.
@@ -122,8 +122,8 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
         let (mut stores, mut owned, mut count) = ([None; MOST], [driver; MOST], 1);
         stores[0] = Some(linear);
         let mut each = |id: ComponentId, kind: Kind| {
-            if let Some(side) = world.storage.sides.number(id)
-                && let Store::Linear(linear) = &world.storage.sides.get(side).store
+            if let Some(side) = world.storage.sparse.number(id)
+                && let Store::Linear(linear) = &world.storage.sparse.get(side).store
                 && kind == Kind::Linear
                 && count < MOST
                 && !owned[..count].contains(&side)
@@ -151,7 +151,7 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
     ///
     /// The slot is in use.
     #[inline(always)]
-    unsafe fn location(world: &World, index: u32) -> Location {
+    unsafe fn location_unchecked(world: &World, index: u32) -> Location {
         // SAFETY: the slot is in use, so its location is written.
         if D::NEEDS_LOCATION { unsafe { *world.storage.entities.places().at(index) } } else { RowRef::NOWHERE }
     }
@@ -164,7 +164,7 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
     #[inline(always)]
     unsafe fn row_of(world: &World, key: Entity, position: u32) -> RowRef {
         // SAFETY: the caller's promise.
-        let location = unsafe { Self::location(world, key.index()) };
+        let location = unsafe { Self::location_unchecked(world, key.index()) };
         RowRef { index: key.index(), key: Some(key), position, location }
     }
 
@@ -176,7 +176,7 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
     #[inline(always)]
     unsafe fn row_at(world: &World, index: u32) -> RowRef {
         // SAFETY: the caller's promise.
-        let location = unsafe { Self::location(world, index) };
+        let location = unsafe { Self::location_unchecked(world, index) };
         RowRef { index, key: None, position: index, location }
     }
 

@@ -36,12 +36,12 @@ use phalanx_store::Entity;
 /// #[derive(Component)]
 /// struct Age(u32);
 /// #[derive(Component)]
-/// struct Retired;
+/// struct DisplacedValue;
 ///
 /// let mut world = World::new();
-/// let old = world.spawn((Age(70), Retired));
+/// let old = world.spawn((Age(70), DisplacedValue));
 /// world.spawn(Age(30));
-/// let mut retired = QueryState::<&mut Age, With<Retired>>::new();
+/// let mut retired = QueryState::<&mut Age, With<DisplacedValue>>::new();
 /// assert_eq!(retired.query_mut(&mut world).single_mut().unwrap().0, 70);
 /// retired.get_mut(&mut world, old).unwrap().0 += 1;
 /// assert_eq!(retired.len(&world), 1);
@@ -79,7 +79,7 @@ impl<D: QueryData, F: QueryFilter> QueryState<D, F> {
 
     /// Returns the query over a world that is borrowed exclusively.
     ///
-    /// If the query [tracks changes](crate::track), this is its next run.
+    /// If the query [tracks changes](crate::change_detection), this is its next run.
     #[inline]
     pub fn query_mut<'w>(&mut self, world: &'w mut World) -> Query<'w, '_, D, F> {
         self.matches.begin_run::<D, F>(world);
@@ -90,7 +90,7 @@ impl<D: QueryData, F: QueryFilter> QueryState<D, F> {
 
     /// Returns the query over a shared world.
     ///
-    /// If the query [tracks changes](crate::track), this is its next run.
+    /// If the query [tracks changes](crate::change_detection), this is its next run.
     #[inline]
     pub fn query<'w>(&mut self, world: &'w World) -> Query<'w, '_, D, F>
     where

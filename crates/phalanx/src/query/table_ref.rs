@@ -3,9 +3,9 @@
 
 use super::iter::Run;
 use super::{QueryData, QueryFilter};
+use crate::change_detection::RunTicks;
 use crate::component::ComponentId;
 use crate::signature::Signature;
-use crate::track::Look;
 use crate::world::World;
 
 /// A table whose columns may be tracked as wholes.
@@ -35,12 +35,12 @@ pub(super) type States<D, F> = (<D as QueryData>::State, <F as QueryFilter>::Sta
 /// Returns the states of a query and its filter in a world, with the ticks of a run that has no predecessor.
 pub(super) fn states_of<D: QueryData, F: QueryFilter>(world: &World) -> States<D, F> {
     let mut states = (D::state(&world.storage.components), F::state(&world.storage.components));
-    set_ticks::<D, F>(&mut states, world.storage.look());
+    set_ticks::<D, F>(&mut states, world.storage.run_ticks());
     states
 }
 
 /// Stores the change ticks of a run.
-pub(super) fn set_ticks<D: QueryData, F: QueryFilter>((data, filter): &mut States<D, F>, look: Look) {
+pub(super) fn set_ticks<D: QueryData, F: QueryFilter>((data, filter): &mut States<D, F>, look: RunTicks) {
     if D::TRACKS_CHANGES {
         D::set_ticks(data, look);
     }

@@ -4,10 +4,10 @@
 use super::{
     Access, AlignedStores, Candidate, ComponentFetch, Mismatch, QueryData, ReadOnlyQueryData, RowRef, TableRef,
 };
+use crate::change_detection::{RunTicks, Track};
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout};
 use crate::signature::Signature;
-use crate::track::{Look, Track};
 use crate::world::World;
 use core::fmt;
 use core::marker::PhantomData;
@@ -48,7 +48,7 @@ unsafe impl<C: Component> QueryData for &C {
     #[inline]
     unsafe fn fetch(state: &ComponentId, world: &World, table: u32) -> Self::Fetch {
         // SAFETY: the table has the component, so the directory points at its lanes.
-        unsafe { C::Layout::ptr(world.storage.lane(*state, table), Look::READ) }
+        unsafe { C::Layout::ptr(world.storage.lane(*state, table), RunTicks::READ) }
     }
 
     #[inline(always)]
@@ -65,13 +65,13 @@ unsafe impl<C: Component> QueryData for &C {
 
     unsafe fn fetch_aligned(state: &ComponentId, stores: &AlignedStores<'_>) -> Option<Self::Fetch> {
         // SAFETY: the id is that of `C`, by the caller's promise.
-        unsafe { stores.values::<C>(*state, Look::READ) }
+        unsafe { stores.values::<C>(*state, RunTicks::READ) }
     }
 
     #[inline(always)]
     unsafe fn view(state: &ComponentId, world: &World, driver: Option<ComponentId>) -> ComponentFetch<C> {
         // SAFETY: the id is that of `C`, by the caller's promise.
-        unsafe { ComponentFetch::new(*state, world, driver, Look::READ) }
+        unsafe { ComponentFetch::new(*state, world, driver, RunTicks::READ) }
     }
 
     #[inline(always)]
@@ -101,7 +101,7 @@ unsafe impl<C: Component> ReadOnlyQueryData for &C {}
 #[derive(Clone, Copy, Debug)]
 pub struct WriteState {
     id: ComponentId,
-    look: Look,
+    look: RunTicks,
 }
 
 // SAFETY: it writes the component's columns.
@@ -116,7 +116,7 @@ unsafe impl<C: Component> QueryData for &mut C {
     const NEEDS_LOCATION: bool = ComponentFetch::<C>::IS_DENSE;
     const TRACKS_CHANGES: bool = !matches!(C::Layout::TRACK, Track::None);
 
-    fn set_ticks(state: &mut WriteState, look: Look) {
+    fn set_ticks(state: &mut WriteState, look: RunTicks) {
         state.look = look;
     }
 
@@ -126,7 +126,7 @@ unsafe impl<C: Component> QueryData for &mut C {
         }
         let lanes = match table {
             Some(table) => world.storage.lane(state.id, table),
-            None => world.storage.sides.of(state.id).map_or(core::ptr::null_mut(), |side| side.values().lane()),
+            None => world.storage.sparse.of(state.id).map_or(core::ptr::null_mut(), |side| side.values().lane()),
         };
         if !lanes.is_null() {
             // SAFETY: the lanes are this component's.
@@ -135,7 +135,7 @@ unsafe impl<C: Component> QueryData for &mut C {
     }
 
     fn state(components: &Components) -> WriteState {
-        WriteState { id: components.id::<C>(), look: Look::default() }
+        WriteState { id: components.id::<C>(), look: RunTicks::default() }
     }
 
     fn access(access: &mut Access) {
@@ -233,7 +233,7 @@ unsafe impl<T: QueryData> QueryData for Option<T> {
 
     const TRACKS_CHANGES: bool = T::TRACKS_CHANGES;
 
-    fn set_ticks(state: &mut T::State, look: Look) {
+    fn set_ticks(state: &mut T::State, look: RunTicks) {
         T::set_ticks(state, look);
     }
 
@@ -347,7 +347,7 @@ unsafe impl<C: Component> QueryData for Has<C> {
     #[inline(always)]
     unsafe fn view(state: &ComponentId, world: &World, driver: Option<ComponentId>) -> ComponentFetch<C> {
         // SAFETY: the id is that of `C`, by the caller's promise.
-        unsafe { ComponentFetch::new(*state, world, driver, Look::READ) }
+        unsafe { ComponentFetch::new(*state, world, driver, RunTicks::READ) }
     }
 
     #[inline(always)]

@@ -3,16 +3,16 @@
 
 use super::access::RowConditions;
 use super::{Access, AlignedStores, Candidate, ComponentFetch, Mismatch, QueryFilter, TableRef};
+use crate::change_detection::{RunTicks, Tick, Track};
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout, TracksAdditions, TracksChanges};
 use crate::signature::Signature;
-use crate::track::{Look, Tick, Track};
 use crate::world::World;
 use core::fmt;
 use core::marker::PhantomData;
 use phalanx_store::raw::Lane;
 
-/// A filter that passes entities whose `C` was added since the [last run](crate::track) of the query.
+/// A filter that passes entities whose `C` was added since the [last run](crate::change_detection) of the query.
 ///
 /// `C` must have `track = "row"`. Otherwise the filter does not compile:
 ///
@@ -27,7 +27,7 @@ use phalanx_store::raw::Lane;
 /// ```
 pub struct Added<C>(PhantomData<fn() -> C>);
 
-/// A filter that passes entities whose `C` was added, replaced or written since the [last run](crate::track) of the query.
+/// A filter that passes entities whose `C` was added, replaced or written since the [last run](crate::change_detection) of the query.
 ///
 /// With `track = "row"` it tests each value. With `track = "column"` it passes all rows of a table or store in which one may
 /// have changed. For a component that is not tracked, the filter does not compile:
@@ -61,7 +61,7 @@ pub struct TrackedState {
     id: ComponentId,
     /// The component space of the id. A state of another world finds nothing.
     space: u64,
-    look: Look,
+    look: RunTicks,
 }
 
 impl TrackedState {
@@ -80,7 +80,7 @@ impl TrackedState {
         &self,
         world: &World,
         table: u32,
-        mark: unsafe fn(*const Lane, usize, Look) -> Tick,
+        mark: unsafe fn(*const Lane, usize, RunTicks) -> Tick,
     ) -> bool {
         if C::Layout::TRACK != Track::Column || C::Layout::KIND != Kind::Table {
             return true;
@@ -105,10 +105,10 @@ macro_rules! tracking_filter {
             const TRACKS_CHANGES: bool = true;
 
             fn state(components: &Components) -> TrackedState {
-                TrackedState { id: components.id::<C>(), space: components.space.number(), look: Look::default() }
+                TrackedState { id: components.id::<C>(), space: components.space.number(), look: RunTicks::default() }
             }
 
-            fn set_ticks(state: &mut TrackedState, look: Look) {
+            fn set_ticks(state: &mut TrackedState, look: RunTicks) {
                 state.look = look;
             }
 
@@ -134,7 +134,7 @@ macro_rules! tracking_filter {
                 C::Layout::TRACK == Track::Column
                     && state.is_of(stores.world)
                     && stores.has(state.id)
-                    && stores.world.storage.sides.of(state.id).is_some_and(|side| {
+                    && stores.world.storage.sparse.of(state.id).is_some_and(|side| {
                         // SAFETY: the lanes are the component's, and the mark is that of all rows.
                         state.look.is_new(unsafe { <C::Layout as $bound<C>>::$mark(side.values().lane(), 0, state.look) })
                     })

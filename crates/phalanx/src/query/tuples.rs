@@ -2,10 +2,10 @@
 #![allow(unsafe_code)]
 
 use super::{Access, AlignedStores, Candidate, Mismatch, Or, QueryData, ReadOnlyQueryData, RowRef, TableRef};
+use crate::change_detection::RunTicks;
 use crate::component::{ComponentId, Components};
 use crate::layout::Kind;
 use crate::signature::Signature;
-use crate::track::Look;
 use crate::world::World;
 
 macro_rules! tuple_query {
@@ -41,7 +41,7 @@ macro_rules! tuple_query {
 
             const TRACKS_CHANGES: bool = false $(|| $name::TRACKS_CHANGES)*;
 
-            fn set_ticks(($($name,)*): &mut Self::State, look: Look) {
+            fn set_ticks(($($name,)*): &mut Self::State, look: RunTicks) {
                 $(<$name as QueryData>::set_ticks($name, look);)*
             }
 
@@ -148,7 +148,7 @@ macro_rules! tuple_query {
 
             const TRACKS_CHANGES: bool = false $(|| $name::TRACKS_CHANGES)*;
 
-            fn set_ticks(($($name,)*): &mut Self::State, look: Look) {
+            fn set_ticks(($($name,)*): &mut Self::State, look: RunTicks) {
                 $(<$name as QueryData>::set_ticks($name, look);)*
             }
 

@@ -1,8 +1,8 @@
 //! Clones of the resources that a world keeps: for checkpoints, timelines and clones of the world.
 
 use super::{Resources, Slot, Stored};
+use crate::alloc::{try_box, try_vec};
 use crate::error::NoSuchResource;
-use crate::room::{try_box, try_list};
 use core::any::{Any, TypeId};
 use core::fmt;
 use phalanx_store::AllocError;
@@ -41,7 +41,7 @@ fn try_clone_value(clone: CloneResource, value: &Option<Stored>) -> Result<Optio
 impl KeptResources {
     /// Clones the resources once more.
     pub(crate) fn try_clone(&self) -> Result<KeptResources, AllocError> {
-        let mut list = try_list(self.list.len())?;
+        let mut list = try_vec(self.list.len())?;
         for kept in &self.list {
             list.push(KeptResource { value: try_clone_value(kept.clone, &kept.value)?, ..*kept });
         }
@@ -76,7 +76,7 @@ impl Resources {
     ///
     /// [`check_kept`](Resources::check_kept) says before whether all of them can be cloned.
     pub(crate) fn try_clone_kept(&self) -> Result<KeptResources, AllocError> {
-        let mut list = try_list(self.kept().count())?;
+        let mut list = try_vec(self.kept().count())?;
         for (slot, clone) in self.kept() {
             let value = try_clone_value(clone, &slot.value)?;
             list.push(KeptResource { type_id: slot.type_id, name: slot.name, clone, value });

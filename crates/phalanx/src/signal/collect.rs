@@ -3,9 +3,9 @@
 //! A collector is no user code: it records while an operation is carried out, in memory that was had before. So it misses
 //! nothing, whatever listeners do.
 
+use crate::alloc::unwrap_alloc;
 use crate::component::{Component, ComponentId};
 use crate::journal::{Collector, Condition, Event, Gathered};
-use crate::room::had;
 use crate::seeded::NumberMap;
 use crate::world::World;
 use core::fmt;
@@ -97,7 +97,7 @@ impl CollectorBuilder<'_> {
         let handle = Collector(COLLECTORS.fetch_add(1, Ordering::Relaxed));
         let (recording, observers) = self.world.listening();
         for condition in &self.conditions {
-            had(recording.try_cover(condition.id));
+            unwrap_alloc(recording.try_cover(condition.id));
         }
         let (entities, seen) = (Vec::new(), NumberMap::default());
         recording.collectors.list.push(Gathered { handle, conditions: self.conditions, entities, seen });

@@ -3,7 +3,7 @@
 
 use super::{KEPT_ERRORS, Lists, Observers, Told, nesting};
 use crate::commands::{CommandBuffer, CommandError};
-use crate::journal::{Event, Journal, Note, Spot};
+use crate::journal::{Event, Journal, JournalEntry, Spot};
 use crate::world::World;
 use core::any::Any;
 use core::ops::Range;
@@ -38,7 +38,7 @@ pub(crate) enum Notified {
 /// The listeners and the events that are dispatched to them, taken out of the world while they run.
 pub(crate) struct Dispatch {
     lists: Lists,
-    journal: Vec<Note>,
+    journal: Vec<JournalEntry>,
     /// What the listeners record.
     fresh: CommandBuffer,
 }
@@ -93,7 +93,7 @@ impl Dispatch {
         Some(Dispatch { lists, journal: journal_notes, fresh: core::mem::take(&mut observers.fresh) })
     }
 
-    /// Puts the listeners back, and keeps what they have recorded.
+    /// SparseInserts the listeners back, and keeps what they have recorded.
     pub(crate) fn end(self, journal: &mut Journal, observers: &mut Observers) {
         let Dispatch { lists, journal: mut notes, mut fresh } = self;
         journal.telling = false;
@@ -112,7 +112,7 @@ impl Dispatch {
 
 impl Lists {
     /// Calls the listeners of some notes, which are of one row and of one phase, in the order of their connection.
-    fn call(&mut self, world: &World, journal: &[Note], notes: Range<usize>, commands: &mut CommandBuffer) {
+    fn call(&mut self, world: &World, journal: &[JournalEntry], notes: Range<usize>, commands: &mut CommandBuffer) {
         let mut called = None;
         loop {
             let next = notes.clone().filter_map(|at| {

@@ -1,7 +1,7 @@
 //! What listeners are told.
 #![allow(unsafe_code)]
 
-use super::Note;
+use super::JournalEntry;
 use crate::component::Component;
 use crate::rows::Key;
 use crate::world::{Ref, World};
@@ -75,7 +75,7 @@ keyed!(Added Set Removed);
 #[derive(Clone, Copy)]
 pub struct RetiredRow<'a> {
     /// A note for each component of the row.
-    pub(super) notes: &'a [Note],
+    pub(super) notes: &'a [JournalEntry],
     pub(super) world: &'a World,
 }
 

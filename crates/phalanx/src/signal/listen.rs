@@ -4,10 +4,10 @@
 use super::{
     Added, Call, Despawned, Event, KEPT_ERRORS, Listener, ListenerId, Removed, RetiredRow, Set, Spawned, Told, nesting,
 };
+use crate::alloc::{try_reserve, unwrap_alloc};
 use crate::commands::{CommandBuffer, CommandError};
 use crate::component::{Component, ComponentId};
 use crate::journal::Recording;
-use crate::room::{had, try_room};
 use crate::world::World;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -148,9 +148,9 @@ impl World {
         let id = ListenerId(LISTENERS.fetch_add(1, Ordering::Relaxed));
         let call: Call = Box::new(call);
         let (recording, observers) = self.listening();
-        had(recording.try_cover(component));
-        had(observers.try_cover(component));
-        had(try_room(&mut observers.errors, KEPT_ERRORS));
+        unwrap_alloc(recording.try_cover(component));
+        unwrap_alloc(observers.try_cover(component));
+        unwrap_alloc(try_reserve(&mut observers.errors, KEPT_ERRORS));
         if let Some(list) = observers.lists.of(event, component) {
             list.push(Listener { id, call });
         }

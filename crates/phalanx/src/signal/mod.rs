@@ -94,10 +94,10 @@ pub use collect::CollectorBuilder;
 pub(crate) use emit::{Dispatch, dispatch_events};
 pub use event::{Added, Despawned, Removed, RetiredRow, Set, Spawned};
 
+use crate::alloc::try_reserve_at;
 use crate::commands::{CommandBuffer, CommandError};
 use crate::component::ComponentId;
-use crate::journal::{Event, Note, Recording, Spot};
-use crate::room::try_room_at;
+use crate::journal::{Event, JournalEntry, Recording, Spot};
 use crate::world::World;
 use core::fmt;
 use phalanx_store::AllocError;
@@ -108,11 +108,11 @@ pub struct ListenerId(u64);
 
 /// What a listener is called with, whatever its type.
 struct Told<'a> {
-    note: &'a Note,
+    note: &'a JournalEntry,
     /// Where the value is that came.
     new: Spot,
     /// Of an entity that ended: a note for each component that it had.
-    row: &'a [Note],
+    row: &'a [JournalEntry],
 }
 
 type Call = Box<dyn FnMut(Told<'_>, &World, &mut CommandBuffer) + Send + Sync>;
@@ -187,7 +187,7 @@ impl Observers {
 
     /// Makes room for the listeners of a component.
     fn try_cover(&mut self, id: ComponentId) -> Result<(), AllocError> {
-        try_room_at(&mut self.lists.by_component, id.index())?;
+        try_reserve_at(&mut self.lists.by_component, id.index())?;
         let len = self.lists.by_component.len().max(id.index() + 1);
         self.lists.by_component.resize_with(len, Default::default);
         Ok(())

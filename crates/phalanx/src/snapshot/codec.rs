@@ -3,7 +3,7 @@
 use super::budget::Budget;
 use super::depth::Bound;
 use super::error::CodecError;
-use crate::room::try_room;
+use crate::alloc::try_reserve;
 use postcard::de_flavors::{Flavor, Slice};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -87,7 +87,7 @@ const NO_MEMORY: CodecError = CodecError("there is no memory for it");
 
 /// Appends bytes, if there is memory for them.
 pub(super) fn try_extend(list: &mut Vec<u8>, bytes: &[u8]) -> Result<(), CodecError> {
-    try_room(list, bytes.len()).map_err(|_| NO_MEMORY)?;
+    try_reserve(list, bytes.len()).map_err(|_| NO_MEMORY)?;
     list.extend_from_slice(bytes);
     Ok(())
 }

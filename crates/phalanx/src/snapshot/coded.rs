@@ -142,7 +142,7 @@ impl<C: Component, F: Fn() -> C + Send + Sync> Column for Tag<C, F> {
     unsafe fn read(&self, _: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
         for row in made.places() {
             // SAFETY: the next row of this component.
-            input.had(unsafe { put_next(made, row, (self.0)()) })?;
+            input.unwrap_alloc(unsafe { put_next(made, row, (self.0)()) })?;
         }
         Ok(())
     }

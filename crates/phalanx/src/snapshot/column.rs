@@ -11,11 +11,11 @@ use super::coded::read_blocks;
 use super::error::{CodecError, INVALID, LoadError, NotDecoded, Problem, SaveError};
 use super::frame::{FRAME, In, Out, PIECE};
 pub(super) use super::runs::Runs;
+use crate::alloc::try_vec;
+use crate::change_detection::{Marks, RunTicks, Tick, marks};
 use crate::component::{Component, ComponentInfo, DropFn};
 use crate::layout::{Layout, PlainLayout, Track};
-use crate::room::try_list;
-use crate::table::{ALIGNED_FOR_ALL, row_ptr};
-use crate::track::{Look, Marks, Tick, marks};
+use crate::storage::table::{ALIGNED_FOR_ALL, row_ptr};
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use phalanx_store::AllocError;
@@ -150,7 +150,7 @@ pub(super) struct Scratch {
 
 impl Scratch {
     pub(super) fn try_new<C: Component>() -> Result<Scratch, AllocError> {
-        let mut lanes = try_list(C::Layout::LANES)?;
+        let mut lanes = try_vec(C::Layout::LANES)?;
         C::Layout::lanes(&mut |lane| lanes.push(Lane::new(lane)));
         Ok(Scratch { lanes: lanes.into_boxed_slice() })
     }
@@ -332,7 +332,7 @@ pub(super) fn read_lanes(count: usize, made: &mut Made<'_>, input: &mut In<'_>) 
                 {
                     let room = believed(row, total, lane.row_size());
                     // SAFETY: the lane grows, and no older pointer into it is used.
-                    input.had(unsafe { lane.try_resize(room) })?;
+                    input.unwrap_alloc(unsafe { lane.try_resize(room) })?;
                 }
                 let end = run.end.min(lane.capacity());
                 // SAFETY: there is room for these rows, in which nothing lives; they are bytes until somebody counts them.
@@ -397,7 +397,7 @@ pub(super) unsafe fn with_value<C: Component, T>(lanes: *const Lane, row: u32, s
     // is `Copy`, and so can be read without being moved out.
     unsafe {
         if C::Layout::COPY {
-            let value = ManuallyDrop::new(C::Layout::read(C::Layout::ptr(lanes, Look::READ), row as usize));
+            let value = ManuallyDrop::new(C::Layout::read(C::Layout::ptr(lanes, RunTicks::READ), row as usize));
             return see(&value);
         }
         match size_of::<C>() {
@@ -415,7 +415,7 @@ pub(super) unsafe fn with_value<C: Component, T>(lanes: *const Lane, row: u32, s
 pub(super) unsafe fn put_next<C: Component>(made: &mut Made<'_>, row: u32, value: C) -> Result<(), AllocError> {
     made.try_cover(row + 1)?;
     // SAFETY: there is room, and nothing lives in the row.
-    unsafe { C::Layout::write(C::Layout::ptr(made.lanes, Look::READ), row as usize, value) };
+    unsafe { C::Layout::write(C::Layout::ptr(made.lanes, RunTicks::READ), row as usize, value) };
     made.count += 1;
     Ok(())
 }
@@ -468,15 +468,15 @@ where
     }
 
     unsafe fn read(&self, name: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
-        let mut scratch = input.had(Scratch::try_new::<Old>())?;
+        let mut scratch = input.unwrap_alloc(Scratch::try_new::<Old>())?;
         let (lanes, lane_count) = (scratch.lanes.as_mut_ptr(), scratch.lanes.len());
         let mut old = Made { lanes, lane_count, drop: None, runs: Runs::All(made.runs.len()), count: 0 };
         // SAFETY: the lanes are of `Old`. Plain data is `Copy`: reading a value moves nothing out.
         unsafe { Plain::<Old>(PhantomData).read(name, &mut old, input)? };
         for (at, row) in made.places().enumerate() {
             // SAFETY: the value was read just now, and is read once; the next row of `C`.
-            input.had(unsafe {
-                let value = Old::Layout::read(Old::Layout::ptr(lanes, Look::READ), at);
+            input.unwrap_alloc(unsafe {
+                let value = Old::Layout::read(Old::Layout::ptr(lanes, RunTicks::READ), at);
                 put_next(made, row, (self.0)(value))
             })?;
         }

@@ -105,10 +105,10 @@ pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Differen
 pub(super) fn place(world: &World, slot: Entity, id: Option<ComponentId>, entry: &Entry) -> Option<(*const Lane, u32)> {
     let id = id?;
     if entry.kind != Kind::Table {
-        let side = world.storage.sides.of(id)?;
+        let side = world.storage.sparse.of(id)?;
         return side.row(slot.index()).map(|row| (side.values().lane().cast_const(), row));
     }
-    let at = world.storage.locate(slot).ok()?;
+    let at = world.storage.try_location(slot).ok()?;
     let lanes = world.storage.lane(id, at.table);
     (!lanes.is_null()).then_some((lanes.cast_const(), at.row))
 }

@@ -5,8 +5,8 @@
 
 use super::budget::Budget;
 use super::error::{LoadError, Problem, SaveError};
+use crate::alloc::{try_reserve, try_vec};
 use crate::checksum::{Sum, checksum};
-use crate::room::{try_list, try_room};
 use phalanx_store::AllocError;
 use std::io::{self, Read, Write};
 
@@ -56,7 +56,7 @@ impl<'w> Out<'w> {
         head[..8].copy_from_slice(&MAGIC);
         head[8..12].copy_from_slice(&VERSION.to_le_bytes());
         writer.write_all(&head)?;
-        Ok(Out { writer, buffer: try_list(FRAME)?, chain: checksum(0, &head), written: 16, section: 0 })
+        Ok(Out { writer, buffer: try_vec(FRAME)?, chain: checksum(0, &head), written: 16, section: 0 })
     }
 
     /// Bytes written so far.
@@ -362,7 +362,7 @@ impl<'r> In<'r> {
         (self.filled, self.taken) = (0, 0);
         if buffer.len() < len {
             let more = len - buffer.len();
-            try_room(&mut buffer, more).map_err(|error| self.error(error))?;
+            try_reserve(&mut buffer, more).map_err(|error| self.error(error))?;
             buffer.resize(len, 0);
         }
         buffer[..len].chunks_mut(PIECE).try_for_each(|piece| self.piece(sum, piece))?;
@@ -428,7 +428,7 @@ impl<'r> In<'r> {
         let mut left = count;
         while left > 0 {
             let now = left.min(FRAME);
-            try_room(list, now).map_err(|error| self.error(error))?;
+            try_reserve(list, now).map_err(|error| self.error(error))?;
             let len = list.len();
             list.resize(len + now, 0);
             self.take(&mut list[len..])?;
@@ -466,7 +466,7 @@ impl<'r> In<'r> {
     /// The rest of the section.
     pub(super) fn rest(&mut self, list: &mut Vec<u8>) -> Result<(), LoadError> {
         loop {
-            try_room(list, self.filled - self.taken).map_err(|error| self.error(error))?;
+            try_reserve(list, self.filled - self.taken).map_err(|error| self.error(error))?;
             list.extend_from_slice(self.buffered());
             self.taken = self.filled;
             if !self.refill()? {
@@ -506,7 +506,7 @@ impl<'r> In<'r> {
         }
     }
 
-    pub(super) fn had<T>(&self, result: Result<T, AllocError>) -> Result<T, LoadError> {
+    pub(super) fn unwrap_alloc<T>(&self, result: Result<T, AllocError>) -> Result<T, LoadError> {
         result.map_err(|error| self.error(error))
     }
 }

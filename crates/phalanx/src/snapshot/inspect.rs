@@ -3,7 +3,7 @@
 use super::error::{LoadError, Problem};
 use super::frame::{COMPONENTS, END, GROUPS, In, OPTIONAL, RESOURCE, ROWS, SIDE, SLOTS, TABLE, TICKS};
 use super::save::{HOLE, try_push};
-use crate::room::try_room;
+use crate::alloc::try_reserve;
 use std::io::Read;
 
 /// A component of a snapshot.
@@ -61,9 +61,9 @@ pub struct Inspection {
     pub sections: Vec<([u8; 4], u64)>,
     /// Bytes in all.
     pub bytes: u64,
-    /// Whether it says which values of [tracked](crate::track) components are new. Without that all are.
+    /// Whether it says which values of [tracked](crate::change_detection) components are new. Without that all are.
     pub has_times: bool,
-    /// The number for everything in it but [times of changes](crate::track): that of
+    /// The number for everything in it but [times of changes](crate::change_detection): that of
     /// [`World::checksum`](crate::World::checksum).
     pub checksum: u64,
 }
@@ -98,7 +98,7 @@ pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
                 let codec = text(&mut input)?;
                 input.u32()?;
                 let start = found.resources.len();
-                input.had(try_push(&mut found.resources, (name, 0)))?;
+                input.unwrap_alloc(try_push(&mut found.resources, (name, 0)))?;
                 input.skip()?;
                 let head = (2 + found.resources[start].0.len() + codec.len() + 4) as u64;
                 found.resources[start].1 = input.section_bytes().saturating_sub(head);
@@ -112,7 +112,7 @@ pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
             _ => input.skip()?,
         }
         input.end_section()?;
-        input.had(try_push(&mut found.sections, (input.kind, input.section_bytes())))?;
+        input.unwrap_alloc(try_push(&mut found.sections, (input.kind, input.section_bytes())))?;
         if input.kind == END {
             input.end()?;
             found.bytes = input.offset();
@@ -124,7 +124,7 @@ pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
 fn text(input: &mut In<'_>) -> Result<String, LoadError> {
     let mut place = [0; 255];
     let (name, mut bytes) = (input.name(&mut place)?, Vec::new());
-    input.had(try_room(&mut bytes, name.len()))?;
+    input.unwrap_alloc(try_reserve(&mut bytes, name.len()))?;
     bytes.extend_from_slice(name.as_bytes());
     String::from_utf8(bytes).or_else(|_| input.invalid("a name that is no UTF-8"))
 }
@@ -150,7 +150,7 @@ fn components(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadErro
             schema = super::checksum(schema, &input.u64()?.to_le_bytes());
         }
         let summary = ComponentSummary { name, layout, codec, version, schema, values: 0 };
-        input.had(try_push(&mut found.components, summary))?;
+        input.unwrap_alloc(try_push(&mut found.components, summary))?;
     }
     Ok(())
 }
@@ -187,7 +187,7 @@ fn table(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadError> {
     let (extra, count) = (input.u8()? != 0, input.u32()?);
     let mut components = Vec::new();
     input.u32s(count, |input, numbers| {
-        input.had(try_room(&mut components, numbers.len()))?;
+        input.unwrap_alloc(try_reserve(&mut components, numbers.len()))?;
         components.extend_from_slice(numbers);
         Ok(())
     })?;
@@ -197,7 +197,7 @@ fn table(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadError> {
     }
     input.skip()?;
     let summary = TableSummary { components, extra, rows, bytes: input.section_bytes() };
-    input.had(try_push(&mut found.tables, summary))
+    input.unwrap_alloc(try_push(&mut found.tables, summary))
 }
 
 fn side(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadError> {

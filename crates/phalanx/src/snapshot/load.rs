@@ -7,10 +7,10 @@ use super::frame::{COMPONENTS, END, FRAME, GROUPS, In, OPTIONAL, RESOURCE, ROWS,
 use super::registry::{Entry, Registry};
 use super::save::{HOLE, kind_number, removal_number};
 use super::{restore, times};
+use crate::alloc::try_reserve;
 use crate::component::{ComponentId, Components};
-use crate::room::try_room;
-use crate::side::{Removal, most_steps};
 use crate::signature::Signature;
+use crate::sparse::{Removal, most_steps};
 use crate::world::World;
 use std::io::Read;
 
@@ -61,10 +61,10 @@ impl Loading<'_, '_> {
         } else if self.world.storage.entities.row_count() > 0 {
             return self.input.invalid("the names of extra rows are missing");
         }
-        let mut sides = 0;
+        let mut sparse = 0;
         while self.input.kind == SIDE {
-            self.read_side(sides)?;
-            sides += 1;
+            self.read_side(sparse)?;
+            sparse += 1;
             self.section()?;
         }
         if self.input.kind == GROUPS {
@@ -123,8 +123,8 @@ impl Loading<'_, '_> {
             }
             let older = self.read_schema(entry)?;
             let id = entry.register(&mut self.world.storage.components);
-            let id = self.input.had(id)?;
-            self.input.had(try_room(&mut self.components, 1))?;
+            let id = self.input.unwrap_alloc(id)?;
+            self.input.unwrap_alloc(try_reserve(&mut self.components, 1))?;
             self.components.push(Loaded { id, entry, older });
         }
         self.input.end_section()
@@ -185,7 +185,7 @@ impl Loading<'_, '_> {
         while list.len() < count as usize {
             let (len, left) = (list.len(), count as usize - list.len());
             let now = left.min(FRAME);
-            self.input.had(try_room(&mut list, now))?;
+            self.input.unwrap_alloc(try_reserve(&mut list, now))?;
             list.resize(len + now, 0);
             self.input.numbers(&mut list[len..])?;
         }
@@ -215,7 +215,7 @@ impl Loading<'_, '_> {
         let list = self.numbers(count)?;
         let mut signature = Signature::EMPTY;
         if extra {
-            self.input.had(signature.try_insert(ComponentId::ROW))?;
+            self.input.unwrap_alloc(signature.try_insert(ComponentId::ROW))?;
         }
         let mut last = None;
         for &component in &list {
@@ -228,7 +228,7 @@ impl Loading<'_, '_> {
             if loaded.entry.kind != crate::layout::Kind::Table {
                 return self.input.invalid("a table with a component that is kept elsewhere");
             }
-            self.input.had(signature.try_insert(loaded.id))?;
+            self.input.unwrap_alloc(signature.try_insert(loaded.id))?;
             last = Some(component);
         }
         let number = restore::table(&mut self.world, &signature).map_err(|problem| self.input.error(problem))?;
@@ -244,7 +244,7 @@ impl Loading<'_, '_> {
             Ok(())
         })?;
         let mut all = Vec::new();
-        self.input.had(try_room(&mut all, list.len()))?;
+        self.input.unwrap_alloc(try_reserve(&mut all, list.len()))?;
         for &component in &list {
             let Loaded { id, entry, older } = self.components[component as usize];
             let made = restore::column(&self.world, number, id, rows).map_err(|problem| self.input.error(problem))?;
@@ -257,7 +257,7 @@ impl Loading<'_, '_> {
                     Some(at) => entry.older[at].migration.read(entry.name, made, &mut self.input)?,
                 }
             }
-            self.input.had(made.try_mark(self.world.storage.components.info(id).track, self.world.tick()))?;
+            self.input.unwrap_alloc(made.try_mark(self.world.storage.components.info(id).track, self.world.tick()))?;
         }
         self.input.end_section()?;
         // SAFETY: the values of all columns were read, and so many rows named. What fails, fails before they are counted.
@@ -297,7 +297,7 @@ impl Loading<'_, '_> {
         let Some(&Loaded { id, entry, older }) = self.components.get(component as usize) else {
             return self.input.invalid("values of a component that there is not");
         };
-        let info = self.input.had(self.world.storage.components.info(id).try_clone())?;
+        let info = self.input.unwrap_alloc(self.world.storage.components.info(id).try_clone())?;
         let refused = |input: &In<'_>, problem| input.error(problem);
         let (mut keys, mut bits) = (Vec::new(), Vec::new());
         match entry.kind {
@@ -315,7 +315,7 @@ impl Loading<'_, '_> {
                 }
                 restore::side(&mut self.world, id, number).map_err(|problem| refused(&self.input, problem))?;
                 if keys.contains(&HOLE) {
-                    self.input.had(try_room(&mut bits, keys.len().div_ceil(64)))?;
+                    self.input.unwrap_alloc(try_reserve(&mut bits, keys.len().div_ceil(64)))?;
                     bits.resize(keys.len().div_ceil(64), 0_u64);
                     for (at, _) in keys.iter().enumerate().filter(|(_, key)| **key != HOLE) {
                         bits[at / 64] |= 1 << (at % 64);
@@ -332,7 +332,7 @@ impl Loading<'_, '_> {
                     let what = "slots of a linear store";
                     return Err(self.input.error(Problem::Count { what, found, expected }));
                 }
-                self.input.had(try_room(&mut bits, words as usize))?;
+                self.input.unwrap_alloc(try_reserve(&mut bits, words as usize))?;
                 bits.resize(words as usize, 0_u64);
                 self.input.take(crate::plain::bytes_of_mut(&mut bits))?;
                 bits.iter_mut().for_each(|word| *word = u64::from_le(*word));
@@ -359,7 +359,7 @@ impl Loading<'_, '_> {
                 Some(at) => entry.older[at].migration.read(entry.name, &mut made, &mut self.input)?,
             }
         }
-        self.input.had(made.try_mark(info.track, self.world.tick()))?;
+        self.input.unwrap_alloc(made.try_mark(info.track, self.world.tick()))?;
         self.input.end_section()?;
         // SAFETY: the values were read, in the order of the keys with room for the holes, or at the slots. What fails, fails
         // before they are counted.
@@ -382,23 +382,23 @@ impl Loading<'_, '_> {
                 *list = self.numbers(count)?;
             }
             let [owned, required, excluded, members] = lists;
-            let mut sides = [const { Vec::new() }; 3];
-            for (sides, components) in sides.iter_mut().zip([owned, required, excluded]) {
-                self.input.had(try_room(sides, components.len()))?;
+            let mut sparse = [const { Vec::new() }; 3];
+            for (sparse, components) in sparse.iter_mut().zip([owned, required, excluded]) {
+                self.input.unwrap_alloc(try_reserve(sparse, components.len()))?;
                 for component in components {
                     let loaded = self.components.get(component as usize);
-                    let Some(side) = loaded.and_then(|loaded| self.world.storage.sides.number(loaded.id)) else {
+                    let Some(side) = loaded.and_then(|loaded| self.world.storage.sparse.number(loaded.id)) else {
                         return self.input.invalid("a group of a component that has no store of its own");
                     };
-                    sides.push(side);
+                    sparse.push(side);
                 }
-                sides.sort_unstable();
+                sparse.sort_unstable();
             }
-            steps += self.world.storage.sides.group_steps(&sides[1]);
+            steps += self.world.storage.sparse.group_steps(&sparse[1]);
             if steps > most_steps(self.input.offset()) {
                 return self.input.invalid("more groups than a world of this size may have");
             }
-            let made = restore::group(&mut self.world, sides, &members);
+            let made = restore::group(&mut self.world, sparse, &members);
             made.map_err(|problem| self.input.error(problem))?;
         }
         self.input.end_section()

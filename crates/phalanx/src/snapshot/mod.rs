@@ -6,7 +6,7 @@
 //!
 //! # When values were changed
 //!
-//! The clock of a world and the marks of [tracked](crate::track) components are saved too: after a load
+//! The clock of a world and the marks of [tracked](crate::change_detection) components are saved too: after a load
 //! [`Added`](crate::Added) and [`Changed`](crate::Changed) let through what they let through before. A held state begins anew, as
 //! with any other world. What is [merged](World::merge) is new, as are values that come from another world by
 //! [`transfer`](World::transfer); and so is what is read in [readable form](World::serialize), which has no marks.
@@ -96,7 +96,7 @@ pub struct Report {
     pub skipped: Vec<&'static str>,
     /// Bytes written.
     pub bytes: u64,
-    /// The number that [`World::checksum`] gives, of what was written but for [times of changes](crate::track).
+    /// The number that [`World::checksum`] gives, of what was written but for [times of changes](crate::change_detection).
     pub checksum: u64,
 }
 
@@ -190,7 +190,7 @@ impl World {
 
     /// Reads a world and joins it to this one. Its entities become others, which the map tells; entities in components
     /// ([`Component::ENTITIES`](crate::Component::ENTITIES)) are changed along. Resources that are here already stay. Values of
-    /// [tracked](crate::track) components count as added now.
+    /// [tracked](crate::change_detection) components count as added now.
     ///
     /// [Listeners and collectors](crate::signal) are told that the entities were spawned and their components added, by
     /// ascending index in the snapshot, when all of it is in place, resources too. [`merge_quietly`](World::merge_quietly) tells
@@ -226,7 +226,7 @@ impl World {
     /// As [`load`](World::load), and if memory cannot be had; this world is as it was then, and nobody is told anything.
     pub fn merge(&mut self, registry: &Registry, reader: impl Read) -> Result<EntityMap, LoadError> {
         let mut loaded = World::load(registry, reader)?;
-        let map = self.take_in(&mut loaded)?;
+        let map = self.merge_from(&mut loaded)?;
         loaded.announce_moves(self);
         Ok(map)
     }
@@ -271,14 +271,14 @@ impl World {
         self.storage.flush().map_err(|error| refused(error.into()))?;
         let signals = core::mem::take(&mut self.storage.journal);
         let quiet = Quiet(self, signals);
-        let map = quiet.0.take_in(&mut loaded);
+        let map = quiet.0.merge_from(&mut loaded);
         drop(quiet);
         self.dispatch();
         map
     }
 
     /// Takes over all that another world has. Nobody is told yet.
-    fn take_in(&mut self, other: &mut World) -> Result<EntityMap, LoadError> {
+    fn merge_from(&mut self, other: &mut World) -> Result<EntityMap, LoadError> {
         self.resources.try_reserve_for(&other.resources).map_err(|error| refused(error.into()))?;
         let map = other.move_all(self).map_err(refused)?;
         self.resources.absorb(&mut other.resources);
@@ -286,7 +286,7 @@ impl World {
     }
 
     /// A number for the world: the same for equal worlds, orders included, and most likely another for others. When values
-    /// came and were changed ([`track`](crate::track)) makes no difference.
+    /// came and were changed ([`track`](crate::change_detection)) makes no difference.
     ///
     /// # Errors
     ///

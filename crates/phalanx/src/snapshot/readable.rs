@@ -12,7 +12,7 @@
 //! | `free` | the free slots, the next to be used first |
 //! | `tables` | a list of `extra`, `components` (numbers), `slots`, `columns` (a list of values for each component) |
 //! | `rows` | a list of slot, owner, component (its number plus one, or 0), role |
-//! | `sides` | a list of `component` (a number), `removal`, `keys` (`u32::MAX` for a hole), `words`, `values` |
+//! | `sparse` | a list of `component` (a number), `removal`, `keys` (`u32::MAX` for a hole), `words`, `values` |
 //! | `groups` | the number of places, and a list of place, owned, required and excluded components, members |
 //! | `resources` | a list of `name`, `version`, `value` |
 //!
@@ -177,7 +177,7 @@ impl Serialize for TableForm<'_> {
 
 struct SideForm<'a> {
     saving: &'a Saving<'a>,
-    side: &'a crate::side::Side,
+    side: &'a crate::sparse::SparseStorage,
     number: u32,
 }
 
@@ -259,8 +259,8 @@ impl World {
         let list = tables.iter().map(|table| TableForm { saving: &saving, table });
         form.serialize_field("tables", &List::new(list))?;
         form.serialize_field("rows", &saving.names().map_err(S::Error::custom)?)?;
-        let sides = saving.sides().map(|(number, side)| SideForm { saving: &saving, side, number });
-        form.serialize_field("sides", &List::new(sides))?;
+        let sparse = saving.sparse().map(|(number, side)| SideForm { saving: &saving, side, number });
+        form.serialize_field("sides", &List::new(sparse))?;
         form.serialize_field("groups", &saving.groups().map_err(S::Error::custom)?)?;
         let resources = saving.resources().map_err(S::Error::custom)?.into_iter();
         form.serialize_field("resources", &List::new(resources.map(|entry| ResourceForm { world: self, entry })))?;
@@ -389,7 +389,7 @@ impl Reading<'_, '_> {
             out.put_u32(rows.len() as u32).map_err(failed)?;
             out.put_u32s(rows.iter().flatten().copied()).and_then(|()| out.end()).map_err(failed)?;
         }
-        fields.field("sides", Each(Sides { entries: &entries, out: &mut *out }))?;
+        fields.field("sides", Each(SparseStorages { entries: &entries, out: &mut *out }))?;
         let groups: Vec<GroupParts> = fields.field("groups", plain())?;
         if !groups.is_empty() {
             put_groups(&groups, out).map_err(failed)?;
@@ -531,10 +531,10 @@ impl<'de> Visitor<'de> for Column<'_, '_> {
         let Some(readable) = &self.entry.readable else {
             return Err(A::Error::custom(SaveError::NotReadable { name }));
         };
-        let had = |error: AllocError| A::Error::custom(error);
+        let unwrap_alloc = |error: AllocError| A::Error::custom(error);
         // What the component is, apart from any world.
-        let mut components = Components::try_new(&crate::rows::LANES).map_err(had)?;
-        let id = self.entry.register(&mut components).map_err(had)?;
+        let mut components = Components::try_new(&crate::rows::LANES).map_err(unwrap_alloc)?;
+        let id = self.entry.register(&mut components).map_err(unwrap_alloc)?;
         let info = components.info(id);
         let mut lanes: Box<[Lane]> = info.lanes.iter().map(|row| Lane::new(*row)).collect();
         let count = u32::try_from(self.count).map_err(A::Error::custom)?;
@@ -555,26 +555,26 @@ impl<'de> Visitor<'de> for Column<'_, '_> {
 }
 
 /// Reads sides.
-struct Sides<'a, 'w> {
+struct SparseStorages<'a, 'w> {
     entries: &'a [&'a Entry],
     out: &'a mut Out<'w>,
 }
 
 const SIDE_FIELDS: &[&str] = &["component", "removal", "keys", "words", "values"];
 
-impl Element for Sides<'_, '_> {
+impl Element for SparseStorages<'_, '_> {
     fn one<'de, D: Deserializer<'de>>(&mut self, deserializer: D) -> Result<(), D::Error> {
-        let side = Sides { entries: self.entries, out: &mut *self.out };
+        let side = SparseStorages { entries: self.entries, out: &mut *self.out };
         deserializer.deserialize_struct("Side", SIDE_FIELDS, side)
     }
 }
 
-impl<'de> Visitor<'de> for Sides<'_, '_> {
+impl<'de> Visitor<'de> for SparseStorages<'_, '_> {
     type Value = ();
     ordered!("Side", SIDE_FIELDS);
 }
 
-impl Sides<'_, '_> {
+impl SparseStorages<'_, '_> {
     fn read<'de, A: Fields<'de>>(self, fields: &mut A) -> Result<(), A::Error> {
         let failed = |error: SaveError| A::Error::custom(error);
         let number: u32 = fields.field("component", plain())?;

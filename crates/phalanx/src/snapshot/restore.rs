@@ -9,12 +9,12 @@
 use super::column::{Made, Runs};
 use super::error::Problem;
 use super::save::HOLE;
+use crate::alloc::try_vec;
 use crate::component::{ComponentId, ComponentInfo};
 use crate::group::GroupError;
-use crate::room::try_list;
 use crate::rows::{Label, Link, NONE, Role};
-use crate::side::{Draft, Removal, Store};
 use crate::signature::Signature;
+use crate::sparse::{Draft, Removal, Store};
 use crate::world::{Location, World};
 use phalanx_store::{AllocError, Entity, EntityPool};
 
@@ -186,7 +186,7 @@ unsafe fn link(world: &World, slot: u32) -> *mut Link {
 
 /// Makes the next side, empty.
 pub(super) fn side(world: &mut World, id: ComponentId, number: u32) -> Result<(), Problem> {
-    match world.storage.sides.try_register(id, &world.storage.components)? == number {
+    match world.storage.sparse.try_register(id, &world.storage.components)? == number {
         true => Ok(()),
         false => Err(Problem::Invalid("a component with two stores")),
     }
@@ -213,17 +213,17 @@ fn occupant(entities: &EntityPool<Location>, slot: u32) -> Result<Entity, Proble
 
 /// Makes room for the values of a pool, in the marks, and in the rows too if there are holes among them.
 pub(super) fn pool_room(world: &mut World, side: u32, positions: u32, removal: Removal) -> Result<(), Problem> {
-    let Store::Pool(pool) = &mut world.storage.sides.get_mut(side).store else {
+    let Store::Pool(pool) = &mut world.storage.sparse.get_mut(side).store else {
         return Err(Problem::Invalid("a pool for a component that is kept elsewhere"));
     };
     pool.dense.try_reserve(positions)?;
-    world.storage.sides.set_removal(side, removal);
+    world.storage.sparse.set_removal(side, removal);
     Ok(())
 }
 
 /// Makes room for the values of a linear store up to this slot.
 pub(super) fn linear_room(world: &mut World, side: u32, last: u32) -> Result<(), Problem> {
-    let Store::Linear(linear) = &mut world.storage.sides.get_mut(side).store else {
+    let Store::Linear(linear) = &mut world.storage.sparse.get_mut(side).store else {
         return Err(Problem::Invalid("a linear store for a component that is kept elsewhere"));
     };
     Ok(linear.try_ready(last)?)
@@ -232,7 +232,7 @@ pub(super) fn linear_room(world: &mut World, side: u32, last: u32) -> Result<(),
 /// The place for the values of a side that counts none yet. Set bits have room.
 pub(super) fn side_column<'a>(world: &mut World, side: u32, info: &ComponentInfo, runs: Runs<'a>) -> Made<'a> {
     // SAFETY: the lanes are the side's, which counts no values, and stay in their block.
-    unsafe { Made::new(world.storage.sides.lanes_mut(side), info, runs) }
+    unsafe { Made::new(world.storage.sparse.lanes_mut(side), info, runs) }
 }
 
 /// Counts the values of a pool, which are there, as those of these slots; [`HOLE`]s are among them.
@@ -250,7 +250,7 @@ pub(super) unsafe fn fill_pool(world: &mut World, side: u32, keys: &[u32]) -> Re
     }
     let twice = |slot: Entity| Problem::Slot { slot: slot.index(), what: "is in a pool twice" };
     // SAFETY: the caller's promise; the slots are alive, and groups are made later.
-    unsafe { world.storage.sides.try_fill_pool(side, slots, keys.iter().map(key), twice) }
+    unsafe { world.storage.sparse.try_fill_pool(side, slots, keys.iter().map(key), twice) }
 }
 
 /// Counts the values of a linear store at the slots with these bits, `rows` of them extra rows.
@@ -259,7 +259,7 @@ pub(super) unsafe fn fill_pool(world: &mut World, side: u32, keys: &[u32]) -> Re
 ///
 /// The values are there, with [room](linear_room) for the last, and the caller gives them up.
 pub(super) unsafe fn fill_linear(world: &mut World, side: u32, words: &[u64], rows: u32) {
-    if let Store::Linear(linear) = &mut world.storage.sides.get_mut(side).store {
+    if let Store::Linear(linear) = &mut world.storage.sparse.get_mut(side).store {
         // SAFETY: the caller's promise.
         unsafe { linear.fill(words, rows) };
     }
@@ -300,44 +300,44 @@ pub(super) fn group(
     if excluded.iter().any(|side| required.contains(side)) {
         return Err(Problem::Invalid("a group that excludes what it requires"));
     }
-    if owned.iter().any(|side| matches!(world.storage.sides.get(*side).store, Store::Linear(_))) {
+    if owned.iter().any(|side| matches!(world.storage.sparse.get(*side).store, Store::Linear(_))) {
         return Err(Problem::Invalid("a group that owns a linear store"));
     }
     let what = Draft { name: "a group of a snapshot", owned, required, excluded };
-    if world.storage.sides.find_group(&what).is_some() {
+    if world.storage.sparse.find_group(&what).is_some() {
         return Err(Problem::Invalid("a group that there is already"));
     }
     let draft =
-        world.storage.sides.try_draft(what, &world.storage.components, |slot| world.storage.slot(slot)).map_err(
+        world.storage.sparse.try_draft(what, &world.storage.components, |slot| world.storage.slot(slot)).map_err(
             |error| match error {
                 GroupError::Alloc(error) => Problem::Alloc(error),
                 _ => Problem::Invalid("a group that cannot be beside others"),
             },
         )?;
-    let id = world.storage.sides.try_make(draft)?;
-    let Some(group) = world.storage.sides.group(id) else { return Ok(()) };
+    let id = world.storage.sparse.try_make(draft)?;
+    let Some(group) = world.storage.sparse.group(id) else { return Ok(()) };
     if !group.what.owned.is_empty() {
         return match members.is_empty() {
             true => Ok(()),
             false => Err(Problem::Invalid("a group that owns pools and lists its members")),
         };
     }
-    let there = world.storage.sides.members(group);
+    let there = world.storage.sparse.members(group);
     if there.len() != members.len() {
         let (found, expected) = (members.len() as u64, there.len() as u64);
         return Err(Problem::Count { what: "members of a group", found, expected });
     }
-    let mut order = try_list(members.len())?;
-    let mut seen = try_list(members.len())?;
+    let mut order = try_vec(members.len())?;
+    let mut seen = try_vec(members.len())?;
     seen.resize(members.len(), false);
     for &slot in members {
-        match world.storage.sides.position_in_group(group, slot) {
+        match world.storage.sparse.position_in_group(group, slot) {
             Some(at) if !core::mem::replace(&mut seen[at as usize], true) => order.push(at),
             Some(_) => return slot_is(slot, "is in a group twice"),
             None => return slot_is(slot, "is in a group that it does not belong to"),
         }
     }
     // SAFETY: a permutation of the positions of the group, of which each comes once.
-    unsafe { world.storage.sides.try_arrange(id, &mut order)? };
+    unsafe { world.storage.sparse.try_arrange(id, &mut order)? };
     Ok(())
 }

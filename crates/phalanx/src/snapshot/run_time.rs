@@ -7,7 +7,7 @@ use super::error::{CodecError, LoadError, RegistryError, SaveError};
 use super::frame::{In, Out};
 use super::readable::Readable;
 use super::registry::{Entry, Origin, Registry, Schema};
-use crate::table::{ALIGNED_FOR_ALL, row_ptr};
+use crate::storage::table::{ALIGNED_FOR_ALL, row_ptr};
 use crate::world::ComponentDescriptor;
 use core::fmt;
 use phalanx_store::raw::Lane;

@@ -7,10 +7,10 @@ use super::frame::{COMPONENTS, END, GROUPS, Out, RESOURCE, ROWS, SIDE, SLOTS, TA
 use super::part::Part;
 use super::registry::{Entry, Registry, ResourceEntry};
 use super::{Report, has_bit};
+use crate::alloc::{try_clone_slice, try_reserve, try_vec};
 use crate::component::ComponentId;
 use crate::layout::Kind;
-use crate::room::{try_copy, try_list, try_room};
-use crate::side::{GroupData, Removal, Side, Store};
+use crate::sparse::{GroupData, Removal, SparseStorage, Store};
 use crate::world::{Location, World};
 use phalanx_store::{AllocError, Entity, EntityPool};
 
@@ -42,7 +42,7 @@ pub(super) fn put_groups(groups: &[GroupParts], out: &mut Out<'_>) -> Result<(),
 
 /// A list of what an iterator yields.
 pub(super) fn try_collect<T>(items: impl Iterator<Item = T>) -> Result<Vec<T>, AllocError> {
-    let mut list = try_list(items.size_hint().0)?;
+    let mut list = try_vec(items.size_hint().0)?;
     for item in items {
         try_push(&mut list, item)?;
     }
@@ -50,14 +50,14 @@ pub(super) fn try_collect<T>(items: impl Iterator<Item = T>) -> Result<Vec<T>, A
 }
 
 pub(super) fn try_push<T>(list: &mut Vec<T>, item: T) -> Result<(), AllocError> {
-    try_room(list, 1)?;
+    try_reserve(list, 1)?;
     list.push(item);
     Ok(())
 }
 
 /// Words for so many bits, of which none is set.
 fn try_bits(count: usize) -> Result<Vec<u64>, AllocError> {
-    let mut words = try_list(count.div_ceil(64))?;
+    let mut words = try_vec(count.div_ceil(64))?;
     words.resize(count.div_ceil(64), 0);
     Ok(words)
 }
@@ -134,7 +134,7 @@ impl<'a> Saving<'a> {
         }
         let known = world.storage.components.len();
         let (mut components, mut numbers, mut skipped) =
-            (try_list::<Saved<'_>>(known)?, try_list(known)?, try_list(known)?);
+            (try_vec::<Saved<'_>>(known)?, try_vec(known)?, try_vec(known)?);
         let named = named_by_rows(world)?;
         for id in world.storage.components.in_order().filter(|id| *id != ComponentId::ROW) {
             let info = world.storage.components.info(id);
@@ -221,13 +221,13 @@ impl<'a> Saving<'a> {
 
     /// Returns the tables that have rows, in the order in which they are visited.
     pub(super) fn tables(&self) -> Result<Vec<OutTable>, AllocError> {
-        let mut tables: Vec<OutTable> = try_list(self.world.storage.tables.len() + 1)?;
+        let mut tables: Vec<OutTable> = try_vec(self.world.storage.tables.len() + 1)?;
         for (number, table) in self.world.storage.tables_in_order() {
             if table.slots().iter().any(|slot| self.is_chosen(slot.index())) {
                 let extra = table.signature.has(ComponentId::ROW);
                 let mut components = try_collect(table.columns.iter().filter_map(|column| self.number(column.id)))?;
                 components.sort_unstable();
-                tables.push(OutTable { extra, components, sources: try_copy(&[number])? });
+                tables.push(OutTable { extra, components, sources: try_clone_slice(&[number])? });
             }
         }
         if !self.reserved.is_empty() {
@@ -239,7 +239,7 @@ impl<'a> Saving<'a> {
 
     /// Writes everything; if it is asked for, when it came and was changed too.
     pub(super) fn write(&self, out: &mut Out<'_>, with_times: bool) -> Result<Report, SaveError> {
-        let mut report = Report { skipped: try_copy(&self.skipped)?, ..Report::default() };
+        let mut report = Report { skipped: try_clone_slice(&self.skipped)?, ..Report::default() };
         report.components = try_collect(self.components.iter().map(|saved| saved.entry.name))?;
         self.write_components(out)?;
         self.write_slots(out)?;
@@ -248,7 +248,7 @@ impl<'a> Saving<'a> {
             self.write_table(table, out, &mut report)?;
         }
         self.write_names(out)?;
-        for (number, side) in self.sides() {
+        for (number, side) in self.sparse() {
             self.write_side(side, number, out)?;
         }
         let groups = self.groups()?;
@@ -314,7 +314,7 @@ impl<'a> Saving<'a> {
 
     /// The rows of a table that are saved, source by source.
     pub(super) fn source_rows(&self, table: &OutTable) -> Result<Vec<SourceRows>, AllocError> {
-        let mut list = try_list(table.sources.len())?;
+        let mut list = try_vec(table.sources.len())?;
         for &table in &table.sources {
             let (len, bits) = (self.world.storage.tables[table as usize].len, self.chosen_rows(table)?);
             list.push(SourceRows { table, len, bits });
@@ -379,11 +379,13 @@ impl<'a> Saving<'a> {
     }
 
     /// Returns the sides that are saved with the numbers of their components, by these.
-    pub(super) fn sides(&self) -> impl Iterator<Item = (u32, &Side)> {
-        (0..).zip(&self.components).filter_map(|(number, saved)| Some((number, self.world.storage.sides.of(saved.id)?)))
+    pub(super) fn sparse(&self) -> impl Iterator<Item = (u32, &SparseStorage)> {
+        (0..)
+            .zip(&self.components)
+            .filter_map(|(number, saved)| Some((number, self.world.storage.sparse.of(saved.id)?)))
     }
 
-    pub(super) fn side_form(&self, side: &Side) -> Result<SideParts, AllocError> {
+    pub(super) fn side_form(&self, side: &SparseStorage) -> Result<SideParts, AllocError> {
         Ok(match &side.store {
             Store::Pool(pool) => {
                 let (removal, dense) = (removal_number(pool.removal), &pool.dense);
@@ -393,7 +395,7 @@ impl<'a> Saving<'a> {
                 }
                 // A part has no holes.
                 let mut bits = try_bits(dense.positions() as usize)?;
-                let mut keys = try_list(dense.positions() as usize)?;
+                let mut keys = try_vec(dense.positions() as usize)?;
                 for at in 0..dense.positions() {
                     match dense.key_at(at).filter(|key| self.is_chosen(key.index())) {
                         Some(key) => {
@@ -407,7 +409,7 @@ impl<'a> Saving<'a> {
                 SideParts { removal, keys, words: Vec::new(), bits: Some(bits), is_pool: true }
             }
             Store::Linear(linear) => {
-                let mut words = try_copy(linear.words())?;
+                let mut words = try_clone_slice(linear.words())?;
                 if let Some(chosen) = &self.chosen {
                     for (at, word) in words.iter_mut().enumerate() {
                         *word &= chosen.get(at).copied().unwrap_or(0);
@@ -419,7 +421,7 @@ impl<'a> Saving<'a> {
         })
     }
 
-    fn write_side(&self, side: &Side, number: u32, out: &mut Out<'_>) -> Result<(), SaveError> {
+    fn write_side(&self, side: &SparseStorage, number: u32, out: &mut Out<'_>) -> Result<(), SaveError> {
         let (entry, parts) = (self.components[number as usize].entry, self.side_form(side)?);
         out.begin(SIDE, 0)?;
         out.put_u32(number)?;
@@ -443,7 +445,7 @@ impl<'a> Saving<'a> {
         if self.chosen.is_some() || self.part.components.is_some() {
             return Ok(list);
         }
-        for group in self.world.storage.sides.groups() {
+        for group in self.world.storage.sparse.groups() {
             if let Some(lists) = self.group_lists(group)? {
                 try_push(&mut list, lists)?;
             }
@@ -454,17 +456,17 @@ impl<'a> Saving<'a> {
 
     /// What a group is made of; one of a component that is left out is left out.
     fn group_lists(&self, group: &GroupData) -> Result<Option<GroupParts>, AllocError> {
-        let (sides, what) = (&self.world.storage.sides, &group.what);
+        let (sparse, what) = (&self.world.storage.sparse, &group.what);
         let mut lists = [const { Vec::new() }; 4];
         for (list, from) in lists.iter_mut().zip([&what.owned, &what.required, &what.excluded]) {
             for side in from {
-                let Some(number) = self.number(sides.get(*side).id) else { return Ok(None) };
+                let Some(number) = self.number(sparse.get(*side).id) else { return Ok(None) };
                 try_push(list, number)?;
             }
             list.sort_unstable();
         }
         if what.owned.is_empty() {
-            lists[3] = try_collect(sides.members(group).iter().map(|slot| slot.index()))?;
+            lists[3] = try_collect(sparse.members(group).iter().map(|slot| slot.index()))?;
         }
         Ok(Some(lists))
     }
@@ -509,7 +511,7 @@ impl<'a> Saving<'a> {
     }
 }
 
-/// Puts tables of the same components together, at the place of the first.
+/// SparseInserts tables of the same components together, at the place of the first.
 fn merged(mut tables: Vec<OutTable>) -> Result<Vec<OutTable>, AllocError> {
     let mut order = try_collect(0..tables.len())?;
     let key = |at: &usize| (tables[*at].extra, &tables[*at].components, *at);
@@ -523,7 +525,7 @@ fn merged(mut tables: Vec<OutTable>) -> Result<Vec<OutTable>, AllocError> {
         }
         is_copy[at] = true;
         let sources = core::mem::take(&mut tables[at].sources);
-        try_room(&mut tables[first].sources, sources.len())?;
+        try_reserve(&mut tables[first].sources, sources.len())?;
         tables[first].sources.extend(sources);
     }
     let mut copies = is_copy.into_iter();
@@ -552,17 +554,17 @@ fn has_values(world: &World, id: ComponentId) -> bool {
         (world.storage.lanes_of(id).iter().zip(&world.storage.tables))
             .any(|(lane, table)| !lane.is_null() && table.len > 0)
     };
-    world.storage.sides.of(id).map_or_else(in_tables, |side| side.len() > 0)
+    world.storage.sparse.of(id).map_or_else(in_tables, |side| side.len() > 0)
 }
 
 /// Returns `true` if what the world knows of a component differs from a component that was never used: it has values, its
 /// pool removes in another way than pools do from the start, or a group names it.
 fn has_state(world: &World, id: ComponentId) -> bool {
-    let beside = |side: &Side| match &side.store {
+    let beside = |side: &SparseStorage| match &side.store {
         Store::Pool(pool) => pool.removal != Removal::Swap || pool.dense.positions() > 0,
         Store::Linear(_) => false,
     };
-    has_values(world, id) || world.storage.sides.of(id).is_some_and(|side| beside(side) || !side.is_alone())
+    has_values(world, id) || world.storage.sparse.of(id).is_some_and(|side| beside(side) || !side.is_alone())
 }
 
 pub(super) fn kind_number(kind: Kind) -> u8 {

@@ -11,9 +11,9 @@ use super::error::{LoadError, Problem, SaveError};
 use super::frame::{In, Out, TICKS};
 use super::load::Loaded;
 use super::save::{OutTable, Saving};
+use crate::change_detection::{Marks, RunTicks, Tick, Track, column_mark, marks};
 use crate::component::{ComponentId, ComponentInfo};
-use crate::side::Store;
-use crate::track::{Look, Marks, Tick, Track, column_mark, marks};
+use crate::sparse::Store;
 use crate::world::World;
 use phalanx_store::raw::Lane;
 
@@ -49,9 +49,9 @@ impl Saving<'_> {
     /// Writes what was added and changed since the world was settled last. Nothing, if that is all there is: a world that was
     /// never settled is no different.
     pub(super) fn write_times(&self, tables: &[OutTable], out: &mut Out<'_>) -> Result<(), SaveError> {
-        let clock = &self.world.storage.sides.clock;
+        let clock = &self.world.storage.sparse.clock;
         let Some(settled) = clock.settled() else { return Ok(()) };
-        let look = Look { now: clock.now(), since: Some(settled), own: false };
+        let look = RunTicks { now: clock.now(), since: Some(settled), own: false };
         let track = |number: u32| self.world.storage.components.info(self.components[number as usize].id).track;
         let tracked = (0..self.components.len() as u32).filter(|number| track(*number) != Track::None);
         let (mut is_old, mut count) = (false, 0);
@@ -87,11 +87,11 @@ impl Saving<'_> {
         &self,
         number: u32,
         tables: &[OutTable],
-        look: Look,
+        look: RunTicks,
         each: &mut dyn FnMut(&[u8]) -> Result<(), SaveError>,
     ) -> Result<(), SaveError> {
         let id = self.components[number as usize].id;
-        if let Some(side) = self.world.storage.sides.of(id) {
+        if let Some(side) = self.world.storage.sparse.of(id) {
             let parts = self.side_form(side)?;
             return self.marks_of(id, &[Source { lanes: side.values().lane(), runs: parts.runs() }], look, each);
         }
@@ -107,7 +107,7 @@ impl Saving<'_> {
         &self,
         id: ComponentId,
         sources: &[Source<'_>],
-        look: Look,
+        look: RunTicks,
         each: &mut dyn FnMut(&[u8]) -> Result<(), SaveError>,
     ) -> Result<(), SaveError> {
         let info = self.world.storage.components.info(id);
@@ -145,7 +145,7 @@ fn each_column(
     id: ComponentId,
     mut each: impl FnMut(*const Lane, &mut dyn Iterator<Item = u32>) -> Result<(), LoadError>,
 ) -> Result<(), LoadError> {
-    if let Some(side) = world.storage.sides.of(id) {
+    if let Some(side) = world.storage.sparse.of(id) {
         let lanes = side.values().lane();
         return match &side.store {
             Store::Pool(pool) => {
@@ -184,7 +184,7 @@ fn renew(world: &World, id: ComponentId) -> Result<(), LoadError> {
 
 /// Reads the marks. What is tracked and has none is new.
 pub(super) fn read(input: &mut In<'_>, world: &mut World, components: &[Loaded<'_>]) -> Result<(), LoadError> {
-    world.storage.sides.clock.restore(NOW, Some(SETTLED));
+    world.storage.sparse.clock.restore(NOW, Some(SETTLED));
     let (count, mut next) = (input.u32()?, 0);
     for _ in 0..count {
         let number = input.u32()? as usize;

@@ -5,7 +5,7 @@ use super::{Location, Storage};
 use crate::component::ComponentId;
 use crate::rows::{Label, Link, NONE, Name, Row, RowLanes};
 use crate::signature::Signature;
-use crate::table::Table;
+use crate::storage::table::Table;
 use phalanx_store::Entity;
 
 impl Storage {
@@ -71,7 +71,7 @@ impl Storage {
                     return Err("an extra row that its name does not lead to");
                 }
                 let expected = Location { table: number as u32, row: row as u32 };
-                if self.locate(*slot) != Ok(expected) {
+                if self.try_location(*slot) != Ok(expected) {
                     return Err("an extra row that is not where its location says");
                 }
             }

@@ -8,17 +8,19 @@
 #![allow(unsafe_code)]
 
 mod extra_rows;
+pub(crate) mod table;
+pub(crate) mod table_order;
 
+use crate::alloc::{try_reserve, try_reserve_at, try_reserve_map};
+use crate::change_detection::{RunTicks, Tick};
 use crate::component::{ComponentId, Components};
 use crate::error::NoSuchEntity;
 use crate::journal::Journal;
-use crate::room::{try_map_room, try_room, try_room_at};
 use crate::rows::Rows;
-use crate::side::{Sides, Store};
 use crate::signature::Signature;
-use crate::table::{Epoch, Table};
-use crate::table_order::TableOrder;
-use crate::track::{Look, Tick};
+use crate::sparse::{SparseStorages, Store};
+use crate::storage::table::{Epoch, Table};
+use crate::storage::table_order::TableOrder;
 use phalanx_store::raw::Lane;
 use phalanx_store::{AllocError, Entity, EntityPool};
 use std::collections::HashMap;
@@ -50,7 +52,7 @@ pub(crate) struct Storage {
     pub(crate) by_signature: HashMap<Signature, u32>,
     pub(crate) directory: Vec<Vec<*mut Lane>>,
     /// The components outside of tables.
-    pub(crate) sides: Sides,
+    pub(crate) sparse: SparseStorages,
     /// For each table, the lanes whose values need a drop.
     pub(crate) ends: Vec<Box<[bool]>>,
     pub(crate) rows: Rows,
@@ -77,7 +79,7 @@ impl Storage {
             table_order: TableOrder::new(),
             by_signature: HashMap::default(),
             directory: Vec::new(),
-            sides: Sides::new(),
+            sparse: SparseStorages::new(),
             ends: Vec::new(),
             rows: Rows::default(),
             journal: Journal::default(),
@@ -89,7 +91,7 @@ impl Storage {
     /// Returns the present change tick.
     #[inline(always)]
     pub(crate) fn tick(&self) -> Tick {
-        self.sides.clock.now()
+        self.sparse.clock.now()
     }
 
     /// Returns `true` if the slot is alive.
@@ -105,7 +107,7 @@ impl Storage {
 
     /// Returns `true` if the slot is alive and has the component.
     pub(crate) fn has(&self, slot: Entity, id: ComponentId) -> bool {
-        self.locate(slot).is_ok_and(|at| match self.sides.of(id) {
+        self.try_location(slot).is_ok_and(|at| match self.sparse.of(id) {
             None => !self.lane(id, at.table).is_null(),
             Some(side) => side.row(slot.index()).is_some(),
         })
@@ -127,14 +129,14 @@ impl Storage {
 
     /// The look of those who do not remember when they looked last.
     #[inline(always)]
-    pub(crate) fn look(&self) -> Look {
-        self.sides.clock.look()
+    pub(crate) fn run_ticks(&self) -> RunTicks {
+        self.sparse.clock.run_ticks()
     }
 
     /// Where an entity is.
     #[inline(always)]
-    pub(crate) fn locate(&self, entity: Entity) -> Result<Location, NoSuchEntity> {
-        match self.near(entity) {
+    pub(crate) fn try_location(&self, entity: Entity) -> Result<Location, NoSuchEntity> {
+        match self.find_location(entity) {
             Some(location) => Ok(location),
             None => Err(NoSuchEntity { entity }),
         }
@@ -142,7 +144,7 @@ impl Storage {
 
     /// Where an entity is, if it is alive.
     #[inline(always)]
-    pub(crate) fn near(&self, entity: Entity) -> Option<Location> {
+    pub(crate) fn find_location(&self, entity: Entity) -> Option<Location> {
         // SAFETY: a location is written for every entity that is alive.
         unsafe { self.entities.places().find(entity) }
     }
@@ -157,16 +159,16 @@ impl Storage {
         let (ends, key) = (table.lanes_with_drop()?, signature.try_clone()?);
         let known = self.components.len();
         if self.directory.len() < known {
-            try_room_at(&mut self.directory, known - 1)?;
+            try_reserve_at(&mut self.directory, known - 1)?;
             self.directory.resize_with(known, Vec::new);
         }
         for column in &table.columns {
-            try_room_at(&mut self.directory[column.id.index()], number as usize)?;
+            try_reserve_at(&mut self.directory[column.id.index()], number as usize)?;
         }
-        try_room(&mut self.ends, 1)?;
-        try_room(&mut self.tables, 1)?;
+        try_reserve(&mut self.ends, 1)?;
+        try_reserve(&mut self.tables, 1)?;
         self.table_order.try_reserve()?;
-        try_map_room(&mut self.by_signature, 1)?;
+        try_reserve_map(&mut self.by_signature, 1)?;
         self.enter(&table, number);
         self.ends.push(ends);
         self.tables.push(table);
@@ -239,12 +241,12 @@ impl Storage {
     }
 
     /// Checks the components that are not kept in tables.
-    pub(crate) fn validate_sides(&self) -> Result<(), &'static str> {
-        self.sides.validate(|slot| self.contains(slot), |index| self.slot(index), self.journal.telling)?;
-        if !self.sides.leads(&self.components) {
+    pub(crate) fn validate_sparse(&self) -> Result<(), &'static str> {
+        self.sparse.validate(|slot| self.contains(slot), |index| self.slot(index), self.journal.telling)?;
+        if !self.sparse.leads(&self.components) {
             return Err("a type that leads to another component's side");
         }
-        for linear in self.sides.iter().filter_map(|side| match &side.store {
+        for linear in self.sparse.iter().filter_map(|side| match &side.store {
             Store::Linear(linear) => Some(linear),
             Store::Pool(_) => None,
         }) {

@@ -7,7 +7,7 @@
 //! change is made, `bytes` may be empty, with room for the new rows: then the two are exchanged.
 #![allow(unsafe_code)]
 
-use crate::room::{try_list, try_room};
+use crate::alloc::{try_reserve, try_vec};
 use crate::world::Location;
 use core::ops::Range;
 use phalanx_store::raw::Lane;
@@ -30,11 +30,11 @@ pub(super) struct Source<'a> {
 
 #[derive(Clone, Copy)]
 pub(super) enum From<'a> {
-    /// Side by side, all initialised and without padding.
+    /// SparseStorage by side, all initialised and without padding.
     Flat(*const u8),
     /// The words of slots.
     Words(&'a EntityPool<Location>),
-    /// Side by side; only those that are picked are initialised. The others count as zeros.
+    /// SparseStorage by side; only those that are picked are initialised. The others count as zeros.
     Picked(*const u8, &'a dyn Fn(u32) -> bool),
 }
 
@@ -141,7 +141,7 @@ impl Array {
     /// A copy of all rows.
     pub(super) fn try_new(source: Source<'_>) -> Result<Array, AllocError> {
         let len = (source.rows as usize).checked_mul(source.row).ok_or(AllocError::CapacityOverflow)?;
-        let mut array = Array { data: try_list(len)?, row: source.row };
+        let mut array = Array { data: try_vec(len)?, row: source.row };
         match source.from {
             From::Flat(ptr) if len > 0 => {
                 // SAFETY: so many bytes are initialised there.
@@ -196,14 +196,14 @@ impl Array {
             // Nearly all of it: the rows themselves are kept, and the new ones come to lie in another block.
             undo.runs.clear();
             undo.runs.push(0..old);
-            undo.bytes = try_list(new as usize * self.row)?;
+            undo.bytes = try_vec(new as usize * self.row)?;
             return Ok(Some(undo));
         }
-        undo.bytes = try_list(count * self.row)?;
+        undo.bytes = try_vec(count * self.row)?;
         for run in &undo.runs {
             undo.bytes.extend_from_slice(self.bytes_of(run));
         }
-        try_room(&mut self.data, (new.saturating_sub(old)) as usize * self.row)?;
+        try_reserve(&mut self.data, (new.saturating_sub(old)) as usize * self.row)?;
         Ok(Some(undo))
     }
 
@@ -219,7 +219,7 @@ impl Array {
         }
         let mut scratch = Vec::new();
         if !matches!(source.from, From::Flat(_)) {
-            scratch = try_list((BLOCK * Lane::CHUNK) as usize * self.row)?;
+            scratch = try_vec((BLOCK * Lane::CHUNK) as usize * self.row)?;
             scratch.resize(scratch.capacity(), 0);
         }
         let mut same = |rows: Range<u32>| source.is_same(rows.clone(), self.bytes_of(&rows), &mut scratch);
@@ -292,7 +292,7 @@ impl Undo {
         match self.runs.last_mut().filter(|last| last.end == rows.start) {
             Some(last) => last.end = rows.end,
             None => {
-                try_room(&mut self.runs, 1)?;
+                try_reserve(&mut self.runs, 1)?;
                 self.runs.push(rows);
             }
         }
@@ -313,7 +313,7 @@ impl Array {
 
     /// Returns an array with a copy of these bytes, which are whole rows.
     pub(super) fn try_of(bytes: &[u8], row: usize) -> Result<Array, AllocError> {
-        let mut data = try_list(bytes.len())?;
+        let mut data = try_vec(bytes.len())?;
         data.extend_from_slice(bytes);
         Ok(Array { data, row })
     }
@@ -321,7 +321,7 @@ impl Array {
     /// Returns an array of so many rows of zeros.
     pub(super) fn try_zeros(rows: u32, row: usize) -> Result<Array, AllocError> {
         let len = (rows as usize).checked_mul(row).ok_or(AllocError::CapacityOverflow)?;
-        let mut data = try_list(len)?;
+        let mut data = try_vec(len)?;
         data.resize(len, 0);
         Ok(Array { data, row })
     }
@@ -375,7 +375,7 @@ impl Array {
 
     /// A copy with so many rows, all of which are in the runs or there already; with the bytes of the runs.
     pub(super) fn try_patched(&self, rows: u32, runs: &[(Range<u32>, &[u8])]) -> Result<Array, AllocError> {
-        let mut data = try_list(rows as usize * self.row)?;
+        let mut data = try_vec(rows as usize * self.row)?;
         data.extend_from_slice(self.bytes_of(&(0..rows.min(self.rows()))));
         data.resize(rows as usize * self.row, 0);
         for (run, bytes) in runs {

@@ -1,12 +1,12 @@
 //! Arrays and columns as bytes, against those of another state.
 
 use super::array::Array;
-use super::column::{Column, Place};
+use super::column::{BundlePtr, Column};
 use super::error::DeltaError;
 use super::image::{Known, is_plain};
+use crate::alloc::{try_reserve, try_vec};
+use crate::change_detection::Track;
 use crate::component::ComponentId;
-use crate::room::{try_list, try_room};
-use crate::track::Track;
 use crate::world::World;
 use core::ops::Range;
 use phalanx_store::AllocError;
@@ -15,7 +15,7 @@ pub(super) struct Writer(pub(super) Vec<u8>);
 
 impl Writer {
     pub(super) fn bytes(&mut self, bytes: &[u8]) -> Result<(), AllocError> {
-        try_room(&mut self.0, bytes.len())?;
+        try_reserve(&mut self.0, bytes.len())?;
         self.0.extend_from_slice(bytes);
         Ok(())
     }
@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
 
     pub(super) fn numbers(&mut self) -> Result<Vec<u32>, DeltaError> {
         let count = self.count(4)?;
-        let mut list = try_list(count)?;
+        let mut list = try_vec(count)?;
         for _ in 0..count {
             list.push(self.number()?);
         }
@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
     pub(super) fn array(&mut self, old: &Array) -> Result<Array, DeltaError> {
         let (rows, row) = (self.number()?, old.row_size());
         let count = self.count(8)?;
-        let mut runs: Vec<(Range<u32>, &[u8])> = try_list(count)?;
+        let mut runs: Vec<(Range<u32>, &[u8])> = try_vec(count)?;
         // Rows up to here are known.
         let (mut known, mut last) = (old.rows(), 0);
         for _ in 0..count {
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
             };
         }
         let lanes = if info.track == Track::Row { info.value_part() } else { &info.lanes };
-        let mut arrays = try_list(info.lanes.len())?;
+        let mut arrays = try_vec(info.lanes.len())?;
         for (at, lane) in lanes.iter().enumerate() {
             let array = match old {
                 _ if lane.size() == 0 => Array::empty(0),
@@ -160,7 +160,7 @@ impl<'a> Reader<'a> {
 /// The column of a component without values.
 fn empty_column(world: &World, id: ComponentId) -> Result<Column, DeltaError> {
     let info = world.storage.components.info(id);
-    let mut lanes = try_list(info.lanes.len())?;
+    let mut lanes = try_vec(info.lanes.len())?;
     lanes.extend(info.lanes.iter().map(|row| phalanx_store::raw::Lane::new(*row)));
-    Ok(Column::try_new(Place { info, lanes: &lanes, rows: 0, has: None })?)
+    Ok(Column::try_new(BundlePtr { info, lanes: &lanes, rows: 0, has: None })?)
 }

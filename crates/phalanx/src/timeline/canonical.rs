@@ -9,11 +9,11 @@ use super::array::Array;
 use super::column::Column;
 use super::error::DeltaError;
 use super::image::{Image, Known, SideImage, SideState, TableImage};
+use crate::alloc::{try_reserve, try_vec};
+use crate::change_detection::{Marks, Tick};
 use crate::checksum::Sum;
 use crate::component::ComponentId;
-use crate::room::{try_list, try_room};
-use crate::side::Removal;
-use crate::track::{Marks, Tick};
+use crate::sparse::Removal;
 use core::cmp::Ordering;
 use phalanx_store::AllocError;
 use std::borrow::Cow;
@@ -35,12 +35,12 @@ pub(super) struct Numbering {
 impl Numbering {
     /// Numbers the components that are part of some states. `known` are the components of all of them.
     pub(super) fn try_of(images: &[&Image], known: &[Known]) -> Result<Numbering, AllocError> {
-        let mut is_used = try_list(known.len())?;
+        let mut is_used = try_vec(known.len())?;
         is_used.resize(known.len(), false);
         for image in images {
             image.each_used(|id| is_used[id.index()] = true);
         }
-        let mut ids = try_list(is_used.iter().filter(|is_used| **is_used).count())?;
+        let mut ids = try_vec(is_used.iter().filter(|is_used| **is_used).count())?;
         let used = (0..).map(ComponentId::from_index).zip(is_used).filter(|(_, is_used)| *is_used);
         ids.extend(used.map(|(id, _)| id));
         ids.sort_unstable_by_key(|id| known[id.index()].rank);
@@ -49,7 +49,7 @@ impl Numbering {
 
     /// Numbers these components, which are in canonical order and below `count`.
     pub(super) fn try_from_ids(ids: Vec<ComponentId>, count: usize) -> Result<Numbering, AllocError> {
-        let mut numbers = try_list(count)?;
+        let mut numbers = try_vec(count)?;
         numbers.resize(count, NONE);
         for (number, id) in (0..).zip(&ids) {
             numbers[id.index()] = number;
@@ -96,8 +96,8 @@ impl Image {
             let labels = table.labels().into_iter().flat_map(Array::pairs);
             labels.filter(|[id, _]| *id != 0).for_each(|[id, _]| each(ComponentId::from_index(id)));
         }
-        self.sides.iter().filter(|side| side.has_state()).for_each(|side| each(side.id));
-        self.groups.each_side(|side| each(self.sides[side as usize].id));
+        self.sparse.iter().filter(|side| side.has_state()).for_each(|side| each(side.id));
+        self.groups.each_side(|side| each(self.sparse[side as usize].id));
     }
 }
 
@@ -127,7 +127,7 @@ impl SideImage {
         if !is_pool || !self.keys.bytes().chunks_exact(8).any(is_hole) {
             return Ok(Cow::Borrowed(self.keys.bytes()));
         }
-        let mut bytes = try_list(self.keys.bytes().len())?;
+        let mut bytes = try_vec(self.keys.bytes().len())?;
         for pair in self.keys.bytes().chunks_exact(8) {
             match is_hole(pair) {
                 true => {
@@ -192,7 +192,7 @@ pub(super) struct Canonical<'a> {
     /// The positions of the tables, by their components.
     by_components: Vec<u32>,
     /// By their components.
-    pub(super) sides: Vec<SideForm<'a>>,
+    pub(super) sparse: Vec<SideForm<'a>>,
     /// By their components.
     pub(super) groups: Vec<GroupForm>,
 }
@@ -203,9 +203,9 @@ impl<'a> Canonical<'a> {
     /// Returns [`DeltaError::Damaged`] if the state has a component without a number.
     pub(super) fn try_new(image: &'a Image, numbering: &Numbering) -> Result<Canonical<'a>, DeltaError> {
         let number = |id: ComponentId| numbering.number(id).ok_or(UNNUMBERED);
-        let mut tables = try_list(image.tables.len())?;
+        let mut tables = try_vec(image.tables.len())?;
         for table in image.tables.iter().filter(|table| table.slots.rows() > 0) {
-            let mut components = try_list(table.signature.len())?;
+            let mut components = try_vec(table.signature.len())?;
             for id in table.signature.iter().filter(|id| *id != ComponentId::ROW) {
                 components.push(number(id)?);
             }
@@ -217,40 +217,40 @@ impl<'a> Canonical<'a> {
             tables.push(TableForm { is_extra: labels.is_some(), components, image: table, labels });
         }
         tables.sort_unstable_by_key(|table| table.image.stamp);
-        let mut by_components = try_list(tables.len())?;
+        let mut by_components = try_vec(tables.len())?;
         by_components.extend(0..tables.len() as u32);
         by_components.sort_unstable_by(|a, b| {
             let (a, b): (&TableForm<'_>, &TableForm<'_>) = (&tables[*a as usize], &tables[*b as usize]);
             a.compare(b.is_extra, &b.components)
         });
-        let mut is_used = try_list(numbering.numbers.len())?;
+        let mut is_used = try_vec(numbering.numbers.len())?;
         is_used.resize(numbering.numbers.len(), false);
         image.each_used(|id| is_used[id.index()] = true);
-        let mut sides = try_list(image.sides.len())?;
-        for side in &image.sides {
+        let mut sparse = try_vec(image.sparse.len())?;
+        for side in &image.sparse {
             if is_used[side.id.index()] {
                 let number = number(side.id)?;
                 let keys = Array::try_of(&side.try_keys()?, side.keys.row_size())?;
-                sides.push(SideForm { number, image: side, keys });
+                sparse.push(SideForm { number, image: side, keys });
             }
         }
-        sides.sort_unstable_by_key(|side| side.number);
+        sparse.sort_unstable_by_key(|side| side.number);
         let mut groups = Vec::new();
         for sketch in image.groups.try_sketches()? {
             let mut lists = [const { Vec::new() }; 3];
-            for (list, sides) in lists.iter_mut().zip(&sketch.sides) {
-                *list = try_list(sides.len())?;
-                for side in sides {
-                    list.push(number(image.sides[*side as usize].id)?);
+            for (list, sparse) in lists.iter_mut().zip(&sketch.sparse) {
+                *list = try_vec(sparse.len())?;
+                for side in sparse {
+                    list.push(number(image.sparse[*side as usize].id)?);
                 }
                 list.sort_unstable();
             }
             let (members, place) = (sketch.members, sketch.place);
-            try_room(&mut groups, 1)?;
+            try_reserve(&mut groups, 1)?;
             groups.push(GroupForm { lists, members, serial: sketch.serial.unwrap_or(0), place });
         }
         groups.sort_unstable();
-        Ok(Canonical { image, tables, by_components, sides, groups })
+        Ok(Canonical { image, tables, by_components, sparse, groups })
     }
 
     /// Returns the table of these components.
@@ -262,7 +262,7 @@ impl<'a> Canonical<'a> {
 
     /// Returns the side of a component.
     pub(super) fn side(&self, number: u32) -> Option<&SideForm<'a>> {
-        self.sides.binary_search_by_key(&number, |side| side.number).ok().map(|at| &self.sides[at])
+        self.sparse.binary_search_by_key(&number, |side| side.number).ok().map(|at| &self.sparse[at])
     }
 
     /// Returns a number that depends on all of the state, of a world whose components are plain, but for when values were
@@ -293,8 +293,8 @@ impl<'a> Canonical<'a> {
             }
             table.components.iter().zip(columns).for_each(|(number, image)| column(&mut sum, &image.column, *number));
         }
-        sum.number(self.sides.len() as u64);
-        for side in &self.sides {
+        sum.number(self.sparse.len() as u64);
+        for side in &self.sparse {
             sum.number(u64::from(side.number));
             if let SideState::Pool(state) = &side.image.state {
                 sum.number(state.removal as u64);
@@ -328,7 +328,7 @@ pub(super) struct Past<'a> {
 impl<'a> Past<'a> {
     pub(super) fn try_new(state: &'a Canonical<'a>) -> Result<Past<'a>, AllocError> {
         let slots = state.image.words.rows() as usize;
-        let mut rows = try_list(slots)?;
+        let mut rows = try_vec(slots)?;
         rows.resize(slots, (NONE, NONE));
         for (at, table) in (0..).zip(&state.tables) {
             for (row, pair) in (0..).zip(table.image.slots.pairs()) {
@@ -356,7 +356,7 @@ impl<'a> Past<'a> {
         let Some(side) = self.state.side(number) else { return Ok(PastSide { side: None, positions: Vec::new() }) };
         let mut positions = Vec::new();
         if let SideState::Pool(_) = side.image.state {
-            positions = try_list(self.rows.len())?;
+            positions = try_vec(self.rows.len())?;
             positions.resize(self.rows.len(), NONE);
             for (at, pair) in (0..).zip(side.keys.pairs()).filter(|(_, pair)| pair[1] & HOLE == 0) {
                 if let Some(position) = positions.get_mut(pair[0].wrapping_sub(1) as usize) {

@@ -4,10 +4,10 @@ use super::array::Array;
 use super::column::Column;
 use super::error::DeltaError;
 use super::image::{Image, SideImage, SideState};
+use crate::alloc::try_vec;
 use crate::component::ComponentId;
-use crate::room::try_list;
 use crate::rows::NONE;
-use crate::side::Removal;
+use crate::sparse::Removal;
 use phalanx_store::{AllocError, Entity};
 
 /// Set in the word of a dead slot, and in the mark of a hole.
@@ -26,7 +26,7 @@ struct Slots(Vec<u64>);
 
 impl Slots {
     fn try_new(count: usize) -> Result<Slots, AllocError> {
-        let mut words = try_list(count.div_ceil(64))?;
+        let mut words = try_vec(count.div_ceil(64))?;
         words.resize(count.div_ceil(64), 0);
         Ok(Slots(words))
     }
@@ -78,7 +78,7 @@ pub(super) fn count_rows(side: &mut SideImage, words: &Array) {
 /// That a world can be made of a state.
 pub(super) fn check(image: &Image, components: usize) -> Result<(), DeltaError> {
     let words: Vec<u32> = {
-        let mut list = try_list(image.words.rows() as usize)?;
+        let mut list = try_vec(image.words.rows() as usize)?;
         list.extend(image.words.words());
         list
     };
@@ -108,7 +108,7 @@ pub(super) fn check(image: &Image, components: usize) -> Result<(), DeltaError> 
     if rows != words.iter().filter(|word| **word & DEAD == 0).count() {
         return Err(damaged("entities without a row"));
     }
-    for side in &image.sides {
+    for side in &image.sparse {
         let SideState::Pool(state) = &side.state else {
             for slot in bits(side.keys.bytes()) {
                 if words.get(slot).is_none_or(|word| word & DEAD != 0) {
@@ -145,7 +145,7 @@ struct Extra {
 fn check_rows(image: &Image, words: &[u32], components: usize) -> Result<(), DeltaError> {
     let tables = || image.tables.iter().filter(|table| table.signature.has(ComponentId::ROW));
     let count = tables().map(|table| table.slots.rows() as usize).sum();
-    let (mut rows, mut names) = (try_list::<Extra>(count)?, try_list(count)?);
+    let (mut rows, mut names) = (try_vec::<Extra>(count)?, try_vec(count)?);
     for table in tables() {
         // The reserved component is the first of all.
         let [owners, labels, links] = match &table.columns[0].column {

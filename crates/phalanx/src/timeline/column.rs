@@ -7,18 +7,18 @@
 #![allow(unsafe_code)]
 
 use super::array::{Array, Dirty, From, Source, Undo};
+use crate::alloc::try_vec;
+use crate::change_detection::{Marks, Tick, Track};
 use crate::component::{Cloning, ComponentInfo};
 use crate::plain::Bytes;
-use crate::room::try_list;
-use crate::side::Values;
-use crate::table::{ALIGNED_FOR_ALL, row_ptr};
-use crate::track::{Marks, Tick, Track};
+use crate::sparse::Values;
+use crate::storage::table::{ALIGNED_FOR_ALL, row_ptr};
 use phalanx_store::AllocError;
 use phalanx_store::raw::{Lane, Rows as _};
 
 /// Where the values of a column lie in a world: the lanes, and which rows have a value.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct BundlePtr<'a> {
     pub(super) info: &'a ComponentInfo,
     pub(super) lanes: &'a [Lane],
     pub(super) rows: u32,
@@ -26,7 +26,7 @@ pub(super) struct Place<'a> {
     pub(super) has: Option<&'a dyn Fn(u32) -> bool>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> BundlePtr<'a> {
     /// The tick of the column, if it is tracked as a whole: the version of its last lane.
     pub(super) fn tick(&self) -> u64 {
         match (self.info.track, self.lanes.last()) {
@@ -83,11 +83,11 @@ impl ColumnUndo {
 
 impl Column {
     /// A copy of the values, which can be copied.
-    pub(super) fn try_new(place: Place<'_>) -> Result<Column, AllocError> {
+    pub(super) fn try_new(place: BundlePtr<'_>) -> Result<Column, AllocError> {
         if place.info.bytes.bytes == Bytes::Unknown {
             return Ok(Column::Cloned(Clones::try_new(place)?));
         }
-        let mut arrays = try_list(place.lanes.len())?;
+        let mut arrays = try_vec(place.lanes.len())?;
         for lane in place.lanes {
             arrays.push(Array::try_new(place.source(lane))?);
         }
@@ -119,7 +119,7 @@ impl Column {
     /// whether other rows have values, or there are more or fewer.
     pub(super) fn try_diff(
         &mut self,
-        place: Place<'_>,
+        place: BundlePtr<'_>,
         dirty: Dirty<'_>,
         moved: bool,
     ) -> Result<Option<ColumnUndo>, AllocError> {
@@ -128,7 +128,7 @@ impl Column {
                 if arrays.is_empty() || dirty.is_clean() && !moved {
                     return Ok(None);
                 }
-                let mut undos = try_list(arrays.len())?;
+                let mut undos = try_vec(arrays.len())?;
                 for (array, lane) in arrays.iter_mut().zip(place.lanes) {
                     undos.push(array.try_diff(place.source(lane), dirty)?);
                 }
@@ -140,7 +140,7 @@ impl Column {
     }
 
     /// Takes over the values at a place. The other is the way back then.
-    pub(super) fn commit(&mut self, place: Place<'_>, undo: &mut ColumnUndo) {
+    pub(super) fn commit(&mut self, place: BundlePtr<'_>, undo: &mut ColumnUndo) {
         match (self, undo) {
             (Column::Plain(arrays), ColumnUndo::Plain(undos)) => {
                 for ((array, lane), undo) in arrays.iter_mut().zip(place.lanes).zip(undos) {
@@ -228,13 +228,13 @@ unsafe fn value(lanes: &[Lane], row: u32) -> *mut u8 {
 
 impl Clones {
     /// Clones of the values at a place, which can be cloned.
-    fn try_new(place: Place<'_>) -> Result<Clones, AllocError> {
+    fn try_new(place: BundlePtr<'_>) -> Result<Clones, AllocError> {
         Clones::try_of(place, place.rows)
     }
 
-    fn try_of(place: Place<'_>, room: u32) -> Result<Clones, AllocError> {
+    fn try_of(place: BundlePtr<'_>, room: u32) -> Result<Clones, AllocError> {
         let mut clones =
-            Clones { values: Values::try_new(place.info)?, has: try_list(place.rows.div_ceil(64) as usize)? };
+            Clones { values: Values::try_new(place.info)?, has: try_vec(place.rows.div_ceil(64) as usize)? };
         // SAFETY: nothing is in use.
         unsafe { clones.values.try_resize(room)? };
         clones.has.resize(clones.has.capacity().min(place.rows.div_ceil(64) as usize), 0);
@@ -259,7 +259,7 @@ impl Clones {
     fn try_clone(&self, info: &ComponentInfo, room: u32) -> Result<Clones, AllocError> {
         let has = |row: u32| self.has[row as usize / 64] & 1 << (row % 64) != 0;
         let rows = (self.has.len() * 64).min(room as usize) as u32;
-        Clones::try_of(Place { info, lanes: self.values.lanes(), rows, has: Some(&has) }, room)
+        Clones::try_of(BundlePtr { info, lanes: self.values.lanes(), rows, has: Some(&has) }, room)
     }
 
     pub(super) fn memory(&self) -> usize {

@@ -2,8 +2,8 @@
 
 use super::error::TimelineError;
 use super::rollback_report::RollbackReport;
+use crate::alloc::{try_clone_slice, try_vec};
 use crate::resources::KeptResources;
-use crate::room::{try_copy, try_list};
 use crate::world::World;
 use phalanx_store::{AllocError, Entity};
 
@@ -22,7 +22,7 @@ impl Context {
     /// Copies the context of a world as it is.
     pub(super) fn try_new(world: &World) -> Result<Context, TimelineError> {
         world.resources.check_kept()?;
-        let mut untold = try_list(world.storage.journal.untold().count())?;
+        let mut untold = try_vec(world.storage.journal.untold().count())?;
         untold.extend(world.storage.journal.untold());
         let resources = world.resources.try_clone_kept()?;
         Ok(Context { resources, recorded: world.storage.journal.recorded(), untold: Some(untold) })
@@ -31,7 +31,7 @@ impl Context {
     /// Copies the context for a world that is to be brought back to it.
     pub(super) fn try_clone_for(&self, world: &World) -> Result<Context, TimelineError> {
         world.resources.check_kept()?;
-        let untold = self.untold.as_deref().map(try_copy).transpose()?;
+        let untold = self.untold.as_deref().map(try_clone_slice).transpose()?;
         Ok(Context { resources: self.resources.try_clone()?, recorded: self.recorded, untold })
     }
 
@@ -55,7 +55,7 @@ impl World {
             *report = RollbackReport::try_between(self, &fresh)?;
         }
         self.storage.journal.try_reserve_untold(context.untold.as_ref().map_or(0, Vec::len))?;
-        let old = self.become_state(fresh);
+        let old = self.swap_state(fresh);
         self.resources.swap_kept(&mut context.resources);
         self.storage.journal.forget_since(context.recorded);
         if let Some(untold) = &context.untold {

@@ -28,13 +28,13 @@ use super::error::DeltaError;
 use super::image::{ColumnImage, Image, Known, SideImage, SideState, TableImage};
 use super::rollback_report::RollbackReport;
 use super::values::check_values;
+use crate::alloc::{try_reserve, try_vec};
+use crate::change_detection::{Marks, Track};
 use crate::checksum::Sum;
 use crate::component::ComponentId;
 use crate::layout::Kind;
-use crate::room::{try_list, try_room};
-use crate::side::{PoolState, Removal, Sides, Sketch, most_steps};
 use crate::signature::Signature;
-use crate::track::{Marks, Track};
+use crate::sparse::{PoolState, Removal, Sketch, SparseStorages, most_steps};
 use crate::world::World;
 use phalanx_store::Entity;
 
@@ -91,7 +91,7 @@ pub fn delta(base: &Checkpoint, target: &Checkpoint) -> Result<Vec<u8>, DeltaErr
     }
     let numbering = Numbering::try_of(&[base, target], known)?;
     let prints = || numbering.ids().iter().map(|id| known[id.index()].print);
-    let mut sorted = try_list(numbering.ids().len())?;
+    let mut sorted = try_vec(numbering.ids().len())?;
     sorted.extend(prints());
     sorted.sort_unstable();
     if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
@@ -112,8 +112,8 @@ pub fn delta(base: &Checkpoint, target: &Checkpoint) -> Result<Vec<u8>, DeltaErr
     for table in &new.tables {
         out.table(table, old.table(table.is_extra, &table.components), &past, info)?;
     }
-    out.number(new.sides.len() as u32)?;
-    for side in &new.sides {
+    out.number(new.sparse.len() as u32)?;
+    for side in &new.sparse {
         let was = old.side(side.number);
         out.number(side.number)?;
         if let SideState::Pool(state) = &side.image.state {
@@ -230,8 +230,8 @@ const MOST: u32 = 1 << 16;
 /// That a state can be written as bytes and read from any.
 fn can_write(image: &Image, known: &[Known]) -> Result<(), DeltaError> {
     let tables = image.tables.iter().filter(|table| table.slots.rows() > 0).flat_map(|table| table.signature.iter());
-    let sides = image.sides.iter().filter(|side| side.keys.rows() > 0).map(|side| side.id);
-    let blamed = tables.chain(sides).map(|id| &known[id.index()]).filter(|known| !known.is_plain);
+    let sparse = image.sparse.iter().filter(|side| side.keys.rows() > 0).map(|side| side.id);
+    let blamed = tables.chain(sparse).map(|id| &known[id.index()]).filter(|known| !known.is_plain);
     if let Some(known) = blamed.min_by_key(|known| known.rank) {
         return Err(DeltaError::NotPlain { component: known.name });
     }
@@ -254,7 +254,7 @@ impl World {
     /// in any order of registration. [`register`](World::register) makes a component known that no entity has had yet.
     ///
     /// Afterwards entities, rows, stores, groups and their orders are exactly those of the second state. Values that the delta
-    /// adds or changes count as added and changed now, where they are [tracked](crate::track). All others stay as they were
+    /// adds or changes count as added and changed now, where they are [tracked](crate::change_detection). All others stay as they were
     /// marked.
     ///
     /// Not part of it are resources, listeners and component ids: they stay. The delta itself is no signal. It may lead to a
@@ -315,25 +315,25 @@ impl World {
         check_values(&image, &self.storage.components)?;
         // SAFETY: the state was checked: it is one that a world with these components can be in.
         let mut fresh = unsafe { image.try_restore(self)? };
-        fresh.storage.sides.clock = self.storage.sides.clock.carry();
-        let sketches = try_sketches(groups, &numbering, &fresh.storage.sides)?;
+        fresh.storage.sparse.clock = self.storage.sparse.clock.carry();
+        let sketches = try_sketches(groups, &numbering, &fresh.storage.sparse)?;
         let (entities, tables) = (&fresh.storage.entities, &fresh.storage.tables);
         // SAFETY: both are those of the restored state, which has a location for every slot.
         let slot = |index| unsafe { crate::storage::Storage::slot_at(entities, tables, index) };
         // A slot takes about so many bytes of a state.
         let most = most_steps(delta_len as u64 + 16 * entities.slot_count() as u64);
-        fresh.storage.sides.try_regroup(sketches, &self.storage.sides, &self.storage.components, most, slot)?;
+        fresh.storage.sparse.try_regroup(sketches, &self.storage.sparse, &self.storage.components, most, slot)?;
         drop(self.try_take_over(fresh, Context::default(), report)?);
         Ok(())
     }
 
     /// Returns the components that the bytes name.
     fn try_numbering(&self, base: &Image, input: &mut Reader<'_>) -> Result<Numbering, DeltaError> {
-        let mut known = try_list(base.components.len())?;
+        let mut known = try_vec(base.components.len())?;
         known.extend((0..).zip(&base.components).skip(1).map(|(id, known)| (known.print, id)));
         known.sort_unstable();
         let count = input.count(8)?;
-        let mut ids: Vec<ComponentId> = try_list(count)?;
+        let mut ids: Vec<ComponentId> = try_vec(count)?;
         for _ in 0..count {
             let print = input.long()?;
             let first = known.partition_point(|(other, _)| *other < print);
@@ -361,19 +361,19 @@ impl World {
             stack: input.array(&base.stack)?,
             reserved: [input.number()?, input.number()?],
             tables: Vec::new(),
-            sides: Vec::new(),
-            groups: Sides::new().try_group_image()?,
+            sparse: Vec::new(),
+            groups: SparseStorages::new().try_group_image()?,
             components: Vec::new(),
             ..*base
         };
         let past = Past::try_new(old)?;
         let count = input.count(12)?;
-        let mut seen = try_list(count)?;
+        let mut seen = try_vec(count)?;
         for stamp in 0..count as u64 {
             let (is_extra, components) = (input.flag()?, input.numbers()?);
             let table = self.try_read_table(old, (is_extra, &components), (numbering, &past), input)?;
             seen.push((is_extra, components));
-            try_room(&mut image.tables, 1)?;
+            try_reserve(&mut image.tables, 1)?;
             image.tables.push(TableImage { stamp: stamp + 1, ..table });
         }
         seen.sort_unstable();
@@ -389,9 +389,9 @@ impl World {
             }
             last = Some(number);
             let side = self.try_read_side(old, (number, id), &past, input)?;
-            try_room(&mut image.sides, 1)?;
-            image.sides.push(side);
-            if let Some(side) = image.sides.last_mut() {
+            try_reserve(&mut image.sparse, 1)?;
+            image.sparse.push(side);
+            if let Some(side) = image.sparse.last_mut() {
                 count_rows(side, &image.words);
             }
         }
@@ -414,7 +414,7 @@ impl World {
                 return damaged("components of a table that are not in their order");
             }
         }
-        let mut ids = try_list(components.len())?;
+        let mut ids = try_vec(components.len())?;
         for &number in components {
             let Some(id) = numbering.id(number) else { return damaged("a table with a component that there is not") };
             if self.storage.components.info(id).kind() != Kind::Table {
@@ -428,7 +428,7 @@ impl World {
         if slots.rows() == 0 {
             return damaged("a table without rows");
         }
-        let mut columns = try_list(signature.len())?;
+        let mut columns = try_vec(signature.len())?;
         if is_extra {
             let was = was.and_then(|was| Some((was.labels.as_ref()?, was.image.columns.first()?.column.arrays())));
             let empty = Array::empty(8);
@@ -441,7 +441,7 @@ impl World {
             let Some(labels) = numbering.try_named(&labels)? else {
                 return damaged("an extra row under a component that there is not");
             };
-            let mut arrays = try_list(3)?;
+            let mut arrays = try_vec(3)?;
             arrays.extend([owners, labels, links]);
             columns.push(ColumnImage { id: ComponentId::ROW, column: Column::Plain(arrays), seen: 0, tick: 0 });
         }
@@ -497,7 +497,7 @@ impl World {
         let mut column = input.column(was.map(|was| &was.image.column), self, id, rows)?;
         if let Some(happened) = happened {
             let marks = past.try_of_side(number)?;
-            let mut list: Vec<(u32, Marks)> = try_list(rows as usize)?;
+            let mut list: Vec<(u32, Marks)> = try_vec(rows as usize)?;
             each_value(&state, &keys, |row, key| {
                 let before = key.map_or_else(|| marks.of_slot(row), |key| marks.of_key(key));
                 let what = happened.bytes().get(row as usize).copied().unwrap_or(0);
@@ -538,7 +538,7 @@ impl Column {
                 bytes[4..].copy_from_slice(&marks.changed.number().to_ne_bytes());
             }
         }
-        try_room(arrays, 1)?;
+        try_reserve(arrays, 1)?;
         arrays.push(lane);
         Ok(())
     }
@@ -550,7 +550,7 @@ type DeltaGroup = (Option<(u64, u32)>, GroupForm);
 /// Returns the groups of a delta: their components and members.
 fn try_groups(old: &[GroupForm], input: &mut Reader<'_>) -> Result<Vec<DeltaGroup>, DeltaError> {
     let count = input.count(20)?;
-    let mut groups = try_list(count)?;
+    let mut groups = try_vec(count)?;
     for _ in 0..count {
         let was = input.flag()?;
         let lists = [input.numbers()?, input.numbers()?, input.numbers()?];
@@ -565,18 +565,22 @@ fn try_groups(old: &[GroupForm], input: &mut Reader<'_>) -> Result<Vec<DeltaGrou
 }
 
 /// Returns the groups in terms of sides. One that was there keeps its place, others get those that are free.
-fn try_sketches(groups: Vec<DeltaGroup>, numbering: &Numbering, sides: &Sides) -> Result<Vec<Sketch>, DeltaError> {
-    let mut taken = try_list(groups.len())?;
+fn try_sketches(
+    groups: Vec<DeltaGroup>,
+    numbering: &Numbering,
+    sparse: &SparseStorages,
+) -> Result<Vec<Sketch>, DeltaError> {
+    let mut taken = try_vec(groups.len())?;
     taken.extend(groups.iter().filter_map(|(known, _)| known.map(|(_, place)| place)));
     taken.sort_unstable();
     let mut free = (0..).filter(|place| taken.binary_search(place).is_err());
-    let mut sketches = try_list(groups.len())?;
+    let mut sketches = try_vec(groups.len())?;
     for (known, group) in groups {
         let mut lists = [const { Vec::new() }; 3];
         for (list, numbers) in lists.iter_mut().zip(&group.lists) {
-            *list = try_list(numbers.len())?;
+            *list = try_vec(numbers.len())?;
             for number in numbers {
-                let Some(side) = numbering.id(*number).and_then(|id| sides.number(id)) else {
+                let Some(side) = numbering.id(*number).and_then(|id| sparse.number(id)) else {
                     return damaged("a group of stores that there are not");
                 };
                 list.push(side);
@@ -585,7 +589,7 @@ fn try_sketches(groups: Vec<DeltaGroup>, numbering: &Numbering, sides: &Sides) -
         }
         let place = known.map(|(_, place)| place).or_else(|| free.next()).unwrap_or(u32::MAX);
         let serial = known.map(|(serial, _)| serial);
-        sketches.push(Sketch { name: "a group of a delta", place, serial, sides: lists, members: group.members });
+        sketches.push(Sketch { name: "a group of a delta", place, serial, sparse: lists, members: group.members });
     }
     Ok(sketches)
 }
@@ -605,7 +609,7 @@ mod tests {
     struct Row(u32);
     #[derive(Component, Clone, Copy, Debug, PartialEq)]
     #[component(layout = "pool", plain)]
-    struct Side(u16);
+    struct SparseStorage(u16);
     #[derive(Component, Clone, Copy, Debug, PartialEq)]
     #[component(layout = "linear", plain)]
     struct Line(u8);
@@ -685,8 +689,8 @@ mod tests {
     #[test]
     fn no_bytes_make_a_world_that_cannot_be() {
         let mut world = World::new();
-        world.set_removal::<Side>(Removal::Deferred).unwrap();
-        let all: Vec<_> = (0..20).map(|n| world.spawn((Row(n), Side(n as u16), Line(n as u8)))).collect();
+        world.set_removal::<SparseStorage>(Removal::Deferred).unwrap();
+        let all: Vec<_> = (0..20).map(|n| world.spawn((Row(n), SparseStorage(n as u16), Line(n as u8)))).collect();
         world.despawn(all[3]).unwrap();
         let before = world.checkpoint().unwrap();
         for n in [1, 5, 6, 19] {

@@ -1,7 +1,7 @@
 //! Why a world could not be copied or brought back.
 
 use crate::error::NoSuchResource;
-use crate::side::Regroup;
+use crate::sparse::Regroup;
 use core::fmt;
 use phalanx_store::AllocError;
 

@@ -11,15 +11,15 @@
 #![allow(unsafe_code)]
 
 use super::array::{Array, Dirty, From, Source};
-use super::column::{Column, Place};
+use super::column::{BundlePtr, Column};
 use super::error::TimelineError;
+use crate::alloc::{try_reserve, try_vec};
+use crate::change_detection::{Time, Track};
 use crate::checksum::Sum;
 use crate::component::{ComponentId, Components};
-use crate::room::{try_list, try_room};
-use crate::side::{GroupImage, PoolState, Side, Sides, Store};
 use crate::signature::Signature;
-use crate::table::{Epoch, Table};
-use crate::track::{Time, Track};
+use crate::sparse::{GroupImage, PoolState, SparseStorage, SparseStorages, Store};
+use crate::storage::table::{Epoch, Table};
 use crate::world::World;
 use phalanx_store::raw::Lane;
 use phalanx_store::{AllocError, Entity};
@@ -37,7 +37,7 @@ pub(super) struct Image {
     pub(super) reserved: [u32; 2],
     pub(super) seen: [u64; 2],
     pub(super) tables: Vec<TableImage>,
-    pub(super) sides: Vec<SideImage>,
+    pub(super) sparse: Vec<SideImage>,
     pub(super) groups: GroupImage,
     pub(super) time: Time,
     /// By component id.
@@ -88,7 +88,7 @@ pub(super) struct ColumnImage {
     pub(super) column: Column,
     /// The version of the first lane.
     pub(super) seen: u64,
-    /// See [`Place::tick`].
+    /// See [`BundlePtr::tick`].
     pub(super) tick: u64,
 }
 
@@ -122,35 +122,35 @@ pub(super) fn slots_of(table: &Table) -> Source<'_> {
     Source { rows: table.len, row: size_of::<Entity>(), from: From::Flat(table.slots().as_ptr().cast()) }
 }
 
-pub(super) fn keys_of(side: &Side) -> Source<'_> {
-    let (ptr, rows, row) = Sides::key_bytes(&side.store);
+pub(super) fn keys_of(side: &SparseStorage) -> Source<'_> {
+    let (ptr, rows, row) = SparseStorages::key_bytes(&side.store);
     Source { rows, row, from: From::Flat(ptr) }
 }
 
 /// The values of a column of a table.
-pub(super) fn column_of<'a>(table: &'a Table, at: usize, components: &'a Components) -> Place<'a> {
+pub(super) fn column_of<'a>(table: &'a Table, at: usize, components: &'a Components) -> BundlePtr<'a> {
     let column = &table.columns[at];
     let lanes = &table.lane_list()[column.first as usize..][..column.lanes as usize];
-    Place { info: components.info(column.id), lanes, rows: table.len, has: None }
+    BundlePtr { info: components.info(column.id), lanes, rows: table.len, has: None }
 }
 
 /// Calls a function with the values of a side.
-pub(super) fn with_values<R>(side: &Side, components: &Components, f: impl FnOnce(Place<'_>) -> R) -> R {
-    let place = Place { info: components.info(side.id), lanes: side.values().lanes(), rows: 0, has: None };
+pub(super) fn with_values<R>(side: &SparseStorage, components: &Components, f: impl FnOnce(BundlePtr<'_>) -> R) -> R {
+    let place = BundlePtr { info: components.info(side.id), lanes: side.values().lanes(), rows: 0, has: None };
     match &side.store {
         Store::Pool(pool) => {
             let has = |at: u32| pool.dense.key_at(at).is_some();
             let has: Option<&dyn Fn(u32) -> bool> = if pool.dense.holes() > 0 { Some(&has) } else { None };
-            f(Place { rows: pool.dense.positions(), has, ..place })
+            f(BundlePtr { rows: pool.dense.positions(), has, ..place })
         }
         Store::Linear(linear) => {
             let has = |slot: u32| linear.has(slot);
-            f(Place { rows: linear.used_words() * 64, has: Some(&has), ..place })
+            f(BundlePtr { rows: linear.used_words() * 64, has: Some(&has), ..place })
         }
     }
 }
 
-pub(super) fn state_of(side: &Side) -> SideState {
+pub(super) fn state_of(side: &SparseStorage) -> SideState {
     match &side.store {
         Store::Pool(pool) => SideState::Pool(pool.state()),
         Store::Linear(linear) => SideState::Linear { rows: linear.rows },
@@ -158,7 +158,7 @@ pub(super) fn state_of(side: &Side) -> SideState {
 }
 
 /// The lane that says who has a value in a side.
-pub(super) fn key_lane(side: &Side) -> &Lane {
+pub(super) fn key_lane(side: &SparseStorage) -> &Lane {
     match &side.store {
         Store::Pool(pool) => pool.dense.key_lane(),
         Store::Linear(linear) => linear.bits_lane(),
@@ -171,7 +171,7 @@ pub(super) fn version(lane: Option<&Lane>) -> u64 {
 
 impl TableImage {
     pub(super) fn try_new(table: &Table, components: &Components) -> Result<TableImage, AllocError> {
-        let mut columns = try_list(table.columns.len())?;
+        let mut columns = try_vec(table.columns.len())?;
         for at in 0..table.columns.len() {
             let place = column_of(table, at, components);
             columns.push(ColumnImage {
@@ -198,7 +198,7 @@ impl TableImage {
 }
 
 impl SideImage {
-    pub(super) fn try_new(side: &Side, components: &Components) -> Result<SideImage, AllocError> {
+    pub(super) fn try_new(side: &SparseStorage, components: &Components) -> Result<SideImage, AllocError> {
         Ok(SideImage {
             id: side.id,
             keys: Array::try_new(keys_of(side))?,
@@ -218,8 +218,8 @@ impl SideImage {
 pub(super) fn can_copy(world: &World) -> Result<(), TimelineError> {
     let tables =
         world.storage.tables.iter().filter(|table| table.len > 0).flat_map(|table| table.columns.iter().map(|c| c.id));
-    let sides = world.storage.sides.iter().filter(|side| side.len() > 0).map(|side| side.id);
-    for info in tables.chain(sides).map(|id| world.storage.components.info(id)) {
+    let sparse = world.storage.sparse.iter().filter(|side| side.len() > 0).map(|side| side.id);
+    for info in tables.chain(sparse).map(|id| world.storage.components.info(id)) {
         if !info.is_clone() {
             return Err(TimelineError::NotClone { component: info.name() });
         }
@@ -233,7 +233,7 @@ impl Image {
         can_copy(world)?;
         let mut image = Image {
             // First: what is reserved from now on is after it.
-            time: world.storage.sides.clock.time(),
+            time: world.storage.sparse.clock.time(),
             space: world.storage.components.space.number(),
             world: world.id(),
             epoch: world.storage.epoch(),
@@ -241,9 +241,9 @@ impl Image {
             stack: Array::try_new(stack_of(world))?,
             reserved: world.storage.entities.reservations(),
             seen: world.storage.entities.versions(),
-            tables: try_list(world.storage.tables.len())?,
-            sides: try_list(world.storage.sides.iter().len())?,
-            groups: world.storage.sides.try_group_image()?,
+            tables: try_vec(world.storage.tables.len())?,
+            sparse: try_vec(world.storage.sparse.iter().len())?,
+            groups: world.storage.sparse.try_group_image()?,
             components: try_components(&world.storage.components)?,
         };
         image.try_follow(world)?;
@@ -255,8 +255,8 @@ impl Image {
         for table in &world.storage.tables[self.tables.len()..] {
             self.tables.push(TableImage::try_new(table, &world.storage.components)?);
         }
-        for side in world.storage.sides.iter().skip(self.sides.len()) {
-            self.sides.push(SideImage::try_new(side, &world.storage.components)?);
+        for side in world.storage.sparse.iter().skip(self.sparse.len()) {
+            self.sparse.push(SideImage::try_new(side, &world.storage.components)?);
         }
         Ok(())
     }
@@ -264,9 +264,9 @@ impl Image {
     /// Bytes held from the allocator.
     pub(super) fn memory(&self) -> usize {
         let tables = self.tables.iter().map(TableImage::memory).sum::<usize>();
-        let sides = self.sides.iter().map(SideImage::memory).sum::<usize>();
-        let lists = self.tables.capacity() * size_of::<TableImage>() + self.sides.capacity() * size_of::<SideImage>();
-        self.words.memory() + self.stack.memory() + tables + sides + lists + self.groups.bytes()
+        let sparse = self.sparse.iter().map(SideImage::memory).sum::<usize>();
+        let lists = self.tables.capacity() * size_of::<TableImage>() + self.sparse.capacity() * size_of::<SideImage>();
+        self.words.memory() + self.stack.memory() + tables + sparse + lists + self.groups.bytes()
     }
 }
 
@@ -277,7 +277,7 @@ pub(super) fn is_plain(id: ComponentId, info: &crate::component::ComponentInfo) 
 
 /// What the components of a world are, by id.
 fn try_components(components: &Components) -> Result<Vec<Known>, AllocError> {
-    let mut list = try_list(components.len())?;
+    let mut list = try_vec(components.len())?;
     list.extend(components.iter().map(|(id, info)| Known {
         print: fingerprint(info),
         name: info.name(),
@@ -291,18 +291,18 @@ fn try_components(components: &Components) -> Result<Vec<Known>, AllocError> {
 
 /// The tables and sides that a world has beyond those of an image.
 pub(super) fn try_beyond(image: &mut Image, world: &World) -> Result<(Vec<TableImage>, Vec<SideImage>), AllocError> {
-    let (tables, sides) =
-        (&world.storage.tables[image.tables.len()..], world.storage.sides.iter().skip(image.sides.len()));
-    let (mut new_tables, mut new_sides) = (try_list(tables.len())?, try_list(sides.len())?);
+    let (tables, sparse) =
+        (&world.storage.tables[image.tables.len()..], world.storage.sparse.iter().skip(image.sparse.len()));
+    let (mut new_tables, mut new_sparse) = (try_vec(tables.len())?, try_vec(sparse.len())?);
     for table in tables {
         new_tables.push(TableImage::try_new(table, &world.storage.components)?);
     }
-    for side in sides {
-        new_sides.push(SideImage::try_new(side, &world.storage.components)?);
+    for side in sparse {
+        new_sparse.push(SideImage::try_new(side, &world.storage.components)?);
     }
-    try_room(&mut image.tables, new_tables.len())?;
-    try_room(&mut image.sides, new_sides.len())?;
-    Ok((new_tables, new_sides))
+    try_reserve(&mut image.tables, new_tables.len())?;
+    try_reserve(&mut image.sparse, new_sparse.len())?;
+    Ok((new_tables, new_sparse))
 }
 
 /// What may have changed in a lane since a version.

@@ -23,7 +23,7 @@
 //!
 //! - Entities with their generations, those that are reserved, and those that are free in the order in which they will be used.
 //! - Tables, rows and their order, pools with their order and holes, linear stores, groups.
-//! - Marks of what is [tracked](crate::track), and the time.
+//! - Marks of what is [tracked](crate::change_detection), and the time.
 //! - Resources that are [kept](World::keep_resource): each has the value that it had, or is absent if it was.
 //! - [Collectors](crate::signal#back-in-time): what they have recorded since is gone.
 //!
@@ -138,7 +138,7 @@ impl World {
     pub fn checkpoint(&self) -> Result<Checkpoint, TimelineError> {
         let context = Context::try_new(self)?;
         // What is changed from now on has other marks than what was changed before: a delta goes by it.
-        self.storage.sides.clock.take();
+        self.storage.sparse.clock.take();
         Ok(Checkpoint { image: Image::try_new(self)?, context })
     }
 

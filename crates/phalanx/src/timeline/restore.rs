@@ -6,12 +6,12 @@
 
 use super::column::Column;
 use super::image::{ColumnImage, Image, SideState};
+use crate::alloc::{try_reserve_at, try_reserve_map, try_vec};
+use crate::change_detection::{Clock, Track};
 use crate::component::{ComponentId, ComponentInfo};
-use crate::room::{try_list, try_map_room, try_room_at};
 use crate::rows::Rows;
-use crate::side::Values;
-use crate::table::row_ptr;
-use crate::track::{Clock, Track};
+use crate::sparse::Values;
+use crate::storage::table::row_ptr;
 use crate::world::{Location, World};
 use phalanx_store::raw::{Lane, LaneOf};
 use phalanx_store::{AllocError, EntityPool};
@@ -33,13 +33,13 @@ impl Image {
         let components = &world.storage.components;
         let mut fresh = World::try_with(components.try_clone()?)?;
         let mut revived = Vec::new();
-        let mut numbers = try_list(self.tables.len())?;
+        let mut numbers = try_vec(self.tables.len())?;
         for table in &self.tables {
             let number = fresh.storage.table_of(&table.signature)? as usize;
             numbers.push(number);
             let rows = table.slots.rows();
             fresh.storage.tables[number].try_reserve_exact(rows, &mut fresh.storage.epoch)?;
-            let mut columns = try_list(table.columns.len())?;
+            let mut columns = try_vec(table.columns.len())?;
             for (image, place) in table.columns.iter().zip(&fresh.storage.tables[number].columns) {
                 let column = &image.column;
                 columns.push(match column {
@@ -47,10 +47,10 @@ impl Image {
                     Column::Cloned(_) => Some(column.try_revive(components.info(place.id), rows)?),
                 });
             }
-            crate::room::try_room(&mut revived, 1)?;
+            crate::alloc::try_reserve(&mut revived, 1)?;
             revived.push(columns);
         }
-        let mut order = try_list(numbers.len())?;
+        let mut order = try_vec(numbers.len())?;
         order.extend(numbers.into_iter().zip(self.tables.iter().zip(revived)));
         order.sort_unstable_by_key(|(_, (table, _))| table.stamp);
         // SAFETY: the caller's promise.
@@ -61,13 +61,13 @@ impl Image {
         let extra = extra.map(|table| table.slots.rows() as usize).sum();
         let mut rows = Rows::default();
         if extra > 0 {
-            try_map_room(&mut rows.by_name, extra)?;
-            try_map_room(&mut rows.first, extra)?;
-            try_room_at(&mut rows.owners, fresh.storage.entities.slot_count() / 64)?;
+            try_reserve_map(&mut rows.by_name, extra)?;
+            try_reserve_map(&mut rows.first, extra)?;
+            try_reserve_at(&mut rows.owners, fresh.storage.entities.slot_count() / 64)?;
         }
-        for side in &self.sides {
+        for side in &self.sparse {
             let info = components.info(side.id);
-            let number = fresh.storage.sides.try_register(side.id, components)?;
+            let number = fresh.storage.sparse.try_register(side.id, components)?;
             match &side.state {
                 SideState::Pool(state) => {
                     let values = side.column.try_revive(info, side.keys.rows())?;
@@ -75,7 +75,7 @@ impl Image {
                     // SAFETY: the keys and values of a pool in this state.
                     unsafe {
                         let values = || values.into_values();
-                        fresh.storage.sides.try_restore_pool(number, side.keys.bytes(), state, empty, values)?;
+                        fresh.storage.sparse.try_restore_pool(number, side.keys.bytes(), state, empty, values)?;
                     }
                 }
                 SideState::Linear { rows } => {
@@ -88,18 +88,18 @@ impl Image {
                         bits.try_resize(words)?;
                         let bytes = side.keys.bytes();
                         core::ptr::copy_nonoverlapping(bytes.as_ptr(), bits.ptr().cast(), bytes.len());
-                        fresh.storage.sides.restore_linear(number, bits, words, *rows, values.into_values());
+                        fresh.storage.sparse.restore_linear(number, bits, words, *rows, values.into_values());
                     }
                 }
             }
         }
-        for (side, image) in fresh.storage.sides.iter().zip(&self.sides) {
+        for (side, image) in fresh.storage.sparse.iter().zip(&self.sparse) {
             set_tick(components.info(side.id), side.values().lanes(), image.tick);
         }
         // SAFETY: keys of pools are slots that are in use.
-        unsafe { fresh.storage.sides.try_restore_masks(fresh.storage.entities.slot_count() as u32)? };
-        fresh.storage.sides.restore_groups(self.groups.try_clone()?);
-        fresh.storage.sides.clock = Clock::resumed(self.time, fresh.id());
+        unsafe { fresh.storage.sparse.try_restore_masks(fresh.storage.entities.slot_count() as u32)? };
+        fresh.storage.sparse.restore_groups(self.groups.try_clone()?);
+        fresh.storage.sparse.clock = Clock::resumed(self.time, fresh.id());
         // Nothing fails from here on.
         for (number, (table, revived)) in order {
             let target = &mut fresh.storage.tables[number];

@@ -78,7 +78,7 @@ impl Past {
 }
 
 /// A number that no other timeline has or had.
-fn fresh_id() -> u64 {
+fn next_id() -> u64 {
     static TIMELINES: AtomicU64 = AtomicU64::new(0);
     TIMELINES.fetch_add(1, Ordering::Relaxed)
 }
@@ -86,7 +86,7 @@ fn fresh_id() -> u64 {
 impl Timeline {
     /// A timeline that keeps so many frames before the last one captured.
     pub fn new(frames: usize) -> Timeline {
-        Timeline { id: fresh_id(), frames, now: None, context: Context::default(), past: VecDeque::new() }
+        Timeline { id: next_id(), frames, now: None, context: Context::default(), past: VecDeque::new() }
     }
 
     /// How many frames it can go back, from the last one captured.
@@ -203,7 +203,7 @@ impl Timeline {
         let context = target.try_clone_for(world)?;
         if frames_back > 0 {
             // The marks in the world are not those since the frame that is the last one now.
-            self.id = fresh_id();
+            self.id = next_id();
         }
         for _ in 0..frames_back {
             let Some((past, mut context)) = self.past.pop_back() else { unreachable!("so many are kept") };
@@ -219,7 +219,7 @@ impl Timeline {
         try_track(&mut fresh)?;
         unmark(&mut fresh);
         let old = world.try_take_over(fresh, context, report)?;
-        now.look(world);
+        now.update(world);
         world.storage.tracker = Some(self.id);
         drop(old);
         Ok(())

@@ -1,6 +1,6 @@
 //! What a rollback did to the entities of a world.
 
-use crate::room::try_list;
+use crate::alloc::try_vec;
 use crate::world::World;
 use phalanx_store::{AllocError, Entity};
 
@@ -41,7 +41,7 @@ impl RollbackReport {
 /// Returns the entities of one world that another does not have.
 fn try_missing(of: &World, other: &World) -> Result<Vec<Entity>, AllocError> {
     let missing = || of.iter().filter(|entity| !other.contains(*entity));
-    let mut list = try_list(missing().count())?;
+    let mut list = try_vec(missing().count())?;
     list.extend(missing());
     Ok(list)
 }

@@ -5,17 +5,17 @@
 #![allow(unsafe_code)]
 
 use super::array::{Dirty, Undo};
-use super::column::{ColumnUndo, Place};
+use super::column::{BundlePtr, ColumnUndo};
 use super::error::TimelineError;
 use super::image::{
     ColumnImage, Image, SideState, can_copy, column_of, dirty, key_lane, keys_of, slots_of, stack_of, state_of,
     try_beyond, version, with_values, words_of,
 };
+use crate::alloc::try_reserve;
+use crate::change_detection::Time;
 use crate::component::ComponentId;
-use crate::room::try_room;
-use crate::side::GroupImage;
-use crate::table::Table;
-use crate::track::Time;
+use crate::sparse::GroupImage;
+use crate::storage::table::Table;
 use crate::world::World;
 use phalanx_store::AllocError;
 use phalanx_store::raw::Lane;
@@ -28,7 +28,7 @@ pub(super) struct Step {
     stack: Option<Undo>,
     tables: Vec<TableStep>,
     table_count: usize,
-    sides: Vec<SideStep>,
+    sparse: Vec<SideStep>,
     side_count: usize,
     groups: Option<GroupImage>,
     time: Time,
@@ -67,10 +67,10 @@ impl Step {
             sum += undo(&table.slots) + values.map(ColumnUndo::memory).sum::<usize>();
             sum += table.columns.capacity() * size_of::<ColumnStep>();
         }
-        for side in &self.sides {
+        for side in &self.sparse {
             sum += undo(&side.keys) + side.column.as_ref().map_or(0, ColumnUndo::memory);
         }
-        sum + self.tables.capacity() * size_of::<TableStep>() + self.sides.capacity() * size_of::<SideStep>()
+        sum + self.tables.capacity() * size_of::<TableStep>() + self.sparse.capacity() * size_of::<SideStep>()
     }
 }
 
@@ -91,7 +91,7 @@ pub(super) fn each_tracked(
                 f(&mut *table.lanes().add(column.first as usize))?;
             }
         }
-        for side in world.storage.sides.iter_mut() {
+        for side in world.storage.sparse.iter_mut() {
             let (keys, values) = side.lanes_mut();
             f(keys)?;
             if let Some(lane) = values.first_mut() {
@@ -117,7 +117,7 @@ pub(super) fn unmark(world: &mut World) {
 }
 
 /// What may have changed in the column of a table.
-fn table_dirty<'a>(table: &'a Table, seen: u64, place: Place<'a>, column_seen: u64) -> Dirty<'a> {
+fn table_dirty<'a>(table: &'a Table, seen: u64, place: BundlePtr<'a>, column_seen: u64) -> Dirty<'a> {
     match place.is_blind() {
         true => Dirty::Any,
         false => dirty(table.entities.lane(), seen, place.lanes.first().map(|lane| (lane, column_seen))),
@@ -135,13 +135,13 @@ impl Image {
             can_copy(world)?;
         }
         let mut step = self.try_find(world, marked, restructured)?;
-        let (tables, sides) = try_beyond(self, world)?;
-        if restructured && !world.storage.sides.has_groups(&self.groups) {
-            step.groups = Some(world.storage.sides.try_group_image()?);
+        let (tables, sparse) = try_beyond(self, world)?;
+        if restructured && !world.storage.sparse.has_groups(&self.groups) {
+            step.groups = Some(world.storage.sparse.try_group_image()?);
         }
         self.commit(world, &mut step);
         self.tables.extend(tables);
-        self.sides.extend(sides);
+        self.sparse.extend(sparse);
         Ok(step)
     }
 
@@ -154,10 +154,10 @@ impl Image {
             stack: None,
             tables: Vec::new(),
             table_count: self.tables.len(),
-            sides: Vec::new(),
-            side_count: self.sides.len(),
+            sparse: Vec::new(),
+            side_count: self.sparse.len(),
             groups: None,
-            time: world.storage.sides.clock.time(),
+            time: world.storage.sparse.clock.time(),
         };
         if restructured {
             let [words, stack] = world.storage.entities.lanes();
@@ -180,16 +180,16 @@ impl Image {
                 let values = image_column.column.try_diff(place, all(written), found.slots.is_some())?;
                 let tick = place.tick();
                 if values.is_some() || tick != image_column.tick {
-                    try_room(&mut found.columns, 1)?;
+                    try_reserve(&mut found.columns, 1)?;
                     found.columns.push(ColumnStep { at: at as u32, values, tick });
                 }
             }
             if found.slots.is_some() || !found.columns.is_empty() || found.stamp != image.stamp {
-                try_room(&mut step.tables, 1)?;
+                try_reserve(&mut step.tables, 1)?;
                 step.tables.push(found);
             }
         }
-        for (number, (image, side)) in (0..).zip(self.sides.iter_mut().zip(world.storage.sides.iter())) {
+        for (number, (image, side)) in (0..).zip(self.sparse.iter_mut().zip(world.storage.sparse.iter())) {
             let (key_lane, [keys_seen, values_seen]) = (key_lane(side), image.seen);
             let keys = match restructured {
                 true => image.keys.try_diff(keys_of(side), all(dirty(key_lane, keys_seen, None)))?,
@@ -211,8 +211,8 @@ impl Image {
             })?;
             let state = state_of(side);
             if moved || column.is_some() || state != image.state || tick != image.tick {
-                try_room(&mut step.sides, 1)?;
-                step.sides.push(SideStep { side: number, keys, column, state, tick });
+                try_reserve(&mut step.sparse, 1)?;
+                step.sparse.push(SideStep { side: number, keys, column, state, tick });
             }
         }
         Ok(step)
@@ -242,8 +242,8 @@ impl Image {
                 core::mem::swap(&mut image.tick, tick);
             }
         }
-        for found in &mut step.sides {
-            let (image, side) = (&mut self.sides[found.side as usize], world.storage.sides.get(found.side));
+        for found in &mut step.sparse {
+            let (image, side) = (&mut self.sparse[found.side as usize], world.storage.sparse.get(found.side));
             if let Some(undo) = &mut found.keys {
                 image.keys.commit(keys_of(side), undo);
             }
@@ -257,11 +257,11 @@ impl Image {
             core::mem::swap(&mut self.groups, groups);
         }
         core::mem::swap(&mut self.time, &mut step.time);
-        self.look(world);
+        self.update(world);
     }
 
     /// Remembers the versions of all lanes: the image is what the world is.
-    pub(super) fn look(&mut self, world: &World) {
+    pub(super) fn update(&mut self, world: &World) {
         (self.world, self.epoch, self.seen) = (world.id(), world.storage.epoch(), world.storage.entities.versions());
         for (image, table) in self.tables.iter_mut().zip(&world.storage.tables) {
             image.seen = table.entities.lane().version();
@@ -269,7 +269,7 @@ impl Image {
                 column.seen = version(column_of(table, at, &world.storage.components).lanes.first());
             }
         }
-        for (image, side) in self.sides.iter_mut().zip(world.storage.sides.iter()) {
+        for (image, side) in self.sparse.iter_mut().zip(world.storage.sparse.iter()) {
             image.seen = [key_lane(side).version(), version(side.values().lanes().first())];
         }
     }
@@ -306,8 +306,8 @@ impl Image {
                 image.tick = *tick;
             }
         }
-        for found in &mut step.sides {
-            let image = &mut self.sides[found.side as usize];
+        for found in &mut step.sparse {
+            let image = &mut self.sparse[found.side as usize];
             if let Some(undo) = &mut found.keys {
                 image.keys.undo(undo);
             }
@@ -321,7 +321,7 @@ impl Image {
             core::mem::swap(&mut self.groups, groups);
         }
         let _tables = Cut(&mut self.tables, step.table_count);
-        let _sides = Cut(&mut self.sides, step.side_count);
+        let _sides = Cut(&mut self.sparse, step.side_count);
     }
 
     /// Whether the image is what the world is: what the marks are trusted for. Clones are not compared.
@@ -334,12 +334,12 @@ impl Image {
             let columns = || found.columns.iter().any(|column| written(column, &image.columns[column.at as usize]));
             found.slots.is_some() || found.stamp != image.stamp || columns()
         });
-        let other = |side: &SideStep| side.tick != self.sides[side.side as usize].tick;
-        let sides = step.sides.iter().any(|side| side.keys.is_some() || plain(&side.column) || other(side));
+        let other = |side: &SideStep| side.tick != self.sparse[side.side as usize].tick;
+        let sparse = step.sparse.iter().any(|side| side.keys.is_some() || plain(&side.column) || other(side));
         Ok(step.words.is_none()
             && step.stack.is_none()
             && !tables
-            && !sides
-            && world.storage.sides.has_groups(&self.groups))
+            && !sparse
+            && world.storage.sparse.has_groups(&self.groups))
     }
 }

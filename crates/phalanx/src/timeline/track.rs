@@ -1,11 +1,11 @@
 //! What is noted while something keeps frames: columns that are opened for writing.
 #![allow(unsafe_code)]
 
+use crate::change_detection::Track;
 use crate::component::ComponentId;
 use crate::query::{Access, QueryData};
-use crate::side::GroupId;
 use crate::signature::Signature;
-use crate::track::Track;
+use crate::sparse::GroupId;
 use crate::world::{Location, World};
 
 impl World {
@@ -47,7 +47,7 @@ impl World {
     fn mark_accessed(&self, access: &Access, slot: u32, at: Location) {
         let table = &self.storage.tables[at.table as usize];
         for id in access.written(&self.storage.components) {
-            let found = match self.storage.sides.of(id) {
+            let found = match self.storage.sparse.of(id) {
                 Some(side) => side.row(slot).and_then(|row| Some((side.values().lanes().first()?, row))),
                 None => table.column(id).filter(|column| column.lanes > 0).map(|column| {
                     let lane = &table.lane_list()[column.first as usize];
@@ -71,8 +71,8 @@ impl World {
     #[cold]
     #[inline(never)]
     fn open_required(&self, group: GroupId) {
-        for &side in self.storage.sides.group(group).map_or(&[][..], |group| &group.what.required) {
-            self.open_all(self.storage.sides.get(side).id, &|_| false);
+        for &side in self.storage.sparse.group(group).map_or(&[][..], |group| &group.what.required) {
+            self.open_all(self.storage.sparse.get(side).id, &|_| false);
         }
     }
 
@@ -84,7 +84,7 @@ impl World {
             // There is nothing to be written, and the version of the only lane is a tick.
             return;
         }
-        if let Some(side) = self.storage.sides.of(id) {
+        if let Some(side) = self.storage.sparse.of(id) {
             side.values().lanes().first().into_iter().for_each(|lane| lane.touch());
             return;
         }

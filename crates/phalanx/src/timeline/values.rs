@@ -20,7 +20,7 @@ pub(super) fn check_values(image: &Image, components: &Components) -> Result<(),
             check_column(components, image.id, &image.column, None)?;
         }
     }
-    for side in &image.sides {
+    for side in &image.sparse {
         let keys = side.keys.bytes();
         let in_pool = |row: u32| {
             // The generation follows the position.

@@ -2,11 +2,11 @@
 #![allow(unsafe_code)]
 
 use super::{Location, World};
+use crate::change_detection::RunTicks;
 use crate::component::Component;
 use crate::error::ComponentError;
 use crate::layout::{Kind, Layout};
-use crate::side::{Side, Store};
-use crate::track::Look;
+use crate::sparse::{SparseStorage, Store};
 use core::marker::PhantomData;
 use phalanx_store::raw::{DenseIndex, Lane};
 use phalanx_store::{Entity, Places};
@@ -26,7 +26,7 @@ impl World {
     pub fn get<C: Component>(&self, entity: Entity) -> Result<Ref<'_, C>, ComponentError> {
         let (lane, row) = self.find::<C>(entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the world is borrowed.
-        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane, Look::READ), row) })
+        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane, RunTicks::READ), row) })
     }
 
     /// A component of an entity, for writing.
@@ -80,7 +80,7 @@ impl World {
     unsafe fn item_marked<'a, C: Component>(&self, lane: *const Lane, row: usize) -> Mut<'a, C> {
         // SAFETY: the caller's promise.
         unsafe {
-            let look = Look::of::<C>(&raw const self.storage.sides.clock);
+            let look = RunTicks::of::<C>(&raw const self.storage.sparse.clock);
             C::Layout::touch(lane, look.now);
             C::Layout::get_mut(C::Layout::ptr(lane, look), row)
         }
@@ -109,9 +109,9 @@ impl World {
             Kind::Pool | Kind::Linear => {
                 let side = self
                     .storage
-                    .sides
+                    .sparse
                     .number_of::<C>(&self.storage.components)
-                    .map(|side| self.storage.sides.get(side));
+                    .map(|side| self.storage.sparse.get(side));
                 Source { places, lanes: &[], side }
             }
         }
@@ -151,8 +151,8 @@ impl World {
         &self,
         entity: Entity,
     ) -> Result<impl Iterator<Item = &'static str> + '_, crate::error::NoSuchEntity> {
-        let table = &self.storage.tables[self.storage.locate(entity)?.table as usize];
-        let has = move |id: crate::component::ComponentId| match self.storage.sides.of(id) {
+        let table = &self.storage.tables[self.storage.try_location(entity)?.table as usize];
+        let has = move |id: crate::component::ComponentId| match self.storage.sparse.of(id) {
             None => table.signature.has(id),
             Some(side) => side.row(entity.index()).is_some(),
         };
@@ -170,7 +170,7 @@ impl World {
 struct Source<'w> {
     places: Places<Location>,
     lanes: &'w [*mut Lane],
-    side: Option<&'w Side>,
+    side: Option<&'w SparseStorage>,
 }
 
 impl Source<'_> {
@@ -179,12 +179,12 @@ impl Source<'_> {
     fn find<C: Component>(&self, world: &World, entity: Entity) -> Result<(*const Lane, usize), ComponentError> {
         #[cfg(feature = "counters")]
         if world.storage.counting {
-            world.note_find(world.storage.components.id::<C>());
+            world.count_lookup(world.storage.components.id::<C>());
         }
         // SAFETY: the world has been borrowed since; a location is written for every entity that is alive.
-        let locate = || unsafe { self.places.find(entity) };
+        let try_location = || unsafe { self.places.find(entity) };
         let found = match (C::Layout::KIND, self.side.map(|side| &side.store)) {
-            (Kind::Table, _) => locate().and_then(|location| {
+            (Kind::Table, _) => try_location().and_then(|location| {
                 let lane = *self.lanes.get(location.table as usize)?;
                 (!lane.is_null()).then_some((lane, location.row))
             }),
@@ -194,7 +194,7 @@ impl Source<'_> {
             }
             (Kind::Linear, Some(Store::Linear(linear))) => {
                 let index = entity.index();
-                (linear.has(index) && locate().is_some()).then(|| (linear.values().lane(), index))
+                (linear.has(index) && try_location().is_some()).then(|| (linear.values().lane(), index))
             }
             _ => None,
         };
@@ -209,7 +209,7 @@ impl Source<'_> {
 #[cold]
 #[inline(never)]
 fn absent(world: &World, entity: Entity, component: &'static str) -> ComponentError {
-    match world.storage.locate(entity) {
+    match world.storage.try_location(entity) {
         Ok(_) => ComponentError::MissingComponent { entity, component },
         Err(error) => error.into(),
     }
@@ -232,7 +232,7 @@ impl<'w, C: Component> View<'w, C> {
     pub fn get(&self, entity: Entity) -> Result<Ref<'w, C>, ComponentError> {
         let (lane, row) = self.source.find::<C>(self.world, entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the world is borrowed.
-        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane, Look::READ), row) })
+        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane, RunTicks::READ), row) })
     }
 
     /// Whether an entity has the component.
@@ -276,7 +276,7 @@ impl<C: Component> ViewMut<'_, C> {
     pub fn get(&self, entity: Entity) -> Result<Ref<'_, C>, ComponentError> {
         let (lane, row) = self.world.find::<C>(entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the view is borrowed.
-        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane, Look::READ), row) })
+        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane, RunTicks::READ), row) })
     }
 
     /// The component of an entity, for writing.

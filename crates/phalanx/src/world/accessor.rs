@@ -4,13 +4,13 @@
 use super::World;
 use super::access::{Mut, Ref};
 use crate::bundle::Bundle;
+use crate::bundle_info::EdgeKey;
+use crate::change_detection::RunTicks;
 use crate::component::Component;
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
-use crate::error::{infallible, raise};
+use crate::error::{infallible, panic_change};
 use crate::layout::Layout;
-use crate::plan::EdgeKey;
-use crate::side::{Put, has_short_way};
-use crate::track::Look;
+use crate::sparse::{Put, has_fast_path};
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use phalanx_store::Entity;
@@ -51,9 +51,9 @@ impl World {
     ///
     /// If memory cannot be had for what the component means to this world.
     pub fn try_access_mut<C: Component>(&mut self) -> Result<AccessMut<'_, C>, ChangeError> {
-        let plan = self.plan::<C>()?;
+        let bundle_id = self.bundle_id::<C>()?;
         let id = self.id();
-        let mut accessor = AccessMut { world: self, id, plan, side: 0, short: false, component: PhantomData };
+        let mut accessor = AccessMut { world: self, id, bundle_id, side: 0, short: false, component: PhantomData };
         accessor.find_short_way();
         Ok(accessor)
     }
@@ -66,17 +66,17 @@ const MOST_ON_STACK: usize = 4096;
 impl World {
     /// Whether the short way may be gone: nobody listens, and no entity waits to be made, as each change makes it first.
     #[inline(always)]
-    fn is_short_way_open(&self) -> bool {
+    fn is_fast_path_open(&self) -> bool {
         !self.storage.journal.is_active() && self.storage.entities.reserved_count() == 0
     }
 
     /// The side of a component that has a short way, if it may be gone.
     #[inline(always)]
-    fn short_way<C: Component>(&self) -> Option<u32> {
-        if !const { has_short_way::<C>() } || !self.is_short_way_open() {
+    fn fast_path<C: Component>(&self) -> Option<u32> {
+        if !const { has_fast_path::<C>() } || !self.is_fast_path_open() {
             return None;
         }
-        self.storage.sides.number_of::<C>(&self.storage.components)
+        self.storage.sparse.number_of::<C>(&self.storage.components)
     }
 
     /// Gives a component to an entity if there is a short way: the value is moved out then, and the one that it had dropped.
@@ -86,21 +86,21 @@ impl World {
     ///
     /// There is a value, which counts as moved out if there was a short way, or if this panics.
     #[inline(always)]
-    pub(crate) unsafe fn put_short<C: Component>(&mut self, entity: Entity, value: *const C) -> bool {
-        let Some(side) = self.short_way::<C>() else { return false };
+    pub(crate) unsafe fn insert_fast<C: Component>(&mut self, entity: Entity, value: *const C) -> bool {
+        let Some(side) = self.fast_path::<C>() else { return false };
         self.storage.restructured();
         let entities = &self.storage.entities;
         // SAFETY: the side is the component's, and the value is the caller's to give.
-        let put = unsafe { self.storage.sides.put_short(side, entity, value, || entities.contains(entity)) };
+        let put = unsafe { self.storage.sparse.insert_fast(side, entity, value, || entities.contains(entity)) };
         matches!(put, Put::Done(_))
     }
 
     /// Takes a component from an entity and drops it, if there is a short way. Whether there was one.
     #[inline(always)]
-    pub(crate) fn drop_short<C: Component>(&mut self, entity: Entity) -> Option<bool> {
+    pub(crate) fn remove_fast<C: Component>(&mut self, entity: Entity) -> Option<bool> {
         // Chosen among functions: a branch of this one would have the value in its frame, though it is not taken.
         let way: fn(&mut World, Entity) -> Option<bool> = const {
-            match has_short_way::<C>() && size_of::<C>() <= MOST_ON_STACK {
+            match has_fast_path::<C>() && size_of::<C>() <= MOST_ON_STACK {
                 true => World::drop_taken::<C>,
                 false => |_, _| None,
             }
@@ -108,14 +108,14 @@ impl World {
         way(self, entity)
     }
 
-    /// As [`drop_short`](World::drop_short), of a component that has a short way and lies on the stack for a moment.
+    /// As [`remove_fast`](World::remove_fast), of a component that has a short way and lies on the stack for a moment.
     #[inline(always)]
     fn drop_taken<C: Component>(&mut self, entity: Entity) -> Option<bool> {
-        let side = self.short_way::<C>()?;
+        let side = self.fast_path::<C>()?;
         self.storage.restructured();
         let entities = &self.storage.entities;
         // SAFETY: the side is the component's.
-        Some(unsafe { self.storage.sides.take_short::<C>(side, entity, || entities.contains(entity)) }?.is_some())
+        Some(unsafe { self.storage.sparse.take_fast::<C>(side, entity, || entities.contains(entity)) }?.is_some())
     }
 }
 
@@ -124,7 +124,7 @@ pub struct AccessMut<'w, C> {
     world: &'w mut World,
     /// Of the world, when plan and edges were found.
     id: u64,
-    plan: usize,
+    bundle_id: usize,
     /// Of a component that is not kept in tables.
     side: u32,
     /// Whether the short way may be tried: there is one, it is open, and the side is the component's. Nobody else changes the
@@ -143,7 +143,7 @@ impl<C: Component> AccessMut<'_, C> {
     pub fn get(&self, entity: Entity) -> Result<Ref<'_, C>, ComponentError> {
         let (lane, row) = self.world.find::<C>(entity)?;
         // SAFETY: the lane is the component's, the row is in use, and the accessor is borrowed.
-        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane, Look::READ), row) })
+        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane, RunTicks::READ), row) })
     }
 
     /// The component of an entity, for writing.
@@ -168,7 +168,7 @@ impl<C: Component> AccessMut<'_, C> {
     #[inline(always)]
     fn resolve(&mut self) -> Result<(), ChangeError> {
         if self.id != self.world.id() {
-            self.plan = self.world.plan::<C>()?;
+            self.bundle_id = self.world.bundle_id::<C>()?;
             self.id = self.world.id();
         }
         Ok(())
@@ -184,9 +184,9 @@ impl<C: Component> AccessMut<'_, C> {
     }
 
     fn find_short_way(&mut self) {
-        self.short = has_short_way::<C>() && self.id == self.world.id() && self.world.is_short_way_open();
+        self.short = has_fast_path::<C>() && self.id == self.world.id() && self.world.is_fast_path_open();
         if self.short {
-            self.side = self.world.plans.get(self.plan).sides[0];
+            self.side = self.world.bundles.get(self.bundle_id).sparse[0];
         }
     }
 
@@ -208,14 +208,15 @@ impl<C: Component> AccessMut<'_, C> {
     /// If the entity is not alive, or memory cannot be had; the value is dropped, and nothing else happens.
     #[inline(always)]
     pub fn try_insert(&mut self, entity: Entity, value: C) -> Result<Option<C>, ChangeError> {
-        if const { has_short_way::<C>() } {
+        if const { has_fast_path::<C>() } {
             let value = ManuallyDrop::new(value);
             if self.short {
                 self.world.storage.restructured();
                 let entities = &self.world.storage.entities;
                 let is_alive = || entities.contains(entity);
                 // SAFETY: the side is the component's; the value is moved out once, here or below.
-                let put = unsafe { self.world.storage.sides.put_short(self.side, entity, &raw const *value, is_alive) };
+                let put =
+                    unsafe { self.world.storage.sparse.insert_fast(self.side, entity, &raw const *value, is_alive) };
                 if let Put::Done(old) = put {
                     return Ok(old);
                 }
@@ -228,26 +229,26 @@ impl<C: Component> AccessMut<'_, C> {
     /// As [`try_insert`](AccessMut::try_insert), for those without a short way.
     #[inline]
     fn insert_table(&mut self, entity: Entity, value: C) -> Result<Option<C>, ChangeError> {
-        self.long(|accessor| accessor.insert_long(entity, value))
+        self.long(|accessor| accessor.insert_slow(entity, value))
     }
 
     /// As [`try_insert`](AccessMut::try_insert), where the short way does not lead on.
     #[cold]
     #[inline(never)]
     fn insert_side(&mut self, entity: Entity, value: C) -> Result<Option<C>, ChangeError> {
-        self.long(|accessor| accessor.insert_long(entity, value))
+        self.long(|accessor| accessor.insert_slow(entity, value))
     }
 
     #[inline(always)]
-    fn insert_long(&mut self, entity: Entity, value: C) -> Result<Option<C>, ChangeError> {
+    fn insert_slow(&mut self, entity: Entity, value: C) -> Result<Option<C>, ChangeError> {
         self.world.storage.flush()?;
         if self.world.has::<C>(entity) {
-            self.world.storage.reserve_notes(1)?;
+            self.world.storage.reserve_entries(1)?;
             return Ok(self.world.replace(entity, value).ok());
         }
-        let from = self.world.storage.locate(entity)?;
-        self.world.edge(self.plan, from.table, true)?;
-        let edge = EdgeKey::Plan { plan: self.plan, insert: true };
+        let from = self.world.storage.try_location(entity)?;
+        self.world.edge(self.bundle_id, from.table, true)?;
+        let edge = EdgeKey::BundleInfo { bundle_id: self.bundle_id, insert: true };
         // SAFETY: the entity is at `from`, and the edge is one of that table that inserts the component.
         unsafe { self.world.insert_along(entity, from, edge, |place| value.write(place))? };
         Ok(None)
@@ -271,13 +272,13 @@ impl<C: Component> AccessMut<'_, C> {
     /// If the entity is not alive, or memory cannot be had; nothing happens then.
     #[inline(always)]
     pub fn try_remove(&mut self, entity: Entity) -> Result<Option<C>, ChangeError> {
-        if const { has_short_way::<C>() } {
+        if const { has_fast_path::<C>() } {
             if self.short {
                 self.world.storage.restructured();
                 let entities = &self.world.storage.entities;
                 // SAFETY: the side is the component's.
                 let taken =
-                    unsafe { self.world.storage.sides.take_short(self.side, entity, || entities.contains(entity)) };
+                    unsafe { self.world.storage.sparse.take_fast(self.side, entity, || entities.contains(entity)) };
                 if let Some(taken) = taken {
                     return Ok(taken);
                 }
@@ -290,26 +291,26 @@ impl<C: Component> AccessMut<'_, C> {
     /// As [`try_remove`](AccessMut::try_remove), for those without a short way.
     #[inline]
     fn remove_table(&mut self, entity: Entity) -> Result<Option<C>, ChangeError> {
-        self.long(|accessor| accessor.remove_long(entity))
+        self.long(|accessor| accessor.remove_slow(entity))
     }
 
     /// As [`try_remove`](AccessMut::try_remove), where the short way does not lead on.
     #[cold]
     #[inline(never)]
     fn remove_side(&mut self, entity: Entity) -> Result<Option<C>, ChangeError> {
-        self.long(|accessor| accessor.remove_long(entity))
+        self.long(|accessor| accessor.remove_slow(entity))
     }
 
     #[inline(always)]
-    fn remove_long(&mut self, entity: Entity) -> Result<Option<C>, ChangeError> {
+    fn remove_slow(&mut self, entity: Entity) -> Result<Option<C>, ChangeError> {
         self.world.storage.flush()?;
-        let from = self.world.storage.locate(entity)?;
+        let from = self.world.storage.try_location(entity)?;
         if !self.world.has::<C>(entity) {
             return Ok(None);
         }
-        self.world.edge(self.plan, from.table, false)?;
+        self.world.edge(self.bundle_id, from.table, false)?;
         // SAFETY: the entity is at `from` and has the component, which is the bundle of the plan.
-        unsafe { self.world.take_along(entity, from, self.plan).map(Some) }
+        unsafe { self.world.take_along(entity, from, self.bundle_id).map(Some) }
     }
 }
 
@@ -320,7 +321,7 @@ fn plain<R>(outcome: Result<R, ChangeError>) -> Result<R, NoSuchEntity> {
     match outcome {
         Ok(result) => Ok(result),
         Err(ChangeError::NoSuchEntity(error)) => Err(error),
-        Err(error) => raise(error),
+        Err(error) => panic_change(error),
     }
 }
 

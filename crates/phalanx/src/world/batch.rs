@@ -11,16 +11,16 @@
 #![allow(unsafe_code)]
 
 use super::{Location, World};
-use crate::bundle::{Bundle, Place, Placed};
+use crate::alloc::{try_reserve, try_vec};
+use crate::bundle::{Bundle, BundlePtr, Placed};
 use crate::component::ComponentId;
 use crate::error::ChangeError;
 use crate::error::infallible;
 use crate::mutation::stash::{Ending, Stash};
 use crate::query::{Candidate, QueryFilter, TableRef};
-use crate::room::{try_list, try_room};
-use crate::side::Puts;
+use crate::sparse::SparseInserts;
 use crate::storage::Storage;
-use crate::table::{Column, Table};
+use crate::storage::table::{Column, Table};
 use core::marker::PhantomData;
 use phalanx_store::{AllocError, Entity};
 
@@ -59,35 +59,35 @@ impl World {
     ///
     /// If the bundle names a component twice, or memory cannot be had; the bundle is dropped, and nothing else happens.
     pub fn try_insert_batch<F: QueryFilter, B: Bundle + Clone>(&mut self, bundle: B) -> Result<usize, ChangeError> {
-        let plan = self.plan::<B>()?;
+        let bundle_id = self.bundle_id::<B>()?;
         self.storage.flush()?;
-        if B::SIDES > 0 || !F::IS_ARCHETYPAL || self.storage.journal.is_active() {
+        if B::SPARSE > 0 || !F::IS_ARCHETYPAL || self.storage.journal.is_active() {
             // SAFETY: the plan is that of the bundle.
-            return unsafe { self.insert_each(plan, self.slots_that_pass::<F>()?, bundle) };
+            return unsafe { self.insert_each(bundle_id, self.slots_that_pass::<F>()?, bundle) };
         }
         let (sources, count) = self.rows_that_pass::<F>()?;
         if count == 0 {
             return Ok(0);
         }
-        let (mut replaced, mut lens) = (0, try_list(sources.len())?);
+        let (mut replaced, mut lens) = (0, try_vec(sources.len())?);
         for &source in &sources {
             // As they are before rows come from other tables of the batch.
             lens.push(self.storage.tables[source as usize].len);
-            self.edge(plan, source, true)?;
-            let target = self.plans.edge(plan, source, true).target;
+            self.edge(bundle_id, source, true)?;
+            let target = self.bundles.edge(bundle_id, source, true).target;
             replaced += if target == source { self.storage.tables[source as usize].len as usize } else { 0 };
         }
-        let (mut fresh, mut old) = (try_list::<B>(count)?, try_list::<B>(replaced)?);
-        let left = try_list(sources.len())?;
-        self.reserve_targets(&sources, plan, true)?;
+        let (mut fresh, mut old) = (try_vec::<B>(count)?, try_vec::<B>(replaced)?);
+        let left = try_vec(sources.len())?;
+        self.reserve_targets(&sources, bundle_id, true)?;
         fresh.extend((1..count).map(|_| bundle.clone()));
         fresh.push(bundle);
         let mut fresh = fresh.into_iter();
-        let World { plans, storage, .. } = self;
+        let World { bundles, storage, .. } = self;
         let mut ending = LeftBehind { storage, left };
         let LeftBehind { storage, left } = &mut ending;
         for (&source, rows) in sources.iter().zip(lens) {
-            let edge = plans.edge(plan, source, true);
+            let edge = bundles.edge(bundle_id, source, true);
             let (target, places) = (edge.target, edge.places.as_ptr());
             let tail = storage.tables[target as usize].len;
             // Splitting a value may be user code, so each is written beyond the last row first: all values of a table that is
@@ -101,7 +101,7 @@ impl World {
                     written.rows.end = row + 1;
                 }
                 core::mem::forget(written);
-                left.push((source, rows, &edge.left));
+                left.push((source, rows, &edge.removed));
                 // SAFETY: there is room in the target, and the bundle's values are written.
                 unsafe { storage.move_rows(source, edge) };
                 continue;
@@ -140,24 +140,25 @@ impl World {
     ///
     /// If the bundle names a component twice, or memory cannot be had; nothing happens then.
     pub fn try_remove_batch<F: QueryFilter, B: Bundle>(&mut self) -> Result<usize, ChangeError> {
-        let plan = self.plan::<B>()?;
+        let bundle_id = self.bundle_id::<B>()?;
         self.storage.flush()?;
-        if B::SIDES > 0 || !F::IS_ARCHETYPAL || self.storage.journal.is_active() {
-            return self.remove_each(plan, self.slots_that_pass::<F>()?);
+        if B::SPARSE > 0 || !F::IS_ARCHETYPAL || self.storage.journal.is_active() {
+            return self.remove_each(bundle_id, self.slots_that_pass::<F>()?);
         }
         let (mut sources, _) = self.rows_that_pass::<F>()?;
-        sources
-            .retain(|table| self.storage.tables[*table as usize].signature.intersects(&self.plans.get(plan).signature));
-        let mut left = try_list(sources.len())?;
+        sources.retain(|table| {
+            self.storage.tables[*table as usize].signature.intersects(&self.bundles.get(bundle_id).signature)
+        });
+        let mut left = try_vec(sources.len())?;
         for &source in &sources {
-            self.edge(plan, source, false)?;
+            self.edge(bundle_id, source, false)?;
         }
-        self.reserve_targets(&sources, plan, false)?;
-        let World { plans, storage, .. } = self;
+        self.reserve_targets(&sources, bundle_id, false)?;
+        let World { bundles, storage, .. } = self;
         let mut count = 0;
         for &source in &sources {
-            let edge = plans.edge(plan, source, false);
-            left.push((source, storage.tables[source as usize].len, &*edge.left));
+            let edge = bundles.edge(bundle_id, source, false);
+            left.push((source, storage.tables[source as usize].len, &*edge.removed));
             // SAFETY: there is room in the target, which has no lanes but those that come along.
             count += unsafe { storage.move_rows(source, edge) } as usize;
         }
@@ -171,7 +172,7 @@ impl World {
     /// among them if the filter asks for them.
     fn rows_that_pass<F: QueryFilter>(&self) -> Result<(Vec<u32>, usize), ChangeError> {
         let mut filter = F::state(&self.storage.components);
-        F::set_ticks(&mut filter, self.storage.look());
+        F::set_ticks(&mut filter, self.storage.run_ticks());
         let passing = || {
             self.storage.tables_in_order().filter(|(number, table)| {
                 let visited = F::visits_extra_rows(&filter) || !table.signature.has(ComponentId::ROW);
@@ -180,10 +181,10 @@ impl World {
                     && F::column_matches(&filter, TableRef::new(self, *number))
             })
         };
-        let mut sources = try_list(passing().count())?;
+        let mut sources = try_vec(passing().count())?;
         // A filter may answer otherwise the next time: what is in the list counts.
         for (number, _) in passing() {
-            try_room(&mut sources, 1)?;
+            try_reserve(&mut sources, 1)?;
             sources.push(number);
         }
         let count = sources.iter().map(|table| self.storage.tables[*table as usize].len as usize).sum();
@@ -193,8 +194,8 @@ impl World {
     /// The slots that pass a filter, in the order of their tables and rows.
     fn slots_that_pass<F: QueryFilter>(&self) -> Result<Vec<Entity>, ChangeError> {
         let (mut filter, (sources, count)) = (F::state(&self.storage.components), self.rows_that_pass::<F>()?);
-        F::set_ticks(&mut filter, self.storage.look());
-        let mut slots = try_list(count)?;
+        F::set_ticks(&mut filter, self.storage.run_ticks());
+        let mut slots = try_vec(count)?;
         for slot in sources.iter().flat_map(|table| self.storage.tables[*table as usize].slots()) {
             // SAFETY: a slot that a table has is in use.
             let row = || unsafe { Candidate::new(self, slot.index(), None) };
@@ -213,7 +214,7 @@ impl World {
     /// The plan is that of the bundle.
     unsafe fn insert_each<B: Bundle + Clone>(
         &mut self,
-        plan: usize,
+        bundle_id: usize,
         slots: Vec<Entity>,
         bundle: B,
     ) -> Result<usize, ChangeError> {
@@ -221,37 +222,37 @@ impl World {
             return Ok(0);
         }
         let mut stash = Stash::default();
-        let mut fresh = try_list::<B>(slots.len())?;
+        let mut fresh = try_vec::<B>(slots.len())?;
         fresh.extend((1..slots.len()).map(|_| bundle.clone()));
         fresh.push(bundle);
-        self.reserve_each(plan, &slots, true, &mut stash)?;
+        self.reserve_each(bundle_id, &slots, true, &mut stash)?;
         self.storage.begin_notes();
         // What is displaced ends also if taking a value apart panics.
         let mut ending = Ending::of(&mut stash);
         for (&slot, value) in slots.iter().zip(fresh) {
-            let from = self.storage.locate(slot)?;
+            let from = self.storage.try_location(slot)?;
             // SAFETY: the slot is there, its edge for this bundle was made, and what it needs is reserved.
-            unsafe { self.move_reserved(slot, from, (plan, true), |place| value.write(place), ending.stash()) };
+            unsafe { self.move_reserved(slot, from, (bundle_id, true), |place| value.write(place), ending.stash()) };
         }
-        self.storage.sides.release_pages();
+        self.storage.sparse.release_pages();
         self.end_steps(ending);
         Ok(slots.len())
     }
 
     /// Takes components from slots, which are alive, as [`insert_each`](World::insert_each) gives them. How many had any.
-    fn remove_each(&mut self, plan: usize, slots: Vec<Entity>) -> Result<usize, ChangeError> {
+    fn remove_each(&mut self, bundle_id: usize, slots: Vec<Entity>) -> Result<usize, ChangeError> {
         let (mut stash, mut count) = (Stash::default(), 0);
-        self.reserve_each(plan, &slots, false, &mut stash)?;
+        self.reserve_each(bundle_id, &slots, false, &mut stash)?;
         self.storage.begin_notes();
         for slot in slots {
-            let from = self.storage.locate(slot)?;
-            let edge = self.plans.edge(plan, from.table, false);
-            let has = |side: &u32| self.storage.sides.get(*side).row(slot.index()).is_some();
-            count += usize::from(edge.target != from.table || edge.takes.iter().any(has));
+            let from = self.storage.try_location(slot)?;
+            let edge = self.bundles.edge(bundle_id, from.table, false);
+            let has = |side: &u32| self.storage.sparse.get(*side).row(slot.index()).is_some();
+            count += usize::from(edge.target != from.table || edge.sparse_removes.iter().any(has));
             // SAFETY: the slot is there, its edge for this bundle was made, and what it needs is reserved.
-            unsafe { self.move_reserved(slot, from, (plan, false), |_| (), &mut stash) };
+            unsafe { self.move_reserved(slot, from, (bundle_id, false), |_| (), &mut stash) };
         }
-        self.storage.sides.release_pages();
+        self.storage.sparse.release_pages();
         self.end_steps(Ending::of(&mut stash));
         Ok(count)
     }
@@ -268,22 +269,22 @@ impl World {
     /// Makes room for following a plan's edges with these slots.
     fn reserve_each(
         &mut self,
-        plan: usize,
+        bundle_id: usize,
         slots: &[Entity],
         insert: bool,
         stash: &mut Stash,
     ) -> Result<(), ChangeError> {
         for slot in slots {
-            self.edge(plan, self.storage.locate(*slot)?.table, insert)?;
+            self.edge(bundle_id, self.storage.try_location(*slot)?.table, insert)?;
         }
         stash.begin();
         let mut notes = 0;
-        let (mut puts, mut needs) = (Puts::new(), try_list::<(u32, u32)>(self.storage.tables.len())?);
+        let (mut sparse_inserts, mut needs) = (SparseInserts::new(), try_vec::<(u32, u32)>(self.storage.tables.len())?);
         needs.resize(self.storage.tables.len(), (0, 0));
         for slot in slots {
-            let source = self.storage.locate(*slot)?.table;
-            let edge = self.plans.edge(plan, source, insert);
-            self.storage.expect_move(slot.index(), edge, &mut puts, stash)?;
+            let source = self.storage.try_location(*slot)?.table;
+            let edge = self.bundles.edge(bundle_id, source, insert);
+            self.storage.expect_move(slot.index(), edge, &mut sparse_inserts, stash)?;
             notes += self.storage.edge_notes(edge);
             let (rows, spare) = &mut needs[edge.target as usize];
             match edge.target == source {
@@ -299,18 +300,18 @@ impl World {
         stash.try_reserve(self.storage.journal.is_active())?;
         // Values may move, even if one of several stores cannot grow.
         self.storage.restructured();
-        let reserved = self.storage.sides.try_reserve_all(&puts);
+        let reserved = self.storage.sparse.try_reserve_all(&sparse_inserts);
         if reserved.is_err() {
-            self.storage.sides.release_pages();
+            self.storage.sparse.release_pages();
         }
         Ok(reserved?)
     }
 
     /// Makes room for the rows of the sources in the tables that a plan's edges lead to.
-    fn reserve_targets(&mut self, sources: &[u32], plan: usize, insert: bool) -> Result<(), ChangeError> {
-        let mut needs: Vec<(u32, u32)> = try_list(sources.len())?;
+    fn reserve_targets(&mut self, sources: &[u32], bundle_id: usize, insert: bool) -> Result<(), ChangeError> {
+        let mut needs: Vec<(u32, u32)> = try_vec(sources.len())?;
         for &source in sources {
-            let target = self.plans.edge(plan, source, insert).target;
+            let target = self.bundles.edge(bundle_id, source, insert).target;
             let rows = self.storage.tables[source as usize].len;
             // A value that replaces another lies beyond the last row for a moment.
             let rows = if target == source { 1 } else { rows };
@@ -345,7 +346,7 @@ impl Drop for LeftBehind<'_, '_> {
 /// Rows beyond the last of a table that hold the values of a bundle, which are dropped with this.
 struct Written<B: Bundle> {
     /// Of any row.
-    place: Place,
+    place: BundlePtr,
     rows: core::ops::Range<u32>,
     bundle: PhantomData<B>,
 }
@@ -354,7 +355,7 @@ impl<B: Bundle> Drop for Written<B> {
     fn drop(&mut self) {
         for row in self.rows.clone() {
             // SAFETY: the values were written there, and nothing else uses them.
-            drop(unsafe { Placed::<B>::new(Place { row: row as usize, ..self.place }) });
+            drop(unsafe { Placed::<B>::new(BundlePtr { row: row as usize, ..self.place }) });
         }
     }
 }

@@ -2,14 +2,14 @@
 #![allow(unsafe_code)]
 
 use super::{Location, World};
-use crate::bundle::{Bundle, Place, VisitSingle};
+use crate::alloc::{try_vec, unwrap_alloc};
+use crate::bundle::{Bundle, BundlePtr, VisitSingle};
+use crate::bundle_info::EdgeKey;
 use crate::component::Component;
 use crate::error::{ChangeError, NoSuchEntity};
-use crate::error::{infallible, raise};
+use crate::error::{infallible, panic_change};
 use crate::journal::Spot;
 use crate::mutation::InPlace;
-use crate::plan::EdgeKey;
-use crate::room::{had, try_list};
 use crate::signal::dispatch_events;
 use core::mem::ManuallyDrop;
 use phalanx_store::Entity;
@@ -27,7 +27,7 @@ impl VisitSingle for InsertFast<'_> {
     #[inline(always)]
     unsafe fn visit<C: Component>(self, component: *const C) -> bool {
         // SAFETY: there is a component, which counts as moved out if this succeeds.
-        unsafe { self.world.put_short(self.entity, component) }
+        unsafe { self.world.insert_fast(self.entity, component) }
     }
 }
 
@@ -43,7 +43,7 @@ impl VisitSingle for RemoveFast<'_> {
 
     #[inline(always)]
     unsafe fn visit<C: Component>(self, _: *const C) -> Option<bool> {
-        self.world.drop_short::<C>(self.entity)
+        self.world.remove_fast::<C>(self.entity)
     }
 }
 
@@ -63,7 +63,7 @@ impl World {
         match self.try_insert(entity, bundle) {
             Ok(()) => Ok(()),
             Err(ChangeError::NoSuchEntity(error)) => Err(error),
-            Err(error) => raise(error),
+            Err(error) => panic_change(error),
         }
     }
 
@@ -75,26 +75,30 @@ impl World {
     /// and nothing else happens.
     #[inline(always)]
     pub fn try_insert<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), ChangeError> {
-        if const { B::LEN != 1 || B::SIDES != 1 } {
-            return self.insert_long(entity, bundle);
+        if const { B::LEN != 1 || B::SPARSE != 1 } {
+            return self.insert_slow(entity, bundle);
         }
         let bundle = ManuallyDrop::new(bundle);
         // SAFETY: the bundle is moved out once, here or below.
         match unsafe { B::visit_single(&raw const *bundle, InsertFast { world: self, entity }) } {
             Some(true) => Ok(()),
-            _ => self.insert_long(entity, ManuallyDrop::into_inner(bundle)),
+            _ => self.insert_slow(entity, ManuallyDrop::into_inner(bundle)),
         }
     }
 
     /// As [`try_insert`](World::try_insert), where there is no short way.
     #[inline(never)]
-    fn insert_long<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), ChangeError> {
-        let plan = self.plan::<B>()?;
+    fn insert_slow<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), ChangeError> {
+        let bundle_id = self.bundle_id::<B>()?;
         self.storage.flush()?;
-        let from = self.storage.locate(entity)?;
-        self.edge(plan, from.table, true)?;
+        let from = self.storage.try_location(entity)?;
+        self.edge(bundle_id, from.table, true)?;
         // SAFETY: the entity is at `from`, and the bundle is that of the plan.
-        unsafe { self.insert_along(entity, from, EdgeKey::Plan { plan, insert: true }, |place| bundle.write(place)) }
+        unsafe {
+            self.insert_along(entity, from, EdgeKey::BundleInfo { bundle_id, insert: true }, |place| {
+                bundle.write(place)
+            })
+        }
     }
 
     /// Moves an entity along an edge that inserts components, and drops what that displaces.
@@ -110,9 +114,9 @@ impl World {
         entity: Entity,
         from: Location,
         edge: EdgeKey<'_>,
-        write: impl FnOnce(Place),
+        write: impl FnOnce(BundlePtr),
     ) -> Result<(), ChangeError> {
-        let edge = edge.find(&self.plans, from.table);
+        let edge = edge.find(&self.bundles, from.table);
         self.storage.reserve_move(entity.index(), from, edge)?;
         let tail = self.storage.tables[edge.target as usize].len;
         write(self.storage.place(edge.target, edge.places.as_ptr(), tail));
@@ -120,7 +124,7 @@ impl World {
         unsafe { self.storage.move_row(entity, from, edge, &mut InPlace) };
         let notified = dispatch_events!(self);
         // SAFETY: the displaced values were left in place, and nothing was committed since.
-        unsafe { self.storage.drop_in_place(from.table, Some(&edge.left)) };
+        unsafe { self.storage.drop_in_place(from.table, Some(&edge.removed)) };
         self.complete(notified);
         Ok(())
     }
@@ -140,7 +144,7 @@ impl World {
         match self.try_remove::<B>(entity) {
             Ok(removed) => Ok(removed),
             Err(ChangeError::NoSuchEntity(error)) => Err(error),
-            Err(error) => raise(error),
+            Err(error) => panic_change(error),
         }
     }
 
@@ -153,20 +157,20 @@ impl World {
     pub fn try_remove<B: Bundle>(&mut self, entity: Entity) -> Result<bool, ChangeError> {
         // SAFETY: the visitor does not read through the pointer.
         match unsafe { B::visit_single(core::ptr::dangling(), RemoveFast { world: self, entity }) } {
-            Some(Some(had)) => Ok(had),
-            _ => self.remove_long::<B>(entity),
+            Some(Some(unwrap_alloc)) => Ok(unwrap_alloc),
+            _ => self.remove_slow::<B>(entity),
         }
     }
 
     /// As [`try_remove`](World::try_remove), where there is no short way.
     #[inline(never)]
-    fn remove_long<B: Bundle>(&mut self, entity: Entity) -> Result<bool, ChangeError> {
-        let plan = self.plan::<B>()?;
+    fn remove_slow<B: Bundle>(&mut self, entity: Entity) -> Result<bool, ChangeError> {
+        let bundle_id = self.bundle_id::<B>()?;
         self.storage.flush()?;
-        let from = self.storage.locate(entity)?;
-        self.edge(plan, from.table, false)?;
+        let from = self.storage.try_location(entity)?;
+        self.edge(bundle_id, from.table, false)?;
         // SAFETY: the entity is at `from`, and the edge inserts nothing.
-        unsafe { self.remove_along(entity, from, EdgeKey::Plan { plan, insert: false }) }
+        unsafe { self.remove_along(entity, from, EdgeKey::BundleInfo { bundle_id, insert: false }) }
     }
 
     /// Moves an entity along an edge that only removes components, and drops them. Returns `true` if there were any.
@@ -180,16 +184,16 @@ impl World {
         from: Location,
         edge: EdgeKey<'_>,
     ) -> Result<bool, ChangeError> {
-        let edge = edge.find(&self.plans, from.table);
+        let edge = edge.find(&self.bundles, from.table);
         self.storage.reserve_move(entity.index(), from, edge)?;
         // SAFETY: the entity is there, and everything is reserved; the target has no lanes but those that come along.
         unsafe { self.storage.move_row(entity, from, edge, &mut InPlace) };
-        if edge.target == from.table && self.storage.sides.retired.is_empty() {
+        if edge.target == from.table && self.storage.sparse.displaced_values.is_empty() {
             return Ok(false);
         }
         let notified = dispatch_events!(self);
         // SAFETY: the displaced values were left in place, and nothing was committed since.
-        unsafe { self.storage.drop_in_place(from.table, Some(&edge.left)) };
+        unsafe { self.storage.drop_in_place(from.table, Some(&edge.removed)) };
         self.complete(notified);
         Ok(true)
     }
@@ -215,20 +219,20 @@ impl World {
     /// If the entity is not alive or does not have all of the components, the bundle names one twice, or memory cannot
     /// be had; nothing happens then.
     pub fn take<B: Bundle>(&mut self, entity: Entity) -> Result<B, ChangeError> {
-        let plan = self.plan::<B>()?;
+        let bundle_id = self.bundle_id::<B>()?;
         self.storage.flush()?;
-        let from = self.storage.locate(entity)?;
+        let from = self.storage.try_location(entity)?;
         let table = &self.storage.tables[from.table as usize];
-        let missing = self.plans.get(plan).ids.iter().find(|id| match self.storage.sides.of(**id) {
+        let missing = self.bundles.get(bundle_id).ids.iter().find(|id| match self.storage.sparse.of(**id) {
             None => !table.signature.has(**id),
             Some(side) => side.row(entity.index()).is_none(),
         });
         if let Some(id) = missing {
             return Err(ChangeError::Missing { entity, component: self.storage.components.info(*id).name() });
         }
-        self.edge(plan, from.table, false)?;
+        self.edge(bundle_id, from.table, false)?;
         // SAFETY: the entity is there, and the edge is one of that table that removes the bundle, all of which it has.
-        unsafe { self.take_along(entity, from, plan) }
+        unsafe { self.take_along(entity, from, bundle_id) }
     }
 
     /// Moves an entity along the edge that removes the bundle of a plan, and returns the bundle.
@@ -241,32 +245,32 @@ impl World {
         &mut self,
         entity: Entity,
         from: Location,
-        plan: usize,
+        bundle_id: usize,
     ) -> Result<B, ChangeError> {
-        let edge = self.plans.edge(plan, from.table, false);
+        let edge = self.bundles.edge(bundle_id, from.table, false);
         self.storage.reserve_move(entity.index(), from, edge)?;
         // SAFETY: the entity is there, and everything is reserved; the target has no lanes but those that come along.
         unsafe { self.storage.move_row(entity, from, edge, &mut InPlace) };
         let notified = dispatch_events!(self);
-        let sides = self.storage.sides.places_of_retired();
-        self.storage.sides.retired.clear();
-        let (source, clock) = (&self.storage.tables[from.table as usize], &raw const self.storage.sides.clock);
+        let sparse = self.storage.sparse.places_of_retired();
+        self.storage.sparse.displaced_values.clear();
+        let (source, clock) = (&self.storage.tables[from.table as usize], &raw const self.storage.sparse.clock);
         let (lanes, places, row) = (source.lanes(), edge.places.as_ptr(), source.len as usize);
         // SAFETY: the values were left in place, in the table and in sparse storages, and are moved out once.
-        let taken = unsafe { B::read(Place { lanes, places, row, sides, clock }) };
+        let taken = unsafe { B::read(BundlePtr { lanes, places, row, sparse, clock }) };
         self.complete(notified);
         Ok(taken)
     }
 
-    /// Puts another value in the place of a component's, and returns the old one.
+    /// SparseInserts another value in the place of a component's, and returns the old one.
     ///
     /// # Errors
     ///
     /// If the entity is not alive or does not have the component; the value is dropped then.
     #[track_caller]
     pub fn replace<C: Component>(&mut self, entity: Entity, value: C) -> Result<C, crate::error::ComponentError> {
-        had(self.storage.flush());
-        had(self.storage.reserve_notes(1));
+        unwrap_alloc(self.storage.flush());
+        unwrap_alloc(self.storage.reserve_entries(1));
         let (lane, row) = self.find::<C>(entity)?;
         // SAFETY: the lane is the component's and the row is in use.
         let old = unsafe { self.storage.set_value(lane, row, value) };
@@ -286,7 +290,7 @@ impl World {
         match self.try_despawn(entity) {
             Ok(()) => Ok(()),
             Err(ChangeError::NoSuchEntity(error)) => Err(error),
-            Err(error) => raise(error),
+            Err(error) => panic_change(error),
         }
     }
 
@@ -300,9 +304,9 @@ impl World {
     /// If it is not alive, or memory cannot be had; nothing happens then.
     #[inline(always)]
     pub fn try_despawn(&mut self, entity: Entity) -> Result<(), ChangeError> {
-        self.storage.sides.announce_end(entity.index());
+        self.storage.sparse.prefetch_despawn(entity.index());
         self.storage.flush()?;
-        let at = self.storage.locate(entity)?;
+        let at = self.storage.try_location(entity)?;
         if self.storage.rows.owns(entity.index()) || self.storage.journal.is_active() {
             return Ok(self.despawn_all(&[entity], false).map(|_| ())?);
         }
@@ -325,10 +329,10 @@ impl World {
             // All are told as one: so the iterator has said who they are before the first ends.
             let mut list = Vec::new();
             entities.into_iter().for_each(|entity| list.push(entity));
-            return had(self.storage.flush().and_then(|()| self.despawn_all(&list, false)));
+            return unwrap_alloc(self.storage.flush().and_then(|()| self.despawn_all(&list, false)));
         }
         // Also for a batch without entities.
-        had(self.storage.flush());
+        unwrap_alloc(self.storage.flush());
         // Not `filter` and `count`, which trust the iterator's hint.
         entities.into_iter().fold(0, |ended, entity| ended + usize::from(self.despawn(entity).is_ok()))
     }
@@ -347,20 +351,20 @@ impl World {
     pub fn try_clear(&mut self) -> Result<(), ChangeError> {
         self.storage.flush()?;
         if self.storage.journal.is_active() {
-            let mut entities = try_list(self.len())?;
+            let mut entities = try_vec(self.len())?;
             entities.extend(self.iter());
             return Ok(self.despawn_all(&entities, true).map(|_| ())?);
         }
-        let mut lens = try_list(self.storage.tables.len())?;
+        let mut lens = try_vec(self.storage.tables.len())?;
         self.storage.count_all_removed();
         self.storage.entities.clear();
         self.storage.rows.clear();
         self.storage.restructured();
         /// Ends the rows that the tables have given up, all of them, even if one panics.
         struct Rows<'a> {
-            tables: core::slice::Iter<'a, crate::table::Table>,
+            tables: core::slice::Iter<'a, crate::storage::table::Table>,
             lens: &'a [u32],
-            now: Option<(&'a crate::table::Table, core::ops::Range<u32>)>,
+            now: Option<(&'a crate::storage::table::Table, core::ops::Range<u32>)>,
         }
         impl Rows<'_> {
             fn run(&mut self) {
@@ -386,7 +390,7 @@ impl World {
         }
         (0..self.storage.tables.len() as u32).for_each(|table| self.storage.mark_removal(table));
         lens.extend(self.storage.tables.iter_mut().map(|t| core::mem::replace(&mut t.len, 0)));
-        let _cleared = self.storage.sides.clear();
+        let _cleared = self.storage.sparse.clear();
         Rows { tables: self.storage.tables.iter(), lens: &lens, now: None }.run();
         Ok(())
     }

@@ -7,15 +7,15 @@
 #![allow(unsafe_code)]
 
 use super::{Location, World};
+use crate::alloc::try_vec;
 use crate::component::{Cloning, Components};
 use crate::error::ChangeError;
 use crate::error::infallible;
 use crate::resources::Resources;
-use crate::room::try_list;
 use crate::rows::{Label, Row};
-use crate::side::Arrivals;
+use crate::sparse::Arrivals;
 use crate::storage::Storage;
-use crate::table::{ALIGNED_FOR_ALL, Column, Table, row_ptr};
+use crate::storage::table::{ALIGNED_FOR_ALL, Column, Table, row_ptr};
 use phalanx_store::{AllocError, Entity};
 
 /// Clones that are written and not counted: all `rows` of the columns before the last, and the first rows of that one.
@@ -117,15 +117,15 @@ impl World {
     /// nor if a clone panics.
     pub fn clone_entity(&mut self, entity: Entity) -> Result<Entity, ChangeError> {
         self.storage.flush()?;
-        let from = self.storage.locate(entity)?;
+        let from = self.storage.try_location(entity)?;
         self.can_clone(&self.storage.tables[from.table as usize])?;
-        if self.storage.rows.owns(entity.index()) || self.storage.sides.sides_of(entity.index()).next().is_some() {
+        if self.storage.rows.owns(entity.index()) || self.storage.sparse.storages_of(entity.index()).next().is_some() {
             // SAFETY: the entity is there, and its row can be cloned.
             return unsafe { self.clone_whole(entity, from) };
         }
         self.storage.reserve_entities(1)?;
         self.storage.reserve_table(from.table, 1)?;
-        self.storage.reserve_row_notes(from.table, 1)?;
+        self.storage.reserve_row_entries(from.table, 1)?;
         let table = &self.storage.tables[from.table as usize];
         // SAFETY: all components can be cloned, and there is room after the last row, whose lanes are written then, and
         // for the location.
@@ -160,21 +160,21 @@ impl World {
             }
         }
         let count = self.storage.extra_rows(entity.index()).count();
-        let (mut originals, mut labels) = (try_list::<Location>(count + 1)?, try_list::<Label>(count)?);
-        let (mut made, mut needs) = (try_list::<Location>(count + 1)?, try_list::<(u32, u32)>(count + 1)?);
+        let (mut originals, mut labels) = (try_vec::<Location>(count + 1)?, try_vec::<Label>(count)?);
+        let (mut made, mut needs) = (try_vec::<Location>(count + 1)?, try_vec::<(u32, u32)>(count + 1)?);
         let mut beside = Arrivals::default();
         let nth_slot = |n: usize| {
             let count = u32::try_from(n).map_err(|_| AllocError::CapacityOverflow)?;
             self.storage.entities.nth_index(count).ok_or(AllocError::CapacityOverflow)
         };
-        beside.try_add_clones(&self.storage.sides, &self.storage.components, entity.index(), nth_slot(0)?)?;
+        beside.try_add_clones(&self.storage.sparse, &self.storage.components, entity.index(), nth_slot(0)?)?;
         originals.push(from);
         for (Row(slot), label) in self.storage.extra_rows(entity.index()) {
-            let at = self.storage.locate(slot)?;
+            let at = self.storage.try_location(slot)?;
             self.can_clone(&self.storage.tables[at.table as usize])?;
             // The main row's slot comes first.
             let new = nth_slot(originals.len())?;
-            beside.try_add_clones(&self.storage.sides, &self.storage.components, slot.index(), new)?;
+            beside.try_add_clones(&self.storage.sparse, &self.storage.components, slot.index(), new)?;
             originals.push(at);
             labels.push(label);
         }
@@ -192,9 +192,9 @@ impl World {
         self.storage.rows.try_reserve(count, 1, self.storage.entities.capacity())?;
         // Values may move, even if one of several stores cannot grow.
         self.storage.epoch.advance();
-        beside.try_reserve(&mut self.storage.sides)?;
-        let notes = originals.iter().map(|original| self.storage.notes_of(original.table)).sum();
-        self.storage.reserve_notes(notes)?;
+        beside.try_reserve(&mut self.storage.sparse)?;
+        let notes = originals.iter().map(|original| self.storage.entries_of(original.table)).sum();
+        self.storage.reserve_entries(notes)?;
         let clones = Clones { tables: &self.storage.tables, made: &mut made };
         for original in &originals {
             let table = &self.storage.tables[original.table as usize];
@@ -206,7 +206,7 @@ impl World {
             clones.made.push(Location { table: original.table, row });
         }
         // SAFETY: room was made for them, and all can be cloned.
-        unsafe { beside.clone_in(&mut self.storage.sides, &self.storage.components) };
+        unsafe { beside.clone_in(&mut self.storage.sparse, &self.storage.components) };
         core::mem::forget(clones);
         // SAFETY: there is room for the rows and their locations, for their slots and names; the next row of each table is
         // the next clone, whose lanes are written.
@@ -258,7 +258,7 @@ impl World {
         for (_, table) in self.storage.tables_in_order() {
             self.can_clone(table)?;
         }
-        if let Some(component) = self.storage.sides.not_clone(&self.storage.components) {
+        if let Some(component) = self.storage.sparse.not_clone(&self.storage.components) {
             return Err(ChangeError::NotClone { component });
         }
         self.resources.check_kept()?;
@@ -270,8 +270,8 @@ impl World {
         }
         let table_order = self.storage.table_order.try_clone()?;
         copy.storage.rows = self.storage.rows.try_clone()?;
-        copy.storage.sides = self.storage.sides.try_clone(&self.storage.components)?;
-        copy.storage.sides.clock.id = copy.id;
+        copy.storage.sparse = self.storage.sparse.try_clone(&self.storage.components)?;
+        copy.storage.sparse.clock.id = copy.id;
         copy.storage.entities = self.storage.entities.try_clone()?;
         // The copied entities have no rows yet: until they do, nobody may see them.
         for (to, from) in copy.storage.tables.iter_mut().zip(&self.storage.tables) {

@@ -7,14 +7,14 @@
 #![allow(unsafe_code)]
 
 use super::World;
-use crate::bundle::{Bundle, Place, all_tuples};
+use crate::alloc::{try_reserve, try_vec};
+use crate::bundle::{Bundle, BundlePtr, all_tuples};
+use crate::change_detection::RunTicks;
 use crate::component::Component;
-use crate::error::raise;
+use crate::error::panic_change;
 use crate::error::{ChangeError, UnequalColumns};
 use crate::layout::{Kind, Layout};
-use crate::room::{try_list, try_room};
-use crate::side::Puts;
-use crate::track::Look;
+use crate::sparse::SparseInserts;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use phalanx_store::{AllocError, Entity};
@@ -46,7 +46,7 @@ pub unsafe trait Columns: Sized {
     /// # Safety
     ///
     /// The places are those of the components; no row of the table is in use.
-    unsafe fn reserve(&self, to: ColumnPlaces<'_>, rows: u32) -> Result<(), AllocError>;
+    unsafe fn reserve(&self, to: ColumnPtrs<'_>, rows: u32) -> Result<(), AllocError>;
 
     /// Moves the values in: those of a table in whole blocks where that can be, if it is told to.
     ///
@@ -54,22 +54,22 @@ pub unsafe trait Columns: Sized {
     ///
     /// As for [`reserve`](Columns::reserve), which was called before if blocks are to be taken over; otherwise the rows are
     /// within the lanes' capacity, and nothing lives there.
-    unsafe fn write(self, to: ColumnPlaces<'_>);
+    unsafe fn write(self, to: ColumnPtrs<'_>);
 }
 
 /// Where the values of columns go to: rows of a table from one on, and for each component that is not kept in tables rows of
 /// its own, from one on in a pool, at the slots of the entities in a linear store.
 #[derive(Clone, Copy, Debug)]
-pub struct ColumnPlaces<'a> {
+pub struct ColumnPtrs<'a> {
     /// The first row, and that beside it in each pool.
-    first: Place,
+    first: BundlePtr,
     /// The slots of the entities, in order; empty if no component is kept by slot.
     slots: &'a [u32],
     /// Whether lanes of the table take over the blocks of vectors.
     adopt: bool,
 }
 
-impl ColumnPlaces<'_> {
+impl ColumnPtrs<'_> {
     /// The places without those of the first `count` components.
     ///
     /// # Safety
@@ -78,7 +78,7 @@ impl ColumnPlaces<'_> {
     #[must_use]
     pub unsafe fn skip(self, count: usize) -> Self {
         // SAFETY: the caller's promise.
-        ColumnPlaces { first: unsafe { self.first.skip(count) }, ..self }
+        ColumnPtrs { first: unsafe { self.first.skip(count) }, ..self }
     }
 }
 
@@ -95,7 +95,7 @@ unsafe impl<C: Component> Columns for Vec<C> {
         each(core::any::type_name::<C>(), self.len());
     }
 
-    unsafe fn reserve(&self, to: ColumnPlaces<'_>, rows: u32) -> Result<(), AllocError> {
+    unsafe fn reserve(&self, to: ColumnPtrs<'_>, rows: u32) -> Result<(), AllocError> {
         if C::Layout::KIND != Kind::Table || adopts(self) {
             return Ok(());
         }
@@ -106,7 +106,7 @@ unsafe impl<C: Component> Columns for Vec<C> {
         Ok(())
     }
 
-    unsafe fn write(self, to: ColumnPlaces<'_>) {
+    unsafe fn write(self, to: ColumnPtrs<'_>) {
         let adopt = C::Layout::KIND == Kind::Table && to.adopt && adopts(&self);
         let mut values = self;
         // SAFETY: the caller's promise. A vector's block was allocated for its capacity in rows of `C`, as those of the
@@ -119,7 +119,7 @@ unsafe impl<C: Component> Columns for Vec<C> {
                 (*lane).adopt(NonNull::new_unchecked(values.as_mut_ptr()).cast(), values.capacity() as u32);
                 return;
             }
-            let (ptr, len) = (C::Layout::ptr(lane, Look::of::<C>(to.first.clock)), values.len());
+            let (ptr, len) = (C::Layout::ptr(lane, RunTicks::of::<C>(to.first.clock)), values.len());
             values.set_len(0);
             match C::Layout::KIND {
                 Kind::Table | Kind::Pool => C::Layout::write_many(ptr, row, values.as_ptr(), len),
@@ -145,7 +145,7 @@ macro_rules! tuple_columns {
                 $($name.lengths(each);)*
             }
 
-            unsafe fn reserve(&self, mut to: ColumnPlaces<'_>, rows: u32) -> Result<(), AllocError> {
+            unsafe fn reserve(&self, mut to: ColumnPtrs<'_>, rows: u32) -> Result<(), AllocError> {
                 let ($($name,)*) = self;
                 // SAFETY: the caller's promise, for each member in turn.
                 $(unsafe {
@@ -155,7 +155,7 @@ macro_rules! tuple_columns {
                 Ok(())
             }
 
-            unsafe fn write(self, mut to: ColumnPlaces<'_>) {
+            unsafe fn write(self, mut to: ColumnPtrs<'_>) {
                 let ($($name,)*) = self;
                 // SAFETY: the caller's promise, for each member in turn.
                 $(unsafe {
@@ -203,7 +203,7 @@ impl World {
     #[track_caller]
     pub fn spawn_columns<C: Columns>(&mut self, columns: C) -> Result<&[Entity], ChangeError> {
         match self.try_spawn_columns(columns) {
-            Err(error @ (ChangeError::Duplicate(_) | ChangeError::Alloc(_))) => raise(error),
+            Err(error @ (ChangeError::Duplicate(_) | ChangeError::Alloc(_))) => panic_change(error),
             outcome => outcome,
         }
     }
@@ -215,36 +215,36 @@ impl World {
     /// If the columns are not of equal length, a component comes twice, or memory cannot be had. The columns are dropped,
     /// and nothing else happens.
     pub fn try_spawn_columns<C: Columns>(&mut self, columns: C) -> Result<&[Entity], ChangeError> {
-        let plan = self.plan::<C::Bundle>()?;
+        let bundle_id = self.bundle_id::<C::Bundle>()?;
         let len = common_length(&columns)?;
         let count = u32::try_from(len).map_err(|_| AllocError::CapacityOverflow)?;
         self.storage.flush()?;
         self.storage.reserve_entities(count)?;
-        self.storage.reserve_row_notes(self.plans.get(plan).table, len)?;
+        self.storage.reserve_row_entries(self.bundles.get(bundle_id).table, len)?;
         if self.storage.journal.is_active() {
             self.storage.journal.made.clear();
-            try_room(&mut self.storage.journal.made, len)?;
+            try_reserve(&mut self.storage.journal.made, len)?;
         }
         let mut slots = Vec::new();
-        let sides = &raw const *self.plans.get(plan).sides;
-        if C::Bundle::SIDES > 0 {
-            slots = try_list(len)?;
+        let sparse = &raw const *self.bundles.get(bundle_id).sparse;
+        if C::Bundle::SPARSE > 0 {
+            slots = try_vec(len)?;
             for n in 0..count {
                 slots.push(self.storage.entities.nth_index(n).ok_or(AllocError::CapacityOverflow)?);
             }
             // SAFETY: plans are forgotten only by compaction.
-            self.reserve_column_sides(unsafe { &*sides }, &slots)?;
+            self.reserve_column_sparse(unsafe { &*sparse }, &slots)?;
         }
-        let (table, places) = (self.plans.get(plan).table, self.plans.get(plan).places.as_ptr());
+        let (table, places) = (self.bundles.get(bundle_id).table, self.bundles.get(bundle_id).places.as_ptr());
         let goal = &self.storage.tables[table as usize];
         // A lane with a bitmap keeps its block.
         let adopt = goal.len == 0 && goal.cap < count && !goal.entities.lane().is_tracked();
         self.storage.restructured();
-        let clock = &raw const self.storage.sides.clock;
+        let clock = &raw const self.storage.sparse.clock;
         let table_ref = &mut self.storage.tables[table as usize];
-        let (first, beside) = (table_ref.len, self.storage.sides.places());
-        let place = Place { lanes: table_ref.lanes(), row: first as usize, places, sides: beside, clock };
-        let to = ColumnPlaces { first: place, slots: &slots, adopt };
+        let (first, beside) = (table_ref.len, self.storage.sparse.places());
+        let place = BundlePtr { lanes: table_ref.lanes(), row: first as usize, places, sparse: beside, clock };
+        let to = ColumnPtrs { first: place, slots: &slots, adopt };
         let reserved = if adopt {
             // SAFETY: the places are those of the bundle in its table, which has no rows.
             table_ref.entities.try_grow(count).and_then(|()| unsafe { columns.reserve(to, count) })
@@ -252,7 +252,7 @@ impl World {
             table_ref.try_reserve(count, &mut self.storage.epoch)
         };
         if let Err(error) = reserved {
-            self.storage.sides.release_pages();
+            self.storage.sparse.release_pages();
             return Err(error.into());
         }
         // Taking a soa value apart may be user code: it is done before anything is committed.
@@ -266,13 +266,13 @@ impl World {
         // SAFETY: there is room for so many rows and slots, and the rows are written.
         unsafe { self.storage.spawn_rows(table, first + count) };
         let table_ref = &self.storage.tables[table as usize];
-        if C::Bundle::SIDES > 0 {
+        if C::Bundle::SPARSE > 0 {
             for &entity in &table_ref.slots()[first as usize..] {
                 // SAFETY: reserved for these slots, which had nothing; and the values are written where each in turn counts
                 // them.
-                unsafe { self.storage.sides.commit_fresh(entity, &*sides) };
+                unsafe { self.storage.sparse.commit_spawn_values(entity, &*sparse) };
             }
-            self.storage.sides.release_pages();
+            self.storage.sparse.release_pages();
         }
         if self.storage.journal.is_active() {
             return Ok(self.columns_arrived(table, first..first + count));
@@ -296,17 +296,17 @@ impl World {
     }
 
     /// Makes room for a value of each of these sides for each of these slots, which have none, and finds the first places.
-    fn reserve_column_sides(&mut self, sides: &[u32], slots: &[u32]) -> Result<(), AllocError> {
+    fn reserve_column_sparse(&mut self, sparse: &[u32], slots: &[u32]) -> Result<(), AllocError> {
         // Values may move, even if one of several stores cannot grow.
         self.storage.restructured();
-        let mut puts = Puts::new();
-        slots.iter().try_for_each(|slot| puts.try_add(sides, *slot))?;
-        let reserved = self.storage.sides.try_reserve_all(&puts);
+        let mut sparse_inserts = SparseInserts::new();
+        slots.iter().try_for_each(|slot| sparse_inserts.try_add(sparse, *slot))?;
+        let reserved = self.storage.sparse.try_reserve_all(&sparse_inserts);
         if reserved.is_err() {
-            self.storage.sides.release_pages();
+            self.storage.sparse.release_pages();
         }
         reserved?;
-        self.storage.sides.find_places(slots.first().copied().unwrap_or(0), sides);
+        self.storage.sparse.find_places(slots.first().copied().unwrap_or(0), sparse);
         Ok(())
     }
 }

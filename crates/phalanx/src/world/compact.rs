@@ -9,7 +9,7 @@
 #![allow(unsafe_code)]
 
 use super::{Location, World};
-use crate::room::had;
+use crate::alloc::unwrap_alloc;
 use std::collections::HashMap;
 
 impl World {
@@ -48,9 +48,9 @@ impl World {
                 done += if shrunk.is_ok() { kept as usize + freed as usize } else { 0 };
             }
         }
-        if done < budget && !self.storage.sides.is_empty() {
+        if done < budget && !self.storage.sparse.is_empty() {
             self.storage.restructured();
-            done += self.storage.sides.compact(budget - done);
+            done += self.storage.sparse.compact(budget - done);
         }
         if done < budget {
             done += self.drop_empty_tables();
@@ -76,10 +76,10 @@ impl World {
         if dropped == 0 {
             return 0;
         }
-        self.plans.clear();
+        self.bundles.clear();
         self.queries = None;
         self.storage.rows.bare = None;
-        self.id = World::fresh_id();
+        self.id = World::next_id();
         self.storage.restructured();
         let (mut at, mut moved) = (0, 0);
         self.storage.tables.retain(|table| {
@@ -87,7 +87,7 @@ impl World {
             kept(at - 1, table.len)
         });
         self.storage.tables.shrink_to_fit();
-        self.storage.ends = self.storage.tables.iter().map(|table| had(table.lanes_with_drop())).collect();
+        self.storage.ends = self.storage.tables.iter().map(|table| unwrap_alloc(table.lanes_with_drop())).collect();
         self.storage.by_signature = HashMap::with_capacity_and_hasher(self.storage.tables.len(), Default::default());
         self.storage.directory.iter_mut().for_each(|lanes| *lanes = Vec::new());
         let mut tables = core::mem::take(&mut self.storage.tables);

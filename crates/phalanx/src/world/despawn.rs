@@ -24,8 +24,8 @@ impl World {
         if !slot.is_row() {
             return Err(RowError::MainRow { entity: slot });
         }
-        let at = self.storage.locate(slot)?;
-        self.storage.reserve_row_notes(at.table, 1)?;
+        let at = self.storage.try_location(slot)?;
+        self.storage.reserve_row_entries(at.table, 1)?;
         // SAFETY: the row is there. There is always room for the sparse values of one slot.
         unsafe { self.storage.remove_row(slot, at, &mut InPlace) };
         let notified = self.notify();
@@ -46,11 +46,11 @@ impl World {
         for (_, row) in entities.iter().flat_map(|entity| self.rows(*entity)).flatten() {
             count += 1;
             // SAFETY: the row is alive.
-            notes += self.storage.notes_of(unsafe { self.storage.location(row.0) }.table);
+            notes += self.storage.entries_of(unsafe { self.storage.location_unchecked(row.0) }.table);
         }
         let mut removed = RemovedRows::try_with_capacity(count)?;
-        self.storage.sides.try_reserve_ends(count)?;
-        self.storage.reserve_notes(notes)?;
+        self.storage.sparse.try_reserve_ends(count)?;
+        self.storage.reserve_entries(notes)?;
         let mut despawned = 0;
         for &entity in entities {
             if self.contains(entity) {

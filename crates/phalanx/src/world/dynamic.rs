@@ -7,15 +7,15 @@
 #![allow(unsafe_code)]
 
 use super::World;
-use crate::bundle::Place;
+use crate::alloc::{try_vec, unwrap_alloc};
+use crate::bundle::BundlePtr;
+use crate::bundle_info::{self, EdgeKey};
+use crate::change_detection::Track;
 use crate::component::{Cloning, ComponentId, ComponentInfo};
-use crate::error::raise;
+use crate::error::panic_change;
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
 use crate::layout::{Kind, put_bytes, put_nothing};
-use crate::plan::{self, EdgeKey};
 use crate::query::Candidate;
-use crate::room::{had, try_list};
-use crate::track::Track;
 use core::alloc::Layout;
 use core::ptr::NonNull;
 use phalanx_store::Entity;
@@ -67,7 +67,7 @@ impl ComponentDescriptor {
             whole: true,
             bytes: crate::plain::ByteInfo::new(crate::plain::Bytes::Unknown, ""),
             track: Track::None,
-            tally: Default::default(),
+            usage: Default::default(),
         }
     }
 }
@@ -117,7 +117,7 @@ impl World {
             layout.align(),
         );
         let info = descriptor.into_info();
-        self.storage.components.find_run_time(&info).unwrap_or_else(|| had(self.storage.components.add(info)))
+        self.storage.components.find_run_time(&info).unwrap_or_else(|| unwrap_alloc(self.storage.components.add(info)))
     }
 
     /// The address of a component's value. It is good until the world is changed or the value written.
@@ -128,8 +128,8 @@ impl World {
     ///
     /// If the entity is not alive or does not have the component, or its values lie in several lanes.
     pub fn get_by_id(&self, entity: Entity, id: ComponentId) -> Result<NonNull<u8>, ComponentError> {
-        let location = self.storage.locate(entity)?;
-        let (lane, row) = match self.storage.sides.of(id) {
+        let location = self.storage.try_location(entity)?;
+        let (lane, row) = match self.storage.sparse.of(id) {
             None => (self.storage.lane(id, location.table), location.row),
             Some(side) => match side.row(entity.index()) {
                 None => (core::ptr::null_mut(), 0),
@@ -144,9 +144,9 @@ impl World {
         let info = self.storage.components.info(id);
         match (info.whole, info.is_void()) {
             (false, _) => Err(ComponentError::NoAddress { component: info.name() }),
-            (true, true) => Ok(NonNull::without_provenance(crate::table::ALIGNED_FOR_ALL)),
+            (true, true) => Ok(NonNull::without_provenance(crate::storage::table::ALIGNED_FOR_ALL)),
             // SAFETY: the lane is the component's, the row is in use, and a lane's block is not at zero.
-            (true, false) => unsafe { Ok(NonNull::new_unchecked(crate::table::row_ptr(&*lane, row))) },
+            (true, false) => unsafe { Ok(NonNull::new_unchecked(crate::storage::table::row_ptr(&*lane, row))) },
         }
     }
 
@@ -192,7 +192,7 @@ impl World {
         match unsafe { self.try_insert_by_ids(entity, &[(id, value)]) } {
             Ok(()) => Ok(()),
             Err(ChangeError::NoSuchEntity(error)) => Err(error),
-            Err(error) => raise(error),
+            Err(error) => panic_change(error),
         }
     }
 
@@ -217,14 +217,14 @@ impl World {
         entity: Entity,
         values: &[(ComponentId, NonNull<u8>)],
     ) -> Result<(), ChangeError> {
-        let (mut ids, mut puts) = (try_list(values.len())?, try_list(values.len())?);
+        let (mut ids, mut sparse_inserts) = (try_vec(values.len())?, try_vec(values.len())?);
         ids.extend(values.iter().map(|(id, _)| *id));
         for id in &ids {
             let info = self.storage.components.info(*id);
-            puts.push((info.put, info.kind()));
+            sparse_inserts.push((info.put, info.kind()));
         }
-        let write = |place: Place| {
-            for (at, ((_, value), (put, kind))) in values.iter().zip(&puts).enumerate() {
+        let write = |place: BundlePtr| {
+            for (at, ((_, value), (put, kind))) in values.iter().zip(&sparse_inserts).enumerate() {
                 // SAFETY: the places are those of the ids, in their order; the rest is the caller's promise.
                 unsafe {
                     let (lane, row) = place.lane(at, *kind);
@@ -246,17 +246,17 @@ impl World {
         &mut self,
         entity: Entity,
         ids: &[ComponentId],
-        write: impl FnOnce(Place),
+        write: impl FnOnce(BundlePtr),
     ) -> Result<(), ChangeError> {
         assert!(!ids.contains(&ComponentId::ROW), "the reserved component is not for users");
-        let bundle = plan::signature(ids, &self.storage.components)?;
-        let puts = self.storage.sides(ids)?;
+        let bundle = bundle_info::signature(ids, &self.storage.components)?;
+        let sparse_inserts = self.storage.sparse(ids)?;
         self.storage.flush()?;
-        let from = self.storage.locate(entity)?;
+        let from = self.storage.try_location(entity)?;
         let goal = self.storage.tables[from.table as usize].signature.try_merge(&bundle)?;
         let target = self.storage.table_of(&goal)?;
         let mut edge = self.storage.edge_between(from.table, target, &bundle, self.storage.places(target, ids)?)?;
-        edge.puts = puts;
+        edge.sparse_inserts = sparse_inserts;
         // SAFETY: the entity is there, the edge leads to the table that has the ids beside what comes along.
         unsafe { self.insert_along(entity, from, EdgeKey::Own(&edge), write) }
     }
@@ -270,23 +270,23 @@ impl World {
     pub(super) unsafe fn spawn_erased(
         &mut self,
         ids: &[ComponentId],
-        write: impl FnOnce(Place),
+        write: impl FnOnce(BundlePtr),
     ) -> Result<Entity, ChangeError> {
         assert!(!ids.contains(&ComponentId::ROW), "the reserved component is not for users");
-        let signature = plan::signature(ids, &self.storage.components)?;
+        let signature = bundle_info::signature(ids, &self.storage.components)?;
         let table = self.storage.table_of(&signature)?;
         let places = self.storage.places(table, ids)?;
-        let sides = self.storage.sides(ids)?;
+        let sparse = self.storage.sparse(ids)?;
         self.storage.flush()?;
         self.storage.reserve_entities(1)?;
         self.storage.reserve_table(table, 1)?;
-        self.storage.reserve_row_notes(table, 1)?;
-        self.storage.reserve_sparse(0, &sides)?;
+        self.storage.reserve_row_entries(table, 1)?;
+        self.storage.reserve_sparse(0, &sparse)?;
         // Splitting a value may be user code: it is done before anything is committed.
         write(self.storage.place(table, places.as_ptr(), self.storage.tables[table as usize].len));
         let entity = self.storage.entities.alloc();
         // SAFETY: everything is reserved, and the values are written.
-        unsafe { self.storage.spawn_row::<true>(entity, table, &sides) };
+        unsafe { self.storage.spawn_row::<true>(entity, table, &sparse) };
         self.dispatch();
         Ok(entity)
     }
@@ -306,14 +306,14 @@ impl World {
     /// Each address is that of a value of its component, which the caller gives up if this succeeds.
     #[track_caller]
     pub unsafe fn try_spawn_by_ids(&mut self, values: &[(ComponentId, NonNull<u8>)]) -> Result<Entity, ChangeError> {
-        let (mut ids, mut puts) = (try_list(values.len())?, try_list(values.len())?);
+        let (mut ids, mut sparse_inserts) = (try_vec(values.len())?, try_vec(values.len())?);
         ids.extend(values.iter().map(|(id, _)| *id));
         for id in &ids {
             let info = self.storage.components.info(*id);
-            puts.push((info.put, info.kind()));
+            sparse_inserts.push((info.put, info.kind()));
         }
-        let write = |place: Place| {
-            for (at, ((_, value), (put, kind))) in values.iter().zip(&puts).enumerate() {
+        let write = |place: BundlePtr| {
+            for (at, ((_, value), (put, kind))) in values.iter().zip(&sparse_inserts).enumerate() {
                 // SAFETY: the places are those of the ids, in their order; the rest is the caller's promise.
                 unsafe {
                     let (lane, row) = place.lane(at, *kind);

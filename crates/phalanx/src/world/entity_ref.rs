@@ -47,7 +47,7 @@ impl World {
     ///
     /// If it is not alive.
     pub fn entity(&self, entity: Entity) -> Result<EntityRef<'_>, NoSuchEntity> {
-        self.storage.locate(entity)?;
+        self.storage.try_location(entity)?;
         Ok(EntityRef { world: self, entity })
     }
 
@@ -59,9 +59,9 @@ impl World {
     #[track_caller]
     pub fn entity_mut(&mut self, entity: Entity) -> Result<EntityMut<'_>, NoSuchEntity> {
         if let Err(error) = self.storage.flush() {
-            crate::error::raise(error.into());
+            crate::error::panic_change(error.into());
         }
-        self.storage.locate(entity)?;
+        self.storage.try_location(entity)?;
         Ok(EntityMut { world: self, entity })
     }
 }
@@ -144,7 +144,7 @@ impl EntityMut<'_> {
     #[track_caller]
     pub fn insert<B: Bundle>(&mut self, bundle: B) -> &mut Self {
         if let Err(error) = self.try_insert(bundle) {
-            crate::error::raise(error);
+            crate::error::panic_change(error);
         }
         self
     }

@@ -2,12 +2,12 @@
 #![allow(unsafe_code)]
 
 use super::World;
+use crate::alloc::{try_clone_slice, try_vec};
 use crate::bundle::Bundle;
+use crate::bundle_info::{self, EdgeKey};
 use crate::component::ComponentId;
-use crate::error::raise;
+use crate::error::panic_change;
 use crate::error::{ChangeError, NoSuchEntity};
-use crate::plan::{self, EdgeKey};
-use crate::room::{try_copy, try_list};
 use crate::signature::Signature;
 use core::any::TypeId;
 use core::marker::PhantomData;
@@ -47,7 +47,7 @@ impl World {
         match self.try_exchange::<R, I>(entity, bundle) {
             Ok(()) => Ok(()),
             Err(ChangeError::NoSuchEntity(error)) => Err(error),
-            Err(error) => raise(error),
+            Err(error) => panic_change(error),
         }
     }
 
@@ -58,49 +58,55 @@ impl World {
     /// If the entity is not alive, a bundle names a component twice, or memory cannot be had; the bundle is dropped, and
     /// nothing else happens.
     pub fn try_exchange<R: Bundle, I: Bundle>(&mut self, entity: Entity, bundle: I) -> Result<(), ChangeError> {
-        let plan = match self.plans.find(TypeId::of::<Exchange<R, I>>()) {
-            Some(plan) => plan,
+        let bundle_id = match self.bundles.find(TypeId::of::<Exchange<R, I>>()) {
+            Some(bundle_id) => bundle_id,
             None => self.make_exchange::<R, I>()?,
         };
         self.storage.flush()?;
-        let from = self.storage.locate(entity)?;
-        if self.plans.find_edge(plan, from.table, true).is_none() {
-            self.make_exchange_edge::<R>(plan, from.table)?;
+        let from = self.storage.try_location(entity)?;
+        if self.bundles.find_edge(bundle_id, from.table, true).is_none() {
+            self.make_exchange_edge::<R>(bundle_id, from.table)?;
         }
         // SAFETY: the entity is at `from`, and the edge is one of that table that inserts this bundle.
-        unsafe { self.insert_along(entity, from, EdgeKey::Plan { plan, insert: true }, |place| bundle.write(place)) }
+        unsafe {
+            self.insert_along(entity, from, EdgeKey::BundleInfo { bundle_id, insert: true }, |place| {
+                bundle.write(place)
+            })
+        }
     }
 
     #[cold]
     fn make_exchange<R: Bundle, I: Bundle>(&mut self) -> Result<usize, ChangeError> {
-        let (mut ids, mut gone) = (try_list(I::LEN)?, try_list(R::LEN)?);
+        let (mut ids, mut gone) = (try_vec(I::LEN)?, try_vec(R::LEN)?);
         R::ids(&mut self.storage.components, &mut gone)?;
         I::ids(&mut self.storage.components, &mut ids)?;
-        plan::signature(&gone, &self.storage.components)?;
-        self.storage.sides(&gone)?;
-        self.plan_of(TypeId::of::<Exchange<R, I>>(), ids)
+        bundle_info::signature(&gone, &self.storage.components)?;
+        self.storage.sparse(&gone)?;
+        self.bundle_of(TypeId::of::<Exchange<R, I>>(), ids)
     }
 
     #[cold]
-    fn make_exchange_edge<R: Bundle>(&mut self, plan: usize, source: u32) -> Result<(), AllocError> {
-        let mut gone = try_list(R::LEN)?;
+    fn make_exchange_edge<R: Bundle>(&mut self, bundle_id: usize, source: u32) -> Result<(), AllocError> {
+        let mut gone = try_vec(R::LEN)?;
         R::known_ids(&self.storage.components, &mut gone);
-        let plan_sides = &self.plans.get(plan).sides;
+        let bundle_sparse = &self.bundles.get(bundle_id).sparse;
         // A component that comes and goes is replaced.
-        let taken =
-            || gone.iter().filter_map(|id| self.storage.sides.number(*id)).filter(|side| !plan_sides.contains(side));
-        let mut takes = try_list(taken().count())?;
-        takes.extend(taken());
-        let puts = try_copy(plan_sides)?;
+        let taken = || {
+            gone.iter().filter_map(|id| self.storage.sparse.number(*id)).filter(|side| !bundle_sparse.contains(side))
+        };
+        let mut sparse_removes = try_vec(taken().count())?;
+        sparse_removes.extend(taken());
+        let sparse_inserts = try_clone_slice(bundle_sparse)?;
         let gone = Signature::try_of(gone)?;
-        let (present, bundle) = (&self.storage.tables[source as usize].signature, &self.plans.get(plan).signature);
+        let (present, bundle) =
+            (&self.storage.tables[source as usize].signature, &self.bundles.get(bundle_id).signature);
         let goal = present.try_difference(&gone)?.try_merge(bundle)?;
         let left = gone.try_merge(bundle)?;
         let target = self.storage.table_of(&goal)?;
-        let places = self.storage.places(target, &self.plans.get(plan).ids)?;
+        let places = self.storage.places(target, &self.bundles.get(bundle_id).ids)?;
         let mut edge = self.storage.edge_between(source, target, &left, places)?;
-        (edge.puts, edge.takes) = (puts.into(), takes.into());
-        self.plans.add_edge(plan, source, true, edge)
+        (edge.sparse_inserts, edge.sparse_removes) = (sparse_inserts.into(), sparse_removes.into());
+        self.bundles.add_edge(bundle_id, source, true, edge)
     }
 
     /// Takes components from an entity that are known by their ids, and drops them; those that it does not have are no
@@ -130,7 +136,7 @@ impl World {
         match self.try_remove_ids(entity, ids) {
             Ok(removed) => Ok(removed),
             Err(ChangeError::NoSuchEntity(error)) => Err(error),
-            Err(error) => raise(error),
+            Err(error) => panic_change(error),
         }
     }
 
@@ -141,19 +147,19 @@ impl World {
     /// If the entity is not alive, or memory cannot be had; nothing happens then.
     pub fn try_remove_ids(&mut self, entity: Entity, ids: &[ComponentId]) -> Result<bool, ChangeError> {
         self.storage.flush()?;
-        let from = self.storage.locate(entity)?;
+        let from = self.storage.try_location(entity)?;
         let present = &self.storage.tables[from.table as usize].signature;
         let gone = Signature::try_of(ids.iter().copied().filter(|id| present.has(*id)))?;
-        let mut takes = try_list(ids.len())?;
-        for side in ids.iter().filter_map(|id| self.storage.sides.number(*id)) {
-            if !takes.contains(&side) {
-                takes.push(side);
+        let mut sparse_removes = try_vec(ids.len())?;
+        for side in ids.iter().filter_map(|id| self.storage.sparse.number(*id)) {
+            if !sparse_removes.contains(&side) {
+                sparse_removes.push(side);
             }
         }
         let goal = present.try_difference(&gone)?;
         let target = self.storage.table_of(&goal)?;
         let mut edge = self.storage.edge_between(from.table, target, &gone, Box::default())?;
-        edge.takes = takes.into();
+        edge.sparse_removes = sparse_removes.into();
         // SAFETY: the entity is there, and the edge brings nothing.
         unsafe { self.remove_along(entity, from, EdgeKey::Own(&edge)) }
     }

@@ -17,7 +17,7 @@ pub struct Memory {
     /// The tables, in order of creation.
     pub tables: Vec<TableMemory>,
     /// The components that are not kept in tables, in order of first use.
-    pub sides: Vec<SideMemory>,
+    pub sparse: Vec<SparseMemory>,
     /// Which pools hold which slot: 8 bytes a slot for each 64 pools, and what leads from components to their stores.
     pub masks: usize,
     /// What listeners and collectors need, without what the listeners hold themselves.
@@ -26,7 +26,7 @@ pub struct Memory {
 
 /// The bytes of a component that is not kept in tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SideMemory {
+pub struct SparseMemory {
     /// The component.
     pub component: &'static str,
     /// A pool or a linear store.
@@ -43,7 +43,7 @@ pub struct SideMemory {
     pub index: usize,
 }
 
-impl SideMemory {
+impl SparseMemory {
     /// All bytes.
     pub fn total(&self) -> usize {
         self.values + self.keys + self.index
@@ -101,8 +101,8 @@ impl Memory {
     /// All bytes.
     pub fn total(&self) -> usize {
         let tables = self.tables.iter().map(TableMemory::total).sum::<usize>();
-        let sides = self.sides.iter().map(SideMemory::total).sum::<usize>();
-        self.entities + self.locations + self.rows + tables + sides + self.masks + self.signals
+        let sparse = self.sparse.iter().map(SparseMemory::total).sum::<usize>();
+        self.entities + self.locations + self.rows + tables + sparse + self.masks + self.signals
     }
 }
 
@@ -133,9 +133,9 @@ impl World {
         let slots = self.storage.entities.memory();
         let locations = slots.keys / size_of::<(u32, Location)>() * size_of::<Location>();
         let entities = slots.total() - locations;
-        let sides = self.storage.sides.iter().map(|side| {
+        let sparse = self.storage.sparse.iter().map(|side| {
             let (keys, index) = side.overhead();
-            SideMemory {
+            SparseMemory {
                 component: self.storage.components.info(side.id).name(),
                 kind: self.storage.components.info(side.id).kind(),
                 len: side.len() as usize,
@@ -147,13 +147,17 @@ impl World {
         });
         let (rows, masks, signals) = (
             self.storage.rows.bytes(),
-            self.storage.sides.overhead(),
+            self.storage.sparse.overhead(),
             self.storage.journal.bytes() + self.observers.bytes(),
         );
-        Memory { entities, locations, rows, tables: tables.collect(), sides: sides.collect(), masks, signals }
+        Memory { entities, locations, rows, tables: tables.collect(), sparse: sparse.collect(), masks, signals }
     }
 
-    pub(super) fn column_memory(&self, table: &crate::table::Table, column: &crate::table::Column) -> ColumnMemory {
+    pub(super) fn column_memory(
+        &self,
+        table: &crate::storage::table::Table,
+        column: &crate::storage::table::Column,
+    ) -> ColumnMemory {
         let lanes = &table.lane_list()[column.first as usize..][..column.lanes as usize];
         let lane = |lane: &phalanx_store::raw::Lane| LaneMemory {
             row: lane.row_size(),
@@ -185,12 +189,12 @@ impl fmt::Display for Memory {
                 f.write_str("\n")?;
             }
         }
-        for side in &self.sides {
+        for side in &self.sparse {
             let kind = if side.kind == Kind::Pool { "pool" } else { "linear store" };
             let (total, component, len) = (side.total(), side.component, side.len);
             writeln!(f, "{total:>12} {kind} of {component}: {len} values, room for {}", side.capacity)?;
         }
-        if !self.sides.is_empty() {
+        if !self.sparse.is_empty() {
             writeln!(f, "{:>12} which pools they are in", self.masks)?;
         }
         if self.signals == 0 { Ok(()) } else { writeln!(f, "{:>12} listeners and collectors", self.signals) }

@@ -19,8 +19,9 @@
 mod access;
 mod accessor;
 mod batch;
-mod builder;
+mod bundle_builder;
 mod change;
+mod clear_component;
 mod clone;
 mod columns;
 mod compact;
@@ -40,16 +41,15 @@ mod single;
 mod spawn;
 mod structure;
 mod transfer;
-mod transient;
 
 pub(crate) use access::Ref;
 pub use access::{View, ViewMut};
 pub use accessor::AccessMut;
-pub use builder::BundleBuilder;
-pub use columns::{ColumnPlaces, Columns};
+pub use bundle_builder::BundleBuilder;
+pub use columns::{ColumnPtrs, Columns};
 pub use dynamic::ComponentDescriptor;
 pub use entity_ref::{EntityMut, EntityRef};
-pub use memory::{ColumnMemory, LaneMemory, Memory, SideMemory, TableMemory};
+pub use memory::{ColumnMemory, LaneMemory, Memory, SparseMemory, TableMemory};
 pub use pool_mut::PoolMut;
 pub use pool_ref::PoolRef;
 pub use report::{Advice, ComponentReport, LayoutBytes, LayoutReport, Placement};
@@ -57,14 +57,14 @@ pub use row_id::RowId;
 pub use spawn::Spawner;
 pub use transfer::EntityMap;
 
+use crate::alloc::unwrap_alloc;
+use crate::bundle_info::BundleInfos;
+use crate::change_detection::{Moment, Tick};
 use crate::component::{Component, ComponentId, Components};
-use crate::plan::Plans;
 use crate::query::cache::QueryCache;
-use crate::room::had;
 use crate::signature::Signature;
 pub(crate) use crate::storage::Location;
 use crate::storage::Storage;
-use crate::track::{Moment, Tick};
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use phalanx_store::{AllocError, Entity};
@@ -93,7 +93,7 @@ pub struct World {
     id: u64,
     pub(crate) storage: Storage,
     pub(crate) observers: crate::signal::Observers,
-    pub(crate) plans: Plans,
+    pub(crate) bundles: BundleInfos,
     pub(crate) queries: Option<Box<QueryCache>>,
     pub(crate) resources: crate::resources::Resources,
 }
@@ -106,26 +106,26 @@ unsafe impl Sync for World {}
 impl World {
     /// A world without entities.
     pub fn new() -> World {
-        had(Components::try_new(&crate::rows::LANES).and_then(World::try_with))
+        unwrap_alloc(Components::try_new(&crate::rows::LANES).and_then(World::try_with))
     }
 
     /// A world without entities that knows these components.
     pub(crate) fn try_with(components: Components) -> Result<World, AllocError> {
         let mut world = World {
-            identity: World::fresh_id(),
-            id: World::fresh_id(),
+            identity: World::next_id(),
+            id: World::next_id(),
             storage: Storage::new(components),
             observers: Default::default(),
-            plans: Plans::try_new()?,
+            bundles: BundleInfos::try_new()?,
             queries: None,
             resources: Default::default(),
         };
-        world.storage.sides.clock.id = world.id;
+        world.storage.sparse.clock.id = world.id;
         world.storage.table_of(&Signature::EMPTY)?;
         Ok(world)
     }
 
-    fn fresh_id() -> u64 {
+    fn next_id() -> u64 {
         static WORLDS: AtomicU64 = AtomicU64::new(0);
         WORLDS.fetch_add(1, Ordering::Relaxed)
     }
@@ -138,7 +138,7 @@ impl World {
 
     /// Returns the present moment of the world's time.
     pub(crate) fn moment(&self) -> Moment {
-        self.storage.sides.clock.moment()
+        self.storage.sparse.clock.moment()
     }
 
     /// Returns the number under which caches remember numbers of tables. No other world of the process has or had it, and
@@ -147,21 +147,21 @@ impl World {
         self.id
     }
 
-    /// The present tick: what changes is marked with it, where it is [tracked](crate::track).
+    /// The present tick: what changes is marked with it, where it is [tracked](crate::change_detection).
     #[inline(always)]
     pub fn tick(&self) -> Tick {
-        self.storage.sides.clock.now()
+        self.storage.sparse.clock.now()
     }
 
-    /// Says that all changes so far have been seen: for queries that [do not remember](crate::track) when they looked last.
+    /// Says that all changes so far have been seen: for queries that [do not remember](crate::change_detection) when they looked last.
     pub fn settle_changes(&mut self) {
-        self.storage.sides.clock.settle();
+        self.storage.sparse.clock.settle();
     }
 
     /// Sets the time, as when a world is restored.
     #[doc(hidden)]
     pub fn set_tick(&mut self, number: u32) {
-        self.storage.sides.clock.set(Tick(number));
+        self.storage.sparse.clock.set(Tick(number));
     }
 
     /// How many entities are alive.
@@ -197,7 +197,7 @@ impl World {
 
     /// The id of a component, which is given one if it has none: for [keys](crate::Key).
     pub fn register<C: Component>(&mut self) -> ComponentId {
-        had(self.storage.components.register::<C>())
+        unwrap_alloc(self.storage.components.register::<C>())
     }
 
     /// Checks every invariant of the world.
@@ -222,7 +222,7 @@ impl World {
             }
             for (row, &entity) in table.slots().iter().enumerate() {
                 rows += 1;
-                if self.storage.locate(entity) != Ok(Location { table: number as u32, row: row as u32 }) {
+                if self.storage.try_location(entity) != Ok(Location { table: number as u32, row: row as u32 }) {
                     return Err("an entity that is not where its location says");
                 }
             }
@@ -236,7 +236,7 @@ impl World {
             }
         }
         match rows == self.row_count() {
-            true => self.storage.validate_sides().and_then(|()| self.storage.validate_rows()),
+            true => self.storage.validate_sparse().and_then(|()| self.storage.validate_rows()),
             false => Err("entities without a row, or rows without an entity"),
         }
     }
@@ -248,9 +248,9 @@ impl World {
     /// Numbers of tables and sides mean something else afterwards: what remembers them is forgotten.
     /// Its old state is in what is returned, to be dropped when nothing else is left to be done.
     #[must_use]
-    pub(crate) fn become_state(&mut self, mut other: World) -> World {
-        other.storage.sides.outnumber(&self.storage.sides);
-        self.plans.clear();
+    pub(crate) fn swap_state(&mut self, mut other: World) -> World {
+        other.storage.sparse.bump_group_serial(&self.storage.sparse);
+        self.bundles.clear();
         self.queries = None;
         core::mem::swap(&mut self.storage.entities, &mut other.storage.entities);
         core::mem::swap(&mut self.storage.tables, &mut other.storage.tables);
@@ -259,8 +259,8 @@ impl World {
         core::mem::swap(&mut self.storage.directory, &mut other.storage.directory);
         core::mem::swap(&mut self.storage.ends, &mut other.storage.ends);
         core::mem::swap(&mut self.storage.rows, &mut other.storage.rows);
-        core::mem::swap(&mut self.storage.sides, &mut other.storage.sides);
-        self.id = World::fresh_id();
+        core::mem::swap(&mut self.storage.sparse, &mut other.storage.sparse);
+        self.id = World::next_id();
         self.storage.journal.forget_unless(|entity| self.storage.entities.contains(entity));
         self.storage.restructured();
         other
@@ -280,7 +280,7 @@ impl fmt::Debug for World {
             let names: Vec<&str> = table.columns.iter().map(|c| self.storage.components.info(c.id).name()).collect();
             list.entry(&format_args!("{} × {}", table.len, names.join(" + ")));
         }
-        for side in self.storage.sides.in_order().filter(|side| side.len() > 0) {
+        for side in self.storage.sparse.in_order().filter(|side| side.len() > 0) {
             let info = self.storage.components.info(side.id);
             list.entry(&format_args!("{} × {} in a {}", side.len(), info.name(), side.kind()));
         }

@@ -2,12 +2,12 @@
 #![allow(unsafe_code)]
 
 use super::World;
+use crate::alloc::try_vec;
+use crate::change_detection::RunTicks;
 use crate::component::Component;
 use crate::error::ComponentError;
 use crate::layout;
-use crate::room::try_list;
-use crate::side::{Pool, PoolError, Removal};
-use crate::track::Look;
+use crate::sparse::{Pool, PoolError, Removal};
 use core::cmp::Ordering;
 use core::fmt;
 use core::marker::PhantomData;
@@ -51,7 +51,7 @@ impl World {
     /// # Ok::<(), phalanx::group::PoolError>(())
     /// ```
     pub fn pool_mut<C: Component<Layout = layout::Pool>>(&mut self) -> PoolMut<'_, C> {
-        let side = self.storage.sides.number(self.storage.components.id::<C>());
+        let side = self.storage.sparse.number(self.storage.components.id::<C>());
         PoolMut { world: self, side, component: PhantomData }
     }
 
@@ -78,24 +78,24 @@ impl World {
     /// order. Or if memory cannot be had. Nothing has changed.
     pub fn set_removal<C: Component<Layout = layout::Pool>>(&mut self, removal: Removal) -> Result<(), PoolError> {
         let id = self.storage.components.register::<C>()?;
-        let side = self.storage.sides.try_register(id, &self.storage.components)?;
+        let side = self.storage.sparse.try_register(id, &self.storage.components)?;
         if removal != Removal::Swap {
             self.not_owned(side)?;
         }
         self.close_holes(side, u32::MAX);
-        self.storage.sides.set_removal(side, removal);
+        self.storage.sparse.set_removal(side, removal);
         Ok(())
     }
 
     /// Closes holes that [deferred removal](Removal::Deferred) has left in a pool, from the left, with at most so many moves
     /// of a value. Returns how many there were: fewer than allowed when no hole is left. The order stays.
     pub fn compact_pool<C: Component<Layout = layout::Pool>>(&mut self, budget: usize) -> usize {
-        let side = self.storage.sides.number(self.storage.components.id::<C>());
+        let side = self.storage.sparse.number(self.storage.components.id::<C>());
         side.map_or(0, |side| self.close_holes(side, u32::try_from(budget).unwrap_or(u32::MAX)) as usize)
     }
 
     fn close_holes(&mut self, side: u32, budget: u32) -> u32 {
-        let dense = &mut self.storage.sides.pool_mut(side).dense;
+        let dense = &mut self.storage.sparse.pool_mut(side).dense;
         if dense.holes() == 0 {
             return 0;
         }
@@ -105,8 +105,8 @@ impl World {
     }
 
     fn not_owned(&self, side: u32) -> Result<(), PoolError> {
-        let component = || self.storage.components.info(self.storage.sides.get(side).id).name();
-        match self.storage.sides.owner(side) {
+        let component = || self.storage.components.info(self.storage.sparse.get(side).id).name();
+        match self.storage.sparse.owner(side) {
             Some(group) => Err(PoolError::Owned { component: component(), group: group.what.name }),
             None => Ok(()),
         }
@@ -115,7 +115,7 @@ impl World {
 
 impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
     fn pool(&self) -> Option<&Pool> {
-        self.side.map(|side| self.world.storage.sides.pool(side))
+        self.side.map(|side| self.world.storage.sparse.pool(side))
     }
 
     /// How many values there are.
@@ -152,14 +152,14 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
     pub fn values(&mut self) -> &mut [C] {
         let Some(side) = self.side else { return &mut [] };
         self.world.close_holes(side, u32::MAX);
-        self.world.open(self.world.storage.sides.get(side).id, |_| false);
-        let pool = self.world.storage.sides.pool(side);
+        self.world.open(self.world.storage.sparse.get(side).id, |_| false);
+        let pool = self.world.storage.sparse.pool(side);
         if self.world.storage.counting {
-            self.world.note_visit(self.world.storage.sides.get(side).id, u64::from(pool.len()), false);
+            self.world.count_visit(self.world.storage.sparse.get(side).id, u64::from(pool.len()), false);
         }
         // SAFETY: so many values are there without a hole, in lanes of the component, and the world is borrowed exclusively.
         unsafe {
-            let ptr = <layout::Pool as layout::Layout<C>>::ptr(pool.values().lane(), Look::READ);
+            let ptr = <layout::Pool as layout::Layout<C>>::ptr(pool.values().lane(), RunTicks::READ);
             <layout::Pool as layout::Layout<C>>::slice_mut(ptr, pool.len() as usize)
         }
     }
@@ -207,24 +207,24 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
         self.sort_slots(|_, slot| slot)
     }
 
-    /// Puts the values into the order in which another pool has their entities; those that it does not have come last and
+    /// SparseInserts the values into the order in which another pool has their entities; those that it does not have come last and
     /// keep their order. Closes holes first.
     ///
     /// # Errors
     ///
     /// If a group owns the pool, or memory cannot be had; the order is as it was.
     pub fn sort_like<D: Component<Layout = layout::Pool>>(&mut self) -> Result<(), PoolError> {
-        let other = self.world.storage.sides.number(self.world.storage.components.id::<D>());
+        let other = self.world.storage.sparse.number(self.world.storage.components.id::<D>());
         let Some(other) = other else { return Ok(()) };
-        self.sort_slots(|world, slot| world.storage.sides.pool(other).position(slot).unwrap_or(u32::MAX))
+        self.sort_slots(|world, slot| world.storage.sparse.pool(other).position(slot).unwrap_or(u32::MAX))
     }
 
     /// Sorts by a number for the index of each slot.
     fn sort_slots(&mut self, number: impl Fn(&World, u32) -> u32) -> Result<(), PoolError> {
         let Some(side) = self.side else { return Ok(()) };
         let sort = |_: &[C], world: &World, order: &mut [u32]| {
-            let mut numbers = try_list(order.len())?;
-            let keys = world.storage.sides.pool(side).dense.keys().unwrap_or_default();
+            let mut numbers = try_vec(order.len())?;
+            let keys = world.storage.sparse.pool(side).dense.keys().unwrap_or_default();
             numbers.extend(keys.iter().map(|slot| number(world, slot.index())));
             order.sort_unstable_by_key(|at| (numbers[*at as usize], *at));
             Ok(())
@@ -233,7 +233,7 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
         unsafe { self.arrange(sort) }
     }
 
-    /// Puts the values into the order that a function makes of `0, 1, …`.
+    /// SparseInserts the values into the order that a function makes of `0, 1, …`.
     ///
     /// # Safety
     ///
@@ -244,20 +244,20 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
     ) -> Result<(), PoolError> {
         let Some(side) = self.side else { return Ok(()) };
         self.world.not_owned(side)?;
-        let mut order = try_list(self.len())?;
+        let mut order = try_vec(self.len())?;
         order.extend(0..self.len() as u32);
         self.values();
         let world = &*self.world;
-        let pool = world.storage.sides.pool(side);
+        let pool = world.storage.sparse.pool(side);
         // SAFETY: so many values are there without a hole, in lanes of the component, and the world is borrowed.
         let values = unsafe {
-            let ptr = <layout::Pool as layout::Layout<C>>::ptr(pool.values().lane(), Look::READ);
+            let ptr = <layout::Pool as layout::Layout<C>>::ptr(pool.values().lane(), RunTicks::READ);
             <layout::Pool as layout::Layout<C>>::slice(ptr, order.len())
         };
         sort(values, world, &mut order)?;
         // SAFETY: the order was made of all positions, once each, and only rearranged, by the caller's promise; there are no
         // holes.
-        unsafe { self.world.storage.sides.pool_mut(side).dense.permute(&mut order) };
+        unsafe { self.world.storage.sparse.pool_mut(side).dense.permute(&mut order) };
         self.world.storage.restructured();
         Ok(())
     }

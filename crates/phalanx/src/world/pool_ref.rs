@@ -2,11 +2,11 @@
 #![allow(unsafe_code)]
 
 use super::World;
+use crate::change_detection::RunTicks;
 use crate::component::Component;
 use crate::error::ComponentError;
 use crate::layout::{self, Layout};
-use crate::side::{Pool, Removal, Store};
-use crate::track::Look;
+use crate::sparse::{Pool, Removal, Store};
 use core::fmt;
 use core::marker::PhantomData;
 use phalanx_store::Entity;
@@ -49,7 +49,7 @@ impl World {
     /// assert!(depths.iter().map(|(entity, _)| entity).eq(all));
     /// ```
     pub fn pool<C: Component<Layout = layout::Pool>>(&self) -> PoolRef<'_, C> {
-        let pool = match self.storage.sides.of(self.storage.components.id::<C>()).map(|side| &side.store) {
+        let pool = match self.storage.sparse.of(self.storage.components.id::<C>()).map(|side| &side.store) {
             Some(Store::Pool(pool)) => Some(pool),
             _ => None,
         };
@@ -83,7 +83,7 @@ impl<'w, C: Component<Layout = layout::Pool>> PoolRef<'w, C> {
         let Some(pool) = self.pool else { return Some(&[]) };
         // SAFETY: so many values are there without a hole, in lanes of the component, and the world is borrowed.
         (pool.dense.holes() == 0).then(|| unsafe {
-            let values = <layout::Pool as Layout<C>>::ptr(pool.values().lane(), Look::READ);
+            let values = <layout::Pool as Layout<C>>::ptr(pool.values().lane(), RunTicks::READ);
             <layout::Pool as Layout<C>>::slice(values, pool.len() as usize)
         })
     }
@@ -96,7 +96,7 @@ impl<'w, C: Component<Layout = layout::Pool>> PoolRef<'w, C> {
             let slot = pool.dense.key_at(at)?;
             // SAFETY: the slots in a pool are alive and have a value there, in lanes of the component; the world is borrowed.
             unsafe {
-                let values = <layout::Pool as Layout<C>>::ptr(pool.values().lane(), Look::READ);
+                let values = <layout::Pool as Layout<C>>::ptr(pool.values().lane(), RunTicks::READ);
                 Some((world.storage.owner_of(slot), <layout::Pool as Layout<C>>::get(values, at as usize)))
             }
         })

@@ -17,7 +17,7 @@ pub enum Placement {
     Table,
     /// A lane for each field, in the same tables.
     Soa,
-    /// Side by side in a sparse set.
+    /// SparseStorage by side in a sparse set.
     Pool,
     /// At the entity's index.
     Linear,
@@ -209,10 +209,10 @@ impl World {
 
     fn report_of(&self, id: ComponentId) -> ComponentReport {
         let info = self.storage.components.info(id);
-        let (tally, slots, values) = (&info.tally, self.storage.entities.slot_count(), self.values_of(id));
-        let (bytes, [taken, ended]) = match self.storage.sides.of(id) {
+        let (usage, slots, values) = (&info.usage, self.storage.entities.slot_count(), self.values_of(id));
+        let (bytes, [taken, ended]) = match self.storage.sparse.of(id) {
             Some(side) => (side.bytes(), side.gone),
-            None => (self.column_bytes(id), [tally.taken, tally.ended]),
+            None => (self.column_bytes(id), [usage.taken, usage.ended]),
         };
         let counted = |count: u64| if self.storage.counting { count } else { 0 };
         let lanes = info.lanes().iter().map(Layout::size).sum::<usize>();
@@ -225,13 +225,13 @@ impl World {
             size,
             values,
             utilisation: if slots == 0 { 0.0 } else { values as f64 / slots as f64 },
-            adds: counted((values as u64 + taken + ended).saturating_sub(tally.before)),
+            adds: counted((values as u64 + taken + ended).saturating_sub(usage.before)),
             removes: counted(taken + ended),
             taken: counted(taken),
-            visited: counted(tally.visited()),
-            together: counted(tally.together()),
+            visited: counted(usage.visited()),
+            together: counted(usage.together()),
             #[cfg(feature = "counters")]
-            by_entity: Some(counted(tally.found())),
+            by_entity: Some(counted(usage.found())),
             #[cfg(not(feature = "counters"))]
             by_entity: None,
             bytes,
@@ -245,7 +245,7 @@ impl World {
     /// How many slots have a component.
     fn values_of(&self, id: ComponentId) -> usize {
         let in_tables = || self.storage.tables.iter().filter(|t| t.signature.has(id)).map(|t| t.len as usize).sum();
-        self.storage.sides.of(id).map_or_else(in_tables, |side| side.len() as usize)
+        self.storage.sparse.of(id).map_or_else(in_tables, |side| side.len() as usize)
     }
 
     /// The bytes of a component in all tables.
@@ -258,9 +258,9 @@ impl World {
     fn begin_counts(&mut self) {
         for id in (1..self.storage.components.len()).map(|id| ComponentId::from_index(id as u32)) {
             let before = self.values_of(id) as u64;
-            self.storage.components.tally_mut(id).begin(before);
+            self.storage.components.usage_mut(id).begin(before);
         }
-        self.storage.sides.begin_counts();
+        self.storage.sparse.begin_counts();
     }
 }
 

@@ -1,9 +1,9 @@
 //! Access to the resources of a world.
 
 use super::World;
+use crate::alloc::unwrap_alloc;
 use crate::error::NoSuchResource;
 use crate::resources::{Stored, clone_resource, missing, unboxed};
-use crate::room::had;
 use phalanx_store::AllocError;
 
 /// Resources: values of which the world has one of each type. [`clear`](World::clear) leaves them alone.
@@ -129,7 +129,7 @@ impl World {
     /// If allocation fails.
     #[track_caller]
     pub fn keep_resource<R: Clone + Send + Sync + 'static>(&mut self) {
-        had(self.try_keep_resource::<R>());
+        unwrap_alloc(self.try_keep_resource::<R>());
     }
 
     /// Keeps resources of a type, as [`keep_resource`](World::keep_resource) does.
@@ -174,7 +174,7 @@ impl World {
         &mut self,
         scope: impl FnOnce(&mut World, &mut R) -> T,
     ) -> Result<T, NoSuchResource> {
-        /// Puts the resource back.
+        /// SparseInserts the resource back.
         struct Return<'w, R: Send + Sync + 'static> {
             world: &'w mut World,
             value: Option<Stored>,

@@ -63,7 +63,7 @@ impl World {
         self.patch::<C, R>(row.0, change).map_err(|error| self.access_error(row, error))
     }
 
-    /// Puts another value in the place of a row's component, and returns the old one: [`replace`](World::replace) for rows.
+    /// SparseInserts another value in the place of a row's component, and returns the old one: [`replace`](World::replace) for rows.
     ///
     /// # Errors
     ///

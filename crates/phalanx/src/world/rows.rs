@@ -6,7 +6,7 @@ use super::access::{Mut, Ref};
 use crate::bundle::Bundle;
 use crate::component::{Component, ComponentId};
 use crate::error::RowError;
-use crate::error::raise;
+use crate::error::panic_change;
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
 use crate::rows::{Key, Label, Role, Row};
 use crate::signature::Signature;
@@ -24,7 +24,7 @@ impl World {
     pub fn spawn_keyed<B: Bundle>(&mut self, component: impl Into<Option<ComponentId>>, role: Role, bundle: B) -> Key {
         match self.try_spawn_keyed(component, role, bundle) {
             Ok(key) => key,
-            Err(RowError::Alloc(error)) => raise(error.into()),
+            Err(RowError::Alloc(error)) => panic_change(error.into()),
             Err(error) => panic!("{error}"),
         }
     }
@@ -50,21 +50,21 @@ impl World {
                 Err(_) => unreachable!("a new entity is there, and nothing was to be taken from it"),
             };
         };
-        let (plan, bare) = self.resolve_row::<B>()?;
+        let (bundle_id, bare) = self.resolve_row::<B>()?;
         self.storage.flush()?;
-        let edge = self.plans.edge(plan, bare, true);
+        let edge = self.bundles.edge(bundle_id, bare, true);
         self.storage.reserve_entities(2)?;
         self.storage.reserve_extra_row(0)?;
         self.storage.reserve_extra_row(edge.target)?;
         // The slot of the extra row is allocated after that of its entity.
-        self.storage.reserve_sparse(1, &edge.puts)?;
+        self.storage.reserve_sparse(1, &edge.sparse_inserts)?;
         let tail = self.storage.tables[edge.target as usize].len;
         // SAFETY: everything is reserved, for the entity with its main row and for the extra row, and the values are written.
         unsafe {
             bundle.write(self.storage.place(edge.target, edge.places.as_ptr(), tail));
             let entity = self.storage.entities.alloc();
             self.storage.spawn_row::<true>(entity, 0, &[]);
-            self.storage.spawn_extra_row::<true>(entity, label, edge.target, &edge.puts);
+            self.storage.spawn_extra_row::<true>(entity, label, edge.target, &edge.sparse_inserts);
             self.dispatch();
             Ok(Key { entity, component, role })
         }
@@ -108,7 +108,7 @@ impl World {
     ///
     /// As there, and if the bundle names a component twice, or memory cannot be had.
     pub fn try_extend<B: Bundle>(&mut self, key: Key, bundle: B) -> Result<Row, RowError> {
-        let (plan, bare) = self.resolve_row::<B>()?;
+        let (bundle_id, bare) = self.resolve_row::<B>()?;
         self.storage.flush()?;
         if !self.contains(key.entity) {
             return Err(NoSuchEntity { entity: key.entity }.into());
@@ -117,15 +117,15 @@ impl World {
             Some(label) if !self.storage.rows.by_name.contains_key(&(key.entity.index(), label)) => label,
             _ => return Err(RowError::Exists { key }),
         };
-        let edge = self.plans.edge(plan, bare, true);
+        let edge = self.bundles.edge(bundle_id, bare, true);
         self.storage.reserve_entities(1)?;
         self.storage.reserve_extra_row(edge.target)?;
-        self.storage.reserve_sparse(0, &edge.puts)?;
+        self.storage.reserve_sparse(0, &edge.sparse_inserts)?;
         let tail = self.storage.tables[edge.target as usize].len;
         // SAFETY: everything is reserved, the values are written, and the entity has no row under this label.
         let row = unsafe {
             bundle.write(self.storage.place(edge.target, edge.places.as_ptr(), tail));
-            self.storage.spawn_extra_row::<true>(key.entity, label, edge.target, &edge.puts)
+            self.storage.spawn_extra_row::<true>(key.entity, label, edge.target, &edge.sparse_inserts)
         };
         self.dispatch();
         Ok(row)
@@ -144,23 +144,23 @@ impl World {
     /// Makes the edge that leads to the table of extra rows with the bundle's components. Returns the plan of the bundle, and the
     /// table that the edge starts from.
     fn resolve_row<B: Bundle>(&mut self) -> Result<(usize, u32), RowError> {
-        let plan = match self.plan::<B>() {
-            Ok(plan) => plan,
+        let bundle_id = match self.bundle_id::<B>() {
+            Ok(bundle_id) => bundle_id,
             Err(ChangeError::Duplicate(error)) => return Err(RowError::Duplicate(error)),
             Err(ChangeError::Alloc(error)) => return Err(RowError::Alloc(error)),
             Err(error) => unreachable!("a plan fails for a component named twice, or without memory: {error}"),
         };
-        Ok((plan, self.row_edge(plan)?))
+        Ok((bundle_id, self.row_edge(bundle_id)?))
     }
 
     /// Makes the edge of a plan from the table of extra rows without components, and returns that table.
-    pub(crate) fn row_edge(&mut self, plan: usize) -> Result<u32, AllocError> {
+    pub(crate) fn row_edge(&mut self, bundle_id: usize) -> Result<u32, AllocError> {
         let bare = match self.storage.rows.bare {
             Some(bare) => bare,
             None => self.storage.table_of(&Signature::of([ComponentId::ROW]))?,
         };
         self.storage.rows.bare = Some(bare);
-        self.edge(plan, bare, true)?;
+        self.edge(bundle_id, bare, true)?;
         Ok(bare)
     }
 
@@ -367,8 +367,8 @@ impl World {
 #[track_caller]
 pub(super) fn plain<T>(result: Result<T, RowError>) -> Result<T, RowError> {
     match result {
-        Err(RowError::Alloc(error)) => raise(error.into()),
-        Err(RowError::Duplicate(error)) => raise(error.into()),
+        Err(RowError::Alloc(error)) => panic_change(error.into()),
+        Err(RowError::Duplicate(error)) => panic_change(error.into()),
         result => result,
     }
 }

@@ -3,12 +3,12 @@
 
 use super::World;
 use super::access::Mut;
+use crate::alloc::unwrap_alloc;
 use crate::bundle::Bundle;
 use crate::component::Component;
-use crate::error::raise;
+use crate::error::panic_change;
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
 use crate::journal::Spot;
-use crate::room::had;
 use phalanx_store::{AllocError, Entity};
 
 impl World {
@@ -41,7 +41,7 @@ impl World {
         match self.try_insert_with(entity, bundle) {
             Ok(()) => Ok(()),
             Err(ChangeError::NoSuchEntity(error)) => Err(error),
-            Err(error) => raise(error),
+            Err(error) => panic_change(error),
         }
     }
 
@@ -57,7 +57,7 @@ impl World {
         bundle: impl FnOnce() -> B,
     ) -> Result<(), ChangeError> {
         self.storage.flush()?;
-        self.storage.locate(entity)?;
+        self.storage.try_location(entity)?;
         self.try_insert(entity, bundle())
     }
 
@@ -84,8 +84,8 @@ impl World {
         entity: Entity,
         change: impl FnOnce(Mut<'_, C>) -> R,
     ) -> Result<R, ComponentError> {
-        had(self.storage.flush());
-        had(self.storage.reserve_notes(1));
+        unwrap_alloc(self.storage.flush());
+        unwrap_alloc(self.storage.reserve_entries(1));
         let outcome = change(self.get_mut::<C>(entity)?);
         self.storage.record_set::<C>(entity, Spot::None);
         self.dispatch();
@@ -155,10 +155,10 @@ impl World {
     /// [`ChangeError::Taken`] otherwise; or if the bundle names a component twice, or memory cannot be had. The bundle is
     /// dropped then, and nothing else happens.
     pub fn spawn_at<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), ChangeError> {
-        let plan = self.plan::<B>()?;
+        let bundle_id = self.bundle_id::<B>()?;
         self.storage.flush()?;
-        if let Ok(location) = self.storage.locate(entity) {
-            let has_none = self.storage.sides.sides_of(entity.index()).next().is_none();
+        if let Ok(location) = self.storage.try_location(entity) {
+            let has_none = self.storage.sparse.storages_of(entity.index()).next().is_none();
             return match location.table {
                 0 if has_none => self.try_insert(entity, bundle),
                 _ => Err(ChangeError::Taken { entity, by: Some(entity) }),
@@ -168,7 +168,7 @@ impl World {
         if by.is_some() {
             return Err(ChangeError::Taken { entity, by });
         }
-        let table = self.plans.get(plan).table;
+        let table = self.bundles.get(bundle_id).table;
         self.storage.reserve_table(table, 1)?;
         let slots = self.storage.entities.slot_count();
         if entity.index() as usize >= slots {
@@ -178,13 +178,13 @@ impl World {
                 u32::try_from(fresh + slots - self.storage.entities.len()).map_err(|_| AllocError::CapacityOverflow)?;
             self.storage.reserve_entities(count)?;
         }
-        self.storage.reserve_row_notes(table, 1)?;
+        self.storage.reserve_row_entries(table, 1)?;
         // Values may move, even if one of several stores cannot grow.
         self.storage.restructured();
-        let plan = self.plans.get(plan);
-        self.storage.sides.try_reserve(entity.index(), &plan.sides, &[])?;
+        let info = self.bundles.get(bundle_id);
+        self.storage.sparse.try_reserve(entity.index(), &info.sparse, &[])?;
         let row = self.storage.tables[table as usize].len;
-        let place = self.storage.place(table, plan.places.as_ptr(), row);
+        let place = self.storage.place(table, info.places.as_ptr(), row);
         // Taking a bundle apart may be user code: it is done before anything is committed.
         // SAFETY: there is room for the row and beside it, and the places are the bundle's in its table.
         unsafe { bundle.write(place) };
@@ -196,7 +196,7 @@ impl World {
             return Err(ChangeError::Taken { entity, by: None });
         }
         // SAFETY: the slot was claimed just now; the row is written, and so are its sparse values.
-        unsafe { self.storage.spawn_row::<true>(entity, table, &plan.sides) };
+        unsafe { self.storage.spawn_row::<true>(entity, table, &info.sparse) };
         self.dispatch();
         Ok(())
     }

@@ -2,40 +2,40 @@
 #![allow(unsafe_code)]
 
 use super::World;
-use crate::bundle::{Bundle, Place};
+use crate::alloc::try_vec;
+use crate::bundle::{Bundle, BundlePtr};
+use crate::bundle_info;
 use crate::component::ComponentId;
-use crate::error::{ChangeError, infallible, raise};
-use crate::plan;
+use crate::error::{ChangeError, infallible, panic_change};
 use crate::prefetch::prefetch;
-use crate::room::try_list;
 use core::any::TypeId;
 use phalanx_store::{AllocError, Entity};
 
 impl World {
     /// The number of a bundle's plan.
     #[inline(always)]
-    pub(crate) fn plan<B: Bundle>(&mut self) -> Result<usize, ChangeError> {
-        match self.plans.find(TypeId::of::<B>()) {
-            Some(plan) => Ok(plan),
-            None => self.make_plan::<B>(),
+    pub(crate) fn bundle_id<B: Bundle>(&mut self) -> Result<usize, ChangeError> {
+        match self.bundles.find(TypeId::of::<B>()) {
+            Some(bundle_id) => Ok(bundle_id),
+            None => self.make_bundle::<B>(),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn make_plan<B: Bundle>(&mut self) -> Result<usize, ChangeError> {
-        let mut ids = try_list(B::LEN)?;
+    fn make_bundle<B: Bundle>(&mut self) -> Result<usize, ChangeError> {
+        let mut ids = try_vec(B::LEN)?;
         B::ids(&mut self.storage.components, &mut ids)?;
-        self.plan_of(TypeId::of::<B>(), ids)
+        self.bundle_of(TypeId::of::<B>(), ids)
     }
 
     /// Makes the plan of a bundle with these components.
-    pub(super) fn plan_of(&mut self, key: TypeId, ids: Vec<ComponentId>) -> Result<usize, ChangeError> {
-        let signature = plan::signature(&ids, &self.storage.components)?;
+    pub(super) fn bundle_of(&mut self, key: TypeId, ids: Vec<ComponentId>) -> Result<usize, ChangeError> {
+        let signature = bundle_info::signature(&ids, &self.storage.components)?;
         let table = self.storage.table_of(&signature)?;
         let places = self.storage.places(table, &ids)?;
-        let sides = self.storage.sides(&ids)?;
-        Ok(self.plans.add(key, (table, places), ids.into(), (signature, sides))?)
+        let sparse = self.storage.sparse(&ids)?;
+        Ok(self.bundles.add(key, (table, places), ids.into(), (signature, sparse))?)
     }
 
     /// Makes an entity with these components.
@@ -48,7 +48,7 @@ impl World {
     pub fn spawn<B: Bundle>(&mut self, bundle: B) -> Entity {
         match self.try_spawn(bundle) {
             Ok(entity) => entity,
-            Err(error) => raise(error),
+            Err(error) => panic_change(error),
         }
     }
 
@@ -59,10 +59,10 @@ impl World {
     /// If the bundle names a component twice, or memory cannot be had; the bundle is dropped, and nothing else happens.
     #[inline(always)]
     pub fn try_spawn<B: Bundle>(&mut self, bundle: B) -> Result<Entity, ChangeError> {
-        let plan = self.plan::<B>()?;
-        self.reserve_spawn::<B>(plan)?;
+        let bundle_id = self.bundle_id::<B>()?;
+        self.reserve_spawn::<B>(bundle_id)?;
         // SAFETY: reserved just now.
-        let entity = unsafe { self.commit_spawn(plan, bundle) };
+        let entity = unsafe { self.commit_spawn(bundle_id, bundle) };
         self.dispatch();
         Ok(entity)
     }
@@ -75,41 +75,45 @@ impl World {
 
     /// Makes room for one entity of a bundle.
     #[inline(always)]
-    fn reserve_spawn<B: Bundle>(&mut self, plan: usize) -> Result<(), AllocError> {
-        let table = &self.storage.tables[self.plans.get(plan).table as usize];
+    fn reserve_spawn<B: Bundle>(&mut self, bundle_id: usize) -> Result<(), AllocError> {
+        let table = &self.storage.tables[self.bundles.get(bundle_id).table as usize];
         if table.len == table.cap || !self.storage.entities.is_ready() {
-            self.reserve_rows(plan, 1)?;
+            self.reserve_rows(bundle_id, 1)?;
         }
-        if B::SIDES > 0 {
-            self.reserve_spawn_sides(plan)?;
+        if B::SPARSE > 0 {
+            self.reserve_spawn_sparse(bundle_id)?;
         }
-        self.storage.reserve_row_notes(self.plans.get(plan).table, 1)
+        self.storage.reserve_row_entries(self.bundles.get(bundle_id).table, 1)
     }
 
     /// Makes room for the components of the next entity that are not kept in tables.
     #[inline]
-    fn reserve_spawn_sides(&mut self, plan: usize) -> Result<(), AllocError> {
+    fn reserve_spawn_sparse(&mut self, bundle_id: usize) -> Result<(), AllocError> {
         // Values may move, even if one of several stores cannot grow.
         self.storage.restructured();
         // Slots that are used again lie anywhere: one that comes soon is announced, not the next, which is to be had at once.
-        if self.storage.sides.is_far()
+        if self.storage.sparse.is_far()
             && let [.., slot, _, _, _, _] = self.storage.entities.free_list()
         {
             // SAFETY: slots on the stack exist.
             prefetch(unsafe { self.storage.entities.places().at(*slot) });
-            self.storage.sides.announce_fresh(*slot, &self.plans.get(plan).sides);
+            self.storage.sparse.announce_fresh(*slot, &self.bundles.get(bundle_id).sparse);
         }
         // SAFETY: a plan is made only of different components.
-        unsafe { self.storage.sides.try_reserve_fresh(self.storage.entities.next_index(), &self.plans.get(plan).sides) }
+        unsafe {
+            self.storage
+                .sparse
+                .try_reserve_spawn(self.storage.entities.next_index(), &self.bundles.get(bundle_id).sparse)
+        }
     }
 
     /// Makes room for so many entities, in a plan's table too.
     #[cold]
     #[inline(never)]
-    pub(crate) fn reserve_rows(&mut self, plan: usize, count: u32) -> Result<(), AllocError> {
+    pub(crate) fn reserve_rows(&mut self, bundle_id: usize, count: u32) -> Result<(), AllocError> {
         self.storage.flush()?;
         self.storage.reserve_entities(count)?;
-        self.storage.reserve_table(self.plans.get(plan).table, count)
+        self.storage.reserve_table(self.bundles.get(bundle_id).table, count)
     }
 
     /// Reserves an entity through a shared reference, from any thread.
@@ -126,15 +130,15 @@ impl World {
     /// There is room for one more entity, one more row of the plan's table and a value of each of its sides, and nothing is
     /// reserved by others.
     #[inline(always)]
-    unsafe fn commit_spawn<B: Bundle>(&mut self, plan: usize, bundle: B) -> Entity {
-        let plan = self.plans.get(plan);
-        let tail = self.storage.tables[plan.table as usize].len;
+    unsafe fn commit_spawn<B: Bundle>(&mut self, bundle_id: usize, bundle: B) -> Entity {
+        let info = self.bundles.get(bundle_id);
+        let tail = self.storage.tables[info.table as usize].len;
         // SAFETY: room for the row is reserved, and for the values of sparse storages; the places are those of the bundle in its
         // table. Splitting a soa value is code of its type, which may panic: so the slot is allocated when the row is whole.
         unsafe {
-            bundle.write(self.storage.place(plan.table, plan.places.as_ptr(), tail));
+            bundle.write(self.storage.place(info.table, info.places.as_ptr(), tail));
             let entity = self.storage.entities.alloc_ready();
-            self.storage.spawn_row::<true>(entity, plan.table, if B::SIDES > 0 { &plan.sides } else { &[] });
+            self.storage.spawn_row::<true>(entity, info.table, if B::SPARSE > 0 { &info.sparse } else { &[] });
             entity
         }
     }
@@ -158,9 +162,9 @@ impl World {
     /// If the bundle names a component twice.
     #[track_caller]
     pub fn spawner<B: Bundle>(&mut self) -> Spawner<'_, B> {
-        match self.plan::<B>() {
-            Ok(plan) => Spawner { id: self.id(), world: self, plan, bundle: core::marker::PhantomData },
-            Err(error) => raise(error),
+        match self.bundle_id::<B>() {
+            Ok(bundle_id) => Spawner { id: self.id(), world: self, bundle_id, bundle: core::marker::PhantomData },
+            Err(error) => panic_change(error),
         }
     }
 
@@ -175,16 +179,16 @@ impl World {
     #[track_caller]
     pub fn spawn_batch<B: Bundle>(&mut self, bundles: impl IntoIterator<Item = B>) -> Vec<Entity> {
         let bundles = bundles.into_iter();
-        if B::SIDES > 0 || self.storage.journal.is_active() {
+        if B::SPARSE > 0 || self.storage.journal.is_active() {
             return self.spawn_each(bundles);
         }
-        let plan = infallible(self.plan::<B>());
+        let bundle_id = infallible(self.bundle_id::<B>());
         // A wish: the hint may be a lie, and rows that come find room or an error of their own.
         let wish = bundles.size_hint().0.min(1 << 16);
-        let _ = self.reserve_rows(plan, wish as u32);
-        let table = self.plans.get(plan).table as usize;
+        let _ = self.reserve_rows(bundle_id, wish as u32);
+        let table = self.bundles.get(bundle_id).table as usize;
         let first = self.storage.tables[table].len as usize;
-        let mut batch = Batch { plan, row: 0, end: 0, world: self };
+        let mut batch = Batch { bundle_id, row: 0, end: 0, world: self };
         batch.open();
         let mut place = batch.place();
         bundles.for_each(|bundle| {
@@ -192,7 +196,7 @@ impl World {
                 place = batch.grow();
             }
             // SAFETY: the row is beyond the last and within the capacity; the places are the bundle's in its table.
-            unsafe { bundle.write(Place { row: batch.row as usize, ..place }) };
+            unsafe { bundle.write(BundlePtr { row: batch.row as usize, ..place }) };
             batch.row += 1;
         });
         drop(batch);
@@ -225,7 +229,7 @@ impl World {
 /// batch ends, by a panic too.
 struct Batch<'a> {
     world: &'a mut World,
-    plan: usize,
+    bundle_id: usize,
     /// The next row. Those from the table's last on to this one are written.
     row: u32,
     /// Up to this row there is room, for their entities too.
@@ -234,12 +238,12 @@ struct Batch<'a> {
 
 impl Batch<'_> {
     fn table(&self) -> u32 {
-        self.world.plans.get(self.plan).table
+        self.world.bundles.get(self.bundle_id).table
     }
 
     /// The place of the next row.
-    fn place(&self) -> Place {
-        self.world.storage.place(self.table(), self.world.plans.get(self.plan).places.as_ptr(), self.row)
+    fn place(&self) -> BundlePtr {
+        self.world.storage.place(self.table(), self.world.bundles.get(self.bundle_id).places.as_ptr(), self.row)
     }
 
     /// Counts the rows for which there is room.
@@ -254,10 +258,10 @@ impl Batch<'_> {
     /// Makes the entities of the rows that are written, and room for more rows.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self) -> Place {
+    fn grow(&mut self) -> BundlePtr {
         self.commit();
-        if let Err(error) = self.world.reserve_rows(self.plan, 1) {
-            raise(error.into());
+        if let Err(error) = self.world.reserve_rows(self.bundle_id, 1) {
+            panic_change(error.into());
         }
         self.open();
         self.place()
@@ -282,7 +286,7 @@ pub struct Spawner<'w, B> {
     /// Of the world, when the bundle was resolved.
     id: u64,
     /// [`STALE`] if the world has forgotten its plans since.
-    plan: usize,
+    bundle_id: usize,
     bundle: core::marker::PhantomData<fn(B)>,
 }
 
@@ -295,14 +299,14 @@ impl<B: Bundle> Spawner<'_, B> {
     #[track_caller]
     pub fn spawn(&mut self, bundle: B) -> Entity {
         // The same comparison that finding the plan makes.
-        if self.plan >= self.world.plans.len() {
+        if self.bundle_id >= self.world.bundles.len() {
             self.resolve();
         }
-        if let Err(error) = self.world.reserve_spawn::<B>(self.plan) {
-            raise(error.into());
+        if let Err(error) = self.world.reserve_spawn::<B>(self.bundle_id) {
+            panic_change(error.into());
         }
         // SAFETY: there is room, for the row and for the entity.
-        let entity = unsafe { self.world.commit_spawn(self.plan, bundle) };
+        let entity = unsafe { self.world.commit_spawn(self.bundle_id, bundle) };
         if self.world.storage.journal.is_active() {
             self.dispatch();
         }
@@ -321,7 +325,7 @@ impl<B: Bundle> Spawner<'_, B> {
         impl<B> Drop for Told<'_, '_, B> {
             fn drop(&mut self) {
                 if self.0.id != self.0.world.id() {
-                    self.0.plan = STALE;
+                    self.0.bundle_id = STALE;
                 }
             }
         }
@@ -332,19 +336,19 @@ impl<B: Bundle> Spawner<'_, B> {
     #[cold]
     #[inline(never)]
     fn resolve(&mut self) {
-        self.plan = infallible(self.world.plan::<B>());
+        self.bundle_id = infallible(self.world.bundle_id::<B>());
         self.id = self.world.id();
     }
 
     /// Makes room for so many more.
     #[track_caller]
     pub fn reserve(&mut self, additional: usize) {
-        if self.plan == STALE {
+        if self.bundle_id == STALE {
             self.resolve();
         }
         let reserved = u32::try_from(additional).map_err(|_| AllocError::CapacityOverflow);
-        if let Err(error) = reserved.and_then(|n| self.world.reserve_rows(self.plan, n)) {
-            raise(error.into());
+        if let Err(error) = reserved.and_then(|n| self.world.reserve_rows(self.bundle_id, n)) {
+            panic_change(error.into());
         }
     }
 }

@@ -2,29 +2,31 @@
 #![allow(unsafe_code)]
 
 use super::World;
-use crate::room::try_copy;
+use crate::alloc::try_clone_slice;
 use phalanx_store::AllocError;
 
 impl World {
     /// Makes the edge of a plan from a table, if it was not made before.
     #[inline(always)]
-    pub(crate) fn edge(&mut self, plan: usize, source: u32, insert: bool) -> Result<(), AllocError> {
-        match self.plans.find_edge(plan, source, insert) {
+    pub(crate) fn edge(&mut self, bundle_id: usize, source: u32, insert: bool) -> Result<(), AllocError> {
+        match self.bundles.find_edge(bundle_id, source, insert) {
             Some(_) => Ok(()),
-            None => self.make_edge(plan, source, insert),
+            None => self.make_edge(bundle_id, source, insert),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn make_edge(&mut self, plan: usize, source: u32, insert: bool) -> Result<(), AllocError> {
-        let (present, bundle) = (&self.storage.tables[source as usize].signature, &self.plans.get(plan).signature);
+    fn make_edge(&mut self, bundle_id: usize, source: u32, insert: bool) -> Result<(), AllocError> {
+        let (present, bundle) =
+            (&self.storage.tables[source as usize].signature, &self.bundles.get(bundle_id).signature);
         let goal = if insert { present.try_merge(bundle)? } else { present.try_difference(bundle)? };
         let target = self.storage.table_of(&goal)?;
-        let plan_ref = self.plans.get(plan);
-        let places = self.storage.places(if insert { target } else { source }, &plan_ref.ids)?;
-        let mut edge = self.storage.edge_between(source, target, &plan_ref.signature, places)?;
-        *(if insert { &mut edge.puts } else { &mut edge.takes }) = try_copy(&plan_ref.sides)?.into();
-        self.plans.add_edge(plan, source, insert, edge)
+        let info = self.bundles.get(bundle_id);
+        let places = self.storage.places(if insert { target } else { source }, &info.ids)?;
+        let mut edge = self.storage.edge_between(source, target, &info.signature, places)?;
+        *(if insert { &mut edge.sparse_inserts } else { &mut edge.sparse_removes }) =
+            try_clone_slice(&info.sparse)?.into();
+        self.bundles.add_edge(bundle_id, source, insert, edge)
     }
 }

@@ -2,14 +2,14 @@
 #![allow(unsafe_code)]
 
 use super::World;
+use crate::alloc::try_vec;
 use crate::component::ComponentId;
 use crate::error::ChangeError;
 use crate::mutation::MovedOut;
-use crate::room::try_list;
 use crate::rows::{Label, Link, NONE, Row};
-use crate::side::Arrivals;
 use crate::signature::Signature;
-use crate::table::row_ptr;
+use crate::sparse::Arrivals;
+use crate::storage::table::row_ptr;
 use core::ops::Range;
 use phalanx_store::{AllocError, Entity};
 
@@ -122,10 +122,10 @@ impl World {
     pub fn transfer(&mut self, entity: Entity, other: &mut World) -> Result<Entity, ChangeError> {
         self.storage.flush()?;
         other.storage.flush()?;
-        self.storage.locate(entity)?;
+        self.storage.try_location(entity)?;
         let count = self.storage.extra_rows(entity.index()).count() + 1;
-        let (mut leaving, mut passages) = (try_list::<Leaving>(count)?, try_list::<Passage>(count)?);
-        let (mut pairs, mut arrived) = (try_list(1)?, try_list(count)?);
+        let (mut leaving, mut passages) = (try_vec::<Leaving>(count)?, try_vec::<Passage>(count)?);
+        let (mut pairs, mut arrived) = (try_vec(1)?, try_vec(count)?);
         for (Row(slot), label) in self.storage.extra_rows(entity.index()) {
             let label = Some(self.label_in(label, other)?);
             leaving.push(Leaving { slot, label, passage: self.find_passage(&mut passages, slot, other)? });
@@ -137,7 +137,7 @@ impl World {
         let (main, extra) = ((entity, 0), leaving.iter().map(|leaving| leaving.slot).zip(1..));
         let mut beside = Arrivals::default();
         for (old, count) in core::iter::once(main).chain(extra.take(count - 1)) {
-            for (number, side) in self.storage.sides.numbered_in_order() {
+            for (number, side) in self.storage.sparse.numbered_in_order() {
                 if let Some(row) = side.row(old.index()) {
                     let slot = other.storage.entities.nth_index(count).ok_or(AllocError::CapacityOverflow)?;
                     beside.try_add(self.side_in(number, other)?, slot, (number, row))?;
@@ -146,18 +146,18 @@ impl World {
         }
         // Values may move, even if one of several stores cannot grow.
         other.storage.restructured();
-        beside.try_reserve(&mut other.storage.sides)?;
+        beside.try_reserve(&mut other.storage.sparse)?;
         let notes = passages.iter().map(|passage| (passage.rows, passage.source, passage.target));
         self.reserve_moves(notes, other)?;
         let new = other.storage.entities.alloc();
         // SAFETY: room was made there, and the values count as moved out here.
-        unsafe { beside.move_in(&self.storage.sides, &other.storage.sides) };
+        unsafe { beside.move_in(&self.storage.sparse, &other.storage.sparse) };
         for &Leaving { slot, label, passage } in &leaving {
             let passage = &passages[passage];
             // SAFETY: the row is in use here, and room for it was made there, for its slot and its name too. All of its values
             // count as moved out. A row with a label is an extra one, whose components were copied before it is made one there.
             unsafe {
-                let from = self.storage.location(slot);
+                let from = self.storage.location_unchecked(slot);
                 passage.copy(self, from.row, other, 1);
                 match label {
                     Some(label) => drop(other.storage.spawn_extra_row::<false>(new, label, passage.target, &[])),
@@ -203,7 +203,7 @@ impl World {
         self.storage.flush()?;
         other.storage.flush()?;
         let (count, extra) = (self.storage.entities.len(), self.storage.entities.row_count());
-        let (mut passages, mut labels) = (try_list(self.storage.tables.len())?, try_list::<Label>(extra)?);
+        let (mut passages, mut labels) = (try_vec(self.storage.tables.len())?, try_vec::<Label>(extra)?);
         // Main rows first: the owners of extra ones are known then.
         for extra in [false, true] {
             for (source, table) in self.storage.tables_in_order() {
@@ -215,16 +215,16 @@ impl World {
                 }
             }
         }
-        let (mut pairs, mut slots) = (try_list(count)?, try_list(extra)?);
-        let mut arrived = try_list::<(u32, Range<u32>)>(passages.len())?;
+        let (mut pairs, mut slots) = (try_vec(count)?, try_vec(extra)?);
+        let mut arrived = try_vec::<(u32, Range<u32>)>(passages.len())?;
         self.reserve_arrival(&passages, count + extra, self.storage.rows.first.len(), other)?;
         let beside = self.arrivals_of_all(&passages, other)?;
         let notes = passages.iter().map(|passage| (passage.rows, passage.source, passage.target));
         self.reserve_moves(notes, other)?;
         // SAFETY: room was made there, and the values count as moved out here.
-        unsafe { beside.move_in(&self.storage.sides, &other.storage.sides) };
+        unsafe { beside.move_in(&self.storage.sparse, &other.storage.sparse) };
         self.storage.count_all_removed();
-        self.storage.sides.forget_all();
+        self.storage.sparse.forget_all();
         self.storage.entities.clear();
         for passage in &passages {
             // SAFETY: the rows are in use here, and there is room for as many there, and for their slots. All values count as
@@ -268,8 +268,8 @@ impl World {
     ) -> Result<(), AllocError> {
         let (mut left, mut came) = (0, 0);
         for (rows, source, target) in moves {
-            left += rows as usize * self.storage.notes_of(source);
-            came += rows as usize * other.storage.notes_of(target);
+            left += rows as usize * self.storage.entries_of(source);
+            came += rows as usize * other.storage.entries_of(target);
         }
         self.storage.reserve_linked_notes(left)?;
         other.storage.reserve_linked_notes(came)?;
@@ -305,25 +305,25 @@ impl World {
 
     /// The number that a side has in another world, where it is made if there is none.
     fn side_in(&self, side: u32, other: &mut World) -> Result<u32, ChangeError> {
-        let id = other.storage.components.adopt(self.storage.components.info(self.storage.sides.get(side).id))?;
-        Ok(other.storage.sides.try_register(id, &other.storage.components)?)
+        let id = other.storage.components.adopt(self.storage.components.info(self.storage.sparse.get(side).id))?;
+        Ok(other.storage.sparse.try_register(id, &other.storage.components)?)
     }
 
     /// Makes room in another world for all values that are not kept in tables, if rows go through these passages in order.
     /// They go in the order of their pools, or of their slots.
     fn arrivals_of_all(&self, passages: &[Passage], other: &mut World) -> Result<Arrivals, ChangeError> {
         let mut beside = Arrivals::default();
-        if self.storage.sides.iter().all(|side| side.len() == 0) {
+        if self.storage.sparse.iter().all(|side| side.len() == 0) {
             return Ok(beside);
         }
-        let mut new_slots: Vec<u32> = try_list(self.storage.entities.slot_count())?;
+        let mut new_slots: Vec<u32> = try_vec(self.storage.entities.slot_count())?;
         new_slots.resize(self.storage.entities.slot_count(), 0);
         let moved = passages.iter().flat_map(|passage| self.storage.tables[passage.source as usize].slots());
         for (count, old) in (0..).zip(moved) {
             let slot = other.storage.entities.nth_index(count).ok_or(AllocError::CapacityOverflow)?;
             new_slots[old.index() as usize] = slot;
         }
-        for (number, side) in self.storage.sides.numbered_in_order().filter(|(_, side)| side.len() > 0) {
+        for (number, side) in self.storage.sparse.numbered_in_order().filter(|(_, side)| side.len() > 0) {
             let to = self.side_in(number, other)?;
             for (slot, row) in side.slots_and_rows() {
                 beside.try_add(to, new_slots[slot as usize], (number, row))?;
@@ -331,14 +331,14 @@ impl World {
         }
         // Values may move, even if one of several stores cannot grow.
         other.storage.restructured();
-        beside.try_reserve(&mut other.storage.sides)?;
+        beside.try_reserve(&mut other.storage.sparse)?;
         Ok(beside)
     }
 
     /// Changes the entities in values that have arrived beside the tables.
     fn rename_beside(&mut self, map: &EntityMap, beside: &Arrivals) {
         for (side, slot) in beside.iter() {
-            let side = self.storage.sides.get(side);
+            let side = self.storage.sparse.get(side);
             let (Some(visit), Some(row)) = (self.storage.components.info(side.id).visit, side.row(slot)) else {
                 continue;
             };
@@ -346,7 +346,7 @@ impl World {
             // SAFETY: the lane is the component's, the row is in use, and the world is borrowed exclusively.
             unsafe {
                 visit(side.values().lane(), row as usize, &mut change);
-                side.values().mark_new(row, &self.storage.sides.clock);
+                side.values().mark_new(row, &self.storage.sparse.clock);
             }
         }
     }
@@ -410,7 +410,7 @@ impl World {
 
     /// The passage that a row goes through, one more row for it; it is added if it is none of these. There is room for it.
     fn find_passage(&self, passages: &mut Vec<Passage>, slot: Entity, other: &mut World) -> Result<usize, ChangeError> {
-        let source = self.storage.locate(slot)?.table;
+        let source = self.storage.try_location(slot)?.table;
         let at = match passages.iter().position(|passage| passage.source == source) {
             Some(at) => at,
             None => {
@@ -433,7 +433,7 @@ impl World {
     /// The way from a table to that of the same components in another world, which is made if there is none.
     fn passage(&self, source: u32, other: &mut World) -> Result<Passage, ChangeError> {
         let from = &self.storage.tables[source as usize];
-        let (mut ids, mut lanes) = (try_list::<ComponentId>(from.columns.len())?, try_list(from.lane_count())?);
+        let (mut ids, mut lanes) = (try_vec::<ComponentId>(from.columns.len())?, try_vec(from.lane_count())?);
         for column in &from.columns {
             ids.push(other.storage.components.adopt(self.storage.components.info(column.id))?);
         }

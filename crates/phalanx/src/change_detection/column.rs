@@ -1,7 +1,7 @@
 //! Components whose columns are tracked.
 #![allow(unsafe_code)]
 
-use super::{Look, Tick, Track, TracksChanges};
+use super::{RunTicks, Tick, Track, TracksChanges};
 use crate::layout::sealed::Untracked;
 use crate::layout::{Kind, Layout};
 use core::marker::PhantomData;
@@ -19,7 +19,7 @@ pub(crate) fn mark_column(lane: &Lane, now: Tick) {
 
 /// When a column was changed by others than the one who looks, given its last lane.
 #[inline(always)]
-pub(crate) fn column_mark(lane: &Lane, look: Look) -> Tick {
+pub(crate) fn column_mark(lane: &Lane, look: RunTicks) -> Tick {
     let (last, before) = (lane.version() as u32, (lane.version() >> 32) as u32);
     // None before: it is not known, or there was none.
     Tick(if look.own && last == look.now.0 && before != 0 { before } else { last })
@@ -68,7 +68,7 @@ unsafe impl<C: 'static, L: Layout<C> + Untracked> Layout<C> for Watched<L> {
     }
 
     #[inline(always)]
-    unsafe fn ptr(lanes: *const Lane, look: Look) -> Self::Ptr {
+    unsafe fn ptr(lanes: *const Lane, look: RunTicks) -> Self::Ptr {
         // SAFETY: the caller's promise: the lanes of `L`, and one more.
         unsafe { WatchedPtr { values: L::ptr(lanes, look), lane: lanes.add(L::LANES), now: look.now } }
     }
@@ -154,7 +154,7 @@ unsafe impl<C: 'static, L: Layout<C> + Untracked> Layout<C> for Watched<L> {
 // SAFETY: reads the version of a lane.
 unsafe impl<C: 'static, L: Layout<C> + Untracked> TracksChanges<C> for Watched<L> {
     #[inline(always)]
-    unsafe fn changed(lanes: *const Lane, _: usize, look: Look) -> Tick {
+    unsafe fn changed(lanes: *const Lane, _: usize, look: RunTicks) -> Tick {
         // SAFETY: the caller's promise.
         column_mark(unsafe { &*lanes.add(L::LANES) }, look)
     }

@@ -2,11 +2,11 @@
 #![allow(unsafe_code)]
 
 use super::World;
-use crate::bundle::{Bundle, Place};
+use crate::alloc::try_vec;
+use crate::bundle::{Bundle, BundlePtr};
 use crate::component::{Component, ComponentId, Components};
 use crate::error::{ChangeError, NoSuchEntity};
-use crate::error::{infallible, raise};
-use crate::room::try_list;
+use crate::error::{infallible, panic_change};
 use core::any::TypeId;
 use core::fmt;
 use phalanx_store::{AllocError, Entity};
@@ -48,7 +48,7 @@ trait Value: Send + Sync {
     /// # Safety
     ///
     /// The place is one for the component, and nothing lives there.
-    unsafe fn write(self: Box<Self>, place: Place);
+    unsafe fn write(self: Box<Self>, place: BundlePtr);
 }
 
 impl<C: Component> Value for C {
@@ -64,7 +64,7 @@ impl<C: Component> Value for C {
         components.register::<C>()
     }
 
-    unsafe fn write(self: Box<Self>, place: Place) {
+    unsafe fn write(self: Box<Self>, place: BundlePtr) {
         // SAFETY: the caller's promise.
         unsafe { Bundle::write(*self, place) };
     }
@@ -102,7 +102,7 @@ impl BundleBuilder {
     }
 
     fn ids(&self, components: &mut Components) -> Result<Vec<ComponentId>, AllocError> {
-        let mut ids = try_list(self.values.len())?;
+        let mut ids = try_vec(self.values.len())?;
         for value in &self.values {
             ids.push((**value).id(components)?);
         }
@@ -114,7 +114,7 @@ impl BundleBuilder {
     /// # Safety
     ///
     /// The place is one for the components, in order, and nothing lives there.
-    unsafe fn write(self, place: Place) {
+    unsafe fn write(self, place: BundlePtr) {
         for (at, value) in self.values.into_iter().enumerate() {
             // SAFETY: the caller's promise.
             unsafe { value.write(place.skip(at)) };
@@ -156,7 +156,7 @@ impl World {
         match self.try_insert_built(entity, bundle) {
             Ok(()) => Ok(()),
             Err(ChangeError::NoSuchEntity(error)) => Err(error),
-            Err(error) => raise(error),
+            Err(error) => panic_change(error),
         }
     }
 

@@ -5,11 +5,11 @@
 //! neither kept nor listed. The others are taken the usual way.
 #![allow(unsafe_code)]
 
-use super::{Removal, Side, Sides, Store};
+use super::{Removal, SparseStorage, SparseStorages, Store};
 use crate::prefetch::prefetch;
 use phalanx_store::Entity;
 
-impl Side {
+impl SparseStorage {
     /// Whether values go without anything having to be known of it.
     pub(super) fn finds_plain(&self) -> bool {
         let by_swap = match &self.store {
@@ -28,7 +28,7 @@ impl Side {
 /// From so many slots on the indices of pools are not expected to lie in a near cache.
 pub(super) const FAR: u32 = 1 << 16;
 
-impl Sides {
+impl SparseStorages {
     /// Changes the way of removal of a pool.
     pub(crate) fn set_removal(&mut self, side: u32, removal: Removal) {
         let side = &mut *self.list[side as usize];
@@ -36,10 +36,10 @@ impl Sides {
         side.settle();
     }
 
-    /// Announces to the processor what [`end_all`](Sides::end_all) is going to read. Which pools that is, is known when the mask
+    /// Announces to the processor what [`end_all`](SparseStorages::end_all) is going to read. Which pools that is, is known when the mask
     /// was read: here it is guessed, so that the wait for the mask and for the indices of pools is one.
     #[inline(always)]
-    pub(crate) fn announce_end(&self, slot: u32) {
+    pub(crate) fn prefetch_despawn(&self, slot: u32) {
         if self.covered >= FAR {
             self.announce_far(slot);
         }
@@ -62,11 +62,11 @@ impl Sides {
         }
     }
 
-    /// As [`take_all`](Sides::take_all), where nobody is to see what was taken: only values that need an end are sure to be
-    /// listed in `retired`.
+    /// As [`take_all`](SparseStorages::take_all), where nobody is to see what was taken: only values that need an end are sure to be
+    /// listed in `displaced_values`.
     #[inline]
     pub(crate) fn end_all(&mut self, slot: Entity) {
-        let start = self.retired.len();
+        let start = self.displaced_values.len();
         if !self.linear.is_empty() {
             self.end_linear(slot);
         }
@@ -112,7 +112,7 @@ impl Sides {
         self.take(slot, number, true);
     }
 
-    /// As [`end_all`](Sides::end_all), of linear stores.
+    /// As [`end_all`](SparseStorages::end_all), of linear stores.
     #[inline(never)]
     fn end_linear(&mut self, slot: Entity) {
         for at in 0..self.linear.len() {

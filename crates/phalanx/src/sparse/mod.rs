@@ -8,47 +8,47 @@
 //!
 //! # The phases
 //!
-//! A change of one slot is [reserved](Sides::try_reserve) first: after that the place of each new value is known, and it is
-//! written there, beyond what counts. [`commit`](Sides::commit) then makes it count. Values that were displaced or taken
-//! lie in rows that nobody owns, listed in `retired`, until they are ended.
+//! A change of one slot is [reserved](SparseStorages::try_reserve) first: after that the place of each new value is known, and it is
+//! written there, beyond what counts. [`commit`](SparseStorages::commit) then makes it count. Values that were displaced or taken
+//! lie in rows that nobody owns, listed in `displaced_values`, until they are ended.
 //!
 //! Every value that comes or goes passes `commit`, `take_all` or `clear`: there groups are kept, see `groups`. The short ways
 //! around them are `short`, `ends` and `fresh`.
 #![allow(unsafe_code)]
 
-mod arrive;
-mod bulk;
+mod arrivals;
+mod build_group;
 mod copy;
-mod ends;
-mod family;
-mod fresh;
+mod despawn;
 mod group_error;
 mod groups;
 mod image;
-mod linear;
-mod pool;
-mod short;
+mod linear_storage;
+mod sparse_inserts;
+mod sparse_set;
+mod spawn;
+mod typed;
 mod values;
 
-pub(crate) use arrive::Arrivals;
-pub(crate) use bulk::Puts;
+pub(crate) use arrivals::Arrivals;
+pub(crate) use build_group::most_steps;
 use copy::clone_value;
-pub(crate) use family::most_steps;
 pub use group_error::{GroupError, PoolError};
 use groups::Groups;
 pub(crate) use groups::{Draft, Group as GroupData, GroupId};
 pub(crate) use image::{GroupImage, PoolState, Regroup, Sketch};
-pub(crate) use linear::Linear;
-pub(crate) use pool::Pool;
-pub use pool::Removal;
-pub(crate) use short::{Put, has_short_way};
+pub(crate) use linear_storage::Linear;
+pub(crate) use sparse_inserts::SparseInserts;
+pub(crate) use sparse_set::Pool;
+pub use sparse_set::Removal;
+pub(crate) use typed::{Put, has_fast_path};
 pub(crate) use values::Values;
 
-use crate::bundle::SidePlace;
+use crate::alloc::{try_box, try_reserve, try_reserve_at};
+use crate::bundle::SparsePtr;
+use crate::change_detection::{Clock, Track};
 use crate::component::{Component, ComponentId, Components, direct_place};
 use crate::layout::Kind;
-use crate::room::{try_box, try_room, try_room_at};
-use crate::track::{Clock, Track};
 use core::any::TypeId;
 use phalanx_store::raw::{DenseIndex, LaneOf, Rows};
 use phalanx_store::{AllocError, Entity};
@@ -62,7 +62,7 @@ pub(crate) enum Store {
 
 /// A component with a store of its own.
 #[derive(Debug)]
-pub(crate) struct Side {
+pub(crate) struct SparseStorage {
     pub(crate) id: ComponentId,
     pub(crate) store: Store,
     /// The bit of a pool in the masks.
@@ -84,7 +84,7 @@ pub(crate) struct Side {
     pub(crate) rank: u32,
 }
 
-impl Side {
+impl SparseStorage {
     #[inline(always)]
     pub(crate) fn values(&self) -> &Values {
         match &self.store {
@@ -167,17 +167,17 @@ impl Side {
 
     /// Where the next value of a slot is to be written.
     #[inline(always)]
-    pub(crate) fn spare(&self, slot: u32) -> SidePlace {
+    pub(crate) fn spare(&self, slot: u32) -> SparsePtr {
         let row = match &self.store {
             Store::Pool(pool) => pool.dense.positions(),
             Store::Linear(linear) => linear.spare(slot),
         };
-        SidePlace { lane: self.values().lane(), row: row as usize }
+        SparsePtr { lane: self.values().lane(), row: row as usize }
     }
 }
 
 /// Ends the retired values of the sides when it goes out of scope.
-pub(crate) struct Ends<'a>(&'a mut Sides);
+pub(crate) struct Ends<'a>(&'a mut SparseStorages);
 
 impl Drop for Ends<'_> {
     fn drop(&mut self) {
@@ -185,23 +185,23 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// Ends the values of sides that were emptied, all of them, even if one panics. `retired` says how many rows of each pool.
+/// Ends the values of sides that were emptied, all of them, even if one panics. `displaced_values` says how many rows of each pool.
 pub(crate) struct Cleared<'a> {
-    sides: &'a mut Sides,
+    sparse: &'a mut SparseStorages,
     next: usize,
 }
 
 impl Cleared<'_> {
     fn run(&mut self) {
-        while let Some(&Retired { side, row: rows }) = self.sides.retired.get(self.next) {
+        while let Some(&DisplacedValue { side, row: rows }) = self.sparse.displaced_values.get(self.next) {
             self.next += 1;
-            match &mut self.sides.list[side as usize].store {
+            match &mut self.sparse.list[side as usize].store {
                 // SAFETY: the pool has given up these values; each ends once.
                 Store::Pool(pool) => unsafe { pool.dense.rows_mut().drop_rows(0..rows) },
                 Store::Linear(linear) => linear.end_released(),
             }
         }
-        self.sides.retired.clear();
+        self.sparse.displaced_values.clear();
     }
 }
 
@@ -221,21 +221,21 @@ impl Drop for Cleared<'_> {
 
 /// A value that nobody owns.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Retired {
+pub(crate) struct DisplacedValue {
     pub(crate) side: u32,
     pub(crate) row: u32,
 }
 
-const NO_SIDE: u32 = u32::MAX;
+const NO_STORAGE: u32 = u32::MAX;
 
 const DIRECT: usize = 32;
 
 /// All sides of a world.
 #[derive(Debug)]
-pub(crate) struct Sides {
+pub(crate) struct SparseStorages {
     /// In boxes: whoever holds one over a loop finds it where it was.
     #[allow(clippy::vec_box)]
-    list: Vec<Box<Side>>,
+    list: Vec<Box<SparseStorage>>,
     /// By rank: the side.
     order: Vec<u32>,
     /// By component: its side, or none.
@@ -252,22 +252,22 @@ pub(crate) struct Sides {
     /// The first 64 pools of the slot that ended last: most likely those of the next.
     likely: u64,
     /// Where the values of the change that is reserved are to be written. There is always room for one of each side, and so in
-    /// `retired`.
-    places: Vec<SidePlace>,
+    /// `displaced_values`.
+    places: Vec<SparsePtr>,
     /// What the change that was committed has displaced or taken, in its order.
-    pub(crate) retired: Vec<Retired>,
+    pub(crate) displaced_values: Vec<DisplacedValue>,
     groups: Groups,
     /// The time of the world: here, because values go here without anybody above being told.
     pub(crate) clock: Clock,
 }
 
-impl Sides {
-    pub(crate) const fn new() -> Sides {
-        Sides {
+impl SparseStorages {
+    pub(crate) const fn new() -> SparseStorages {
+        SparseStorages {
             list: Vec::new(),
             order: Vec::new(),
             by_component: Vec::new(),
-            direct: [(TypeId::of::<Sides>(), NO_SIDE); DIRECT],
+            direct: [(TypeId::of::<SparseStorages>(), NO_STORAGE); DIRECT],
             by_bit: Vec::new(),
             linear: Vec::new(),
             masks: LaneOf::new(),
@@ -275,7 +275,7 @@ impl Sides {
             stride: 1,
             likely: 0,
             places: Vec::new(),
-            retired: Vec::new(),
+            displaced_values: Vec::new(),
             groups: Groups::new(),
             clock: Clock::new(),
         }
@@ -290,7 +290,7 @@ impl Sides {
     #[inline(always)]
     pub(crate) fn number(&self, id: ComponentId) -> Option<u32> {
         match self.by_component.get(id.index()) {
-            Some(&side) if side != NO_SIDE => Some(side),
+            Some(&side) if side != NO_STORAGE => Some(side),
             _ => None,
         }
     }
@@ -305,24 +305,24 @@ impl Sides {
 
     /// Whether types lead directly to the sides of their components.
     pub(crate) fn leads(&self, components: &Components) -> bool {
-        let mut known = self.direct.iter().filter(|(_, side)| *side != NO_SIDE);
+        let mut known = self.direct.iter().filter(|(_, side)| *side != NO_STORAGE);
         known.all(|(key, side)| self.number(components.id_of_type(*key)) == Some(*side))
     }
 
     #[inline(always)]
-    pub(crate) fn get(&self, side: u32) -> &Side {
+    pub(crate) fn get(&self, side: u32) -> &SparseStorage {
         &self.list[side as usize]
     }
 
     /// The side of a component.
     #[inline(always)]
-    pub(crate) fn of(&self, id: ComponentId) -> Option<&Side> {
+    pub(crate) fn of(&self, id: ComponentId) -> Option<&SparseStorage> {
         self.number(id).map(|side| self.get(side))
     }
 
     /// A side, for those who fill it themselves.
     #[cfg(feature = "snapshot")]
-    pub(crate) fn get_mut(&mut self, side: u32) -> &mut Side {
+    pub(crate) fn get_mut(&mut self, side: u32) -> &mut SparseStorage {
         &mut self.list[side as usize]
     }
 
@@ -337,17 +337,17 @@ impl Sides {
     }
 
     /// All sides, in order of registration.
-    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Side> + Clone {
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &SparseStorage> + Clone {
         self.list.iter().map(|side| &**side)
     }
 
     /// Returns the sides in the canonical order of their components.
-    pub(crate) fn in_order(&self) -> impl ExactSizeIterator<Item = &Side> + Clone {
+    pub(crate) fn in_order(&self) -> impl ExactSizeIterator<Item = &SparseStorage> + Clone {
         self.numbered_in_order().map(|(_, side)| side)
     }
 
     /// Returns the sides with their numbers, in the canonical order of their components.
-    pub(crate) fn numbered_in_order(&self) -> impl ExactSizeIterator<Item = (u32, &Side)> + Clone {
+    pub(crate) fn numbered_in_order(&self) -> impl ExactSizeIterator<Item = (u32, &SparseStorage)> + Clone {
         self.order.iter().map(|number| (*number, self.get(*number)))
     }
 
@@ -368,16 +368,16 @@ impl Sides {
             Kind::Linear => Store::Linear(Linear::try_new(info)?),
         };
         let is_pool = info.kind == Kind::Pool;
-        try_room_at(&mut self.by_component, id.index())?;
-        try_room(&mut self.list, 1)?;
-        try_room(&mut self.order, 1)?;
-        try_room(if is_pool { &mut self.by_bit } else { &mut self.linear }, 1)?;
+        try_reserve_at(&mut self.by_component, id.index())?;
+        try_reserve(&mut self.list, 1)?;
+        try_reserve(&mut self.order, 1)?;
+        try_reserve(if is_pool { &mut self.by_bit } else { &mut self.linear }, 1)?;
         // Room for all of them at once: ending an entity takes what it has without asking for memory.
-        let sides = self.list.len() + 1;
-        try_room(&mut self.retired, sides)?;
-        try_room(&mut self.places, sides)?;
+        let sparse = self.list.len() + 1;
+        try_reserve(&mut self.displaced_values, sparse)?;
+        try_reserve(&mut self.places, sparse)?;
         let bit = is_pool.then_some(self.by_bit.len() as u32);
-        let mut side = try_box(Side {
+        let mut side = try_box(SparseStorage {
             id,
             store,
             bit,
@@ -395,7 +395,7 @@ impl Sides {
         }
         let number = self.list.len() as u32;
         if is_pool { &mut self.by_bit } else { &mut self.linear }.push(number);
-        self.by_component.resize(self.by_component.len().max(id.index() + 1), NO_SIDE);
+        self.by_component.resize(self.by_component.len().max(id.index() + 1), NO_STORAGE);
         self.by_component[id.index()] = number;
         if let Some(key) = info.type_id {
             self.direct[direct_place(&key) % DIRECT] = (key, number);
@@ -481,59 +481,64 @@ impl Sides {
         *word = *word & !(1 << (bit % 64)) | u64::from(present) << (bit % 64);
     }
 
-    /// Makes room for new values of a slot in the sides `puts`, and finds out where they are to be written; and room for
+    /// Makes room for new values of a slot in the sides `sparse_inserts`, and finds out where they are to be written; and room for
     /// noting what the change displaces or takes.
     ///
     /// Nothing has changed if it fails.
     #[inline]
-    pub(crate) fn try_reserve(&mut self, slot: u32, puts: &[u32], takes: &[u32]) -> Result<(), AllocError> {
-        let count = puts.len() + takes.len();
-        try_room(&mut self.retired, count)?;
+    pub(crate) fn try_reserve(
+        &mut self,
+        slot: u32,
+        sparse_inserts: &[u32],
+        sparse_removes: &[u32],
+    ) -> Result<(), AllocError> {
+        let count = sparse_inserts.len() + sparse_removes.len();
+        try_reserve(&mut self.displaced_values, count)?;
         self.places.clear();
-        try_room(&mut self.places, puts.len())?;
-        let mut enters = takes.iter().any(|number| !self.list[*number as usize].excluded_by.is_empty());
-        for &number in puts {
+        try_reserve(&mut self.places, sparse_inserts.len())?;
+        let mut enters = sparse_removes.iter().any(|number| !self.list[*number as usize].excluded_by.is_empty());
+        for &number in sparse_inserts {
             self.try_cover(slot)?;
             let side = &mut self.list[number as usize];
             enters |= !side.required_by.is_empty();
             side.try_ready(slot)?;
             self.places.push(side.spare(slot));
         }
-        if enters { self.try_ready_groups(slot, puts, takes) } else { Ok(()) }
+        if enters { self.try_ready_groups(slot, sparse_inserts, sparse_removes) } else { Ok(()) }
     }
 
     /// Where the values of the change that is reserved are to be written, in the order of its sides.
     #[inline(always)]
-    pub(crate) fn places(&self) -> *const SidePlace {
+    pub(crate) fn places(&self) -> *const SparsePtr {
         self.places.as_ptr()
     }
 
     /// Where the values lie that were taken, in their order.
-    pub(crate) fn places_of_retired(&mut self) -> *const SidePlace {
+    pub(crate) fn places_of_retired(&mut self) -> *const SparsePtr {
         self.places.clear();
-        for at in 0..self.retired.len() {
-            let Retired { side, row } = self.retired[at];
+        for at in 0..self.displaced_values.len() {
+            let DisplacedValue { side, row } = self.displaced_values[at];
             // There is room: no more were taken than there are sides.
-            self.places.push(SidePlace { lane: self.get(side).values().lane(), row: row as usize });
+            self.places.push(SparsePtr { lane: self.get(side).values().lane(), row: row as usize });
         }
         self.places.as_ptr()
     }
 
-    /// Carries out a change of one slot: takes its values in `takes`, those that it has, and makes those that were written
-    /// for `puts` count. What is displaced or taken is listed in `retired`.
+    /// Carries out a change of one slot: takes its values in `sparse_removes`, those that it has, and makes those that were written
+    /// for `sparse_inserts` count. What is displaced or taken is listed in `displaced_values`.
     ///
     /// # Safety
     ///
-    /// The change was [reserved](Sides::try_reserve), and the values are written. No side is named twice. Retired values are
+    /// The change was [reserved](SparseStorages::try_reserve), and the values are written. No side is named twice. DisplacedValue values are
     /// ended before the next change.
     #[inline]
-    pub(crate) unsafe fn commit(&mut self, slot: Entity, puts: &[u32], takes: &[u32]) {
+    pub(crate) unsafe fn commit(&mut self, slot: Entity, sparse_inserts: &[u32], sparse_removes: &[u32]) {
         let mut enters = false;
-        for &number in takes {
+        for &number in sparse_removes {
             enters |= !self.list[number as usize].excluded_by.is_empty();
             self.take(slot, number, false);
         }
-        for &number in puts {
+        for &number in sparse_inserts {
             if !self.list[number as usize].excluded_by.is_empty() {
                 self.leave_excluding(slot, number);
             }
@@ -546,7 +551,7 @@ impl Sides {
                 Store::Linear(linear) => (None, unsafe { linear.put(slot) }),
             };
             if let Some(row) = row {
-                self.retired.push(Retired { side: number, row });
+                self.displaced_values.push(DisplacedValue { side: number, row });
             } else if let Some(bit) = bit {
                 // SAFETY: the slot was covered when the change was reserved.
                 unsafe { self.mark(slot.index(), bit, true) };
@@ -554,7 +559,7 @@ impl Sides {
         }
         if enters {
             // SAFETY: reserved with the rest of the change.
-            unsafe { self.enter_groups(slot, puts, takes) };
+            unsafe { self.enter_groups(slot, sparse_inserts, sparse_removes) };
         }
     }
 
@@ -580,19 +585,19 @@ impl Sides {
             // SAFETY: the slot was in the pool, so it is covered.
             unsafe { self.mark(slot.index(), bit, false) };
         }
-        self.retired.push(Retired { side: number, row });
+        self.displaced_values.push(DisplacedValue { side: number, row });
     }
 
     /// Makes room for noting what so many slots have.
     pub(crate) fn try_reserve_ends(&mut self, slots: usize) -> Result<(), AllocError> {
         let count = slots.checked_mul(self.list.len()).ok_or(AllocError::CapacityOverflow)?;
-        try_room(&mut self.retired, count)
+        try_reserve(&mut self.displaced_values, count)
     }
 
-    /// Takes all that a slot has. It is listed in `retired`, where there is room for one slot's at least.
+    /// Takes all that a slot has. It is listed in `displaced_values`, where there is room for one slot's at least.
     #[inline]
     pub(crate) fn take_all(&mut self, slot: Entity) {
-        let start = self.retired.len();
+        let start = self.displaced_values.len();
         for at in 0..self.linear.len() {
             self.take(slot, self.linear[at], true);
         }
@@ -608,12 +613,13 @@ impl Sides {
         self.sort_retired(start);
     }
 
-    /// Puts the retired values of one slot, those from a place in the list on, into canonical order: they are dropped in it.
+    /// SparseInserts the retired values of one slot, those from a place in the list on, into canonical order: they are dropped in it.
     #[inline(always)]
     fn sort_retired(&mut self, start: usize) {
-        if self.retired.len() - start > 1 {
+        if self.displaced_values.len() - start > 1 {
             let list = &self.list;
-            self.retired[start..].sort_unstable_by_key(|retired| list[retired.side as usize].rank);
+            self.displaced_values[start..]
+                .sort_unstable_by_key(|displaced_values| list[displaced_values.side as usize].rank);
         }
     }
 
@@ -624,27 +630,27 @@ impl Sides {
     }
 
     /// Returns the sides that a slot has a value in, in canonical order.
-    pub(crate) fn sides_of(&self, slot: u32) -> impl Iterator<Item = &Side> {
+    pub(crate) fn storages_of(&self, slot: u32) -> impl Iterator<Item = &SparseStorage> {
         self.in_order().filter(move |side| side.row(slot).is_some())
     }
 
     /// Ends the retired values from a place in the list on, all of them, even if one panics.
     pub(crate) fn end_retired(&mut self) {
-        if self.retired.is_empty() {
+        if self.displaced_values.is_empty() {
             return;
         }
         struct Rest<'a> {
-            sides: &'a mut Sides,
+            sparse: &'a mut SparseStorages,
             next: usize,
         }
         impl Rest<'_> {
             fn run(&mut self) {
-                while self.next < self.sides.retired.len() {
+                while self.next < self.sparse.displaced_values.len() {
                     self.next += 1;
                     // SAFETY: the value is nobody's, and ends once.
-                    unsafe { self.sides.end_one(self.next - 1) };
+                    unsafe { self.sparse.end_one(self.next - 1) };
                 }
-                self.sides.retired.clear();
+                self.sparse.displaced_values.clear();
             }
         }
         impl Drop for Rest<'_> {
@@ -652,7 +658,7 @@ impl Sides {
                 self.run();
             }
         }
-        Rest { sides: self, next: 0 }.run();
+        Rest { sparse: self, next: 0 }.run();
     }
 
     /// Ends the retired value at a place in the list.
@@ -661,7 +667,7 @@ impl Sides {
     ///
     /// It is there, and is not ended again.
     pub(crate) unsafe fn end_one(&self, at: usize) {
-        let Retired { side, row } = self.retired[at];
+        let DisplacedValue { side, row } = self.displaced_values[at];
         // SAFETY: the value is nobody's, and the caller's promise.
         unsafe { self.get(side).values().end(row) };
     }
@@ -679,7 +685,7 @@ impl Sides {
         }
         self.groups.release_all();
         // There is room for as many as there are sides.
-        debug_assert!(self.retired.is_empty());
+        debug_assert!(self.displaced_values.is_empty());
         for number in 0..self.list.len() as u32 {
             let side = &mut self.list[number as usize];
             side.gone[1] += u64::from(side.len());
@@ -688,10 +694,10 @@ impl Sides {
                 Store::Pool(pool) => pool.release_all(),
                 Store::Linear(linear) => linear.release_all(),
             };
-            self.retired.push(Retired { side: number, row });
+            self.displaced_values.push(DisplacedValue { side: number, row });
         }
         self.sort_retired(0);
-        Cleared { sides: self, next: 0 }
+        Cleared { sparse: self, next: 0 }
     }
 
     /// Takes the values of one side from everybody, if no group names it: only what the store keeps is looked at. What is to
@@ -700,7 +706,7 @@ impl Sides {
         if !self.list[number as usize].is_alone() {
             return None;
         }
-        debug_assert!(self.retired.is_empty());
+        debug_assert!(self.displaced_values.is_empty());
         let (covered, stride, masks) = (self.covered, self.stride, &self.masks);
         let side = &mut *self.list[number as usize];
         side.gone[0] += u64::from(side.len());
@@ -718,8 +724,8 @@ impl Sides {
             (Store::Pool(_), None) => unreachable!("a pool has a bit"),
         };
         // There is room for as many as there are sides.
-        self.retired.push(Retired { side: number, row });
-        Some(Cleared { sides: self, next: 0 })
+        self.displaced_values.push(DisplacedValue { side: number, row });
+        Some(Cleared { sparse: self, next: 0 })
     }
 
     /// Checks every side, and that the masks say what the pools hold. `is_alive` says whether a slot is, `slot` which one is
@@ -730,10 +736,10 @@ impl Sides {
         slot: impl Fn(u32) -> Option<Entity>,
         shown: bool,
     ) -> Result<(), &'static str> {
-        if !shown && !self.retired.is_empty() {
+        if !shown && !self.displaced_values.is_empty() {
             return Err("values that were taken and not ended");
         }
-        if self.places.capacity().min(self.retired.capacity()) < self.list.len() {
+        if self.places.capacity().min(self.displaced_values.capacity()) < self.list.len() {
             return Err("less room for places or for what is retired than there are sides");
         }
         if self.order.len() != self.list.len() || (0..).zip(self.in_order()).any(|(rank, side)| side.rank != rank) {
@@ -785,12 +791,12 @@ impl Sides {
     /// Bytes held from the allocator beside those of the stores.
     pub(crate) fn overhead(&self) -> usize {
         self.masks.bytes()
-            + self.list.capacity() * size_of::<Box<Side>>()
-            + self.list.len() * size_of::<Side>()
+            + self.list.capacity() * size_of::<Box<SparseStorage>>()
+            + self.list.len() * size_of::<SparseStorage>()
             + (self.by_component.capacity() + self.order.capacity()) * size_of::<u32>()
             + (self.by_bit.capacity() + self.linear.capacity()) * size_of::<u32>()
-            + self.places.capacity() * size_of::<SidePlace>()
-            + self.retired.capacity() * size_of::<Retired>()
+            + self.places.capacity() * size_of::<SparsePtr>()
+            + self.displaced_values.capacity() * size_of::<DisplacedValue>()
             + self.iter().map(|side| side.required_by.capacity() + side.excluded_by.capacity()).sum::<usize>() * 4
             + self.groups.bytes()
     }

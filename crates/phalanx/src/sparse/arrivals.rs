@@ -7,16 +7,16 @@
 //! counted in the same order.
 #![allow(unsafe_code)]
 
-use super::{Puts, Sides, Store, clone_value};
+use super::{SparseInserts, SparseStorages, Store, clone_value};
+use crate::alloc::{try_reserve, try_vec};
 use crate::component::{Cloning, Components};
 use crate::error::ChangeError;
-use crate::room::{try_list, try_room};
 use phalanx_store::{AllocError, Entity};
 
 /// The values that are going to arrive.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
-    puts: Puts,
+    sparse_inserts: SparseInserts,
     /// For each of them: the side and the row that it comes from.
     from: Vec<(u32, u32)>,
     /// For each of them: the row that it comes to lie in.
@@ -30,8 +30,8 @@ impl Arrivals {
 
     /// Notes a value for a slot.
     pub(crate) fn try_add(&mut self, side: u32, slot: u32, from: (u32, u32)) -> Result<(), AllocError> {
-        try_room(&mut self.from, 1)?;
-        self.puts.try_add(&[side], slot)?;
+        try_reserve(&mut self.from, 1)?;
+        self.sparse_inserts.try_add(&[side], slot)?;
         self.from.push(from);
         Ok(())
     }
@@ -39,12 +39,12 @@ impl Arrivals {
     /// Notes clones of all values that a slot has, for another slot of the same sides.
     pub(crate) fn try_add_clones(
         &mut self,
-        sides: &Sides,
+        sparse: &SparseStorages,
         components: &Components,
         old: u32,
         new: u32,
     ) -> Result<(), ChangeError> {
-        for (number, side) in sides.numbered_in_order() {
+        for (number, side) in sparse.numbered_in_order() {
             let Some(row) = side.row(old) else { continue };
             let info = components.info(side.id);
             if !info.is_clone() {
@@ -56,20 +56,20 @@ impl Arrivals {
     }
 
     /// Makes room for all of them, and finds their rows.
-    pub(crate) fn try_reserve(&mut self, sides: &mut Sides) -> Result<(), AllocError> {
+    pub(crate) fn try_reserve(&mut self, sparse: &mut SparseStorages) -> Result<(), AllocError> {
         if self.is_empty() {
             return Ok(());
         }
-        let reserved = try_list(self.from.len()).and_then(|rows| {
+        let reserved = try_vec(self.from.len()).and_then(|rows| {
             self.rows = rows;
-            let mut next = try_list(sides.list.len())?;
-            sides.try_reserve_all(&self.puts)?;
-            next.extend(sides.iter().map(|side| match &side.store {
+            let mut next = try_vec(sparse.list.len())?;
+            sparse.try_reserve_all(&self.sparse_inserts)?;
+            next.extend(sparse.iter().map(|side| match &side.store {
                 Store::Pool(pool) => pool.dense.positions(),
                 Store::Linear(_) => 0,
             }));
-            for &(side, slot) in self.puts.list() {
-                self.rows.push(match &sides.get(side).store {
+            for &(side, slot) in self.sparse_inserts.list() {
+                self.rows.push(match &sparse.get(side).store {
                     Store::Pool(_) => next[side as usize],
                     Store::Linear(_) => slot,
                 });
@@ -78,7 +78,7 @@ impl Arrivals {
             Ok(())
         });
         if reserved.is_err() {
-            sides.release_pages();
+            sparse.release_pages();
         }
         reserved
     }
@@ -88,19 +88,20 @@ impl Arrivals {
     /// # Safety
     ///
     /// Room was made, the values are still where they were, and they can be cloned.
-    pub(crate) unsafe fn clone_in(&self, sides: &mut Sides, components: &Components) {
-        struct Made<'a>(&'a Arrivals, &'a mut Sides, usize);
+    pub(crate) unsafe fn clone_in(&self, sparse: &mut SparseStorages, components: &Components) {
+        struct Made<'a>(&'a Arrivals, &'a mut SparseStorages, usize);
         impl Drop for Made<'_> {
             fn drop(&mut self) {
-                for (&(side, _), &row) in self.0.puts.list().iter().zip(&self.0.rows).take(self.2) {
+                for (&(side, _), &row) in self.0.sparse_inserts.list().iter().zip(&self.0.rows).take(self.2) {
                     // SAFETY: the clone was written, and nobody counts it.
                     unsafe { self.1.get(side).values().end(row) };
                 }
                 self.1.release_pages();
             }
         }
-        let mut made = Made(self, sides, 0);
-        for (&(number, _), (&to, &(_, from))) in self.puts.list().iter().zip(self.rows.iter().zip(&self.from)) {
+        let mut made = Made(self, sparse, 0);
+        for (&(number, _), (&to, &(_, from))) in self.sparse_inserts.list().iter().zip(self.rows.iter().zip(&self.from))
+        {
             let side = made.1.get(number);
             let cloning = components.info(side.id).clone.unwrap_or(Cloning::Bytes);
             // SAFETY: the caller's promise.
@@ -115,8 +116,9 @@ impl Arrivals {
     /// # Safety
     ///
     /// Room was made, and the values are still where they were.
-    pub(crate) unsafe fn move_in(&self, from: &Sides, to: &Sides) {
-        for (&(side, _), (&row, &(old_side, old_row))) in self.puts.list().iter().zip(self.rows.iter().zip(&self.from))
+    pub(crate) unsafe fn move_in(&self, from: &SparseStorages, to: &SparseStorages) {
+        for (&(side, _), (&row, &(old_side, old_row))) in
+            self.sparse_inserts.list().iter().zip(self.rows.iter().zip(&self.from))
         {
             // SAFETY: the caller's promise; the component is the same, so one value's bytes are copied.
             unsafe { clone_value(from.get(old_side).values(), old_row, to.get(side).values(), row, Cloning::Bytes) };
@@ -128,25 +130,25 @@ impl Arrivals {
     /// # Safety
     ///
     /// They are written, and nothing has changed in the sides since room was made.
-    pub(crate) unsafe fn commit(&self, sides: &mut Sides, slot: impl Fn(u32) -> Option<Entity>) {
+    pub(crate) unsafe fn commit(&self, sparse: &mut SparseStorages, slot: impl Fn(u32) -> Option<Entity>) {
         if self.is_empty() {
             return;
         }
-        for &(side, index) in self.puts.list() {
+        for &(side, index) in self.sparse_inserts.list() {
             let slot = slot(index).expect("a slot for which values arrive was made before");
             // SAFETY: the caller's promise: the value lies in the next row of its side. The slot had none.
-            unsafe { sides.commit(slot, &[side], &[]) };
-            let values = sides.get(side);
+            unsafe { sparse.commit(slot, &[side], &[]) };
+            let values = sparse.get(side);
             if let Some(row) = values.row(index) {
                 // SAFETY: the value is there.
-                unsafe { values.values().mark_new(row, &sides.clock) };
+                unsafe { values.values().mark_new(row, &sparse.clock) };
             }
         }
-        sides.release_pages();
+        sparse.release_pages();
     }
 
     /// The side and the slot of each.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        self.puts.list().iter().copied()
+        self.sparse_inserts.list().iter().copied()
     }
 }

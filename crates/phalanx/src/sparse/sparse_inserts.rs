@@ -1,8 +1,8 @@
 //! Changes of many slots in one operation: all that they need is had before the first of them.
 #![allow(unsafe_code)]
 
-use super::{Retired, Side, Sides, Store};
-use crate::room::{try_list, try_room};
+use super::{DisplacedValue, SparseStorage, SparseStorages, Store};
+use crate::alloc::{try_reserve, try_vec};
 use phalanx_store::AllocError;
 #[cfg(feature = "snapshot")]
 use phalanx_store::Entity;
@@ -10,24 +10,24 @@ use phalanx_store::Entity;
 /// The values that an operation is going to put: the side and the slot of each, in order. Those that it takes are noted where
 /// slots may enter groups by it.
 #[derive(Debug, Default)]
-pub(crate) struct Puts {
+pub(crate) struct SparseInserts {
     list: Vec<(u32, u32)>,
-    takes: Vec<(u32, u32)>,
+    sparse_removes: Vec<(u32, u32)>,
 }
 
-impl Puts {
-    pub(crate) const fn new() -> Puts {
-        Puts { list: Vec::new(), takes: Vec::new() }
+impl SparseInserts {
+    pub(crate) const fn new() -> SparseInserts {
+        SparseInserts { list: Vec::new(), sparse_removes: Vec::new() }
     }
 
     pub(crate) fn clear(&mut self) {
         self.list.clear();
-        self.takes.clear();
+        self.sparse_removes.clear();
     }
 
     /// Bytes held from the allocator.
     pub(crate) fn bytes(&self) -> usize {
-        (self.list.capacity() + self.takes.capacity()) * size_of::<(u32, u32)>()
+        (self.list.capacity() + self.sparse_removes.capacity()) * size_of::<(u32, u32)>()
     }
 
     pub(super) fn list(&self) -> &[(u32, u32)] {
@@ -35,37 +35,37 @@ impl Puts {
     }
 
     /// Notes a value of each of these sides.
-    pub(crate) fn try_add(&mut self, sides: &[u32], slot: u32) -> Result<(), AllocError> {
-        try_room(&mut self.list, sides.len())?;
-        self.list.extend(sides.iter().map(|side| (*side, slot)));
+    pub(crate) fn try_add(&mut self, sparse: &[u32], slot: u32) -> Result<(), AllocError> {
+        try_reserve(&mut self.list, sparse.len())?;
+        self.list.extend(sparse.iter().map(|side| (*side, slot)));
         Ok(())
     }
 
     /// Notes that values of these sides are taken, as far as groups exclude them.
-    pub(crate) fn try_add_taken(&mut self, all: &Sides, sides: &[u32], slot: u32) -> Result<(), AllocError> {
-        for &side in sides.iter().filter(|side| !all.get(**side).excluded_by.is_empty()) {
-            try_room(&mut self.takes, 1)?;
-            self.takes.push((side, slot));
+    pub(crate) fn try_add_taken(&mut self, all: &SparseStorages, sparse: &[u32], slot: u32) -> Result<(), AllocError> {
+        for &side in sparse.iter().filter(|side| !all.get(**side).excluded_by.is_empty()) {
+            try_reserve(&mut self.sparse_removes, 1)?;
+            self.sparse_removes.push((side, slot));
         }
         Ok(())
     }
 }
 
-impl Sides {
+impl SparseStorages {
     /// Makes room for all of these values, however many others are taken or displaced in between. Pages stay until
-    /// [`release_pages`](Sides::release_pages).
+    /// [`release_pages`](SparseStorages::release_pages).
     ///
     /// No value has changed if it fails.
-    pub(crate) fn try_reserve_all(&mut self, puts: &Puts) -> Result<(), AllocError> {
+    pub(crate) fn try_reserve_all(&mut self, sparse_inserts: &SparseInserts) -> Result<(), AllocError> {
         if !self.groups.is_empty() {
-            self.try_ready_lists(&puts.list, &puts.takes)?;
+            self.try_ready_lists(&sparse_inserts.list, &sparse_inserts.sparse_removes)?;
         }
-        if puts.list.is_empty() {
+        if sparse_inserts.list.is_empty() {
             return Ok(());
         }
-        let mut counts: Vec<u32> = try_list(self.list.len())?;
+        let mut counts: Vec<u32> = try_vec(self.list.len())?;
         counts.resize(self.list.len(), 0);
-        for &(side, slot) in &puts.list {
+        for &(side, slot) in &sparse_inserts.list {
             let count = &mut counts[side as usize];
             *count = count.checked_add(1).ok_or(AllocError::CapacityOverflow)?;
             if self.list[side as usize].bit.is_some() {
@@ -79,7 +79,7 @@ impl Sides {
             }
             *count = 0;
         }
-        for &(side, slot) in &puts.list {
+        for &(side, slot) in &sparse_inserts.list {
             match &mut self.list[side as usize].store {
                 Store::Pool(pool) => pool.dense.try_prepare(slot, counts[side as usize])?,
                 Store::Linear(linear) => linear.try_ready(slot)?,
@@ -99,22 +99,22 @@ impl Sides {
         }
     }
 
-    /// Finds where the values of one slot are to be written, for which [room was made](Sides::try_reserve_all).
+    /// Finds where the values of one slot are to be written, for which [room was made](SparseStorages::try_reserve_all).
     #[inline]
-    pub(crate) fn find_places(&mut self, slot: u32, puts: &[u32]) {
+    pub(crate) fn find_places(&mut self, slot: u32, sparse_inserts: &[u32]) {
         self.places.clear();
-        for &side in puts {
+        for &side in sparse_inserts {
             // There is room: no more are put than there are sides.
             self.places.push(self.list[side as usize].spare(slot));
         }
     }
 
     /// The values that were retired, each with the row in which it lies; none is retired any more then.
-    pub(crate) fn hand_over_retired(&mut self, mut each: impl FnMut(&Side, u32)) {
-        for &Retired { side, row } in &self.retired {
+    pub(crate) fn hand_over_retired(&mut self, mut each: impl FnMut(&SparseStorage, u32)) {
+        for &DisplacedValue { side, row } in &self.displaced_values {
             each(&self.list[side as usize], row);
         }
-        self.retired.clear();
+        self.displaced_values.clear();
     }
 
     /// Counts the values that were written to the first positions of a pool without values as those of these slots, in their
@@ -175,7 +175,7 @@ impl Sides {
     }
 }
 
-impl Side {
+impl SparseStorage {
     /// The slots that have a value and the rows in which it lies, in the order of the store.
     pub(crate) fn slots_and_rows(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let (pool, linear) = match &self.store {

@@ -22,8 +22,8 @@
 //! Entering and leaving run no user code, and need no memory but for the sparse sets, where it is reserved.
 #![allow(unsafe_code)]
 
-use super::{Pool, Removal, Side, Sides, Store};
-use crate::room::{try_box, try_copy, try_list};
+use super::{Pool, Removal, SparseStorage, SparseStorages, Store};
+use crate::alloc::{try_box, try_clone_slice, try_vec};
 use phalanx_store::index::Sparse;
 use phalanx_store::raw::{Dense, DenseIndex, LaneOf};
 use phalanx_store::{AllocError, Entity};
@@ -79,12 +79,12 @@ struct More {
 }
 
 impl Sieve {
-    fn try_new(what: &Draft, all: &Sides) -> Result<Sieve, AllocError> {
+    fn try_new(what: &Draft, all: &SparseStorages) -> Result<Sieve, AllocError> {
         let lists = [&what.required, &what.excluded];
         let bits =
             || lists.iter().zip(0..).flat_map(|(list, at)| list.iter().map(move |side| (all.get(*side).bit, at)));
         let last = bits().filter_map(|(bit, _)| bit).max().map_or(0, |bit| bit as usize / 64);
-        let mut words = try_list(last)?;
+        let mut words = try_vec(last)?;
         words.resize(last, [0; 2]);
         let mut first = [0; 2];
         for (bit, at) in bits() {
@@ -98,7 +98,7 @@ impl Sieve {
         let mut linear = [Vec::new(), Vec::new()];
         for (list, linear) in lists.iter().zip(&mut linear) {
             let others = || list.iter().copied().filter(|side| all.get(*side).bit.is_none());
-            *linear = try_list(others().count())?;
+            *linear = try_vec(others().count())?;
             linear.extend(others());
         }
         let is_more = last > 0 || linear.iter().any(|list| !list.is_empty());
@@ -110,8 +110,8 @@ impl Sieve {
         let more = match &self.more {
             None => None,
             Some(more) => {
-                let linear = [try_copy(&more.linear[0])?, try_copy(&more.linear[1])?];
-                Some(try_box(More { words: try_copy(&more.words)?, linear })?)
+                let linear = [try_clone_slice(&more.linear[0])?, try_clone_slice(&more.linear[1])?];
+                Some(try_box(More { words: try_clone_slice(&more.words)?, linear })?)
             }
         };
         Ok(Sieve { first: self.first, more })
@@ -148,8 +148,8 @@ impl Draft {
 }
 
 impl Group {
-    pub(super) fn try_new(what: Draft, serial: u64, sides: &Sides) -> Result<Group, AllocError> {
-        let sieve = Sieve::try_new(&what, sides)?;
+    pub(super) fn try_new(what: Draft, serial: u64, sparse: &SparseStorages) -> Result<Group, AllocError> {
+        let sieve = Sieve::try_new(&what, sparse)?;
         let list = Dense::new(Sparse::new(), LaneOf::new());
         Ok(Group { serial, what, sieve, outer: None, inner: None, len: 0, list })
     }
@@ -161,7 +161,7 @@ impl Group {
 
     /// Whether a slot, which is alive, is a member.
     #[inline(always)]
-    fn has_member(&self, list: &[Box<Side>], slot: u32) -> bool {
+    fn has_member(&self, list: &[Box<SparseStorage>], slot: u32) -> bool {
         match self.what.owned.first() {
             Some(&side) => list[side as usize].pool().position(slot).is_some_and(|at| at < self.len),
             None => self.list.index().position_at(slot).is_some(),
@@ -175,7 +175,7 @@ impl Group {
     /// The sides are those of the group. The slot is in all pools that the group owns, and is about to enter it, or counts as
     /// a member no more.
     #[inline(always)]
-    pub(super) unsafe fn exchange(&self, list: &mut [Box<Side>], slot: u32) {
+    pub(super) unsafe fn exchange(&self, list: &mut [Box<SparseStorage>], slot: u32) {
         for &side in &self.what.owned {
             let pool = list[side as usize].pool_mut();
             let Some(position) = pool.position(slot) else {
@@ -192,8 +192,8 @@ impl Group {
     /// The same group, with the same members.
     fn try_clone(&self) -> Result<Group, AllocError> {
         let Draft { name, owned, required, excluded } = &self.what;
-        let (owned, required) = (try_copy(owned)?, try_copy(required)?);
-        let what = Draft { name, owned, required, excluded: try_copy(excluded)? };
+        let (owned, required) = (try_clone_slice(owned)?, try_clone_slice(required)?);
+        let what = Draft { name, owned, required, excluded: try_clone_slice(excluded)? };
         // SAFETY: the rows have no size: there is room for them, and they are written.
         let list = unsafe { self.list.try_clone_over(LaneOf::new())? };
         Ok(Group {
@@ -258,7 +258,7 @@ impl Groups {
 
     /// The same groups, for a copy of their sides.
     pub(super) fn try_clone(&self) -> Result<Groups, AllocError> {
-        let mut list = try_list(self.list.len())?;
+        let mut list = try_vec(self.list.len())?;
         for group in &self.list {
             list.push(match group {
                 Some(group) => Some(try_box(group.try_clone()?)?),
@@ -300,7 +300,7 @@ impl Groups {
     }
 }
 
-impl Sides {
+impl SparseStorages {
     /// The groups, in the order of their numbers.
     pub(crate) fn groups(&self) -> impl Iterator<Item = &Group> {
         self.groups.iter().map(|(_, group)| group)
@@ -376,9 +376,14 @@ impl Sides {
 
     /// Makes room in the lists of groups that a slot may enter by a change.
     #[inline(never)]
-    pub(super) fn try_ready_groups(&mut self, slot: u32, puts: &[u32], takes: &[u32]) -> Result<(), AllocError> {
-        let required = puts.iter().flat_map(|side| &self.list[*side as usize].required_by);
-        let excluded = takes.iter().flat_map(|side| &self.list[*side as usize].excluded_by);
+    pub(super) fn try_ready_groups(
+        &mut self,
+        slot: u32,
+        sparse_inserts: &[u32],
+        sparse_removes: &[u32],
+    ) -> Result<(), AllocError> {
+        let required = sparse_inserts.iter().flat_map(|side| &self.list[*side as usize].required_by);
+        let excluded = sparse_removes.iter().flat_map(|side| &self.list[*side as usize].excluded_by);
         for at in required.chain(excluded) {
             let group = self.groups.get_mut(*at);
             if !group.owns() {
@@ -390,12 +395,16 @@ impl Sides {
 
     /// Makes room in the lists of groups for all slots that may enter them by changes of many: each a side and a slot. Pages
     /// of the lists stay until they are [given up](Groups::release_pages).
-    pub(super) fn try_ready_lists(&mut self, puts: &[(u32, u32)], takes: &[(u32, u32)]) -> Result<(), AllocError> {
-        let mut counts: Vec<u32> = try_list(self.groups.list.len())?;
+    pub(super) fn try_ready_lists(
+        &mut self,
+        sparse_inserts: &[(u32, u32)],
+        sparse_removes: &[(u32, u32)],
+    ) -> Result<(), AllocError> {
+        let mut counts: Vec<u32> = try_vec(self.groups.list.len())?;
         counts.resize(self.groups.list.len(), 0);
         for is_first in [true, false] {
-            let required = puts.iter().map(|(side, slot)| (&self.list[*side as usize].required_by, *slot));
-            let excluded = takes.iter().map(|(side, slot)| (&self.list[*side as usize].excluded_by, *slot));
+            let required = sparse_inserts.iter().map(|(side, slot)| (&self.list[*side as usize].required_by, *slot));
+            let excluded = sparse_removes.iter().map(|(side, slot)| (&self.list[*side as usize].excluded_by, *slot));
             for (groups, slot) in required.chain(excluded) {
                 for at in groups {
                     let (group, count) = (self.groups.get_mut(*at), &mut counts[*at as usize]);
@@ -453,7 +462,7 @@ impl Sides {
         unsafe { group.exchange(&mut self.list, slot) };
     }
 
-    /// As [`leave`](Sides::leave), of a member of a group that has others within or owns nothing.
+    /// As [`leave`](SparseStorages::leave), of a member of a group that has others within or owns nothing.
     #[inline(never)]
     fn leave_slowly(&mut self, at: u32, slot: u32) {
         if let Some(inner) = self.groups.get(at).inner {
@@ -474,15 +483,15 @@ impl Sides {
     ///
     /// # Safety
     ///
-    /// The groups were [made ready](Sides::try_ready_groups) for this change, and nothing left them since but this slot; or
-    /// they were for [all changes](Sides::try_ready_lists) of which this is one.
+    /// The groups were [made ready](SparseStorages::try_ready_groups) for this change, and nothing left them since but this slot; or
+    /// they were for [all changes](SparseStorages::try_ready_lists) of which this is one.
     #[inline(never)]
-    pub(super) unsafe fn enter_groups(&mut self, slot: Entity, puts: &[u32], takes: &[u32]) {
-        for &side in puts {
+    pub(super) unsafe fn enter_groups(&mut self, slot: Entity, sparse_inserts: &[u32], sparse_removes: &[u32]) {
+        for &side in sparse_inserts {
             // SAFETY: the caller's promise.
             unsafe { self.enter_requiring(slot, side) };
         }
-        for &side in takes {
+        for &side in sparse_removes {
             let mut next = 0;
             while let Some(&at) = self.list[side as usize].excluded_by.get(next) {
                 // SAFETY: the caller's promise.
@@ -496,7 +505,7 @@ impl Sides {
     ///
     /// # Safety
     ///
-    /// As for [`enter_groups`](Sides::enter_groups).
+    /// As for [`enter_groups`](SparseStorages::enter_groups).
     #[inline(always)]
     pub(super) unsafe fn enter_requiring(&mut self, slot: Entity, side: u32) {
         let mut next = 0;
@@ -511,7 +520,7 @@ impl Sides {
     ///
     /// # Safety
     ///
-    /// As for [`enter_groups`](Sides::enter_groups).
+    /// As for [`enter_groups`](SparseStorages::enter_groups).
     #[inline(always)]
     unsafe fn enter(&mut self, at: u32, slot: Entity) {
         let group = self.groups.get(at);
@@ -528,7 +537,7 @@ impl Sides {
         group.len += 1;
     }
 
-    /// As [`enter`](Sides::enter), of one that is to be a member of a group that has others around or owns nothing.
+    /// As [`enter`](SparseStorages::enter), of one that is to be a member of a group that has others around or owns nothing.
     ///
     /// # Safety
     ///

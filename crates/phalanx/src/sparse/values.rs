@@ -1,10 +1,10 @@
 //! The values of one component, as rows of bytes: what a pool keeps beside its keys, and a linear store at its slots.
 #![allow(unsafe_code)]
 
+use crate::alloc::try_vec;
+use crate::change_detection::{Clock, Marks, Track, mark_column, marks};
 use crate::component::{ComponentInfo, DropFn};
-use crate::room::try_list;
-use crate::table::{ALIGNED_FOR_ALL, copy_row, row_ptr, swap_row};
-use crate::track::{Clock, Marks, Track, mark_column, marks};
+use crate::storage::table::{ALIGNED_FOR_ALL, copy_row, row_ptr, swap_row};
 use core::alloc::Layout;
 use core::mem::MaybeUninit;
 use core::ops::Range;
@@ -30,7 +30,7 @@ fn least(lanes: &[Lane]) -> u32 {
 
 impl Values {
     pub(crate) fn try_new(info: &ComponentInfo) -> Result<Values, AllocError> {
-        let mut lanes = try_list(info.lanes.len())?;
+        let mut lanes = try_vec(info.lanes.len())?;
         lanes.extend(info.lanes.iter().map(|row| Lane::new(*row)));
         let (lanes, layout) = (lanes.into_boxed_slice(), info.value_layout());
         let room = least(&lanes);

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 /// What happened to a component since counting began.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct Usage {
     /// How many there were then.
     pub(crate) before: u64,
     /// Of those in tables: how many were taken from rows that lived on.
@@ -24,10 +24,10 @@ pub(crate) struct Tally {
     found: AtomicU64,
 }
 
-impl Tally {
+impl Usage {
     /// All of it since a moment at which there were so many.
     pub(crate) fn begin(&mut self, before: u64) {
-        *self = Tally { before, ..Tally::default() };
+        *self = Usage { before, ..Usage::default() };
     }
 
     pub(crate) fn visited(&self) -> u64 {
@@ -56,9 +56,9 @@ impl Tally {
     }
 }
 
-impl Clone for Tally {
+impl Clone for Usage {
     /// A copy has seen nothing yet.
-    fn clone(&self) -> Tally {
-        Tally::default()
+    fn clone(&self) -> Usage {
+        Usage::default()
     }
 }

@@ -4,10 +4,10 @@
 //! comes to the same.
 #![allow(unsafe_code)]
 
-use super::{Linear, Pool, Removal, Side, Sides, Store};
+use super::{Linear, Pool, Removal, SparseStorage, SparseStorages, Store};
+use crate::change_detection::{RunTicks, Track};
 use crate::component::Component;
 use crate::layout::{Kind, Layout, mark_row};
-use crate::track::{Look, Track};
 use phalanx_store::Entity;
 use phalanx_store::index::KeySlot;
 use phalanx_store::raw::Rows;
@@ -21,11 +21,11 @@ pub(crate) enum Put<C> {
 }
 
 /// Whether there is a short way to a component: if it has a store of its own and is not tracked.
-pub(crate) const fn has_short_way<C: Component>() -> bool {
+pub(crate) const fn has_fast_path<C: Component>() -> bool {
     !matches!(C::Layout::KIND, Kind::Table) && matches!(C::Layout::TRACK, Track::None)
 }
 
-impl Side {
+impl SparseStorage {
     /// Whether no group names the component.
     #[inline(always)]
     pub(crate) fn is_alone(&self) -> bool {
@@ -66,14 +66,14 @@ impl Side {
     }
 }
 
-impl Sides {
+impl SparseStorages {
     /// The side of this number.
     ///
     /// # Safety
     ///
     /// There is one of this number.
     #[inline(always)]
-    unsafe fn at(&mut self, number: u32) -> &mut Side {
+    unsafe fn at(&mut self, number: u32) -> &mut SparseStorage {
         debug_assert!((number as usize) < self.list.len());
         // SAFETY: the caller's promise.
         unsafe { self.list.get_unchecked_mut(number as usize) }
@@ -83,17 +83,17 @@ impl Sides {
     ///
     /// # Safety
     ///
-    /// The side is the component's, which [has a short way](has_short_way). There is a value at the address, which counts as
+    /// The side is the component's, which [has a short way](has_fast_path). There is a value at the address, which counts as
     /// moved out if it is done, or if this panics. `is_alive` says whether the slot is.
     #[inline(always)]
-    pub(crate) unsafe fn put_short<C: Component>(
+    pub(crate) unsafe fn insert_fast<C: Component>(
         &mut self,
         number: u32,
         slot: Entity,
         value: *const C,
         is_alive: impl Fn() -> bool,
     ) -> Put<C> {
-        debug_assert!(has_short_way::<C>());
+        debug_assert!(has_fast_path::<C>());
         let index = slot.index();
         // SAFETY: the side is the component's, so it is of this kind and its lanes are the component's; the row of a value
         // that is there is in use, and the one that a value is written to is within the capacity, where nothing lives. Room
@@ -111,7 +111,7 @@ impl Sides {
                 }
                 let lane = linear.values().lane();
                 mark_row::<C>(lane, index as usize);
-                let place = C::Layout::ptr(lane, Look::READ);
+                let place = C::Layout::ptr(lane, RunTicks::READ);
                 if linear.has(index) {
                     return Put::Done(Some(C::Layout::replace(place, index as usize, value.read())));
                 }
@@ -125,20 +125,20 @@ impl Sides {
             match pool.dense.key_slot(slot) {
                 KeySlot::Occupied(at) => {
                     mark_row::<C>(lane, at as usize);
-                    let old = C::Layout::replace(C::Layout::ptr(lane, Look::READ), at as usize, value.read());
+                    let old = C::Layout::replace(C::Layout::ptr(lane, RunTicks::READ), at as usize, value.read());
                     return Put::Done(Some(old));
                 }
                 KeySlot::Vacant if index < covered && is_alive() => {}
                 _ => return Put::Not,
             }
-            C::Layout::write(C::Layout::ptr(lane, Look::READ), pool.dense.positions() as usize, value.read());
+            C::Layout::write(C::Layout::ptr(lane, RunTicks::READ), pool.dense.positions() as usize, value.read());
             pool.sit(slot);
             self.mark(index, bit, true);
         }
         Put::Done(None)
     }
 
-    /// As [`put_short`](Sides::put_short), of a component that groups name: the same, and the groups are kept.
+    /// As [`insert_fast`](SparseStorages::insert_fast), of a component that groups name: the same, and the groups are kept.
     ///
     /// # Safety
     ///
@@ -152,7 +152,7 @@ impl Sides {
         unsafe {
             if let Some(row) = side.row(index) {
                 mark_row::<C>(lane, row as usize);
-                let place = C::Layout::ptr(lane, Look::READ);
+                let place = C::Layout::ptr(lane, RunTicks::READ);
                 return Put::Done(Some(C::Layout::replace(place, row as usize, value.read())));
             }
             let has_room = match &side.store {
@@ -167,7 +167,7 @@ impl Sides {
                 return Put::Not;
             }
             let row = side.spare(index).row;
-            C::Layout::write(C::Layout::ptr(lane, Look::READ), row, value.read());
+            C::Layout::write(C::Layout::ptr(lane, RunTicks::READ), row, value.read());
             if !side.excluded_by.is_empty() {
                 self.leave_excluding(slot, number);
             }
@@ -192,15 +192,15 @@ impl Sides {
     ///
     /// # Safety
     ///
-    /// As for [`put_short`](Sides::put_short).
+    /// As for [`insert_fast`](SparseStorages::insert_fast).
     #[inline(always)]
-    pub(crate) unsafe fn take_short<C: Component>(
+    pub(crate) unsafe fn take_fast<C: Component>(
         &mut self,
         number: u32,
         slot: Entity,
         is_alive: impl Fn() -> bool,
     ) -> Option<Option<C>> {
-        debug_assert!(has_short_way::<C>());
+        debug_assert!(has_fast_path::<C>());
         let index = slot.index();
         // SAFETY: the side is the component's, so it is of this kind and its lanes are the component's. A value that is there
         // is moved out, and in a pool the last one takes its place. Only slots that are alive are in pools.
@@ -226,7 +226,7 @@ impl Sides {
                 mark_row::<C>(lane, index as usize);
                 linear.discount(slot);
                 side.gone[0] += 1;
-                return Some(Some(C::Layout::read(C::Layout::ptr(lane, Look::READ), index as usize)));
+                return Some(Some(C::Layout::read(C::Layout::ptr(lane, RunTicks::READ), index as usize)));
             }
             let bit = side.bit.unwrap_unchecked();
             let pool = side.as_pool();
@@ -239,7 +239,7 @@ impl Sides {
                 return None;
             }
             let lane = pool.values().lane();
-            let value = C::Layout::read(C::Layout::ptr(lane, Look::READ), position as usize);
+            let value = C::Layout::read(C::Layout::ptr(lane, RunTicks::READ), position as usize);
             pool.dense.swap_remove_with(slot, position, |rows, last, position| {
                 if C::Layout::WHOLE {
                     let values = (*lane).ptr().cast::<C>();

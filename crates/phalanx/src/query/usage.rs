@@ -8,20 +8,20 @@ impl World {
     /// Notes that a query sets out to visit so many rows.
     #[cold]
     #[inline(never)]
-    pub(crate) fn note_visits<D: QueryData>(&self, rows: u64) {
+    pub(crate) fn count_visits<D: QueryData>(&self, rows: u64) {
         let Ok(access) = Access::try_of::<D>() else { return };
         let with_others = access.types().nth(1).is_some();
         for key in access.types() {
-            self.note_visit(self.storage.components.id_of_type(key), rows, with_others);
+            self.count_visit(self.storage.components.id_of_type(key), rows, with_others);
         }
     }
 
     /// Notes that so many values of a component are about to be visited.
     #[cold]
     #[inline(never)]
-    pub(crate) fn note_visit(&self, id: ComponentId, rows: u64, with_others: bool) {
+    pub(crate) fn count_visit(&self, id: ComponentId, rows: u64, with_others: bool) {
         if id != ComponentId::UNKNOWN {
-            self.storage.components.info(id).tally.visit(rows, with_others);
+            self.storage.components.info(id).usage.visit(rows, with_others);
         }
     }
 
@@ -29,10 +29,10 @@ impl World {
     #[cfg(feature = "counters")]
     #[cold]
     #[inline(never)]
-    pub(crate) fn note_finds<D: QueryData>(&self) {
+    pub(crate) fn count_lookups<D: QueryData>(&self) {
         let Ok(access) = Access::try_of::<D>() else { return };
         for key in access.types() {
-            self.note_find(self.storage.components.id_of_type(key));
+            self.count_lookup(self.storage.components.id_of_type(key));
         }
     }
 
@@ -40,9 +40,9 @@ impl World {
     #[cfg(feature = "counters")]
     #[cold]
     #[inline(never)]
-    pub(crate) fn note_find(&self, id: ComponentId) {
+    pub(crate) fn count_lookup(&self, id: ComponentId) {
         if id != ComponentId::UNKNOWN {
-            self.storage.components.info(id).tally.find();
+            self.storage.components.info(id).usage.find();
         }
     }
 }

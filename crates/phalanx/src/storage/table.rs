@@ -13,12 +13,12 @@
 //! A row that was retired lies at index `len`, owned by nobody, until the next row is pushed. Whoever retires it ends it.
 #![allow(unsafe_code)]
 
+use crate::alloc::try_vec;
+use crate::change_detection::{Marks, Tick, Track, mark_column, marks};
 use crate::component::{ComponentId, Components, DropFn};
-use crate::room::try_list;
 use crate::rows::{Label, RowLanes};
 use crate::signature::Signature;
-use crate::table_order::TableOrder;
-use crate::track::{Marks, Tick, Track, mark_column, marks};
+use crate::storage::table_order::TableOrder;
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
@@ -89,8 +89,8 @@ impl Table {
         if lane_count > usize::from(u16::MAX) {
             return Err(AllocError::CapacityOverflow);
         }
-        let (mut lanes, mut columns) = (try_list(lane_count)?, try_list(signature.len())?);
-        let mut ids = try_list(signature.len())?;
+        let (mut lanes, mut columns) = (try_vec(lane_count)?, try_vec(signature.len())?);
+        let mut ids = try_vec(signature.len())?;
         ids.extend(signature.iter());
         ids.sort_unstable_by_key(|id| components.rank(*id));
         for id in ids {
@@ -305,7 +305,7 @@ impl Table {
 
     /// The lanes whose values need an end: what is kept for its drop when a row is removed as a whole.
     pub(crate) fn lanes_with_drop(&self) -> Result<Box<[bool]>, AllocError> {
-        let mut keep = try_list(self.lane_count())?;
+        let mut keep = try_vec(self.lane_count())?;
         keep.resize(self.lane_count(), false);
         for column in self.columns.iter().filter(|c| c.drop.is_some()) {
             keep[column.first as usize..][..column.lanes as usize].fill(true);

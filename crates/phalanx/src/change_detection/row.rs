@@ -6,7 +6,7 @@
 //! marks. They are reached by raw pointers only: filters of the same query look at them.
 #![allow(unsafe_code)]
 
-use super::{Look, Tick, Track, TracksAdditions, TracksChanges};
+use super::{RunTicks, Tick, Track, TracksAdditions, TracksChanges};
 use crate::layout::{Kind, Layout, Linear, Pool, Table};
 use core::fmt;
 use core::marker::PhantomData;
@@ -74,7 +74,7 @@ impl<L> crate::layout::sealed::Sealed for Tracked<L> {}
 pub struct TrackedPtr<P> {
     values: P,
     marks: NonNull<Marks>,
-    look: Look,
+    look: RunTicks,
 }
 
 /// A value for writing, of a component that is tracked row by row. Writing through it marks the value as changed.
@@ -99,7 +99,7 @@ pub struct Mut<'a, C> {
     value: &'a mut C,
     /// By a raw pointer: filters of the same query look at it.
     marks: NonNull<Marks>,
-    look: Look,
+    look: RunTicks,
 }
 
 // SAFETY: whoever has the value for writing has its marks too, and nobody else.
@@ -167,7 +167,7 @@ impl<C: fmt::Debug> fmt::Debug for Mut<'_, C> {
 pub struct SliceMut<'a, C> {
     values: &'a mut [C],
     marks: NonNull<Marks>,
-    look: Look,
+    look: RunTicks,
 }
 
 // SAFETY: whoever has the values for writing has their marks too, and nobody else.
@@ -260,7 +260,7 @@ where
     }
 
     #[inline(always)]
-    unsafe fn ptr(lanes: *const Lane, look: Look) -> Self::Ptr {
+    unsafe fn ptr(lanes: *const Lane, look: RunTicks) -> Self::Ptr {
         // SAFETY: the caller's promise: two lanes of this component.
         unsafe { TrackedPtr { values: (*lanes).ptr().cast(), marks: (*lanes.add(1)).ptr().cast(), look } }
     }
@@ -329,7 +329,7 @@ where
     Tracked<L>: Layout<C>,
 {
     #[inline(always)]
-    unsafe fn changed(lanes: *const Lane, row: usize, _: Look) -> Tick {
+    unsafe fn changed(lanes: *const Lane, row: usize, _: RunTicks) -> Tick {
         // SAFETY: the caller's promise; the second lane is that of the marks. Raw, since items of the same query may be about
         // to write them.
         unsafe { Marks::changed(marks(&*lanes.add(1), row)) }
@@ -342,7 +342,7 @@ where
     Tracked<L>: Layout<C>,
 {
     #[inline(always)]
-    unsafe fn added(lanes: *const Lane, row: usize, _: Look) -> Tick {
+    unsafe fn added(lanes: *const Lane, row: usize, _: RunTicks) -> Tick {
         // SAFETY: as above.
         unsafe { (*marks(&*lanes.add(1), row)).added }
     }

@@ -1,9 +1,9 @@
 //! Copies of sides, and giving their memory back.
 #![allow(unsafe_code)]
 
-use super::{Linear, Pool, Side, Sides, Store, Values};
+use super::{Linear, Pool, SparseStorage, SparseStorages, Store, Values};
+use crate::alloc::{try_box, try_clone_slice, try_vec};
 use crate::component::{Cloning, Components};
-use crate::room::{try_box, try_copy, try_list};
 use phalanx_store::AllocError;
 use phalanx_store::raw::{Dense, LaneOf, Rows};
 
@@ -88,7 +88,7 @@ impl Linear {
     }
 }
 
-impl Sides {
+impl SparseStorages {
     /// The component of a side that has values which cannot be cloned, if there is one.
     pub(crate) fn not_clone(&self, components: &Components) -> Option<&'static str> {
         let held = self.in_order().filter(|side| side.len() > 0).map(|side| components.info(side.id));
@@ -96,16 +96,16 @@ impl Sides {
     }
 
     /// The same sides with clones of their values, at the same positions. All that have values can be cloned.
-    pub(crate) fn try_clone(&self, components: &Components) -> Result<Sides, AllocError> {
-        let mut copy = Sides::new();
-        copy.by_component = try_copy(&self.by_component)?;
+    pub(crate) fn try_clone(&self, components: &Components) -> Result<SparseStorages, AllocError> {
+        let mut copy = SparseStorages::new();
+        copy.by_component = try_clone_slice(&self.by_component)?;
         copy.direct = self.direct;
-        copy.by_bit = try_copy(&self.by_bit)?;
-        copy.linear = try_copy(&self.linear)?;
-        copy.list = try_list(self.list.len())?;
-        copy.order = try_copy(&self.order)?;
-        copy.places = try_list(self.list.len())?;
-        copy.retired = try_list(self.list.len())?;
+        copy.by_bit = try_clone_slice(&self.by_bit)?;
+        copy.linear = try_clone_slice(&self.linear)?;
+        copy.list = try_vec(self.list.len())?;
+        copy.order = try_clone_slice(&self.order)?;
+        copy.places = try_vec(self.list.len())?;
+        copy.displaced_values = try_vec(self.list.len())?;
         copy.stride = self.stride;
         let slots = (0..self.covered).rev().find(|slot| self.mask(*slot).iter().any(|word| *word != 0));
         let words = slots.map_or(0, |last| last + 1) * self.stride;
@@ -124,8 +124,8 @@ impl Sides {
                 Store::Pool(pool) => Store::Pool(pool.try_clone(values, cloning)?),
                 Store::Linear(linear) => Store::Linear(linear.try_clone(values, cloning)?),
             };
-            let (required_by, excluded_by) = (try_copy(&side.required_by)?, try_copy(&side.excluded_by)?);
-            copy.list.push(try_box(Side {
+            let (required_by, excluded_by) = (try_clone_slice(&side.required_by)?, try_clone_slice(&side.excluded_by)?);
+            copy.list.push(try_box(SparseStorage {
                 id: side.id,
                 store,
                 bit: side.bit,
@@ -198,7 +198,7 @@ mod tests {
     struct Name(String);
 
     fn keys(world: &World) -> Vec<Option<u32>> {
-        let Store::Pool(pool) = &world.storage.sides.get(0).store else { unreachable!() };
+        let Store::Pool(pool) = &world.storage.sparse.get(0).store else { unreachable!() };
         (0..pool.dense.positions()).map(|at| pool.dense.key_at(at).map(|key| key.index())).collect()
     }
 
@@ -206,7 +206,7 @@ mod tests {
     fn a_copy_has_the_same_holes_and_closes_them_in_order() {
         let mut world = World::new();
         let all: Vec<_> = (0..8).map(|n| world.spawn(Name(n.to_string()))).collect();
-        world.storage.sides.set_removal(0, Removal::Deferred);
+        world.storage.sparse.set_removal(0, Removal::Deferred);
         for at in [1, 4, 5] {
             world.despawn(all[at]).unwrap();
         }

@@ -16,24 +16,24 @@ fn refused<T>(count: usize) -> AllocError {
 }
 
 /// An empty list with room. Once it is full, it becomes a boxed slice without another allocation.
-pub(crate) fn try_list<T>(room: usize) -> Result<Vec<T>, AllocError> {
+pub(crate) fn try_vec<T>(room: usize) -> Result<Vec<T>, AllocError> {
     let mut list = Vec::new();
     list.try_reserve_exact(room).map_err(|_| refused::<T>(room))?;
     Ok(list)
 }
 
 /// Makes room for so many more in a list.
-pub(crate) fn try_room<T>(list: &mut Vec<T>, additional: usize) -> Result<(), AllocError> {
+pub(crate) fn try_reserve<T>(list: &mut Vec<T>, additional: usize) -> Result<(), AllocError> {
     list.try_reserve(additional).map_err(|_| refused::<T>(additional))
 }
 
 /// Makes room in a list for a place at this position.
-pub(crate) fn try_room_at<T>(list: &mut Vec<T>, position: usize) -> Result<(), AllocError> {
-    try_room(list, (position + 1).saturating_sub(list.len()))
+pub(crate) fn try_reserve_at<T>(list: &mut Vec<T>, position: usize) -> Result<(), AllocError> {
+    try_reserve(list, (position + 1).saturating_sub(list.len()))
 }
 
 /// Makes room for so many more in a map.
-pub(crate) fn try_map_room<K: Eq + Hash, V, S: BuildHasher>(
+pub(crate) fn try_reserve_map<K: Eq + Hash, V, S: BuildHasher>(
     map: &mut HashMap<K, V, S>,
     additional: usize,
 ) -> Result<(), AllocError> {
@@ -41,25 +41,25 @@ pub(crate) fn try_map_room<K: Eq + Hash, V, S: BuildHasher>(
 }
 
 /// A copy of a map. What order it would be walked in is not the original's.
-pub(crate) fn try_map_copy<K: Copy + Eq + Hash, V: Copy, S: BuildHasher + Default>(
+pub(crate) fn try_clone_map<K: Copy + Eq + Hash, V: Copy, S: BuildHasher + Default>(
     map: &HashMap<K, V, S>,
 ) -> Result<HashMap<K, V, S>, AllocError> {
     let mut copy = HashMap::default();
-    try_map_room(&mut copy, map.len())?;
+    try_reserve_map(&mut copy, map.len())?;
     copy.extend(map);
     Ok(copy)
 }
 
 /// A copy of a list.
-pub(crate) fn try_copy<T: Copy>(list: &[T]) -> Result<Vec<T>, AllocError> {
-    let mut copy = try_list(list.len())?;
+pub(crate) fn try_clone_slice<T: Copy>(list: &[T]) -> Result<Vec<T>, AllocError> {
+    let mut copy = try_vec(list.len())?;
     copy.extend_from_slice(list);
     Ok(copy)
 }
 
 /// A value in a block of its own. It is dropped if there is none.
 pub(crate) fn try_box<T>(value: T) -> Result<Box<T>, AllocError> {
-    let mut list = try_list(1)?;
+    let mut list = try_vec(1)?;
     list.push(value);
     // SAFETY: the block of a slice of one value is the block of the value.
     Ok(unsafe { Box::from_raw(Box::into_raw(list.into_boxed_slice()).cast::<T>()) })
@@ -67,7 +67,7 @@ pub(crate) fn try_box<T>(value: T) -> Result<Box<T>, AllocError> {
 
 /// What a form without an error makes of a lack of memory.
 #[track_caller]
-pub(crate) fn had<T>(result: Result<T, AllocError>) -> T {
+pub(crate) fn unwrap_alloc<T>(result: Result<T, AllocError>) -> T {
     match result {
         Ok(value) => value,
         Err(error) => alloc_failed(error),

@@ -43,12 +43,12 @@ impl World {
     /// If memory cannot be had; nothing happens then.
     pub fn try_clear_component<C: Component>(&mut self) -> Result<usize, ChangeError> {
         let id = self.storage.components.id::<C>();
-        if let Some(side) = self.storage.sides.number(id)
+        if let Some(side) = self.storage.sparse.number(id)
             && !self.storage.journal.is_active()
         {
-            let count = self.storage.sides.get(side).len() as usize;
+            let count = self.storage.sparse.get(side).len() as usize;
             self.storage.restructured();
-            if let Some(cleared) = self.storage.sides.clear_one(side) {
+            if let Some(cleared) = self.storage.sparse.clear_one(side) {
                 drop(cleared);
                 return Ok(count);
             }

@@ -1,11 +1,11 @@
-//! Sides taken apart and put together again, for copies of a world's state.
+//! SparseStorages taken apart and put together again, for copies of a world's state.
 #![allow(unsafe_code)]
 
 use super::GroupError;
 use super::groups::Groups;
-use super::{Draft, Linear, Pool, Removal, Side, Sides, Store, Values};
+use super::{Draft, Linear, Pool, Removal, SparseStorage, SparseStorages, Store, Values};
+use crate::alloc::{try_clone_slice, try_vec};
 use crate::component::Components;
-use crate::room::{try_copy, try_list};
 use phalanx_store::raw::{Dense, DenseIndex, Lane, LaneOf};
 use phalanx_store::{AllocError, Entity};
 
@@ -18,9 +18,9 @@ pub(crate) struct GroupImage {
 
 impl GroupImage {
     pub(crate) fn try_clone(&self) -> Result<GroupImage, AllocError> {
-        let mut links = try_list(self.links.len())?;
+        let mut links = try_vec(self.links.len())?;
         for [required_by, excluded_by] in &self.links {
-            links.push([try_copy(required_by)?, try_copy(excluded_by)?]);
+            links.push([try_clone_slice(required_by)?, try_clone_slice(excluded_by)?]);
         }
         Ok(GroupImage { groups: self.groups.try_clone()?, links })
     }
@@ -47,7 +47,7 @@ pub(crate) struct Sketch {
     /// None for one that is new to the world.
     pub(crate) serial: Option<u64>,
     /// The sides that it owns, requires and excludes.
-    pub(crate) sides: [Vec<u32>; 3],
+    pub(crate) sparse: [Vec<u32>; 3],
     /// The slots of the members of one that owns nothing, in their order.
     pub(crate) members: Vec<u32>,
 }
@@ -55,14 +55,15 @@ pub(crate) struct Sketch {
 impl GroupImage {
     /// Returns the groups.
     pub(crate) fn try_sketches(&self) -> Result<Vec<Sketch>, AllocError> {
-        let mut sketches = try_list(self.groups.live as usize)?;
+        let mut sketches = try_vec(self.groups.live as usize)?;
         for (place, group) in self.groups.iter() {
             let what = &group.what;
-            let sides = [try_copy(&what.owned)?, try_copy(&what.required)?, try_copy(&what.excluded)?];
+            let sparse =
+                [try_clone_slice(&what.owned)?, try_clone_slice(&what.required)?, try_clone_slice(&what.excluded)?];
             let listed = group.list.keys().unwrap_or(&[]);
-            let mut members = try_list(listed.len())?;
+            let mut members = try_vec(listed.len())?;
             members.extend(listed.iter().map(|slot| slot.index()));
-            sketches.push(Sketch { name: what.name, place, serial: Some(group.serial), sides, members });
+            sketches.push(Sketch { name: what.name, place, serial: Some(group.serial), sparse, members });
         }
         Ok(sketches)
     }
@@ -93,7 +94,7 @@ impl From<AllocError> for Regroup {
     }
 }
 
-impl Side {
+impl SparseStorage {
     /// The lane that says who has a value, to be tracked, and those of the values.
     ///
     /// # Safety
@@ -126,8 +127,8 @@ impl Pool {
     }
 }
 
-impl Sides {
-    pub(crate) fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut Side> {
+impl SparseStorages {
+    pub(crate) fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut SparseStorage> {
         self.list.iter_mut().map(|side| &mut **side)
     }
 
@@ -137,9 +138,9 @@ impl Sides {
     }
 
     pub(crate) fn try_group_image(&self) -> Result<GroupImage, AllocError> {
-        let mut links = try_list(self.list.len())?;
+        let mut links = try_vec(self.list.len())?;
         for side in self.iter() {
-            links.push([try_copy(&side.required_by)?, try_copy(&side.excluded_by)?]);
+            links.push([try_clone_slice(&side.required_by)?, try_clone_slice(&side.excluded_by)?]);
         }
         Ok(GroupImage { groups: self.groups.try_clone()?, links })
     }
@@ -212,7 +213,7 @@ impl Sides {
         Ok(())
     }
 
-    /// Puts groups in the place of what there are, for sides that are as they were with them.
+    /// SparseInserts groups in the place of what there are, for sides that are as they were with them.
     pub(crate) fn restore_groups(&mut self, image: GroupImage) {
         for (side, [required_by, excluded_by]) in self.list.iter_mut().zip(image.links) {
             (side.required_by, side.excluded_by) = (required_by, excluded_by);
@@ -230,14 +231,14 @@ impl Sides {
     pub(crate) fn try_regroup(
         &mut self,
         sketches: Vec<Sketch>,
-        before: &Sides,
+        before: &SparseStorages,
         names: &Components,
         most: u64,
         entity: impl Fn(u32) -> Option<Entity>,
     ) -> Result<(), Regroup> {
         self.groups.made = before.groups.made;
         let mut steps = 0;
-        for Sketch { name, place, serial, sides: [owned, required, excluded], members } in sketches {
+        for Sketch { name, place, serial, sparse: [owned, required, excluded], members } in sketches {
             let ascending = |list: &[u32]| list.windows(2).all(|pair| pair[0] < pair[1]);
             let known = |list: &[u32]| list.iter().all(|side| (*side as usize) < self.list.len());
             if [&owned, &required, &excluded].into_iter().any(|list| !ascending(list) || !known(list)) {
@@ -268,8 +269,8 @@ impl Sides {
             let id = self.try_make_at(draft, place as usize)?;
             if !owns {
                 let group = self.groups.get(id.at);
-                let mut order = try_list(members.len())?;
-                let mut seen = try_list(members.len())?;
+                let mut order = try_vec(members.len())?;
+                let mut seen = try_vec(members.len())?;
                 seen.resize(members.len(), false);
                 for slot in members {
                     let at = self.position_in_group(group, slot).filter(|at| (*at as usize) < seen.len());
@@ -294,7 +295,7 @@ impl Sides {
     }
 
     /// Goes on to count from where another past has come to: no group gets the number of one that was made there.
-    pub(crate) fn outnumber(&mut self, other: &Sides) {
+    pub(crate) fn bump_group_serial(&mut self, other: &SparseStorages) {
         self.groups.made = self.groups.made.max(other.groups.made);
         for side in &mut self.list {
             side.gone = other.of(side.id).map_or(side.gone, |other| other.gone);

@@ -8,16 +8,16 @@
 #![allow(unsafe_code)]
 
 use super::{Event, Journal, Recording};
+use crate::alloc::{try_reserve, try_reserve_map};
+use crate::bundle_info::Edge;
+use crate::change_detection::RunTicks;
 use crate::component::{Component, ComponentId};
 use crate::layout::Layout;
-use crate::plan::Edge;
-use crate::room::{try_map_room, try_room};
 use crate::rows::{Key, Label, NONE, Row};
-use crate::side::{Retired, Sides};
 use crate::signature::Signature;
+use crate::sparse::{DisplacedValue, SparseStorages};
+use crate::storage::table::{Column, Table};
 use crate::storage::{Location, Storage};
-use crate::table::{Column, Table};
-use crate::track::Look;
 use phalanx_store::raw::Lane;
 use phalanx_store::{AllocError, Entity};
 
@@ -51,7 +51,7 @@ impl Spot {
         unsafe {
             match self {
                 Spot::None => None,
-                Spot::Lanes(lane, row) => Some(C::Layout::get(C::Layout::ptr(lane, Look::READ), row as usize)),
+                Spot::Lanes(lane, row) => Some(C::Layout::get(C::Layout::ptr(lane, RunTicks::READ), row as usize)),
                 Spot::Block(block) => Some(C::Layout::get_in(block)),
                 Spot::Value(value) => Some(C::Layout::show(&*value.cast::<C>())),
             }
@@ -61,7 +61,7 @@ impl Spot {
 
 /// A signal that is to be told.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Note {
+pub(crate) struct JournalEntry {
     pub(crate) event: Event,
     pub(crate) id: ComponentId,
     /// The row.
@@ -79,11 +79,11 @@ pub(crate) struct Note {
     pub(crate) starts: bool,
 }
 
-impl Note {
+impl JournalEntry {
     /// Returns the note that an entity without components was spawned.
-    pub(crate) fn spawned(entity: Entity) -> Note {
+    pub(crate) fn spawned(entity: Entity) -> JournalEntry {
         let (id, old, new) = (ComponentId::ROW, Spot::None, Spot::None);
-        Note { event: Event::Spawned, id, slot: entity, entity, label: None, old, new, before: 0, starts: true }
+        JournalEntry { event: Event::Spawned, id, slot: entity, entity, label: None, old, new, before: 0, starts: true }
     }
 
     pub(crate) fn key(&self) -> Key {
@@ -119,7 +119,7 @@ impl RowName {
 impl Storage {
     /// Reserves room for recording so many events. Does nothing if there are no listeners.
     #[inline(always)]
-    pub(crate) fn reserve_notes(&mut self, notes: usize) -> Result<(), AllocError> {
+    pub(crate) fn reserve_entries(&mut self, notes: usize) -> Result<(), AllocError> {
         if self.journal.is_active() { self.reserve_journal(notes) } else { Ok(()) }
     }
 
@@ -128,33 +128,36 @@ impl Storage {
     fn reserve_journal(&mut self, notes: usize) -> Result<(), AllocError> {
         let Some(state) = &mut self.journal.recording else { return Ok(()) };
         state.close();
-        try_room(&mut state.notes, notes)?;
+        try_reserve(&mut state.notes, notes)?;
         state.collectors.try_reserve(notes)
     }
 
     /// Reserves room for the events of rows that are spawned in a table, or removed from it.
     #[inline(always)]
-    pub(crate) fn reserve_row_notes(&mut self, table: u32, rows: usize) -> Result<(), AllocError> {
+    pub(crate) fn reserve_row_entries(&mut self, table: u32, rows: usize) -> Result<(), AllocError> {
         if !self.journal.is_active() {
             return Ok(());
         }
-        self.reserve_journal(self.notes_of(table).checked_mul(rows).ok_or(AllocError::CapacityOverflow)?)
+        self.reserve_journal(self.entries_of(table).checked_mul(rows).ok_or(AllocError::CapacityOverflow)?)
     }
 
     /// Reserves room for the events of a move along an edge.
     #[inline(always)]
-    pub(crate) fn reserve_edge_notes(&mut self, edge: &Edge) -> Result<(), AllocError> {
+    pub(crate) fn reserve_edge_entries(&mut self, edge: &Edge) -> Result<(), AllocError> {
         if self.journal.is_active() { self.reserve_journal(self.edge_notes(edge)) } else { Ok(()) }
     }
 
     /// The most notes that one slot leads to that follows an edge.
     pub(crate) fn edge_notes(&self, edge: &Edge) -> usize {
-        self.tables[edge.target as usize].columns.len() + edge.left.len() + edge.puts.len() + edge.takes.len()
+        self.tables[edge.target as usize].columns.len()
+            + edge.removed.len()
+            + edge.sparse_inserts.len()
+            + edge.sparse_removes.len()
     }
 
     /// The most notes that one slot in a table leads to, when it comes or goes.
-    pub(crate) fn notes_of(&self, table: u32) -> usize {
-        self.tables[table as usize].columns.len() + self.sides.iter().len() + 1
+    pub(crate) fn entries_of(&self, table: u32) -> usize {
+        self.tables[table as usize].columns.len() + self.sparse.iter().len() + 1
     }
 
     /// Returns the name of a row.
@@ -166,7 +169,7 @@ impl Storage {
         if !slot.is_row() {
             return RowName::main(slot);
         }
-        assert!(self.near(slot).is_some(), "a row that is changed is there");
+        assert!(self.find_location(slot).is_some(), "a row that is changed is there");
         // SAFETY: the slot is marked as one of an extra row, and is in use.
         let (_, owner, label, _) = unsafe { self.extra_row(slot.index()) };
         RowName { slot, owner, label: Some(label) }
@@ -200,18 +203,18 @@ impl Storage {
         }
     }
 
-    /// Records that a row was removed. Its values are at `at`, and in the list of retired ones from `retired` on; or else where
+    /// Records that a row was removed. Its values are at `at`, and in the list of retired ones from `displaced_values` on; or else where
     /// `moved` says.
     #[cold]
     pub(crate) fn record_removal(
         &mut self,
         name: RowName,
         at: Location,
-        retired: usize,
+        displaced_values: usize,
         moved: Option<&mut Vec<(ComponentId, Spot)>>,
     ) {
         match moved {
-            None => self.note_end(name, at, retired),
+            None => self.note_end(name, at, displaced_values),
             Some(moved) => {
                 self.note_end_step(name, moved);
                 moved.clear();
@@ -227,9 +230,10 @@ impl Storage {
         let (name, start) = (self.row_name(slot), self.noted());
         let Some(state) = &mut self.journal.recording else { return };
         let source = &self.tables[from as usize];
-        let left = edge.left.iter().map(|column| (column.id, source.spot(column, source.len)));
-        let displaced = left.chain(self.sides.retired.iter().map(|retired| self.sides.spot(retired)));
-        let parts = (&source.signature, &self.tables[edge.target as usize], &self.sides);
+        let left = edge.removed.iter().map(|column| (column.id, source.spot(column, source.len)));
+        let displaced =
+            left.chain(self.sparse.displaced_values.iter().map(|displaced_values| self.sparse.spot(displaced_values)));
+        let parts = (&source.signature, &self.tables[edge.target as usize], &self.sparse);
         Notes { state, name }.edge(parts, edge, displaced);
         self.noted_since(start, false);
     }
@@ -240,7 +244,7 @@ impl Storage {
     pub(crate) fn note_step(&mut self, slot: Entity, from: u32, edge: &Edge, displaced: &[(ComponentId, Spot)]) {
         let (name, start) = (self.row_name(slot), self.noted());
         let Some(state) = &mut self.journal.recording else { return };
-        let parts = (&self.tables[from as usize].signature, &self.tables[edge.target as usize], &self.sides);
+        let parts = (&self.tables[from as usize].signature, &self.tables[edge.target as usize], &self.sparse);
         Notes { state, name }.edge(parts, edge, displaced.iter().copied());
         self.noted_since(start, false);
     }
@@ -251,7 +255,7 @@ impl Storage {
     pub(crate) fn note_arrival(&mut self, slot: Entity) {
         let name = self.row_name(slot);
         let start = self.noted();
-        let Ok(at) = self.locate(slot) else { return };
+        let Ok(at) = self.try_location(slot) else { return };
         let Some(state) = &mut self.journal.recording else { return };
         let mut notes = Notes { state, name };
         if name.label.is_none() && notes.state.spawns {
@@ -260,22 +264,26 @@ impl Storage {
         for column in &self.tables[at.table as usize].columns {
             notes.push(Event::Added, column.id, Spot::None);
         }
-        for side in self.sides.sides_of(slot.index()) {
+        for side in self.sparse.storages_of(slot.index()) {
             notes.push(Event::Added, side.id, Spot::None);
         }
         self.noted_since(start, false);
     }
 
     /// Notes that a slot has ended. What its row had in its table lies at `at`; what it had beside was retired from place
-    /// `retired` of the list on.
+    /// `displaced_values` of the list on.
     #[cold]
     #[inline(never)]
-    pub(crate) fn note_end(&mut self, name: RowName, at: Location, retired: usize) {
+    pub(crate) fn note_end(&mut self, name: RowName, at: Location, displaced_values: usize) {
         let start = self.noted();
         let Some(state) = &mut self.journal.recording else { return };
         let table = &self.tables[at.table as usize];
         let columns = table.columns.iter().map(|column| (column.id, table.spot(column, at.row)));
-        let displaced = columns.chain(self.sides.retired[retired..].iter().map(|retired| self.sides.spot(retired)));
+        let displaced = columns.chain(
+            self.sparse.displaced_values[displaced_values..]
+                .iter()
+                .map(|displaced_values| self.sparse.spot(displaced_values)),
+        );
         Notes { state, name }.end(displaced);
         self.noted_since(start, true);
     }
@@ -326,9 +334,9 @@ impl Storage {
                 let key = label.key(new);
                 Label::of(key.component.and_then(here), key.role)
             });
-            let Ok(at) = other.locate(slot) else { continue };
+            let Ok(at) = other.try_location(slot) else { continue };
             let columns = other.tables[at.table as usize].columns.iter().map(|column| column.id);
-            let has = columns.chain(other.sides.sides_of(slot.index()).map(|side| side.id));
+            let has = columns.chain(other.sparse.storages_of(slot.index()).map(|side| side.id));
             let displaced = has.filter_map(|id| Some((here(id)?, other.spot(slot, id)?)));
             Notes { state, name: RowName { slot, owner: entity, label } }.end(displaced);
             self.noted_since(start, true);
@@ -337,10 +345,10 @@ impl Storage {
 
     /// Where the value of a slot's component is.
     pub(crate) fn spot(&self, slot: Entity, id: ComponentId) -> Option<Spot> {
-        match self.sides.of(id) {
+        match self.sparse.of(id) {
             Some(side) => side.row(slot.index()).map(|row| Spot::Lanes(side.values().lane(), row)),
             None => {
-                let at = self.locate(slot).ok()?;
+                let at = self.try_location(slot).ok()?;
                 let lane = self.lane(id, at.table);
                 (!lane.is_null()).then_some(Spot::Lanes(lane, at.row))
             }
@@ -364,7 +372,7 @@ impl Storage {
         self.journal.recording.as_ref().map_or(0, |state| state.notes.len())
     }
 
-    /// Puts what was noted of one slot in order, and has it collected. A slot that ended has nothing any more.
+    /// SparseInserts what was noted of one slot in order, and has it collected. A slot that ended has nothing any more.
     fn noted_since(&mut self, start: usize, ended: bool) {
         let Some(mut state) = self.journal.recording.take() else { return };
         state.notes[start..].sort_unstable_by_key(|note| (note.phase(), self.components.rank(note.id)));
@@ -413,9 +421,9 @@ impl Storage {
     #[cold]
     #[inline(never)]
     pub(crate) fn reserve_linked_notes(&mut self, notes: usize) -> Result<(), AllocError> {
-        self.reserve_notes(notes)?;
+        self.reserve_entries(notes)?;
         let Some(state) = &mut self.journal.recording else { return Ok(()) };
-        try_map_room(&mut state.links, notes)
+        try_reserve_map(&mut state.links, notes)
     }
 
     /// Begins the notes of an operation of several steps, which [`link_notes`](Storage::link_notes) ends.
@@ -442,11 +450,11 @@ impl Table {
     }
 }
 
-impl Sides {
+impl SparseStorages {
     /// The component of a retired value, and where that is.
-    fn spot(&self, retired: &Retired) -> (ComponentId, Spot) {
-        let side = self.get(retired.side);
-        (side.id, Spot::Lanes(side.values().lane(), retired.row))
+    fn spot(&self, displaced_values: &DisplacedValue) -> (ComponentId, Spot) {
+        let side = self.get(displaced_values.side);
+        (side.id, Spot::Lanes(side.values().lane(), displaced_values.row))
     }
 }
 
@@ -475,11 +483,11 @@ impl Notes<'_> {
     /// What an edge has changed. `displaced` are the components that lost a value, and where that is.
     fn edge(
         &mut self,
-        (source, target, sides): (&Signature, &Table, &Sides),
+        (source, target, sparse): (&Signature, &Table, &SparseStorages),
         edge: &Edge,
         displaced: impl Iterator<Item = (ComponentId, Spot)> + Clone,
     ) {
-        let put = |id: ComponentId| sides.number(id).is_some_and(|side| edge.puts.contains(&side));
+        let put = |id: ComponentId| sparse.number(id).is_some_and(|side| edge.sparse_inserts.contains(&side));
         for (id, old) in displaced.clone() {
             let event = if target.signature.has(id) || put(id) { Event::Set } else { Event::Removed };
             self.push(event, id, old);
@@ -487,7 +495,7 @@ impl Notes<'_> {
         for column in target.columns.iter().filter(|column| !source.has(column.id)) {
             self.push(Event::Added, column.id, Spot::None);
         }
-        for id in edge.puts.iter().map(|side| sides.get(*side).id) {
+        for id in edge.sparse_inserts.iter().map(|side| sparse.get(*side).id) {
             if !displaced.clone().any(|(other, _)| other == id) {
                 self.push(Event::Added, id, Spot::None);
             }
@@ -513,6 +521,16 @@ impl Notes<'_> {
         let journal = &mut self.state.notes;
         debug_assert!(journal.len() < journal.capacity(), "room for notes is made before");
         let RowName { slot, owner, label } = self.name;
-        journal.push(Note { event, id, slot, entity: owner, label, old, new: Spot::None, before: 0, starts: false });
+        journal.push(JournalEntry {
+            event,
+            id,
+            slot,
+            entity: owner,
+            label,
+            old,
+            new: Spot::None,
+            before: 0,
+            starts: false,
+        });
     }
 }

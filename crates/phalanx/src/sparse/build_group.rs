@@ -3,19 +3,19 @@
 
 use super::GroupError;
 use super::groups::{Draft, Group};
-use super::{GroupId, Removal, Side, Sides, Store};
+use super::{GroupId, Removal, SparseStorage, SparseStorages, Store};
+use crate::alloc::{try_box, try_reserve, try_vec};
 use crate::component::Components;
-use crate::room::{try_box, try_list, try_room};
 use core::cmp::Ordering;
 use phalanx_store::{AllocError, Entity};
 
-/// Returns how many [steps](Sides::group_steps) are spent on the groups of a state that is read from so many bytes. The number of
+/// Returns how many [steps](SparseStorages::group_steps) are spent on the groups of a state that is read from so many bytes. The number of
 /// groups times that of entities is not linear in them.
 pub(crate) fn most_steps(bytes: u64) -> u64 {
     (1 << 20) + 16 * bytes
 }
 
-impl Sides {
+impl SparseStorages {
     /// The group that is just so, if there is one.
     pub(crate) fn find_group(&self, what: &Draft) -> Option<GroupId> {
         let same = self.groups.iter().find(|(_, group)| group.what.is_same(what));
@@ -99,14 +99,14 @@ impl Sides {
         self.try_make_at(group, at)
     }
 
-    /// As [`try_make`](Sides::try_make), with the number of a place in which there is no group.
+    /// As [`try_make`](SparseStorages::try_make), with the number of a place in which there is no group.
     pub(crate) fn try_make_at(&mut self, mut group: Box<Group>, at: usize) -> Result<GroupId, AllocError> {
-        crate::room::try_room_at(&mut self.groups.list, at)?;
+        crate::alloc::try_reserve_at(&mut self.groups.list, at)?;
         for &side in &group.what.required {
-            try_room(&mut self.list[side as usize].required_by, 1)?;
+            try_reserve(&mut self.list[side as usize].required_by, 1)?;
         }
         for &side in &group.what.excluded {
-            try_room(&mut self.list[side as usize].excluded_by, 1)?;
+            try_reserve(&mut self.list[side as usize].excluded_by, 1)?;
         }
         let id = GroupId { at: at as u32, serial: group.serial };
         for &side in &group.what.required {
@@ -208,7 +208,7 @@ impl Sides {
         let Some(group) = self.groups.list[id.at as usize].take() else { return };
         self.groups.live -= 1;
         self.link(group.outer, group.inner, group.inner, group.outer);
-        let without = |side: &mut Side| {
+        let without = |side: &mut SparseStorage| {
             side.required_by.retain(|at| *at != id.at);
             side.excluded_by.retain(|at| *at != id.at);
             side.settle();
@@ -224,7 +224,7 @@ impl Sides {
         mut compare: impl FnMut(u32, u32) -> Ordering,
     ) -> Result<Vec<u32>, AllocError> {
         let len = self.members(group).len() as u32;
-        let mut order = try_list(len as usize)?;
+        let mut order = try_vec(len as usize)?;
         order.extend(0..len);
         let (mut rest, mut inner) = (&mut order[..], group.inner);
         while !rest.is_empty() {
@@ -236,7 +236,7 @@ impl Sides {
         Ok(order)
     }
 
-    /// Puts the members of a group into an order that [`try_order`](Sides::try_order) made.
+    /// SparseInserts the members of a group into an order that [`try_order`](SparseStorages::try_order) made.
     ///
     /// # Errors
     ///
@@ -252,7 +252,7 @@ impl Sides {
             unsafe { group.list.permute(order) };
             return Ok(());
         }
-        let mut scratch = try_list(order.len())?;
+        let mut scratch = try_vec(order.len())?;
         let (mut next, mut done) = (Some(id.at), None);
         while let Some(at) = next {
             let len = self.groups.get(at).len as usize;

@@ -1,6 +1,6 @@
 //! The order in which tables are visited.
 
-use crate::room::{try_copy, try_room};
+use crate::alloc::{try_clone_slice, try_reserve};
 use phalanx_store::AllocError;
 
 /// No table.
@@ -35,12 +35,12 @@ impl TableOrder {
     }
 
     pub(crate) fn try_clone(&self) -> Result<TableOrder, AllocError> {
-        Ok(TableOrder { links: try_copy(&self.links)?, ..*self })
+        Ok(TableOrder { links: try_clone_slice(&self.links)?, ..*self })
     }
 
     /// Makes room for another table.
     pub(crate) fn try_reserve(&mut self) -> Result<(), AllocError> {
-        try_room(&mut self.links, 1)
+        try_reserve(&mut self.links, 1)
     }
 
     /// Adds a table without rows, which is not in the list yet. There is room for it.

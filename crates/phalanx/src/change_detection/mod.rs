@@ -110,7 +110,7 @@ pub enum Track {
 
 /// A look at a world: when it is, and when the last one was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Look {
+pub struct RunTicks {
     pub(crate) now: Tick,
     /// None before the first: then everything is new.
     pub(crate) since: Option<Tick>,
@@ -118,9 +118,9 @@ pub struct Look {
     pub(crate) own: bool,
 }
 
-impl Look {
+impl RunTicks {
     /// For those who only read.
-    pub(crate) const READ: Look = Look { now: Tick(0), since: None, own: false };
+    pub(crate) const READ: RunTicks = RunTicks { now: Tick(0), since: None, own: false };
 
     /// Of somebody who writes a component and does not remember when he looked last. Where it is not tracked, the clock is not
     /// looked at.
@@ -129,11 +129,11 @@ impl Look {
     ///
     /// The clock is there.
     #[inline(always)]
-    pub(crate) unsafe fn of<C: Component>(clock: *const Clock) -> Look {
+    pub(crate) unsafe fn of<C: Component>(clock: *const Clock) -> RunTicks {
         match C::Layout::TRACK {
-            Track::None => Look::READ,
+            Track::None => RunTicks::READ,
             // SAFETY: the caller's promise.
-            Track::Column | Track::Row => unsafe { (*clock).look() },
+            Track::Column | Track::Row => unsafe { (*clock).run_ticks() },
         }
     }
 
@@ -218,13 +218,13 @@ impl Clock {
     }
 
     /// The look of those who do not remember.
-    pub(crate) fn look(&self) -> Look {
-        Look { now: self.now(), since: self.settled, own: false }
+    pub(crate) fn run_ticks(&self) -> RunTicks {
+        RunTicks { now: self.now(), since: self.settled, own: false }
     }
 
     /// As [`look`](Clock::look), for a run that writes.
-    pub(crate) fn look_to_run(&self) -> Look {
-        Look { now: self.take(), since: self.settled, own: true }
+    pub(crate) fn look_to_run(&self) -> RunTicks {
+        RunTicks { now: self.take(), since: self.settled, own: true }
     }
 
     pub(crate) fn settle(&mut self) {
@@ -311,7 +311,7 @@ pub unsafe trait TracksChanges<C>: Layout<C> {
     /// # Safety
     ///
     /// The lanes are the component's, and the row is in use.
-    unsafe fn changed(lanes: *const Lane, row: usize, look: Look) -> Tick;
+    unsafe fn changed(lanes: *const Lane, row: usize, look: RunTicks) -> Tick;
 }
 
 /// A layout that knows when columns were changed, but not which of their values were: [`Watched`].
@@ -341,5 +341,5 @@ pub unsafe trait TracksAdditions<C>: TracksChanges<C> {
     /// # Safety
     ///
     /// The lanes are the component's, and the row is in use.
-    unsafe fn added(lanes: *const Lane, row: usize, look: Look) -> Tick;
+    unsafe fn added(lanes: *const Lane, row: usize, look: RunTicks) -> Tick;
 }
