@@ -270,7 +270,7 @@ fn components_of_run_time_are_kept_where_their_descriptors_say() {
     assert_eq!(ids.map(|id| key(&world, e, id)), [Some(4), Some(5), Some(6)]);
     let tables = world.memory().tables.len();
     assert_eq!(
-        world.memory().sides.iter().map(|side| (side.kind, side.len)).collect::<Vec<_>>(),
+        world.memory().sparse.iter().map(|side| (side.kind, side.len)).collect::<Vec<_>>(),
         [(Kind::Pool, 1), (Kind::Linear, 1)]
     );
     assert_eq!(world.remove_ids(e, &ids[1..]), Ok(true));

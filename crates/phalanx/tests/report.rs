@@ -224,7 +224,7 @@ fn bytes_are_those_of_the_memory_report() {
     let columns = memory.tables.iter().flat_map(|table| &table.columns);
     let held = |name: &str| {
         let columns: usize = columns.clone().filter(|c| c.component == name).map(|c| c.total()).sum();
-        columns + memory.sides.iter().filter(|s| s.component == name).map(|s| s.total()).sum::<usize>()
+        columns + memory.sparse.iter().filter(|s| s.component == name).map(|s| s.total()).sum::<usize>()
     };
     assert_eq!(report.components.len(), 6);
     for component in &report.components {

@@ -452,7 +452,7 @@ fn the_memory_report_counts_what_the_allocator_gave() {
     });
     let after = world.memory();
     assert_eq!(after.total() - before.total(), usize::try_from(usage.bytes_live_delta).unwrap());
-    let wide = after.sides.iter().find(|side| side.component.ends_with("Wide")).unwrap();
+    let wide = after.sparse.iter().find(|side| side.component.ends_with("Wide")).unwrap();
     assert_eq!((wide.len, wide.kind), (30_000, phalanx::layout::Kind::Pool));
     assert!(wide.values >= 30_000 * 64 && wide.keys >= 30_000 * 8 && wide.index >= 30_000 * 8);
     assert!(after.to_string().contains("Wide"), "{after}");
