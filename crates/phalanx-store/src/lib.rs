@@ -101,7 +101,7 @@ pub use error::AllocError;
 pub use phalanx_derive::{Flat, Soa};
 #[cfg(feature = "serde")]
 pub use pool::RestoreError;
-pub use pool::{Entities, EntityPool, Places, SlotState};
+pub use pool::{Entities, EntityPool, Payloads, SlotState};
 pub use soa::{Flat, Soa};
 pub use store::{
     DenseStore, DisjointError, Entry, LinearStore, OccupiedEntry, PackedStore, Primary, PrimaryStore, Rejection, Runs,

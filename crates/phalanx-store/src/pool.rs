@@ -25,7 +25,7 @@ mod restore;
 mod rows;
 
 pub use entities::Entities;
-pub use payload::Places;
+pub use payload::Payloads;
 #[cfg(feature = "serde")]
 pub use restore::RestoreError;
 
@@ -348,17 +348,66 @@ impl<P: Copy> EntityPool<P> {
     /// Returns [`AllocError::CapacityOverflow`] if there are not as many indices, or [`AllocError::OutOfMemory`] if
     /// allocation fails. No entity is made then.
     pub fn try_alloc_many(&mut self, count: usize) -> Result<Entities<'_, P>, AllocError> {
+        let (recycled, fresh) = self.try_ready_for(count)?;
+        // SAFETY: at most `free_len` slots are revived, and the pool has grown by the others.
+        Ok(unsafe {
+            self.revive(recycled);
+            self.append(fresh, recycled)
+        })
+    }
+
+    /// Allocates `count` entities at once, and calls `payload` with each of them for its payload.
+    ///
+    /// They are those that [`try_alloc_many`](EntityPool::try_alloc_many) would return, in the same order. If `payload` panics,
+    /// the entities before the one that it was called with are alive.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`AllocError::CapacityOverflow`] if there are not as many indices, or [`AllocError::OutOfMemory`] if
+    /// allocation fails. No entity is made then.
+    pub fn try_alloc_many_with(
+        &mut self,
+        count: usize,
+        mut payload: impl FnMut(Entity) -> P,
+    ) -> Result<(), AllocError> {
+        let (recycled, fresh) = self.try_ready_for(count)?;
+        for _ in 0..recycled {
+            let at = self.free_len - 1;
+            // SAFETY: `at` is below the length of the free list, which holds slots that exist.
+            unsafe {
+                let index = *self.free.at(at);
+                let word = generation::generation(*self.word(index));
+                let payload = payload(Entity::new(index, word));
+                self.words.at(index).write(Slot { word, payload });
+                self.words.mark(index);
+            }
+            self.free_len = at;
+            self.live += 1;
+        }
+        for _ in 0..fresh {
+            let index = self.slots;
+            let payload = payload(Entity::new(index, 0));
+            // SAFETY: the pool has grown by `fresh` slots, and is borrowed exclusively.
+            unsafe {
+                self.words.at(index).write(Slot { word: 0, payload });
+                self.words.mark(index);
+            }
+            self.slots = index + 1;
+            self.live += 1;
+        }
+        Ok(())
+    }
+
+    /// Flushes reservations and reserves capacity for `count` entities. Returns how many of them use slots of the free list,
+    /// and how many use new slots.
+    fn try_ready_for(&mut self, count: usize) -> Result<(u32, u32), AllocError> {
         let count = u32::try_from(count).map_err(|_| AllocError::CapacityOverflow)?;
         if self.reserved.get() | self.pending != 0 {
             self.try_flush_beside(count)?;
         }
         let recycled = count.min(self.free_len);
         self.try_grow(count - recycled)?;
-        // SAFETY: at most `free_len` slots are revived, and the pool has grown by the others.
-        Ok(unsafe {
-            self.revive(recycled);
-            self.append(count - recycled, recycled)
-        })
+        Ok((recycled, count - recycled))
     }
 
     /// Makes the top `count` slots of the free list alive, with the default payload.

@@ -41,11 +41,11 @@ fn a_payload_is_found_while_its_entity_is_alive_and_only_then() {
             let beyond = Entity::from_bits(u64::from(u32::MAX - 1)).unwrap();
             assert!(alive.iter().all(|(entity, value)| pool.payload(*entity) == Some(*value)));
             assert!(dead.iter().chain([&beyond]).all(|entity| pool.payload(*entity).is_none()));
-            // SAFETY: the pool is not changed meanwhile.
-            unsafe {
-                assert!(alive.iter().all(|(entity, value)| pool.places().find(*entity) == Some(*value)));
-                assert!(dead.iter().chain([&beyond]).all(|entity| pool.places().find(*entity).is_none()));
-            }
+            let payloads = pool.payloads();
+            assert!(alive.iter().all(|(entity, value)| payloads.get(*entity) == Some(*value)));
+            assert!(dead.iter().chain([&beyond]).all(|entity| payloads.get(*entity).is_none()));
+            assert!(alive.iter().all(|(entity, value)| pool.payload_at(entity.index()) == Some(*value)));
+            assert_eq!(pool.payload_at(pool.slot_count() as u32), None);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The payload of each entity: checked, unchecked and raw access.
+//! [`Payloads`]: the payload of each entity, checked and unchecked.
 //!
 //! # Invariants
 //!
@@ -11,10 +11,22 @@ use core::fmt;
 
 impl<P: Copy> EntityPool<P> {
     /// Returns the payload of an entity or row, or `None` if it is not alive.
-    #[inline]
+    #[inline(always)]
     pub fn payload(&self, entity: Entity) -> Option<P> {
-        // SAFETY: an entity that is contained has a slot.
-        self.contains(entity).then(|| unsafe { self.payload_unchecked(entity.index()) })
+        self.payloads().get(entity)
+    }
+
+    /// Returns the payload of a slot, alive or dead, or `None` if there is no such slot.
+    #[inline(always)]
+    pub fn payload_at(&self, index: u32) -> Option<P> {
+        self.payloads().slots.get(index as usize).map(|slot| slot.payload)
+    }
+
+    /// Returns the payloads of all slots, resolved once: for loops over entities.
+    #[inline(always)]
+    pub fn payloads(&self) -> Payloads<'_, P> {
+        // SAFETY: the slots below `slots` are initialised, and do not change while the pool is borrowed.
+        Payloads { slots: unsafe { self.words.slice(self.slots) } }
     }
 
     /// Replaces the payload of an entity or row. Returns the old payload, or `None` if it is not alive.
@@ -49,64 +61,44 @@ impl<P: Copy> EntityPool<P> {
         // SAFETY: the slots below `slots` are within the lane, and the pool is borrowed exclusively.
         unsafe { (*self.words.at(index)).payload = payload };
     }
-
-    /// Returns raw access to the payloads. Any other mutation of the pool invalidates it.
-    ///
-    /// Prefer [`payload`](EntityPool::payload), [`set`](EntityPool::set) and their unchecked forms.
-    #[inline(always)]
-    pub fn places(&self) -> Places<P> {
-        Places { slots: self.words.ptr(), count: self.slots as usize }
-    }
 }
 
-/// Raw access to the payloads of an [`EntityPool`], without a lifetime.
-///
-/// It is valid until the pool is changed in any other way than through it.
-pub struct Places<P: Copy> {
-    slots: *mut Slot<P>,
-    count: usize,
+/// The payloads of an [`EntityPool`]: [`EntityPool::payloads`].
+pub struct Payloads<'a, P: Copy> {
+    slots: &'a [Slot<P>],
 }
 
-impl<P: Copy> Clone for Places<P> {
+impl<P: Copy> Clone for Payloads<'_, P> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<P: Copy> Copy for Places<P> {}
+impl<P: Copy> Copy for Payloads<'_, P> {}
 
-impl<P: Copy> fmt::Debug for Places<P> {
+impl<P: Copy> fmt::Debug for Payloads<'_, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Places({})", self.count)
+        write!(f, "Payloads({})", self.slots.len())
     }
 }
 
-impl<P: Copy> Places<P> {
-    /// Returns a pointer to the payload of a slot.
-    ///
-    /// # Safety
-    ///
-    /// The slot is below the pool's [capacity](EntityPool::capacity), which has not changed since.
-    #[inline(always)]
-    pub unsafe fn at(self, index: u32) -> *mut P {
-        // SAFETY: the slot is below the capacity, so the pointer is within the block of the pool's lane.
-        unsafe { &raw mut (*self.slots.add(index as usize)).payload }
-    }
-
+impl<P: Copy> Payloads<'_, P> {
     /// Returns the payload of an entity or row, or `None` if it is not alive.
-    ///
-    /// # Safety
-    ///
-    /// The pool has not changed since, except through this access.
     #[inline(always)]
-    pub unsafe fn find(self, entity: Entity) -> Option<P> {
+    pub fn get(&self, entity: Entity) -> Option<P> {
         // An entity holds its index plus one. Subtracting it from the address is free.
         let position = entity.position() as usize;
-        if position > self.count {
+        if position > self.slots.len() {
             return None;
         }
-        let slot = self.slots.wrapping_add(position).wrapping_sub(1);
-        // SAFETY: the slot is one of the pool's, which are initialised. A dead word has a bit that no entity's generation
+        let slot = self.slots.as_ptr().wrapping_add(position).wrapping_sub(1);
+        // SAFETY: a position is above zero, so the slot is one of the slice. A dead word has a bit that no entity's generation
         // has.
         unsafe { if (*slot).word == entity.generation() { Some((*slot).payload) } else { None } }
+    }
+
+    /// Returns the address of a slot, for a prefetch. There may be no such slot.
+    #[inline(always)]
+    pub fn slot_address(&self, index: u32) -> *const () {
+        self.slots.as_ptr().wrapping_add(index as usize).cast()
     }
 }

@@ -48,10 +48,10 @@ pub fn drop_all<I: IntoIterator>(items: I, f: impl FnMut(I::Item)) {
 /// ```
 /// use phalanx_store::raw::DropGuard;
 ///
-/// let mut ended = 0;
-/// drop(DropGuard::new(&mut ended, |ended| **ended += 1));
-/// DropGuard::new(&mut ended, |ended| **ended += 1).dismiss();
-/// assert_eq!(ended, 1);
+/// let mut calls = 0;
+/// drop(DropGuard::new(&mut calls, |calls| **calls += 1));
+/// DropGuard::new(&mut calls, |calls| **calls += 1).dismiss();
+/// assert_eq!(calls, 1);
 /// ```
 #[derive(Debug)]
 pub struct DropGuard<T, F: FnMut(&mut T)> {

@@ -23,7 +23,7 @@ use super::{CommandBuffer, Entry};
 use crate::bundle::BundlePtr;
 use crate::change_detection::Moment;
 use crate::error::ChangeError;
-use crate::mutation::stash::{Ending, Stash};
+use crate::mutation::stash::{DropStash, Stash};
 use crate::rows::Key;
 use crate::signal::nesting;
 use crate::world::{Location, World};
@@ -263,7 +263,7 @@ impl CommandBuffer {
         }
         scratch.reserve(world, first).map_err(|(position, error)| at(position)(error))?;
         world.storage.begin_notes();
-        let mut ending = Ending::of(&mut scratch.stash);
+        let mut ending = DropStash::new(&mut scratch.stash);
         for (entry, step) in entries[first..end].iter().zip(&scratch.steps) {
             // Taking a bundle apart may be user code: if it panics, what was displaced ends, and so does the rest.
             *done += 1;

@@ -323,7 +323,7 @@ impl Scratch {
         }
         self.slots = self.slots.checked_add(1).ok_or(AllocError::CapacityOverflow)?;
         let slot = self.free.try_take(&world.storage.entities)?;
-        self.stash.expect_puts(&world.storage, sparse)?;
+        self.stash.expect_inserts(&world.storage, sparse)?;
         self.sparse_inserts.try_add(sparse, slot.index())?;
         Ok(slot)
     }

@@ -2,9 +2,9 @@
 //!
 //! # Representation
 //!
-//! `base` is a block of `cap` bytes aligned to `align`, or dangles while `cap` is zero. Bytes `0..len` are handed out, each
-//! payload at an offset that its own alignment divides; `align` is at least that of every payload in it. The block may
-//! move when it grows: payloads are known by offset, and a move of their bytes is a move of the values.
+//! `base` is a block of `cap` bytes aligned to `align`, or dangles while `cap` is zero. Bytes `0..len` are given out. The offset
+//! of a payload is a multiple of its alignment, and `align` is at least the alignment of every payload. The block may move when it
+//! grows: payloads are known by offset, and moving their bytes moves the values.
 //!
 //! An arena does not know what is in it and drops nothing. The code that places a payload drops it, or moves it out, once.
 #![allow(unsafe_code)]
@@ -30,32 +30,36 @@ unsafe impl Send for Arena {}
 unsafe impl Sync for Arena {}
 
 impl Arena {
+    /// Creates an arena without a block.
     pub(crate) const fn new() -> Arena {
         Arena { base: NonNull::dangling(), cap: 0, align: 1, len: 0 }
     }
 
+    /// Returns the number of bytes that are given out.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
+    /// Returns the alignment of the block.
     pub(crate) fn align(&self) -> usize {
         self.align
     }
 
+    /// Returns the size of the block.
     pub(crate) fn bytes(&self) -> usize {
         self.cap
     }
 
-    /// Forgets what was placed.
+    /// Gives up all payloads without dropping them.
     pub(crate) fn clear(&mut self) {
         self.len = 0;
     }
 
-    /// The payload at an offset; for one without a size, whatever is aligned.
+    /// Returns a pointer to the payload at an offset. For a zero-sized payload it is any aligned address.
     ///
     /// # Safety
     ///
-    /// [`place`](Arena::place) gave out the offset for this layout, and the arena was not cleared since.
+    /// [`try_place`](Arena::try_place) returned the offset for this layout, and the arena was not cleared since.
     #[inline(always)]
     pub(crate) unsafe fn at(&self, offset: usize, layout: Layout) -> *mut u8 {
         match layout.size() {
@@ -65,7 +69,7 @@ impl Arena {
         }
     }
 
-    /// Makes room for a payload and returns its offset.
+    /// Allocates memory for a payload and returns its offset.
     #[inline]
     pub(crate) fn try_place(&mut self, layout: Layout) -> Result<usize, AllocError> {
         if layout.size() == 0 {
@@ -77,7 +81,7 @@ impl Arena {
         Ok(offset)
     }
 
-    /// Makes the block at least `len` bytes long in all, and aligned to at least `align`. Nothing changes on failure.
+    /// Grows the block to at least `len` bytes in all, aligned to at least `align`. On failure nothing changes.
     #[inline]
     pub(crate) fn try_reserve(&mut self, len: usize, align: usize) -> Result<(), AllocError> {
         if len <= self.cap && (align <= self.align || len == 0) { Ok(()) } else { self.try_grow(len, align) }
@@ -89,8 +93,8 @@ impl Arena {
         let align = self.align.max(align);
         let cap = if len > self.cap { len.max(self.cap.saturating_mul(2)).max(256) } else { self.cap };
         let layout = Layout::from_size_align(cap, align).map_err(|_| AllocError::CapacityOverflow)?;
-        // SAFETY: the size is not zero. The old block has the layout that was asked for when it was made, and its bytes
-        // are copied as far as they are handed out; it is freed once.
+        // SAFETY: the size is not zero. The old block has the layout that it was allocated with. The bytes that were given out
+        // are copied, and the old block is freed once.
         let base = unsafe {
             if self.cap > 0 && align == self.align {
                 realloc(self.base.as_ptr(), self.layout(), cap)
@@ -108,23 +112,22 @@ impl Arena {
         Ok(())
     }
 
-    /// Moves everything that was placed in `other` to this arena's end and empties `other`. Returns what is to be added to
-    /// the offsets.
+    /// Moves the payloads of `other` to the end of this arena. Returns the number to add to their offsets.
     pub(crate) fn try_append(&mut self, other: &mut Arena) -> Result<usize, AllocError> {
         let layout = Layout::from_size_align(other.len, other.align).map_err(|_| AllocError::CapacityOverflow)?;
         if other.len == 0 {
             return Ok(0);
         }
         let start = self.try_place(layout)?;
-        // SAFETY: room was made for so many bytes, and the two blocks are different ones. The new place is aligned to all
-        // that the other arena's offsets are multiples of.
+        // SAFETY: `try_place` has allocated this many bytes, and the blocks are different. The start is aligned as the block of
+        // the other arena, so the offsets keep their alignment.
         unsafe { core::ptr::copy_nonoverlapping(other.base.as_ptr(), self.base.as_ptr().add(start), other.len) };
         other.clear();
         Ok(start)
     }
 
     fn layout(&self) -> Layout {
-        // SAFETY: checked when the block was made.
+        // SAFETY: the size and the alignment were checked when the block was allocated.
         unsafe { Layout::from_size_align_unchecked(self.cap, self.align) }
     }
 }
@@ -139,7 +142,7 @@ pub(crate) fn place_after(len: usize, layout: Layout) -> Result<(usize, usize), 
 impl Drop for Arena {
     fn drop(&mut self) {
         if self.cap > 0 {
-            // SAFETY: made with this layout, and freed once.
+            // SAFETY: the block was allocated with this layout, and is freed once.
             unsafe { dealloc(self.base.as_ptr(), self.layout()) };
         }
     }

@@ -15,7 +15,7 @@ use crate::journal::{RowName, Spot};
 use crate::layout::Layout;
 use crate::rows::{Label, Link, NONE, Row};
 use crate::sparse::Arrivals;
-use crate::storage::table::{copy_row, row_ptr, swap_row};
+use crate::storage::table::{Keep, copy_row, row_ptr, swap_row};
 use crate::storage::{Location, Storage};
 use core::ops::Range;
 use phalanx_store::Entity;
@@ -33,10 +33,40 @@ impl Storage {
     /// - Room for the row is reserved, and its lanes are written. So are the values of `sparse`, where they were reserved.
     #[inline(always)]
     pub(crate) unsafe fn spawn_row<const RECORD: bool>(&mut self, slot: Entity, table: u32, sparse: &[u32]) {
-        // SAFETY: there is room for the row and for the location of every slot; the values are written.
+        let row = self.tables[table as usize].len;
+        // SAFETY: the slot is alive. The rest is the contract of this function.
         unsafe {
-            let row = self.tables[table as usize].push(slot, &mut self.table_order);
             self.set_location(slot, Location { table, row });
+            self.add_row::<RECORD>(slot, table, sparse);
+        }
+    }
+
+    /// Allocates a slot, and makes the row that was written beyond the last of a table its row.
+    ///
+    /// # Safety
+    ///
+    /// As for [`spawn_row`](Storage::spawn_row), and the pool of entities is ready for one more.
+    #[inline(always)]
+    pub(crate) unsafe fn spawn_new_row<const RECORD: bool>(&mut self, table: u32, sparse: &[u32]) -> Entity {
+        let row = self.tables[table as usize].len;
+        // SAFETY: the pool is ready, by the caller's contract. So is the rest.
+        unsafe {
+            let slot = self.entities.alloc_ready_with(Location { table, row });
+            self.add_row::<RECORD>(slot, table, sparse);
+            slot
+        }
+    }
+
+    /// Adds the row that was written beyond the last of a table, for a slot whose location is set.
+    ///
+    /// # Safety
+    ///
+    /// As for [`spawn_row`](Storage::spawn_row).
+    #[inline(always)]
+    unsafe fn add_row<const RECORD: bool>(&mut self, slot: Entity, table: u32, sparse: &[u32]) {
+        // SAFETY: capacity for the row is reserved, and the values are written.
+        unsafe {
+            self.tables[table as usize].push(slot, &mut self.table_order);
             if !sparse.is_empty() {
                 self.sparse.commit_spawn_values(slot, sparse);
             }
@@ -53,19 +83,21 @@ impl Storage {
     ///
     /// Room for so many rows and slots is reserved, and the lanes of the rows are written.
     pub(crate) unsafe fn spawn_rows(&mut self, number: u32, end: u32) {
-        let (table, locations) = (&mut self.tables[number as usize], self.entities.places());
+        let table = &mut self.tables[number as usize];
         let first = table.len;
-        let made = self.entities.alloc_many((end - first) as usize);
-        // SAFETY: there is room for so many rows and locations, and the rows are written.
+        let mut row = first;
+        let entities = table.entities.ptr();
+        let allocated = self.entities.try_alloc_many_with((end - first) as usize, |entity| {
+            // SAFETY: the row is below `end`, and within the capacity by the caller's contract.
+            unsafe { entities.add(row as usize).write(entity) };
+            row += 1;
+            Location { table: number, row: row - 1 }
+        });
+        debug_assert!(allocated.is_ok(), "slots are reserved");
+        // SAFETY: the rows are within the capacity and written, by the caller's contract.
         unsafe {
-            let entities = table.entities.at(first);
-            made.fold(0, |at, entity| {
-                entities.add(at as usize).write(entity);
-                locations.at(entity.index()).write(Location { table: number, row: first + at });
-                at + 1
-            });
-            table.entities.mark_rows(first..end);
-            table.set_len(end, &mut self.table_order);
+            table.entities.mark_rows(first..row);
+            table.set_len(row, &mut self.table_order);
         }
         self.restructured();
     }
@@ -161,7 +193,7 @@ impl Storage {
         }
         // SAFETY: the row is in use, and so was the one that its values come from.
         unsafe {
-            table.mark(at.row, &edge.removed);
+            table.set_dirty(at.row, &edge.removed);
             if table.tracked {
                 table.keep_added(at.row, &edge.removed, (table, tail));
             }
@@ -191,7 +223,7 @@ impl Storage {
                 let (a, b) = (&*source.lanes().add(a as usize), &*to.add(b as usize));
                 copy_row(row_ptr(a, from.row), row_ptr(b, row), a.row_size());
             }
-            if let Some(moved) = source.swap_remove(from.row, |lane| edge.keep[lane]) {
+            if let Some(moved) = source.swap_remove(from.row, Keep::Lanes(&edge.keep)) {
                 self.set_location(moved, from);
             }
             self.set_location(slot, Location { table: edge.target, row });
@@ -261,14 +293,14 @@ impl Storage {
         if !self.sparse.is_empty() {
             if shows { self.sparse.take_all(slot) } else { self.sparse.end_all(slot) }
         }
-        let (table, needs_drop) = (&mut self.tables[at.table as usize], &self.ends[at.table as usize]);
-        // SAFETY: the row is in use, and there is a flag for each lane.
-        let moved = unsafe {
-            match shows {
-                true => table.swap_remove(at.row, |_| true),
-                false => table.swap_remove(at.row, |lane| !D::MOVED_OUT && needs_drop[lane]),
-            }
+        let keep = match () {
+            () if D::MOVED_OUT => Keep::None,
+            () if shows => Keep::All,
+            () => Keep::NeedsDrop,
         };
+        let table = &mut self.tables[at.table as usize];
+        // SAFETY: the row is in use, by the caller's contract.
+        let moved = unsafe { table.swap_remove(at.row, keep) };
         let displaced = Location { row: table.len, ..at };
         // SAFETY: an entity in a table is alive. What needs a drop is beyond the last row now.
         unsafe {

@@ -56,7 +56,7 @@ impl Displaced for Stash {
         // SAFETY: the values are initialised and owned by no one, and room for them was reserved.
         unsafe {
             self.take(storage, table, at.row, columns.unwrap_or(&table.columns));
-            self.take_retired(&mut storage.sparse, &storage.journal);
+            self.take_sparse(&mut storage.sparse, &storage.journal);
         }
     }
 

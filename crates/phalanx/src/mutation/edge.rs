@@ -1,4 +1,4 @@
-//! Edges.
+//! Creating edges and resolving the components of a bundle in a table.
 #![allow(unsafe_code)]
 
 use crate::alloc::try_vec;
@@ -12,7 +12,7 @@ use crate::storage::table::Column;
 use phalanx_store::AllocError;
 
 impl Storage {
-    /// The move from a table to another, in which the components of `bundle` stay behind.
+    /// Creates the edge between two tables. The components of `bundle` are not moved along.
     pub(crate) fn edge_between(
         &self,
         source: u32,
@@ -48,8 +48,8 @@ impl Storage {
         })
     }
 
-    /// The first lane of each component in a table that has them; for one that is not kept in tables, how many such come
-    /// before it.
+    /// Returns the first lane of each component in a table that has them. For a sparse component it is the number of sparse
+    /// components before it.
     pub(crate) fn places(&self, table: u32, ids: &[ComponentId]) -> Result<Box<[u16]>, AllocError> {
         let table = &self.tables[table as usize];
         let (mut places, mut sparse) = (try_vec(ids.len())?, 0);
@@ -63,7 +63,7 @@ impl Storage {
         Ok(places.into())
     }
 
-    /// The sides of those components that are not kept in tables, in their order; made if there are none.
+    /// Returns the sparse storages of those components that are sparse, in their order. Creates those that do not exist.
     pub(crate) fn sparse(&mut self, ids: &[ComponentId]) -> Result<Box<[u32]>, AllocError> {
         let components = &self.components;
         let on_side = |id: &&ComponentId| components.info(**id).kind() != Kind::Table;
@@ -74,7 +74,7 @@ impl Storage {
         Ok(sparse.into())
     }
 
-    /// A row of a table as the place of a bundle, beside the places of the change of sides that was reserved last.
+    /// Returns the destination of a bundle: a row of a table, and the spare positions that were reserved last in sparse storages.
     #[inline(always)]
     pub(crate) fn place(&self, table: u32, places: *const u16, row: u32) -> BundlePtr {
         let lanes = self.tables[table as usize].lanes();

@@ -10,27 +10,27 @@ use crate::storage::{Location, Storage};
 use phalanx_store::AllocError;
 
 impl Storage {
-    /// Reserves room for so many more rows in a table. Lanes may move even if this fails.
+    /// Reserves capacity for `count` more rows in a table. Lanes may move even if this fails.
     #[inline]
     pub(crate) fn reserve_table(&mut self, table: u32, count: u32) -> Result<(), AllocError> {
         self.tables[table as usize].try_reserve(count, &mut self.epoch)
     }
 
-    /// Reserves room for so many more entities, and for their locations.
+    /// Reserves capacity for `count` more entities, and for their locations.
     pub(crate) fn reserve_entities(&mut self, count: u32) -> Result<(), AllocError> {
         self.entities.try_reserve(count as usize)
     }
 
-    /// Reserves room for sparse values of the slot that is allocated next but `nth`.
+    /// Reserves capacity for sparse values of the slot that is allocated after `nth` others.
     pub(crate) fn reserve_sparse(&mut self, nth: u32, sparse: &[u32]) -> Result<(), AllocError> {
         let slot = self.entities.nth_index(nth).ok_or(AllocError::CapacityOverflow)?;
-        // Values may move, even if one of several storages cannot grow.
+        // Values may move even if this fails.
         self.restructured();
         self.sparse.try_reserve(slot, sparse, &[])
     }
 
-    /// Reserves room for one more row in a table, for its name if it is an extra one, and for the events of its spawning. Room for
-    /// its slot is reserved before.
+    /// Reserves capacity for one more extra row in a table, for its name, and for its journal entries. Its slot is reserved
+    /// before.
     pub(crate) fn reserve_extra_row(&mut self, table: u32) -> Result<(), AllocError> {
         // Lanes may move even if this fails.
         self.restructured();
@@ -42,19 +42,19 @@ impl Storage {
     /// Reserves what [`move_row`](Storage::move_row) needs to move one slot along an edge.
     #[inline(always)]
     pub(crate) fn reserve_move(&mut self, slot: u32, from: Location, edge: &Edge) -> Result<(), AllocError> {
-        // A row beyond the last in either case: for the move, or for the new values until they are exchanged.
+        // The row beyond the last is the destination of the move, or holds the new values until they are exchanged.
         if edge.target != from.table || !edge.removed.is_empty() {
             self.reserve_table(edge.target, 1)?;
         }
         if !(edge.sparse_inserts.is_empty() && edge.sparse_removes.is_empty()) {
-            // Values may move, even if one of several storages cannot grow.
+            // Values may move even if this fails.
             self.restructured();
             self.sparse.try_reserve(slot, &edge.sparse_inserts, &edge.sparse_removes)?;
         }
         self.reserve_edge_entries(edge)
     }
 
-    /// Counts what moving a slot along an edge needs in sparse storages, and the room that displaced values need in a stash.
+    /// Counts what moving a slot along an edge needs in sparse storages, and the values that it displaces to a stash.
     pub(crate) fn expect_move(
         &self,
         slot: u32,
@@ -65,7 +65,7 @@ impl Storage {
         stash.expect_row(self, &edge.removed)?;
         stash.expect_present(self, slot, &edge.sparse_removes)?;
         stash.expect_present(self, slot, &edge.sparse_inserts)?;
-        stash.expect_puts(self, &edge.sparse_inserts)?;
+        stash.expect_inserts(self, &edge.sparse_inserts)?;
         sparse_inserts.try_add(&edge.sparse_inserts, slot)?;
         sparse_inserts.try_add_taken(&self.sparse, &edge.sparse_removes, slot)
     }
@@ -83,15 +83,13 @@ impl Storage {
         self.reserve_entities(0)?;
         self.reserve_table(0, count)?;
         self.reserve_entries(count as usize)?;
-        let first = self.tables[0].len;
-        let (table, locations) = (&mut self.tables[0], self.entities.places());
+        let table = &mut self.tables[0];
+        let first = table.len;
         for entity in self.entities.try_flush()? {
-            // SAFETY: there is room for so many rows and locations.
-            unsafe {
-                let row = table.push(entity, &mut self.table_order);
-                locations.at(entity.index()).write(Location { table: 0, row });
-            }
+            // SAFETY: capacity for `count` rows is reserved.
+            unsafe { table.push(entity, &mut self.table_order) };
         }
+        self.set_locations(0, first);
         self.restructured();
         // Dispatched with the events of the operation that flushes.
         for row in first..self.tables[0].len {

@@ -1,10 +1,10 @@
-//! Values that were displaced and have not ended yet.
+//! [`Stash`]: values that were displaced and are dropped at the end of an operation.
 //!
-//! # What must stay true
+//! # Invariants
 //!
-//! A stash has room for every value that the steps of an operation displace, in whatever order, before the first is carried
-//! out: it does not move while it holds values. Each of `values` is owned by the stash, in its arena or, for the payloads of
-//! skipped commands, where they were recorded, until an [`Ending`] takes it.
+//! A stash has capacity for every value that the steps of an operation displace, in any order, before the first step is
+//! committed. So its arena does not move while it has values. The stash owns each of `values` until it is dropped: in its arena,
+//! or, for the payload of a skipped command, where the payload was recorded.
 #![allow(unsafe_code)]
 
 use super::arena::{Arena, place_after};
@@ -18,36 +18,36 @@ use phalanx_store::AllocError;
 
 // SAFETY: the values that it owns are components, which are `Send` and `Sync`.
 unsafe impl Send for Stash {}
-// SAFETY: as above; nothing is reached through a shared reference.
+// SAFETY: the values are `Sync`, and a shared reference does not reach them.
 unsafe impl Sync for Stash {}
 
-/// Values that were displaced and have not ended yet.
+/// Values that were displaced and are dropped at the end of an operation.
 #[derive(Debug, Default)]
 pub(crate) struct Stash {
     values: Vec<(DropFn, *mut u8)>,
     arena: Arena,
-    /// What the last step has displaced and is to be shown to listeners, and where it is.
+    /// The values that the last step displaced and that listeners can see, with their locations.
     pub(crate) shown: Vec<(ComponentId, Spot)>,
-    /// Counted while resolving: values, bytes, the greatest alignment.
+    /// The expected number of values, their bytes, and the greatest alignment.
     count: usize,
     bytes: usize,
     align: usize,
 }
 
 impl Stash {
-    /// Bytes that it holds from the allocator.
+    /// Returns the bytes held from the allocator.
     pub(crate) fn held(&self) -> usize {
         let lists = self.values.capacity() * size_of::<(DropFn, *mut u8)>()
             + self.shown.capacity() * size_of::<(ComponentId, Spot)>();
         lists + self.arena.bytes()
     }
 
-    /// Starts to count.
+    /// Starts to count expected values.
     pub(crate) fn begin(&mut self) {
         (self.count, self.bytes, self.align) = (0, 0, 1);
     }
 
-    /// Makes room for what was counted.
+    /// Reserves capacity for the expected values, and for showing them to listeners if `shows` is `true`.
     pub(crate) fn try_reserve(&mut self, shows: bool) -> Result<(), AllocError> {
         crate::alloc::try_reserve(&mut self.values, self.count)?;
         self.shown.clear();
@@ -55,21 +55,21 @@ impl Stash {
         self.arena.try_reserve(self.bytes, self.align)
     }
 
-    /// Takes over the payload of a command that is skipped, where it lies.
+    /// Takes ownership of the payload of a skipped command, which stays where it is.
     ///
     /// # Safety
     ///
-    /// It is initialised, stays where it is, and nobody else ends it; it was [expected](Stash::expect).
+    /// The payload is initialised, does not move, is not dropped elsewhere, and was [expected](Stash::expect).
     pub(crate) unsafe fn take_payload(&mut self, drop: DropFn, payload: *mut u8) {
         debug_assert!(self.values.len() < self.values.capacity());
         self.values.push((drop, payload));
     }
 
-    /// Counts a value that will be displaced; without a layout, one that needs no room.
+    /// Counts a value that will be displaced. Without a layout, the value needs no memory.
     pub(crate) fn expect(&mut self, layout: Option<Layout>) -> Result<(), AllocError> {
         self.count += 1;
         if let Some(layout) = layout {
-            // With the most that can be lost before it: the order is not known.
+            // With the largest possible padding before it, because the order is not known.
             let bytes = layout.size().checked_add(layout.align() - 1).ok_or(AllocError::CapacityOverflow)?;
             self.bytes = self.bytes.checked_add(bytes).ok_or(AllocError::CapacityOverflow)?;
             self.align = self.align.max(layout.align());
@@ -77,7 +77,7 @@ impl Stash {
         Ok(())
     }
 
-    /// Counts the values of a row in these columns.
+    /// Counts the values of a row in these columns that are dropped or shown.
     pub(crate) fn expect_row(&mut self, storage: &Storage, columns: &[Column]) -> Result<(), AllocError> {
         for column in columns.iter().filter(|column| column.drop.is_some() || storage.journal.keeps(column.id)) {
             self.expect(block(storage.components.info(column.id).value_part())?)?;
@@ -85,19 +85,19 @@ impl Stash {
         Ok(())
     }
 
-    /// Counts the values that a slot has in these sides.
+    /// Counts the values that a slot has in these sparse storages.
     pub(crate) fn expect_present(&mut self, storage: &Storage, slot: u32, list: &[u32]) -> Result<(), AllocError> {
         let mut present = list.iter().map(|side| storage.sparse.get(*side)).filter(|side| side.row(slot).is_some());
         present.try_for_each(|side| self.expect_of(storage, side))
     }
 
-    /// Counts all values that a slot has beside tables.
+    /// Counts all sparse values of a slot.
     pub(crate) fn expect_all(&mut self, storage: &Storage, slot: u32) -> Result<(), AllocError> {
         storage.sparse.storages_of(slot).try_for_each(|side| self.expect_of(storage, side))
     }
 
-    /// Counts a value of each of these sides, which are put, and may be displaced themselves.
-    pub(crate) fn expect_puts(&mut self, storage: &Storage, list: &[u32]) -> Result<(), AllocError> {
+    /// Counts a value of each of these sparse storages: values that are inserted may be displaced by a later step.
+    pub(crate) fn expect_inserts(&mut self, storage: &Storage, list: &[u32]) -> Result<(), AllocError> {
         list.iter().try_for_each(|side| self.expect_of(storage, storage.sparse.get(*side)))
     }
 
@@ -108,18 +108,18 @@ impl Stash {
         }
     }
 
-    /// Takes over the values that are retired in the sides, which count as moved out.
+    /// Takes ownership of the values that sparse storages list as displaced.
     ///
     /// # Safety
     ///
-    /// They were [expected](Stash::expect).
-    pub(crate) unsafe fn take_retired(&mut self, sparse: &mut SparseStorages, journal: &Journal) {
+    /// The values were [expected](Stash::expect).
+    pub(crate) unsafe fn take_sparse(&mut self, sparse: &mut SparseStorages, journal: &Journal) {
         sparse.hand_over_retired(|side, row| {
             let (drop, shown) = (side.values().drop_fn(), journal.keeps(side.id));
             if drop.is_none() && !shown {
                 return;
             }
-            // SAFETY: components beside tables have one lane, or none; the value is retired there, and expected.
+            // SAFETY: sparse components have one lane, or none. The value is displaced there, and was expected.
             let value = unsafe { self.take_one(drop, side.values().layout(), side.values().at(row)) };
             if shown {
                 self.shown.push((side.id, Spot::Block(value)));
@@ -127,11 +127,11 @@ impl Stash {
         });
     }
 
-    /// Takes over the values of a row in these columns, which count as moved out.
+    /// Takes ownership of the values of a row in these columns.
     ///
     /// # Safety
     ///
-    /// The row is initialised there, and the values were [expected](Stash::expect), in this order.
+    /// The row is initialised in these columns, and the values were [expected](Stash::expect).
     pub(crate) unsafe fn take(&mut self, storage: &Storage, table: &Table, row: u32, columns: &[Column]) {
         for column in columns {
             let shown = storage.journal.keeps(column.id);
@@ -139,8 +139,8 @@ impl Stash {
                 continue;
             }
             let lanes = storage.components.info(column.id).value_part();
-            // SAFETY: a column that needs an end has one lane, whose rows have this layout, or none; the row is initialised,
-            // and the value expected.
+            // SAFETY: a column that needs a drop has one lane, whose rows have this layout, or none. The row is initialised,
+            // and the value was expected.
             let value = unsafe {
                 match lanes.len() {
                     0 => self.take_one(column.drop, None, core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get())),
@@ -157,15 +157,15 @@ impl Stash {
         }
     }
 
-    /// Takes over a value of several lanes, which needs no end: a row of each, one after another.
+    /// Takes ownership of a value of several lanes, which needs no drop. It is stored as the rows of the lanes in order.
     ///
     /// # Safety
     ///
-    /// As for [`take`](Stash::take); the lanes are those of the column.
+    /// The row is initialised in the column, the value was [expected](Stash::expect), and the layouts are those of the lanes.
     unsafe fn take_lanes(&mut self, table: &Table, column: &Column, row: u32, lanes: &[Layout]) -> *mut u8 {
         let Ok(Some(layout)) = block(lanes) else { unreachable!("counted before") };
         let Ok(offset) = self.arena.try_place(layout) else { unreachable!("reserved") };
-        // SAFETY: the place was made just now; the rows of the lanes fit into it one after another, as they were counted.
+        // SAFETY: the arena has just given out this block. The rows of the lanes fit into it in order, as they were counted.
         unsafe {
             let (to, mut at) = (self.arena.at(offset, layout), 0_usize);
             for (number, lane) in (column.first as usize..).zip(lanes) {
@@ -177,22 +177,22 @@ impl Stash {
         }
     }
 
-    /// Takes over a value, which counts as moved out.
+    /// Takes ownership of a value, and returns its new address.
     ///
     /// # Safety
     ///
-    /// It is initialised, ends by `drop`, if by anything, has this layout, or none if it has no size, and was
-    /// [expected](Stash::expect).
+    /// - The value is initialised and was [expected](Stash::expect).
+    /// - `drop` drops values of its type, if they need it. `layout` is the layout of its type, or `None` if it is zero-sized.
     unsafe fn take_one(&mut self, drop: Option<DropFn>, layout: Option<Layout>, value: *mut u8) -> *mut u8 {
         debug_assert!(self.values.len() < self.values.capacity());
         let to = match layout {
-            // A value without a size is anywhere.
+            // A zero-sized value has any aligned address.
             None => core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get()),
             Some(layout) => {
                 let end = place_after(self.arena.len(), layout).map_or(usize::MAX, |(_, end)| end);
                 debug_assert!(end <= self.arena.bytes() && layout.align() <= self.arena.align());
                 let Ok(offset) = self.arena.try_place(layout) else { unreachable!("reserved") };
-                // SAFETY: the place was made just now, and the value has this layout.
+                // SAFETY: the arena has just given out this block, and the value has this layout.
                 unsafe {
                     let to = self.arena.at(offset, layout);
                     copy_row(value, to, layout.size());
@@ -207,7 +207,7 @@ impl Stash {
     }
 }
 
-/// The layout of a row of each of these lanes, one after another; none without lanes.
+/// Returns the layout of the rows of several lanes in order, or `None` if there are no lanes.
 fn block(lanes: &[Layout]) -> Result<Option<Layout>, AllocError> {
     let mut all: Option<Layout> = None;
     for lane in lanes {
@@ -220,32 +220,34 @@ fn block(lanes: &[Layout]) -> Result<Option<Layout>, AllocError> {
     Ok(all)
 }
 
-/// Ends what is in a stash, in order, all of it, even if one panics; a second panic aborts.
-pub(crate) struct Ending<'a> {
+/// Drops the values of a stash in order when it goes out of scope. Goes on after a panic; a second panic aborts.
+pub(crate) struct DropStash<'a> {
     stash: &'a mut Stash,
     next: usize,
 }
 
-impl<'a> Ending<'a> {
-    pub(crate) fn of(stash: &'a mut Stash) -> Ending<'a> {
-        Ending { stash, next: 0 }
+impl<'a> DropStash<'a> {
+    /// Creates a guard of a stash.
+    pub(crate) fn new(stash: &'a mut Stash) -> DropStash<'a> {
+        DropStash { stash, next: 0 }
     }
 
-    /// What is to be ended, to be added to.
+    /// Returns the stash.
     pub(crate) fn stash(&mut self) -> &mut Stash {
         self.stash
     }
 
+    /// Drops the values of the stash.
     pub(crate) fn run(&mut self) {
         while let Some(&(drop, value)) = self.stash.values.get(self.next) {
             self.next += 1;
-            // SAFETY: the stash owned the value, which ends here, once.
+            // SAFETY: the stash owned the value, which is dropped once.
             unsafe { drop(value) };
         }
     }
 }
 
-impl Drop for Ending<'_> {
+impl Drop for DropStash<'_> {
     fn drop(&mut self) {
         self.run();
         self.stash.values.clear();

@@ -228,7 +228,7 @@ impl<'w> Candidate<'w> {
     fn location(&self) -> Location {
         // SAFETY: the slot is in use, by the promise of `new`, and stays so while the world is borrowed; so its location is
         // written.
-        unsafe { *self.world.storage.entities.places().at(self.slot) }
+        unsafe { self.world.storage.entities.payload_unchecked(self.slot) }
     }
 
     /// Returns the table components of the row.

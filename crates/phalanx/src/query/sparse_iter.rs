@@ -153,7 +153,7 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
     #[inline(always)]
     unsafe fn location_unchecked(world: &World, index: u32) -> Location {
         // SAFETY: the slot is in use, so its location is written.
-        if D::NEEDS_LOCATION { unsafe { *world.storage.entities.places().at(index) } } else { RowRef::NOWHERE }
+        if D::NEEDS_LOCATION { unsafe { world.storage.entities.payload_unchecked(index) } } else { RowRef::NOWHERE }
     }
 
     /// Returns the row of a slot.
@@ -302,8 +302,7 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
                 for (at, &key) in keys.iter().enumerate() {
                     if far {
                         if let Some(key) = keys.get(at + 32) {
-                            // SAFETY: the slot is in use.
-                            prefetch(unsafe { world.storage.entities.places().at(key.index()) });
+                            prefetch(world.storage.entities.payloads().slot_address(key.index()));
                         }
                         if let Some(&key) = keys.get(at + 16) {
                             // SAFETY: the slot is in use; and the promise of `new`.

@@ -53,7 +53,7 @@ pub(super) fn rows(world: &mut World, number: u32, first: u32, slots: &[u32]) ->
     let extra = table.signature.has(ComponentId::ROW);
     let needed = first.checked_add(slots.len() as u32).ok_or(AllocError::CapacityOverflow)?;
     table.entities.try_grow(needed)?;
-    let (places, entities) = (world.storage.entities.places(), table.entities.ptr());
+    let entities = table.entities.ptr();
     for (&slot, row) in slots.iter().zip(first..) {
         // SAFETY: what names a row stays in the table.
         let Some(entity) = (unsafe { world.storage.entities.occupant(slot) }) else {
@@ -66,11 +66,10 @@ pub(super) fn rows(world: &mut World, number: u32, first: u32, slots: &[u32]) ->
         }
         // SAFETY: a slot that is alive has a location; there is room for the row.
         unsafe {
-            let location = places.at(slot);
-            if *location != Location::NOWHERE {
+            if world.storage.entities.payload_unchecked(slot) != Location::NOWHERE {
                 return slot_is(slot, "has a row in a table twice");
             }
-            *location = Location { table: number, row };
+            world.storage.entities.set_unchecked(slot, Location { table: number, row });
             entities.add(row as usize).write(entity);
         }
     }
@@ -109,7 +108,7 @@ pub(super) unsafe fn settle_table(world: &mut World, number: u32, rows: u32) -> 
             }
         }
     }
-    table.settle_capacity();
+    table.update_capacity();
     // SAFETY: the caller's promise; the room is that of all lanes.
     unsafe { table.set_len(rows, &mut world.storage.table_order) };
     world.storage.restructured();
@@ -140,7 +139,7 @@ pub(super) fn name_row(
     world.storage.rows.try_reserve(1, 1, world.storage.entities.slot_count())?;
     // SAFETY: every slot that is alive has a location in a table, an extra row in one of extra rows: that was checked when
     // all tables were there.
-    let at = unsafe { *world.storage.entities.places().at(slot) };
+    let at = unsafe { world.storage.entities.payload_unchecked(slot) };
     let Some(lanes) = world.storage.tables[at.table as usize].row_lanes() else {
         return slot_is(slot, "is an extra row in a table of entities");
     };
@@ -178,7 +177,7 @@ pub(super) fn name_row(
 unsafe fn link(world: &World, slot: u32) -> *mut Link {
     // SAFETY: the caller's promise.
     unsafe {
-        let at = *world.storage.entities.places().at(slot);
+        let at = world.storage.entities.payload_unchecked(slot);
         let lanes = world.storage.tables[at.table as usize].row_lanes().unwrap_unchecked();
         lanes.links.add(at.row as usize)
     }
@@ -275,7 +274,7 @@ pub(super) fn all_placed(world: &World) -> Result<(), Problem> {
         // SAFETY: what names a row does not leave; each slot has a location.
         let lost = unsafe {
             world.storage.entities.occupant(slot).is_some()
-                && *world.storage.entities.places().at(slot) == Location::NOWHERE
+                && world.storage.entities.payload_at(slot) == Some(Location::NOWHERE)
         };
         if lost {
             return slot_is(slot, "is alive and has no row in any table");

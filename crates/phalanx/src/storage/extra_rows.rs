@@ -1,4 +1,4 @@
-//! Extra rows.
+//! The extra rows of a [`Storage`]: how they are found from their names and their owners.
 #![allow(unsafe_code)]
 
 use super::{Location, Storage};
@@ -9,13 +9,13 @@ use crate::storage::table::Table;
 use phalanx_store::Entity;
 
 impl Storage {
-    /// Takes an extra row out of what finds it.
+    /// Removes an extra row from the maps and links that lead to it.
     ///
     /// # Safety
     ///
     /// The slot is an extra row.
     pub(crate) unsafe fn unlink(&mut self, slot: u32) {
-        // SAFETY: the slot, and what the maps and links name, are extra rows; and all are of the same owner.
+        // SAFETY: the slot is an extra row, and so are the slots in the maps and links of its owner.
         unsafe {
             let (_, owner, label, link) = self.extra_row(slot);
             self.rows.by_name.remove(&(owner.index(), label));
@@ -24,7 +24,7 @@ impl Storage {
                 (true, NONE) => self.rows.end(owner.index()),
                 (true, next) => {
                     (*self.link(next)).prev = link.prev;
-                    // Not inserted: a map makes room for one more before it finds that the key is there.
+                    // Not `insert`: it may allocate before it finds the key.
                     if let Some(first) = self.rows.first.get_mut(&owner.index()) {
                         *first = next;
                     }
@@ -41,7 +41,7 @@ impl Storage {
         }
     }
 
-    /// Checks that extra rows are found by name and from their owners, and nothing else is.
+    /// Checks that names and owners lead to every extra row, and to nothing else.
     pub(crate) fn validate_rows(&self) -> Result<(), &'static str> {
         let bare = Signature::of([ComponentId::ROW]);
         if self.rows.bare.is_some_and(|table| self.by_signature.get(&bare) != Some(&table)) {
@@ -96,15 +96,14 @@ impl Storage {
                 if linked > extra || self.entities.get(slot).is_some() || slot as usize >= self.entities.slot_count() {
                     return Err("links that lead astray");
                 }
-                // SAFETY: every slot below the count has a location once it was used; that it is an extra row in use is
-                // tested before the lanes are read.
-                let at = unsafe { *self.entities.places().at(slot) };
-                let table = self.tables.get(at.table as usize);
-                let is_there = table.is_some_and(|t| {
-                    t.signature.has(ComponentId::ROW)
-                        && t.slots().get(at.row as usize).is_some_and(|s| s.index() == slot)
-                });
-                if !is_there {
+                let is_there = |at: Location| {
+                    let table = self.tables.get(at.table as usize);
+                    table.is_some_and(|t| {
+                        t.signature.has(ComponentId::ROW)
+                            && t.slots().get(at.row as usize).is_some_and(|s| s.index() == slot)
+                    })
+                };
+                if !self.entities.payload_at(slot).is_some_and(is_there) {
                     return Err("a link to what is no extra row");
                 }
                 // SAFETY: tested just now.
@@ -124,21 +123,21 @@ impl Storage {
 }
 
 impl Storage {
-    /// The table and the row of an extra row's lanes.
+    /// Returns the table of an extra row, the lanes of the reserved component there, and its row.
     ///
     /// # Safety
     ///
     /// The slot is an extra row.
     pub(crate) unsafe fn row_at(&self, slot: u32) -> (&Table, RowLanes, usize) {
-        // SAFETY: an extra row has a location, in a table of extra rows.
+        // SAFETY: the location of an extra row is in a table of extra rows.
         unsafe {
-            let location = *self.entities.places().at(slot);
+            let location = self.entities.payload_unchecked(slot);
             let table = &self.tables[location.table as usize];
             (table, table.row_lanes().unwrap_unchecked(), location.row as usize)
         }
     }
 
-    /// The links of an extra row.
+    /// Returns a pointer to the links of an extra row.
     ///
     /// # Safety
     ///
@@ -151,7 +150,7 @@ impl Storage {
         }
     }
 
-    /// The handle, the owner, the label and the links of an extra row.
+    /// Returns the handle, the owner, the label and the links of an extra row.
     ///
     /// # Safety
     ///
@@ -165,27 +164,26 @@ impl Storage {
         }
     }
 
-    /// The entity that a slot is or belongs to.
+    /// Returns the entity that a slot is or belongs to.
     ///
     /// # Safety
     ///
     /// The slot is alive.
     #[inline]
     pub(crate) unsafe fn owner_of(&self, slot: Entity) -> Entity {
-        // SAFETY: the slot is an extra row, by the caller's promise one that is alive.
+        // SAFETY: the slot is an extra row, and is alive by the caller's contract.
         if slot.is_row() { unsafe { self.extra_row(slot.index()).1 } } else { slot }
     }
 
-    /// The slot and the table of the extra row under a name, if there is one.
+    /// Returns the slot and the table of the extra row with a name, if there is one.
     pub(crate) fn row_of_name(&self, name: Name) -> Option<(Entity, u32)> {
-        // SAFETY: names lead to extra rows, which have a location.
-        self.rows
-            .by_name
-            .get(&name)
-            .map(|slot| unsafe { (self.extra_row(*slot).0.0, (*self.entities.places().at(*slot)).table) })
+        let slot = *self.rows.by_name.get(&name)?;
+        let location = self.entities.payload_at(slot)?;
+        // SAFETY: names lead to extra rows.
+        Some((unsafe { self.extra_row(slot) }.0.0, location.table))
     }
 
-    /// The extra rows of the entity at an index, in the order of their making.
+    /// Returns the extra rows of the entity at an index, in the order of their creation.
     pub(crate) fn extra_rows(&self, owner: u32) -> impl Iterator<Item = (Row, Label)> + Clone + '_ {
         let mut next = match self.rows.owns(owner) {
             true => self.rows.first[&owner],

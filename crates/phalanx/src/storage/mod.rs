@@ -2,9 +2,9 @@
 //!
 //! # Representation
 //!
-//! `entities` knows which slots are alive, and has the location of each live slot beside its generation. Table 0 is that of
-//! entities without components. `directory[component][table]` points at the component's first lane in that table, or is null. It
-//! dangles for a component without data.
+//! `entities` has the generation of each slot and the location of its row. Table 0 is the table of entities without components.
+//! `directory[component][table]` points at the first lane of the component in that table, or is null. It dangles for a component
+//! without data.
 #![allow(unsafe_code)]
 
 mod extra_rows;
@@ -53,8 +53,6 @@ pub(crate) struct Storage {
     pub(crate) directory: Vec<Vec<*mut Lane>>,
     /// The components outside of tables.
     pub(crate) sparse: SparseStorages,
-    /// For each table, the lanes whose values need a drop.
-    pub(crate) ends: Vec<Box<[bool]>>,
     pub(crate) rows: Rows,
     pub(crate) journal: Journal,
     /// The timeline that removed the dirty bits of written rows last. Without one, only lanes that are tracked have them.
@@ -80,7 +78,6 @@ impl Storage {
             by_signature: HashMap::default(),
             directory: Vec::new(),
             sparse: SparseStorages::new(),
-            ends: Vec::new(),
             rows: Rows::default(),
             journal: Journal::default(),
             tracker: None,
@@ -115,25 +112,25 @@ impl Storage {
 }
 
 impl Storage {
-    /// A number that is different after every change of structure.
+    /// Returns a number that changes with every structural change.
     #[inline(always)]
     pub(crate) fn epoch(&self) -> Epoch {
         self.epoch
     }
 
-    /// Announces a change of structure: a row came or went, a lane moved, a table or a component was added.
+    /// Advances the epoch after a structural change.
     #[inline(always)]
     pub(crate) fn restructured(&mut self) {
         self.epoch.advance();
     }
 
-    /// The look of those who do not remember when they looked last.
+    /// Returns the ticks of a query run that does not remember the run before.
     #[inline(always)]
     pub(crate) fn run_ticks(&self) -> RunTicks {
         self.sparse.clock.run_ticks()
     }
 
-    /// Where an entity is.
+    /// Returns the location of an entity, or an error if it is not alive.
     #[inline(always)]
     pub(crate) fn try_location(&self, entity: Entity) -> Result<Location, NoSuchEntity> {
         match self.find_location(entity) {
@@ -142,21 +139,20 @@ impl Storage {
         }
     }
 
-    /// Where an entity is, if it is alive.
+    /// Returns the location of an entity, or `None` if it is not alive.
     #[inline(always)]
     pub(crate) fn find_location(&self, entity: Entity) -> Option<Location> {
-        // SAFETY: a location is written for every entity that is alive.
-        unsafe { self.entities.places().find(entity) }
+        self.entities.payload(entity)
     }
 
-    /// Returns the table of a signature, which is made if there is none: all of it, or nothing happens.
+    /// Returns the table of a signature, and creates it if there is none. If allocation fails, nothing has changed.
     pub(crate) fn table_of(&mut self, signature: &Signature) -> Result<u32, AllocError> {
         if let Some(&table) = self.by_signature.get(signature) {
             return Ok(table);
         }
         let number = u32::try_from(self.tables.len()).map_err(|_| AllocError::CapacityOverflow)?;
         let table = Table::try_new(signature.try_clone()?, &self.components, number)?;
-        let (ends, key) = (table.lanes_with_drop()?, signature.try_clone()?);
+        let key = signature.try_clone()?;
         let known = self.components.len();
         if self.directory.len() < known {
             try_reserve_at(&mut self.directory, known - 1)?;
@@ -165,12 +161,10 @@ impl Storage {
         for column in &table.columns {
             try_reserve_at(&mut self.directory[column.id.index()], number as usize)?;
         }
-        try_reserve(&mut self.ends, 1)?;
         try_reserve(&mut self.tables, 1)?;
         self.table_order.try_reserve()?;
         try_reserve_map(&mut self.by_signature, 1)?;
         self.enter(&table, number);
-        self.ends.push(ends);
         self.tables.push(table);
         self.table_order.add();
         self.by_signature.insert(key, number);
@@ -183,40 +177,41 @@ impl Storage {
         self.table_order.iter().map(|number| (number, &self.tables[number as usize])).filter(|(_, table)| table.len > 0)
     }
 
-    /// The table of a signature, if there is one.
+    /// Returns the table of a signature, if there is one.
     #[cfg(feature = "snapshot")]
     pub(crate) fn table_number(&self, signature: &Signature) -> Option<u32> {
         self.by_signature.get(signature).copied()
     }
 
-    /// Enters the columns of a table, which has a higher number than those entered before.
+    /// Adds the columns of a table to the directory. Its number is higher than those of all tables there.
     pub(crate) fn enter(&mut self, table: &Table, number: u32) {
         for column in &table.columns {
             let columns = &mut self.directory[column.id.index()];
             columns.resize(number as usize, core::ptr::null_mut());
-            // A component without data has no lane, but is there all the same.
+            // A component without data has no lane; its entry dangles.
             let lane = match column.lanes {
                 0 => core::ptr::NonNull::dangling().as_ptr(),
-                // SAFETY: the column's first lane is one of the table's.
+                // SAFETY: the first lane of the column is one of the table.
                 _ => unsafe { table.lanes().add(column.first as usize) },
             };
             columns.push(lane);
         }
     }
 
-    /// The first lane of a component in a table; null if it has none, dangling if it carries no data.
+    /// Returns the first lane of a component in a table. It is null if the table lacks the component, and dangles if the
+    /// component has no data.
     #[inline(always)]
     pub(crate) fn lane(&self, id: ComponentId, table: u32) -> *mut Lane {
         self.lanes_of(id).get(table as usize).copied().unwrap_or(core::ptr::null_mut())
     }
 
-    /// The lanes of a component, by table; the rest has none.
+    /// Returns the first lanes of a component by table. Tables beyond the end lack the component.
     #[inline(always)]
     pub(crate) fn lanes_of(&self, id: ComponentId) -> &[*mut Lane] {
         self.directory.get(id.index()).map_or(&[], |lanes| lanes)
     }
 
-    /// Finds the names of extra rows anew, for which there is room.
+    /// Rebuilds the maps of extra rows from the tables. Capacity for them is reserved.
     pub(crate) fn find_rows(&mut self) {
         for (number, table) in (0..).zip(&self.tables) {
             let Some(lanes) = table.row_lanes() else { continue };
@@ -226,10 +221,10 @@ impl Storage {
             for (row, (slot, label)) in table.slots().iter().zip(table.labels()).enumerate() {
                 let owner = table.entities()[row].index();
                 self.rows.by_name.insert((owner, *label), slot.index());
-                // SAFETY: the rows in use are initialised, and so are the locations of slots that are alive. The row before
-                // the first is the last, which has none after it.
+                // SAFETY: rows in use are initialised, and links lead to slots that exist. The link before the first row leads
+                // to the last, which has no row after it.
                 let is_first = unsafe {
-                    let before = *self.entities.places().at((*lanes.links.add(row)).prev);
+                    let before = self.entities.payload_unchecked((*lanes.links.add(row)).prev);
                     let there = self.tables[before.table as usize].row_lanes();
                     there.is_some_and(|there| (*there.links.add(before.row as usize)).next == crate::rows::NONE)
                 };
@@ -240,7 +235,7 @@ impl Storage {
         }
     }
 
-    /// Checks the components that are not kept in tables.
+    /// Checks the invariants of sparse storages.
     pub(crate) fn validate_sparse(&self) -> Result<(), &'static str> {
         self.sparse.validate(|slot| self.contains(slot), |index| self.slot(index), self.journal.telling)?;
         if !self.sparse.leads(&self.components) {
@@ -259,29 +254,29 @@ impl Storage {
         Ok(())
     }
 
-    /// The entity or extra row that is alive at an index.
+    /// Returns the entity or extra row that is alive at an index.
     #[inline]
     pub(crate) fn slot(&self, index: u32) -> Option<Entity> {
-        // SAFETY: both are this world's.
-        unsafe { Storage::slot_at(&self.entities, &self.tables, index) }
+        Storage::slot_at(&self.entities, &self.tables, index)
     }
 
-    /// Returns what [`slot`](Storage::slot) does, from the parts of a world that tell.
-    ///
-    /// # Safety
-    ///
-    /// The entities are those of a world, so that every slot has a location.
+    /// Returns the entity or extra row that is alive at an index, given the parts of a storage.
     #[inline]
-    pub(crate) unsafe fn slot_at(entities: &EntityPool<Location>, tables: &[Table], index: u32) -> Option<Entity> {
+    pub(crate) fn slot_at(entities: &EntityPool<Location>, tables: &[Table], index: u32) -> Option<Entity> {
         if let Some(entity) = entities.get(index) {
             return Some(entity);
         }
-        if index as usize >= entities.slot_count() {
-            return None;
-        }
-        // SAFETY: every slot below the count has a location, by the caller's promise: of now, or of the last that was there.
-        let at = unsafe { *entities.places().at(index) };
+        // The location of a slot that is not alive is that of its last row: whether the row is there is checked.
+        let at = entities.payload_at(index)?;
         let slot = *tables.get(at.table as usize)?.slots().get(at.row as usize)?;
         (slot.index() == index).then_some(slot)
+    }
+
+    /// Sets the locations of the rows of a table from `first` on.
+    pub(crate) fn set_locations(&mut self, table: u32, first: u32) {
+        for (row, slot) in (first..).zip(&self.tables[table as usize].slots()[first as usize..]) {
+            // SAFETY: the slots of a table are slots of the pool.
+            unsafe { self.entities.set_unchecked(slot.index(), Location { table, row }) };
+        }
     }
 }

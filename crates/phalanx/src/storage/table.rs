@@ -1,16 +1,17 @@
-//! The rows of one signature.
+//! [`Table`]: the rows of all entities of one archetype.
 //!
 //! # Representation
 //!
-//! Rows `0..len` are in use: in the entity lane and in every data lane they are initialised. `cap` rows fit into every
-//! lane; it is raised when all lanes have been grown, so that a failure in the middle leaves the table as it was.
+//! Rows `0..len` are initialised in the entity lane and in every data lane. Every lane has capacity for `cap` rows. `cap` is
+//! raised after all lanes have grown, so that a failure in between leaves the table as it was.
 //!
-//! The lanes live in a block that never moves while the table exists: the directory of columns and the runs of queries
-//! point at them.
+//! The lanes are in a block that does not move while the table exists: the directory of columns and the runs of queries
+//! point into it.
 //!
-//! # What must never leak
+//! # Displaced rows
 //!
-//! A row that was retired lies at index `len`, owned by nobody, until the next row is pushed. Whoever retires it ends it.
+//! A removed row is at index `len` until the next row is pushed, and the table does not own its values any more. The code
+//! that removes a row drops or moves these values.
 #![allow(unsafe_code)]
 
 use crate::alloc::try_vec;
@@ -22,16 +23,16 @@ use crate::storage::table_order::TableOrder;
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
-use phalanx_store::raw::{Lane, LaneOf};
+use phalanx_store::raw::{DropGuard, Lane, LaneOf, drop_all};
 use phalanx_store::{AllocError, Entity};
 
-/// A number that is different after every change of structure: a row came or went, a lane moved, a table or a component
-/// was added. Query states trust their pointers while it is the same, so everything that can move a lane asks for it.
+/// A number that changes with every structural change: a row is added or removed, a lane moves, or a table or a component
+/// is added. Query states keep pointers while it is the same, so every function that can move a lane takes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Epoch(u64);
 
 impl Epoch {
-    /// Announces a change.
+    /// Changes the number.
     #[inline(always)]
     pub(crate) fn advance(&mut self) {
         self.0 += 1;
@@ -49,18 +50,30 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// The number of its last lane, which has the marks of one that is tracked.
+    /// Returns the number of its last lane, which has the change ticks if the component is tracked.
     #[inline(always)]
     fn marks(&self) -> usize {
         (self.first + self.lanes - 1) as usize
     }
 }
 
-/// The rows of one signature.
+/// Which values of a removed row stay initialised beyond the last row, for the caller to drop or move.
+pub(crate) enum Keep<'a> {
+    /// The values of all lanes.
+    All,
+    /// The values of lanes that need a drop.
+    NeedsDrop,
+    /// The values of the lanes with a `true` here.
+    Lanes(&'a [bool]),
+    /// None: all of them were moved out.
+    None,
+}
+
+/// The rows of all entities of one archetype.
 pub(crate) struct Table {
     pub(crate) signature: Signature,
-    /// The slots, by row: the entities themselves, but in a table of extra rows, where the owners are in a lane of the
-    /// reserved component. What locations are fixed by, in either.
+    /// The slots by row. In a table of main rows these are the entities. In a table of extra rows, the entities that own the
+    /// rows are in a lane of the reserved component.
     pub(crate) entities: LaneOf<Entity>,
     lanes: NonNull<[Lane]>,
     /// All components, with data and without, in [canonical order](Components::rank).
@@ -70,11 +83,13 @@ pub(crate) struct Table {
     /// Bytes of a row in all lanes.
     row_bytes: usize,
     needs_drop: bool,
+    /// By lane: whether its values need a drop.
+    drop_lanes: Box<[bool]>,
     /// Whether a component is tracked.
     pub(crate) tracked: bool,
-    /// The number of the table in its world.
+    /// The number of the table in its storage.
     pub(crate) number: u32,
-    /// When the table got its first row last, see [`TableOrder`]; zero if it never had one.
+    /// The position in the [`TableOrder`], or zero if the table never had a row.
     pub(crate) stamp: u64,
 }
 
@@ -84,6 +99,7 @@ unsafe impl Send for Table {}
 unsafe impl Sync for Table {}
 
 impl Table {
+    /// Creates a table without rows.
     pub(crate) fn try_new(signature: Signature, components: &Components, number: u32) -> Result<Table, AllocError> {
         let lane_count = signature.iter().map(|id| components.info(id).lanes.len()).sum();
         if lane_count > usize::from(u16::MAX) {
@@ -93,9 +109,11 @@ impl Table {
         let mut ids = try_vec(signature.len())?;
         ids.extend(signature.iter());
         ids.sort_unstable_by_key(|id| components.rank(*id));
+        let mut drop_lanes = try_vec(lane_count)?;
         for id in ids {
             let info = components.info(id);
             let first = lanes.len() as u16;
+            drop_lanes.extend(info.lanes.iter().map(|_| info.drop.is_some()));
             lanes.extend(info.lanes.iter().map(|row| Lane::new(*row)));
             columns.push(Column { id, first, lanes: info.lanes.len() as u16, drop: info.drop, track: info.track });
         }
@@ -104,6 +122,7 @@ impl Table {
             entities: LaneOf::new(),
             row_bytes: lanes.iter().map(Lane::row_size).sum::<usize>() + size_of::<Entity>(),
             needs_drop: columns.iter().any(|c| c.drop.is_some()),
+            drop_lanes: drop_lanes.into(),
             tracked: columns.iter().any(|c| c.track != Track::None),
             lanes: NonNull::from(Box::leak(lanes.into_boxed_slice())),
             columns: columns.into(),
@@ -114,22 +133,23 @@ impl Table {
         })
     }
 
-    /// The first lane.
+    /// Returns a pointer to the first lane.
     #[inline(always)]
     pub(crate) fn lanes(&self) -> *mut Lane {
         self.lanes.as_ptr().cast()
     }
 
+    /// Returns the number of lanes.
     pub(crate) fn lane_count(&self) -> usize {
         self.lanes.len()
     }
 
-    /// The column of a component.
+    /// Returns the column of a component, if the table has it.
     pub(crate) fn column(&self, id: ComponentId) -> Option<&Column> {
         self.columns.iter().find(|column| column.id == id)
     }
 
-    /// The entities whose rows these are, by row: what users see. See [`slots`](Table::slots).
+    /// Returns the entities that own the rows, by row. Users see these.
     pub(crate) fn entities(&self) -> &[Entity] {
         match self.row_lanes() {
             None => self.slots(),
@@ -138,13 +158,13 @@ impl Table {
         }
     }
 
-    /// The slots, by row: what structure code goes by.
+    /// Returns the slots by row. Structural changes use these.
     pub(crate) fn slots(&self) -> &[Entity] {
         // SAFETY: the rows in use are initialised.
         unsafe { self.entities.slice(self.len) }
     }
 
-    /// The lanes of the reserved component, in a table of extra rows.
+    /// Returns the lanes of the reserved component if this is a table of extra rows.
     pub(crate) fn row_lanes(&self) -> Option<RowLanes> {
         if !self.signature.has(ComponentId::ROW) {
             return None;
@@ -154,7 +174,7 @@ impl Table {
         Some(RowLanes { owners: owners.cast(), labels: labels.cast(), links: links.cast() })
     }
 
-    /// The labels, by row; none in a table of main rows.
+    /// Returns the labels by row, or an empty slice if this is a table of main rows.
     pub(crate) fn labels(&self) -> &[Label] {
         match self.row_lanes() {
             None => &[],
@@ -163,19 +183,19 @@ impl Table {
         }
     }
 
-    /// The lanes, to be looked at.
+    /// Returns the lanes.
     pub(crate) fn lane_list(&self) -> &[Lane] {
-        // SAFETY: the lanes exist while the table does, and nobody writes a lane's header through a shared table.
+        // SAFETY: the lanes exist as long as the table, and the header of a lane changes only through an exclusive reference.
         unsafe { self.lanes.as_ref() }
     }
 
-    /// The rows for which there is room beyond those in use, in the lane with the most.
+    /// Returns the spare capacity in rows of the lane that has the most.
     pub(crate) fn slack(&self) -> u32 {
         let lanes = self.lane_list().iter().filter(|lane| lane.row_size() > 0);
         lanes.map(Lane::capacity).fold(self.entities.capacity(), u32::max) - self.len
     }
 
-    /// Makes room for `additional` more rows. Lanes may move, even if it fails.
+    /// Reserves capacity for `additional` more rows. Lanes may move even if this fails.
     #[inline]
     pub(crate) fn try_reserve(&mut self, additional: u32, epoch: &mut Epoch) -> Result<(), AllocError> {
         if additional <= self.cap - self.len { Ok(()) } else { self.try_grow(additional, epoch) }
@@ -190,15 +210,15 @@ impl Table {
         self.try_resize(cap, epoch)
     }
 
-    /// Gives a table without rows room for exactly so many.
+    /// Reserves capacity for exactly this many rows in a table without rows.
     pub(crate) fn try_reserve_exact(&mut self, rows: u32, epoch: &mut Epoch) -> Result<(), AllocError> {
         if rows <= self.cap { Ok(()) } else { self.try_resize(rows, epoch) }
     }
 
-    /// Gives every lane room for `cap` rows, which are not fewer than those in use.
+    /// Resizes every lane to `cap` rows, which are not fewer than those in use.
     pub(crate) fn try_resize(&mut self, cap: u32, epoch: &mut Epoch) -> Result<(), AllocError> {
         debug_assert!(cap >= self.len);
-        // Also if it fails half-way: some lanes have moved then.
+        // Lanes may have moved even if this fails.
         epoch.advance();
         self.cap = self.cap.min(cap);
         // SAFETY: no row at or above `cap` is in use. A lane that was resized before another failed has a capacity of its
@@ -213,18 +233,16 @@ impl Table {
         Ok(())
     }
 
-    /// Counts the room anew after lanes were given other blocks: that of the lane with the least.
-    pub(crate) fn settle_capacity(&mut self) {
-        // SAFETY: the lanes exist while the table does.
-        let lanes = unsafe { self.lanes.as_ref() };
-        self.cap = lanes.iter().map(Lane::capacity).fold(self.entities.capacity(), u32::min);
+    /// Sets the capacity to that of the smallest lane, after lanes were resized one by one.
+    pub(crate) fn update_capacity(&mut self) {
+        self.cap = self.lane_list().iter().map(Lane::capacity).fold(self.entities.capacity(), u32::min);
     }
 
-    /// Takes the row after the last, whose lanes the caller writes before anything else happens.
+    /// Adds the row beyond the last. The caller has written its lanes, or writes them before anything else happens.
     ///
     /// # Safety
     ///
-    /// There is room for it.
+    /// The table has capacity for one more row.
     #[inline(always)]
     pub(crate) unsafe fn push(&mut self, entity: Entity, order: &mut TableOrder) -> u32 {
         let row = self.len;
@@ -232,7 +250,7 @@ impl Table {
             self.activate(order);
         }
         debug_assert!(row < self.cap);
-        // SAFETY: there is room.
+        // SAFETY: the row is within the capacity, by the caller's contract.
         unsafe {
             self.entities.at(row).write(entity);
             self.entities.mark(row);
@@ -241,11 +259,11 @@ impl Table {
         row
     }
 
-    /// Takes rows after the last, so that there are `len`.
+    /// Adds rows beyond the last, so that there are `len`.
     ///
     /// # Safety
     ///
-    /// There is room for so many, and the new ones are written in all lanes.
+    /// The table has capacity for `len` rows, and the new ones are written in all lanes.
     pub(crate) unsafe fn set_len(&mut self, len: u32, order: &mut TableOrder) {
         debug_assert!(self.len <= len && len <= self.cap);
         if self.len == 0 && len > 0 {
@@ -254,47 +272,47 @@ impl Table {
         self.len = len;
     }
 
-    /// Makes the table the last that is visited: it gets its first row.
+    /// Makes the table the last in the order of tables, when it gets its first row.
     fn activate(&mut self, order: &mut TableOrder) {
         self.stamp = order.activate(self.number, self.stamp != 0);
     }
 
-    /// Notes, where it is asked for, that these columns of a row were written.
+    /// Sets the dirty bits of a row in these columns, if a timeline needs them.
     ///
     /// # Safety
     ///
     /// The row is within the capacity.
     #[inline(always)]
-    pub(crate) unsafe fn mark(&self, row: u32, columns: &[Column]) {
+    pub(crate) unsafe fn set_dirty(&self, row: u32, columns: &[Column]) {
         if self.entities.lane().is_tracked() {
             for column in columns.iter().filter(|column| column.lanes > 0) {
-                // SAFETY: one of the table's lanes, and the caller's promise; the world is borrowed exclusively.
+                // SAFETY: the lane is one of the table, and the row is within its capacity.
                 unsafe { (*self.lanes().add(column.first as usize)).mark(row) };
             }
         }
     }
 
-    /// Removes a row by moving the last one to its place. In lanes where `keep` returns `true`, the removed value is moved
-    /// beyond the last row and stays initialised; in the others it counts as moved out. Returns the entity that was moved to
-    /// `row`, if one was.
+    /// Swap-removes a row. The values to `keep` are moved beyond the last row and stay initialised. The others count as moved
+    /// out. Returns the slot that was moved to `row`, if there is one.
     ///
     /// # Safety
     ///
     /// The row is in use.
-    #[inline]
-    pub(crate) unsafe fn swap_remove(&mut self, row: u32, keep: impl Fn(usize) -> bool) -> Option<Entity> {
+    #[inline(always)]
+    pub(crate) unsafe fn swap_remove(&mut self, row: u32, keep: Keep<'_>) -> Option<Entity> {
         debug_assert!(row < self.len);
         let last = self.len - 1;
         self.len = last;
         if row == last {
             return None;
         }
-        // SAFETY: both rows are within the capacity of every lane, and differ.
+        // SAFETY: both rows were in use, and differ. There is a flag for each lane.
         unsafe {
-            for at in 0..self.lane_count() {
-                let lane = &*self.lanes().add(at);
-                let (size, from, to) = (lane.row_size(), row_ptr(lane, last), row_ptr(lane, row));
-                if keep(at) { swap_row(from, to, size) } else { copy_row(from, to, size) }
+            match keep {
+                Keep::All => self.relocate(last, row, core::iter::repeat(true)),
+                Keep::None => self.relocate(last, row, core::iter::repeat(false)),
+                Keep::NeedsDrop => self.relocate(last, row, self.drop_lanes.iter().copied()),
+                Keep::Lanes(flags) => self.relocate(last, row, flags.iter().copied()),
             }
             let moved = *self.entities.at(last);
             self.entities.at(row).write(moved);
@@ -303,80 +321,79 @@ impl Table {
         }
     }
 
-    /// The lanes whose values need an end: what is kept for its drop when a row is removed as a whole.
-    pub(crate) fn lanes_with_drop(&self) -> Result<Box<[bool]>, AllocError> {
-        let mut keep = try_vec(self.lane_count())?;
-        keep.resize(self.lane_count(), false);
-        for column in self.columns.iter().filter(|c| c.drop.is_some()) {
-            keep[column.first as usize..][..column.lanes as usize].fill(true);
-        }
-        Ok(keep.into())
-    }
-
-    /// Ends the values of a row in these columns; all of them, even if one panics (then the panic goes on; a second
-    /// aborts).
+    /// Moves the values of a row to another row. Where `keep` is `true` the two are exchanged, otherwise the old value is
+    /// overwritten.
     ///
     /// # Safety
     ///
-    /// The values are initialised, and nobody else owns them.
-    #[inline]
-    pub(crate) unsafe fn drop_row(&self, row: u32, columns: &[Column]) {
-        if !self.needs_drop {
-            return;
-        }
-        struct Rest<'a> {
-            table: &'a Table,
-            row: u32,
-            columns: &'a [Column],
-        }
-        impl Rest<'_> {
-            fn run(&mut self) {
-                while let Some((column, rest)) = self.columns.split_first() {
-                    self.columns = rest;
-                    let Some(drop) = column.drop else { continue };
-                    // SAFETY: the value is initialised and ends here; one without a size has no place, and any that
-                    // is aligned will do: the lanes' block is not, so a dangling one is made for it.
-                    unsafe {
-                        match column.lanes {
-                            0 => drop(core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get())),
-                            _ => drop(row_ptr(&*self.table.lanes().add(column.first as usize), self.row)),
-                        }
-                    }
-                }
+    /// Both rows are within the capacity, and differ. There is a flag for each lane.
+    #[inline(always)]
+    unsafe fn relocate(&self, from: u32, to: u32, keep: impl Iterator<Item = bool>) {
+        for (lane, keep) in self.lane_list().iter().zip(keep) {
+            // SAFETY: both rows are within the capacity of the lane and differ, by the caller's contract.
+            unsafe {
+                let (size, from, to) = (lane.row_size(), row_ptr(lane, from), row_ptr(lane, to));
+                if keep { swap_row(from, to, size) } else { copy_row(from, to, size) }
             }
         }
-        impl Drop for Rest<'_> {
-            fn drop(&mut self) {
-                self.run();
-            }
-        }
-        Rest { table: self, row, columns }.run();
     }
 
-    /// Marks the columns that are tracked as wholes: a row has come or gone.
+    /// Drops the values of a row in these columns. Goes on after a panic; a second panic aborts.
+    ///
+    /// # Safety
+    ///
+    /// The values are initialised, and are not used again.
+    #[inline]
+    pub(crate) unsafe fn drop_row(&self, row: u32, columns: &[Column]) {
+        if self.needs_drop {
+            drop_all(columns, |column| {
+                // SAFETY: the value is initialised and is dropped once, by the caller's contract.
+                unsafe { self.drop_value(column, row) }
+            });
+        }
+    }
+
+    /// Drops the value of a row in a column.
+    ///
+    /// # Safety
+    ///
+    /// The value is initialised, and is not used again.
+    unsafe fn drop_value(&self, column: &Column, row: u32) {
+        let Some(drop) = column.drop else { return };
+        // SAFETY: the value is initialised, by the caller's contract. A zero-sized value has no lane and no location: any
+        // aligned address is valid for it.
+        unsafe {
+            match column.lanes {
+                0 => drop(core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get())),
+                _ => drop(row_ptr(&*self.lanes().add(column.first as usize), row)),
+            }
+        }
+    }
+
+    /// Sets the change tick of the columns that are tracked as a whole, when a row is added or removed.
     pub(crate) fn mark_columns(&self, now: Tick) {
         for column in self.columns.iter().filter(|column| column.track == Track::Column) {
             mark_column(&self.lane_list()[column.marks()], now);
         }
     }
 
-    /// Marks the columns as those of another table of the same signature are marked.
+    /// Copies the change ticks of columns from a table with the same signature.
     pub(crate) fn copy_column_marks(&self, from: &Table) {
         for column in self.columns.iter().filter(|column| column.track == Track::Column) {
             self.lane_list()[column.marks()].set_version(from.lane_list()[column.marks()].version());
         }
     }
 
-    /// Marks rows as new.
+    /// Sets the change ticks of rows that are added.
     ///
     /// # Safety
     ///
-    /// They are within the capacity, and nobody else uses them.
+    /// The rows are within the capacity, and no other reference to them is in use.
     pub(crate) unsafe fn mark_new(&self, rows: core::ops::Range<u32>, now: Tick) {
         self.mark_columns(now);
         for column in self.columns.iter().filter(|column| column.track == Track::Row) {
             for row in rows.clone() {
-                // SAFETY: the lane is that of the column's marks, and the row the caller's promise.
+                // SAFETY: the lane has the ticks of the column, and the row is within its capacity.
                 unsafe {
                     let lane = &*self.lanes().add(column.marks());
                     marks(lane, row as usize).write(Marks::new(now));
@@ -385,16 +402,16 @@ impl Table {
         }
     }
 
-    /// Gives a row of these columns, whose values replace those of another, the marks of the others' coming: of a row of the
-    /// same table or of another, which has them in its own columns.
+    /// Copies the ticks at which values were added from an old row, whose values those of `row` replace. The old row may be
+    /// in another table, which has the components in columns of its own.
     ///
     /// # Safety
     ///
-    /// The marks of both rows are initialised, and nobody else uses them.
+    /// The ticks of both rows are initialised, and no other reference to them is in use.
     pub(crate) unsafe fn keep_added(&self, row: u32, columns: &[Column], (old, old_row): (&Table, u32)) {
         for column in columns.iter().filter(|column| column.track == Track::Row) {
             let Some(here) = self.column(column.id) else { continue };
-            // SAFETY: the lanes are those of the columns' marks, and the rows the caller's promise.
+            // SAFETY: the lanes have the ticks of the columns, and both rows are initialised there.
             unsafe {
                 let added = (*marks(&*old.lanes().add(column.marks()), old_row as usize)).added;
                 (*marks(&*self.lanes().add(here.marks()), row as usize)).added = added;
@@ -404,10 +421,9 @@ impl Table {
 
     /// Checks lengths and capacities.
     pub(crate) fn validate(&self) -> Result<(), &'static str> {
-        // SAFETY: the lanes exist while the table does.
-        let lanes = unsafe { self.lanes.as_ref() };
+        let lanes = self.lane_list();
         if self.len > self.cap || self.cap > self.entities.capacity() || lanes.iter().any(|l| l.capacity() < self.cap) {
-            return Err("a table with more rows than room");
+            return Err("a table with more rows than capacity");
         }
         if self.columns.len() != self.signature.len() || !self.columns.iter().all(|c| self.signature.has(c.id)) {
             return Err("a table with other columns than its signature has");
@@ -421,31 +437,15 @@ pub(crate) const ALIGNED_FOR_ALL: core::num::NonZeroUsize = core::num::NonZeroUs
 
 impl Drop for Table {
     fn drop(&mut self) {
-        /// Frees the lanes when all rows have ended, or a panic passes through.
-        struct Free(NonNull<[Lane]>);
-        impl Drop for Free {
-            fn drop(&mut self) {
-                // SAFETY: made by `Box::leak` in `try_new`, and freed once.
-                drop(unsafe { Box::from_raw(self.0.as_ptr()) });
-            }
-        }
-        let _free = Free(self.lanes);
+        // Frees the lanes after all rows are dropped, also if one panics.
+        let _lanes = DropGuard::new(self.lanes, |lanes| {
+            // SAFETY: the block was made by `Box::leak` in `try_new`, and is freed once.
+            drop(unsafe { Box::from_raw(lanes.as_ptr()) });
+        });
         if self.needs_drop {
             let len = core::mem::replace(&mut self.len, 0);
-            struct Rows<'a>(&'a Table, core::ops::Range<u32>);
-            impl Drop for Rows<'_> {
-                fn drop(&mut self) {
-                    for row in self.1.by_ref() {
-                        // SAFETY: the table has given up its rows; each ends once.
-                        unsafe { self.0.drop_row(row, &self.0.columns) };
-                    }
-                }
-            }
-            let mut rows = Rows(self, 0..len);
-            for row in rows.1.by_ref() {
-                // SAFETY: as above.
-                unsafe { self.drop_row(row, &self.columns) };
-            }
+            // SAFETY: the rows were in use, and the table does not own them any more. Each is dropped once.
+            drop_all(0..len, |row| unsafe { self.drop_row(row, &self.columns) });
         }
     }
 }
@@ -456,18 +456,18 @@ impl fmt::Debug for Table {
     }
 }
 
-/// A row of a lane.
+/// Returns a pointer to a row of a lane.
 ///
 /// # Safety
 ///
-/// The row is not above the lane's capacity.
+/// The row is not above the capacity of the lane.
 #[inline(always)]
 pub(crate) unsafe fn row_ptr(lane: &Lane, row: u32) -> *mut u8 {
     // SAFETY: within the block, or one past its end.
     unsafe { lane.ptr().as_ptr().add(row as usize * lane.row_size()) }
 }
 
-/// Copies a row; the usual sizes without a call.
+/// Copies a row. Common sizes are copied without a call.
 ///
 /// # Safety
 ///
@@ -476,10 +476,10 @@ pub(crate) unsafe fn row_ptr(lane: &Lane, row: u32) -> *mut u8 {
 pub(crate) unsafe fn copy_row(from: *const u8, to: *mut u8, size: usize) {
     /// Copies `N` bytes, initialised or not.
     unsafe fn exactly<const N: usize>(from: *const u8, to: *mut u8) {
-        // SAFETY: the caller's promise; arrays of bytes have no alignment.
+        // SAFETY: both are `N` bytes of different rows. Arrays of bytes have no alignment.
         unsafe { core::ptr::copy_nonoverlapping(from.cast::<MaybeUninit<[u8; N]>>(), to.cast(), 1) };
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: both are `size` bytes of different rows, by the caller's contract.
     unsafe {
         match size {
             4 => exactly::<4>(from, to),
@@ -503,14 +503,14 @@ pub(crate) unsafe fn swap_row(a: *mut u8, b: *mut u8, size: usize) {
     #[inline(always)]
     unsafe fn exactly<const N: usize>(a: *mut u8, b: *mut u8) {
         let (a, b) = (a.cast::<MaybeUninit<[u8; N]>>(), b.cast::<MaybeUninit<[u8; N]>>());
-        // SAFETY: the caller's promise; arrays of bytes have no alignment.
+        // SAFETY: both are `N` bytes of different rows. Arrays of bytes have no alignment.
         unsafe {
             let value = a.read();
             a.copy_from_nonoverlapping(b, 1);
             b.write(value);
         }
     }
-    // SAFETY: the caller's promise; as maybe-uninitialised bytes, whatever they are.
+    // SAFETY: both are `size` bytes of different rows, by the caller's contract. They may be uninitialised.
     unsafe {
         match size {
             4 => exactly::<4>(a, b),

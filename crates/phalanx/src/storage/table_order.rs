@@ -1,4 +1,4 @@
-//! The order in which tables are visited.
+//! [`TableOrder`]: the order in which tables are iterated.
 
 use crate::alloc::{try_clone_slice, try_reserve};
 use phalanx_store::AllocError;
@@ -13,42 +13,43 @@ struct Link {
     next: u32,
 }
 
-/// The order in which tables are visited: that in which they got their first row.
+/// The order in which tables are iterated: the order in which they got their first row.
 ///
-/// A table that has lost all rows and gets one again becomes the last. So a table without rows leaves nothing behind: the
-/// order depends on the tables that have rows, and not on those that there were before.
+/// A table that has lost all rows becomes the last when it gets one again. So the order depends only on the tables that have
+/// rows, and not on tables that were there before.
 ///
-/// It is a list, linked by the numbers of the tables. Tables that have lost their rows stay in it until they get others:
-/// who visits tables passes over them.
+/// It is a linked list of table numbers. Tables without rows stay in it until they get a row again; iteration skips them.
 #[derive(Debug)]
 pub(crate) struct TableOrder {
     links: Vec<Link>,
     first: u32,
     last: u32,
-    /// How often a table got its first row.
+    /// The number of times that a table got its first row.
     stamp: u64,
 }
 
 impl TableOrder {
+    /// Creates an order without tables.
     pub(crate) const fn new() -> TableOrder {
         TableOrder { links: Vec::new(), first: NONE, last: NONE, stamp: 0 }
     }
 
+    /// Returns a copy.
     pub(crate) fn try_clone(&self) -> Result<TableOrder, AllocError> {
         Ok(TableOrder { links: try_clone_slice(&self.links)?, ..*self })
     }
 
-    /// Makes room for another table.
+    /// Reserves capacity for another table.
     pub(crate) fn try_reserve(&mut self) -> Result<(), AllocError> {
         try_reserve(&mut self.links, 1)
     }
 
-    /// Adds a table without rows, which is not in the list yet. There is room for it.
+    /// Adds a table without rows, which is not in the list yet.
     pub(crate) fn add(&mut self) {
         self.links.push(Link { prev: NONE, next: NONE });
     }
 
-    /// Forgets all tables but these, without rows, and none of which is in the list any more. Stamps go on.
+    /// Replaces all tables by `tables` tables without rows. Stamps continue.
     pub(crate) fn reset(&mut self, tables: usize) {
         self.links.clear();
         (self.first, self.last) = (NONE, NONE);
@@ -56,8 +57,8 @@ impl TableOrder {
         self.links.shrink_to_fit();
     }
 
-    /// Makes a table that gets its first row the last of all. `is_listed` says whether it got one before. Returns its stamp,
-    /// which is higher than all others.
+    /// Moves a table that gets its first row to the end. `is_listed` says whether it is in the list. Returns its stamp, which is
+    /// higher than all others.
     #[cold]
     #[inline(never)]
     pub(crate) fn activate(&mut self, number: u32, is_listed: bool) -> u64 {
@@ -74,10 +75,12 @@ impl TableOrder {
         self.stamp
     }
 
+    /// Returns the link that leads from a table to the next.
     fn next_of(&mut self, number: u32) -> &mut u32 {
         if number == NONE { &mut self.first } else { &mut self.links[number as usize].next }
     }
 
+    /// Returns the link that leads from a table to the one before.
     fn prev_of(&mut self, number: u32) -> &mut u32 {
         if number == NONE { &mut self.last } else { &mut self.links[number as usize].prev }
     }

@@ -318,8 +318,7 @@ impl World {
         fresh.storage.sparse.clock = self.storage.sparse.clock.carry();
         let sketches = try_sketches(groups, &numbering, &fresh.storage.sparse)?;
         let (entities, tables) = (&fresh.storage.entities, &fresh.storage.tables);
-        // SAFETY: both are those of the restored state, which has a location for every slot.
-        let slot = |index| unsafe { crate::storage::Storage::slot_at(entities, tables, index) };
+        let slot = |index| crate::storage::Storage::slot_at(entities, tables, index);
         // A slot takes about so many bytes of a state.
         let most = most_steps(delta_len as u64 + 16 * entities.slot_count() as u64);
         fresh.storage.sparse.try_regroup(sketches, &self.storage.sparse, &self.storage.components, most, slot)?;

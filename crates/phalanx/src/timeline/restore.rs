@@ -131,10 +131,8 @@ impl Image {
                 let slots = table.slots.bytes();
                 core::ptr::copy_nonoverlapping(slots.as_ptr(), target.entities.ptr().cast(), slots.len());
                 target.set_len(table.slots.rows(), &mut fresh.storage.table_order);
-                for (row, slot) in (0..).zip(target.slots()) {
-                    fresh.storage.entities.places().at(slot.index()).write(Location { table: number as u32, row });
-                }
             }
+            fresh.storage.set_locations(number as u32, 0);
         }
         fresh.storage.rows = rows;
         fresh.storage.find_rows();

@@ -9,7 +9,7 @@ use crate::layout::{Kind, Layout};
 use crate::sparse::{SparseStorage, Store};
 use core::marker::PhantomData;
 use phalanx_store::raw::{DenseIndex, Lane};
-use phalanx_store::{Entity, Places};
+use phalanx_store::{Entity, Payloads};
 
 /// What a reader of `C` sees.
 pub(crate) type Ref<'a, C> = <<C as Component>::Layout as Layout<C>>::Ref<'a>;
@@ -101,10 +101,10 @@ impl World {
     /// Where the values of a component are.
     #[inline(always)]
     fn source<C: Component>(&self) -> Source<'_> {
-        let places = self.storage.entities.places();
+        let locations = self.storage.entities.payloads();
         match C::Layout::KIND {
             Kind::Table => {
-                Source { places, lanes: self.storage.lanes_of(self.storage.components.id::<C>()), side: None }
+                Source { locations, lanes: self.storage.lanes_of(self.storage.components.id::<C>()), side: None }
             }
             Kind::Pool | Kind::Linear => {
                 let side = self
@@ -112,7 +112,7 @@ impl World {
                     .sparse
                     .number_of::<C>(&self.storage.components)
                     .map(|side| self.storage.sparse.get(side));
-                Source { places, lanes: &[], side }
+                Source { locations, lanes: &[], side }
             }
         }
     }
@@ -168,7 +168,7 @@ impl World {
 /// Where the values of a component are: its lanes by table, or its side; and where entities are. As the world is.
 #[derive(Clone, Copy)]
 struct Source<'w> {
-    places: Places<Location>,
+    locations: Payloads<'w, Location>,
     lanes: &'w [*mut Lane],
     side: Option<&'w SparseStorage>,
 }
@@ -182,7 +182,7 @@ impl Source<'_> {
             world.count_lookup(world.storage.components.id::<C>());
         }
         // SAFETY: the world has been borrowed since; a location is written for every entity that is alive.
-        let try_location = || unsafe { self.places.find(entity) };
+        let try_location = || self.locations.get(entity);
         let found = match (C::Layout::KIND, self.side.map(|side| &side.store)) {
             (Kind::Table, _) => try_location().and_then(|location| {
                 let lane = *self.lanes.get(location.table as usize)?;

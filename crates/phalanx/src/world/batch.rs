@@ -16,7 +16,7 @@ use crate::bundle::{Bundle, BundlePtr, Placed};
 use crate::component::ComponentId;
 use crate::error::ChangeError;
 use crate::error::infallible;
-use crate::mutation::stash::{Ending, Stash};
+use crate::mutation::stash::{DropStash, Stash};
 use crate::query::{Candidate, QueryFilter, TableRef};
 use crate::sparse::SparseInserts;
 use crate::storage::Storage;
@@ -228,7 +228,7 @@ impl World {
         self.reserve_each(bundle_id, &slots, true, &mut stash)?;
         self.storage.begin_notes();
         // What is displaced ends also if taking a value apart panics.
-        let mut ending = Ending::of(&mut stash);
+        let mut ending = DropStash::new(&mut stash);
         for (&slot, value) in slots.iter().zip(fresh) {
             let from = self.storage.try_location(slot)?;
             // SAFETY: the slot is there, its edge for this bundle was made, and what it needs is reserved.
@@ -253,12 +253,12 @@ impl World {
             unsafe { self.move_reserved(slot, from, (bundle_id, false), |_| (), &mut stash) };
         }
         self.storage.sparse.release_pages();
-        self.end_steps(Ending::of(&mut stash));
+        self.end_steps(DropStash::new(&mut stash));
         Ok(count)
     }
 
     /// Tells what the steps have changed, and ends what they displaced.
-    fn end_steps(&mut self, mut ending: Ending<'_>) {
+    fn end_steps(&mut self, mut ending: DropStash<'_>) {
         self.storage.link_notes();
         self.tell();
         ending.run();

@@ -286,12 +286,7 @@ impl World {
             to.stamp = from.stamp;
         }
         copy.storage.table_order = table_order;
-        for (number, table) in (0..).zip(&copy.storage.tables) {
-            for (row, entity) in (0..).zip(table.slots()) {
-                // SAFETY: there is room for the location of every slot.
-                unsafe { copy.storage.entities.places().at(entity.index()).write(Location { table: number, row }) };
-            }
-        }
+        (0..copy.storage.tables.len() as u32).for_each(|table| copy.storage.set_locations(table, 0));
         copy.storage.restructured();
         Ok(copy)
     }

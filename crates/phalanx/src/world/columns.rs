@@ -260,7 +260,7 @@ impl World {
         // pools from the first row beyond the last on, and in linear stores at the slots.
         unsafe { columns.write(to) };
         if adopt {
-            table_ref.settle_capacity();
+            table_ref.update_capacity();
         }
         debug_assert!(table_ref.cap - first >= count);
         // SAFETY: there is room for so many rows and slots, and the rows are written.

@@ -8,8 +8,8 @@
 //! tables that stay does not change, nor does that of their rows.
 #![allow(unsafe_code)]
 
-use super::{Location, World};
-use crate::alloc::unwrap_alloc;
+use super::World;
+use phalanx_store::Entity;
 use std::collections::HashMap;
 
 impl World {
@@ -87,7 +87,6 @@ impl World {
             kept(at - 1, table.len)
         });
         self.storage.tables.shrink_to_fit();
-        self.storage.ends = self.storage.tables.iter().map(|table| unwrap_alloc(table.lanes_with_drop())).collect();
         self.storage.by_signature = HashMap::with_capacity_and_hasher(self.storage.tables.len(), Default::default());
         self.storage.directory.iter_mut().for_each(|lanes| *lanes = Vec::new());
         let mut tables = core::mem::take(&mut self.storage.tables);
@@ -104,15 +103,11 @@ impl World {
         for (number, table) in (0..).zip(&tables) {
             self.storage.by_signature.insert(table.signature.clone(), number);
             self.storage.enter(table, number);
-            for (row, entity) in (0..).zip(table.slots()) {
-                // SAFETY: every entity that is alive has a location.
-                unsafe {
-                    moved += usize::from((*self.storage.entities.places().at(entity.index())).table != number);
-                    self.storage.entities.places().at(entity.index()).write(Location { table: number, row });
-                }
-            }
+            let stays = |slot: &&Entity| self.storage.entities.payload(**slot).is_some_and(|at| at.table == number);
+            moved += table.slots().iter().filter(|slot| !stays(slot)).count();
         }
         self.storage.tables = tables;
+        (0..self.storage.tables.len() as u32).for_each(|table| self.storage.set_locations(table, 0));
         self.storage.directory.iter_mut().for_each(Vec::shrink_to_fit);
         moved + dropped
     }

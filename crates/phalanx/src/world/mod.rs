@@ -210,7 +210,7 @@ impl World {
         self.storage.components.validate()?;
         let tables = self.storage.tables.len();
         let entered = self.storage.directory.iter().map(Vec::len).max().unwrap_or(0);
-        if self.storage.ends.len() != tables || self.storage.by_signature.len() != tables || entered > tables {
+        if self.storage.by_signature.len() != tables || entered > tables {
             return Err("a table that is half known");
         }
         self.storage.table_order.validate(self.storage.tables.iter().map(|table| table.stamp))?;
@@ -257,7 +257,6 @@ impl World {
         core::mem::swap(&mut self.storage.table_order, &mut other.storage.table_order);
         core::mem::swap(&mut self.storage.by_signature, &mut other.storage.by_signature);
         core::mem::swap(&mut self.storage.directory, &mut other.storage.directory);
-        core::mem::swap(&mut self.storage.ends, &mut other.storage.ends);
         core::mem::swap(&mut self.storage.rows, &mut other.storage.rows);
         core::mem::swap(&mut self.storage.sparse, &mut other.storage.sparse);
         self.id = World::next_id();

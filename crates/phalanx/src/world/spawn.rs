@@ -95,8 +95,7 @@ impl World {
         if self.storage.sparse.is_far()
             && let [.., slot, _, _, _, _] = self.storage.entities.free_list()
         {
-            // SAFETY: slots on the stack exist.
-            prefetch(unsafe { self.storage.entities.places().at(*slot) });
+            prefetch(self.storage.entities.payloads().slot_address(*slot));
             self.storage.sparse.announce_fresh(*slot, &self.bundles.get(bundle_id).sparse);
         }
         // SAFETY: a plan is made only of different components.
@@ -137,9 +136,7 @@ impl World {
         // table. Splitting a soa value is code of its type, which may panic: so the slot is allocated when the row is whole.
         unsafe {
             bundle.write(self.storage.place(info.table, info.places.as_ptr(), tail));
-            let entity = self.storage.entities.alloc_ready();
-            self.storage.spawn_row::<true>(entity, info.table, if B::SPARSE > 0 { &info.sparse } else { &[] });
-            entity
+            self.storage.spawn_new_row::<true>(info.table, if B::SPARSE > 0 { &info.sparse } else { &[] })
         }
     }
 
