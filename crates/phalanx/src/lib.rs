@@ -65,6 +65,6 @@ pub use world::{PoolMut, PoolRef};
 /// What the expansions of derives call.
 #[doc(hidden)]
 pub mod derived {
-    pub use crate::bundle::Placed;
+    pub use crate::bundle::BundleGuard;
     pub use crate::plain::{describe_field, describe_order, describe_parameter, is_valid_field};
 }

@@ -172,7 +172,7 @@ fn a_report_names_the_position_the_command_the_entity_and_the_reason() {
     assert_eq!(lines.len(), 8, "{text}");
     assert_eq!(lines[0], "2 commands executed, 7 skipped:");
     assert_eq!(lines[1], "command 1 (insert, 1v0): no such entity: 1v0");
-    assert!(lines[3].starts_with("command 4 (spawn): a bundle has "), "{text}");
+    assert!(lines[3].starts_with("command 4 (spawn): the bundle contains "), "{text}");
     commands.insert(e, Small(2));
     assert_eq!(commands.apply(&mut world).to_string(), "1 command executed");
 }

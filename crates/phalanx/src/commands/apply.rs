@@ -373,7 +373,7 @@ impl World {
                 let info = self.bundles.get(bundle_id);
                 self.storage.sparse.find_places(self.storage.entities.next_index(), &info.sparse);
                 let tail = self.storage.tables[info.table as usize].len;
-                let place = self.storage.place(info.table, info.places.as_ptr(), tail);
+                let place = self.storage.bundle_ptr(info.table, info.columns.as_ptr(), tail);
                 // SAFETY: the row, the slot and its sparse values are reserved; the place is that of the bundle in its table.
                 // Splitting a bundle may be user code, so it is written before anything is committed.
                 unsafe {
@@ -386,7 +386,7 @@ impl World {
                 let edge = self.bundles.edge(bundle_id, bare, true);
                 self.storage.sparse.find_places(self.storage.entities.next_index(), &edge.sparse_inserts);
                 let tail = self.storage.tables[edge.target as usize].len;
-                let place = self.storage.place(edge.target, edge.places.as_ptr(), tail);
+                let place = self.storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail);
                 // SAFETY: the row, the slot, its name and its sparse values are reserved, and the place is that of the bundle in
                 // the edge's target, a table of extra rows. The owner is alive and has no row with this label.
                 unsafe {
@@ -431,7 +431,7 @@ impl World {
         let edge = self.bundles.edge(bundle_id, from.table, insert);
         self.storage.sparse.find_places(slot.index(), &edge.sparse_inserts);
         let tail = self.storage.tables[edge.target as usize].len;
-        write(self.storage.place(edge.target, edge.places.as_ptr(), tail));
+        write(self.storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail));
         // SAFETY: the slot is there, everything is reserved, and the values are written.
         unsafe { self.storage.move_row(slot, from, edge, stash) };
     }

@@ -393,7 +393,7 @@ impl Storage {
         for column in &edge.removed {
             // What is replaced is in the target.
             if !self.tables[edge.target as usize].signature.has(column.id) {
-                self.components.usage_mut(column.id).taken += u64::from(rows);
+                self.components.usage_mut(column.id).removed += u64::from(rows);
             }
         }
     }
@@ -403,7 +403,7 @@ impl Storage {
     #[inline(never)]
     fn count_removed(&mut self, table: u32, rows: u32) {
         for column in &self.tables[table as usize].columns {
-            self.components.usage_mut(column.id).ended += u64::from(rows);
+            self.components.usage_mut(column.id).despawned += u64::from(rows);
         }
     }
 

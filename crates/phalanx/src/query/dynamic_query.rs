@@ -160,7 +160,7 @@ impl QueryBuilder {
         let asked = Asked { required, excluded, with, without, rows: rows != RowKinds::Main };
         let side = asked.side().or(optional_side.map(|(id, _)| id));
         Ok(DynamicQuery {
-            space: world.storage.components.space.number(),
+            space: world.storage.components.registry_id.number(),
             terms: terms.into(),
             states: (Some(Arc::new(asked)), ()),
             side,
@@ -227,7 +227,11 @@ impl DynamicQuery {
     }
 
     pub(super) fn check(&self, world: &World) -> Result<(), DynamicError> {
-        if self.space == world.storage.components.space.number() { Ok(()) } else { Err(DynamicError::AnotherWorld) }
+        if self.space == world.storage.components.registry_id.number() {
+            Ok(())
+        } else {
+            Err(DynamicError::AnotherWorld)
+        }
     }
 
     /// Checks that the query is for this world, and writes nothing.

@@ -47,7 +47,7 @@ pub(crate) use values::Values;
 use crate::alloc::{try_box, try_reserve, try_reserve_at};
 use crate::bundle::SparsePtr;
 use crate::change_detection::{Clock, Track};
-use crate::component::{Component, ComponentId, Components, direct_place};
+use crate::component::{Component, ComponentId, Components, cache_slot};
 use crate::layout::Kind;
 use core::any::TypeId;
 use phalanx_store::raw::{DenseIndex, LaneOf, Rows};
@@ -299,7 +299,7 @@ impl SparseStorages {
     #[inline(always)]
     pub(crate) fn number_of<C: Component>(&self, components: &Components) -> Option<u32> {
         let key = TypeId::of::<C>();
-        let (found, side) = self.direct[direct_place(&key) % DIRECT];
+        let (found, side) = self.direct[cache_slot(&key) % DIRECT];
         if found == key { Some(side) } else { self.number(components.id::<C>()) }
     }
 
@@ -398,7 +398,7 @@ impl SparseStorages {
         self.by_component.resize(self.by_component.len().max(id.index() + 1), NO_STORAGE);
         self.by_component[id.index()] = number;
         if let Some(key) = info.type_id {
-            self.direct[direct_place(&key) % DIRECT] = (key, number);
+            self.direct[cache_slot(&key) % DIRECT] = (key, number);
         }
         self.list.push(side);
         let is_before = |other: &u32| components.rank(self.get(*other).id) < components.rank(id);

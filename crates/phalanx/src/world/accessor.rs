@@ -7,8 +7,7 @@ use crate::bundle::Bundle;
 use crate::bundle_info::EdgeKey;
 use crate::change_detection::RunTicks;
 use crate::component::Component;
-use crate::error::{ChangeError, ComponentError, NoSuchEntity};
-use crate::error::{infallible, panic_change};
+use crate::error::{ChangeError, ComponentError, NoSuchEntity, infallible, require_alive};
 use crate::layout::Layout;
 use crate::sparse::{Put, has_fast_path};
 use core::marker::PhantomData;
@@ -198,7 +197,7 @@ impl<C: Component> AccessMut<'_, C> {
     #[inline(always)]
     #[track_caller]
     pub fn insert(&mut self, entity: Entity, value: C) -> Result<Option<C>, NoSuchEntity> {
-        plain(self.try_insert(entity, value))
+        require_alive(self.try_insert(entity, value))
     }
 
     /// As [`insert`](AccessMut::insert).
@@ -248,7 +247,7 @@ impl<C: Component> AccessMut<'_, C> {
         }
         let from = self.world.storage.try_location(entity)?;
         self.world.edge(self.bundle_id, from.table, true)?;
-        let edge = EdgeKey::BundleInfo { bundle_id: self.bundle_id, insert: true };
+        let edge = EdgeKey::Cached { bundle_id: self.bundle_id, insert: true };
         // SAFETY: the entity is at `from`, and the edge is one of that table that inserts the component.
         unsafe { self.world.insert_along(entity, from, edge, |place| value.write(place))? };
         Ok(None)
@@ -262,7 +261,7 @@ impl<C: Component> AccessMut<'_, C> {
     #[inline(always)]
     #[track_caller]
     pub fn remove(&mut self, entity: Entity) -> Result<Option<C>, NoSuchEntity> {
-        plain(self.try_remove(entity))
+        require_alive(self.try_remove(entity))
     }
 
     /// As [`remove`](AccessMut::remove).
@@ -311,17 +310,6 @@ impl<C: Component> AccessMut<'_, C> {
         self.world.edge(self.bundle_id, from.table, false)?;
         // SAFETY: the entity is at `from` and has the component, which is the bundle of the plan.
         unsafe { self.world.take_along(entity, from, self.bundle_id).map(Some) }
-    }
-}
-
-/// What the plain forms make of an outcome.
-#[inline(always)]
-#[track_caller]
-fn plain<R>(outcome: Result<R, ChangeError>) -> Result<R, NoSuchEntity> {
-    match outcome {
-        Ok(result) => Ok(result),
-        Err(ChangeError::NoSuchEntity(error)) => Err(error),
-        Err(error) => panic_change(error),
     }
 }
 

@@ -12,7 +12,7 @@
 
 use super::{Location, World};
 use crate::alloc::{try_reserve, try_vec};
-use crate::bundle::{Bundle, BundlePtr, Placed};
+use crate::bundle::{Bundle, BundleGuard, BundlePtr};
 use crate::component::ComponentId;
 use crate::error::ChangeError;
 use crate::error::infallible;
@@ -88,16 +88,16 @@ impl World {
         let LeftBehind { storage, left } = &mut ending;
         for (&source, rows) in sources.iter().zip(lens) {
             let edge = bundles.edge(bundle_id, source, true);
-            let (target, places) = (edge.target, edge.places.as_ptr());
+            let (target, columns) = (edge.target, edge.columns.as_ptr());
             let tail = storage.tables[target as usize].len;
             // Splitting a value may be user code, so each is written beyond the last row first: all values of a table that is
             // moved, before its rows; otherwise one after another.
             if target != source {
-                let place = storage.place(target, places, tail);
+                let place = storage.bundle_ptr(target, columns, tail);
                 let mut written = Written::<B> { place, rows: tail..tail, bundle: PhantomData };
                 for (row, value) in (tail..tail + rows).zip(fresh.by_ref()) {
                     // SAFETY: there is room for so many rows in the target, and the places are the bundle's there.
-                    unsafe { value.write(storage.place(target, places, row)) };
+                    unsafe { value.write(storage.bundle_ptr(target, columns, row)) };
                     written.rows.end = row + 1;
                 }
                 core::mem::forget(written);
@@ -110,7 +110,7 @@ impl World {
                 // SAFETY: there is room for a row beyond the last. The new values are exchanged with those of the row, which
                 // are moved out.
                 unsafe {
-                    let place = storage.place(target, places, tail);
+                    let place = storage.bundle_ptr(target, columns, tail);
                     value.write(place);
                     storage.replace_in_row(Location { table: target, row }, edge);
                     old.push(B::read(place));
@@ -355,7 +355,7 @@ impl<B: Bundle> Drop for Written<B> {
     fn drop(&mut self) {
         for row in self.rows.clone() {
             // SAFETY: the values were written there, and nothing else uses them.
-            drop(unsafe { Placed::<B>::new(BundlePtr { row: row as usize, ..self.place }) });
+            drop(unsafe { BundleGuard::<B>::new(BundlePtr { row: row as usize, ..self.place }) });
         }
     }
 }

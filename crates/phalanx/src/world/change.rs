@@ -6,8 +6,7 @@ use crate::alloc::{try_vec, unwrap_alloc};
 use crate::bundle::{Bundle, BundlePtr, VisitSingle};
 use crate::bundle_info::EdgeKey;
 use crate::component::Component;
-use crate::error::{ChangeError, NoSuchEntity};
-use crate::error::{infallible, panic_change};
+use crate::error::{ChangeError, NoSuchEntity, infallible, require_alive};
 use crate::journal::Spot;
 use crate::mutation::InPlace;
 use crate::signal::dispatch_events;
@@ -60,11 +59,7 @@ impl World {
     #[inline(always)]
     #[track_caller]
     pub fn insert<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), NoSuchEntity> {
-        match self.try_insert(entity, bundle) {
-            Ok(()) => Ok(()),
-            Err(ChangeError::NoSuchEntity(error)) => Err(error),
-            Err(error) => panic_change(error),
-        }
+        require_alive(self.try_insert(entity, bundle))
     }
 
     /// Gives components to an entity; those that it has already are replaced, and their old values dropped.
@@ -95,9 +90,7 @@ impl World {
         self.edge(bundle_id, from.table, true)?;
         // SAFETY: the entity is at `from`, and the bundle is that of the plan.
         unsafe {
-            self.insert_along(entity, from, EdgeKey::BundleInfo { bundle_id, insert: true }, |place| {
-                bundle.write(place)
-            })
+            self.insert_along(entity, from, EdgeKey::Cached { bundle_id, insert: true }, |place| bundle.write(place))
         }
     }
 
@@ -119,7 +112,7 @@ impl World {
         let edge = edge.find(&self.bundles, from.table);
         self.storage.reserve_move(entity.index(), from, edge)?;
         let tail = self.storage.tables[edge.target as usize].len;
-        write(self.storage.place(edge.target, edge.places.as_ptr(), tail));
+        write(self.storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail));
         // SAFETY: the entity is there, everything is reserved, and the values are written.
         unsafe { self.storage.move_row(entity, from, edge, &mut InPlace) };
         let notified = dispatch_events!(self);
@@ -141,11 +134,7 @@ impl World {
     #[inline(always)]
     #[track_caller]
     pub fn remove<B: Bundle>(&mut self, entity: Entity) -> Result<bool, NoSuchEntity> {
-        match self.try_remove::<B>(entity) {
-            Ok(removed) => Ok(removed),
-            Err(ChangeError::NoSuchEntity(error)) => Err(error),
-            Err(error) => panic_change(error),
-        }
+        require_alive(self.try_remove::<B>(entity))
     }
 
     /// Takes components from an entity and drops them; those that it does not have are no error. Whether it had any.
@@ -170,7 +159,7 @@ impl World {
         let from = self.storage.try_location(entity)?;
         self.edge(bundle_id, from.table, false)?;
         // SAFETY: the entity is at `from`, and the edge inserts nothing.
-        unsafe { self.remove_along(entity, from, EdgeKey::BundleInfo { bundle_id, insert: false }) }
+        unsafe { self.remove_along(entity, from, EdgeKey::Cached { bundle_id, insert: false }) }
     }
 
     /// Moves an entity along an edge that only removes components, and drops them. Returns `true` if there were any.
@@ -255,9 +244,9 @@ impl World {
         let sparse = self.storage.sparse.places_of_retired();
         self.storage.sparse.displaced_values.clear();
         let (source, clock) = (&self.storage.tables[from.table as usize], &raw const self.storage.sparse.clock);
-        let (lanes, places, row) = (source.lanes(), edge.places.as_ptr(), source.len as usize);
+        let (lanes, columns, row) = (source.lanes(), edge.columns.as_ptr(), source.len as usize);
         // SAFETY: the values were left in place, in the table and in sparse storages, and are moved out once.
-        let taken = unsafe { B::read(BundlePtr { lanes, places, row, sparse, clock }) };
+        let taken = unsafe { B::read(BundlePtr { lanes, columns, row, sparse, clock }) };
         self.complete(notified);
         Ok(taken)
     }
@@ -287,11 +276,7 @@ impl World {
     #[inline]
     #[track_caller]
     pub fn despawn(&mut self, entity: Entity) -> Result<(), NoSuchEntity> {
-        match self.try_despawn(entity) {
-            Ok(()) => Ok(()),
-            Err(ChangeError::NoSuchEntity(error)) => Err(error),
-            Err(error) => panic_change(error),
-        }
+        require_alive(self.try_despawn(entity))
     }
 
     /// As [`despawn`](World::despawn).

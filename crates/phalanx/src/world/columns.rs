@@ -235,7 +235,7 @@ impl World {
             // SAFETY: plans are forgotten only by compaction.
             self.reserve_column_sparse(unsafe { &*sparse }, &slots)?;
         }
-        let (table, places) = (self.bundles.get(bundle_id).table, self.bundles.get(bundle_id).places.as_ptr());
+        let (table, lane_numbers) = (self.bundles.get(bundle_id).table, self.bundles.get(bundle_id).columns.as_ptr());
         let goal = &self.storage.tables[table as usize];
         // A lane with a bitmap keeps its block.
         let adopt = goal.len == 0 && goal.cap < count && !goal.entities.lane().is_tracked();
@@ -243,7 +243,8 @@ impl World {
         let clock = &raw const self.storage.sparse.clock;
         let table_ref = &mut self.storage.tables[table as usize];
         let (first, beside) = (table_ref.len, self.storage.sparse.places());
-        let place = BundlePtr { lanes: table_ref.lanes(), row: first as usize, places, sparse: beside, clock };
+        let place =
+            BundlePtr { lanes: table_ref.lanes(), row: first as usize, columns: lane_numbers, sparse: beside, clock };
         let to = ColumnPtrs { first: place, slots: &slots, adopt };
         let reserved = if adopt {
             // SAFETY: the places are those of the bundle in its table, which has no rows.

@@ -61,7 +61,7 @@ impl World {
         let tail = self.storage.tables[edge.target as usize].len;
         // SAFETY: everything is reserved, for the entity with its main row and for the extra row, and the values are written.
         unsafe {
-            bundle.write(self.storage.place(edge.target, edge.places.as_ptr(), tail));
+            bundle.write(self.storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail));
             let entity = self.storage.entities.alloc();
             self.storage.spawn_row::<true>(entity, 0, &[]);
             self.storage.spawn_extra_row::<true>(entity, label, edge.target, &edge.sparse_inserts);
@@ -124,7 +124,7 @@ impl World {
         let tail = self.storage.tables[edge.target as usize].len;
         // SAFETY: everything is reserved, the values are written, and the entity has no row under this label.
         let row = unsafe {
-            bundle.write(self.storage.place(edge.target, edge.places.as_ptr(), tail));
+            bundle.write(self.storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail));
             self.storage.spawn_extra_row::<true>(key.entity, label, edge.target, &edge.sparse_inserts)
         };
         self.dispatch();

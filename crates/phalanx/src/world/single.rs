@@ -6,8 +6,7 @@ use super::access::Mut;
 use crate::alloc::unwrap_alloc;
 use crate::bundle::Bundle;
 use crate::component::Component;
-use crate::error::panic_change;
-use crate::error::{ChangeError, ComponentError, NoSuchEntity};
+use crate::error::{ChangeError, ComponentError, NoSuchEntity, require_alive};
 use crate::journal::Spot;
 use phalanx_store::{AllocError, Entity};
 
@@ -38,11 +37,7 @@ impl World {
     /// If the bundle names a component twice.
     #[track_caller]
     pub fn insert_with<B: Bundle>(&mut self, entity: Entity, bundle: impl FnOnce() -> B) -> Result<(), NoSuchEntity> {
-        match self.try_insert_with(entity, bundle) {
-            Ok(()) => Ok(()),
-            Err(ChangeError::NoSuchEntity(error)) => Err(error),
-            Err(error) => panic_change(error),
-        }
+        require_alive(self.try_insert_with(entity, bundle))
     }
 
     /// As [`insert_with`](World::insert_with).
@@ -184,7 +179,7 @@ impl World {
         let info = self.bundles.get(bundle_id);
         self.storage.sparse.try_reserve(entity.index(), &info.sparse, &[])?;
         let row = self.storage.tables[table as usize].len;
-        let place = self.storage.place(table, info.places.as_ptr(), row);
+        let place = self.storage.bundle_ptr(table, info.columns.as_ptr(), row);
         // Taking a bundle apart may be user code: it is done before anything is committed.
         // SAFETY: there is room for the row and beside it, and the places are the bundle's in its table.
         unsafe { bundle.write(place) };

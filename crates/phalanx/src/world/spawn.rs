@@ -33,9 +33,9 @@ impl World {
     pub(super) fn bundle_of(&mut self, key: TypeId, ids: Vec<ComponentId>) -> Result<usize, ChangeError> {
         let signature = bundle_info::signature(&ids, &self.storage.components)?;
         let table = self.storage.table_of(&signature)?;
-        let places = self.storage.places(table, &ids)?;
+        let columns = self.storage.bundle_columns(table, &ids)?;
         let sparse = self.storage.sparse(&ids)?;
-        Ok(self.bundles.add(key, (table, places), ids.into(), (signature, sparse))?)
+        Ok(self.bundles.add(key, (table, columns), ids.into(), (signature, sparse))?)
     }
 
     /// Makes an entity with these components.
@@ -136,7 +136,7 @@ impl World {
         // SAFETY: room for the row is reserved, and for the values of sparse storages; the places are those of the bundle in its
         // table. Splitting a soa value is code of its type, which may panic: so the slot is allocated when the row is whole.
         unsafe {
-            bundle.write(self.storage.place(info.table, info.places.as_ptr(), tail));
+            bundle.write(self.storage.bundle_ptr(info.table, info.columns.as_ptr(), tail));
             let entity = self.storage.entities.alloc_ready();
             self.storage.spawn_row::<true>(entity, info.table, if B::SPARSE > 0 { &info.sparse } else { &[] });
             entity
@@ -243,7 +243,7 @@ impl Batch<'_> {
 
     /// The place of the next row.
     fn place(&self) -> BundlePtr {
-        self.world.storage.place(self.table(), self.world.bundles.get(self.bundle_id).places.as_ptr(), self.row)
+        self.world.storage.bundle_ptr(self.table(), self.world.bundles.get(self.bundle_id).columns.as_ptr(), self.row)
     }
 
     /// Counts the rows for which there is room.
