@@ -1,4 +1,4 @@
-//! Components whose columns are tracked.
+//! [`Watched`]: the layout of components with a change tick for each column.
 #![allow(unsafe_code)]
 
 use super::{RunTicks, Tick, Track, TracksChanges};
@@ -7,34 +7,35 @@ use crate::layout::{Kind, Layout};
 use core::marker::PhantomData;
 use phalanx_store::raw::Lane;
 
-/// Marks a column, given its last lane. The mark before it is kept beside it: a run that writes marks its columns first, and
-/// then asks whether they were changed by others.
+/// Sets the change tick of a column, given its last lane.
+///
+/// The previous tick is kept beside it. A run that writes sets the tick of its columns first, and tests filters later.
 #[inline(always)]
 pub(crate) fn mark_column(lane: &Lane, now: Tick) {
-    let marked = lane.version();
-    if marked as u32 != now.0 {
-        lane.set_version(marked << 32 | u64::from(now.0));
+    let ticks = lane.version();
+    if ticks as u32 != now.0 {
+        lane.set_version(ticks << 32 | u64::from(now.0));
     }
 }
 
-/// When a column was changed by others than the one who looks, given its last lane.
+/// Returns the tick at which a column was last changed by another run, given its last lane.
 #[inline(always)]
-pub(crate) fn column_mark(lane: &Lane, look: RunTicks) -> Tick {
+pub(crate) fn column_mark(lane: &Lane, ticks: RunTicks) -> Tick {
     let (last, before) = (lane.version() as u32, (lane.version() >> 32) as u32);
-    // None before: it is not known, or there was none.
-    Tick(if look.own && last == look.now.0 && before != 0 { before } else { last })
+    // Zero: there was no previous tick.
+    Tick(if ticks.own && last == ticks.now.0 && before != 0 { before } else { last })
 }
 
-/// The layout of components with `track = "column"`: values lie as `L` says, and each column has a tick.
+/// The layout of components with `track = "column"`: values are stored as in `L`, and each column has a change tick.
 ///
 /// `L` is [`Table`](crate::layout::Table), [`Soa`](crate::layout::Soa), [`Pool`](crate::layout::Pool) or
-/// [`Linear`](crate::layout::Linear). The tick is kept as the version of a lane without memory, after those of `L`.
+/// [`Linear`](crate::layout::Linear). The tick is the version of a lane without memory, after the lanes of `L`.
 #[derive(Debug)]
 pub struct Watched<L>(PhantomData<fn() -> L>);
 
 impl<L> crate::layout::sealed::Sealed for Watched<L> {}
 
-/// Where the values of a column-tracked component begin, with the lane that has its tick.
+/// The pointers to the values of a column-tracked component, and to the lane with its change tick.
 #[derive(Clone, Copy, Debug)]
 pub struct WatchedPtr<P> {
     values: P,
@@ -42,8 +43,8 @@ pub struct WatchedPtr<P> {
     now: Tick,
 }
 
-// SAFETY: the lanes of `L`, whose functions look at nothing else, and one more without memory. `L` keeps no marks of its own:
-// the constants, and the default `replace`, would not keep them.
+// SAFETY: the lanes are those of `L`, whose functions access nothing else, and one more without memory. `L` is untracked: the
+// constants and the default `replace` would not preserve its ticks.
 unsafe impl<C: 'static, L: Layout<C> + Untracked> Layout<C> for Watched<L> {
     type Ref<'a> = L::Ref<'a>;
     type Mut<'a> = L::Mut<'a>;
@@ -63,21 +64,21 @@ unsafe impl<C: 'static, L: Layout<C> + Untracked> Layout<C> for Watched<L> {
 
     fn lanes(each: &mut dyn FnMut(core::alloc::Layout)) {
         L::lanes(each);
-        // Aligned as the values are: where they have no size, it is the first.
+        // It has the alignment of the values, because it is the first lane if they have no size.
         each(core::alloc::Layout::new::<[C; 0]>());
     }
 
     #[inline(always)]
-    unsafe fn ptr(lanes: *const Lane, look: RunTicks) -> Self::Ptr {
-        // SAFETY: the caller's promise: the lanes of `L`, and one more.
-        unsafe { WatchedPtr { values: L::ptr(lanes, look), lane: lanes.add(L::LANES), now: look.now } }
+    unsafe fn ptr(lanes: *const Lane, ticks: RunTicks) -> Self::Ptr {
+        // SAFETY: there are the lanes of `L` and one more, by the caller's contract.
+        unsafe { WatchedPtr { values: L::ptr(lanes, ticks), lane: lanes.add(L::LANES), now: ticks.now } }
     }
 
     unsafe fn get_in<'a>(block: *const u8) -> L::Ref<'a>
     where
         C: 'a,
     {
-        // SAFETY: the caller's promise; the lane of the tick has no size.
+        // SAFETY: the block holds a value, by the caller's contract; the lane of the tick has no size.
         unsafe { L::get_in(block) }
     }
 
@@ -90,7 +91,7 @@ unsafe impl<C: 'static, L: Layout<C> + Untracked> Layout<C> for Watched<L> {
     where
         C: 'a,
     {
-        // SAFETY: the caller's promise.
+        // SAFETY: the row is initialised and not written for `'a`, by the caller's contract.
         unsafe { L::get(ptr.values, row) }
     }
 
@@ -99,7 +100,7 @@ unsafe impl<C: 'static, L: Layout<C> + Untracked> Layout<C> for Watched<L> {
     where
         C: 'a,
     {
-        // SAFETY: the caller's promise.
+        // SAFETY: the row is initialised and not used otherwise for `'a`, by the caller's contract.
         unsafe { L::get_mut(ptr.values, row) }
     }
 
@@ -108,7 +109,7 @@ unsafe impl<C: 'static, L: Layout<C> + Untracked> Layout<C> for Watched<L> {
     where
         C: 'a,
     {
-        // SAFETY: the caller's promise.
+        // SAFETY: the rows are initialised and not written for `'a`, by the caller's contract.
         unsafe { L::slice(ptr.values, len) }
     }
 
@@ -117,13 +118,14 @@ unsafe impl<C: 'static, L: Layout<C> + Untracked> Layout<C> for Watched<L> {
     where
         C: 'a,
     {
-        // SAFETY: the caller's promise.
+        // SAFETY: the rows are initialised and not used otherwise for `'a`, by the caller's contract.
         unsafe { L::slice_mut(ptr.values, len) }
     }
 
     #[inline(always)]
     unsafe fn write(ptr: Self::Ptr, row: usize, value: C) {
-        // SAFETY: the caller's promise; the lane is there while the others are.
+        // SAFETY: the row is within the capacity and no value is there, by the caller's contract. The lane of the tick lives as
+        // long as the others.
         unsafe {
             L::write(ptr.values, row, value);
             mark_column(&*ptr.lane, ptr.now);
@@ -132,12 +134,13 @@ unsafe impl<C: 'static, L: Layout<C> + Untracked> Layout<C> for Watched<L> {
 
     #[inline(always)]
     unsafe fn read(ptr: Self::Ptr, row: usize) -> C {
-        // SAFETY: the caller's promise.
+        // SAFETY: the row is initialised and counts as moved out, by the caller's contract.
         unsafe { L::read(ptr.values, row) }
     }
 
     unsafe fn write_many(ptr: Self::Ptr, row: usize, values: *const C, len: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the values are initialised, the rows are within the capacity, and no values are there, by the caller's
+        // contract. The lane of the tick lives as long as the others.
         unsafe {
             L::write_many(ptr.values, row, values, len);
             mark_column(&*ptr.lane, ptr.now);
@@ -146,16 +149,16 @@ unsafe impl<C: 'static, L: Layout<C> + Untracked> Layout<C> for Watched<L> {
 
     #[inline(always)]
     unsafe fn touch(lanes: *const Lane, now: Tick) {
-        // SAFETY: the caller's promise.
+        // SAFETY: there are the lanes of `L` and one more, by the caller's contract.
         mark_column(unsafe { &*lanes.add(L::LANES) }, now);
     }
 }
 
-// SAFETY: reads the version of a lane.
+// SAFETY: it reads only the version of a lane, which is the change tick.
 unsafe impl<C: 'static, L: Layout<C> + Untracked> TracksChanges<C> for Watched<L> {
     #[inline(always)]
-    unsafe fn changed(lanes: *const Lane, _: usize, look: RunTicks) -> Tick {
-        // SAFETY: the caller's promise.
-        column_mark(unsafe { &*lanes.add(L::LANES) }, look)
+    unsafe fn changed(lanes: *const Lane, _: usize, ticks: RunTicks) -> Tick {
+        // SAFETY: there are the lanes of `L` and one more, by the caller's contract.
+        column_mark(unsafe { &*lanes.add(L::LANES) }, ticks)
     }
 }

@@ -1,9 +1,10 @@
-//! Components that are tracked row by row.
+//! [`Tracked`]: the layout of components with two ticks for each value, and [`Mut`], which sets them.
 //!
-//! # What must stay true
+//! # Invariants
 //!
-//! Each value has marks in the same row of the lane after its own, written when it is. Whoever has a value for writing has its
-//! marks. They are reached by raw pointers only: filters of the same query look at them.
+//! - Each value has ticks in the same row of the next lane. They are written with the value.
+//! - Code with exclusive access to a value has exclusive access to writing its ticks.
+//! - Ticks are accessed by raw pointers only, because filters of the same query read them.
 #![allow(unsafe_code)]
 
 use super::{RunTicks, Tick, Track, TracksAdditions, TracksChanges};
@@ -15,7 +16,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, Ordering};
 use phalanx_store::raw::Lane;
 
-/// When a value was added, and when it was changed.
+/// The ticks at which a value was added and changed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Marks {
     pub(crate) added: Tick,
@@ -23,61 +24,63 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// Notes a change. Atomic, as is [`changed`](Marks::changed): a filter may look at marks of values that are lent for
-    /// writing, on another thread.
+    /// Sets the change tick.
+    ///
+    /// This is atomic, and so is reading it: a filter may read the ticks of a value that another thread writes.
     ///
     /// # Safety
     ///
-    /// The marks are there, and written in no other way meanwhile.
+    /// The pointer is valid, and no other code writes the ticks during the call.
     #[inline(always)]
     unsafe fn set_changed(marks: *mut Marks, now: Tick) {
-        // SAFETY: the caller's promise; a tick is a number of 32 bits.
+        // SAFETY: the pointer is valid, by the caller's contract, and a tick has the layout of a `u32`.
         unsafe { AtomicU32::from_ptr((&raw mut (*marks).changed).cast()).store(now.0, Ordering::Relaxed) };
     }
 
-    /// When the value was changed.
+    /// Returns the change tick.
     ///
     /// # Safety
     ///
-    /// The marks are there.
+    /// The pointer is valid.
     #[inline(always)]
     unsafe fn changed(marks: *mut Marks) -> Tick {
-        // SAFETY: the caller's promise; a tick is a number of 32 bits.
+        // SAFETY: the pointer is valid, by the caller's contract, and a tick has the layout of a `u32`.
         Tick(unsafe { AtomicU32::from_ptr((&raw mut (*marks).changed).cast()).load(Ordering::Relaxed) })
     }
 
+    /// Returns the ticks of a value that is added now.
     #[inline(always)]
     pub(crate) fn new(now: Tick) -> Marks {
         Marks { added: now, changed: now }
     }
 }
 
-/// The marks of a row, given the lane after the value's.
+/// Returns the address of the ticks of a row, given the lane of ticks.
 ///
 /// # Safety
 ///
-/// It is a lane of marks, and the row within its capacity.
+/// It is a lane of ticks, and the row is within its capacity.
 #[inline(always)]
 pub(crate) unsafe fn marks(lane: &Lane, row: usize) -> *mut Marks {
-    // SAFETY: the caller's promise.
+    // SAFETY: the lane has rows of ticks, and the row is within its capacity, by the caller's contract.
     unsafe { lane.ptr().cast::<Marks>().as_ptr().add(row) }
 }
 
-/// The layout of components with `track = "row"`: a lane of marks beside the values, which lie as `L` says.
+/// The layout of components with `track = "row"`: values are stored as in `L`, with a lane of ticks after them.
 #[derive(Debug)]
 pub struct Tracked<L>(PhantomData<fn() -> L>);
 
 impl<L> crate::layout::sealed::Sealed for Tracked<L> {}
 
-/// Where the values and the marks of a row-tracked component begin, and who looks.
+/// The pointers to the values and ticks of a row-tracked component, with the ticks of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct TrackedPtr<P> {
     values: P,
     marks: NonNull<Marks>,
-    look: RunTicks,
+    run: RunTicks,
 }
 
-/// A value for writing, of a component that is tracked row by row. Writing through it marks the value as changed.
+/// Mutable access to a value of a row-tracked component. Dereferencing it mutably sets the change tick of the value.
 ///
 /// ```
 /// use phalanx::{Component, World};
@@ -90,48 +93,50 @@ pub struct TrackedPtr<P> {
 /// let e = world.spawn(Health(10));
 /// world.settle_changes();
 /// let mut health = world.get_mut::<Health>(e).unwrap();
-/// health.bypass().0 = 9; // nobody is told
+/// health.bypass().0 = 9; // no change is recorded
 /// assert!(health.0 == 9 && !health.is_changed());
 /// health.0 = 8;
 /// assert!(health.is_changed() && !health.is_added());
 /// ```
 pub struct Mut<'a, C> {
     value: &'a mut C,
-    /// By a raw pointer: filters of the same query look at it.
+    /// A raw pointer, because filters of the same query read the ticks.
     marks: NonNull<Marks>,
-    look: RunTicks,
+    run: RunTicks,
 }
 
-// SAFETY: whoever has the value for writing has its marks too, and nobody else.
+// SAFETY: exclusive access to the value includes writing its ticks, so a `Mut` is like a `&mut C`.
 unsafe impl<C: Send> Send for Mut<'_, C> {}
-// SAFETY: behind a shared reference they are only read.
+// SAFETY: a shared `Mut` only reads the value and its ticks.
 unsafe impl<C: Sync> Sync for Mut<'_, C> {}
 
 impl<C> Mut<'_, C> {
     fn marks(&self) -> Marks {
-        // SAFETY: the marks are there while the value is, and nobody else writes them.
+        // SAFETY: the ticks live as long as the value, and only this `Mut` writes them.
         unsafe { self.marks.read() }
     }
 
-    /// Whether the value was added since the last look: of the query's state, or since the world was
-    /// [settled](crate::World::settle_changes).
+    /// Returns `true` if the value was added since the previous run of the query's state.
+    ///
+    /// Without a state it is `true` for values that were added since [`World::settle_changes`](crate::World::settle_changes).
     pub fn is_added(&self) -> bool {
-        self.look.is_new(self.marks().added)
+        self.run.is_new(self.marks().added)
     }
 
-    /// Whether the value was changed since the last look, or through this.
+    /// Returns `true` if the value was changed since the previous run of the query's state, or through this `Mut`.
     pub fn is_changed(&self) -> bool {
-        self.look.is_new(self.marks().changed)
+        self.run.is_new(self.marks().changed)
     }
 
-    /// Marks the value as changed.
+    /// Sets the change tick of the value.
     #[inline(always)]
     pub fn set_changed(&mut self) {
-        // SAFETY: as above.
-        unsafe { Marks::set_changed(self.marks.as_ptr(), self.look.now) };
+        // SAFETY: the ticks live as long as the value, and only this `Mut` writes them.
+        unsafe { Marks::set_changed(self.marks.as_ptr(), self.run.now) };
     }
 
-    /// The value, for writing that is not to be noticed.
+    /// Returns the value mutably, without recording a change.
+    #[doc(alias = "bypass_change_detection")]
     #[inline(always)]
     pub fn bypass(&mut self) -> &mut C {
         self.value
@@ -160,50 +165,51 @@ impl<C: fmt::Debug> fmt::Debug for Mut<'_, C> {
     }
 }
 
-/// The values of a table for writing, of a component that is tracked row by row.
+/// Mutable access to the values of a row-tracked component in a table.
 ///
-/// A slice cannot know what is written through it: [`all`](SliceMut::all) marks all rows as changed, [`get_mut`](SliceMut::get_mut) and
-/// [`iter_mut`](SliceMut::iter_mut) give [`Mut`]s, which mark what they write.
+/// A slice cannot record which values are written, so [`all`](SliceMut::all) sets the change tick of all. [`get_mut`](SliceMut::get_mut)
+/// and [`iter_mut`](SliceMut::iter_mut) yield [`Mut`]s, which record changes one by one.
 pub struct SliceMut<'a, C> {
     values: &'a mut [C],
     marks: NonNull<Marks>,
-    look: RunTicks,
+    run: RunTicks,
 }
 
-// SAFETY: whoever has the values for writing has their marks too, and nobody else.
+// SAFETY: exclusive access to the values includes writing their ticks, so it is like a `&mut [C]`.
 unsafe impl<C: Send> Send for SliceMut<'_, C> {}
-// SAFETY: behind a shared reference they are only read.
+// SAFETY: a shared `SliceMut` only reads the values.
 unsafe impl<C: Sync> Sync for SliceMut<'_, C> {}
 
 impl<'a, C> SliceMut<'a, C> {
-    /// All values, for writing. All are marked as changed.
+    /// Returns all values mutably, and sets the change tick of each.
     pub fn all(&mut self) -> &mut [C] {
         for row in 0..self.values.len() {
-            // SAFETY: there are as many marks as values, and they are nobody else's.
-            unsafe { Marks::set_changed(self.marks.add(row).as_ptr(), self.look.now) };
+            // SAFETY: there are as many ticks as values, and only this `SliceMut` writes them.
+            unsafe { Marks::set_changed(self.marks.add(row).as_ptr(), self.run.now) };
         }
         self.values
     }
 
-    /// All values, for writing that is not to be noticed.
+    /// Returns all values mutably, without recording changes.
+    #[doc(alias = "bypass_change_detection")]
     pub fn bypass(&mut self) -> &mut [C] {
         self.values
     }
 
-    /// A value, for writing.
+    /// Returns the value at a row mutably.
     pub fn get_mut(&mut self, row: usize) -> Option<Mut<'_, C>> {
         let value = self.values.get_mut(row)?;
-        // SAFETY: there are as many marks as values.
-        Some(Mut { value, marks: unsafe { self.marks.add(row) }, look: self.look })
+        // SAFETY: the row exists, and there are as many ticks as values.
+        Some(Mut { value, marks: unsafe { self.marks.add(row) }, run: self.run })
     }
 
-    /// The values one by one, for writing.
+    /// Returns an iterator over the values, mutably.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = Mut<'_, C>> {
-        let (marks, look) = (self.marks, self.look);
+        let (marks, run) = (self.marks, self.run);
         self.values.iter_mut().enumerate().map(move |(row, value)| {
-            // SAFETY: there are as many marks as values.
+            // SAFETY: the row exists, and there are as many ticks as values.
             let marks = unsafe { marks.add(row) };
-            Mut { value, marks, look }
+            Mut { value, marks, run }
         })
     }
 }
@@ -229,8 +235,8 @@ mod single {
     impl OneLane for super::Linear {}
 }
 
-// SAFETY: two lanes: the values', which is there even if they have no size, and their marks. The first is laid out as `L`
-// says, whose functions look at nothing else.
+// SAFETY: two lanes, that of the values, which exists even if they have no size, and that of their ticks. The first has the
+// layout of `L`, whose functions access nothing else.
 unsafe impl<C: 'static, L: single::OneLane> Layout<C> for Tracked<L>
 where
     L: for<'a> Layout<
@@ -260,13 +266,13 @@ where
     }
 
     #[inline(always)]
-    unsafe fn ptr(lanes: *const Lane, look: RunTicks) -> Self::Ptr {
-        // SAFETY: the caller's promise: two lanes of this component.
-        unsafe { TrackedPtr { values: (*lanes).ptr().cast(), marks: (*lanes.add(1)).ptr().cast(), look } }
+    unsafe fn ptr(lanes: *const Lane, run: RunTicks) -> Self::Ptr {
+        // SAFETY: there are two lanes of this component, by the caller's contract.
+        unsafe { TrackedPtr { values: (*lanes).ptr().cast(), marks: (*lanes.add(1)).ptr().cast(), run } }
     }
 
     unsafe fn get_in<'a>(block: *const u8) -> &'a C {
-        // SAFETY: the caller's promise; the value's lane comes first.
+        // SAFETY: the block holds a value, by the caller's contract; the value's lane comes first.
         unsafe { L::get_in(block) }
     }
 
@@ -276,74 +282,76 @@ where
 
     #[inline(always)]
     unsafe fn get<'a>(ptr: Self::Ptr, row: usize) -> &'a C {
-        // SAFETY: the caller's promise.
+        // SAFETY: the row is initialised and not written for `'a`, by the caller's contract.
         unsafe { L::get(ptr.values, row) }
     }
 
     #[inline(always)]
     unsafe fn get_mut<'a>(ptr: Self::Ptr, row: usize) -> Mut<'a, C> {
-        // SAFETY: the caller's promise.
-        unsafe { Mut { value: L::get_mut(ptr.values, row), marks: ptr.marks.add(row), look: ptr.look } }
+        // SAFETY: the row is initialised and not used otherwise for `'a`, by the caller's contract. There are as many ticks as
+        // values.
+        unsafe { Mut { value: L::get_mut(ptr.values, row), marks: ptr.marks.add(row), run: ptr.run } }
     }
 
     #[inline(always)]
     unsafe fn slice<'a>(ptr: Self::Ptr, len: usize) -> &'a [C] {
-        // SAFETY: the caller's promise.
+        // SAFETY: the rows are initialised and not written for `'a`, by the caller's contract.
         unsafe { L::slice(ptr.values, len) }
     }
 
     #[inline(always)]
     unsafe fn slice_mut<'a>(ptr: Self::Ptr, len: usize) -> SliceMut<'a, C> {
-        // SAFETY: the caller's promise.
-        unsafe { SliceMut { values: L::slice_mut(ptr.values, len), marks: ptr.marks, look: ptr.look } }
+        // SAFETY: the rows are initialised and not used otherwise for `'a`, by the caller's contract.
+        unsafe { SliceMut { values: L::slice_mut(ptr.values, len), marks: ptr.marks, run: ptr.run } }
     }
 
     #[inline(always)]
     unsafe fn write(ptr: Self::Ptr, row: usize, value: C) {
-        // SAFETY: the caller's promise; there are as many marks as values.
+        // SAFETY: the row is within the capacity of both lanes and no value is there, by the caller's contract.
         unsafe {
             L::write(ptr.values, row, value);
-            ptr.marks.add(row).write(Marks::new(ptr.look.now));
+            ptr.marks.add(row).write(Marks::new(ptr.run.now));
         }
     }
 
     #[inline(always)]
     unsafe fn read(ptr: Self::Ptr, row: usize) -> C {
-        // SAFETY: the caller's promise.
+        // SAFETY: the row is initialised and counts as moved out, by the caller's contract.
         unsafe { L::read(ptr.values, row) }
     }
 
     #[inline(always)]
     unsafe fn replace(ptr: Self::Ptr, row: usize, value: C) -> C {
-        // SAFETY: the caller's promise.
+        // SAFETY: the row is initialised, and no other code uses it or its ticks, by the caller's contract.
         unsafe {
-            Marks::set_changed(ptr.marks.add(row).as_ptr(), ptr.look.now);
+            Marks::set_changed(ptr.marks.add(row).as_ptr(), ptr.run.now);
             L::replace(ptr.values, row, value)
         }
     }
 }
 
-// SAFETY: reads the lane of marks.
+// SAFETY: it reads only the lane of ticks.
 unsafe impl<C: 'static, L> TracksChanges<C> for Tracked<L>
 where
     Tracked<L>: Layout<C>,
 {
     #[inline(always)]
     unsafe fn changed(lanes: *const Lane, row: usize, _: RunTicks) -> Tick {
-        // SAFETY: the caller's promise; the second lane is that of the marks. Raw, since items of the same query may be about
-        // to write them.
+        // SAFETY: the lanes are the component's and the row is in use, by the caller's contract. The second lane is that of the
+        // ticks. They are read through a raw pointer, because items of the same query may write them.
         unsafe { Marks::changed(marks(&*lanes.add(1), row)) }
     }
 }
 
-// SAFETY: reads the lane of marks.
+// SAFETY: it reads only the lane of ticks.
 unsafe impl<C: 'static, L> TracksAdditions<C> for Tracked<L>
 where
     Tracked<L>: Layout<C>,
 {
     #[inline(always)]
     unsafe fn added(lanes: *const Lane, row: usize, _: RunTicks) -> Tick {
-        // SAFETY: as above.
+        // SAFETY: the lanes are the component's and the row is in use, by the caller's contract. The tick of an addition is
+        // written only with exclusive access to the world.
         unsafe { (*marks(&*lanes.add(1), row)).added }
     }
 }
