@@ -43,7 +43,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             }
 
             #[inline(always)]
-            unsafe fn write(self, mut ptr: #at::BundlePtr) {
+            unsafe fn write(self, mut ptr: #at::derived::BundlePtr) {
                 let #name { #(#members: #names),* } = self;
                 #(
                     // SAFETY: the pointer is valid for this field and those that follow, and no values are there, by the
@@ -53,19 +53,19 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                         #guard(ptr)
                     };
                     // SAFETY: the pointer is valid for the components of this field.
-                    ptr = unsafe { #at::BundlePtr::skip(ptr, #lens) };
+                    ptr = unsafe { #at::derived::BundlePtr::skip(ptr, #lens) };
                 )*
                 #(#release(#names);)*
             }
 
             #[inline(always)]
-            unsafe fn read(mut ptr: #at::BundlePtr) -> Self {
+            unsafe fn read(mut ptr: #at::derived::BundlePtr) -> Self {
                 #(
                     // SAFETY: the pointer is valid for this field and those that follow, and their values are initialised,
                     // by the caller's contract. The guard drops them if a field before it panics.
                     let #names = unsafe { #guard(ptr) };
                     // SAFETY: the pointer is valid for the components of this field.
-                    ptr = unsafe { #at::BundlePtr::skip(ptr, #lens) };
+                    ptr = unsafe { #at::derived::BundlePtr::skip(ptr, #lens) };
                 )*
                 #(let #names = #read(#names);)*
                 #name { #(#members: #names),* }

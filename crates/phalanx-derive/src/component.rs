@@ -80,7 +80,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         entities = Some(syn::parse_quote!(<Self as #at::MapEntities>::map_entities));
     }
     let entities = entities.map(|visit: ExprPath| {
-        quote!(const ENTITIES: ::core::option::Option<#at::VisitEntities<Self>> = ::core::option::Option::Some(#visit);)
+        quote!(const ENTITIES: ::core::option::Option<#at::derived::VisitEntities<Self>> = ::core::option::Option::Some(#visit);)
     });
     let (proof, checked) = match plain {
         true => plain_parts(input, of_lanes, &at)?,
@@ -112,7 +112,7 @@ fn plain_parts(input: &DeriveInput, of_lanes: bool, at: &TokenStream) -> Result<
         false => (quote!(new), crate::plain::implement(input, at)?),
     };
     let constant = quote! {
-        const PLAIN: ::core::option::Option<#at::IsPlain<Self>> = ::core::option::Option::Some(#at::IsPlain::#proof());
+        const PLAIN: ::core::option::Option<#at::derived::IsPlain<Self>> = ::core::option::Option::Some(#at::derived::IsPlain::#proof());
     };
     Ok((constant, checked))
 }

@@ -1,6 +1,7 @@
 //! Commands: a buffer does what its commands would do one by one, and every payload is dropped once.
 
-use phalanx::{ChangeError, CommandBuffer, CommandKind, CommandQueue, Component, DuplicateComponent, Entity, World};
+use phalanx::commands::CommandKind;
+use phalanx::{ChangeError, CommandBuffer, CommandQueue, Component, DuplicateComponent, Entity, World};
 use phalanx_testkit::{Counted, Tally, catch};
 
 #[path = "commands/failures.rs"]

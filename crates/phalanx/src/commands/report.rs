@@ -88,7 +88,8 @@ impl core::error::Error for CommandError {
 /// What became of the commands of a buffer, returned by [`CommandBuffer::apply`](crate::CommandBuffer::apply).
 ///
 /// ```
-/// use phalanx::{ChangeError, CommandBuffer, CommandKind, Component, World};
+/// use phalanx::commands::CommandKind;
+/// use phalanx::{ChangeError, CommandBuffer, Component, World};
 ///
 /// #[derive(Component)]
 /// struct Shield(u32);

@@ -191,7 +191,8 @@ impl World {
     /// commands that were executed together.
     ///
     /// ```
-    /// use phalanx::{ChangeError, CommandKind, Component, World};
+    /// use phalanx::commands::CommandKind;
+    /// use phalanx::{ChangeError, Component, World};
     ///
     /// #[derive(Component)]
     /// struct Fuse;

@@ -174,7 +174,8 @@ impl World {
     /// Without [`count_accesses`](World::count_accesses) it says what is there, and advises nothing.
     ///
     /// ```
-    /// use phalanx::{Component, Placement, World};
+    /// use phalanx::report::Placement;
+    /// use phalanx::{Component, World};
     ///
     /// #[derive(Component)]
     /// struct Health(u32);

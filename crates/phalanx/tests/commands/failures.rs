@@ -1,7 +1,8 @@
 //! Commands that meet failing allocations, or destructors and closures that panic.
 
 use super::{Flag, Other, Small, Value, Wide, populated, rows};
-use phalanx::{ChangeError, CommandBuffer, CommandKind, Entity, Key, With, World};
+use phalanx::commands::CommandKind;
+use phalanx::{ChangeError, CommandBuffer, Entity, Key, With, World};
 use phalanx_testkit::{AllocationSweep, Counted, Dial, PanicSweep, Site, Tally, catch, fail_from, for_every_panic};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

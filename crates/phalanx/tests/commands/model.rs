@@ -1,7 +1,8 @@
 //! Buffers against the operations of the world, one by one.
 
 use super::{Aligned, Flag, Other, Small, Value, Wide, populated, rows};
-use phalanx::{ChangeError, CommandBuffer, CommandKind, Entity, World};
+use phalanx::commands::CommandKind;
+use phalanx::{ChangeError, CommandBuffer, Entity, World};
 use phalanx_testkit::{Rng, Tally};
 
 /// A change drawn at random.

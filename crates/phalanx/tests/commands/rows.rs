@@ -191,8 +191,9 @@ fn a_promised_entity_with_rows_of_others_stays_when_its_spawn_is_skipped() {
     promise.insert(e, Small(3));
     before.extend(key(e, 1), Small(1));
     before.append(&mut promise);
-    let skipped =
-        |report: phalanx::ApplyReport| report.skipped().iter().map(|error| error.position).collect::<Vec<_>>();
+    let skipped = |report: phalanx::commands::ApplyReport| {
+        report.skipped().iter().map(|error| error.position).collect::<Vec<_>>()
+    };
     let report = before.apply(&mut world);
     world.validate().unwrap();
     assert_eq!(skipped(report), [1]);

@@ -280,7 +280,7 @@ fn what_listeners_record_and_is_skipped_is_named() {
     world.despawn(e).unwrap();
     let (skipped, more) = world.take_signal_errors();
     let named: Vec<_> = skipped.iter().map(|error| (error.position, error.command)).collect();
-    use phalanx::CommandKind::{Insert, Spawn};
+    use phalanx::commands::CommandKind::{Insert, Spawn};
     assert_eq!((named, more), (vec![(0, Insert), (2, Spawn)], 0));
     assert_eq!(skipped[0].entity, Some(e));
     assert!(matches!(skipped[0].error, ChangeError::NoSuchEntity(error) if error.entity == e));
