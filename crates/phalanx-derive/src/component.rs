@@ -47,8 +47,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 Ok(())
             } else if meta.path.is_ident("track") {
                 let name = match value.value().as_str() {
-                    "column" => quote!(Watched),
-                    "row" => quote!(Tracked),
+                    "column" => quote!(ColumnTracked),
+                    "row" => quote!(RowTracked),
                     _ => return Err(syn::Error::new(value.span(), "changes are tracked by `column` or by `row`")),
                 };
                 match track.replace((name, value)) {
@@ -68,7 +68,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let (layout, at) = (layout.unwrap_or_else(|| quote!(Table)), at.unwrap_or_else(|| quote!(::phalanx)));
     let layout = match track {
         None => quote!(#at::layout::#layout),
-        Some((ref track, ref value)) if track.to_string() == "Tracked" && layout.to_string() == "Soa" => {
+        Some((ref track, ref value)) if track.to_string() == "RowTracked" && layout.to_string() == "Soa" => {
             let message = "a soa component cannot be tracked by row, since its fields are written one by one: \
                            use `track = \"column\"`, or another layout";
             return Err(syn::Error::new(value.span(), message));

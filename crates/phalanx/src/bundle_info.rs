@@ -2,7 +2,7 @@
 
 use crate::alloc::{try_box, try_reserve, try_reserve_at, try_reserve_map};
 use crate::component::{ComponentId, Components, TypeIdHasher, cache_slot};
-use crate::error::{ChangeError, DuplicateComponent};
+use crate::error::{DuplicateComponent, StructuralError};
 use crate::layout::Kind;
 use crate::signature::Signature;
 use core::any::TypeId;
@@ -185,8 +185,8 @@ impl BundleInfos {
 ///
 /// # Errors
 ///
-/// Returns [`ChangeError::Duplicate`] if an id occurs twice, and [`ChangeError::Alloc`] if allocation fails.
-pub(crate) fn signature(ids: &[ComponentId], components: &Components) -> Result<Signature, ChangeError> {
+/// Returns [`StructuralError::Duplicate`] if an id occurs twice, and [`StructuralError::Alloc`] if allocation fails.
+pub(crate) fn signature(ids: &[ComponentId], components: &Components) -> Result<Signature, StructuralError> {
     let (mut all, mut signature) = (Signature::EMPTY, Signature::EMPTY);
     for &id in ids {
         let info = components.info(id);

@@ -51,7 +51,7 @@ pub enum ComponentError {
         component: &'static str,
     },
     /// An entity occurs twice in a list of distinct entities.
-    NamedTwice {
+    DuplicateEntity {
         /// The entity.
         entity: Entity,
     },
@@ -77,7 +77,7 @@ impl fmt::Display for ComponentError {
             ComponentError::NoAddress { component } => {
                 write!(f, "{component} is split into columns and has no address")
             }
-            ComponentError::NamedTwice { entity } => write!(f, "{entity} occurs twice"),
+            ComponentError::DuplicateEntity { entity } => write!(f, "{entity} occurs twice"),
         }
     }
 }
@@ -100,7 +100,7 @@ impl fmt::Display for DuplicateComponent {
 /// The world is unchanged if an operation returns it, unless the operation says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ChangeError {
+pub enum StructuralError {
     /// The entity is not alive.
     NoSuchEntity(NoSuchEntity),
     /// The bundle contains a component twice.
@@ -113,7 +113,7 @@ pub enum ChangeError {
         component: &'static str,
     },
     /// The slot of the entity is not free.
-    Taken {
+    SlotOccupied {
         /// The entity that was to be spawned.
         entity: Entity,
         /// The live entity in the slot. `None` if the slot has a later generation, or does not exist.
@@ -161,61 +161,61 @@ impl fmt::Display for UnequalColumns {
     }
 }
 
-impl fmt::Display for ChangeError {
+impl fmt::Display for StructuralError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ChangeError::NoSuchEntity(error) => error.fmt(f),
-            ChangeError::Duplicate(error) => error.fmt(f),
-            ChangeError::Missing { entity, component } => write!(f, "{entity} has no {component}"),
-            ChangeError::Taken { entity, by: Some(by) } => {
+            StructuralError::NoSuchEntity(error) => error.fmt(f),
+            StructuralError::Duplicate(error) => error.fmt(f),
+            StructuralError::Missing { entity, component } => write!(f, "{entity} has no {component}"),
+            StructuralError::SlotOccupied { entity, by: Some(by) } => {
                 write!(f, "{entity} cannot be spawned: {by} is alive in its slot")
             }
-            ChangeError::Taken { entity, by: None } => {
+            StructuralError::SlotOccupied { entity, by: None } => {
                 write!(f, "{entity} cannot be spawned: its slot has a later generation, or does not exist")
             }
-            ChangeError::UnequalColumns(error) => error.fmt(f),
-            ChangeError::NotClone { component } => write!(f, "{component} cannot be cloned"),
-            ChangeError::AnotherWorld { entity } => write!(f, "{entity} was reserved in another world"),
-            ChangeError::RolledBack { entity } => write!(f, "the reservation of {entity} was rolled back"),
-            ChangeError::Resource(error) => error.fmt(f),
-            ChangeError::Alloc(error) => error.fmt(f),
-            ChangeError::Row(error) => error.fmt(f),
+            StructuralError::UnequalColumns(error) => error.fmt(f),
+            StructuralError::NotClone { component } => write!(f, "{component} cannot be cloned"),
+            StructuralError::AnotherWorld { entity } => write!(f, "{entity} was reserved in another world"),
+            StructuralError::RolledBack { entity } => write!(f, "the reservation of {entity} was rolled back"),
+            StructuralError::Resource(error) => error.fmt(f),
+            StructuralError::Alloc(error) => error.fmt(f),
+            StructuralError::Row(error) => error.fmt(f),
         }
     }
 }
 
-impl From<NoSuchEntity> for ChangeError {
+impl From<NoSuchEntity> for StructuralError {
     fn from(error: NoSuchEntity) -> Self {
-        ChangeError::NoSuchEntity(error)
+        StructuralError::NoSuchEntity(error)
     }
 }
-impl From<DuplicateComponent> for ChangeError {
+impl From<DuplicateComponent> for StructuralError {
     fn from(error: DuplicateComponent) -> Self {
-        ChangeError::Duplicate(error)
+        StructuralError::Duplicate(error)
     }
 }
-impl From<UnequalColumns> for ChangeError {
+impl From<UnequalColumns> for StructuralError {
     fn from(error: UnequalColumns) -> Self {
-        ChangeError::UnequalColumns(error)
+        StructuralError::UnequalColumns(error)
     }
 }
-impl From<NoSuchResource> for ChangeError {
+impl From<NoSuchResource> for StructuralError {
     fn from(error: NoSuchResource) -> Self {
-        ChangeError::Resource(error)
+        StructuralError::Resource(error)
     }
 }
-impl From<AllocError> for ChangeError {
+impl From<AllocError> for StructuralError {
     fn from(error: AllocError) -> Self {
-        ChangeError::Alloc(error)
+        StructuralError::Alloc(error)
     }
 }
-impl From<RowError> for ChangeError {
+impl From<RowError> for StructuralError {
     fn from(error: RowError) -> Self {
         match error {
-            RowError::NoSuchEntity(error) => ChangeError::NoSuchEntity(error),
-            RowError::Duplicate(error) => ChangeError::Duplicate(error),
-            RowError::Alloc(error) => ChangeError::Alloc(error),
-            error => ChangeError::Row(error),
+            RowError::NoSuchEntity(error) => StructuralError::NoSuchEntity(error),
+            RowError::Duplicate(error) => StructuralError::Duplicate(error),
+            RowError::Alloc(error) => StructuralError::Alloc(error),
+            error => StructuralError::Row(error),
         }
     }
 }
@@ -224,7 +224,7 @@ impl core::error::Error for NoSuchEntity {}
 impl core::error::Error for ComponentError {}
 impl core::error::Error for DuplicateComponent {}
 impl core::error::Error for UnequalColumns {}
-impl core::error::Error for ChangeError {}
+impl core::error::Error for StructuralError {}
 
 /// The error of access to a resource that the world does not have, or that
 /// [`World::resource_scope`](crate::World::resource_scope) has borrowed.
@@ -307,20 +307,20 @@ pub enum RowError {
 
 impl RowError {
     /// Converts the error of a structural change of the row `key`.
-    pub(crate) fn of(key: Key, error: ChangeError) -> RowError {
+    pub(crate) fn of(key: Key, error: StructuralError) -> RowError {
         match error {
-            ChangeError::Duplicate(error) => RowError::Duplicate(error),
-            ChangeError::Missing { component, .. } => RowError::MissingComponent { key, component },
-            ChangeError::Alloc(error) => RowError::Alloc(error),
-            ChangeError::NoSuchEntity(_) => RowError::NoSuchRow { key },
-            ChangeError::Row(error) => error,
+            StructuralError::Duplicate(error) => RowError::Duplicate(error),
+            StructuralError::Missing { component, .. } => RowError::MissingComponent { key, component },
+            StructuralError::Alloc(error) => RowError::Alloc(error),
+            StructuralError::NoSuchEntity(_) => RowError::NoSuchRow { key },
+            StructuralError::Row(error) => error,
             // Inserting and removing components does not return these.
-            ChangeError::Taken { .. }
-            | ChangeError::UnequalColumns(_)
-            | ChangeError::NotClone { .. }
-            | ChangeError::Resource(_)
-            | ChangeError::AnotherWorld { .. }
-            | ChangeError::RolledBack { .. } => unreachable!("{error}"),
+            StructuralError::SlotOccupied { .. }
+            | StructuralError::UnequalColumns(_)
+            | StructuralError::NotClone { .. }
+            | StructuralError::Resource(_)
+            | StructuralError::AnotherWorld { .. }
+            | StructuralError::RolledBack { .. } => unreachable!("{error}"),
         }
     }
 }
@@ -363,7 +363,7 @@ impl From<AllocError> for RowError {
 /// Unwraps the result of a `try_` function. A closure that calls [`panic_change`] would report its own line.
 #[inline]
 #[track_caller]
-pub(crate) fn infallible<T>(result: Result<T, ChangeError>) -> T {
+pub(crate) fn infallible<T>(result: Result<T, StructuralError>) -> T {
     match result {
         Ok(value) => value,
         Err(error) => panic_change(error),
@@ -373,10 +373,10 @@ pub(crate) fn infallible<T>(result: Result<T, ChangeError>) -> T {
 /// Unwraps the result of a `try_` function, but returns the error of an entity that is not alive.
 #[inline(always)]
 #[track_caller]
-pub(crate) fn require_alive<T>(result: Result<T, ChangeError>) -> Result<T, NoSuchEntity> {
+pub(crate) fn require_alive<T>(result: Result<T, StructuralError>) -> Result<T, NoSuchEntity> {
     match result {
         Ok(value) => Ok(value),
-        Err(ChangeError::NoSuchEntity(error)) => Err(error),
+        Err(StructuralError::NoSuchEntity(error)) => Err(error),
         Err(error) => panic_change(error),
     }
 }
@@ -385,9 +385,9 @@ pub(crate) fn require_alive<T>(result: Result<T, ChangeError>) -> Result<T, NoSu
 #[cold]
 #[inline(never)]
 #[track_caller]
-pub(crate) fn panic_change(error: ChangeError) -> ! {
+pub(crate) fn panic_change(error: StructuralError) -> ! {
     match error {
-        ChangeError::Alloc(error) => crate::alloc::alloc_failed(error),
+        StructuralError::Alloc(error) => crate::alloc::alloc_failed(error),
         error => panic!("{error}"),
     }
 }

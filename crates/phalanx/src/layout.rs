@@ -10,16 +10,16 @@
 //! | [`Pool`] | a sparse set | is often inserted and removed, or is rare |
 //! | [`Linear`] | an array indexed by slot | nearly all entities have, and that is looked up by entity |
 //!
-//! [`Tracked`] and [`Watched`] add [change detection](crate::change_detection) to one of these.
+//! [`RowTracked`] and [`ColumnTracked`] add [change detection](crate::change_detection) to one of these.
 //!
 //! A *lane* is an untyped array of equal rows ([`phalanx_store::raw::Lane`]). A column is one lane; a soa component has a lane for
 //! each field, and a tracked component has one more, the last, for its change ticks.
 #![allow(unsafe_code)]
 
 use crate::change_detection::{Clock, Tick};
+pub use crate::change_detection::{ColumnTracked, RowTracked, Track, TracksAdditions, TracksChanges, TracksColumns};
 #[doc(hidden)]
-pub use crate::change_detection::{RunTicks, TrackedPtr, WatchedPtr};
-pub use crate::change_detection::{Track, Tracked, TracksAdditions, TracksChanges, TracksColumns, Watched};
+pub use crate::change_detection::{ColumnTrackedPtr, RowTrackedPtr, RunTicks};
 use crate::component::{Cloning, Component, DropFn};
 use crate::plain::{ByteInfo, Bytes};
 pub use crate::plain::{PlainLayout, PlainShape};
@@ -30,7 +30,7 @@ use phalanx_store::soa::{self, Shape, SoaRow};
 
 /// The storage of a component's values.
 ///
-/// The trait is sealed. Its implementations are [`Table`], [`Soa`], [`Pool`] and [`Linear`], and [`Tracked`] and [`Watched`] with
+/// The trait is sealed. Its implementations are [`Table`], [`Soa`], [`Pool`] and [`Linear`], and [`RowTracked`] and [`ColumnTracked`] with
 /// one of these.
 ///
 /// # Safety
@@ -237,8 +237,8 @@ pub trait TableLayout<C>: Layout<C> {}
 
 impl<C> TableLayout<C> for Table where Table: Layout<C> {}
 impl<C> TableLayout<C> for Soa where Soa: Layout<C> {}
-impl<C, L: TableLayout<C>> TableLayout<C> for Tracked<L> where Tracked<L>: Layout<C> {}
-impl<C, L: TableLayout<C>> TableLayout<C> for Watched<L> where Watched<L>: Layout<C> {}
+impl<C, L: TableLayout<C>> TableLayout<C> for RowTracked<L> where RowTracked<L>: Layout<C> {}
+impl<C, L: TableLayout<C>> TableLayout<C> for ColumnTracked<L> where ColumnTracked<L>: Layout<C> {}
 
 /// The kind of storage of a component.
 #[doc(alias = "StorageType")]
@@ -325,7 +325,7 @@ unsafe fn clone_value<C: Component>(from: *const u8, to: *mut u8) {
 /// The lanes are the component's, and the row is within their capacity. No other code writes a row of the lanes, or accesses
 /// their dirty bits, during the call.
 #[inline(always)]
-pub(crate) unsafe fn mark_row<C: Component>(lane: *const Lane, row: usize) {
+pub(crate) unsafe fn set_row_dirty<C: Component>(lane: *const Lane, row: usize) {
     if C::Layout::LANES > 0 {
         // SAFETY: there is a lane, the row is within its capacity, and no other code accesses its dirty bits: all by the
         // caller's contract.
@@ -333,14 +333,14 @@ pub(crate) unsafe fn mark_row<C: Component>(lane: *const Lane, row: usize) {
     }
 }
 
-/// Like [`mark_row`], but other threads may call this function for rows of the same lanes at the same time.
+/// Like [`set_row_dirty`], but other threads may call this function for rows of the same lanes at the same time.
 ///
 /// # Safety
 ///
 /// The lanes are the component's, and the row is within their capacity. During the call no other code reads their dirty bits,
 /// or sets them by another function.
 #[inline]
-pub(crate) unsafe fn mark_row_shared<C: Component>(lane: *const Lane, row: usize) {
+pub(crate) unsafe fn set_row_dirty_shared<C: Component>(lane: *const Lane, row: usize) {
     if C::Layout::LANES > 0 {
         // SAFETY: there is a lane, the row is within its capacity, and dirty bits are set only in this way: all by the
         // caller's contract.

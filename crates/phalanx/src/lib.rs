@@ -131,7 +131,7 @@ pub use commands::{CommandBuffer, CommandError, CommandQueue};
 pub use component::{Component, ComponentId, ComponentInfo, Components};
 pub use entities::MapEntities;
 pub use error::{
-    ChangeError, ComponentError, DuplicateComponent, NoSuchEntity, NoSuchResource, RowError, UnequalColumns,
+    ComponentError, DuplicateComponent, NoSuchEntity, NoSuchResource, RowError, StructuralError, UnequalColumns,
 };
 pub use group::Group;
 #[cfg(feature = "derive")]

@@ -1,7 +1,7 @@
 //! Commands: a buffer does what its commands would do one by one, and every payload is dropped once.
 
 use phalanx::commands::CommandKind;
-use phalanx::{ChangeError, CommandBuffer, CommandQueue, Component, DuplicateComponent, Entity, World};
+use phalanx::{CommandBuffer, CommandQueue, Component, DuplicateComponent, Entity, StructuralError, World};
 use phalanx_testkit::{Counted, Tally, catch};
 
 #[path = "commands/failures.rs"]
@@ -186,7 +186,7 @@ fn a_buffer_promises_entities_of_one_world() {
     assert_eq!(commands.spawn(&one, Small(1)), bystander);
     assert!(catch(|| commands.spawn(&two, Small(2))).is_err());
     let error = commands.try_apply(&mut two).unwrap_err();
-    assert_eq!(error.error, ChangeError::AnotherWorld { entity: bystander });
+    assert_eq!(error.error, StructuralError::AnotherWorld { entity: bystander });
     assert!(two.contains(bystander) && !two.has::<Small>(bystander));
     commands.spawn(&two, Small(2));
     let mut other = CommandBuffer::new();
@@ -221,7 +221,7 @@ fn a_stale_handle_at_any_command_leaves_the_world_alone() {
         commands.despawn(known[0]);
         let error = commands.try_apply(&mut world).unwrap_err();
         assert_eq!(error.position, k.max(1));
-        assert!(matches!(error.error, ChangeError::NoSuchEntity(e) if e.entity == stale), "{error}");
+        assert!(matches!(error.error, StructuralError::NoSuchEntity(e) if e.entity == stale), "{error}");
         assert!(error.to_string().starts_with(&format!("command {} (", k.max(1))));
         let promised = (promised, None, None, false, None, None, None);
         assert_eq!(rows(&world).into_iter().filter(|row| *row != promised).collect::<Vec<_>>(), before);
@@ -262,7 +262,7 @@ fn a_bundle_with_a_component_twice_is_refused_by_name() {
     commands.insert(e, Small(1));
     let report = commands.apply(&mut world);
     let skipped: Vec<_> = report.skipped().iter().map(|error| (error.position, error.error)).collect();
-    let [(0, ChangeError::Duplicate(DuplicateComponent { component })), (1, ChangeError::NoSuchEntity(_))] =
+    let [(0, StructuralError::Duplicate(DuplicateComponent { component })), (1, StructuralError::NoSuchEntity(_))] =
         skipped[..]
     else {
         panic!("{report}")

@@ -22,7 +22,7 @@ use super::resolve::Step;
 use super::{CommandBuffer, Entry};
 use crate::bundle::BundlePtr;
 use crate::change_detection::Moment;
-use crate::error::ChangeError;
+use crate::error::StructuralError;
 use crate::mutation::stash::{Ending, Stash};
 use crate::rows::Key;
 use crate::signal::nesting;
@@ -90,7 +90,7 @@ impl CommandBuffer {
     /// executed, and empties the buffer.
     ///
     /// ```
-    /// use phalanx::{ChangeError, CommandBuffer, Component, World};
+    /// use phalanx::{StructuralError, CommandBuffer, Component, World};
     ///
     /// #[derive(Component)]
     /// struct Purse(u32);
@@ -103,7 +103,7 @@ impl CommandBuffer {
     /// world.despawn(bob)?;
     /// let error = commands.try_apply(&mut world).unwrap_err();
     /// assert_eq!((error.position, error.entity), (1, Some(bob)));
-    /// assert!(matches!(error.error, ChangeError::NoSuchEntity(_)));
+    /// assert!(matches!(error.error, StructuralError::NoSuchEntity(_)));
     /// assert_eq!(world.get::<Purse>(alice)?.0, 3); // nothing happened
     /// assert!(commands.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -111,10 +111,10 @@ impl CommandBuffer {
     ///
     /// # Errors
     ///
-    /// Returns the first command that cannot be executed, with the reason: [`ChangeError::NoSuchEntity`] if its entity is not alive by
-    /// then, also for a [`despawn`](CommandBuffer::despawn); [`ChangeError::Row`] if the entity has no row under the key it
-    /// names, or already has the row it adds; [`ChangeError::Duplicate`] if its bundle contains a component twice; or
-    /// [`ChangeError::Alloc`] if allocation fails.
+    /// Returns the first command that cannot be executed, with the reason: [`StructuralError::NoSuchEntity`] if its entity is not alive by
+    /// then, also for a [`despawn`](CommandBuffer::despawn); [`StructuralError::Row`] if the entity has no row under the key it
+    /// names, or already has the row it adds; [`StructuralError::Duplicate`] if its bundle contains a component twice; or
+    /// [`StructuralError::Alloc`] if allocation fails.
     ///
     /// The segments before it stand. Nothing of its own segment happened, and listeners are not called for it. All other
     /// commands are dropped. Entities that [`spawn`](CommandBuffer::spawn) has reserved for them stay as after
@@ -254,7 +254,7 @@ impl CommandBuffer {
             let key = CommandBuffer::key(arena, entry);
             let step = match scratch.resolve(world, entry, key, position) {
                 Ok(step) => step,
-                Err(error) if report.is_none() || matches!(error, ChangeError::Alloc(_)) => {
+                Err(error) if report.is_none() || matches!(error, StructuralError::Alloc(_)) => {
                     return Err(entry.error(position, error));
                 }
                 Err(error) => Step::Skip(error, scratch.forsake(world, entry, position).map_err(at(position))?),
@@ -291,7 +291,7 @@ impl CommandBuffer {
 
 impl Entry {
     /// Returns the error of this command.
-    fn error(&self, position: usize, error: ChangeError) -> CommandError {
+    fn error(&self, position: usize, error: StructuralError) -> CommandError {
         CommandError { position, command: self.verb.kind, entity: self.entity, error }
     }
 

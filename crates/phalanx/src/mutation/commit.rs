@@ -322,7 +322,7 @@ impl Storage {
     pub(crate) unsafe fn set_value<C: Component>(&mut self, lane: *const Lane, row: usize, value: C) -> C {
         // SAFETY: the caller's promise: the old value is moved out, the new one moved in.
         unsafe {
-            crate::layout::mark_row::<C>(lane, row);
+            crate::layout::set_row_dirty::<C>(lane, row);
             C::Layout::replace(C::Layout::ptr(lane, RunTicks::of::<C>(&raw const self.sparse.clock)), row, value)
         }
     }

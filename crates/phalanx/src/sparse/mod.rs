@@ -577,7 +577,7 @@ impl SparseStorages {
         };
         let Some(row) = row else { return };
         if side.watched {
-            side.values().mark_column(&self.clock);
+            side.values().set_column_tick(&self.clock);
         }
         // In the lines that were written just now: cheaper than to ask whether anybody counts.
         side.gone[usize::from(ends)] += 1;
@@ -689,7 +689,7 @@ impl SparseStorages {
         for number in 0..self.list.len() as u32 {
             let side = &mut self.list[number as usize];
             side.gone[1] += u64::from(side.len());
-            side.values().mark_column(&self.clock);
+            side.values().set_column_tick(&self.clock);
             let row = match &mut self.list[number as usize].store {
                 Store::Pool(pool) => pool.release_all(),
                 Store::Linear(linear) => linear.release_all(),
@@ -710,7 +710,7 @@ impl SparseStorages {
         let (covered, stride, masks) = (self.covered, self.stride, &self.masks);
         let side = &mut *self.list[number as usize];
         side.gone[0] += u64::from(side.len());
-        side.values().mark_column(&self.clock);
+        side.values().set_column_tick(&self.clock);
         let row = match (&mut side.store, side.bit) {
             (Store::Pool(pool), Some(bit)) => {
                 for slot in (0..pool.dense.positions()).filter_map(|at| pool.dense.key_at(at)) {

@@ -14,7 +14,7 @@ use super::{Location, World};
 use crate::alloc::{try_reserve, try_vec};
 use crate::bundle::{Bundle, BundleGuard, BundlePtr};
 use crate::component::ComponentId;
-use crate::error::ChangeError;
+use crate::error::StructuralError;
 use crate::error::infallible;
 use crate::mutation::stash::{Ending, Stash};
 use crate::query::{Candidate, QueryFilter, TableRef};
@@ -58,7 +58,7 @@ impl World {
     /// # Errors
     ///
     /// If the bundle names a component twice, or memory cannot be had; the bundle is dropped, and nothing else happens.
-    pub fn try_insert_batch<F: QueryFilter, B: Bundle + Clone>(&mut self, bundle: B) -> Result<usize, ChangeError> {
+    pub fn try_insert_batch<F: QueryFilter, B: Bundle + Clone>(&mut self, bundle: B) -> Result<usize, StructuralError> {
         let bundle_id = self.bundle_id::<B>()?;
         self.storage.flush()?;
         if B::SPARSE > 0 || !F::IS_ARCHETYPAL || self.storage.journal.is_active() {
@@ -139,7 +139,7 @@ impl World {
     /// # Errors
     ///
     /// If the bundle names a component twice, or memory cannot be had; nothing happens then.
-    pub fn try_remove_batch<F: QueryFilter, B: Bundle>(&mut self) -> Result<usize, ChangeError> {
+    pub fn try_remove_batch<F: QueryFilter, B: Bundle>(&mut self) -> Result<usize, StructuralError> {
         let bundle_id = self.bundle_id::<B>()?;
         self.storage.flush()?;
         if B::SPARSE > 0 || !F::IS_ARCHETYPAL || self.storage.journal.is_active() {
@@ -170,7 +170,7 @@ impl World {
 
     /// The tables with rows that pass a filter, or may if it looks at each, and how many rows they have. Those of extra rows are
     /// among them if the filter asks for them.
-    fn rows_that_pass<F: QueryFilter>(&self) -> Result<(Vec<u32>, usize), ChangeError> {
+    fn rows_that_pass<F: QueryFilter>(&self) -> Result<(Vec<u32>, usize), StructuralError> {
         let mut filter = F::state(&self.storage.components);
         F::set_ticks(&mut filter, self.storage.run_ticks());
         let passing = || {
@@ -192,7 +192,7 @@ impl World {
     }
 
     /// The slots that pass a filter, in the order of their tables and rows.
-    fn slots_that_pass<F: QueryFilter>(&self) -> Result<Vec<Entity>, ChangeError> {
+    fn slots_that_pass<F: QueryFilter>(&self) -> Result<Vec<Entity>, StructuralError> {
         let (mut filter, (sources, count)) = (F::state(&self.storage.components), self.rows_that_pass::<F>()?);
         F::set_ticks(&mut filter, self.storage.run_ticks());
         let mut slots = try_vec(count)?;
@@ -217,7 +217,7 @@ impl World {
         bundle_id: usize,
         slots: Vec<Entity>,
         bundle: B,
-    ) -> Result<usize, ChangeError> {
+    ) -> Result<usize, StructuralError> {
         if slots.is_empty() {
             return Ok(0);
         }
@@ -240,7 +240,7 @@ impl World {
     }
 
     /// Takes components from slots, which are alive, as [`insert_each`](World::insert_each) gives them. How many had any.
-    fn remove_each(&mut self, bundle_id: usize, slots: Vec<Entity>) -> Result<usize, ChangeError> {
+    fn remove_each(&mut self, bundle_id: usize, slots: Vec<Entity>) -> Result<usize, StructuralError> {
         let (mut stash, mut count) = (Stash::default(), 0);
         self.reserve_each(bundle_id, &slots, false, &mut stash)?;
         self.storage.begin_notes();
@@ -273,7 +273,7 @@ impl World {
         slots: &[Entity],
         insert: bool,
         stash: &mut Stash,
-    ) -> Result<(), ChangeError> {
+    ) -> Result<(), StructuralError> {
         for slot in slots {
             self.edge(bundle_id, self.storage.try_location(*slot)?.table, insert)?;
         }
@@ -308,7 +308,7 @@ impl World {
     }
 
     /// Makes room for the rows of the sources in the tables that a plan's edges lead to.
-    fn reserve_targets(&mut self, sources: &[u32], bundle_id: usize, insert: bool) -> Result<(), ChangeError> {
+    fn reserve_targets(&mut self, sources: &[u32], bundle_id: usize, insert: bool) -> Result<(), StructuralError> {
         let mut needs: Vec<(u32, u32)> = try_vec(sources.len())?;
         for &source in sources {
             let target = self.bundles.edge(bundle_id, source, insert).target;

@@ -6,7 +6,7 @@ use crate::alloc::{try_vec, unwrap_alloc};
 use crate::bundle::{Bundle, BundlePtr, VisitSingle};
 use crate::bundle_info::EdgeKey;
 use crate::component::Component;
-use crate::error::{ChangeError, NoSuchEntity, infallible, require_alive};
+use crate::error::{NoSuchEntity, StructuralError, infallible, require_alive};
 use crate::journal::Spot;
 use crate::mutation::InPlace;
 use crate::signal::dispatch_events;
@@ -69,7 +69,7 @@ impl World {
     /// If the entity is not alive, the bundle names a component twice, or memory cannot be had; the bundle is dropped,
     /// and nothing else happens.
     #[inline(always)]
-    pub fn try_insert<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), ChangeError> {
+    pub fn try_insert<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), StructuralError> {
         if const { B::LEN != 1 || B::SPARSE != 1 } {
             return self.insert_slow(entity, bundle);
         }
@@ -83,7 +83,7 @@ impl World {
 
     /// As [`try_insert`](World::try_insert), where there is no short way.
     #[inline(never)]
-    fn insert_slow<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), ChangeError> {
+    fn insert_slow<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), StructuralError> {
         let bundle_id = self.bundle_id::<B>()?;
         self.storage.flush()?;
         let from = self.storage.try_location(entity)?;
@@ -108,7 +108,7 @@ impl World {
         from: Location,
         edge: EdgeKey<'_>,
         write: impl FnOnce(BundlePtr),
-    ) -> Result<(), ChangeError> {
+    ) -> Result<(), StructuralError> {
         let edge = edge.find(&self.bundles, from.table);
         self.storage.reserve_move(entity.index(), from, edge)?;
         let tail = self.storage.tables[edge.target as usize].len;
@@ -143,7 +143,7 @@ impl World {
     ///
     /// If the entity is not alive, the bundle names a component twice, or memory cannot be had; nothing happens then.
     #[inline(always)]
-    pub fn try_remove<B: Bundle>(&mut self, entity: Entity) -> Result<bool, ChangeError> {
+    pub fn try_remove<B: Bundle>(&mut self, entity: Entity) -> Result<bool, StructuralError> {
         // SAFETY: the visitor does not read through the pointer.
         match unsafe { B::visit_single(core::ptr::dangling(), RemoveFast { world: self, entity }) } {
             Some(Some(unwrap_alloc)) => Ok(unwrap_alloc),
@@ -153,7 +153,7 @@ impl World {
 
     /// As [`try_remove`](World::try_remove), where there is no short way.
     #[inline(never)]
-    fn remove_slow<B: Bundle>(&mut self, entity: Entity) -> Result<bool, ChangeError> {
+    fn remove_slow<B: Bundle>(&mut self, entity: Entity) -> Result<bool, StructuralError> {
         let bundle_id = self.bundle_id::<B>()?;
         self.storage.flush()?;
         let from = self.storage.try_location(entity)?;
@@ -172,7 +172,7 @@ impl World {
         entity: Entity,
         from: Location,
         edge: EdgeKey<'_>,
-    ) -> Result<bool, ChangeError> {
+    ) -> Result<bool, StructuralError> {
         let edge = edge.find(&self.bundles, from.table);
         self.storage.reserve_move(entity.index(), from, edge)?;
         // SAFETY: the entity is there, and everything is reserved; the target has no lanes but those that come along.
@@ -190,7 +190,7 @@ impl World {
     /// Takes components from an entity and returns them: all of the bundle, or nothing happens.
     ///
     /// ```
-    /// use phalanx::{ChangeError, Component, World};
+    /// use phalanx::{StructuralError, Component, World};
     ///
     /// #[derive(Component, Debug, PartialEq)]
     /// struct Purse(u32);
@@ -198,16 +198,16 @@ impl World {
     /// let mut world = World::new();
     /// let thief = world.spawn(Purse(3));
     /// assert_eq!(world.take::<Purse>(thief)?, Purse(3));
-    /// assert!(matches!(world.take::<Purse>(thief), Err(ChangeError::Missing { .. })));
+    /// assert!(matches!(world.take::<Purse>(thief), Err(StructuralError::Missing { .. })));
     /// assert!(world.contains(thief));
-    /// # Ok::<(), ChangeError>(())
+    /// # Ok::<(), StructuralError>(())
     /// ```
     ///
     /// # Errors
     ///
     /// If the entity is not alive or does not have all of the components, the bundle names one twice, or memory cannot
     /// be had; nothing happens then.
-    pub fn take<B: Bundle>(&mut self, entity: Entity) -> Result<B, ChangeError> {
+    pub fn take<B: Bundle>(&mut self, entity: Entity) -> Result<B, StructuralError> {
         let bundle_id = self.bundle_id::<B>()?;
         self.storage.flush()?;
         let from = self.storage.try_location(entity)?;
@@ -217,7 +217,7 @@ impl World {
             Some(side) => side.row(entity.index()).is_none(),
         });
         if let Some(id) = missing {
-            return Err(ChangeError::Missing { entity, component: self.storage.components.info(*id).name() });
+            return Err(StructuralError::Missing { entity, component: self.storage.components.info(*id).name() });
         }
         self.edge(bundle_id, from.table, false)?;
         // SAFETY: the entity is there, and the edge is one of that table that removes the bundle, all of which it has.
@@ -235,7 +235,7 @@ impl World {
         entity: Entity,
         from: Location,
         bundle_id: usize,
-    ) -> Result<B, ChangeError> {
+    ) -> Result<B, StructuralError> {
         let edge = self.bundles.edge(bundle_id, from.table, false);
         self.storage.reserve_move(entity.index(), from, edge)?;
         // SAFETY: the entity is there, and everything is reserved; the target has no lanes but those that come along.
@@ -288,7 +288,7 @@ impl World {
     ///
     /// If it is not alive, or memory cannot be had; nothing happens then.
     #[inline(always)]
-    pub fn try_despawn(&mut self, entity: Entity) -> Result<(), ChangeError> {
+    pub fn try_despawn(&mut self, entity: Entity) -> Result<(), StructuralError> {
         self.storage.sparse.prefetch_despawn(entity.index());
         self.storage.flush()?;
         let at = self.storage.try_location(entity)?;
@@ -333,7 +333,7 @@ impl World {
     /// # Errors
     ///
     /// If memory cannot be had; nothing happens then.
-    pub fn try_clear(&mut self) -> Result<(), ChangeError> {
+    pub fn try_clear(&mut self) -> Result<(), StructuralError> {
         self.storage.flush()?;
         if self.storage.journal.is_active() {
             let mut entities = try_vec(self.len())?;

@@ -12,7 +12,7 @@ use crate::bundle::BundlePtr;
 use crate::bundle_info::{self, EdgeKey};
 use crate::change_detection::Track;
 use crate::component::{Cloning, ComponentId, ComponentInfo};
-use crate::error::{ChangeError, ComponentError, NoSuchEntity, require_alive};
+use crate::error::{ComponentError, NoSuchEntity, StructuralError, require_alive};
 use crate::layout::{Kind, write_bytes, write_nothing};
 use crate::query::Candidate;
 use core::alloc::Layout;
@@ -211,7 +211,7 @@ impl World {
         &mut self,
         entity: Entity,
         values: &[(ComponentId, NonNull<u8>)],
-    ) -> Result<(), ChangeError> {
+    ) -> Result<(), StructuralError> {
         let (mut ids, mut sparse_inserts) = (try_vec(values.len())?, try_vec(values.len())?);
         ids.extend(values.iter().map(|(id, _)| *id));
         for id in &ids {
@@ -242,7 +242,7 @@ impl World {
         entity: Entity,
         ids: &[ComponentId],
         write: impl FnOnce(BundlePtr),
-    ) -> Result<(), ChangeError> {
+    ) -> Result<(), StructuralError> {
         assert!(!ids.contains(&ComponentId::ROW), "the reserved component is not for users");
         let bundle = bundle_info::signature(ids, &self.storage.components)?;
         let sparse_inserts = self.storage.sparse(ids)?;
@@ -267,7 +267,7 @@ impl World {
         &mut self,
         ids: &[ComponentId],
         write: impl FnOnce(BundlePtr),
-    ) -> Result<Entity, ChangeError> {
+    ) -> Result<Entity, StructuralError> {
         assert!(!ids.contains(&ComponentId::ROW), "the reserved component is not for users");
         let signature = bundle_info::signature(ids, &self.storage.components)?;
         let table = self.storage.table_of(&signature)?;
@@ -301,7 +301,10 @@ impl World {
     ///
     /// Each address is that of a value of its component, which the caller gives up if this succeeds.
     #[track_caller]
-    pub unsafe fn try_spawn_by_ids(&mut self, values: &[(ComponentId, NonNull<u8>)]) -> Result<Entity, ChangeError> {
+    pub unsafe fn try_spawn_by_ids(
+        &mut self,
+        values: &[(ComponentId, NonNull<u8>)],
+    ) -> Result<Entity, StructuralError> {
         let (mut ids, mut sparse_inserts) = (try_vec(values.len())?, try_vec(values.len())?);
         ids.extend(values.iter().map(|(id, _)| *id));
         for id in &ids {

@@ -6,7 +6,7 @@ use crate::alloc::{try_clone_slice, try_vec};
 use crate::bundle::Bundle;
 use crate::bundle_info::{self, EdgeKey};
 use crate::component::ComponentId;
-use crate::error::{ChangeError, NoSuchEntity, require_alive};
+use crate::error::{NoSuchEntity, StructuralError, require_alive};
 use crate::signature::Signature;
 use core::any::TypeId;
 use core::marker::PhantomData;
@@ -52,7 +52,7 @@ impl World {
     ///
     /// If the entity is not alive, a bundle names a component twice, or memory cannot be had; the bundle is dropped, and
     /// nothing else happens.
-    pub fn try_exchange<R: Bundle, I: Bundle>(&mut self, entity: Entity, bundle: I) -> Result<(), ChangeError> {
+    pub fn try_exchange<R: Bundle, I: Bundle>(&mut self, entity: Entity, bundle: I) -> Result<(), StructuralError> {
         let bundle_id = match self.bundles.find(TypeId::of::<Exchange<R, I>>()) {
             Some(bundle_id) => bundle_id,
             None => self.make_exchange::<R, I>()?,
@@ -69,7 +69,7 @@ impl World {
     }
 
     #[cold]
-    fn make_exchange<R: Bundle, I: Bundle>(&mut self) -> Result<usize, ChangeError> {
+    fn make_exchange<R: Bundle, I: Bundle>(&mut self) -> Result<usize, StructuralError> {
         let (mut ids, mut gone) = (try_vec(I::LEN)?, try_vec(R::LEN)?);
         R::ids(&mut self.storage.components, &mut gone)?;
         I::ids(&mut self.storage.components, &mut ids)?;
@@ -134,7 +134,7 @@ impl World {
     /// # Errors
     ///
     /// If the entity is not alive, or memory cannot be had; nothing happens then.
-    pub fn try_remove_ids(&mut self, entity: Entity, ids: &[ComponentId]) -> Result<bool, ChangeError> {
+    pub fn try_remove_ids(&mut self, entity: Entity, ids: &[ComponentId]) -> Result<bool, StructuralError> {
         self.storage.flush()?;
         let from = self.storage.try_location(entity)?;
         let present = &self.storage.tables[from.table as usize].signature;

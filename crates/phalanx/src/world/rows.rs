@@ -7,7 +7,7 @@ use crate::bundle::Bundle;
 use crate::component::{Component, ComponentId};
 use crate::error::RowError;
 use crate::error::panic_change;
-use crate::error::{ChangeError, ComponentError, NoSuchEntity};
+use crate::error::{ComponentError, NoSuchEntity, StructuralError};
 use crate::rows::{Key, Label, Role, Row};
 use crate::signature::Signature;
 use crate::world::RowId;
@@ -45,8 +45,8 @@ impl World {
         let Some(label) = self.label(component, role)? else {
             return match self.try_spawn(bundle) {
                 Ok(entity) => Ok(Key::main(entity)),
-                Err(ChangeError::Duplicate(error)) => Err(RowError::Duplicate(error)),
-                Err(ChangeError::Alloc(error)) => Err(RowError::Alloc(error)),
+                Err(StructuralError::Duplicate(error)) => Err(RowError::Duplicate(error)),
+                Err(StructuralError::Alloc(error)) => Err(RowError::Alloc(error)),
                 Err(_) => unreachable!("a new entity is there, and nothing was to be taken from it"),
             };
         };
@@ -146,8 +146,8 @@ impl World {
     fn resolve_row<B: Bundle>(&mut self) -> Result<(usize, u32), RowError> {
         let bundle_id = match self.bundle_id::<B>() {
             Ok(bundle_id) => bundle_id,
-            Err(ChangeError::Duplicate(error)) => return Err(RowError::Duplicate(error)),
-            Err(ChangeError::Alloc(error)) => return Err(RowError::Alloc(error)),
+            Err(StructuralError::Duplicate(error)) => return Err(RowError::Duplicate(error)),
+            Err(StructuralError::Alloc(error)) => return Err(RowError::Alloc(error)),
             Err(error) => unreachable!("a plan fails for a component named twice, or without memory: {error}"),
         };
         Ok((bundle_id, self.row_edge(bundle_id)?))
@@ -289,7 +289,7 @@ impl World {
                 RowError::UnchangedComponent { key, component }
             }
             (Ok(key), ComponentError::NoAddress { component }) => RowError::MissingComponent { key, component },
-            (Ok(_), ComponentError::NamedTwice { .. }) => RowError::Stale { row },
+            (Ok(_), ComponentError::DuplicateEntity { .. }) => RowError::Stale { row },
             (Err(error), _) => error,
             (Ok(_), ComponentError::NoSuchEntity(_)) => RowError::Stale { row },
         }

@@ -6,7 +6,7 @@ use crate::alloc::try_vec;
 use crate::bundle::{Bundle, BundlePtr};
 use crate::bundle_info;
 use crate::component::ComponentId;
-use crate::error::{ChangeError, infallible, panic_change};
+use crate::error::{StructuralError, infallible, panic_change};
 use crate::prefetch::prefetch;
 use core::any::TypeId;
 use phalanx_store::{AllocError, Entity};
@@ -14,7 +14,7 @@ use phalanx_store::{AllocError, Entity};
 impl World {
     /// The number of a bundle's plan.
     #[inline(always)]
-    pub(crate) fn bundle_id<B: Bundle>(&mut self) -> Result<usize, ChangeError> {
+    pub(crate) fn bundle_id<B: Bundle>(&mut self) -> Result<usize, StructuralError> {
         match self.bundles.find(TypeId::of::<B>()) {
             Some(bundle_id) => Ok(bundle_id),
             None => self.make_bundle::<B>(),
@@ -23,14 +23,14 @@ impl World {
 
     #[cold]
     #[inline(never)]
-    fn make_bundle<B: Bundle>(&mut self) -> Result<usize, ChangeError> {
+    fn make_bundle<B: Bundle>(&mut self) -> Result<usize, StructuralError> {
         let mut ids = try_vec(B::LEN)?;
         B::ids(&mut self.storage.components, &mut ids)?;
         self.bundle_of(TypeId::of::<B>(), ids)
     }
 
     /// Makes the plan of a bundle with these components.
-    pub(super) fn bundle_of(&mut self, key: TypeId, ids: Vec<ComponentId>) -> Result<usize, ChangeError> {
+    pub(super) fn bundle_of(&mut self, key: TypeId, ids: Vec<ComponentId>) -> Result<usize, StructuralError> {
         let signature = bundle_info::signature(&ids, &self.storage.components)?;
         let table = self.storage.table_of(&signature)?;
         let columns = self.storage.bundle_columns(table, &ids)?;
@@ -58,7 +58,7 @@ impl World {
     ///
     /// If the bundle names a component twice, or memory cannot be had; the bundle is dropped, and nothing else happens.
     #[inline(always)]
-    pub fn try_spawn<B: Bundle>(&mut self, bundle: B) -> Result<Entity, ChangeError> {
+    pub fn try_spawn<B: Bundle>(&mut self, bundle: B) -> Result<Entity, StructuralError> {
         let bundle_id = self.bundle_id::<B>()?;
         self.reserve_spawn::<B>(bundle_id)?;
         // SAFETY: reserved just now.

@@ -1,4 +1,4 @@
-//! [`Watched`]: the layout of components with a change tick for each column.
+//! [`ColumnTracked`]: the layout of components with a change tick for each column.
 #![allow(unsafe_code)]
 
 use super::{RunTicks, Tick, Track, TracksChanges};
@@ -11,7 +11,7 @@ use phalanx_store::raw::Lane;
 ///
 /// The previous tick is kept beside it. A run that writes sets the tick of its columns first, and tests filters later.
 #[inline(always)]
-pub(crate) fn mark_column(lane: &Lane, now: Tick) {
+pub(crate) fn set_column_tick(lane: &Lane, now: Tick) {
     let ticks = lane.version();
     if ticks as u32 != now.0 {
         lane.set_version(ticks << 32 | u64::from(now.0));
@@ -20,7 +20,7 @@ pub(crate) fn mark_column(lane: &Lane, now: Tick) {
 
 /// Returns the tick at which a column was last changed by another run, given its last lane.
 #[inline(always)]
-pub(crate) fn column_mark(lane: &Lane, ticks: RunTicks) -> Tick {
+pub(crate) fn column_tick(lane: &Lane, ticks: RunTicks) -> Tick {
     let (last, before) = (lane.version() as u32, (lane.version() >> 32) as u32);
     // Zero: there was no previous tick.
     Tick(if ticks.own && last == ticks.now.0 && before != 0 { before } else { last })
@@ -31,13 +31,13 @@ pub(crate) fn column_mark(lane: &Lane, ticks: RunTicks) -> Tick {
 /// `L` is [`Table`](crate::layout::Table), [`Soa`](crate::layout::Soa), [`Pool`](crate::layout::Pool) or
 /// [`Linear`](crate::layout::Linear). The tick is the version of a lane without memory, after the lanes of `L`.
 #[derive(Debug)]
-pub struct Watched<L>(PhantomData<fn() -> L>);
+pub struct ColumnTracked<L>(PhantomData<fn() -> L>);
 
-impl<L> crate::layout::sealed::Sealed for Watched<L> {}
+impl<L> crate::layout::sealed::Sealed for ColumnTracked<L> {}
 
 /// The pointers to the values of a column-tracked component, and to the lane with its change tick.
 #[derive(Clone, Copy, Debug)]
-pub struct WatchedPtr<P> {
+pub struct ColumnTrackedPtr<P> {
     values: P,
     lane: *const Lane,
     now: Tick,
@@ -45,12 +45,12 @@ pub struct WatchedPtr<P> {
 
 // SAFETY: the lanes are those of `L`, whose functions access nothing else, and one more without memory. `L` is untracked: the
 // constants and the default `replace` would not preserve its ticks.
-unsafe impl<C: 'static, L: Layout<C> + Untracked> Layout<C> for Watched<L> {
+unsafe impl<C: 'static, L: Layout<C> + Untracked> Layout<C> for ColumnTracked<L> {
     type Ref<'a> = L::Ref<'a>;
     type Mut<'a> = L::Mut<'a>;
     type Slice<'a> = L::Slice<'a>;
     type SliceMut<'a> = L::SliceMut<'a>;
-    type Ptr = WatchedPtr<L::Ptr>;
+    type Ptr = ColumnTrackedPtr<L::Ptr>;
     const KIND: Kind = L::KIND;
     const LANES: usize = L::LANES + 1;
     const TRACK: Track = Track::Column;
@@ -71,7 +71,7 @@ unsafe impl<C: 'static, L: Layout<C> + Untracked> Layout<C> for Watched<L> {
     #[inline(always)]
     unsafe fn ptr(lanes: *const Lane, ticks: RunTicks) -> Self::Ptr {
         // SAFETY: there are the lanes of `L` and one more, by the caller's contract.
-        unsafe { WatchedPtr { values: L::ptr(lanes, ticks), lane: lanes.add(L::LANES), now: ticks.now } }
+        unsafe { ColumnTrackedPtr { values: L::ptr(lanes, ticks), lane: lanes.add(L::LANES), now: ticks.now } }
     }
 
     unsafe fn get_in<'a>(block: *const u8) -> L::Ref<'a>
@@ -128,7 +128,7 @@ unsafe impl<C: 'static, L: Layout<C> + Untracked> Layout<C> for Watched<L> {
         // long as the others.
         unsafe {
             L::write(ptr.values, row, value);
-            mark_column(&*ptr.lane, ptr.now);
+            set_column_tick(&*ptr.lane, ptr.now);
         }
     }
 
@@ -143,22 +143,22 @@ unsafe impl<C: 'static, L: Layout<C> + Untracked> Layout<C> for Watched<L> {
         // contract. The lane of the tick lives as long as the others.
         unsafe {
             L::write_many(ptr.values, row, values, len);
-            mark_column(&*ptr.lane, ptr.now);
+            set_column_tick(&*ptr.lane, ptr.now);
         }
     }
 
     #[inline(always)]
     unsafe fn touch(lanes: *const Lane, now: Tick) {
         // SAFETY: there are the lanes of `L` and one more, by the caller's contract.
-        mark_column(unsafe { &*lanes.add(L::LANES) }, now);
+        set_column_tick(unsafe { &*lanes.add(L::LANES) }, now);
     }
 }
 
 // SAFETY: it reads only the version of a lane, which is the change tick.
-unsafe impl<C: 'static, L: Layout<C> + Untracked> TracksChanges<C> for Watched<L> {
+unsafe impl<C: 'static, L: Layout<C> + Untracked> TracksChanges<C> for ColumnTracked<L> {
     #[inline(always)]
     unsafe fn changed(lanes: *const Lane, _: usize, ticks: RunTicks) -> Tick {
         // SAFETY: there are the lanes of `L` and one more, by the caller's contract.
-        column_mark(unsafe { &*lanes.add(L::LANES) }, ticks)
+        column_tick(unsafe { &*lanes.add(L::LANES) }, ticks)
     }
 }

@@ -1,4 +1,4 @@
-//! [`Tracked`]: the layout of components with two ticks for each value, and [`Mut`], which sets them.
+//! [`RowTracked`]: the layout of components with two ticks for each value, and [`Mut`], which sets them.
 //!
 //! # Invariants
 //!
@@ -18,12 +18,12 @@ use phalanx_store::raw::Lane;
 
 /// The ticks at which a value was added and changed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Marks {
+pub(crate) struct ComponentTicks {
     pub(crate) added: Tick,
     pub(crate) changed: Tick,
 }
 
-impl Marks {
+impl ComponentTicks {
     /// Sets the change tick.
     ///
     /// This is atomic, and so is reading it: a filter may read the ticks of a value that another thread writes.
@@ -32,9 +32,9 @@ impl Marks {
     ///
     /// The pointer is valid, and no other code writes the ticks during the call.
     #[inline(always)]
-    unsafe fn set_changed(marks: *mut Marks, now: Tick) {
+    unsafe fn set_changed(ticks: *mut ComponentTicks, now: Tick) {
         // SAFETY: the pointer is valid, by the caller's contract, and a tick has the layout of a `u32`.
-        unsafe { AtomicU32::from_ptr((&raw mut (*marks).changed).cast()).store(now.0, Ordering::Relaxed) };
+        unsafe { AtomicU32::from_ptr((&raw mut (*ticks).changed).cast()).store(now.0, Ordering::Relaxed) };
     }
 
     /// Returns the change tick.
@@ -43,15 +43,15 @@ impl Marks {
     ///
     /// The pointer is valid.
     #[inline(always)]
-    unsafe fn changed(marks: *mut Marks) -> Tick {
+    unsafe fn changed(ticks: *mut ComponentTicks) -> Tick {
         // SAFETY: the pointer is valid, by the caller's contract, and a tick has the layout of a `u32`.
-        Tick(unsafe { AtomicU32::from_ptr((&raw mut (*marks).changed).cast()).load(Ordering::Relaxed) })
+        Tick(unsafe { AtomicU32::from_ptr((&raw mut (*ticks).changed).cast()).load(Ordering::Relaxed) })
     }
 
     /// Returns the ticks of a value that is added now.
     #[inline(always)]
-    pub(crate) fn new(now: Tick) -> Marks {
-        Marks { added: now, changed: now }
+    pub(crate) fn new(now: Tick) -> ComponentTicks {
+        ComponentTicks { added: now, changed: now }
     }
 }
 
@@ -61,22 +61,22 @@ impl Marks {
 ///
 /// It is a lane of ticks, and the row is within its capacity.
 #[inline(always)]
-pub(crate) unsafe fn marks(lane: &Lane, row: usize) -> *mut Marks {
+pub(crate) unsafe fn ticks_at(lane: &Lane, row: usize) -> *mut ComponentTicks {
     // SAFETY: the lane has rows of ticks, and the row is within its capacity, by the caller's contract.
-    unsafe { lane.ptr().cast::<Marks>().as_ptr().add(row) }
+    unsafe { lane.ptr().cast::<ComponentTicks>().as_ptr().add(row) }
 }
 
 /// The layout of components with `track = "row"`: values are stored as in `L`, with a lane of ticks after them.
 #[derive(Debug)]
-pub struct Tracked<L>(PhantomData<fn() -> L>);
+pub struct RowTracked<L>(PhantomData<fn() -> L>);
 
-impl<L> crate::layout::sealed::Sealed for Tracked<L> {}
+impl<L> crate::layout::sealed::Sealed for RowTracked<L> {}
 
 /// The pointers to the values and ticks of a row-tracked component, with the ticks of the run.
 #[derive(Clone, Copy, Debug)]
-pub struct TrackedPtr<P> {
+pub struct RowTrackedPtr<P> {
     values: P,
-    marks: NonNull<Marks>,
+    ticks: NonNull<ComponentTicks>,
     run: RunTicks,
 }
 
@@ -91,9 +91,9 @@ pub struct TrackedPtr<P> {
 ///
 /// let mut world = World::new();
 /// let e = world.spawn(Health(10));
-/// world.settle_changes();
+/// world.clear_trackers();
 /// let mut health = world.get_mut::<Health>(e).unwrap();
-/// health.bypass().0 = 9; // no change is recorded
+/// health.bypass_change_detection().0 = 9; // no change is recorded
 /// assert!(health.0 == 9 && !health.is_changed());
 /// health.0 = 8;
 /// assert!(health.is_changed() && !health.is_added());
@@ -101,7 +101,7 @@ pub struct TrackedPtr<P> {
 pub struct Mut<'a, C> {
     value: &'a mut C,
     /// A raw pointer, because filters of the same query read the ticks.
-    marks: NonNull<Marks>,
+    ticks: NonNull<ComponentTicks>,
     run: RunTicks,
 }
 
@@ -111,34 +111,33 @@ unsafe impl<C: Send> Send for Mut<'_, C> {}
 unsafe impl<C: Sync> Sync for Mut<'_, C> {}
 
 impl<C> Mut<'_, C> {
-    fn marks(&self) -> Marks {
+    fn ticks(&self) -> ComponentTicks {
         // SAFETY: the ticks live as long as the value, and only this `Mut` writes them.
-        unsafe { self.marks.read() }
+        unsafe { self.ticks.read() }
     }
 
     /// Returns `true` if the value was added since the previous run of the query's state.
     ///
-    /// Without a state it is `true` for values that were added since [`World::settle_changes`](crate::World::settle_changes).
+    /// Without a state it is `true` for values that were added since [`World::clear_trackers`](crate::World::clear_trackers).
     pub fn is_added(&self) -> bool {
-        self.run.is_new(self.marks().added)
+        self.run.is_new(self.ticks().added)
     }
 
     /// Returns `true` if the value was changed since the previous run of the query's state, or through this `Mut`.
     pub fn is_changed(&self) -> bool {
-        self.run.is_new(self.marks().changed)
+        self.run.is_new(self.ticks().changed)
     }
 
     /// Sets the change tick of the value.
     #[inline(always)]
     pub fn set_changed(&mut self) {
         // SAFETY: the ticks live as long as the value, and only this `Mut` writes them.
-        unsafe { Marks::set_changed(self.marks.as_ptr(), self.run.now) };
+        unsafe { ComponentTicks::set_changed(self.ticks.as_ptr(), self.run.now) };
     }
 
     /// Returns the value mutably, without recording a change.
-    #[doc(alias = "bypass_change_detection")]
     #[inline(always)]
-    pub fn bypass(&mut self) -> &mut C {
+    pub fn bypass_change_detection(&mut self) -> &mut C {
         self.value
     }
 }
@@ -171,7 +170,7 @@ impl<C: fmt::Debug> fmt::Debug for Mut<'_, C> {
 /// and [`iter_mut`](SliceMut::iter_mut) yield [`Mut`]s, which record changes one by one.
 pub struct SliceMut<'a, C> {
     values: &'a mut [C],
-    marks: NonNull<Marks>,
+    ticks: NonNull<ComponentTicks>,
     run: RunTicks,
 }
 
@@ -185,14 +184,13 @@ impl<'a, C> SliceMut<'a, C> {
     pub fn all(&mut self) -> &mut [C] {
         for row in 0..self.values.len() {
             // SAFETY: there are as many ticks as values, and only this `SliceMut` writes them.
-            unsafe { Marks::set_changed(self.marks.add(row).as_ptr(), self.run.now) };
+            unsafe { ComponentTicks::set_changed(self.ticks.add(row).as_ptr(), self.run.now) };
         }
         self.values
     }
 
     /// Returns all values mutably, without recording changes.
-    #[doc(alias = "bypass_change_detection")]
-    pub fn bypass(&mut self) -> &mut [C] {
+    pub fn bypass_change_detection(&mut self) -> &mut [C] {
         self.values
     }
 
@@ -200,16 +198,16 @@ impl<'a, C> SliceMut<'a, C> {
     pub fn get_mut(&mut self, row: usize) -> Option<Mut<'_, C>> {
         let value = self.values.get_mut(row)?;
         // SAFETY: the row exists, and there are as many ticks as values.
-        Some(Mut { value, marks: unsafe { self.marks.add(row) }, run: self.run })
+        Some(Mut { value, ticks: unsafe { self.ticks.add(row) }, run: self.run })
     }
 
     /// Returns an iterator over the values, mutably.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = Mut<'_, C>> {
-        let (marks, run) = (self.marks, self.run);
+        let (ticks, run) = (self.ticks, self.run);
         self.values.iter_mut().enumerate().map(move |(row, value)| {
             // SAFETY: the row exists, and there are as many ticks as values.
-            let marks = unsafe { marks.add(row) };
-            Mut { value, marks, run }
+            let ticks = unsafe { ticks.add(row) };
+            Mut { value, ticks, run }
         })
     }
 }
@@ -237,7 +235,7 @@ mod single {
 
 // SAFETY: two lanes, that of the values, which exists even if they have no size, and that of their ticks. The first has the
 // layout of `L`, whose functions access nothing else.
-unsafe impl<C: 'static, L: single::OneLane> Layout<C> for Tracked<L>
+unsafe impl<C: 'static, L: single::OneLane> Layout<C> for RowTracked<L>
 where
     L: for<'a> Layout<
             C,
@@ -252,7 +250,7 @@ where
     type Mut<'a> = Mut<'a, C>;
     type Slice<'a> = &'a [C];
     type SliceMut<'a> = SliceMut<'a, C>;
-    type Ptr = TrackedPtr<NonNull<C>>;
+    type Ptr = RowTrackedPtr<NonNull<C>>;
     const KIND: Kind = L::KIND;
     const LANES: usize = 2;
     const TRACK: Track = Track::Row;
@@ -262,13 +260,13 @@ where
 
     fn lanes(each: &mut dyn FnMut(core::alloc::Layout)) {
         each(core::alloc::Layout::new::<C>());
-        each(core::alloc::Layout::new::<Marks>());
+        each(core::alloc::Layout::new::<ComponentTicks>());
     }
 
     #[inline(always)]
     unsafe fn ptr(lanes: *const Lane, run: RunTicks) -> Self::Ptr {
         // SAFETY: there are two lanes of this component, by the caller's contract.
-        unsafe { TrackedPtr { values: (*lanes).ptr().cast(), marks: (*lanes.add(1)).ptr().cast(), run } }
+        unsafe { RowTrackedPtr { values: (*lanes).ptr().cast(), ticks: (*lanes.add(1)).ptr().cast(), run } }
     }
 
     unsafe fn get_in<'a>(block: *const u8) -> &'a C {
@@ -290,7 +288,7 @@ where
     unsafe fn get_mut<'a>(ptr: Self::Ptr, row: usize) -> Mut<'a, C> {
         // SAFETY: the row is initialised and not used otherwise for `'a`, by the caller's contract. There are as many ticks as
         // values.
-        unsafe { Mut { value: L::get_mut(ptr.values, row), marks: ptr.marks.add(row), run: ptr.run } }
+        unsafe { Mut { value: L::get_mut(ptr.values, row), ticks: ptr.ticks.add(row), run: ptr.run } }
     }
 
     #[inline(always)]
@@ -302,7 +300,7 @@ where
     #[inline(always)]
     unsafe fn slice_mut<'a>(ptr: Self::Ptr, len: usize) -> SliceMut<'a, C> {
         // SAFETY: the rows are initialised and not used otherwise for `'a`, by the caller's contract.
-        unsafe { SliceMut { values: L::slice_mut(ptr.values, len), marks: ptr.marks, run: ptr.run } }
+        unsafe { SliceMut { values: L::slice_mut(ptr.values, len), ticks: ptr.ticks, run: ptr.run } }
     }
 
     #[inline(always)]
@@ -310,7 +308,7 @@ where
         // SAFETY: the row is within the capacity of both lanes and no value is there, by the caller's contract.
         unsafe {
             L::write(ptr.values, row, value);
-            ptr.marks.add(row).write(Marks::new(ptr.run.now));
+            ptr.ticks.add(row).write(ComponentTicks::new(ptr.run.now));
         }
     }
 
@@ -324,34 +322,34 @@ where
     unsafe fn replace(ptr: Self::Ptr, row: usize, value: C) -> C {
         // SAFETY: the row is initialised, and no other code uses it or its ticks, by the caller's contract.
         unsafe {
-            Marks::set_changed(ptr.marks.add(row).as_ptr(), ptr.run.now);
+            ComponentTicks::set_changed(ptr.ticks.add(row).as_ptr(), ptr.run.now);
             L::replace(ptr.values, row, value)
         }
     }
 }
 
 // SAFETY: it reads only the lane of ticks.
-unsafe impl<C: 'static, L> TracksChanges<C> for Tracked<L>
+unsafe impl<C: 'static, L> TracksChanges<C> for RowTracked<L>
 where
-    Tracked<L>: Layout<C>,
+    RowTracked<L>: Layout<C>,
 {
     #[inline(always)]
     unsafe fn changed(lanes: *const Lane, row: usize, _: RunTicks) -> Tick {
         // SAFETY: the lanes are the component's and the row is in use, by the caller's contract. The second lane is that of the
         // ticks. They are read through a raw pointer, because items of the same query may write them.
-        unsafe { Marks::changed(marks(&*lanes.add(1), row)) }
+        unsafe { ComponentTicks::changed(ticks_at(&*lanes.add(1), row)) }
     }
 }
 
 // SAFETY: it reads only the lane of ticks.
-unsafe impl<C: 'static, L> TracksAdditions<C> for Tracked<L>
+unsafe impl<C: 'static, L> TracksAdditions<C> for RowTracked<L>
 where
-    Tracked<L>: Layout<C>,
+    RowTracked<L>: Layout<C>,
 {
     #[inline(always)]
     unsafe fn added(lanes: *const Lane, row: usize, _: RunTicks) -> Tick {
         // SAFETY: the lanes are the component's and the row is in use, by the caller's contract. The tick of an addition is
         // written only with exclusive access to the world.
-        unsafe { (*marks(&*lanes.add(1), row)).added }
+        unsafe { (*ticks_at(&*lanes.add(1), row)).added }
     }
 }
