@@ -74,7 +74,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// Where the crate is: what `#[bundle(crate = "…")]` says, or `::phalanx`.
+/// Returns the path of the crate: that of `#[bundle(crate = "…")]`, or `::phalanx`.
 fn path(input: &DeriveInput) -> Result<TokenStream> {
     let mut at = None;
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("bundle")) {

@@ -1,4 +1,4 @@
-//! `derive(Component)`: one line, and one for each of what values can do.
+//! `derive(Component)`: the layout of a component, and a constant for each of its capabilities.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -105,7 +105,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// Proof that a component is plain data, and what checks it.
+/// Returns the proof that a component is plain data, and the implementation that checks it.
 fn plain_parts(input: &DeriveInput, of_lanes: bool, at: &TokenStream) -> Result<(TokenStream, TokenStream)> {
     let (proof, checked) = match of_lanes {
         true => (quote!(of_lanes), TokenStream::new()),
@@ -117,7 +117,7 @@ fn plain_parts(input: &DeriveInput, of_lanes: bool, at: &TokenStream) -> Result<
     Ok((constant, checked))
 }
 
-/// The fields of a type as they are declared, attributes aside, without a blank: how tokens are printed may change.
+/// Returns the declared fields of a type, without attributes. Blanks are removed, because the printing of tokens may change.
 pub(crate) fn fields(data: &Data) -> String {
     fn list(text: &mut String, fields: &syn::Fields) {
         for field in fields {
