@@ -1,10 +1,10 @@
-//! The options of `#[soa(…)]`, and what the derives share.
+//! The options of `#[soa(…)]`, and helpers that the derives share.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::{Attribute, Generics, LitStr, Member, Path, Result, parse_quote};
 
-/// Where the store is: what `#[soa(crate = "…")]` says, or `::phalanx_store`.
+/// Returns the path of the store: that of `#[soa(crate = "…")]`, or `::phalanx_store`.
 pub(crate) fn store(attributes: &[Attribute]) -> Result<TokenStream> {
     let mut store = None;
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("soa")) {
@@ -23,7 +23,7 @@ pub(crate) fn store(attributes: &[Attribute]) -> Result<TokenStream> {
     Ok(store.unwrap_or_else(|| quote!(::phalanx_store)))
 }
 
-/// Whether a field is marked `#[soa(nested)]`.
+/// Returns `true` if a field has the attribute `#[soa(nested)]`.
 pub(crate) fn nested(attributes: &[Attribute]) -> Result<bool> {
     let mut nested = false;
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("soa")) {
@@ -38,7 +38,7 @@ pub(crate) fn nested(attributes: &[Attribute]) -> Result<bool> {
     Ok(nested)
 }
 
-/// The generics of a type, with the bounds that components and bundles have.
+/// Returns the generics of a type, with the bounds of components and bundles.
 pub(crate) fn component_generics(generics: &Generics) -> Generics {
     let mut generics = generics.clone();
     generics
@@ -56,7 +56,7 @@ pub(crate) fn debug(name: &str, members: &[&Member]) -> TokenStream {
         _ => (quote!(debug_struct), quote!(DebugStruct)),
     };
     let texts = members.iter().map(|member| match member {
-        // A raw identifier is known to others without its prefix.
+        // Other code knows a raw identifier without its prefix.
         Member::Named(name) => {
             let text = name.to_string();
             let text = text.trim_start_matches("r#");

@@ -18,17 +18,17 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         let item = format_ident!("{item}");
         types.iter().map(|ty| quote_spanned!(ty.span()=> <#ty as #at::Bundle>::#item)).collect()
     };
-    let [lens, sides, ids, known, writes, placed, leave, take] =
-        ["LEN", "SPARSE", "ids", "known_ids", "write", "placed", "leave", "take"].map(of);
+    let [lens, sparse, ids, known, writes, guard, release, read] =
+        ["LEN", "SPARSE", "ids", "known_ids", "write", "guard", "release_guard", "read_guard"].map(of);
     let (name, generics) = (&input.ident, crate::attributes::component_generics(&input.generics));
     let (generics, arguments, bounds) = generics.split_for_impl();
     Ok(quote! {
-        // SAFETY: each field handles its own components, at the places after those of the fields before it.
+        // SAFETY: each field handles its own components. Their columns follow those of the fields before it.
         #[automatically_derived]
         #[allow(unsafe_code, unused_variables, unused_mut, unused_assignments, clippy::undocumented_unsafe_blocks)]
         unsafe impl #generics #at::Bundle for #name #arguments #bounds {
             const LEN: ::core::primitive::usize = 0 #(+ #lens)*;
-            const SPARSE: ::core::primitive::usize = 0 #(+ #sides)*;
+            const SPARSE: ::core::primitive::usize = 0 #(+ #sparse)*;
 
             fn ids(
                 components: &mut #at::Components,
@@ -43,38 +43,38 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             }
 
             #[inline(always)]
-            unsafe fn write(self, mut place: #at::BundlePtr) {
+            unsafe fn write(self, mut ptr: #at::derived::BundlePtr) {
                 let #name { #(#members: #names),* } = self;
                 #(
-                    // SAFETY: the caller's promise, for each field in turn: its places come after those of the fields
-                    // before. Its values are dropped if a later one panics.
+                    // SAFETY: the pointer is valid for this field and those that follow, and no values are there, by the
+                    // caller's contract. The guard drops the written values if a later field panics.
                     let #names = unsafe {
-                        #writes(#names, place);
-                        #placed(place)
+                        #writes(#names, ptr);
+                        #guard(ptr)
                     };
-                    // SAFETY: the place is one for the fields that follow.
-                    place = unsafe { #at::BundlePtr::skip(place, #lens) };
+                    // SAFETY: the pointer is valid for the components of this field.
+                    ptr = unsafe { #at::derived::BundlePtr::skip(ptr, #lens) };
                 )*
-                #(#leave(#names);)*
+                #(#release(#names);)*
             }
 
             #[inline(always)]
-            unsafe fn read(mut place: #at::BundlePtr) -> Self {
+            unsafe fn read(mut ptr: #at::derived::BundlePtr) -> Self {
                 #(
-                    // SAFETY: the caller's promise, for each field in turn: its places come after those of the fields
-                    // before. Its values are dropped if one before panics.
-                    let #names = unsafe { #placed(place) };
-                    // SAFETY: the place is one for the fields that follow.
-                    place = unsafe { #at::BundlePtr::skip(place, #lens) };
+                    // SAFETY: the pointer is valid for this field and those that follow, and their values are initialised,
+                    // by the caller's contract. The guard drops them if a field before it panics.
+                    let #names = unsafe { #guard(ptr) };
+                    // SAFETY: the pointer is valid for the components of this field.
+                    ptr = unsafe { #at::derived::BundlePtr::skip(ptr, #lens) };
                 )*
-                #(let #names = #take(#names);)*
+                #(let #names = #read(#names);)*
                 #name { #(#members: #names),* }
             }
         }
     })
 }
 
-/// Where the crate is: what `#[bundle(crate = "…")]` says, or `::phalanx`.
+/// Returns the path of the crate: that of `#[bundle(crate = "…")]`, or `::phalanx`.
 fn path(input: &DeriveInput) -> Result<TokenStream> {
     let mut at = None;
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("bundle")) {

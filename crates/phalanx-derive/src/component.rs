@@ -1,4 +1,4 @@
-//! `derive(Component)`: one line, and one for each of what values can do.
+//! `derive(Component)`: the layout of a component, and a constant for each of its capabilities.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -47,8 +47,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 Ok(())
             } else if meta.path.is_ident("track") {
                 let name = match value.value().as_str() {
-                    "column" => quote!(Watched),
-                    "row" => quote!(Tracked),
+                    "column" => quote!(ColumnTracked),
+                    "row" => quote!(RowTracked),
                     _ => return Err(syn::Error::new(value.span(), "changes are tracked by `column` or by `row`")),
                 };
                 match track.replace((name, value)) {
@@ -68,7 +68,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let (layout, at) = (layout.unwrap_or_else(|| quote!(Table)), at.unwrap_or_else(|| quote!(::phalanx)));
     let layout = match track {
         None => quote!(#at::layout::#layout),
-        Some((ref track, ref value)) if track.to_string() == "Tracked" && layout.to_string() == "Soa" => {
+        Some((ref track, ref value)) if track.to_string() == "RowTracked" && layout.to_string() == "Soa" => {
             let message = "a soa component cannot be tracked by row, since its fields are written one by one: \
                            use `track = \"column\"`, or another layout";
             return Err(syn::Error::new(value.span(), message));
@@ -80,7 +80,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         entities = Some(syn::parse_quote!(<Self as #at::MapEntities>::map_entities));
     }
     let entities = entities.map(|visit: ExprPath| {
-        quote!(const ENTITIES: ::core::option::Option<#at::VisitEntities<Self>> = ::core::option::Option::Some(#visit);)
+        quote!(const ENTITIES: ::core::option::Option<#at::derived::VisitEntities<Self>> = ::core::option::Option::Some(#visit);)
     });
     let (proof, checked) = match plain {
         true => plain_parts(input, of_lanes, &at)?,
@@ -105,19 +105,19 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// Proof that a component is plain data, and what checks it.
+/// Returns the proof that a component is plain data, and the implementation that checks it.
 fn plain_parts(input: &DeriveInput, of_lanes: bool, at: &TokenStream) -> Result<(TokenStream, TokenStream)> {
     let (proof, checked) = match of_lanes {
         true => (quote!(of_lanes), TokenStream::new()),
         false => (quote!(new), crate::plain::implement(input, at)?),
     };
     let constant = quote! {
-        const PLAIN: ::core::option::Option<#at::IsPlain<Self>> = ::core::option::Option::Some(#at::IsPlain::#proof());
+        const PLAIN: ::core::option::Option<#at::derived::IsPlain<Self>> = ::core::option::Option::Some(#at::derived::IsPlain::#proof());
     };
     Ok((constant, checked))
 }
 
-/// The fields of a type as they are declared, attributes aside, without a blank: how tokens are printed may change.
+/// Returns the declared fields of a type, without attributes. Blanks are removed, because the printing of tokens may change.
 pub(crate) fn fields(data: &Data) -> String {
     fn list(text: &mut String, fields: &syn::Fields) {
         for field in fields {

@@ -1,10 +1,10 @@
-//! `derive(MapEntities)`: each field of a struct, or of the variant that there is.
+//! `derive(MapEntities)`: visits each field of a struct, or of the variant of an enum.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
 use syn::{Data, DeriveInput, Fields, LitStr, Path, Result, parse_quote};
 
-/// Whether a field is marked `#[entities(skip)]`.
+/// Returns `true` if a field has the attribute `#[entities(skip)]`.
 fn skipped(field: &syn::Field) -> Result<bool> {
     let mut skip = false;
     for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident("entities")) {
@@ -19,18 +19,18 @@ fn skipped(field: &syn::Field) -> Result<bool> {
     Ok(skip)
 }
 
-/// A pattern for the fields, and calls with those that are not skipped.
+/// Returns a pattern for the fields, and calls with the fields that are not skipped.
 fn each(fields: &Fields, at: &TokenStream) -> Result<(TokenStream, TokenStream)> {
     let (mut pattern, mut calls) = (TokenStream::new(), TokenStream::new());
     for (number, field) in fields.iter().enumerate() {
-        let place = format_ident!("field_{number}");
-        let place = if skipped(field)? { quote!(_) } else { place.into_token_stream() };
+        let binding = format_ident!("field_{number}");
+        let binding = if skipped(field)? { quote!(_) } else { binding.into_token_stream() };
         match &field.ident {
-            Some(name) => pattern.extend(quote!(#name: #place,)),
-            None => pattern.extend(quote!(#place,)),
+            Some(name) => pattern.extend(quote!(#name: #binding,)),
+            None => pattern.extend(quote!(#binding,)),
         }
         if !skipped(field)? {
-            calls.extend(quote!(#at::MapEntities::map_entities(#place, each);));
+            calls.extend(quote!(#at::MapEntities::map_entities(#binding, each);));
         }
     }
     let pattern = match fields {
@@ -41,7 +41,7 @@ fn each(fields: &Fields, at: &TokenStream) -> Result<(TokenStream, TokenStream)>
     Ok((pattern, calls))
 }
 
-/// The impl, with the crate at this path.
+/// Returns the implementation of `MapEntities`, for the crate at the path `at`.
 pub(crate) fn implement(input: &DeriveInput, at: &TokenStream) -> Result<TokenStream> {
     let arms = match &input.data {
         Data::Struct(data) => {

@@ -1,4 +1,4 @@
-//! `derive(Flat)`: structs that are nothing but scalars of one type.
+//! `derive(Flat)`: structs that consist of scalars of one type.
 
 use crate::attributes;
 use proc_macro2::TokenStream;
@@ -24,8 +24,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         return Err(Error::new(name.span(), "`derive(Flat)` is for structs with fields: this one has no scalars"));
     };
     Ok(quote! {
-        // SAFETY: the layout is that of the fields, one after the other, and each is an array of `Scalar`, which the
-        // constant below checks along with the absence of padding.
+        // SAFETY: the fields are in sequence, and each is an array of `Scalar`. The constant below checks that, and the
+        // absence of padding.
         #[automatically_derived]
         #[allow(unsafe_code)]
         unsafe impl #store::soa::Flat for #name {
@@ -43,7 +43,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// Whether `repr` is `C` or `transparent` and nothing else: an alignment or packing of its own breaks the array.
+/// Returns `true` if `repr` is only `C` or `transparent`. An explicit alignment or packing would break the array.
 fn has_layout(attributes: &[Attribute]) -> Result<bool> {
     let (mut fixed, mut other) = (false, false);
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("repr")) {

@@ -112,7 +112,7 @@ pub fn flat(input: TokenStream) -> TokenStream {
 /// - `#[component(layout = "soa")]`: a column for each field in that table, for `Copy` structs with `derive(Soa)`.
 /// - `#[component(layout = "pool")]`: a sparse set, for components that are often inserted and removed. Both move no other
 ///   component.
-/// - `#[component(layout = "linear")]`: an array with a place for every slot, for components that nearly all entities have,
+/// - `#[component(layout = "linear")]`: an array with a row for every slot, for components that nearly all entities have,
 ///   or that are read at random.
 /// - `#[component(track = "row")]`: records when each value was added and changed, in 8 bytes. Not with `layout = "soa"`.
 /// - `#[component(track = "column")]`: records when a column was changed last. Without `track` nothing is recorded.

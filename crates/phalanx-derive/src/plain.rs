@@ -4,7 +4,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote};
 use syn::{Attribute, Data, DataEnum, DeriveInput, Error, Fields, Generics, LitStr, Path, Result, parse_quote};
 
-/// The impl, with the crate at this path.
+/// Returns the implementation of `Plain`, for the crate at the path `at`.
 pub(crate) fn implement(input: &DeriveInput, at: &TokenStream) -> Result<TokenStream> {
     let (name, text) = (&input.ident, crate::component::fields(&input.data));
     let (generics, body) = match &input.data {
@@ -19,7 +19,7 @@ pub(crate) fn implement(input: &DeriveInput, at: &TokenStream) -> Result<TokenSt
         Data::Struct(data) => describe_struct(input, &data.fields, at),
         _ => TokenStream::new(),
     };
-    // Without parameters it is known here. Otherwise it is found out where the type is used.
+    // Without parameters padding is checked here, otherwise where the type is used.
     let early = input.generics.params.is_empty().then(|| {
         quote! {
             const _: ::core::primitive::bool = <#name as #at::Plain>::ANY_BYTES;
@@ -27,8 +27,8 @@ pub(crate) fn implement(input: &DeriveInput, at: &TokenStream) -> Result<TokenSt
     });
     let (generics, arguments, bounds) = generics.split_for_impl();
     Ok(quote! {
-        // SAFETY: the fields are plain, and the constant checks that there is no padding between them. Of an enum, only
-        // the discriminants are values.
+        // SAFETY: the fields are plain, and the constant checks that there is no padding between them. The valid values of
+        // an enum are its discriminants.
         #[automatically_derived]
         #[allow(unsafe_code)]
         unsafe impl #generics #at::Plain for #name #arguments #bounds {
@@ -43,7 +43,7 @@ pub(crate) fn implement(input: &DeriveInput, at: &TokenStream) -> Result<TokenSt
     })
 }
 
-/// The generics of a struct, with what its fields must be where that depends on them.
+/// Returns the generics of a struct, with the bounds on fields whose types depend on them.
 fn bounds(generics: &Generics, fields: &Fields, at: &TokenStream) -> Generics {
     let mut generics = generics.clone();
     if !generics.params.is_empty() {
@@ -112,7 +112,7 @@ fn of_enum(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
     })
 }
 
-/// The integer that an enum is represented by, if its `repr` names one.
+/// Returns the integer type of an enum, if its `repr` names one.
 fn number(attributes: &[Attribute]) -> Result<Option<Ident>> {
     const INTEGERS: [&str; 12] =
         ["u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize"];

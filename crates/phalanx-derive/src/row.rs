@@ -23,7 +23,7 @@ pub(crate) struct Row {
 /// One field of a row type.
 pub(crate) struct Field {
     pub(crate) member: Member,
-    /// The variable the field is bound to while a row is taken apart.
+    /// The variable that the field is bound to while a row is split.
     pub(crate) binding: Ident,
     pub(crate) vis: Visibility,
     pub(crate) ty: Type,
@@ -94,14 +94,14 @@ impl Row {
         }
     }
 
-    /// The implementation of `SoaRow`: a struct, taken apart and put together.
+    /// Returns the implementation of `SoaRow`, which splits and joins a struct.
     fn implementation(&self) -> TokenStream {
         let Row { name, store, lifetime: a, .. } = self;
         let soa = quote!(#store::soa);
         let (impl_generics, ty_generics, where_clause) = self.generics.split_for_impl();
         let text = name.to_string();
         let names = self.fields.iter().map(|field| match &field.member {
-            // A raw identifier is known to others without its prefix.
+            // Other code knows a raw identifier without its prefix.
             Member::Named(name) => name.to_string().trim_start_matches("r#").to_owned(),
             Member::Unnamed(index) => index.index.to_string(),
         });
@@ -113,7 +113,7 @@ impl Row {
         let bindings = self.tree(|Field { binding, .. }| quote!(#binding));
         let pattern = self.literal(|Field { binding, .. }| quote!(#binding));
         let empty = self.fields.is_empty().then(|| quote!(rows: ::core::marker::PhantomData));
-        // A nested row is taken apart, or put together, by its own implementation.
+        // A nested row is split and joined by its own implementation.
         let parts = |function: &str| {
             let function = Ident::new(function, Span::call_site());
             self.tree(|Field { binding, ty, nested, .. }| match nested {
@@ -188,8 +188,8 @@ impl Row {
         }
     }
 
-    /// Two implementations that conflict if the struct has a `Drop`: its rows are dropped field by field, so it would
-    /// not be called when it should.
+    /// Returns two implementations that conflict if the struct has a `Drop` impl. Rows are dropped field by field, so it
+    /// would not be called.
     fn drop_guard(&self) -> TokenStream {
         let name = &self.name;
         let (impl_generics, ty_generics, where_clause) = self.generics.split_for_impl();
@@ -204,7 +204,7 @@ impl Row {
         }
     }
 
-    /// The fields as a struct literal or pattern, without the braces.
+    /// Returns the fields as a struct literal or pattern, without the braces.
     fn literal(&self, each: impl Fn(&Field) -> TokenStream) -> TokenStream {
         let fields = self.fields.iter().map(|field| {
             let (member, value) = (&field.member, each(field));
@@ -213,7 +213,7 @@ impl Row {
         quote!(#(#fields),*)
     }
 
-    /// The fields as a balanced tree of pairs: types, patterns and expressions alike.
+    /// Returns the fields as a balanced tree of pairs, for types, patterns and expressions.
     fn tree(&self, each: impl Fn(&Field) -> TokenStream) -> TokenStream {
         fn pair(leaves: &[TokenStream]) -> TokenStream {
             match leaves {
@@ -230,7 +230,7 @@ impl Row {
     }
 }
 
-/// Whether a type is written in a form that has no size. Others are left to the compiler.
+/// Returns `true` if the syntax of a type shows that it is unsized. The compiler finds other unsized types.
 fn is_unsized(ty: &Type) -> bool {
     match ty {
         Type::Slice(_) | Type::TraitObject(_) => true,
@@ -241,7 +241,7 @@ fn is_unsized(ty: &Type) -> bool {
     }
 }
 
-/// `'a`, or if the struct has an `'a`, another.
+/// Returns `'a`, or another lifetime if the struct has an `'a`.
 fn unused_lifetime(generics: &Generics) -> Lifetime {
     let taken = |name: &str| generics.lifetimes().any(|lifetime| lifetime.lifetime.ident == name);
     let mut name = "a".to_owned();

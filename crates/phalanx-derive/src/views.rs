@@ -1,4 +1,4 @@
-//! The structs `derive(Soa)` prints: the fields as references, slices and columns.
+//! The structs that `derive(Soa)` generates: the fields as references, slices and columns.
 
 use crate::attributes;
 use crate::row::{Field, Row};
@@ -6,11 +6,11 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 use syn::{GenericParam, Lifetime, LifetimeParam, Type};
 
-/// One of the printed structs.
+/// One of the generated structs.
 pub(crate) struct Kind {
-    /// What is appended to the name of the struct; the alias or associated type in the store has the same name.
+    /// The suffix of the name. The alias or associated type in the store has the same name.
     pub(crate) suffix: &'static str,
-    /// What a field of type `V` becomes.
+    /// Returns the type of a field of type `V`.
     field: fn(&TokenStream, &Lifetime, &Type) -> TokenStream,
     about: &'static str,
     traits: &'static [Trait],
@@ -59,7 +59,7 @@ pub(crate) const KINDS: [Kind; 5] = [
     },
 ];
 
-/// All printed structs, with their traits.
+/// Returns all generated structs, with their traits.
 pub(crate) fn print(row: &Row) -> TokenStream {
     let structs = KINDS.iter().map(|kind| kind.print(row));
     let views = row.views();
@@ -67,7 +67,7 @@ pub(crate) fn print(row: &Row) -> TokenStream {
 }
 
 impl Row {
-    /// The implementation of `Views`.
+    /// Returns the implementation of `Views`.
     fn views(&self) -> TokenStream {
         let Row { name, store, lifetime: a, .. } = self;
         let with_a = self.generics_with_lifetime();
@@ -85,7 +85,7 @@ impl Row {
         }
     }
 
-    /// The generics of the struct, and before them the lifetime of the views.
+    /// Returns the generics of the struct, after the lifetime of the views.
     fn generics_with_lifetime(&self) -> syn::Generics {
         let mut generics = self.generics.clone();
         generics.params.insert(0, GenericParam::Lifetime(LifetimeParam::new(self.lifetime.clone())));
@@ -98,7 +98,7 @@ impl Kind {
         self.suffix != "Columns"
     }
 
-    /// The type of a field.
+    /// Returns the type of a field.
     fn field(&self, row: &Row, field: &Field) -> TokenStream {
         let (Row { store, lifetime: a, .. }, ty) = (row, &field.ty);
         let alias = Ident::new(self.suffix, Span::call_site());
@@ -139,8 +139,8 @@ impl Kind {
         }
     }
 
-    /// One trait, wherever all fields have it. The bounds are on the types of the fields; `for<'all>` keeps those that
-    /// do not hold from being an error by themselves.
+    /// Returns the implementation of a trait, if all fields have it. The bounds are on the types of the fields. `for<'all>`
+    /// keeps bounds that do not hold from being errors.
     fn implementation(&self, item: Trait, row: &Row, name: &Ident, generics: &syn::Generics) -> TokenStream {
         let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
         let types = row.fields.iter().map(|field| self.field(row, field));

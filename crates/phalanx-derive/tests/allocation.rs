@@ -22,7 +22,7 @@ struct Pedant;
 static ALLOCATOR: Pedant = Pedant;
 
 impl Pedant {
-    /// The outer block: room for the header and for an address that is an odd multiple of the alignment.
+    /// The outer block, for the header and for an address that is an odd multiple of the alignment.
     fn outer(layout: Layout) -> Layout {
         let align = layout.align().max(16);
         Layout::from_size_align(layout.size() + 2 * align, 2 * align).unwrap()

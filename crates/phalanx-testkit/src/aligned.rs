@@ -82,7 +82,7 @@ fn note(change: impl FnOnce(&mut ZstUsage)) {
     ZST.set(usage);
 }
 
-/// A zero-sized value aligned like `A`, counted per thread as it has no room to say whose it is.
+/// A zero-sized value aligned like `A`, counted per thread, because it has no bytes for its owner.
 #[derive(Debug)]
 pub struct Zst<A>([A; 0]);
 

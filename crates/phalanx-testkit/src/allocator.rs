@@ -395,7 +395,7 @@ impl Quarantine {
         Self { ring: [const { Cell::new(ptr::null_mut()) }; QUARANTINE_BLOCKS], next: Cell::new(0) }
     }
 
-    /// Takes a freed block in and hands the oldest out, or null while there is room.
+    /// Takes a freed block in and hands the oldest out, or null while the list is not full.
     fn push(&self, block: *mut u8) -> *mut u8 {
         let next = self.next.get();
         self.next.set((next + 1) % QUARANTINE_BLOCKS);

@@ -8,7 +8,7 @@ use std::sync::Once;
 
 thread_local! {
     static QUIET: Cell<u32> = const { Cell::new(0) };
-    /// The file and the line of the last panic, while somebody asks for it.
+    /// The file and the line of the last panic, while a caller asks for it.
     static LOCATION: RefCell<Option<(String, u32)>> = const { RefCell::new(None) };
     static LOCATING: Cell<bool> = const { Cell::new(false) };
 }

@@ -153,7 +153,7 @@ fn reserve_both(pair: &mut (Vec<u8>, Vec<u16>)) -> Result<(), std::collections::
 
 #[test]
 fn the_sweep_visits_each_allocation() {
-    // Room beforehand: growing inside of the sweep would count as left behind.
+    // Reserved beforehand: growing inside of the sweep would count as left behind.
     let mut seen = Vec::with_capacity(3);
     let points = for_every_failing_allocation(
         || (Vec::new(), Vec::new()),
@@ -180,7 +180,7 @@ fn a_swallowed_failure_is_reported_unless_allowed() {
 
 #[test]
 fn a_leak_on_the_way_out_is_reported() {
-    // Kept rather than forgotten, with room beforehand: out of balance, but no leak to a sanitizer.
+    // Kept rather than forgotten, with capacity reserved beforehand: out of balance, but no leak to a sanitizer.
     let mut kept = Vec::with_capacity(4);
     let mut leaky = |values: &mut Vec<u8>| {
         let mut extra = Vec::<u8>::new();

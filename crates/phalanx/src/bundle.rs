@@ -1,4 +1,4 @@
-//! Bundles: components that come together.
+//! [`Bundle`]: several components that are inserted or removed together.
 #![allow(unsafe_code)]
 
 use crate::change_detection::{Clock, RunTicks};
@@ -8,21 +8,29 @@ use core::marker::PhantomData;
 use phalanx_store::AllocError;
 use phalanx_store::raw::Lane;
 
-/// Where the values of a bundle go to, or come from: a row of a table, and a row beside it for each component that is not
-/// kept in tables.
+/// The destination or source of a bundle's values: a row of a table, and a row of each sparse storage.
+///
+/// A pointer is *valid for* a list of components if the following holds while it is used.
+///
+/// - `columns` has an entry for each of the components, in their order.
+/// - The entry of a table component is the number of its first lane, counted from `lanes`. `row` is within the capacity of
+///   these lanes.
+/// - The entry of a sparse component is the number of its [`SparsePtr`], counted from `sparse`.
+/// - `clock` points to the clock of the world.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct BundlePtr {
     /// The first lane of the table.
     pub(crate) lanes: *mut Lane,
     pub(crate) row: usize,
     /// For each component in order: the number of its first lane, or its number in `sparse`.
-    pub(crate) places: *const u16,
+    pub(crate) columns: *const u16,
     pub(crate) sparse: *const SparsePtr,
-    /// What tells when values come there: asked by those who keep it.
+    /// The source of change ticks. It is read only if a component is tracked.
     pub(crate) clock: *const Clock,
 }
 
-/// A row of a component's own lane.
+/// A row in the lanes of a sparse storage.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SparsePtr {
     pub(crate) lane: *mut Lane,
@@ -30,90 +38,118 @@ pub(crate) struct SparsePtr {
 }
 
 impl BundlePtr {
-    /// The place without the first `count` components.
+    /// Returns the pointer without the first `count` components.
     ///
     /// # Safety
     ///
-    /// It is one for so many components at least.
+    /// The pointer is valid for at least `count` components.
     #[inline(always)]
     #[must_use]
     pub unsafe fn skip(self, count: usize) -> BundlePtr {
-        // SAFETY: the caller's promise.
-        BundlePtr { places: unsafe { self.places.add(count) }, ..self }
+        // SAFETY: `columns` has at least `count` entries, by the caller's contract.
+        BundlePtr { columns: unsafe { self.columns.add(count) }, ..self }
     }
 
-    /// The first lane and the row of the component at this number, which is kept so.
+    /// Returns the first lane and the row of a component, given its number in the bundle and its storage.
     ///
     /// # Safety
     ///
-    /// The place is one for such a component at that number.
+    /// The pointer is valid for more than `at` components, and the one at that number is stored as `kind` says.
     #[inline(always)]
     pub(crate) unsafe fn lane(self, at: usize, kind: Kind) -> (*mut Lane, usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: `columns` has an entry at this number, and the entry is a number in `lanes` or `sparse`, as `kind` says:
+        // both by the caller's contract.
         unsafe {
-            let number = *self.places.add(at) as usize;
+            let number = *self.columns.add(at) as usize;
             match kind {
                 Kind::Table => (self.lanes.add(number), self.row),
                 Kind::Pool | Kind::Linear => {
-                    let side = *self.sparse.add(number);
-                    (side.lane, side.row)
+                    let SparsePtr { lane, row } = *self.sparse.add(number);
+                    (lane, row)
                 }
             }
         }
     }
 }
 
-/// The values of a bundle in their place, which are dropped with this.
+/// Drops the values of a bundle at their location, unless they are read or released first.
 ///
-/// Taking a soa value apart, or putting it together, is code of its type and may panic. The other members of the bundle must
-/// not leak then.
+/// Splitting or joining a soa value is user code and may panic. This guard keeps the other members of the bundle from
+/// leaking then.
 #[derive(Debug)]
-pub struct Placed<B: Bundle> {
-    place: BundlePtr,
+pub struct BundleGuard<B: Bundle> {
+    ptr: BundlePtr,
     bundle: PhantomData<B>,
 }
 
-impl<B: Bundle> Placed<B> {
+impl<B: Bundle> BundleGuard<B> {
+    /// Creates a guard of the values at `ptr`.
+    ///
     /// # Safety
     ///
-    /// The place is one for `B`, its values are there, and nothing else uses them while this lives.
+    /// The pointer is valid for the components of `B`. Their values are initialised, and nothing else uses them while the
+    /// guard lives.
     #[inline(always)]
-    pub unsafe fn new(place: BundlePtr) -> Placed<B> {
-        Placed { place, bundle: PhantomData }
+    pub unsafe fn new(ptr: BundlePtr) -> BundleGuard<B> {
+        BundleGuard { ptr, bundle: PhantomData }
     }
 
     /// Moves the values out.
     #[inline(always)]
-    pub fn take(self) -> B {
-        let place = self.place;
+    pub fn read(self) -> B {
+        let ptr = self.ptr;
         core::mem::forget(self);
-        // SAFETY: the values are there, by the promise of `new`, and are moved out once.
-        unsafe { B::read(place) }
+        // SAFETY: the pointer is valid for `B` and the values are initialised, by the contract of `new`. They are moved out
+        // once: the guard is forgotten.
+        unsafe { B::read(ptr) }
     }
 
-    /// Leaves the values where they are.
+    /// Leaves the values at their location.
     #[inline(always)]
-    pub fn leave(self) {
+    pub fn release(self) {
         core::mem::forget(self);
     }
 }
 
-impl<B: Bundle> Drop for Placed<B> {
+impl<B: Bundle> Drop for BundleGuard<B> {
     #[inline]
     fn drop(&mut self) {
         if core::mem::needs_drop::<B>() {
-            // SAFETY: the values are there, by the promise of `new`, and are moved out once.
-            drop(unsafe { B::read(self.place) });
+            // SAFETY: the pointer is valid for `B` and the values are initialised, by the contract of `new`. They are moved
+            // out once: guards that are read or released are forgotten.
+            drop(unsafe { B::read(self.ptr) });
         }
     }
 }
 
-/// Components that are given to an entity together: a component, or a tuple of bundles of up to 15.
+/// Components that are inserted together: one component, a tuple of up to 15 bundles, or a struct with `derive(Bundle)`.
+///
+/// ```
+/// use phalanx::{Bundle, Component, World};
+///
+/// #[derive(Component)]
+/// struct Hull(u32);
+/// #[derive(Component)]
+/// struct Speed(f32);
+/// #[derive(Component)]
+/// struct Name(&'static str);
+///
+/// #[derive(Bundle)]
+/// struct Ship {
+///     hull: Hull,
+///     speed: Speed,
+/// }
+///
+/// let mut world = World::new();
+/// let ship = world.spawn((Name("Argo"), Ship { hull: Hull(9), speed: Speed(2.0) }));
+/// assert_eq!(world.get::<Hull>(ship).unwrap().0, 9);
+/// let (name, speed) = world.take::<(Name, Speed)>(ship).unwrap();
+/// assert_eq!((name.0, speed.0), ("Argo", 2.0));
+/// ```
 ///
 /// # Safety
 ///
-/// [`ids`](Bundle::ids), unless it fails, pushes exactly `LEN` ids, and [`write`](Bundle::write) and [`read`](Bundle::read) handle exactly
-/// those components, in the same order.
+/// `ids`, unless it fails, pushes exactly `LEN` ids. `write` and `read` access exactly those components, in the same order.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a bundle",
     label = "neither a component nor a bundle of components",
@@ -121,35 +157,42 @@ impl<B: Bundle> Drop for Placed<B> {
     note = "a tuple of up to 15 bundles is a bundle; longer ones are nested: `((A, B), (C, D))`"
 )]
 pub unsafe trait Bundle: Sized + Send + Sync + 'static {
-    /// How many components there are.
+    /// The number of components.
     const LEN: usize;
 
-    /// How many of them are not kept in tables.
+    /// The number of components in sparse storage.
     const SPARSE: usize;
 
-    /// Pushes their ids, in order, given to those that have none. The list has room for `LEN` more.
+    /// Pushes the ids of the components in order, and registers the components that have none.
+    ///
+    /// The list has capacity for `LEN` more ids.
     ///
     /// # Errors
     ///
-    /// If memory for what is known of a component cannot be had. Those before it keep their ids.
+    /// Returns an error if allocation fails. Components that were registered before it stay registered.
+    #[doc(hidden)]
     fn ids(components: &mut Components, ids: &mut Vec<ComponentId>) -> Result<(), AllocError>;
 
-    /// Their ids, in order, as far as they have any.
+    /// Pushes the ids of the components in order, and an unknown id for each component that is not registered.
+    #[doc(hidden)]
     fn known_ids(components: &Components, ids: &mut Vec<ComponentId>);
 
-    /// Moves the values in.
+    /// Moves the values to `ptr`.
     ///
     /// # Safety
     ///
-    /// The place is one for these components, in their order, and nothing lives there.
-    unsafe fn write(self, place: BundlePtr);
+    /// The pointer is valid for the components of the bundle, in their order, and no values are there.
+    #[doc(hidden)]
+    unsafe fn write(self, ptr: BundlePtr);
 
-    /// Moves the values out.
+    /// Moves the values out of `ptr`.
     ///
     /// # Safety
     ///
-    /// The place is one for these components, in their order; values are there, and count as moved out from now on.
-    unsafe fn read(place: BundlePtr) -> Self;
+    /// The pointer is valid for the components of the bundle, in their order. Their values are initialised, and count as moved
+    /// out from now on.
+    #[doc(hidden)]
+    unsafe fn read(ptr: BundlePtr) -> Self;
 
     /// Calls a visitor with the component, if the bundle is just one component. Returns `None` otherwise.
     ///
@@ -162,78 +205,79 @@ pub unsafe trait Bundle: Sized + Send + Sync + 'static {
         None
     }
 
-    /// Calls [`Placed::new`]. Derives call this one, so that errors about a field point at its type.
+    /// Calls [`BundleGuard::new`]. Derives call this function, so that errors about a field point at its type.
     ///
     /// # Safety
     ///
-    /// As there.
+    /// The pointer is valid for the components of the bundle. Their values are initialised, and nothing else uses them while
+    /// the guard lives.
     #[doc(hidden)]
     #[inline(always)]
-    unsafe fn placed(place: BundlePtr) -> Placed<Self> {
-        // SAFETY: the caller's promise.
-        unsafe { Placed::new(place) }
+    unsafe fn guard(ptr: BundlePtr) -> BundleGuard<Self> {
+        // SAFETY: the contract is that of `new`.
+        unsafe { BundleGuard::new(ptr) }
     }
 
-    /// Calls [`Placed::leave`].
+    /// Calls [`BundleGuard::release`].
     #[doc(hidden)]
     #[inline(always)]
-    fn leave(placed: Placed<Self>) {
-        placed.leave();
+    fn release_guard(guard: BundleGuard<Self>) {
+        guard.release();
     }
 
-    /// Calls [`Placed::take`].
+    /// Calls [`BundleGuard::read`].
     #[doc(hidden)]
     #[inline(always)]
-    fn take(placed: Placed<Self>) -> Self {
-        placed.take()
+    fn read_guard(guard: BundleGuard<Self>) -> Self {
+        guard.read()
     }
 }
 
-/// Works on the only component of a bundle, whose type it is given.
+/// A function over the type of a component, for [`Bundle::visit_single`].
 #[doc(hidden)]
 pub trait VisitSingle {
-    /// What comes of it.
+    /// The result of the visit.
     type Output;
 
     /// Visits the component.
     ///
     /// # Safety
     ///
-    /// The implementation says what it asks of the pointer.
+    /// The implementation says what it requires of the pointer.
     unsafe fn visit<C: Component>(self, component: *const C) -> Self::Output;
 }
 
-/// The ways in which types of this crate are bundles.
+/// The implementations of [`Bundle`] for components and for tuples.
 ///
-/// [`Bundle`] has one implementation for components and tuples, which leads to the member that is at fault. With one for
+/// [`Bundle`] has one blanket implementation for both, so that an error names the member that is not a bundle. With one for
 /// each, the compiler would try both, and name only the tuple.
 mod form {
     use super::{AllocError, BundlePtr, ComponentId, Components, VisitSingle};
 
-    /// Chooses the implementation of [`Parts`]. Tuples have it whatever their members are.
+    /// Selects the implementation of [`Parts`]. Tuples have it even if their members are not bundles.
     pub trait Form {
         type Form;
     }
 
-    /// What [`Bundle`](super::Bundle) does, for `T`.
+    /// The items of [`Bundle`](super::Bundle), for `T`.
     ///
     /// # Safety
     ///
-    /// As for [`Bundle`](super::Bundle).
+    /// The contract is that of [`Bundle`](super::Bundle).
     pub unsafe trait Parts<T> {
         const LEN: usize;
         const SPARSE: usize;
         fn ids(components: &mut Components, ids: &mut Vec<ComponentId>) -> Result<(), AllocError>;
         fn known_ids(components: &Components, ids: &mut Vec<ComponentId>);
-        unsafe fn write(bundle: T, place: BundlePtr);
-        unsafe fn read(place: BundlePtr) -> T;
+        unsafe fn write(bundle: T, ptr: BundlePtr);
+        unsafe fn read(ptr: BundlePtr) -> T;
         #[inline(always)]
         unsafe fn visit_single<V: VisitSingle>(_: *const T, _: V) -> Option<V::Output> {
             None
         }
     }
 
-    /// A component by itself.
+    /// A single component.
     #[derive(Debug)]
     pub enum One {}
 
@@ -243,7 +287,7 @@ mod form {
 }
 use form::{Form, One, Parts, Tuple};
 
-// SAFETY: the promises of `Parts` are the same.
+// SAFETY: the contract of `Parts` is that of `Bundle`.
 unsafe impl<T: Form + Send + Sync + 'static> Bundle for T
 where
     T::Form: Parts<T>,
@@ -262,15 +306,15 @@ where
     }
 
     #[inline(always)]
-    unsafe fn write(self, place: BundlePtr) {
-        // SAFETY: the caller's promise.
-        unsafe { T::Form::write(self, place) };
+    unsafe fn write(self, ptr: BundlePtr) {
+        // SAFETY: the contract is the same.
+        unsafe { T::Form::write(self, ptr) };
     }
 
     #[inline(always)]
-    unsafe fn read(place: BundlePtr) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { T::Form::read(place) }
+    unsafe fn read(ptr: BundlePtr) -> Self {
+        // SAFETY: the contract is the same.
+        unsafe { T::Form::read(ptr) }
     }
 
     #[inline(always)]
@@ -299,19 +343,21 @@ unsafe impl<C: Component> Parts<C> for One {
     }
 
     #[inline(always)]
-    unsafe fn write(value: C, place: BundlePtr) {
-        // SAFETY: the caller's promise.
+    unsafe fn write(value: C, ptr: BundlePtr) {
+        // SAFETY: the pointer is valid for `C`, so the lanes are the component's, the row is within their capacity, and there
+        // is a clock. No value is there. Both by the caller's contract.
         unsafe {
-            let (lane, row) = place.lane(0, C::Layout::KIND);
-            C::Layout::write(C::Layout::ptr(lane, RunTicks::of::<C>(place.clock)), row, value);
+            let (lane, row) = ptr.lane(0, C::Layout::KIND);
+            C::Layout::write(C::Layout::ptr(lane, RunTicks::of::<C>(ptr.clock)), row, value);
         }
     }
 
     #[inline(always)]
-    unsafe fn read(place: BundlePtr) -> C {
-        // SAFETY: the caller's promise.
+    unsafe fn read(ptr: BundlePtr) -> C {
+        // SAFETY: the pointer is valid for `C`, so the lanes are the component's. The row is initialised and counts as moved
+        // out. Both by the caller's contract.
         unsafe {
-            let (lane, row) = place.lane(0, C::Layout::KIND);
+            let (lane, row) = ptr.lane(0, C::Layout::KIND);
             C::Layout::read(C::Layout::ptr(lane, RunTicks::READ), row)
         }
     }
@@ -323,12 +369,12 @@ unsafe impl<C: Component> Parts<C> for One {
     }
 }
 
-/// A tuple of one member is visited as its member.
+/// Implements `visit_single` for tuples of one member, by visiting the member.
 macro_rules! tuple_visit {
     ($name:ident) => {
         #[inline(always)]
         unsafe fn visit_single<V: VisitSingle>(bundle: *const ($name,), visitor: V) -> Option<V::Output> {
-            // SAFETY: the pointer is what the visitor asks for, and the member is all that there is.
+            // SAFETY: the pointer is what the visitor asks for, and so is a pointer to the only member.
             unsafe { $name::visit_single(&raw const (*bundle).0, visitor) }
         }
     };
@@ -341,7 +387,7 @@ macro_rules! tuple_bundle {
             type Form = Tuple;
         }
 
-        // SAFETY: each member handles its own components, at the places after those of the members before it.
+        // SAFETY: each member handles its own components. Their columns follow those of the members before it.
         unsafe impl<$($name: Bundle),*> Parts<($($name,)*)> for Tuple {
             const LEN: usize = 0 $(+ $name::LEN)*;
             const SPARSE: usize = 0 $(+ $name::SPARSE)*;
@@ -359,30 +405,32 @@ macro_rules! tuple_bundle {
 
             #[allow(unused_variables, unused_mut, unused_assignments, non_snake_case)]
             #[inline(always)]
-            unsafe fn write(bundle: ($($name,)*), mut place: BundlePtr) {
+            unsafe fn write(bundle: ($($name,)*), mut ptr: BundlePtr) {
                 let ($($name,)*) = bundle;
                 $(
-                    // SAFETY: the caller's promise, for each member in turn. Its values are dropped if a later one panics.
+                    // SAFETY: the pointer is valid for this member and those that follow, and no values are there, by the
+                    // caller's contract. The guard drops the written values if a later member panics.
                     let $name = unsafe {
-                        $name.write(place);
-                        Placed::<$name>::new(place)
+                        $name.write(ptr);
+                        BundleGuard::<$name>::new(ptr)
                     };
-                    // SAFETY: the place is one for the members that follow.
-                    place = unsafe { place.skip($name::LEN) };
+                    // SAFETY: the pointer is valid for the components of this member.
+                    ptr = unsafe { ptr.skip($name::LEN) };
                 )*
-                $($name.leave();)*
+                $($name.release();)*
             }
 
             #[allow(unused_variables, unused_mut, unused_assignments, non_snake_case, clippy::unused_unit)]
             #[inline(always)]
-            unsafe fn read(mut place: BundlePtr) -> ($($name,)*) {
+            unsafe fn read(mut ptr: BundlePtr) -> ($($name,)*) {
                 $(
-                    // SAFETY: the caller's promise, for each member in turn. Its values are dropped if one before panics.
-                    let $name = unsafe { Placed::<$name>::new(place) };
-                    // SAFETY: the place is one for the members that follow.
-                    place = unsafe { place.skip($name::LEN) };
+                    // SAFETY: the pointer is valid for this member and those that follow, and their values are initialised, by
+                    // the caller's contract. The guard drops them if a member before it panics.
+                    let $name = unsafe { BundleGuard::<$name>::new(ptr) };
+                    // SAFETY: the pointer is valid for the components of this member.
+                    ptr = unsafe { ptr.skip($name::LEN) };
                 )*
-                $(let $name = $name.take();)*
+                $(let $name = $name.read();)*
                 ($($name,)*)
             }
 
@@ -391,7 +439,7 @@ macro_rules! tuple_bundle {
     };
 }
 
-/// Calls a macro with every list of names up to 15.
+/// Calls a macro with every list of up to 15 names.
 macro_rules! all_tuples {
     ($macro:ident) => {
         all_tuples!(@ $macro [] A B C D E F G H I J K L M N O);

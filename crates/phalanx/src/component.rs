@@ -1,4 +1,4 @@
-//! Components: what entities have.
+//! [`Component`] and [`Components`]: the types whose values are attached to entities, and their registry.
 
 use crate::alloc::{try_box, try_clone_map, try_clone_slice, try_reserve, try_reserve_map, try_vec};
 use crate::change_detection::{Clock, Track};
@@ -14,10 +14,10 @@ use phalanx_store::raw::Lane;
 use phalanx_store::{AllocError, Entity};
 use std::collections::HashMap;
 
-/// A type whose values entities can have.
+/// A type whose values can be attached to entities.
 ///
-/// Derived: `#[derive(Component)]`. The layout says where the values are kept; the default, [`Table`](crate::layout::Table),
-/// is the fastest to iterate.
+/// Use `#[derive(Component)]` to implement it. The layout decides where the values are stored. The default,
+/// [`Table`](crate::layout::Table), is the fastest to iterate.
 ///
 /// ```
 /// use phalanx::Component;
@@ -32,51 +32,94 @@ use std::collections::HashMap;
 /// struct Enemy; // no data: a bit in the signature
 /// # let _ = (Position { x: 0.0, y: 0.0 }.x, Position { x: 0.0, y: 0.0 }.y, Enemy);
 /// ```
+///
+/// # Generic code
+///
+/// Code that is generic over a component needs only the bound `C: Component`. The types of references depend on the layout:
+/// [`Ref<'_, C>`](crate::query::Ref) is the item of `&C`, and [`RefMut<'_, C>`](crate::query::RefMut) the item of `&mut C`.
+///
+/// ```
+/// use phalanx::layout::Table;
+/// use phalanx::query::{Ref, RefMut};
+/// use phalanx::{Component, ComponentError, Entity, World};
+///
+/// // For all layouts:
+/// fn read<C: Component>(world: &World, entity: Entity) -> Result<Ref<'_, C>, ComponentError> {
+///     world.get::<C>(entity)
+/// }
+/// fn visit<C: Component>(world: &mut World, mut f: impl FnMut(RefMut<'_, C>)) {
+///     world.query_mut::<&mut C>().for_each(|value| f(value));
+/// }
+///
+/// // For one layout, whose references are plain references:
+/// fn total<C: Component<Layout = Table> + Copy + Into<u64>>(world: &World) -> u64 {
+///     world.query::<&C>().iter().map(|value| (*value).into()).sum()
+/// }
+///
+/// #[derive(Component, Clone, Copy)]
+/// struct Gold(u32);
+///
+/// impl From<Gold> for u64 {
+///     fn from(gold: Gold) -> u64 {
+///         gold.0.into()
+///     }
+/// }
+///
+/// let mut world = World::new();
+/// let chest = world.spawn(Gold(3));
+/// visit::<Gold>(&mut world, |gold| gold.0 += 1);
+/// assert_eq!(read::<Gold>(&world, chest).unwrap().0, 4);
+/// assert_eq!(total::<Gold>(&world), 4);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a component",
     label = "`{Self}` is not a component",
     note = "add `#[derive(Component)]` to `{Self}`, or to a struct of your own that holds it"
 )]
 pub trait Component: Sized + Send + Sync + 'static {
-    /// Where the values are kept.
+    /// The storage of the values.
     type Layout: Layout<Self>;
 
-    /// How a value is cloned, for those that can be: `#[component(clone)]` on a type that is `Clone`. Entities whose
-    /// components all can be cloned can be, and so can worlds. Soa components, which are `Copy`, need not say it.
+    /// The function that clones a value, if there is one: `#[component(clone)]` on a type that is `Clone`.
+    ///
+    /// An entity can be cloned if all its components can, and so can a world. Soa components are `Copy` and need no function.
     const CLONE: Option<fn(&Self) -> Self> = None;
 
     /// Proof that values are [plain](crate::Plain) data, for components with `#[component(plain)]`.
     const PLAIN: Option<IsPlain<Self>> = None;
 
-    /// How the entities in a value are visited, for those that hold any: `#[component(entities = "path")]`. Where entities
-    /// get other numbers, as when they move to another world, those in components are changed along.
+    /// The function that visits the entities in a value, if it contains any: `#[component(entities)]`.
+    ///
+    /// When entities get other handles, as when they move to another world, the handles in components are updated with it.
     const ENTITIES: Option<VisitEntities<Self>> = None;
 
-    /// The names and types of the fields, in their order, as far as they are known: a snapshot of values of the same size
-    /// with other fields is told by it.
+    /// The names and types of the fields in order, or an empty string if they are not known.
+    ///
+    /// It is part of the schema of a snapshot, so values of the same size with other fields are refused.
     const FIELDS: &'static str = "";
 }
 
-/// Shows each entity in a value to a function, which may change it.
+/// A function that passes each entity in a value to another function, which may change it.
+#[doc(hidden)]
 pub type VisitEntities<C> = fn(&mut C, &mut dyn FnMut(&mut Entity));
 
-/// The number of a component in one world, in order of first use.
+/// The number of a component in one world, in order of registration.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ComponentId(u32);
 
 impl ComponentId {
-    /// What a type that no entity of the world ever had is called: no signature has it.
+    /// The id of a type that is not registered. No signature contains it.
     pub(crate) const UNKNOWN: ComponentId = ComponentId(u32::MAX);
 
-    /// The component that marks the tables of extra rows: the first of every world, which no type has.
+    /// The reserved component of tables with extra rows. It is the first of every world and has no type.
     pub(crate) const ROW: ComponentId = ComponentId(0);
 
-    /// The id with this number.
+    /// Returns the id with the number `index`.
     pub const fn from_index(index: u32) -> ComponentId {
         ComponentId(index)
     }
 
-    /// The number.
+    /// Returns the number.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -88,28 +131,28 @@ impl fmt::Debug for ComponentId {
     }
 }
 
-/// Drops the value at a row.
+/// Drops the value at an address.
 pub(crate) type DropFn = unsafe fn(*mut u8);
 
-/// Writes a clone of the first value to where the second is to be.
+/// Writes a clone of the value at the first address to the second address.
 pub(crate) type CloneFn = unsafe fn(*const u8, *mut u8);
 
-/// Moves a value, given by its address, into a row of the component's lanes.
-pub(crate) type PutFn = unsafe fn(*mut Lane, usize, *const u8, *const Clock);
+/// Moves the value at an address into a row of the component's lanes.
+pub(crate) type WriteFn = unsafe fn(*mut Lane, usize, *const u8, *const Clock);
 
-/// Shows the entities in the value at a row of the component's lanes.
+/// Visits the entities in the value at a row of the component's lanes.
 pub(crate) type VisitFn = unsafe fn(*mut Lane, usize, &mut dyn FnMut(&mut Entity));
 
-/// How values are cloned.
+/// The ways to clone values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cloning {
-    /// Lane by lane, by their bytes.
+    /// The bytes of each lane are copied.
     Bytes,
-    /// By a function, in the first lane.
+    /// A function clones the value in the first lane.
     Value(CloneFn),
 }
 
-/// What a world knows of a component.
+/// The properties of a component in one world.
 #[derive(Clone, Debug)]
 pub struct ComponentInfo {
     pub(crate) name: &'static str,
@@ -117,152 +160,160 @@ pub struct ComponentInfo {
     pub(crate) lanes: Box<[core::alloc::Layout]>,
     pub(crate) drop: Option<DropFn>,
     pub(crate) clone: Option<Cloning>,
-    pub(crate) put: PutFn,
+    pub(crate) write: WriteFn,
     pub(crate) visit: Option<VisitFn>,
     pub(crate) kind: Kind,
-    /// Whether a value has an address: it lies in one lane, or has no size.
-    pub(crate) whole: bool,
-    /// What is known of the bytes of a value, in all lanes.
+    /// Whether a value has an address: it is in one lane, or has no size.
+    pub(crate) has_address: bool,
+    /// The known properties of the bytes of a value, in all lanes.
     pub(crate) bytes: ByteInfo,
     pub(crate) track: Track,
-    /// What happened to it while that was counted.
+    /// The accesses that were counted.
     pub(crate) usage: Usage,
 }
 
 impl ComponentInfo {
+    /// Clones the properties, without the counts.
     pub(crate) fn try_clone(&self) -> Result<ComponentInfo, AllocError> {
-        let ComponentInfo { name, type_id, ref lanes, drop, clone, put, visit, kind, whole, bytes, track, .. } = *self;
+        let ComponentInfo {
+            name, type_id, ref lanes, drop, clone, write, visit, kind, has_address, bytes, track, ..
+        } = *self;
         let (lanes, usage) = (try_clone_slice(lanes)?.into(), Usage::default());
-        Ok(ComponentInfo { name, type_id, lanes, drop, clone, put, visit, kind, whole, bytes, track, usage })
+        Ok(ComponentInfo { name, type_id, lanes, drop, clone, write, visit, kind, has_address, bytes, track, usage })
     }
 
-    /// Compares two components in canonical order: by name. Types of one name compare by type id, which no other run of the
-    /// program changes; dynamic components of one name are equal, and keep the order of their registration.
+    /// Compares two components in canonical order, by name.
+    ///
+    /// Types of the same name compare by type id, which is the same in each run of the program. Run-time components of the
+    /// same name are equal, and keep the order of their registration.
     pub(crate) fn compare(&self, other: &ComponentInfo) -> core::cmp::Ordering {
         (self.name, self.type_id).cmp(&(other.name, other.type_id))
     }
 
-    /// Whether another is the same component of run time: of the same name, layout and destructor.
+    /// Returns `true` if `other` is a run-time component of the same name, layout and destructor.
     pub(crate) fn is_run_time(&self, other: &ComponentInfo) -> bool {
-        let drops = (other.drop.map(|f| f as usize), self.drop.map(|f| f as usize));
-        let same_place = other.lanes == self.lanes && other.kind == self.kind;
-        other.type_id.is_none() && other.name == self.name && same_place && drops.0 == drops.1
+        let address = |drop: Option<DropFn>| drop.map(|f| f as usize);
+        let same_layout = other.lanes == self.lanes && other.kind == self.kind;
+        other.type_id.is_none() && other.name == self.name && same_layout && address(other.drop) == address(self.drop)
     }
 
-    /// The name of the type.
+    /// Returns the name of the type, or of the run-time component.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The type, unless the component was registered at run time.
+    /// Returns the type, or `None` for a run-time component.
     pub fn type_id(&self) -> Option<TypeId> {
         self.type_id
     }
 
-    /// The layouts of a row of its lanes.
+    /// Returns the layout of a row of each lane, change ticks included.
     pub fn lanes(&self) -> &[core::alloc::Layout] {
         &self.lanes
     }
 
-    /// Where its values are kept.
+    /// Returns the kind of storage.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// How its changes are tracked.
+    /// Returns how changes are tracked.
     pub fn track(&self) -> Track {
         self.track
     }
 
-    /// The layout of a value in the first lane, if it has a size.
+    /// Returns the layout of a value in the first lane, if it has a size.
     pub(crate) fn value_layout(&self) -> Option<core::alloc::Layout> {
         self.lanes.first().copied().filter(|lane| lane.size() > 0)
     }
 
-    /// The lanes beside that of the marks, which is the last.
-    pub(crate) fn value_part(&self) -> &[core::alloc::Layout] {
+    /// Returns the layouts of the lanes without that of change ticks, which is the last.
+    pub(crate) fn value_layouts(&self) -> &[core::alloc::Layout] {
         &self.lanes[..self.value_lanes()]
     }
 
-    /// How many lanes there are beside that of the marks, which is the last.
+    /// Returns the number of lanes without that of change ticks.
     pub(crate) fn value_lanes(&self) -> usize {
         self.lanes.len() - usize::from(self.track != Track::None)
     }
 
-    /// Whether its values can be cloned.
+    /// Returns `true` if values can be cloned.
     pub fn is_clone(&self) -> bool {
         self.clone.is_some()
     }
 
-    /// Whether its values carry no data.
-    pub fn is_void(&self) -> bool {
+    /// Returns `true` if values have neither data nor change ticks, so that the component has no column.
+    #[doc(alias = "is_tag")]
+    pub fn is_zero_sized(&self) -> bool {
         self.lanes.is_empty()
     }
 }
 
-/// Tells one set of component ids from another, for those who keep ids. A copy of the set goes its own way.
+/// Identifies a registry of components, for code that stores ids. A clone of the registry has another identity.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Space(u64);
+pub(crate) struct RegistryId(u64);
 
-impl Space {
-    fn new() -> Space {
-        static SPACES: AtomicU64 = AtomicU64::new(0);
-        Space(SPACES.fetch_add(1, Ordering::Relaxed))
+impl RegistryId {
+    fn new() -> RegistryId {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        RegistryId(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The number, which no other set of the process has.
+    /// Returns the number, which no other registry of the process has.
     pub(crate) fn number(&self) -> u64 {
         self.0
     }
 }
 
-impl Clone for Space {
+impl Clone for RegistryId {
     fn clone(&self) -> Self {
-        Space::new()
+        RegistryId::new()
     }
 }
 
-/// The components of a world.
+/// The registry of components of a world.
 #[derive(Clone, Debug)]
 pub struct Components {
-    pub(crate) space: Space,
+    pub(crate) registry_id: RegistryId,
     infos: Vec<ComponentInfo>,
     by_type: HashMap<TypeId, ComponentId, TypeIdHasher>,
-    /// The component that was registered last under these bits of its type id: most look-ups end here.
-    direct: Box<[(TypeId, ComponentId); DIRECT]>,
-    void: Signature,
+    /// A cache of `by_type`, by bits of the type id. Most look-ups end here.
+    cache: Box<[(TypeId, ComponentId); CACHE_SLOTS]>,
+    /// The components without a column.
+    zero_sized: Signature,
     /// The ids in canonical order: see [`rank`](Components::rank).
     order: Vec<ComponentId>,
     /// By id: the position in `order`.
     ranks: Vec<u32>,
 }
 
-const DIRECT: usize = 64;
+const CACHE_SLOTS: usize = 64;
 
-/// No component: it stands where there is none.
-struct Nobody;
+/// The key of an empty cache slot.
+struct Vacant;
 
-/// Bits of a type id that choose one of 64 places. Folded to a constant where the type is known.
+/// Returns the slot of a type in caches of 64 slots. It is a constant where the type is known.
 #[inline(always)]
-pub(crate) fn direct_place(key: &TypeId) -> usize {
+pub(crate) fn cache_slot(key: &TypeId) -> usize {
     let mut hasher = PassThrough::default();
     key.hash(&mut hasher);
-    (hasher.finish() >> 7) as usize % DIRECT
+    (hasher.finish() >> 7) as usize % CACHE_SLOTS
 }
 
 impl Components {
+    /// Creates a registry with the reserved component, which has the given lanes.
     pub(crate) fn try_new(row_lanes: &[core::alloc::Layout]) -> Result<Components, AllocError> {
-        let direct = try_box([(TypeId::of::<Nobody>(), ComponentId::UNKNOWN); DIRECT])?;
+        let cache = try_box([(TypeId::of::<Vacant>(), ComponentId::UNKNOWN); CACHE_SLOTS])?;
         let row = ComponentInfo {
             name: "row",
             type_id: None,
             lanes: try_clone_slice(row_lanes)?.into(),
             drop: None,
             clone: Some(Cloning::Bytes),
-            put: crate::layout::put_nothing,
+            write: crate::layout::write_nothing,
             visit: None,
             kind: Kind::Table,
-            whole: false,
+            has_address: false,
             bytes: ByteInfo::new(Bytes::Whole, ""),
             track: Track::None,
             usage: Usage::default(),
@@ -271,22 +322,22 @@ impl Components {
         infos.push(row);
         order.push(ComponentId::ROW);
         ranks.push(0);
-        let (by_type, void) = (HashMap::default(), Signature::EMPTY);
-        Ok(Components { space: Space::new(), infos, by_type, direct, void, order, ranks })
+        let (registry_id, by_type, zero_sized) = (RegistryId::new(), HashMap::default(), Signature::EMPTY);
+        Ok(Components { registry_id, infos, by_type, cache, zero_sized, order, ranks })
     }
 
-    /// The same components under the same ids, from where they go their own way.
+    /// Clones the registry: the same components under the same ids, with another identity.
     pub(crate) fn try_clone(&self) -> Result<Components, AllocError> {
         let mut infos = try_vec(self.infos.len())?;
         for info in &self.infos {
             infos.push(info.try_clone()?);
         }
         Ok(Components {
-            space: self.space.clone(),
+            registry_id: self.registry_id.clone(),
             infos,
             by_type: try_clone_map(&self.by_type)?,
-            direct: try_box(*self.direct)?,
-            void: self.void.try_clone()?,
+            cache: try_box(*self.cache)?,
+            zero_sized: self.zero_sized.try_clone()?,
             order: try_clone_slice(&self.order)?,
             ranks: try_clone_slice(&self.ranks)?,
         })
@@ -294,8 +345,8 @@ impl Components {
 
     /// Returns the position of a component in the canonical order of components.
     ///
-    /// Ids depend on which component was used first. Whatever a user can observe goes by this order instead: the reserved
-    /// component first, then by name. Registering further components never changes how two components compare.
+    /// Ids depend on which component was registered first. Everything that a user can observe has this order instead: the
+    /// reserved component first, then by name. Registering more components never changes how two components compare.
     #[inline]
     pub(crate) fn rank(&self, id: ComponentId) -> u32 {
         self.ranks[id.index()]
@@ -306,20 +357,21 @@ impl Components {
         self.order.iter().copied()
     }
 
-    /// The id of a type, [`UNKNOWN`](ComponentId::UNKNOWN) if it was never used.
+    /// Returns the id of a type, or [`UNKNOWN`](ComponentId::UNKNOWN) if it is not registered.
     #[inline]
     pub(crate) fn id<C: Component>(&self) -> ComponentId {
         let key = TypeId::of::<C>();
-        let (found, id) = &self.direct[direct_place(&key)];
+        let (found, id) = &self.cache[cache_slot(&key)];
         if *found == key { *id } else { self.id_of_type(key) }
     }
 
+    /// Returns the id of a type, or [`UNKNOWN`](ComponentId::UNKNOWN) if it is not registered.
     #[cold]
     pub(crate) fn id_of_type(&self, key: TypeId) -> ComponentId {
         self.by_type.get(&key).copied().unwrap_or(ComponentId::UNKNOWN)
     }
 
-    /// The id of a type, which is given one if it has none.
+    /// Returns the id of a type, and registers the type if it has none.
     pub(crate) fn register<C: Component>(&mut self) -> Result<ComponentId, AllocError> {
         let id = self.id::<C>();
         if id != ComponentId::UNKNOWN {
@@ -331,20 +383,20 @@ impl Components {
             name: core::any::type_name::<C>(),
             type_id: Some(TypeId::of::<C>()),
             kind: C::Layout::KIND,
-            // With marks or without: values that are not taken apart lie in the first lane.
-            whole: lanes.is_empty() || !C::Layout::COPY,
+            // With or without change ticks, values that are not split into fields are in the first lane.
+            has_address: lanes.is_empty() || !C::Layout::COPY,
             bytes: crate::layout::bytes::<C>(),
             track: C::Layout::TRACK,
             lanes: lanes.into(),
             drop: C::Layout::DROP,
             clone: crate::layout::cloning::<C>(),
-            put: crate::layout::put_value::<C>,
+            write: crate::layout::write_value::<C>,
             visit: C::ENTITIES.map(|_| crate::layout::visit_value::<C> as VisitFn),
             usage: Usage::default(),
         })
     }
 
-    /// Gives a component its id. All of it, or nothing happens.
+    /// Adds a component and returns its id. Nothing changes if allocation fails.
     pub(crate) fn add(&mut self, info: ComponentInfo) -> Result<ComponentId, AllocError> {
         let id = ComponentId(self.infos.len() as u32);
         try_reserve(&mut self.infos, 1)?;
@@ -352,7 +404,7 @@ impl Components {
         try_reserve(&mut self.order, 1)?;
         try_reserve(&mut self.ranks, 1)?;
         if info.lanes.is_empty() {
-            self.void.try_insert(id)?;
+            self.zero_sized.try_insert(id)?;
         }
         let at = 1 + self.order[1..].partition_point(|other| self.info(*other).compare(&info).is_le());
         self.order.insert(at, id);
@@ -362,15 +414,15 @@ impl Components {
         }
         if let Some(key) = info.type_id {
             self.by_type.insert(key, id);
-            self.direct[direct_place(&key)] = (key, id);
+            self.cache[cache_slot(&key)] = (key, id);
         }
         self.infos.push(info);
         Ok(id)
     }
 
-    /// The id under which a component of another world is known here; it is given one if it has none.
+    /// Returns the id of a component of another world, and adds the component if it has none here.
     ///
-    /// One with a type is known by it, one of run time by its name, layout and destructor.
+    /// Components are found by type, run-time components by name, layout and destructor.
     pub(crate) fn adopt(&mut self, info: &ComponentInfo) -> Result<ComponentId, AllocError> {
         match self.known(info) {
             Some(id) => Ok(id),
@@ -378,7 +430,7 @@ impl Components {
         }
     }
 
-    /// The id under which a component of another world is known here.
+    /// Returns the id of a component of another world, if it has one here.
     pub(crate) fn known(&self, info: &ComponentInfo) -> Option<ComponentId> {
         match info.type_id {
             Some(key) => self.by_type.get(&key).copied(),
@@ -386,11 +438,12 @@ impl Components {
         }
     }
 
+    /// Returns the id of a run-time component with the same name, layout and destructor.
     pub(crate) fn find_run_time(&self, info: &ComponentInfo) -> Option<ComponentId> {
         self.infos.iter().position(|other| info.is_run_time(other)).map(|at| ComponentId(at as u32))
     }
 
-    /// The first component with this name: for those of run time, which have no type that leads to them.
+    /// Returns the first component with this name. Run-time components, which have no type, are found by it.
     ///
     /// ```
     /// use core::alloc::Layout;
@@ -403,76 +456,76 @@ impl Components {
     /// // SAFETY: numbers can be sent and shared, and need no destructor.
     /// let score = unsafe { world.register_component(descriptor) };
     /// assert_eq!(world.components().find("score"), Some(score));
-    /// assert_eq!(world.components().find("row"), None); // what the world itself uses has no name
+    /// assert_eq!(world.components().find("row"), None); // the reserved component is not found
     /// ```
     pub fn find(&self, name: &str) -> Option<ComponentId> {
         let known = self.iter().skip(1).find(|(_, info)| info.name == name);
         known.map(|(id, _)| id)
     }
 
-    /// The components and their ids, in order of registration.
+    /// Returns an iterator over the components with their ids, in order of registration.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (ComponentId, &ComponentInfo)> + '_ {
         self.infos.iter().enumerate().map(|(at, info)| (ComponentId(at as u32), info))
     }
 
-    /// What is known of a component.
+    /// Returns the properties of a component.
     ///
     /// # Panics
     ///
-    /// If the id is another world's and too large for this one.
+    /// Panics if no component of this world has the id.
     #[track_caller]
     pub fn info(&self, id: ComponentId) -> &ComponentInfo {
         &self.infos[id.index()]
     }
 
-    /// What is counted of a component, to be changed.
+    /// Returns the access counts of a component.
     pub(crate) fn usage_mut(&mut self, id: ComponentId) -> &mut Usage {
         &mut self.infos[id.index()].usage
     }
 
-    /// How many there are, the reserved one that marks [extra rows](crate::Key) included.
+    /// Returns the number of components, including the reserved component of [extra rows](crate::Key).
     pub fn len(&self) -> usize {
         self.infos.len()
     }
 
-    /// Whether no type has an id yet.
+    /// Returns `true` if no type is registered.
     pub fn is_empty(&self) -> bool {
         self.by_type.is_empty()
     }
 
-    /// Checks that ids lead to what is known of components, and types to ids.
+    /// Checks that types, ids and the canonical order agree.
     pub(crate) fn validate(&self) -> Result<(), &'static str> {
         let typed = self.infos.iter().filter(|info| info.type_id.is_some()).count();
-        let direct = self.direct.iter().filter(|(key, _)| *key != TypeId::of::<Nobody>()).map(|(key, id)| (key, id));
-        let leads = |(key, id): (&TypeId, &ComponentId)| {
+        let cached = self.cache.iter().filter(|(key, _)| *key != TypeId::of::<Vacant>()).map(|(key, id)| (key, id));
+        let is_right = |(key, id): (&TypeId, &ComponentId)| {
             self.infos.get(id.index()).is_some_and(|info| info.type_id == Some(*key))
         };
-        if typed != self.by_type.len() || !self.by_type.iter().chain(direct).all(leads) {
-            return Err("a type that leads to no component, or to another's");
+        if typed != self.by_type.len() || !self.by_type.iter().chain(cached).all(is_right) {
+            return Err("a type without a component, or with the component of another type");
         }
         let ranked = self.ranks.len() == self.infos.len()
             && self.order.len() == self.infos.len()
             && (0..).zip(&self.order).all(|(rank, id)| self.ranks.get(id.index()) == Some(&rank))
             && self.order[1..].is_sorted_by(|a, b| self.info(*a).compare(self.info(*b)).is_le());
         if !ranked {
-            return Err("a component that is not at its place in the canonical order");
+            return Err("a component that is not at its position in the canonical order");
         }
-        let void = self.iter().filter(|(_, info)| info.is_void()).map(|(id, _)| id);
-        match self.void.iter().eq(void) {
+        let zero_sized = self.iter().filter(|(_, info)| info.is_zero_sized()).map(|(id, _)| id);
+        match self.zero_sized.iter().eq(zero_sized) {
             true => Ok(()),
-            false => Err("a component without data that has some, or the other way round"),
+            false => Err("the set of components without columns is wrong"),
         }
     }
 
-    /// Those that carry no data.
-    pub fn void(&self) -> &Signature {
-        &self.void
+    /// Returns the set of components without a column: those for which [`ComponentInfo::is_zero_sized`] is true.
+    pub fn zero_sized(&self) -> &Signature {
+        &self.zero_sized
     }
 }
 
 pub(crate) type TypeIdHasher = BuildHasherDefault<PassThrough>;
 
-/// A type id is a hash already.
+/// A hasher that returns its input, because a type id is a hash already.
 #[derive(Clone, Default)]
 pub(crate) struct PassThrough(u64);
 

@@ -1,15 +1,15 @@
-//! Entities inside values: where they are, so that they can be changed when entities get other numbers.
+//! [`MapEntities`]: access to the entities in a value, so that they can be updated when entities get other handles.
 
 use phalanx_store::Entity;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
 use std::hash::{BuildHasher, Hash};
 
-/// A value that may hold entities, and shows each to a function, which may change it.
+/// A type that passes each entity in its values to a function, which may change it.
 ///
-/// Implemented for [`Entity`], for what holds none (numbers, text), and for the containers of the standard library; derived
-/// for structs and enums. A component that is marked `#[component(entities)]` uses it: every field must have it, or be marked
-/// `#[entities(skip)]`.
+/// It is implemented for [`Entity`], for types without entities (numbers, text), and for the containers of the standard library.
+/// Use `#[derive(MapEntities)]` for structs and enums. A component with `#[component(entities)]` uses it: each of its fields must
+/// implement it, or have the attribute `#[entities(skip)]`.
 ///
 /// ```
 /// use phalanx::store::EntityPool;
@@ -34,7 +34,7 @@ use std::hash::{BuildHasher, Hash};
     note = "add `#[derive(MapEntities)]` to the type, or `#[entities(skip)]` to a field without any"
 )]
 pub trait MapEntities {
-    /// Calls `each` with every entity in the value.
+    /// Calls `each` with every entity in the value, in the order of fields and elements.
     fn map_entities(&mut self, each: &mut dyn FnMut(&mut Entity));
 }
 
@@ -110,7 +110,7 @@ lists! {
     (T: MapEntities, const N: usize) [T; N];
 }
 
-/// Sets are made anew: where two values become the same, one is left.
+/// Sets are rebuilt. If two values become equal, one is dropped.
 macro_rules! sets {
     ($(($($bounds:tt)*) $type:ty;)*) => {$(
         impl<$($bounds)*> MapEntities for $type {
@@ -130,7 +130,7 @@ sets! {
     (T: MapEntities + Eq + Hash, S: BuildHasher + Default) HashSet<T, S>;
 }
 
-/// Maps are made anew, keys and values: where two keys become the same, one is left.
+/// Maps are rebuilt. If two keys become equal, one entry is dropped.
 macro_rules! maps {
     ($(($($bounds:tt)*) $type:ty;)*) => {$(
         impl<$($bounds)*> MapEntities for $type {

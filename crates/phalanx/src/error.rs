@@ -1,11 +1,11 @@
-//! What can go wrong, by name.
+//! The errors of worlds, entities, components, rows and resources.
 
 use crate::component::ComponentId;
 use crate::rows::{Key, Row};
 use core::fmt;
 use phalanx_store::{AllocError, Entity};
 
-/// An entity that is not alive.
+/// The error of an operation on an entity that is not alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoSuchEntity {
     /// The entity.
@@ -18,7 +18,7 @@ impl fmt::Display for NoSuchEntity {
     }
 }
 
-/// Why a component could not be had.
+/// The error of access to a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ComponentError {
@@ -31,27 +31,27 @@ pub enum ComponentError {
         /// The component.
         component: &'static str,
     },
-    /// The entity has the component, and the query's filter excludes those that do.
+    /// The entity has a component that the query's filter excludes.
     ExcludedComponent {
         /// The entity.
         entity: Entity,
         /// The component.
         component: &'static str,
     },
-    /// The entity has the component, and the query's filter asks for those whose value is new.
+    /// The entity has the component, but its value was not added or changed as the query's filter requires.
     UnchangedComponent {
         /// The entity.
         entity: Entity,
         /// The component.
         component: &'static str,
     },
-    /// The component's values lie in several lanes: they have no address.
+    /// The values of the component are split into several columns, so they have no address.
     NoAddress {
         /// The component.
         component: &'static str,
     },
-    /// The entity is named twice where each must be another.
-    NamedTwice {
+    /// An entity occurs twice in a list of distinct entities.
+    DuplicateEntity {
         /// The entity.
         entity: Entity,
     },
@@ -69,18 +69,20 @@ impl fmt::Display for ComponentError {
             ComponentError::NoSuchEntity(error) => error.fmt(f),
             ComponentError::MissingComponent { entity, component } => write!(f, "{entity} has no {component}"),
             ComponentError::UnchangedComponent { entity, component } => {
-                write!(f, "{component} of {entity} is not new since the last look")
+                write!(f, "{component} of {entity} has not changed since the last run")
             }
             ComponentError::ExcludedComponent { entity, component } => {
                 write!(f, "{entity} has {component}, which the query excludes")
             }
-            ComponentError::NoAddress { component } => write!(f, "{component} lies in lanes and has no address"),
-            ComponentError::NamedTwice { entity } => write!(f, "{entity} is named twice"),
+            ComponentError::NoAddress { component } => {
+                write!(f, "{component} is split into columns and has no address")
+            }
+            ComponentError::DuplicateEntity { entity } => write!(f, "{entity} occurs twice"),
         }
     }
 }
 
-/// A bundle that names a component twice.
+/// The error of a bundle that contains a component twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DuplicateComponent {
     /// The component.
@@ -89,33 +91,35 @@ pub struct DuplicateComponent {
 
 impl fmt::Display for DuplicateComponent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a bundle has {} twice", self.component)
+        write!(f, "the bundle contains {} twice", self.component)
     }
 }
 
-/// Why the structure of a world could not be changed. Nothing was.
+/// The error of a structural change: spawning, despawning, inserting or removing.
+///
+/// The world is unchanged if an operation returns it, unless the operation says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ChangeError {
+pub enum StructuralError {
     /// The entity is not alive.
     NoSuchEntity(NoSuchEntity),
-    /// The bundle names a component twice.
+    /// The bundle contains a component twice.
     Duplicate(DuplicateComponent),
-    /// The entity does not have a component that was to be taken.
+    /// The entity does not have a component that was to be removed.
     Missing {
         /// The entity.
         entity: Entity,
         /// The component.
         component: &'static str,
     },
-    /// The entity's slot is not free for it.
-    Taken {
-        /// The entity that was to be made.
+    /// The slot of the entity is not free.
+    SlotOccupied {
+        /// The entity that was to be spawned.
         entity: Entity,
-        /// The entity that lives in its slot; `None` if the slot is past that generation.
+        /// The live entity in the slot. `None` if the slot has a later generation, or does not exist.
         by: Option<Entity>,
     },
-    /// Columns of different lengths were to be moved in.
+    /// The columns have different lengths.
     UnequalColumns(UnequalColumns),
     /// The component cannot be cloned.
     NotClone {
@@ -127,90 +131,91 @@ pub enum ChangeError {
         /// The entity.
         entity: Entity,
     },
-    /// The entity was reserved by a command buffer in a state of the world that was discarded since, for example by
+    /// The entity was reserved by a command buffer in a state of the world that was discarded, for example by
     /// [`World::rollback`](crate::World::rollback).
     RolledBack {
         /// The entity.
         entity: Entity,
     },
-    /// A [kept](crate::World::keep_resource) resource is taken out by a scope, so that the world cannot be cloned.
+    /// A [kept](crate::World::keep_resource) resource is borrowed by a scope, so the world cannot be cloned.
     Resource(NoSuchResource),
-    /// There is no memory for it.
+    /// Allocation failed.
     Alloc(AllocError),
-    /// It could not be done with a row: one that is not there, is there already, or is the main one. What is wrong with
-    /// the entity, the bundle or the memory is told by the variants above, of rows too.
+    /// The operation on an extra row is not possible. Errors of the entity, the bundle or the allocation have variants above.
     Row(RowError),
 }
 
-/// Columns of different lengths.
+/// The error of columns with different lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnequalColumns {
-    /// The component of the first column, with its length.
+    /// The component of the first column, and its length.
     pub first: (&'static str, usize),
-    /// The component of the first column that is longer or shorter, with its length.
+    /// The component of the first column with another length, and that length.
     pub other: (&'static str, usize),
 }
 
 impl fmt::Display for UnequalColumns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ((first, many), (other, more)) = (self.first, self.other);
-        write!(f, "columns of unequal length: {many} of {first}, {more} of {other}")
+        let ((first, first_len), (other, other_len)) = (self.first, self.other);
+        write!(f, "columns of unequal length: {first_len} of {first}, {other_len} of {other}")
     }
 }
 
-impl fmt::Display for ChangeError {
+impl fmt::Display for StructuralError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ChangeError::NoSuchEntity(error) => error.fmt(f),
-            ChangeError::Duplicate(error) => error.fmt(f),
-            ChangeError::Missing { entity, component } => write!(f, "{entity} has no {component}"),
-            ChangeError::Taken { entity, by: Some(by) } => write!(f, "{entity} cannot be made: {by} is alive"),
-            ChangeError::Taken { entity, by: None } => {
-                write!(f, "{entity} cannot be made: its slot is past that generation, or there is none")
+            StructuralError::NoSuchEntity(error) => error.fmt(f),
+            StructuralError::Duplicate(error) => error.fmt(f),
+            StructuralError::Missing { entity, component } => write!(f, "{entity} has no {component}"),
+            StructuralError::SlotOccupied { entity, by: Some(by) } => {
+                write!(f, "{entity} cannot be spawned: {by} is alive in its slot")
             }
-            ChangeError::UnequalColumns(error) => error.fmt(f),
-            ChangeError::NotClone { component } => write!(f, "{component} cannot be cloned"),
-            ChangeError::AnotherWorld { entity } => write!(f, "{entity} was reserved in another world"),
-            ChangeError::RolledBack { entity } => write!(f, "the reservation of {entity} was rolled back"),
-            ChangeError::Resource(error) => error.fmt(f),
-            ChangeError::Alloc(error) => error.fmt(f),
-            ChangeError::Row(error) => error.fmt(f),
+            StructuralError::SlotOccupied { entity, by: None } => {
+                write!(f, "{entity} cannot be spawned: its slot has a later generation, or does not exist")
+            }
+            StructuralError::UnequalColumns(error) => error.fmt(f),
+            StructuralError::NotClone { component } => write!(f, "{component} cannot be cloned"),
+            StructuralError::AnotherWorld { entity } => write!(f, "{entity} was reserved in another world"),
+            StructuralError::RolledBack { entity } => write!(f, "the reservation of {entity} was rolled back"),
+            StructuralError::Resource(error) => error.fmt(f),
+            StructuralError::Alloc(error) => error.fmt(f),
+            StructuralError::Row(error) => error.fmt(f),
         }
     }
 }
 
-impl From<NoSuchEntity> for ChangeError {
+impl From<NoSuchEntity> for StructuralError {
     fn from(error: NoSuchEntity) -> Self {
-        ChangeError::NoSuchEntity(error)
+        StructuralError::NoSuchEntity(error)
     }
 }
-impl From<DuplicateComponent> for ChangeError {
+impl From<DuplicateComponent> for StructuralError {
     fn from(error: DuplicateComponent) -> Self {
-        ChangeError::Duplicate(error)
+        StructuralError::Duplicate(error)
     }
 }
-impl From<UnequalColumns> for ChangeError {
+impl From<UnequalColumns> for StructuralError {
     fn from(error: UnequalColumns) -> Self {
-        ChangeError::UnequalColumns(error)
+        StructuralError::UnequalColumns(error)
     }
 }
-impl From<NoSuchResource> for ChangeError {
+impl From<NoSuchResource> for StructuralError {
     fn from(error: NoSuchResource) -> Self {
-        ChangeError::Resource(error)
+        StructuralError::Resource(error)
     }
 }
-impl From<AllocError> for ChangeError {
+impl From<AllocError> for StructuralError {
     fn from(error: AllocError) -> Self {
-        ChangeError::Alloc(error)
+        StructuralError::Alloc(error)
     }
 }
-impl From<RowError> for ChangeError {
+impl From<RowError> for StructuralError {
     fn from(error: RowError) -> Self {
         match error {
-            RowError::NoSuchEntity(error) => ChangeError::NoSuchEntity(error),
-            RowError::Duplicate(error) => ChangeError::Duplicate(error),
-            RowError::Alloc(error) => ChangeError::Alloc(error),
-            error => ChangeError::Row(error),
+            RowError::NoSuchEntity(error) => StructuralError::NoSuchEntity(error),
+            RowError::Duplicate(error) => StructuralError::Duplicate(error),
+            RowError::Alloc(error) => StructuralError::Alloc(error),
+            error => StructuralError::Row(error),
         }
     }
 }
@@ -219,14 +224,15 @@ impl core::error::Error for NoSuchEntity {}
 impl core::error::Error for ComponentError {}
 impl core::error::Error for DuplicateComponent {}
 impl core::error::Error for UnequalColumns {}
-impl core::error::Error for ChangeError {}
+impl core::error::Error for StructuralError {}
 
-/// A resource that a world does not have, or that [`World::resource_scope`](crate::World::resource_scope) has taken out.
+/// The error of access to a resource that the world does not have, or that
+/// [`World::resource_scope`](crate::World::resource_scope) has borrowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoSuchResource {
     /// The type of the resource.
     pub resource: &'static str,
-    /// Whether a scope has it.
+    /// Whether a scope has borrowed it.
     pub in_scope: bool,
 }
 
@@ -234,14 +240,14 @@ impl fmt::Display for NoSuchResource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.in_scope {
             false => write!(f, "the world has no resource {}", self.resource),
-            true => write!(f, "the resource {} is taken out of the world, by its resource_scope", self.resource),
+            true => write!(f, "the resource {} is borrowed by its resource_scope", self.resource),
         }
     }
 }
 
 impl core::error::Error for NoSuchResource {}
 
-/// Why something could not be done with a row. Nothing was.
+/// The error of an operation on a row of an entity. The world is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RowError {
@@ -252,7 +258,7 @@ pub enum RowError {
         /// The key.
         key: Key,
     },
-    /// The row has ended.
+    /// The row was removed.
     Stale {
         /// Its handle.
         row: Row,
@@ -262,12 +268,12 @@ pub enum RowError {
         /// The key.
         key: Key,
     },
-    /// The key's component is none of this world's.
+    /// The component of the key is not registered in this world.
     NoSuchComponent {
         /// The component.
         component: ComponentId,
     },
-    /// The main row ends with its entity, not alone.
+    /// The main row cannot be removed without its entity.
     MainRow {
         /// The entity.
         entity: Entity,
@@ -279,42 +285,42 @@ pub enum RowError {
         /// The component.
         component: &'static str,
     },
-    /// The row has the component, and the query's filter excludes those that do.
+    /// The row has a component that the query's filter excludes.
     ExcludedComponent {
         /// The row's key.
         key: Key,
         /// The component.
         component: &'static str,
     },
-    /// The row has the component, and the query's filter asks for those whose value is new.
+    /// The row has the component, but its value was not added or changed as the query's filter requires.
     UnchangedComponent {
         /// The row's key.
         key: Key,
         /// The component.
         component: &'static str,
     },
-    /// The bundle names a component twice.
+    /// The bundle contains a component twice.
     Duplicate(DuplicateComponent),
-    /// There is no memory for it.
+    /// Allocation failed.
     Alloc(AllocError),
 }
 
 impl RowError {
-    /// What went wrong with the row of this key.
-    pub(crate) fn of(key: Key, error: ChangeError) -> RowError {
+    /// Converts the error of a structural change of the row `key`.
+    pub(crate) fn of(key: Key, error: StructuralError) -> RowError {
         match error {
-            ChangeError::Duplicate(error) => RowError::Duplicate(error),
-            ChangeError::Missing { component, .. } => RowError::MissingComponent { key, component },
-            ChangeError::Alloc(error) => RowError::Alloc(error),
-            ChangeError::NoSuchEntity(_) => RowError::NoSuchRow { key },
-            ChangeError::Row(error) => error,
-            // Giving and taking components ends in none of these.
-            ChangeError::Taken { .. }
-            | ChangeError::UnequalColumns(_)
-            | ChangeError::NotClone { .. }
-            | ChangeError::Resource(_)
-            | ChangeError::AnotherWorld { .. }
-            | ChangeError::RolledBack { .. } => unreachable!("{error}"),
+            StructuralError::Duplicate(error) => RowError::Duplicate(error),
+            StructuralError::Missing { component, .. } => RowError::MissingComponent { key, component },
+            StructuralError::Alloc(error) => RowError::Alloc(error),
+            StructuralError::NoSuchEntity(_) => RowError::NoSuchRow { key },
+            StructuralError::Row(error) => error,
+            // Inserting and removing components does not return these.
+            StructuralError::SlotOccupied { .. }
+            | StructuralError::UnequalColumns(_)
+            | StructuralError::NotClone { .. }
+            | StructuralError::Resource(_)
+            | StructuralError::AnotherWorld { .. }
+            | StructuralError::RolledBack { .. } => unreachable!("{error}"),
         }
     }
 }
@@ -324,16 +330,16 @@ impl fmt::Display for RowError {
         match self {
             RowError::NoSuchEntity(error) => error.fmt(f),
             RowError::NoSuchRow { key } => write!(f, "no such row: {key}"),
-            RowError::Stale { row } => write!(f, "the {row:?} has ended"),
-            RowError::Exists { key } => write!(f, "there is a row {key} already"),
+            RowError::Stale { row } => write!(f, "the {row:?} was removed"),
+            RowError::Exists { key } => write!(f, "the row {key} exists already"),
             RowError::NoSuchComponent { component } => write!(f, "no such component: {component:?}"),
-            RowError::MainRow { entity } => write!(f, "the main row of {entity} ends with the entity only"),
+            RowError::MainRow { entity } => write!(f, "the main row of {entity} cannot be removed without the entity"),
             RowError::MissingComponent { key, component } => write!(f, "the row {key} has no {component}"),
             RowError::ExcludedComponent { key, component } => {
                 write!(f, "the row {key} has {component}, which the query excludes")
             }
             RowError::UnchangedComponent { key, component } => {
-                write!(f, "{component} of the row {key} is not new since the last look")
+                write!(f, "{component} of the row {key} has not changed since the last run")
             }
             RowError::Duplicate(error) => error.fmt(f),
             RowError::Alloc(error) => error.fmt(f),
@@ -354,23 +360,34 @@ impl From<AllocError> for RowError {
     }
 }
 
-/// Unwraps the result of a `try_` form in its plain form. A closure that calls [`panic_change`] would name its own line.
+/// Unwraps the result of a `try_` function. A closure that calls [`panic_change`] would report its own line.
 #[inline]
 #[track_caller]
-pub(crate) fn infallible<T>(result: Result<T, ChangeError>) -> T {
+pub(crate) fn infallible<T>(result: Result<T, StructuralError>) -> T {
     match result {
         Ok(value) => value,
         Err(error) => panic_change(error),
     }
 }
 
-/// What the plain forms do with an error.
+/// Unwraps the result of a `try_` function, but returns the error of an entity that is not alive.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn require_alive<T>(result: Result<T, StructuralError>) -> Result<T, NoSuchEntity> {
+    match result {
+        Ok(value) => Ok(value),
+        Err(StructuralError::NoSuchEntity(error)) => Err(error),
+        Err(error) => panic_change(error),
+    }
+}
+
+/// Panics with the error of a structural change. If allocation failed, calls `handle_alloc_error`.
 #[cold]
 #[inline(never)]
 #[track_caller]
-pub(crate) fn panic_change(error: ChangeError) -> ! {
+pub(crate) fn panic_change(error: StructuralError) -> ! {
     match error {
-        ChangeError::Alloc(error) => crate::alloc::alloc_failed(error),
+        StructuralError::Alloc(error) => crate::alloc::alloc_failed(error),
         error => panic!("{error}"),
     }
 }

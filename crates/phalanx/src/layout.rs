@@ -1,13 +1,25 @@
-//! Where a component's values are kept, and what a reader or writer of them sees.
+//! [`Layout`]: the storage of a component's values, and the types of references to them.
 //!
-//! A component names its layout ([`Component::Layout`]), and the layout owns the item types: a `&Position` of a table
-//! component is a reference, that of a soa component the value itself, put together from its lanes.
+//! A component names its layout ([`Component::Layout`]), and the layout owns the item types. The item of `&C` is a reference for
+//! most layouts. For a soa component it is the value itself, joined from its lanes.
+//!
+//! | layout | storage | use it for a component that |
+//! |---|---|---|
+//! | [`Table`] (the default) | a column in the table of the archetype | is iterated together with others |
+//! | [`Soa`] | a column for each field in that table | is iterated field by field |
+//! | [`Pool`] | a sparse set | is often inserted and removed, or is rare |
+//! | [`Linear`] | an array indexed by slot | nearly all entities have, and that is looked up by entity |
+//!
+//! [`RowTracked`] and [`ColumnTracked`] add [change detection](crate::change_detection) to one of these.
+//!
+//! A *lane* is an untyped array of equal rows ([`phalanx_store::raw::Lane`]). A column is one lane; a soa component has a lane for
+//! each field, and a tracked component has one more, the last, for its change ticks.
 #![allow(unsafe_code)]
 
 use crate::change_detection::{Clock, Tick};
-pub use crate::change_detection::{
-    RunTicks, Track, Tracked, TrackedPtr, TracksAdditions, TracksChanges, TracksColumns, Watched, WatchedPtr,
-};
+pub use crate::change_detection::{ColumnTracked, RowTracked, Track, TracksAdditions, TracksChanges, TracksColumns};
+#[doc(hidden)]
+pub use crate::change_detection::{ColumnTrackedPtr, RowTrackedPtr, RunTicks};
 use crate::component::{Cloning, Component, DropFn};
 use crate::plain::{ByteInfo, Bytes};
 pub use crate::plain::{PlainLayout, PlainShape};
@@ -16,19 +28,21 @@ use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
 use phalanx_store::soa::{self, Shape, SoaRow};
 
-/// How a component's values lie in memory. Sealed: [`Table`], [`Soa`], [`Pool`] and [`Linear`], and [`Tracked`] and [`Watched`]
-/// with one of these.
+/// The storage of a component's values.
+///
+/// The trait is sealed. Its implementations are [`Table`], [`Soa`], [`Pool`] and [`Linear`], and [`RowTracked`] and [`ColumnTracked`] with
+/// one of these.
 ///
 /// # Safety
 ///
-/// The lanes are those that [`lanes`](Layout::lanes) lists, in that order, and the other functions touch nothing but the
-/// rows they are told of.
+/// The lanes of a component are those that `lanes` lists, in that order. The other functions access only the rows that they
+/// are given.
 pub unsafe trait Layout<C>: sealed::Sealed + Sized + 'static {
-    /// What `&C` yields.
+    /// The item of `&C`.
     type Ref<'a>
     where
         C: 'a;
-    /// What `&mut C` yields.
+    /// The item of `&mut C`.
     type Mut<'a>
     where
         C: 'a;
@@ -36,48 +50,55 @@ pub unsafe trait Layout<C>: sealed::Sealed + Sized + 'static {
     type Slice<'a>
     where
         C: 'a;
-    /// The values of a table, for writing.
+    /// The values of a table, mutably.
     type SliceMut<'a>
     where
         C: 'a;
-    /// Where the values of a table begin.
+    /// The pointers to the first row of each lane.
+    #[doc(hidden)]
     type Ptr: Copy + 'static;
-    /// Where the values are kept.
+    /// The kind of storage.
     const KIND: Kind;
-    /// How many lanes there are: none for a component without data.
+    /// The number of lanes: zero for a component without data.
+    #[doc(hidden)]
     const LANES: usize;
-    /// How a value is dropped, given its row in the first lane.
+    /// Drops a value, given its address in the first lane. `None` if values need no drop.
+    #[doc(hidden)]
     const DROP: Option<DropFn>;
 
-    /// The layouts of a row of each lane.
+    /// Calls `each` with the layout of a row of each lane.
+    #[doc(hidden)]
     fn lanes(each: &mut dyn FnMut(core::alloc::Layout));
 
     /// How changes are tracked.
     const TRACK: Track = Track::None;
 
-    /// The pointers into the lanes that begin at `lanes`, for somebody who looks at them so.
+    /// Returns the pointers to the lanes that begin at `lanes`, for a run with these change ticks.
     ///
     /// # Safety
     ///
-    /// They are `LANES` lanes of this component.
-    unsafe fn ptr(lanes: *const Lane, look: RunTicks) -> Self::Ptr;
+    /// At `lanes` there are `LANES` lanes of this component.
+    #[doc(hidden)]
+    unsafe fn ptr(lanes: *const Lane, ticks: RunTicks) -> Self::Ptr;
 
-    /// Notes that a value may be written, where that is noted for a whole column.
+    /// Sets the change tick of the column, if the layout has one.
     ///
     /// # Safety
     ///
-    /// They are `LANES` lanes of this component.
+    /// At `lanes` there are `LANES` lanes of this component.
+    #[doc(hidden)]
     #[inline(always)]
     unsafe fn touch(_lanes: *const Lane, _now: Tick) {}
 
-    /// Moves a value out and another in.
+    /// Replaces the value at a row and returns the old one.
     ///
     /// # Safety
     ///
-    /// The row is initialised, and nobody else uses it.
+    /// The row is initialised, and no other code uses it.
+    #[doc(hidden)]
     #[inline(always)]
     unsafe fn replace(ptr: Self::Ptr, row: usize, value: C) -> C {
-        // SAFETY: the caller's promise.
+        // SAFETY: the row is initialised, by the caller's contract. After `read` it counts as moved out, so nothing is there.
         unsafe {
             let old = Self::read(ptr, row);
             Self::write(ptr, row, value);
@@ -85,87 +106,101 @@ pub unsafe trait Layout<C>: sealed::Sealed + Sized + 'static {
         }
     }
 
-    /// The value in a block that has a row of each of its lanes, one after another, each as it is aligned.
+    /// Returns the value in a block that has a row of each lane, in sequence, each at its alignment.
     ///
     /// # Safety
     ///
-    /// There is one, which is not written while the item lives; the block is aligned as the lanes ask for.
+    /// The block holds a value, which is not written while the item lives. The block has the alignment of the lanes.
+    #[doc(hidden)]
     unsafe fn get_in<'a>(block: *const u8) -> Self::Ref<'a>
     where
         C: 'a;
 
-    /// What `&C` yields of a value that is in no lane.
+    /// Returns the item of `&C` for a value that is not in a lane.
+    #[doc(hidden)]
     fn show(value: &C) -> Self::Ref<'_>;
 
-    /// The value at a row.
+    /// Returns the value at a row.
     ///
     /// # Safety
     ///
-    /// The row is initialised, and not written while the item lives.
+    /// The row is initialised, and is not written while the item lives.
+    #[doc(hidden)]
     unsafe fn get<'a>(ptr: Self::Ptr, row: usize) -> Self::Ref<'a>
     where
         C: 'a;
 
-    /// The value at a row, for writing.
+    /// Returns the value at a row, mutably.
     ///
     /// # Safety
     ///
-    /// The row is initialised, and not used otherwise while the item lives.
+    /// The row is initialised, and no other code uses it while the item lives.
+    #[doc(hidden)]
     unsafe fn get_mut<'a>(ptr: Self::Ptr, row: usize) -> Self::Mut<'a>
     where
         C: 'a;
 
-    /// The first `len` values.
+    /// Returns the first `len` values.
     ///
     /// # Safety
     ///
-    /// The rows are initialised, and not written while the slice lives.
+    /// The rows are initialised, and are not written while the slice lives.
+    #[doc(hidden)]
     unsafe fn slice<'a>(ptr: Self::Ptr, len: usize) -> Self::Slice<'a>
     where
         C: 'a;
 
-    /// The first `len` values, for writing.
+    /// Returns the first `len` values, mutably.
     ///
     /// # Safety
     ///
-    /// The rows are initialised, and not used otherwise while the slice lives.
+    /// The rows are initialised, and no other code uses them while the slice lives.
+    #[doc(hidden)]
     unsafe fn slice_mut<'a>(ptr: Self::Ptr, len: usize) -> Self::SliceMut<'a>
     where
         C: 'a;
 
-    /// Writes a row.
+    /// Moves a value into a row.
     ///
     /// # Safety
     ///
-    /// The row is within the lanes' capacity, and nothing lives there.
+    /// The row is within the lanes' capacity, and no value is there.
+    #[doc(hidden)]
     unsafe fn write(ptr: Self::Ptr, row: usize, value: C);
 
-    /// Moves a value out.
+    /// Moves a value out of a row.
     ///
     /// # Safety
     ///
     /// The row is initialised, and counts as moved out from now on.
+    #[doc(hidden)]
     unsafe fn read(ptr: Self::Ptr, row: usize) -> C;
 
     /// Whether values can be copied lane by lane.
+    #[doc(hidden)]
     const COPY: bool;
 
-    /// What the lanes tell of the bytes of a value: calls the function for each lane with whether it is known that none is
-    /// padding, and that any are a value.
+    /// Calls the function for each lane of a `COPY` layout, with two facts about its bytes.
+    ///
+    /// The first is `true` if it is known that no byte is padding, the second if any bytes are a valid value.
     #[doc(hidden)]
     fn bytes(_: &mut dyn FnMut(bool, bool)) {}
 
-    /// Whether the one lane is an array of `C`, so that a vector's block can become it.
+    /// Whether the only lane is an array of `C`, so that it can take over the block of a vector.
+    #[doc(hidden)]
     const WHOLE: bool;
 
-    /// Moves `len` values in, which count as moved out of where they were.
+    /// Moves `len` values into the rows from `row` on.
     ///
     /// # Safety
     ///
-    /// The values are initialised; the rows are within the lanes' capacity, and nothing lives there.
+    /// The values are initialised, and count as moved out from now on. The rows are within the lanes' capacity, and no values
+    /// are there.
+    #[doc(hidden)]
     unsafe fn write_many(ptr: Self::Ptr, row: usize, values: *const C, len: usize) {
         for at in 0..len {
-            // SAFETY: the caller's promise.
+            // SAFETY: the value is initialised and moved out once. The row is within the capacity, and no value is there. Both
+            // by the caller's contract.
             unsafe { Self::write(ptr, row + at, values.add(at).read()) };
         }
     }
@@ -178,9 +213,9 @@ pub(crate) mod sealed {
     impl Sealed for super::Pool {}
     impl Sealed for super::Linear {}
 
-    /// A layout without marks of changes: what those with marks are built of.
+    /// A layout without change ticks, which a tracked layout can contain.
     ///
-    /// Code that looks for marks expects them in the last lane, and only there.
+    /// Code that reads change ticks expects them in the last lane, and only there.
     #[diagnostic::on_unimplemented(
         message = "`{Self}` cannot be tracked by columns",
         label = "not one of `Table`, `Soa`, `Pool` and `Linear`"
@@ -202,42 +237,49 @@ pub trait TableLayout<C>: Layout<C> {}
 
 impl<C> TableLayout<C> for Table where Table: Layout<C> {}
 impl<C> TableLayout<C> for Soa where Soa: Layout<C> {}
-impl<C, L: TableLayout<C>> TableLayout<C> for Tracked<L> where Tracked<L>: Layout<C> {}
-impl<C, L: TableLayout<C>> TableLayout<C> for Watched<L> where Watched<L>: Layout<C> {}
+impl<C, L: TableLayout<C>> TableLayout<C> for RowTracked<L> where RowTracked<L>: Layout<C> {}
+impl<C, L: TableLayout<C>> TableLayout<C> for ColumnTracked<L> where ColumnTracked<L>: Layout<C> {}
 
-/// Where the values of a component are kept.
+/// The kind of storage of a component.
+#[doc(alias = "StorageType")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// In the table of the entity's signature, of which the component is part.
+    /// The table of the entity's archetype, which the component is part of.
     Table,
-    /// In a sparse set of the component's own, side by side.
+    /// A sparse set: contiguous values, and an index from slots to positions.
     Pool,
-    /// In an array of the component's own, at the entity's index.
+    /// An array that is indexed by slot.
     Linear,
 }
 
-/// One lane of values, in the table of the entity's signature.
+/// One lane of values, in the table of the entity's archetype.
 #[derive(Debug)]
 pub enum Table {}
 
-/// One lane for each field, in the table of the entity's signature. For `Copy` structs with `derive(Soa)`.
+/// One lane for each field, in the table of the entity's archetype. For `Copy` structs with `derive(Soa)`.
 #[derive(Debug)]
 pub enum Soa {}
 
-/// A sparse set of the component's own: adding and removing it moves nothing else and makes no table.
+/// A sparse set. Inserting or removing the component moves no other component, and creates no table.
+#[doc(alias = "SparseSet")]
 #[derive(Debug)]
 pub enum Pool {}
 
-/// An array of the component's own, with a place for every entity and a bit that says whether it has the component.
+/// An array with a row for every slot, and a presence bit for each.
 #[derive(Debug)]
 pub enum Linear {}
 
+/// Drops the value at an address.
+///
+/// # Safety
+///
+/// A value of `C` is there, which counts as moved out from now on.
 unsafe fn drop_value<C>(value: *mut u8) {
-    // SAFETY: the caller has a value of `C` there, which it gives up.
+    // SAFETY: the value is initialised and is not used again, by the caller's contract.
     unsafe { value.cast::<C>().drop_in_place() };
 }
 
-/// How values of a component are cloned.
+/// Returns the way to clone values of a component, if there is one.
 pub(crate) fn cloning<C: Component>() -> Option<Cloning> {
     match C::Layout::COPY {
         true => Some(Cloning::Bytes),
@@ -246,7 +288,7 @@ pub(crate) fn cloning<C: Component>() -> Option<Cloning> {
     }
 }
 
-/// What is known of the bytes of a component's values. Those of marks, in a lane beside them, may be any.
+/// Returns the known properties of the bytes of a component's values, without change ticks.
 pub(crate) fn bytes<C: Component>() -> ByteInfo {
     if let Some(known) = C::PLAIN.and_then(|plain| plain.of(C::Layout::COPY, C::FIELDS)) {
         return known;
@@ -265,65 +307,69 @@ pub(crate) fn bytes<C: Component>() -> ByteInfo {
     ByteInfo::new(known, C::FIELDS)
 }
 
-/// Clones a value.
+/// Writes a clone of the value at `from` to `to`.
 ///
 /// # Safety
 ///
-/// The first is a value of `C`, the second a place for one.
+/// `from` points to a value of `C`, and `to` is valid for writing one.
 unsafe fn clone_value<C: Component>(from: *const u8, to: *mut u8) {
-    let Some(clone) = C::CLONE else { unreachable!("named for components that can be cloned") };
-    // SAFETY: the caller's promise.
+    let Some(clone) = C::CLONE else { unreachable!("used for components that can be cloned") };
+    // SAFETY: there is a value to read, and memory to write one, by the caller's contract.
     unsafe { to.cast::<C>().write(clone(&*from.cast::<C>())) };
 }
 
-/// Notes, where it is asked for, that a row is written.
+/// Sets the dirty bit of a row, if dirty bits are on.
 ///
 /// # Safety
 ///
-/// The lanes are the component's, the row is within their capacity, and nobody else writes any of their rows, or looks at
-/// their marks, meanwhile.
+/// The lanes are the component's, and the row is within their capacity. No other code writes a row of the lanes, or accesses
+/// their dirty bits, during the call.
 #[inline(always)]
-pub(crate) unsafe fn mark_row<C: Component>(lane: *const Lane, row: usize) {
+pub(crate) unsafe fn set_row_dirty<C: Component>(lane: *const Lane, row: usize) {
     if C::Layout::LANES > 0 {
-        // SAFETY: the caller's promise.
+        // SAFETY: there is a lane, the row is within its capacity, and no other code accesses its dirty bits: all by the
+        // caller's contract.
         unsafe { (*lane).mark(row as u32) };
     }
 }
 
-/// Like [`mark_row`], but other threads may mark rows of the same lanes at the same time, in this way.
+/// Like [`set_row_dirty`], but other threads may call this function for rows of the same lanes at the same time.
 ///
 /// # Safety
 ///
-/// The lanes are the component's, and the row is within their capacity. Meanwhile nobody looks at their marks, or sets them
-/// in another way.
+/// The lanes are the component's, and the row is within their capacity. During the call no other code reads their dirty bits,
+/// or sets them by another function.
 #[inline]
-pub(crate) unsafe fn mark_row_shared<C: Component>(lane: *const Lane, row: usize) {
+pub(crate) unsafe fn set_row_dirty_shared<C: Component>(lane: *const Lane, row: usize) {
     if C::Layout::LANES > 0 {
-        // SAFETY: the caller's promise.
+        // SAFETY: there is a lane, the row is within its capacity, and dirty bits are set only in this way: all by the
+        // caller's contract.
         unsafe { (*lane).mark_shared(row as u32) };
     }
 }
 
-/// Moves a value into a row of its lanes.
+/// Moves the value at an address into a row of its lanes.
 ///
 /// # Safety
 ///
-/// There is a value of `C`, which counts as moved out; the lanes are the component's, and nothing lives at the row,
-/// which is within their capacity. The clock is there.
-pub(crate) unsafe fn put_value<C: Component>(lanes: *mut Lane, row: usize, value: *const u8, clock: *const Clock) {
-    // SAFETY: the caller's promise.
+/// - `value` points to a value of `C`, which counts as moved out from now on.
+/// - The lanes are the component's. The row is within their capacity, and no value is there.
+/// - `clock` points to a clock.
+pub(crate) unsafe fn write_value<C: Component>(lanes: *mut Lane, row: usize, value: *const u8, clock: *const Clock) {
+    // SAFETY: the value is initialised, the lanes are those of `C` with a vacant row, and there is a clock: all by the
+    // caller's contract.
     unsafe { C::Layout::write(C::Layout::ptr(lanes, RunTicks::of::<C>(clock)), row, value.cast::<C>().read()) };
 }
 
-/// Shows the entities in a value.
+/// Visits the entities in the value at a row.
 ///
 /// # Safety
 ///
-/// The lanes are the component's, the row is in use, and nobody else uses it meanwhile.
+/// The lanes are the component's, the row is in use, and no other code uses it during the call.
 pub(crate) unsafe fn visit_value<C: Component>(lanes: *mut Lane, row: usize, each: &mut dyn FnMut(&mut Entity)) {
     let Some(visit) = C::ENTITIES else { return };
-    // SAFETY: the caller's promise. A value that lies in one lane, or nowhere, is changed in place; one in several lanes is
-    // `Copy`, and so can be read without being moved out.
+    // SAFETY: the lanes are those of `C`, and the row is in use by this call alone, by the caller's contract. A value in one
+    // lane, or without a size, is changed in place. A value in several lanes is `Copy`: it is read without being moved out.
     unsafe {
         if !C::Layout::COPY {
             let lane =
@@ -337,29 +383,31 @@ pub(crate) unsafe fn visit_value<C: Component>(lanes: *mut Lane, row: usize, eac
     }
 }
 
-/// Moves a value of a component of run time into a row of its lane.
+/// Moves the value of a run-time component into a row of its lane.
 ///
 /// # Safety
 ///
-/// As for [`put_value`]; a component without data has no lane, and nothing is moved.
-pub(crate) unsafe fn put_bytes(lanes: *mut Lane, row: usize, value: *const u8, _: *const Clock) {
-    // SAFETY: the caller's promise.
+/// `value` points to a value of the component, which counts as moved out from now on. The component has one lane, which is at
+/// `lanes`. The row is within its capacity, and no value is there.
+pub(crate) unsafe fn write_bytes(lanes: *mut Lane, row: usize, value: *const u8, _: *const Clock) {
+    // SAFETY: the value has the size of a row of the lane, and the row is within the capacity, by the caller's contract. The
+    // value is not in the lane.
     unsafe {
         let size = (*lanes).row_size();
         core::ptr::copy_nonoverlapping(value, (*lanes).ptr().as_ptr().add(row * size), size);
     }
 }
 
-/// In the place of [`put_bytes`] for components without data.
+/// Does nothing. Used instead of [`write_bytes`] for components without data.
 ///
 /// # Safety
 ///
-/// None is needed.
-pub(crate) unsafe fn put_nothing(_: *mut Lane, _: usize, _: *const u8, _: *const Clock) {}
+/// There are no conditions; the function has the type of [`write_value`].
+pub(crate) unsafe fn write_nothing(_: *mut Lane, _: usize, _: *const u8, _: *const Clock) {}
 
 macro_rules! one_lane {
     ($($layout:ident)*) => {$(
-        // SAFETY: one lane of `C`, or none where `C` has no size: then the pointer dangles, as references to such values do.
+        // SAFETY: one lane of `C`, or none if `C` has no size. Then the pointer dangles, as references to such values may.
         unsafe impl<C: 'static> Layout<C> for $layout {
             type Ref<'a> = &'a C;
             type Mut<'a> = &'a mut C;
@@ -381,16 +429,16 @@ macro_rules! one_lane {
                 if size_of::<C>() == 0 {
                     return NonNull::dangling();
                 }
-                // SAFETY: a lane of this component.
+                // SAFETY: there is a lane of this component, by the caller's contract.
                 unsafe { (*lanes).ptr().cast() }
             }
 
             unsafe fn get_in<'a>(block: *const u8) -> &'a C {
                 if size_of::<C>() == 0 {
-                    // SAFETY: a value without a size is anywhere.
+                    // SAFETY: the block holds a value of `C`, and a value without a size can be read at any address.
                     return unsafe { NonNull::dangling().as_ref() };
                 }
-                // SAFETY: the caller's promise.
+                // SAFETY: the block holds a value of `C`, aligned and not written for `'a`, by the caller's contract.
                 unsafe { &*block.cast() }
             }
 
@@ -400,37 +448,37 @@ macro_rules! one_lane {
 
             #[inline(always)]
             unsafe fn get<'a>(ptr: NonNull<C>, row: usize) -> &'a C {
-                // SAFETY: the caller's promise.
+                // SAFETY: the row is initialised and not written for `'a`, by the caller's contract.
                 unsafe { ptr.add(row).as_ref() }
             }
 
             #[inline(always)]
             unsafe fn get_mut<'a>(ptr: NonNull<C>, row: usize) -> &'a mut C {
-                // SAFETY: the caller's promise.
+                // SAFETY: the row is initialised and not used otherwise for `'a`, by the caller's contract.
                 unsafe { ptr.add(row).as_mut() }
             }
 
             #[inline(always)]
             unsafe fn slice<'a>(ptr: NonNull<C>, len: usize) -> &'a [C] {
-                // SAFETY: the caller's promise.
+                // SAFETY: the rows are initialised and not written for `'a`, by the caller's contract.
                 unsafe { core::slice::from_raw_parts(ptr.as_ptr(), len) }
             }
 
             #[inline(always)]
             unsafe fn slice_mut<'a>(ptr: NonNull<C>, len: usize) -> &'a mut [C] {
-                // SAFETY: the caller's promise.
+                // SAFETY: the rows are initialised and not used otherwise for `'a`, by the caller's contract.
                 unsafe { core::slice::from_raw_parts_mut(ptr.as_ptr(), len) }
             }
 
             #[inline(always)]
             unsafe fn write(ptr: NonNull<C>, row: usize, value: C) {
-                // SAFETY: the caller's promise.
+                // SAFETY: the row is within the lane's capacity, by the caller's contract.
                 unsafe { ptr.add(row).write(value) };
             }
 
             #[inline(always)]
             unsafe fn read(ptr: NonNull<C>, row: usize) -> C {
-                // SAFETY: the caller's promise.
+                // SAFETY: the row is initialised and counts as moved out, by the caller's contract.
                 unsafe { ptr.add(row).read() }
             }
 
@@ -439,7 +487,8 @@ macro_rules! one_lane {
 
             #[inline]
             unsafe fn write_many(ptr: NonNull<C>, row: usize, values: *const C, len: usize) {
-                // SAFETY: the caller's promise; the lane is not where the values come from.
+                // SAFETY: the values are initialised, and the rows are within the lane's capacity, by the caller's contract. The
+                // values are not in the lane: no values are at the rows.
                 unsafe { core::ptr::copy_nonoverlapping(values, ptr.add(row).as_ptr(), len) };
             }
         }
@@ -447,8 +496,8 @@ macro_rules! one_lane {
 }
 one_lane!(Table Pool Linear);
 
-// SAFETY: the lanes are the leaves of the row's shape, in its order; values that are `Copy` need no drop. It is the values
-// of the lanes that must be: whoever implements `SoaRow` by hand may take a `Copy` struct apart into anything.
+// SAFETY: the lanes are the leaves of the row's shape, in its order. Values that are `Copy` need no drop. The bound is on the
+// values of the lanes, because an implementation of `SoaRow` may split a `Copy` struct into values of any type.
 unsafe impl<C: SoaRow + Copy + 'static> Layout<C> for Soa
 where
     <C::Shape as Shape>::Values: Copy + Send + Sync + 'static,
@@ -473,7 +522,7 @@ where
     #[inline(always)]
     unsafe fn ptr(lanes: *const Lane, _: RunTicks) -> Self::Ptr {
         let mut at = lanes;
-        // SAFETY: the lanes of this component, of which the shape asks for one after another, in the same order.
+        // SAFETY: the lanes are those of this component, by the caller's contract. The shape asks for them in order.
         unsafe {
             C::Shape::pointers(&mut |_| {
                 let ptr = (*at).ptr();
@@ -488,8 +537,8 @@ where
         C: 'a,
     {
         let mut at = 0_usize;
-        // SAFETY: the block has a row of each lane, for which the shape asks one after another, in the same order; and it
-        // is not at zero.
+        // SAFETY: the block has a row of each lane, by the caller's contract, so its address is not zero. The shape asks for
+        // the lanes in order.
         unsafe {
             let ptr = C::Shape::pointers(&mut |lane| {
                 at = at.next_multiple_of(lane.align());
@@ -510,7 +559,7 @@ where
     where
         C: 'a,
     {
-        // SAFETY: the caller's promise; `Copy` values can be read without being moved out.
+        // SAFETY: the row is initialised, by the caller's contract. Its values are `Copy`: reading does not move them out.
         unsafe { C::join(C::Shape::read(ptr, row)) }
     }
 
@@ -519,7 +568,7 @@ where
     where
         C: 'a,
     {
-        // SAFETY: the caller's promise.
+        // SAFETY: the row is initialised and not used otherwise for `'a`, by the caller's contract.
         unsafe { C::row_mut(C::Shape::row_mut(ptr, row)) }
     }
 
@@ -528,7 +577,7 @@ where
     where
         C: 'a,
     {
-        // SAFETY: the caller's promise.
+        // SAFETY: the rows are initialised and not written for `'a`, by the caller's contract.
         unsafe { C::lanes(C::Shape::lanes(ptr, 0, len)) }
     }
 
@@ -537,19 +586,19 @@ where
     where
         C: 'a,
     {
-        // SAFETY: the caller's promise.
+        // SAFETY: the rows are initialised and not used otherwise for `'a`, by the caller's contract.
         unsafe { C::lanes_mut(C::Shape::lanes_mut(ptr, 0, len)) }
     }
 
     #[inline(always)]
     unsafe fn write(ptr: Self::Ptr, row: usize, value: C) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the row is within the lanes' capacity, by the caller's contract.
         unsafe { C::Shape::write(ptr, row, value.split()) };
     }
 
     #[inline(always)]
     unsafe fn read(ptr: Self::Ptr, row: usize) -> C {
-        // SAFETY: the caller's promise.
+        // SAFETY: the row is initialised and counts as moved out, by the caller's contract.
         unsafe { C::join(C::Shape::read(ptr, row)) }
     }
 

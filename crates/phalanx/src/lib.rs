@@ -1,6 +1,98 @@
-//! An entity component system: entities, components in archetype tables, queries at the speed of plain loops.
+//! An entity component system in which each component chooses its storage.
 //!
-//! Not a scheduler, not an engine: a world is a value that you own.
+//! A [`World`] holds entities, their components and resources. A component is stored in archetype tables, as a struct of arrays,
+//! in a sparse set, or in an array indexed by slot, and one [query](query) can mix them all. A world is a value that you own: it
+//! has no globals and no threads. Clone it, save it, roll it back, or have several.
+//!
+//! Phalanx is not an engine and has no scheduler: your code calls its functions in the order that you choose. The containers
+//! below it can be used alone; they are in the crate [`phalanx_store`](store).
+//!
+//! # Example
+//!
+//! ```
+//! use phalanx::{CommandBuffer, Component, Entity, With, World};
+//!
+//! #[derive(Component)]
+//! struct Position(f32);
+//! #[derive(Component)]
+//! struct Velocity(f32);
+//! #[derive(Component)]
+//! #[component(layout = "pool")] // a sparse set: inserting and removing it moves no other component
+//! struct Burning {
+//!     fuel: u32,
+//! }
+//!
+//! let mut world = World::new();
+//! let ship = world.spawn((Position(0.0), Velocity(2.0)));
+//! world.spawn_batch((0..100).map(|n| (Position(n as f32), Velocity(1.0))));
+//!
+//! // Queries iterate over all entities with certain components.
+//! world.query_mut::<(&mut Position, &Velocity)>().for_each(|(position, velocity)| position.0 += velocity.0);
+//! assert_eq!(world.get::<Position>(ship).unwrap().0, 2.0);
+//!
+//! // Components are inserted and removed at any time.
+//! world.insert(ship, Burning { fuel: 1 }).unwrap();
+//! assert_eq!(world.query_filtered::<&Position, With<Burning>>().len(), 1);
+//!
+//! // Commands record structural changes while a query iterates.
+//! let mut commands = CommandBuffer::new();
+//! for (entity, burning) in world.query_mut::<(Entity, &mut Burning)>().iter_mut() {
+//!     burning.fuel -= 1;
+//!     if burning.fuel == 0 {
+//!         commands.despawn(entity);
+//!     }
+//! }
+//! commands.apply(&mut world);
+//!
+//! // A stale handle never becomes valid again.
+//! assert!(world.get::<Position>(ship).is_err());
+//! assert_eq!(world.len(), 100);
+//! ```
+//!
+//! # Choosing a layout
+//!
+//! Start with the default, `table`. Use `soa` for components that are iterated field by field. Use `pool` for components that are
+//! often inserted and removed, or rare, and `linear` for components that nearly all entities have and that are looked up by entity.
+//! [`layout`] has the table; [`World::layout_report`] counts what a program does and advises.
+//!
+//! # Modules
+//!
+//! | module | content |
+//! |---|---|
+//! | the root | [`World`], [`Entity`], [`Component`], [`Bundle`], [`Query`], [`CommandBuffer`], and the errors |
+//! | [`query`] | queries and filters; states, chunks, explained plans, run-time queries |
+//! | [`layout`] | the storage of components |
+//! | [`group`] | groups: sparse sets whose members are kept in the same order, iterated as slices |
+//! | [`change_detection`] | ticks, [`Added`] and [`Changed`] |
+//! | [`signal`] | listeners and collectors: reactions to spawns, despawns, insertions and removals |
+//! | [`timeline`] | checkpoints, rollback, the last frames of a world, and deltas for replicas |
+#![cfg_attr(feature = "snapshot", doc = "| [`snapshot`] | worlds as bytes, with schemas and migrations |")]
+//! | [`memory`], [`report`] | exact memory figures, and the layout report |
+//! | [`store`] | the crate `phalanx_store`: handles and containers |
+//!
+//! Entities can also have [extra rows](Key), and a world has [resources](World::insert_resource).
+//!
+//! # Features
+//!
+//! - `derive` (default): the derive macros.
+//! - `parallel`: iteration on several threads, with rayon.
+//! - `snapshot`: saving and loading worlds, with serde.
+//! - `counters`: the layout report also counts look-ups by entity.
+//!
+//! # Determinism
+//!
+//! The same operations give the same handles, the same order of iteration and the same bytes, on each run.
+//! Nothing observable depends on hash seeds, addresses, or the order in which components were registered. [`query`] states the
+//! order of iteration.
+//!
+//! # Errors and panics
+//!
+//! Structural changes are all-or-nothing. A `try_` function returns an error if allocation fails, and then the world is unchanged.
+//! Its counterpart without `try_` returns only [`NoSuchEntity`] or a similar error; it aborts when memory is exhausted, as the
+//! standard collections do, and panics if a bundle contains a component twice.
+//!
+//! User code (drop, clone, closures, iterators) runs when the world is consistent. If it panics, the world stays valid, and every
+//! value is dropped at most once.
 
 extern crate self as phalanx;
 
@@ -9,7 +101,7 @@ mod bundle;
 mod bundle_info;
 pub mod change_detection;
 mod checksum;
-mod commands;
+pub mod commands;
 mod component;
 mod entities;
 mod error;
@@ -33,38 +125,45 @@ pub mod timeline;
 mod usage;
 mod world;
 
-pub use bundle::{Bundle, BundlePtr};
+pub use bundle::Bundle;
 pub use change_detection::{Mut, Tick};
-pub use commands::{
-    ApplyReport, CommandBuffer, CommandError, CommandKind, CommandQueue, QueueError, QueueReport, TakenKey,
-};
-pub use component::{Component, ComponentId, ComponentInfo, Components, VisitEntities};
+pub use commands::{CommandBuffer, CommandError, CommandQueue};
+pub use component::{Component, ComponentId, ComponentInfo, Components};
 pub use entities::MapEntities;
 pub use error::{
-    ChangeError, ComponentError, DuplicateComponent, NoSuchEntity, NoSuchResource, RowError, UnequalColumns,
+    ComponentError, DuplicateComponent, NoSuchEntity, NoSuchResource, RowError, StructuralError, UnequalColumns,
 };
 pub use group::Group;
 #[cfg(feature = "derive")]
 pub use phalanx_derive::{Bundle, Component, MapEntities, Plain, QueryData};
 pub use phalanx_store as store;
 pub use phalanx_store::Entity;
-pub use plain::{IsPlain, Plain};
+pub use plain::Plain;
 pub use query::{Added, Changed, Has, Or, Query, QueryData, QueryState, With, Without};
 pub use rows::{Key, Role, Row};
-pub use signal::{Collector, CollectorBuilder, ListenerId};
+pub use signal::{Collector, ListenerId};
 pub use signature::Signature;
 pub use sparse::Removal;
-pub use world::RowId;
 pub use world::{
-    AccessMut, Advice, BundleBuilder, ColumnMemory, ColumnPtrs, Columns, ComponentDescriptor, ComponentReport,
-    EntityMap, EntityMut, EntityRef, LaneMemory, LayoutBytes, LayoutReport, Memory, Placement, SparseMemory, Spawner,
-    TableMemory, View, ViewMut, World,
+    AccessMut, BundleBuilder, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef, PoolMut, PoolRef, RowId,
+    Spawner, View, ViewMut, World,
 };
-pub use world::{PoolMut, PoolRef};
 
-/// What the expansions of derives call.
+/// The memory of a world in bytes, as it was requested from the allocator: [`World::memory`].
+pub mod memory {
+    pub use crate::world::{ColumnMemory, LaneMemory, Memory, SparseMemory, TableMemory};
+}
+
+/// What a program does with each component, and which layout would suit it: [`World::layout_report`].
+pub mod report {
+    pub use crate::world::{Advice, ComponentReport, LayoutBytes, LayoutReport, Placement};
+}
+
+/// The items that expansions of derives and unsafe implementations name.
 #[doc(hidden)]
 pub mod derived {
-    pub use crate::bundle::Placed;
-    pub use crate::plain::{describe_field, describe_order, describe_parameter, is_valid_field};
+    pub use crate::bundle::{BundleGuard, BundlePtr};
+    pub use crate::component::VisitEntities;
+    pub use crate::plain::{IsPlain, describe_field, describe_order, describe_parameter, is_valid_field};
+    pub use crate::world::ColumnPtrs;
 }

@@ -1,7 +1,7 @@
 //! Plain data: types whose values are nothing but their bytes.
 #![allow(unsafe_code)]
 
-use crate::layout::{Layout, Linear, Pool, Soa, Table, Tracked, Watched};
+use crate::layout::{ColumnTracked, Layout, Linear, Pool, RowTracked, Soa, Table};
 use core::fmt::{self, Write};
 use core::marker::PhantomData;
 use core::num::{NonZero, Saturating, Wrapping};
@@ -493,7 +493,7 @@ macro_rules! tracked {
         }
     )* };
 }
-tracked!(Tracked Watched);
+tracked!(RowTracked ColumnTracked);
 
 /// The shape of a row type all of whose lanes hold [plain](Plain) data.
 ///

@@ -1,4 +1,4 @@
-//! [`Signature`]: which components a table's rows have.
+//! [`Signature`]: the set of components of an archetype.
 
 use crate::ComponentId;
 use crate::alloc::{try_clone_slice, try_reserve_at, try_vec, unwrap_alloc};
@@ -6,29 +6,29 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use phalanx_store::AllocError;
 
-/// Words that a signature has without a block of its own: 256 components.
+/// The number of words without an allocation, for 256 components.
 const INLINE: usize = 4;
 
-/// A set of component ids.
+/// A set of component ids, such as the components of an archetype.
 ///
-/// The place of a component among those that carry data is its *rank*: how many data-carrying components of the set have
-/// a lower id. Components without data are told by a second set, the `void` ones.
+/// The *index* of a component is its position among the components of the set that have data, by ascending id. The components
+/// without data are given as a second set, `zero_sized`; a world has it as [`Components::zero_sized`](crate::Components::zero_sized).
 ///
 /// ```
 /// use phalanx::{ComponentId, Signature};
 ///
 /// let [position, enemy, mass] = [1, 5, 9].map(ComponentId::from_index);
 /// let signature = Signature::of([position, enemy, mass]);
-/// let void = Signature::of([enemy]);
-/// assert!(signature.has(enemy) && signature.contains(&void));
-/// assert_eq!(signature.count(&void), 2);
-/// assert_eq!(signature.index_of(mass, &void), Some(1));
-/// assert_eq!(signature.index_of(enemy, &void), None);
+/// let zero_sized = Signature::of([enemy]);
+/// assert!(signature.has(enemy) && signature.contains(&zero_sized));
+/// assert_eq!(signature.count(&zero_sized), 2);
+/// assert_eq!(signature.index_of(mass, &zero_sized), Some(1));
+/// assert_eq!(signature.index_of(enemy, &zero_sized), None);
 /// ```
 #[derive(Clone, Default)]
 pub struct Signature {
     inline: [u64; INLINE],
-    /// The words after the inline ones; the last is not zero.
+    /// The words after the inline ones. The last is not zero.
     more: Vec<u64>,
 }
 
@@ -36,19 +36,19 @@ impl Signature {
     /// The empty set.
     pub const EMPTY: Signature = Signature { inline: [0; INLINE], more: Vec::new() };
 
-    /// The set of these components.
+    /// Creates the set of these components.
     pub fn of(ids: impl IntoIterator<Item = ComponentId>) -> Signature {
         unwrap_alloc(Signature::try_of(ids))
     }
 
-    /// The set of these components.
+    /// Like [`of`](Signature::of), but returns an error if allocation fails.
     pub(crate) fn try_of(ids: impl IntoIterator<Item = ComponentId>) -> Result<Signature, AllocError> {
         let mut set = Signature::EMPTY;
         ids.into_iter().try_for_each(|id| set.try_insert(id))?;
         Ok(set)
     }
 
-    /// A copy.
+    /// Like `clone`, but returns an error if allocation fails.
     pub(crate) fn try_clone(&self) -> Result<Signature, AllocError> {
         Ok(Signature { inline: self.inline, more: try_clone_slice(&self.more)? })
     }
@@ -69,7 +69,7 @@ impl Signature {
         unwrap_alloc(self.try_insert(id));
     }
 
-    /// Adds a component, or nothing happens.
+    /// Like [`insert`](Signature::insert), but returns an error if allocation fails. Then the set is unchanged.
     pub(crate) fn try_insert(&mut self, id: ComponentId) -> Result<(), AllocError> {
         let (at, bit) = (id.index() / 64, 1 << (id.index() % 64));
         match at.checked_sub(INLINE) {
@@ -85,7 +85,7 @@ impl Signature {
         Ok(())
     }
 
-    /// Takes a component away.
+    /// Removes a component.
     pub fn remove(&mut self, id: ComponentId) {
         let (at, bit) = (id.index() / 64, 1 << (id.index() % 64));
         match at.checked_sub(INLINE) {
@@ -105,22 +105,22 @@ impl Signature {
         }
     }
 
-    /// Whether the component is in the set.
+    /// Returns `true` if the component is in the set.
     pub fn has(&self, id: ComponentId) -> bool {
         self.word(id.index() / 64) & 1 << (id.index() % 64) != 0
     }
 
-    /// Whether all of `other` is in the set.
+    /// Returns `true` if all components of `other` are in the set.
     pub fn contains(&self, other: &Signature) -> bool {
         (0..other.words()).all(|at| other.word(at) & !self.word(at) == 0)
     }
 
-    /// Whether the sets have a component in common.
+    /// Returns `true` if the sets have a component in common.
     pub fn intersects(&self, other: &Signature) -> bool {
         (0..other.words()).any(|at| other.word(at) & self.word(at) != 0)
     }
 
-    /// The set with this component.
+    /// Returns a copy of the set with this component.
     #[must_use]
     pub fn with(&self, id: ComponentId) -> Signature {
         let mut set = self.clone();
@@ -128,7 +128,7 @@ impl Signature {
         set
     }
 
-    /// The set without this component.
+    /// Returns a copy of the set without this component.
     #[must_use]
     pub fn without(&self, id: ComponentId) -> Signature {
         let mut set = self.clone();
@@ -148,33 +148,36 @@ impl Signature {
         Ok(set)
     }
 
-    /// What is in one of the sets.
+    /// Returns the union of the sets.
+    #[doc(alias = "union")]
     #[must_use]
     pub fn merge(&self, other: &Signature) -> Signature {
         unwrap_alloc(self.try_merge(other))
     }
 
+    /// Like [`merge`](Signature::merge), but returns an error if allocation fails.
     pub(crate) fn try_merge(&self, other: &Signature) -> Result<Signature, AllocError> {
         self.combine(other, |a, b| a | b)
     }
 
-    /// What is in both sets.
+    /// Returns the components that are in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Signature) -> Signature {
         unwrap_alloc(self.combine(other, |a, b| a & b))
     }
 
-    /// What is in this set and not in the other.
+    /// Returns the components that are in this set and not in the other.
     #[must_use]
     pub fn difference(&self, other: &Signature) -> Signature {
         unwrap_alloc(self.try_difference(other))
     }
 
+    /// Like [`difference`](Signature::difference), but returns an error if allocation fails.
     pub(crate) fn try_difference(&self, other: &Signature) -> Result<Signature, AllocError> {
         self.combine(other, |a, b| a & !b)
     }
 
-    /// The components, by ascending id.
+    /// Returns an iterator over the components, by ascending id.
     pub fn iter(&self) -> impl Iterator<Item = ComponentId> + '_ {
         (0..self.words()).flat_map(|at| {
             let mut word = self.word(at);
@@ -189,42 +192,42 @@ impl Signature {
         })
     }
 
-    /// How many components there are, with data or without.
+    /// Returns the number of components, with and without data.
     pub fn len(&self) -> usize {
         (0..self.words()).map(|at| self.word(at).count_ones() as usize).sum()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.inline == [0; INLINE] && self.more.is_empty()
     }
 
-    /// How many components carry data, that is, are not among the `void` ones.
-    pub fn count(&self, void: &Signature) -> usize {
-        (0..self.words()).map(|at| (self.word(at) & !void.word(at)).count_ones() as usize).sum()
+    /// Returns the number of components with data, that is, those that are not in `zero_sized`.
+    pub fn count(&self, zero_sized: &Signature) -> usize {
+        (0..self.words()).map(|at| (self.word(at) & !zero_sized.word(at)).count_ones() as usize).sum()
     }
 
-    /// The rank of a component: how many data-carrying components have a lower id.
+    /// Returns the index of a component: the number of components with data and a lower id.
     ///
     /// # Panics
     ///
-    /// If the component is not in the set, or carries no data.
+    /// Panics if the component is not in the set, or has no data.
     #[track_caller]
-    pub fn index(&self, id: ComponentId, void: &Signature) -> usize {
-        match self.index_of(id, void) {
-            Some(rank) => rank,
+    pub fn index(&self, id: ComponentId, zero_sized: &Signature) -> usize {
+        match self.index_of(id, zero_sized) {
+            Some(index) => index,
             None => panic!("{id:?} has no column in {self:?}"),
         }
     }
 
-    /// The rank of a component, if it is in the set and carries data.
-    pub fn index_of(&self, id: ComponentId, void: &Signature) -> Option<usize> {
-        if !self.has(id) || void.has(id) {
+    /// Returns the index of a component, if it is in the set and has data.
+    pub fn index_of(&self, id: ComponentId, zero_sized: &Signature) -> Option<usize> {
+        if !self.has(id) || zero_sized.has(id) {
             return None;
         }
         let (last, bit) = (id.index() / 64, id.index() % 64);
-        let below: u32 = (0..last).map(|at| (self.word(at) & !void.word(at)).count_ones()).sum();
-        let here = self.word(last) & !void.word(last) & ((1 << bit) - 1);
+        let below: u32 = (0..last).map(|at| (self.word(at) & !zero_sized.word(at)).count_ones()).sum();
+        let here = self.word(last) & !zero_sized.word(last) & ((1 << bit) - 1);
         Some((below + here.count_ones()) as usize)
     }
 }
@@ -232,7 +235,7 @@ impl Signature {
 impl PartialEq for Signature {
     fn eq(&self, other: &Self) -> bool {
         #[cfg(test)]
-        compared::note();
+        compared::increment();
         self.inline == other.inline && self.more == other.more
     }
 }
@@ -258,7 +261,7 @@ impl FromIterator<ComponentId> for Signature {
     }
 }
 
-/// How many signatures were compared, for tests of how often that is.
+/// Counts comparisons of signatures, for tests.
 #[cfg(test)]
 pub(crate) mod compared {
     use std::cell::Cell;
@@ -267,11 +270,11 @@ pub(crate) mod compared {
         static COUNT: Cell<u64> = const { Cell::new(0) };
     }
 
-    pub(crate) fn note() {
+    pub(crate) fn increment() {
         COUNT.set(COUNT.get() + 1);
     }
 
-    /// How many were compared by this thread while a function ran.
+    /// Returns the number of comparisons by this thread while `f` ran.
     pub(crate) fn during(f: impl FnOnce()) -> u64 {
         let before = COUNT.get();
         f();

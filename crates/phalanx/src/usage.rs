@@ -1,48 +1,51 @@
-//! What happens to components, counted while a world is asked to: [`World::count_accesses`].
+//! [`Usage`]: counts of accesses to a component, for the layout report.
 //!
-//! What comes is not counted at all: it follows from how many there were, how many there are, and how many have gone. So
-//! making entities costs nothing, and what takes rows out of tables makes one test. Values beside tables are counted by
-//! their stores.
+//! Insertions are not counted. They follow from the number of values before and now, and the number of removals. So spawning
+//! costs nothing, and removing rows from tables costs one test. Sparse storages count their own removals.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// What happened to a component since counting began.
+/// The accesses to a component since counting began.
 #[derive(Debug, Default)]
 pub(crate) struct Usage {
-    /// How many there were then.
+    /// The number of values when counting began.
     pub(crate) before: u64,
-    /// Of those in tables: how many were taken from rows that lived on.
-    pub(crate) taken: u64,
-    /// Of those in tables: how many went with their rows.
-    pub(crate) ended: u64,
-    /// Rows of queries that name the component.
+    /// The number of values that were removed from tables, from entities that live on.
+    pub(crate) removed: u64,
+    /// The number of values that were removed from tables with their rows.
+    pub(crate) despawned: u64,
+    /// The number of rows that queries with the component visited.
     visited: AtomicU64,
-    /// Of these, the rows of queries that name others, too.
+    /// The number of these rows that were visited by queries with other components, too.
     together: AtomicU64,
-    /// How often it was looked up by entity.
+    /// The number of look-ups by entity.
     #[cfg(feature = "counters")]
     found: AtomicU64,
 }
 
 impl Usage {
-    /// All of it since a moment at which there were so many.
+    /// Starts counting again, with `before` values.
     pub(crate) fn begin(&mut self, before: u64) {
         *self = Usage { before, ..Usage::default() };
     }
 
+    /// Returns the number of visited rows.
     pub(crate) fn visited(&self) -> u64 {
         self.visited.load(Ordering::Relaxed)
     }
 
+    /// Returns the number of rows that were visited together with other components.
     pub(crate) fn together(&self) -> u64 {
         self.together.load(Ordering::Relaxed)
     }
 
+    /// Returns the number of look-ups by entity.
     #[cfg(feature = "counters")]
     pub(crate) fn found(&self) -> u64 {
         self.found.load(Ordering::Relaxed)
     }
 
+    /// Counts visited rows.
     pub(crate) fn visit(&self, rows: u64, with_others: bool) {
         self.visited.fetch_add(rows, Ordering::Relaxed);
         if with_others {
@@ -50,6 +53,7 @@ impl Usage {
         }
     }
 
+    /// Counts a look-up by entity.
     #[cfg(feature = "counters")]
     pub(crate) fn find(&self) {
         self.found.fetch_add(1, Ordering::Relaxed);
@@ -57,7 +61,7 @@ impl Usage {
 }
 
 impl Clone for Usage {
-    /// A copy has seen nothing yet.
+    /// Returns zero counts.
     fn clone(&self) -> Usage {
         Usage::default()
     }

@@ -1,6 +1,6 @@
 //! Copies of entities and of worlds.
 
-use phalanx::{ChangeError, Component, Entity, Key, Role, World};
+use phalanx::{Component, Entity, Key, Role, StructuralError, World};
 use phalanx_testkit::{Counted, PanicSweep, Site, Tally, for_every_failing_allocation};
 
 #[global_allocator]
@@ -58,7 +58,7 @@ fn a_clone_has_the_same_components() {
     assert_eq!((tally.live(), world.len()), (2 * live, 2 * count));
     world.insert(all[1], Soul).unwrap();
     let error = world.clone_entity(all[1]).unwrap_err();
-    assert!(matches!(error, ChangeError::NotClone { component } if component.ends_with("Soul")));
+    assert!(matches!(error, StructuralError::NotClone { component } if component.ends_with("Soul")));
     assert!(world.try_clone().is_err());
     drop(world);
     tally.assert_no_leaks();
@@ -126,7 +126,7 @@ fn a_clone_has_the_same_rows() {
     assert_eq!((tally.live(), world.rows(twin).unwrap().count()), (live, 5));
     world.update(key(twin, 4), Soul).unwrap();
     let error = world.clone_entity(twin).unwrap_err();
-    assert!(matches!(error, ChangeError::NotClone { component } if component.ends_with("Soul")));
+    assert!(matches!(error, StructuralError::NotClone { component } if component.ends_with("Soul")));
     drop(world);
     tally.assert_no_leaks();
 }

@@ -1,6 +1,7 @@
 //! Commands: a buffer does what its commands would do one by one, and every payload is dropped once.
 
-use phalanx::{ChangeError, CommandBuffer, CommandKind, CommandQueue, Component, DuplicateComponent, Entity, World};
+use phalanx::commands::CommandKind;
+use phalanx::{CommandBuffer, CommandQueue, Component, DuplicateComponent, Entity, StructuralError, World};
 use phalanx_testkit::{Counted, Tally, catch};
 
 #[path = "commands/failures.rs"]
@@ -172,7 +173,7 @@ fn a_report_names_the_position_the_command_the_entity_and_the_reason() {
     assert_eq!(lines.len(), 8, "{text}");
     assert_eq!(lines[0], "2 commands executed, 7 skipped:");
     assert_eq!(lines[1], "command 1 (insert, 1v0): no such entity: 1v0");
-    assert!(lines[3].starts_with("command 4 (spawn): a bundle has "), "{text}");
+    assert!(lines[3].starts_with("command 4 (spawn): the bundle contains "), "{text}");
     commands.insert(e, Small(2));
     assert_eq!(commands.apply(&mut world).to_string(), "1 command executed");
 }
@@ -185,7 +186,7 @@ fn a_buffer_promises_entities_of_one_world() {
     assert_eq!(commands.spawn(&one, Small(1)), bystander);
     assert!(catch(|| commands.spawn(&two, Small(2))).is_err());
     let error = commands.try_apply(&mut two).unwrap_err();
-    assert_eq!(error.error, ChangeError::AnotherWorld { entity: bystander });
+    assert_eq!(error.error, StructuralError::AnotherWorld { entity: bystander });
     assert!(two.contains(bystander) && !two.has::<Small>(bystander));
     commands.spawn(&two, Small(2));
     let mut other = CommandBuffer::new();
@@ -220,7 +221,7 @@ fn a_stale_handle_at_any_command_leaves_the_world_alone() {
         commands.despawn(known[0]);
         let error = commands.try_apply(&mut world).unwrap_err();
         assert_eq!(error.position, k.max(1));
-        assert!(matches!(error.error, ChangeError::NoSuchEntity(e) if e.entity == stale), "{error}");
+        assert!(matches!(error.error, StructuralError::NoSuchEntity(e) if e.entity == stale), "{error}");
         assert!(error.to_string().starts_with(&format!("command {} (", k.max(1))));
         let promised = (promised, None, None, false, None, None, None);
         assert_eq!(rows(&world).into_iter().filter(|row| *row != promised).collect::<Vec<_>>(), before);
@@ -261,7 +262,7 @@ fn a_bundle_with_a_component_twice_is_refused_by_name() {
     commands.insert(e, Small(1));
     let report = commands.apply(&mut world);
     let skipped: Vec<_> = report.skipped().iter().map(|error| (error.position, error.error)).collect();
-    let [(0, ChangeError::Duplicate(DuplicateComponent { component })), (1, ChangeError::NoSuchEntity(_))] =
+    let [(0, StructuralError::Duplicate(DuplicateComponent { component })), (1, StructuralError::NoSuchEntity(_))] =
         skipped[..]
     else {
         panic!("{report}")

@@ -4,7 +4,9 @@
 use core::alloc::Layout;
 use core::ptr::NonNull;
 use phalanx::layout::Kind;
-use phalanx::{Bundle, BundleBuilder, ChangeError, Component, ComponentDescriptor, ComponentError, ComponentId, World};
+use phalanx::{
+    Bundle, BundleBuilder, Component, ComponentDescriptor, ComponentError, ComponentId, StructuralError, World,
+};
 use phalanx_testkit::{Counted, Tally, for_every_failing_allocation};
 
 #[global_allocator]
@@ -114,7 +116,7 @@ fn values_by_address_end_once() {
     assert_eq!(value.key(), 9);
     // SAFETY: as above: the id comes twice.
     let twice = unsafe { world.try_spawn_by_ids(&[(id, address(&mut value)), (id, address(&mut value))]) };
-    assert!(matches!(twice, Err(ChangeError::Duplicate(twice)) if twice.component == "counted"));
+    assert!(matches!(twice, Err(StructuralError::Duplicate(twice)) if twice.component == "counted"));
     let spin = world.spawn(Spin { axis: 1.0, speed: 2.0 });
     let spin_id = world.component_id::<Spin>().unwrap();
     assert!(matches!(world.get_by_id(spin, spin_id), Err(ComponentError::NoAddress { .. })));

@@ -1,7 +1,7 @@
 //! What ends when, in the operations beyond the plain ones: panicking destructors, values without a size, no memory.
 
 use core::sync::atomic::{AtomicI32, Ordering};
-use phalanx::{BundleBuilder, ChangeError, Component, Entity, With, World};
+use phalanx::{BundleBuilder, Component, Entity, StructuralError, With, World};
 use phalanx_testkit::{Counted, PanicSweep, Site, Tally, for_every_failing_allocation};
 
 #[global_allocator]
@@ -194,7 +194,7 @@ fn a_closure_is_not_asked_for_the_dead() {
     let e = world.spawn_empty();
     world.despawn(e).unwrap();
     let dead = world.try_insert_with::<Position>(e, || unreachable!("nobody to give it to"));
-    assert!(matches!(dead, Err(ChangeError::NoSuchEntity(error)) if error.entity == e));
+    assert!(matches!(dead, Err(StructuralError::NoSuchEntity(error)) if error.entity == e));
     let reserved = world.reserve_entity();
     world.insert_with(reserved, || Position(1.0)).unwrap();
     assert!(world.entity(reserved).unwrap().has::<Position>());

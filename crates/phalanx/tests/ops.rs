@@ -1,6 +1,6 @@
 //! Operations beyond the plain ones: columns, exact entities, exchanges, batches, handles.
 
-use phalanx::{ChangeError, Component, ComponentError, Entity, With, Without, World};
+use phalanx::{Component, ComponentError, Entity, StructuralError, With, Without, World};
 use phalanx_testkit::{Counted, PanicSweep, Site, Tally, for_every_failing_allocation};
 
 #[global_allocator]
@@ -59,7 +59,7 @@ fn unequal_columns_are_named_and_dropped() {
     let tally = Tally::new();
     let mut world = World::new();
     let columns = (vec![Position(0.0); 2], (vec![Enemy; 2], tally.values(3).map(Value).collect::<Vec<_>>()));
-    let Err(ChangeError::UnequalColumns(error)) = world.spawn_columns(columns) else { panic!("they are unequal") };
+    let Err(StructuralError::UnequalColumns(error)) = world.spawn_columns(columns) else { panic!("they are unequal") };
     assert!(error.first.0.ends_with("Position") && error.other.0.ends_with("Value"));
     assert_eq!((error.first.1, error.other.1), (2, 3));
     assert!(world.is_empty());
@@ -98,11 +98,11 @@ fn an_exact_entity_is_made_once() {
     world.spawn_at(far, Position(1.0)).unwrap();
     world.validate().unwrap();
     assert_eq!(world.get::<Position>(far), Ok(&Position(1.0)));
-    assert_eq!(world.spawn_at(far, Position(2.0)), Err(ChangeError::Taken { entity: far, by: Some(far) }));
+    assert_eq!(world.spawn_at(far, Position(2.0)), Err(StructuralError::SlotOccupied { entity: far, by: Some(far) }));
     let past = Entity::from_bits(6 << 32 | 9).unwrap();
-    assert_eq!(world.spawn_at(past, Enemy), Err(ChangeError::Taken { entity: past, by: Some(far) }));
+    assert_eq!(world.spawn_at(past, Enemy), Err(StructuralError::SlotOccupied { entity: past, by: Some(far) }));
     world.despawn(far).unwrap();
-    assert_eq!(world.spawn_at(far, Enemy), Err(ChangeError::Taken { entity: far, by: None }));
+    assert_eq!(world.spawn_at(far, Enemy), Err(StructuralError::SlotOccupied { entity: far, by: None }));
     let next = Entity::from_bits(8 << 32 | 9).unwrap();
     world.spawn_at(next, Enemy).unwrap();
     // The slots in between are used one after another, and beyond.
@@ -183,7 +183,10 @@ fn several_at_once_are_different_ones() {
     let [x, y] = world.get_many_mut::<Position, 2>([a, b]).unwrap();
     std::mem::swap(x, y);
     assert_eq!(world.get::<Position>(a), Ok(&Position(2.0)));
-    assert_eq!(world.get_many_mut::<Position, 3>([a, b, a]).unwrap_err(), ComponentError::NamedTwice { entity: a });
+    assert_eq!(
+        world.get_many_mut::<Position, 3>([a, b, a]).unwrap_err(),
+        ComponentError::DuplicateEntity { entity: a }
+    );
     assert!(
         matches!(world.get_many_mut::<Position, 2>([a, none]), Err(ComponentError::MissingComponent { entity, .. }) if entity == none)
     );

@@ -2,10 +2,9 @@
 
 use phalanx::group::Owned;
 use phalanx::query::DynamicQuery;
+use phalanx::report::{ComponentReport, LayoutReport, Placement};
 use phalanx::store::Soa;
-use phalanx::{
-    CommandBuffer, Component, ComponentReport, Entity, Key, LayoutReport, Placement, QueryState, Role, World,
-};
+use phalanx::{CommandBuffer, Component, Entity, Key, QueryState, Role, World};
 
 #[derive(Component, Clone, Copy)]
 #[component(clone)]

@@ -89,7 +89,7 @@ fn errors_name_the_key() {
     let row = world.extend(key(e, LEFT), Item(1)).unwrap();
     let exists = RowError::Exists { key: key(e, LEFT) };
     assert_eq!(world.extend(key(e, LEFT), Item(2)), Err(exists));
-    assert_eq!(exists.to_string(), "there is a row 0v0 role 1 already");
+    assert_eq!(exists.to_string(), "the row 0v0 role 1 exists already");
     assert_eq!(world.extend(Key::main(e), Item(2)), Err(RowError::Exists { key: Key::main(e) }));
     assert!(matches!(world.extend(key(dead, LEFT), Item(2)), Err(RowError::NoSuchEntity(_))));
     assert_eq!(world.get_key::<Item>(key(e, RIGHT)), Err(RowError::NoSuchRow { key: key(e, RIGHT) }));

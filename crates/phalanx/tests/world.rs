@@ -1,7 +1,7 @@
 //! The world step by step: what entities have, where rows go, what ends when.
 
 use phalanx::layout::Soa as SoaLayout;
-use phalanx::{ChangeError, Component, ComponentError, Entity, Has, NoSuchEntity, With, Without, World};
+use phalanx::{Component, ComponentError, Entity, Has, NoSuchEntity, StructuralError, With, Without, World};
 use phalanx_testkit::{Allocator, Counted, Tally, for_every_failing_allocation};
 
 #[global_allocator]
@@ -88,8 +88,8 @@ fn errors_name_the_entity_and_the_component() {
     let error = world.get::<Velocity>(e).unwrap_err();
     assert!(matches!(error, ComponentError::MissingComponent { entity, .. } if entity == e));
     assert!(error.to_string().contains("0v0") && error.to_string().contains("Velocity"));
-    assert!(matches!(world.take::<Velocity>(e), Err(ChangeError::Missing { .. })));
-    assert!(matches!(world.try_spawn((Enemy, Enemy)), Err(ChangeError::Duplicate(_))));
+    assert!(matches!(world.take::<Velocity>(e), Err(StructuralError::Missing { .. })));
+    assert!(matches!(world.try_spawn((Enemy, Enemy)), Err(StructuralError::Duplicate(_))));
     world.validate().unwrap();
 }
 

@@ -2,7 +2,8 @@
 
 use crate::Failure;
 use crate::measuring::random::Random;
-use phalanx::{Component, Entity, LayoutReport, World};
+use phalanx::report::LayoutReport;
+use phalanx::{Component, Entity, World};
 use serde_json::{Value, json};
 
 const UNITS: usize = 5_000;
@@ -124,7 +125,7 @@ pub(crate) fn show(json: bool) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use phalanx::Placement::{self, Linear, Pool, Table};
+    use phalanx::report::Placement::{self, Linear, Pool, Table};
 
     #[test]
     fn what_is_in_the_wrong_place_is_found_and_the_rest_stays() {

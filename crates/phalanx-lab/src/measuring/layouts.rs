@@ -28,7 +28,7 @@ impl<const WORDS: usize> Value<WORDS> {
 /// The sizes that are compiled in. A container of values is a type, so a measurement needs one of these.
 pub(crate) const SIZES: [u64; 12] = [0, 4, 8, 12, 16, 24, 32, 64, 128, 256, 512, 1024];
 
-/// The size to measure in place of `size`: the least that has room for it, or the largest there is.
+/// The size to measure in place of `size`: the least that is not smaller, or the largest there is.
 pub(crate) fn compiled_size(size: u64) -> u64 {
     SIZES.into_iter().find(|&s| s >= size).unwrap_or(SIZES[SIZES.len() - 1])
 }
@@ -61,14 +61,14 @@ pub(crate) fn with_size<T: Task>(size: u64, task: T) -> T::Output {
 pub(crate) trait Container<T>: Sized {
     /// What finds a value again: a handle of its own, or the entity.
     type Id: Copy;
-    /// Creates an empty container with room for `values`, where the type supports that.
+    /// Creates an empty container with capacity for `values`, where the type supports that.
     fn with_room(values: usize) -> Self;
     /// Adds a value; a container that makes its own handles has no use for `entity`.
     fn put(&mut self, entity: Entity, value: T) -> Self::Id;
     fn at(&mut self, id: Self::Id) -> Option<&mut T>;
     fn take(&mut self, id: Self::Id) -> Option<T>;
     fn for_each(&mut self, f: impl FnMut(&mut T));
-    /// Gives back the room that no value needs.
+    /// Shrinks the capacity to the values.
     fn fit(&mut self);
     fn usage(&self) -> Usage;
 }

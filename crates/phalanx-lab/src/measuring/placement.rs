@@ -5,7 +5,8 @@
 
 use crate::measuring::random::Random;
 use crate::measuring::timing::{Effort, Run, interleave, minimum, time};
-use phalanx::{Component, Entity, Placement, World};
+use phalanx::report::Placement;
+use phalanx::{Component, Entity, World};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::hint::black_box;

@@ -87,7 +87,7 @@ where
 struct Subject<C: Container<Value<WORDS>>, const WORDS: usize> {
     container: C,
     ids: Vec<C::Id>,
-    /// The entity of each id: what a container keyed by entities is told when the value goes and another comes.
+    /// The entity of each id: the key of its value in a container keyed by entities.
     entities: Vec<Entity>,
     /// Positions in `ids`, shuffled.
     order: Vec<u32>,

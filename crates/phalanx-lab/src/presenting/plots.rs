@@ -224,8 +224,8 @@ pub(crate) fn placement(rows: &[places::WorkTime]) -> String {
         for (place, nanos) in places::PLACES.iter().zip(nanos) {
             let title = format!("{place}: {} for each {}", span(nanos), row.per);
             match place {
-                phalanx::Placement::Pool => svg.diamond("mark c2", (across.at(nanos), y), 5.5, &title),
-                phalanx::Placement::Linear => svg.dot("dot c3", (across.at(nanos), y), 6.0, &title),
+                phalanx::report::Placement::Pool => svg.diamond("mark c2", (across.at(nanos), y), 5.5, &title),
+                phalanx::report::Placement::Linear => svg.dot("dot c3", (across.at(nanos), y), 6.0, &title),
                 _ => svg.dot("dot c0", (across.at(nanos), y), 6.0, &title),
             }
         }

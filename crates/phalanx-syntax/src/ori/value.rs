@@ -78,7 +78,7 @@ fn escape(byte: u8) -> Option<char> {
 }
 
 /// The text between the quotes of a string, or of a piece of a template, appended to `into`; where the first unknown
-/// escape is, if there is one. Room for it is the caller's business.
+/// escape is, if there is one. The caller reserves capacity for it.
 pub(super) fn unescape(raw: &str, template: bool, into: &mut String) -> Option<usize> {
     let mut wrong = None;
     let mut rest = raw;

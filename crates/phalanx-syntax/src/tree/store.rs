@@ -42,7 +42,7 @@ pub struct Extra {
 }
 
 impl Extra {
-    /// Room for `need` words; returns the place of the first.
+    /// Reserves capacity for `need` words. Returns the position of the first.
     #[inline]
     pub(crate) fn make_room(&mut self, need: usize) -> Result<u32, Full> {
         let start = self.words.len();
@@ -55,7 +55,7 @@ impl Extra {
         Ok(start as u32)
     }
 
-    /// Appends a word for which there is room.
+    /// Appends a word, for which capacity is reserved.
     #[inline]
     pub(crate) fn put(&mut self, word: u32) {
         self.words.push(word);

@@ -22,7 +22,7 @@ use super::resolve::Step;
 use super::{CommandBuffer, Entry};
 use crate::bundle::BundlePtr;
 use crate::change_detection::Moment;
-use crate::error::ChangeError;
+use crate::error::StructuralError;
 use crate::mutation::stash::{DropStash, Stash};
 use crate::rows::Key;
 use crate::signal::nesting;
@@ -90,7 +90,7 @@ impl CommandBuffer {
     /// executed, and empties the buffer.
     ///
     /// ```
-    /// use phalanx::{ChangeError, CommandBuffer, Component, World};
+    /// use phalanx::{StructuralError, CommandBuffer, Component, World};
     ///
     /// #[derive(Component)]
     /// struct Purse(u32);
@@ -103,7 +103,7 @@ impl CommandBuffer {
     /// world.despawn(bob)?;
     /// let error = commands.try_apply(&mut world).unwrap_err();
     /// assert_eq!((error.position, error.entity), (1, Some(bob)));
-    /// assert!(matches!(error.error, ChangeError::NoSuchEntity(_)));
+    /// assert!(matches!(error.error, StructuralError::NoSuchEntity(_)));
     /// assert_eq!(world.get::<Purse>(alice)?.0, 3); // nothing happened
     /// assert!(commands.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -111,10 +111,10 @@ impl CommandBuffer {
     ///
     /// # Errors
     ///
-    /// Returns the first command that cannot be executed, with the reason: [`ChangeError::NoSuchEntity`] if its entity is not alive by
-    /// then, also for a [`despawn`](CommandBuffer::despawn); [`ChangeError::Row`] if the entity has no row under the key it
-    /// names, or already has the row it adds; [`ChangeError::Duplicate`] if its bundle contains a component twice; or
-    /// [`ChangeError::Alloc`] if allocation fails.
+    /// Returns the first command that cannot be executed, with the reason: [`StructuralError::NoSuchEntity`] if its entity is not alive by
+    /// then, also for a [`despawn`](CommandBuffer::despawn); [`StructuralError::Row`] if the entity has no row under the key it
+    /// names, or already has the row it adds; [`StructuralError::Duplicate`] if its bundle contains a component twice; or
+    /// [`StructuralError::Alloc`] if allocation fails.
     ///
     /// The segments before it stand. Nothing of its own segment happened, and listeners are not called for it. All other
     /// commands are dropped. Entities that [`spawn`](CommandBuffer::spawn) has reserved for them stay as after
@@ -254,7 +254,7 @@ impl CommandBuffer {
             let key = CommandBuffer::key(arena, entry);
             let step = match scratch.resolve(world, entry, key, position) {
                 Ok(step) => step,
-                Err(error) if report.is_none() || matches!(error, ChangeError::Alloc(_)) => {
+                Err(error) if report.is_none() || matches!(error, StructuralError::Alloc(_)) => {
                     return Err(entry.error(position, error));
                 }
                 Err(error) => Step::Skip(error, scratch.forsake(world, entry, position).map_err(at(position))?),
@@ -291,7 +291,7 @@ impl CommandBuffer {
 
 impl Entry {
     /// Returns the error of this command.
-    fn error(&self, position: usize, error: ChangeError) -> CommandError {
+    fn error(&self, position: usize, error: StructuralError) -> CommandError {
         CommandError { position, command: self.verb.kind, entity: self.entity, error }
     }
 
@@ -373,7 +373,7 @@ impl World {
                 let info = self.bundles.get(bundle_id);
                 self.storage.sparse.find_places(self.storage.entities.next_index(), &info.sparse);
                 let tail = self.storage.tables[info.table as usize].len;
-                let place = self.storage.place(info.table, info.places.as_ptr(), tail);
+                let place = self.storage.bundle_ptr(info.table, info.columns.as_ptr(), tail);
                 // SAFETY: the row, the slot and its sparse values are reserved; the place is that of the bundle in its table.
                 // Splitting a bundle may be user code, so it is written before anything is committed.
                 unsafe {
@@ -386,7 +386,7 @@ impl World {
                 let edge = self.bundles.edge(bundle_id, bare, true);
                 self.storage.sparse.find_places(self.storage.entities.next_index(), &edge.sparse_inserts);
                 let tail = self.storage.tables[edge.target as usize].len;
-                let place = self.storage.place(edge.target, edge.places.as_ptr(), tail);
+                let place = self.storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail);
                 // SAFETY: the row, the slot, its name and its sparse values are reserved, and the place is that of the bundle in
                 // the edge's target, a table of extra rows. The owner is alive and has no row with this label.
                 unsafe {
@@ -431,7 +431,7 @@ impl World {
         let edge = self.bundles.edge(bundle_id, from.table, insert);
         self.storage.sparse.find_places(slot.index(), &edge.sparse_inserts);
         let tail = self.storage.tables[edge.target as usize].len;
-        write(self.storage.place(edge.target, edge.places.as_ptr(), tail));
+        write(self.storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail));
         // SAFETY: the slot is there, everything is reserved, and the values are written.
         unsafe { self.storage.move_row(slot, from, edge, stash) };
     }

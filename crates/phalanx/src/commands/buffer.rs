@@ -14,7 +14,7 @@
 use super::report::CommandKind;
 use crate::bundle::{Bundle, BundlePtr};
 use crate::component::DropFn;
-use crate::error::ChangeError;
+use crate::error::StructuralError;
 use crate::rows::Key;
 use crate::world::World;
 use core::alloc::Layout;
@@ -34,7 +34,7 @@ pub(super) struct Verb {
     /// Of the payload.
     pub(super) layout: Layout,
     /// The number of the bundle's plan.
-    pub(super) bundle_id: fn(&mut World) -> Result<usize, ChangeError>,
+    pub(super) bundle_id: fn(&mut World) -> Result<usize, StructuralError>,
     /// Moves the payload, a bundle, to its place.
     pub(super) write: unsafe fn(*mut u8, BundlePtr),
     /// Moves the payload, a closure, out, and calls it.
@@ -44,7 +44,7 @@ pub(super) struct Verb {
 }
 
 /// Verbs without a bundle.
-fn no_plan(_: &mut World) -> Result<usize, ChangeError> {
+fn no_plan(_: &mut World) -> Result<usize, StructuralError> {
     unreachable!("a command without a bundle has no plan")
 }
 unsafe fn no_write(_: *mut u8, _: BundlePtr) {

@@ -1,6 +1,6 @@
 //! What became of the commands of a buffer.
 
-use crate::error::ChangeError;
+use crate::error::StructuralError;
 use core::fmt;
 use phalanx_store::Entity;
 
@@ -66,7 +66,7 @@ pub struct CommandError {
     /// The entity that the command names, if it names one.
     pub entity: Option<Entity>,
     /// The reason.
-    pub error: ChangeError,
+    pub error: StructuralError,
 }
 
 impl fmt::Display for CommandError {
@@ -88,7 +88,8 @@ impl core::error::Error for CommandError {
 /// What became of the commands of a buffer, returned by [`CommandBuffer::apply`](crate::CommandBuffer::apply).
 ///
 /// ```
-/// use phalanx::{ChangeError, CommandBuffer, CommandKind, Component, World};
+/// use phalanx::commands::CommandKind;
+/// use phalanx::{StructuralError, CommandBuffer, Component, World};
 ///
 /// #[derive(Component)]
 /// struct Shield(u32);
@@ -103,7 +104,7 @@ impl core::error::Error for CommandError {
 /// assert_eq!(report.executed(), 1);
 /// let [skipped] = report.skipped() else { panic!() };
 /// assert_eq!((skipped.position, skipped.command, skipped.entity), (0, CommandKind::Insert, Some(bob)));
-/// assert!(matches!(skipped.error, ChangeError::NoSuchEntity(_)));
+/// assert!(matches!(skipped.error, StructuralError::NoSuchEntity(_)));
 /// println!("{report}");
 /// # Ok::<(), phalanx::NoSuchEntity>(())
 /// ```

@@ -14,7 +14,7 @@ use super::slots::Slots;
 use crate::alloc::{try_reserve, try_reserve_map};
 use crate::change_detection::Moment;
 use crate::error::RowError;
-use crate::error::{ChangeError, NoSuchEntity};
+use crate::error::{NoSuchEntity, StructuralError};
 use crate::mutation::stash::Stash;
 use crate::rows::{Key, Label, Name};
 use crate::seeded::NumberMap;
@@ -26,7 +26,7 @@ use phalanx_store::{AllocError, Entity};
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     /// It cannot be carried out. Whether the entity ends that it would have made.
-    Skip(ChangeError, bool),
+    Skip(StructuralError, bool),
     /// Makes an entity by a plan.
     Make(usize),
     /// Spawns an extra row in the target of a plan's edge from a table.
@@ -98,7 +98,7 @@ pub(super) struct Scratch {
     names: usize,
     /// The spawns of entities that were reserved, by entity and position, each with the reason why it cannot be executed in
     /// this world, if there is one. Empty if there is none for any.
-    lost: Vec<(Entity, usize, Option<ChangeError>)>,
+    lost: Vec<(Entity, usize, Option<StructuralError>)>,
     /// The world for which that was found out, and the number of its clock.
     lost_in: Option<(u64, [u64; 2])>,
     /// Whether commands that cannot be executed are skipped.
@@ -114,7 +114,7 @@ impl Scratch {
             + self.extra.capacity() * size_of::<(Entity, u32)>()
             + self.needs.capacity() * size_of::<Need>()
             + self.sparse_inserts.bytes()
-            + self.lost.capacity() * size_of::<(Entity, usize, Option<ChangeError>)>()
+            + self.lost.capacity() * size_of::<(Entity, usize, Option<StructuralError>)>()
             + self.free.bytes()
             + self.stash.held()
     }
@@ -165,9 +165,9 @@ impl Scratch {
             for (position, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.is_promise()) {
                 let Some(entity) = entry.entity else { continue };
                 let reason = match is_home {
-                    false => Some(ChangeError::AnotherWorld { entity }),
+                    false => Some(StructuralError::AnotherWorld { entity }),
                     true if clock.includes(moment_of(moments, position)) => None,
-                    true => Some(ChangeError::RolledBack { entity }),
+                    true => Some(StructuralError::RolledBack { entity }),
                 };
                 try_reserve(&mut self.lost, 1)?;
                 self.lost.push((entity, position, reason));
@@ -182,9 +182,9 @@ impl Scratch {
     /// is so.
     ///
     /// If it was reserved more than once, the last spawn up to the command counts, or else the first after it.
-    fn why_lost(&self, entity: Entity, position: usize) -> Option<ChangeError> {
+    fn why_lost(&self, entity: Entity, position: usize) -> Option<StructuralError> {
         let next = self.lost.partition_point(|(other, at, _)| (*other, *at) <= (entity, position));
-        let of_entity = |found: &&(Entity, usize, Option<ChangeError>)| found.0 == entity;
+        let of_entity = |found: &&(Entity, usize, Option<StructuralError>)| found.0 == entity;
         let last = next.checked_sub(1).map(|at| &self.lost[at]).filter(of_entity);
         last.or_else(|| self.lost.get(next).filter(of_entity)).and_then(|(_, _, reason)| *reason)
     }
@@ -196,7 +196,7 @@ impl Scratch {
         entry: &Entry,
         key: Option<Key>,
         position: usize,
-    ) -> Result<Step, ChangeError> {
+    ) -> Result<Step, StructuralError> {
         let kind = entry.verb.kind;
         if let Some(reason) = entry.entity.and_then(|entity| self.why_lost(entity, position)) {
             return Err(reason);
@@ -238,7 +238,7 @@ impl Scratch {
         entry: &Entry,
         key: Key,
         position: usize,
-    ) -> Result<Step, ChangeError> {
+    ) -> Result<Step, StructuralError> {
         match entry.verb.kind {
             CommandKind::Extend => {
                 let bundle_id = (entry.verb.bundle_id)(world)?;
@@ -282,7 +282,7 @@ impl Scratch {
         bundle_id: usize,
         insert: bool,
         position: usize,
-    ) -> Result<Step, ChangeError> {
+    ) -> Result<Step, StructuralError> {
         world.edge(bundle_id, table, insert)?;
         let followed = world.bundles.edge(bundle_id, table, insert);
         let (target, gets_sparse) = (followed.target, !followed.sparse_inserts.is_empty());
@@ -338,7 +338,7 @@ impl Scratch {
     }
 
     /// The row under a key, and the table in which it would be.
-    fn find_row(&self, world: &World, key: Key) -> Result<(BundlePtr, u32), ChangeError> {
+    fn find_row(&self, world: &World, key: Key) -> Result<(BundlePtr, u32), StructuralError> {
         let main = self.find(world, key.entity)?;
         if key.is_main() {
             return Ok((BundlePtr::Main(key.entity), main));

@@ -135,7 +135,7 @@ impl<'w, S: GroupSpec> Parts<'w, S> {
 impl<S: GroupSpec> Group<S> {
     #[track_caller]
     fn data<'w>(&self, world: &'w World) -> &'w GroupData {
-        let group = (self.space == world.storage.components.space.number())
+        let group = (self.space == world.storage.components.registry_id.number())
             .then(|| world.storage.sparse.group(self.id))
             .flatten();
         match group {
@@ -186,7 +186,7 @@ impl<S: GroupSpec> Group<S> {
 
     /// Whether the group is one of this world, and was not dropped.
     pub fn is_of(&self, world: &World) -> bool {
-        self.space == world.storage.components.space.number() && world.storage.sparse.group(self.id).is_some()
+        self.space == world.storage.components.registry_id.number() && world.storage.sparse.group(self.id).is_some()
     }
 
     /// Whether an entity is a member.
@@ -390,7 +390,7 @@ impl World {
                 self.storage.sparse.try_make(group)?
             }
         };
-        Ok(Group { space: self.storage.components.space.number(), id, spec: PhantomData })
+        Ok(Group { space: self.storage.components.registry_id.number(), id, spec: PhantomData })
     }
 
     /// Drops a group. Its pools stay as they are, and can be owned by others. Whether it was there.

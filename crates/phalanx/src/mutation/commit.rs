@@ -354,7 +354,7 @@ impl Storage {
     pub(crate) unsafe fn set_value<C: Component>(&mut self, lane: *const Lane, row: usize, value: C) -> C {
         // SAFETY: the caller's promise: the old value is moved out, the new one moved in.
         unsafe {
-            crate::layout::mark_row::<C>(lane, row);
+            crate::layout::set_row_dirty::<C>(lane, row);
             C::Layout::replace(C::Layout::ptr(lane, RunTicks::of::<C>(&raw const self.sparse.clock)), row, value)
         }
     }
@@ -425,7 +425,7 @@ impl Storage {
         for column in &edge.removed {
             // What is replaced is in the target.
             if !self.tables[edge.target as usize].signature.has(column.id) {
-                self.components.usage_mut(column.id).taken += u64::from(rows);
+                self.components.usage_mut(column.id).removed += u64::from(rows);
             }
         }
     }
@@ -435,7 +435,7 @@ impl Storage {
     #[inline(never)]
     fn count_removed(&mut self, table: u32, rows: u32) {
         for column in &self.tables[table as usize].columns {
-            self.components.usage_mut(column.id).ended += u64::from(rows);
+            self.components.usage_mut(column.id).despawned += u64::from(rows);
         }
     }
 

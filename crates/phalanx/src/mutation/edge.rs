@@ -18,7 +18,7 @@ impl Storage {
         source: u32,
         target: u32,
         bundle: &Signature,
-        places: Box<[u16]>,
+        columns: Box<[u16]>,
     ) -> Result<Edge, AllocError> {
         let (from, to) = (&self.tables[source as usize], &self.tables[target as usize]);
         let staying = || from.columns.iter().filter(|c| bundle.has(c.id)).copied();
@@ -41,7 +41,7 @@ impl Storage {
             moved: moved.into(),
             keep: keep.into(),
             removed: removed.into(),
-            places,
+            columns,
             tracked,
             sparse_inserts,
             sparse_removes,
@@ -50,17 +50,17 @@ impl Storage {
 
     /// Returns the first lane of each component in a table that has them. For a sparse component it is the number of sparse
     /// components before it.
-    pub(crate) fn places(&self, table: u32, ids: &[ComponentId]) -> Result<Box<[u16]>, AllocError> {
+    pub(crate) fn bundle_columns(&self, table: u32, ids: &[ComponentId]) -> Result<Box<[u16]>, AllocError> {
         let table = &self.tables[table as usize];
-        let (mut places, mut sparse) = (try_vec(ids.len())?, 0);
-        places.extend(ids.iter().map(|id| match self.components.info(*id).kind() {
+        let (mut columns, mut sparse) = (try_vec(ids.len())?, 0);
+        columns.extend(ids.iter().map(|id| match self.components.info(*id).kind() {
             Kind::Table => table.column(*id).map_or(0, |column| column.first),
             Kind::Pool | Kind::Linear => {
                 sparse += 1;
                 sparse - 1
             }
         }));
-        Ok(places.into())
+        Ok(columns.into())
     }
 
     /// Returns the sparse storages of those components that are sparse, in their order. Creates those that do not exist.
@@ -76,11 +76,11 @@ impl Storage {
 
     /// Returns the destination of a bundle: a row of a table, and the spare positions that were reserved last in sparse storages.
     #[inline(always)]
-    pub(crate) fn place(&self, table: u32, places: *const u16, row: u32) -> BundlePtr {
+    pub(crate) fn bundle_ptr(&self, table: u32, columns: *const u16, row: u32) -> BundlePtr {
         let lanes = self.tables[table as usize].lanes();
         BundlePtr {
             lanes,
-            places,
+            columns,
             row: row as usize,
             sparse: self.sparse.places(),
             clock: &raw const self.sparse.clock,

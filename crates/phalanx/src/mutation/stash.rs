@@ -80,7 +80,7 @@ impl Stash {
     /// Counts the values of a row in these columns that are dropped or shown.
     pub(crate) fn expect_row(&mut self, storage: &Storage, columns: &[Column]) -> Result<(), AllocError> {
         for column in columns.iter().filter(|column| column.drop.is_some() || storage.journal.keeps(column.id)) {
-            self.expect(block(storage.components.info(column.id).value_part())?)?;
+            self.expect(block(storage.components.info(column.id).value_layouts())?)?;
         }
         Ok(())
     }
@@ -138,7 +138,7 @@ impl Stash {
             if column.drop.is_none() && !shown {
                 continue;
             }
-            let lanes = storage.components.info(column.id).value_part();
+            let lanes = storage.components.info(column.id).value_layouts();
             // SAFETY: a column that needs a drop has one lane, whose rows have this layout, or none. The row is initialised,
             // and the value was expected.
             let value = unsafe {

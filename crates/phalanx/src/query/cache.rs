@@ -2,7 +2,7 @@
 
 use super::query_matches::{MatchesOf, QueryMatches};
 use super::{Access, QueryData, QueryFilter};
-use crate::component::{TypeIdHasher, direct_place};
+use crate::component::{TypeIdHasher, cache_slot};
 use core::any::{Any, TypeId};
 use core::fmt;
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ impl QueryCache {
     #[track_caller]
     pub(super) fn matches<D: QueryData, F: QueryFilter>(&mut self) -> &mut MatchesOf<D, F> {
         let key = TypeId::of::<(D::Static, F)>();
-        let place = direct_place(&key);
+        let place = cache_slot(&key);
         let at = match &self.direct {
             Some(direct) if direct[place].0 == Some(key) => direct[place].1,
             _ => self.find_slow::<D, F>(key),
@@ -57,7 +57,7 @@ impl QueryCache {
                 at
             }
         };
-        self.direct.get_or_insert_with(|| Box::new([(None, 0); 64]))[direct_place(&key)] = (Some(key), at);
+        self.direct.get_or_insert_with(|| Box::new([(None, 0); 64]))[cache_slot(&key)] = (Some(key), at);
         at
     }
 }

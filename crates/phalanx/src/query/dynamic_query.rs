@@ -3,7 +3,7 @@
 
 use super::QueryData;
 use super::dynamic_row::{Asked, Rows};
-use crate::change_detection::{Track, mark_column, marks};
+use crate::change_detection::{Track, set_column_tick, ticks_at};
 use crate::component::{Component, ComponentId};
 use crate::error::ComponentError;
 use crate::layout::{Kind, Layout};
@@ -160,7 +160,7 @@ impl QueryBuilder {
         let asked = Asked { required, excluded, with, without, rows: rows != RowKinds::Main };
         let side = asked.side().or(optional_side.map(|(id, _)| id));
         Ok(DynamicQuery {
-            space: world.storage.components.space.number(),
+            space: world.storage.components.registry_id.number(),
             terms: terms.into(),
             states: (Some(Arc::new(asked)), ()),
             side,
@@ -227,7 +227,11 @@ impl DynamicQuery {
     }
 
     pub(super) fn check(&self, world: &World) -> Result<(), DynamicError> {
-        if self.space == world.storage.components.space.number() { Ok(()) } else { Err(DynamicError::AnotherWorld) }
+        if self.space == world.storage.components.registry_id.number() {
+            Ok(())
+        } else {
+            Err(DynamicError::AnotherWorld)
+        }
     }
 
     /// Checks that the query is for this world, and writes nothing.
@@ -391,7 +395,7 @@ impl<'w> DynamicTable<'w> {
             // the column is taken once.
             unsafe {
                 let lane = &*self.world.storage.lane(id, self.number).add(info.value_lanes());
-                (0..self.len()).for_each(|row| (*marks(lane, row)).changed = self.world.tick());
+                (0..self.len()).for_each(|row| (*ticks_at(lane, row)).changed = self.world.tick());
             }
         }
         Ok(self.raw(id))
@@ -411,7 +415,7 @@ impl<'w> DynamicTable<'w> {
                 if info.track == Track::Column {
                     // SAFETY: the table has the component, whose last lane has its mark.
                     let lane = unsafe { &*self.world.storage.lane(id, self.number).add(info.value_lanes()) };
-                    mark_column(lane, self.world.tick());
+                    set_column_tick(lane, self.world.tick());
                 }
                 Ok(())
             }

@@ -216,9 +216,9 @@ impl<'w> Candidate<'w> {
             let lane = lanes.add(info.lanes.len() - 1);
             match info.track {
                 crate::change_detection::Track::Row => {
-                    (*crate::change_detection::marks(&*lane, row)).changed = storage.tick()
+                    (*crate::change_detection::ticks_at(&*lane, row)).changed = storage.tick()
                 }
-                _ => crate::change_detection::mark_column(&*lane, storage.tick()),
+                _ => crate::change_detection::set_column_tick(&*lane, storage.tick()),
             }
         }
     }

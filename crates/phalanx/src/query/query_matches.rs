@@ -71,7 +71,7 @@ impl<S: 'static, G: 'static, T: Copy + 'static> QueryMatches<S, G, T> {
         F: QueryFilter<State = G>,
     {
         if D::TRACKS_CHANGES || F::TRACKS_CHANGES {
-            self.update_ticks::<D, F>(world, world.storage.sparse.clock.look_to_run(), true);
+            self.update_ticks::<D, F>(world, world.storage.sparse.clock.start_run(), true);
         } else if self.seen != Some((world.id(), Some(world.storage.epoch()))) {
             self.update_slow::<D, F>(world, None, false);
         }

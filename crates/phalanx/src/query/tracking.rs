@@ -68,7 +68,7 @@ impl TrackedState {
     /// Returns `true` if the id is one of this world.
     #[inline(always)]
     fn is_of(&self, world: &World) -> bool {
-        self.space == world.storage.components.space.number()
+        self.space == world.storage.components.registry_id.number()
     }
 
     /// Returns `true` if the tick of a column in a table is new. Ticks of single values are not read.
@@ -105,7 +105,7 @@ macro_rules! tracking_filter {
             const TRACKS_CHANGES: bool = true;
 
             fn state(components: &Components) -> TrackedState {
-                TrackedState { id: components.id::<C>(), space: components.space.number(), look: RunTicks::default() }
+                TrackedState { id: components.id::<C>(), space: components.registry_id.number(), look: RunTicks::default() }
             }
 
             fn set_ticks(state: &mut TrackedState, look: RunTicks) {

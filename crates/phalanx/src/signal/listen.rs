@@ -191,7 +191,8 @@ impl World {
     /// commands that were executed together.
     ///
     /// ```
-    /// use phalanx::{ChangeError, CommandKind, Component, World};
+    /// use phalanx::commands::CommandKind;
+    /// use phalanx::{StructuralError, Component, World};
     ///
     /// #[derive(Component)]
     /// struct Fuse;
@@ -204,7 +205,7 @@ impl World {
     /// let bomb = world.spawn(Fuse);
     /// let (skipped, more) = world.take_signal_errors();
     /// assert_eq!((skipped[0].position, skipped[0].command, skipped[0].entity), (1, CommandKind::Insert, Some(bomb)));
-    /// assert!(matches!(skipped[0].error, ChangeError::NoSuchEntity(_)));
+    /// assert!(matches!(skipped[0].error, StructuralError::NoSuchEntity(_)));
     /// assert_eq!((skipped.len(), more), (1, 0));
     /// ```
     pub fn take_signal_errors(&mut self) -> (Vec<CommandError>, usize) {

@@ -12,7 +12,7 @@ use super::error::{CodecError, INVALID, LoadError, NotDecoded, Problem, SaveErro
 use super::frame::{FRAME, In, Out, PIECE};
 pub(super) use super::runs::Runs;
 use crate::alloc::try_vec;
-use crate::change_detection::{Marks, RunTicks, Tick, marks};
+use crate::change_detection::{ComponentTicks, RunTicks, Tick, ticks_at};
 use crate::component::{Component, ComponentInfo, DropFn};
 use crate::layout::{Layout, PlainLayout, Track};
 use crate::storage::table::{ALIGNED_FOR_ALL, row_ptr};
@@ -103,7 +103,7 @@ impl<'a> Made<'a> {
                 }
                 for row in runs.rows() {
                     // SAFETY: the last lane is that of the marks, with room for these rows, which nobody else uses.
-                    unsafe { marks(lane, row as usize).write(Marks::new(now)) };
+                    unsafe { ticks_at(lane, row as usize).write(ComponentTicks::new(now)) };
                 }
             }
         }

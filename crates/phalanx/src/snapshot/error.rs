@@ -288,7 +288,7 @@ pub enum Problem {
         error: CodecError,
     },
     /// What was loaded cannot join the world that is there.
-    Merge(crate::ChangeError),
+    Merge(crate::StructuralError),
     /// The reader has failed.
     Io(io::ErrorKind),
     /// There is no memory for it.

@@ -302,7 +302,7 @@ impl World {
 }
 
 /// What was read cannot join a world.
-fn refused(error: crate::ChangeError) -> LoadError {
+fn refused(error: crate::StructuralError) -> LoadError {
     LoadError { section: frame::END, offset: 0, problem: Problem::Merge(error) }
 }
 

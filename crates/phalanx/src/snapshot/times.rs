@@ -11,13 +11,13 @@ use super::error::{LoadError, Problem, SaveError};
 use super::frame::{In, Out, TICKS};
 use super::load::Loaded;
 use super::save::{OutTable, Saving};
-use crate::change_detection::{Marks, RunTicks, Tick, Track, column_mark, marks};
+use crate::change_detection::{ComponentTicks, RunTicks, Tick, Track, column_tick, ticks_at};
 use crate::component::{ComponentId, ComponentInfo};
 use crate::sparse::Store;
 use crate::world::World;
 use phalanx_store::raw::Lane;
 
-/// What a mark says: the value was added, or changed, after the world was [settled](World::settle_changes) last.
+/// What a mark says: the value was added, or changed, after the world was [settled](World::clear_trackers) last.
 const ADDED: u8 = 1;
 const CHANGED: u8 = 2;
 
@@ -50,7 +50,7 @@ impl Saving<'_> {
     /// never settled is no different.
     pub(super) fn write_times(&self, tables: &[OutTable], out: &mut Out<'_>) -> Result<(), SaveError> {
         let clock = &self.world.storage.sparse.clock;
-        let Some(settled) = clock.settled() else { return Ok(()) };
+        let Some(settled) = clock.cleared() else { return Ok(()) };
         let look = RunTicks { now: clock.now(), since: Some(settled), own: false };
         let track = |number: u32| self.world.storage.components.info(self.components[number as usize].id).track;
         let tracked = (0..self.components.len() as u32).filter(|number| track(*number) != Track::None);
@@ -114,7 +114,7 @@ impl Saving<'_> {
         // SAFETY: the lanes are the component's, and the world is borrowed.
         let lane = |source: &Source<'_>| unsafe { mark_lane(source.lanes, info) };
         if info.track == Track::Column {
-            let is_changed = sources.iter().any(|source| look.is_new(column_mark(lane(source), look)));
+            let is_changed = sources.iter().any(|source| look.is_new(column_tick(lane(source), look)));
             return each(&[if is_changed { CHANGED } else { 0 }]);
         }
         let mut block = [0; 1024];
@@ -125,7 +125,7 @@ impl Saving<'_> {
                 // The place comes first: where there is none, no row is lost.
                 for (place, row) in block.iter_mut().zip(rows.by_ref()) {
                     // SAFETY: the row is in use, and marks are there where values are; the world is borrowed.
-                    let Marks { added, changed } = unsafe { marks(lane(source), row as usize).read() };
+                    let ComponentTicks { added, changed } = unsafe { ticks_at(lane(source), row as usize).read() };
                     *place = (u8::from(look.is_new(added)) * ADDED) | (u8::from(look.is_new(changed)) * CHANGED);
                     len += 1;
                 }
@@ -174,7 +174,7 @@ fn renew(world: &World, id: ComponentId) -> Result<(), LoadError> {
         unsafe {
             let lane = mark_lane(lanes, info);
             match info.track {
-                Track::Row => rows.for_each(|row| marks(lane, row as usize).write(Marks::new(now))),
+                Track::Row => rows.for_each(|row| ticks_at(lane, row as usize).write(ComponentTicks::new(now))),
                 _ => lane.set_version(u64::from(now.0)),
             }
         }
@@ -252,9 +252,9 @@ fn read_component(input: &mut In<'_>, world: &World, loaded: &Loaded<'_>) -> Res
             }
             if known {
                 for (row, mark) in of_block[..len].iter().zip(block) {
-                    let new = Marks { added: time(mark, ADDED), changed: time(mark, CHANGED) };
+                    let new = ComponentTicks { added: time(mark, ADDED), changed: time(mark, CHANGED) };
                     // SAFETY: the lane is the component's, the row is in use, and nobody else has the world.
-                    unsafe { marks(mark_lane(lanes, info), *row as usize).write(new) };
+                    unsafe { ticks_at(mark_lane(lanes, info), *row as usize).write(new) };
                 }
             }
         }

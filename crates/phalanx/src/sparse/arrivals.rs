@@ -10,7 +10,7 @@
 use super::{SparseInserts, SparseStorages, Store, clone_value};
 use crate::alloc::{try_reserve, try_vec};
 use crate::component::{Cloning, Components};
-use crate::error::ChangeError;
+use crate::error::StructuralError;
 use phalanx_store::{AllocError, Entity};
 
 /// The values that are going to arrive.
@@ -43,12 +43,12 @@ impl Arrivals {
         components: &Components,
         old: u32,
         new: u32,
-    ) -> Result<(), ChangeError> {
+    ) -> Result<(), StructuralError> {
         for (number, side) in sparse.numbered_in_order() {
             let Some(row) = side.row(old) else { continue };
             let info = components.info(side.id);
             if !info.is_clone() {
-                return Err(ChangeError::NotClone { component: info.name() });
+                return Err(StructuralError::NotClone { component: info.name() });
             }
             self.try_add(number, new, (number, row))?;
         }

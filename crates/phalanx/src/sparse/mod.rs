@@ -47,7 +47,7 @@ pub(crate) use values::Values;
 use crate::alloc::{try_box, try_reserve, try_reserve_at};
 use crate::bundle::SparsePtr;
 use crate::change_detection::{Clock, Track};
-use crate::component::{Component, ComponentId, Components, direct_place};
+use crate::component::{Component, ComponentId, Components, cache_slot};
 use crate::layout::Kind;
 use core::any::TypeId;
 use phalanx_store::raw::{DenseIndex, LaneOf, Rows};
@@ -299,7 +299,7 @@ impl SparseStorages {
     #[inline(always)]
     pub(crate) fn number_of<C: Component>(&self, components: &Components) -> Option<u32> {
         let key = TypeId::of::<C>();
-        let (found, side) = self.direct[direct_place(&key) % DIRECT];
+        let (found, side) = self.direct[cache_slot(&key) % DIRECT];
         if found == key { Some(side) } else { self.number(components.id::<C>()) }
     }
 
@@ -398,7 +398,7 @@ impl SparseStorages {
         self.by_component.resize(self.by_component.len().max(id.index() + 1), NO_STORAGE);
         self.by_component[id.index()] = number;
         if let Some(key) = info.type_id {
-            self.direct[direct_place(&key) % DIRECT] = (key, number);
+            self.direct[cache_slot(&key) % DIRECT] = (key, number);
         }
         self.list.push(side);
         let is_before = |other: &u32| components.rank(self.get(*other).id) < components.rank(id);
@@ -577,7 +577,7 @@ impl SparseStorages {
         };
         let Some(row) = row else { return };
         if side.watched {
-            side.values().mark_column(&self.clock);
+            side.values().set_column_tick(&self.clock);
         }
         // In the lines that were written just now: cheaper than to ask whether anybody counts.
         side.gone[usize::from(ends)] += 1;
@@ -689,7 +689,7 @@ impl SparseStorages {
         for number in 0..self.list.len() as u32 {
             let side = &mut self.list[number as usize];
             side.gone[1] += u64::from(side.len());
-            side.values().mark_column(&self.clock);
+            side.values().set_column_tick(&self.clock);
             let row = match &mut self.list[number as usize].store {
                 Store::Pool(pool) => pool.release_all(),
                 Store::Linear(linear) => linear.release_all(),
@@ -710,7 +710,7 @@ impl SparseStorages {
         let (covered, stride, masks) = (self.covered, self.stride, &self.masks);
         let side = &mut *self.list[number as usize];
         side.gone[0] += u64::from(side.len());
-        side.values().mark_column(&self.clock);
+        side.values().set_column_tick(&self.clock);
         let row = match (&mut side.store, side.bit) {
             (Store::Pool(pool), Some(bit)) => {
                 for slot in (0..pool.dense.positions()).filter_map(|at| pool.dense.key_at(at)) {

@@ -165,7 +165,7 @@ impl SparseStorages {
             unsafe { self.masks.at(at).write(0) };
         }
         for side in &mut self.list {
-            side.values().mark_column(&self.clock);
+            side.values().set_column_tick(&self.clock);
             side.gone[1] += u64::from(side.len());
             match &mut side.store {
                 Store::Pool(pool) => drop(pool.release_all()),

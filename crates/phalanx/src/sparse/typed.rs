@@ -7,7 +7,7 @@
 use super::{Linear, Pool, Removal, SparseStorage, SparseStorages, Store};
 use crate::change_detection::{RunTicks, Track};
 use crate::component::Component;
-use crate::layout::{Kind, Layout, mark_row};
+use crate::layout::{Kind, Layout, set_row_dirty};
 use phalanx_store::Entity;
 use phalanx_store::index::KeySlot;
 use phalanx_store::raw::Rows;
@@ -110,7 +110,7 @@ impl SparseStorages {
                     return Put::Not;
                 }
                 let lane = linear.values().lane();
-                mark_row::<C>(lane, index as usize);
+                set_row_dirty::<C>(lane, index as usize);
                 let place = C::Layout::ptr(lane, RunTicks::READ);
                 if linear.has(index) {
                     return Put::Done(Some(C::Layout::replace(place, index as usize, value.read())));
@@ -124,7 +124,7 @@ impl SparseStorages {
             let lane = pool.values().lane();
             match pool.dense.key_slot(slot) {
                 KeySlot::Occupied(at) => {
-                    mark_row::<C>(lane, at as usize);
+                    set_row_dirty::<C>(lane, at as usize);
                     let old = C::Layout::replace(C::Layout::ptr(lane, RunTicks::READ), at as usize, value.read());
                     return Put::Done(Some(old));
                 }
@@ -151,7 +151,7 @@ impl SparseStorages {
         // of the value stays where it is.
         unsafe {
             if let Some(row) = side.row(index) {
-                mark_row::<C>(lane, row as usize);
+                set_row_dirty::<C>(lane, row as usize);
                 let place = C::Layout::ptr(lane, RunTicks::READ);
                 return Put::Done(Some(C::Layout::replace(place, row as usize, value.read())));
             }
@@ -179,7 +179,7 @@ impl SparseStorages {
                     self.mark(index, bit, true);
                 }
                 Store::Linear(linear) => {
-                    mark_row::<C>(lane, row);
+                    set_row_dirty::<C>(lane, row);
                     linear.count(slot);
                 }
             }
@@ -223,7 +223,7 @@ impl SparseStorages {
                     return Some(None);
                 }
                 let lane = linear.values().lane();
-                mark_row::<C>(lane, index as usize);
+                set_row_dirty::<C>(lane, index as usize);
                 linear.discount(slot);
                 side.gone[0] += 1;
                 return Some(Some(C::Layout::read(C::Layout::ptr(lane, RunTicks::READ), index as usize)));

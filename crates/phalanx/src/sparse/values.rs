@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::alloc::try_vec;
-use crate::change_detection::{Clock, Marks, Track, mark_column, marks};
+use crate::change_detection::{Clock, ComponentTicks, Track, set_column_tick, ticks_at};
 use crate::component::{ComponentInfo, DropFn};
 use crate::storage::table::{ALIGNED_FOR_ALL, copy_row, row_ptr, swap_row};
 use core::alloc::Layout;
@@ -98,11 +98,11 @@ impl Values {
 
     /// Marks the values as wholes, if they are tracked so: one has come or gone.
     #[inline(always)]
-    pub(crate) fn mark_column(&self, clock: &Clock) {
+    pub(crate) fn set_column_tick(&self, clock: &Clock) {
         if self.track == Track::Column
             && let Some(lane) = self.lanes.last()
         {
-            mark_column(lane, clock.now());
+            set_column_tick(lane, clock.now());
         }
     }
 
@@ -112,10 +112,10 @@ impl Values {
     ///
     /// The row is within the capacity.
     pub(crate) unsafe fn mark_new(&self, row: u32, clock: &Clock) {
-        self.mark_column(clock);
+        self.set_column_tick(clock);
         if self.track == Track::Row {
             // SAFETY: the last lane is that of the marks; and the caller's promise.
-            unsafe { marks(&self.lanes[1], row as usize).write(Marks::new(clock.now())) };
+            unsafe { ticks_at(&self.lanes[1], row as usize).write(ComponentTicks::new(clock.now())) };
         }
     }
 
@@ -130,7 +130,7 @@ impl Values {
             // SAFETY: as above.
             unsafe {
                 let lane = &self.lanes[1];
-                (*marks(lane, row as usize)).added = (*marks(lane, old as usize)).added;
+                (*ticks_at(lane, row as usize)).added = (*ticks_at(lane, old as usize)).added;
             }
         }
     }
@@ -149,7 +149,7 @@ impl Values {
             }
             // SAFETY: the caller's promise.
             Track::Row => unsafe {
-                marks(&self.lanes[1], row as usize).write(marks(&from.lanes[1], from_row as usize).read());
+                ticks_at(&self.lanes[1], row as usize).write(ticks_at(&from.lanes[1], from_row as usize).read());
             },
         }
     }

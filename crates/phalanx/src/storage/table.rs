@@ -15,7 +15,7 @@
 #![allow(unsafe_code)]
 
 use crate::alloc::try_vec;
-use crate::change_detection::{Marks, Tick, Track, mark_column, marks};
+use crate::change_detection::{ComponentTicks, Tick, Track, set_column_tick, ticks_at};
 use crate::component::{ComponentId, Components, DropFn};
 use crate::rows::{Label, RowLanes};
 use crate::signature::Signature;
@@ -373,7 +373,7 @@ impl Table {
     /// Sets the change tick of the columns that are tracked as a whole, when a row is added or removed.
     pub(crate) fn mark_columns(&self, now: Tick) {
         for column in self.columns.iter().filter(|column| column.track == Track::Column) {
-            mark_column(&self.lane_list()[column.marks()], now);
+            set_column_tick(&self.lane_list()[column.marks()], now);
         }
     }
 
@@ -396,7 +396,7 @@ impl Table {
                 // SAFETY: the lane has the ticks of the column, and the row is within its capacity.
                 unsafe {
                     let lane = &*self.lanes().add(column.marks());
-                    marks(lane, row as usize).write(Marks::new(now));
+                    ticks_at(lane, row as usize).write(ComponentTicks::new(now));
                 }
             }
         }
@@ -413,8 +413,8 @@ impl Table {
             let Some(here) = self.column(column.id) else { continue };
             // SAFETY: the lanes have the ticks of the columns, and both rows are initialised there.
             unsafe {
-                let added = (*marks(&*old.lanes().add(column.marks()), old_row as usize)).added;
-                (*marks(&*self.lanes().add(here.marks()), row as usize)).added = added;
+                let added = (*ticks_at(&*old.lanes().add(column.marks()), old_row as usize)).added;
+                (*ticks_at(&*self.lanes().add(here.marks()), row as usize)).added = added;
             }
         }
     }

@@ -140,7 +140,7 @@ impl<'a> Reader<'a> {
                 _ => Err(DeltaError::NotPlain { component: info.name() }),
             };
         }
-        let lanes = if info.track == Track::Row { info.value_part() } else { &info.lanes };
+        let lanes = if info.track == Track::Row { info.value_layouts() } else { &info.lanes };
         let mut arrays = try_vec(info.lanes.len())?;
         for (at, lane) in lanes.iter().enumerate() {
             let array = match old {

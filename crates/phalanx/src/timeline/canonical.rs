@@ -10,7 +10,7 @@ use super::column::Column;
 use super::error::DeltaError;
 use super::image::{Image, Known, SideImage, SideState, TableImage};
 use crate::alloc::{try_reserve, try_vec};
-use crate::change_detection::{Marks, Tick};
+use crate::change_detection::{ComponentTicks, Tick};
 use crate::checksum::Sum;
 use crate::component::ComponentId;
 use crate::sparse::Removal;
@@ -341,7 +341,7 @@ impl<'a> Past<'a> {
     }
 
     /// Returns the marks of a table component of a slot, as it is in the array of slots, if it had the component.
-    pub(super) fn of_table(&self, slot: [u32; 2], number: u32) -> Option<Marks> {
+    pub(super) fn of_table(&self, slot: [u32; 2], number: u32) -> Option<ComponentTicks> {
         let (table, row) = *self.rows.get(slot[0].wrapping_sub(1) as usize)?;
         let table = self.state.tables.get(table as usize)?;
         if table.image.slots.pair(row)? != slot {
@@ -377,14 +377,14 @@ pub(super) struct PastSide<'a> {
 
 impl PastSide<'_> {
     /// Returns the marks of the value of a key in a pool.
-    pub(super) fn of_key(&self, key: [u32; 2]) -> Option<Marks> {
+    pub(super) fn of_key(&self, key: [u32; 2]) -> Option<ComponentTicks> {
         let side = self.side?;
         let at = *self.positions.get(key[0].wrapping_sub(1) as usize)?;
         if side.keys.pair(at)? == key { side.image.column.marks(at) } else { None }
     }
 
     /// Returns the marks of the value of a slot in a linear store.
-    pub(super) fn of_slot(&self, slot: u32) -> Option<Marks> {
+    pub(super) fn of_slot(&self, slot: u32) -> Option<ComponentTicks> {
         let side = self.side?;
         let word = side.keys.bytes().chunks_exact(8).nth(slot as usize / 64)?;
         let word = u64::from_ne_bytes(word.try_into().ok()?);
@@ -397,7 +397,7 @@ const ADDED: u8 = 1;
 const CHANGED: u8 = 2;
 
 /// Returns what has happened to a value that had some marks, and has others now.
-pub(super) fn touched(before: Option<Marks>, now: Marks) -> u8 {
+pub(super) fn touched(before: Option<ComponentTicks>, now: ComponentTicks) -> u8 {
     match before {
         None => ADDED | CHANGED,
         Some(before) => {
@@ -407,8 +407,8 @@ pub(super) fn touched(before: Option<Marks>, now: Marks) -> u8 {
 }
 
 /// Returns the marks of a value to which that happens now. A value that was not there is added.
-pub(super) fn marked(before: Option<Marks>, touched: u8, now: Tick) -> Marks {
-    let mut marks = before.unwrap_or(Marks::new(now));
+pub(super) fn marked(before: Option<ComponentTicks>, touched: u8, now: Tick) -> ComponentTicks {
+    let mut marks = before.unwrap_or(ComponentTicks::new(now));
     if touched & ADDED != 0 {
         marks.added = now;
     }

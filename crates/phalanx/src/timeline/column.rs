@@ -8,7 +8,7 @@
 
 use super::array::{Array, Dirty, From, Source, Undo};
 use crate::alloc::try_vec;
-use crate::change_detection::{Marks, Tick, Track};
+use crate::change_detection::{ComponentTicks, Tick, Track};
 use crate::component::{Cloning, ComponentInfo};
 use crate::plain::Bytes;
 use crate::sparse::Values;
@@ -103,9 +103,9 @@ impl Column {
     }
 
     /// Returns the marks of a row of a component that is tracked row by row. They are in the last lane.
-    pub(super) fn marks(&self, row: u32) -> Option<Marks> {
+    pub(super) fn marks(&self, row: u32) -> Option<ComponentTicks> {
         let [added, changed] = self.arrays().last()?.pair(row)?.map(Tick);
-        Some(Marks { added, changed })
+        Some(ComponentTicks { added, changed })
     }
 
     pub(super) fn memory(&self) -> usize {

@@ -29,7 +29,7 @@ use super::image::{ColumnImage, Image, Known, SideImage, SideState, TableImage};
 use super::rollback_report::RollbackReport;
 use super::values::check_values;
 use crate::alloc::{try_reserve, try_vec};
-use crate::change_detection::{Marks, Track};
+use crate::change_detection::{ComponentTicks, Track};
 use crate::checksum::Sum;
 use crate::component::ComponentId;
 use crate::layout::Kind;
@@ -496,7 +496,7 @@ impl World {
         let mut column = input.column(was.map(|was| &was.image.column), self, id, rows)?;
         if let Some(happened) = happened {
             let marks = past.try_of_side(number)?;
-            let mut list: Vec<(u32, Marks)> = try_vec(rows as usize)?;
+            let mut list: Vec<(u32, ComponentTicks)> = try_vec(rows as usize)?;
             each_value(&state, &keys, |row, key| {
                 let before = key.map_or_else(|| marks.of_slot(row), |key| marks.of_key(key));
                 let what = happened.bytes().get(row as usize).copied().unwrap_or(0);
@@ -524,15 +524,15 @@ impl Column {
         id: ComponentId,
         world: &World,
         rows: u32,
-        marks: impl Iterator<Item = (u32, Marks)>,
+        marks: impl Iterator<Item = (u32, ComponentTicks)>,
     ) -> Result<(), DeltaError> {
         let Column::Plain(arrays) = self else { return Ok(()) };
         if arrays.len() == world.storage.components.info(id).lanes.len() {
             return Ok(());
         }
-        let mut lane = Array::try_zeros(rows, size_of::<Marks>())?;
+        let mut lane = Array::try_zeros(rows, size_of::<ComponentTicks>())?;
         for (row, marks) in marks {
-            if let Some(bytes) = lane.bytes_mut().chunks_exact_mut(size_of::<Marks>()).nth(row as usize) {
+            if let Some(bytes) = lane.bytes_mut().chunks_exact_mut(size_of::<ComponentTicks>()).nth(row as usize) {
                 bytes[..4].copy_from_slice(&marks.added.number().to_ne_bytes());
                 bytes[4..].copy_from_slice(&marks.changed.number().to_ne_bytes());
             }
@@ -712,7 +712,7 @@ mod tests {
         world.extend(row(1, 2), Owner(7)).unwrap();
         world.despawn(all[5]).unwrap();
         let before = world.checkpoint().unwrap();
-        world.settle_changes();
+        world.clear_trackers();
         world.make_group::<Observed<(Owner, Line)>>().unwrap();
         world.extend(row(1, 3), Row(3)).unwrap();
         world.extend(row(2, 1), (Owner(1), Line(3))).unwrap();

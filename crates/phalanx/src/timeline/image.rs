@@ -234,7 +234,7 @@ impl Image {
         let mut image = Image {
             // First: what is reserved from now on is after it.
             time: world.storage.sparse.clock.time(),
-            space: world.storage.components.space.number(),
+            space: world.storage.components.registry_id.number(),
             world: world.id(),
             epoch: world.storage.epoch(),
             words: Array::try_new(words_of(world))?,

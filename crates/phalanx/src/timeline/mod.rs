@@ -173,7 +173,7 @@ impl World {
         checkpoint: &Checkpoint,
         report: Option<&mut RollbackReport>,
     ) -> Result<(), TimelineError> {
-        if checkpoint.image.space != self.storage.components.space.number() {
+        if checkpoint.image.space != self.storage.components.registry_id.number() {
             return Err(TimelineError::Foreign);
         }
         let context = checkpoint.context.try_clone_for(self)?;

@@ -128,7 +128,7 @@ impl Timeline {
     ///
     /// On error nothing is kept.
     pub fn capture(&mut self, world: &mut World) -> Result<(), TimelineError> {
-        if self.now.as_ref().is_some_and(|now| now.space != world.storage.components.space.number()) {
+        if self.now.as_ref().is_some_and(|now| now.space != world.storage.components.registry_id.number()) {
             return Err(TimelineError::Foreign);
         }
         let context = Context::try_new(world)?;
@@ -193,7 +193,7 @@ impl Timeline {
     ) -> Result<(), TimelineError> {
         let none = TimelineError::NoSuchFrame { back: frames_back, kept: self.past.len() };
         let Some(now) = self.now.as_mut().filter(|_| frames_back <= self.past.len()) else { return Err(none) };
-        if now.space != world.storage.components.space.number() {
+        if now.space != world.storage.components.registry_id.number() {
             return Err(TimelineError::Foreign);
         }
         let target = match frames_back {

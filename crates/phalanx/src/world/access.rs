@@ -51,7 +51,7 @@ impl World {
     pub(crate) unsafe fn item_mut<'a, C: Component>(&self, lane: *const Lane, row: usize) -> Mut<'a, C> {
         // SAFETY: the caller's promise.
         unsafe {
-            crate::layout::mark_row::<C>(lane, row);
+            crate::layout::set_row_dirty::<C>(lane, row);
             self.item_marked::<C>(lane, row)
         }
     }
@@ -65,7 +65,7 @@ impl World {
     pub(crate) unsafe fn item_mut_shared<'a, C: Component>(&self, lane: *const Lane, row: usize) -> Mut<'a, C> {
         // SAFETY: the caller's promise.
         unsafe {
-            crate::layout::mark_row_shared::<C>(lane, row);
+            crate::layout::set_row_dirty_shared::<C>(lane, row);
             self.item_marked::<C>(lane, row)
         }
     }

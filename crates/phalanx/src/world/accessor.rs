@@ -7,8 +7,7 @@ use crate::bundle::Bundle;
 use crate::bundle_info::EdgeKey;
 use crate::change_detection::RunTicks;
 use crate::component::Component;
-use crate::error::{ChangeError, ComponentError, NoSuchEntity};
-use crate::error::{infallible, panic_change};
+use crate::error::{ComponentError, NoSuchEntity, StructuralError, infallible, require_alive};
 use crate::layout::Layout;
 use crate::sparse::{Put, has_fast_path};
 use core::marker::PhantomData;
@@ -50,7 +49,7 @@ impl World {
     /// # Errors
     ///
     /// If memory cannot be had for what the component means to this world.
-    pub fn try_access_mut<C: Component>(&mut self) -> Result<AccessMut<'_, C>, ChangeError> {
+    pub fn try_access_mut<C: Component>(&mut self) -> Result<AccessMut<'_, C>, StructuralError> {
         let bundle_id = self.bundle_id::<C>()?;
         let id = self.id();
         let mut accessor = AccessMut { world: self, id, bundle_id, side: 0, short: false, component: PhantomData };
@@ -166,7 +165,7 @@ impl<C: Component> AccessMut<'_, C> {
 
     /// Resolves the component anew if the world has forgotten its plans: what listeners recorded may have compacted it.
     #[inline(always)]
-    fn resolve(&mut self) -> Result<(), ChangeError> {
+    fn resolve(&mut self) -> Result<(), StructuralError> {
         if self.id != self.world.id() {
             self.bundle_id = self.world.bundle_id::<C>()?;
             self.id = self.world.id();
@@ -176,7 +175,7 @@ impl<C: Component> AccessMut<'_, C> {
 
     /// Carries out a change the usual way, and finds out whether the next may go the short one.
     #[inline(always)]
-    fn long<R>(&mut self, change: impl FnOnce(&mut Self) -> Result<R, ChangeError>) -> Result<R, ChangeError> {
+    fn long<R>(&mut self, change: impl FnOnce(&mut Self) -> Result<R, StructuralError>) -> Result<R, StructuralError> {
         self.resolve()?;
         let outcome = change(self);
         self.find_short_way();
@@ -198,7 +197,7 @@ impl<C: Component> AccessMut<'_, C> {
     #[inline(always)]
     #[track_caller]
     pub fn insert(&mut self, entity: Entity, value: C) -> Result<Option<C>, NoSuchEntity> {
-        plain(self.try_insert(entity, value))
+        require_alive(self.try_insert(entity, value))
     }
 
     /// As [`insert`](AccessMut::insert).
@@ -207,7 +206,7 @@ impl<C: Component> AccessMut<'_, C> {
     ///
     /// If the entity is not alive, or memory cannot be had; the value is dropped, and nothing else happens.
     #[inline(always)]
-    pub fn try_insert(&mut self, entity: Entity, value: C) -> Result<Option<C>, ChangeError> {
+    pub fn try_insert(&mut self, entity: Entity, value: C) -> Result<Option<C>, StructuralError> {
         if const { has_fast_path::<C>() } {
             let value = ManuallyDrop::new(value);
             if self.short {
@@ -228,19 +227,19 @@ impl<C: Component> AccessMut<'_, C> {
 
     /// As [`try_insert`](AccessMut::try_insert), for those without a short way.
     #[inline]
-    fn insert_table(&mut self, entity: Entity, value: C) -> Result<Option<C>, ChangeError> {
+    fn insert_table(&mut self, entity: Entity, value: C) -> Result<Option<C>, StructuralError> {
         self.long(|accessor| accessor.insert_slow(entity, value))
     }
 
     /// As [`try_insert`](AccessMut::try_insert), where the short way does not lead on.
     #[cold]
     #[inline(never)]
-    fn insert_side(&mut self, entity: Entity, value: C) -> Result<Option<C>, ChangeError> {
+    fn insert_side(&mut self, entity: Entity, value: C) -> Result<Option<C>, StructuralError> {
         self.long(|accessor| accessor.insert_slow(entity, value))
     }
 
     #[inline(always)]
-    fn insert_slow(&mut self, entity: Entity, value: C) -> Result<Option<C>, ChangeError> {
+    fn insert_slow(&mut self, entity: Entity, value: C) -> Result<Option<C>, StructuralError> {
         self.world.storage.flush()?;
         if self.world.has::<C>(entity) {
             self.world.storage.reserve_entries(1)?;
@@ -248,7 +247,7 @@ impl<C: Component> AccessMut<'_, C> {
         }
         let from = self.world.storage.try_location(entity)?;
         self.world.edge(self.bundle_id, from.table, true)?;
-        let edge = EdgeKey::BundleInfo { bundle_id: self.bundle_id, insert: true };
+        let edge = EdgeKey::Cached { bundle_id: self.bundle_id, insert: true };
         // SAFETY: the entity is at `from`, and the edge is one of that table that inserts the component.
         unsafe { self.world.insert_along(entity, from, edge, |place| value.write(place))? };
         Ok(None)
@@ -262,7 +261,7 @@ impl<C: Component> AccessMut<'_, C> {
     #[inline(always)]
     #[track_caller]
     pub fn remove(&mut self, entity: Entity) -> Result<Option<C>, NoSuchEntity> {
-        plain(self.try_remove(entity))
+        require_alive(self.try_remove(entity))
     }
 
     /// As [`remove`](AccessMut::remove).
@@ -271,7 +270,7 @@ impl<C: Component> AccessMut<'_, C> {
     ///
     /// If the entity is not alive, or memory cannot be had; nothing happens then.
     #[inline(always)]
-    pub fn try_remove(&mut self, entity: Entity) -> Result<Option<C>, ChangeError> {
+    pub fn try_remove(&mut self, entity: Entity) -> Result<Option<C>, StructuralError> {
         if const { has_fast_path::<C>() } {
             if self.short {
                 self.world.storage.restructured();
@@ -290,19 +289,19 @@ impl<C: Component> AccessMut<'_, C> {
 
     /// As [`try_remove`](AccessMut::try_remove), for those without a short way.
     #[inline]
-    fn remove_table(&mut self, entity: Entity) -> Result<Option<C>, ChangeError> {
+    fn remove_table(&mut self, entity: Entity) -> Result<Option<C>, StructuralError> {
         self.long(|accessor| accessor.remove_slow(entity))
     }
 
     /// As [`try_remove`](AccessMut::try_remove), where the short way does not lead on.
     #[cold]
     #[inline(never)]
-    fn remove_side(&mut self, entity: Entity) -> Result<Option<C>, ChangeError> {
+    fn remove_side(&mut self, entity: Entity) -> Result<Option<C>, StructuralError> {
         self.long(|accessor| accessor.remove_slow(entity))
     }
 
     #[inline(always)]
-    fn remove_slow(&mut self, entity: Entity) -> Result<Option<C>, ChangeError> {
+    fn remove_slow(&mut self, entity: Entity) -> Result<Option<C>, StructuralError> {
         self.world.storage.flush()?;
         let from = self.world.storage.try_location(entity)?;
         if !self.world.has::<C>(entity) {
@@ -311,17 +310,6 @@ impl<C: Component> AccessMut<'_, C> {
         self.world.edge(self.bundle_id, from.table, false)?;
         // SAFETY: the entity is at `from` and has the component, which is the bundle of the plan.
         unsafe { self.world.take_along(entity, from, self.bundle_id).map(Some) }
-    }
-}
-
-/// What the plain forms make of an outcome.
-#[inline(always)]
-#[track_caller]
-fn plain<R>(outcome: Result<R, ChangeError>) -> Result<R, NoSuchEntity> {
-    match outcome {
-        Ok(result) => Ok(result),
-        Err(ChangeError::NoSuchEntity(error)) => Err(error),
-        Err(error) => panic_change(error),
     }
 }
 

@@ -12,9 +12,9 @@
 
 use super::{Location, World};
 use crate::alloc::{try_reserve, try_vec};
-use crate::bundle::{Bundle, BundlePtr, Placed};
+use crate::bundle::{Bundle, BundleGuard, BundlePtr};
 use crate::component::ComponentId;
-use crate::error::ChangeError;
+use crate::error::StructuralError;
 use crate::error::infallible;
 use crate::mutation::stash::{DropStash, Stash};
 use crate::query::{Candidate, QueryFilter, TableRef};
@@ -58,7 +58,7 @@ impl World {
     /// # Errors
     ///
     /// If the bundle names a component twice, or memory cannot be had; the bundle is dropped, and nothing else happens.
-    pub fn try_insert_batch<F: QueryFilter, B: Bundle + Clone>(&mut self, bundle: B) -> Result<usize, ChangeError> {
+    pub fn try_insert_batch<F: QueryFilter, B: Bundle + Clone>(&mut self, bundle: B) -> Result<usize, StructuralError> {
         let bundle_id = self.bundle_id::<B>()?;
         self.storage.flush()?;
         if B::SPARSE > 0 || !F::IS_ARCHETYPAL || self.storage.journal.is_active() {
@@ -88,16 +88,16 @@ impl World {
         let LeftBehind { storage, left } = &mut ending;
         for (&source, rows) in sources.iter().zip(lens) {
             let edge = bundles.edge(bundle_id, source, true);
-            let (target, places) = (edge.target, edge.places.as_ptr());
+            let (target, columns) = (edge.target, edge.columns.as_ptr());
             let tail = storage.tables[target as usize].len;
             // Splitting a value may be user code, so each is written beyond the last row first: all values of a table that is
             // moved, before its rows; otherwise one after another.
             if target != source {
-                let place = storage.place(target, places, tail);
+                let place = storage.bundle_ptr(target, columns, tail);
                 let mut written = Written::<B> { place, rows: tail..tail, bundle: PhantomData };
                 for (row, value) in (tail..tail + rows).zip(fresh.by_ref()) {
                     // SAFETY: there is room for so many rows in the target, and the places are the bundle's there.
-                    unsafe { value.write(storage.place(target, places, row)) };
+                    unsafe { value.write(storage.bundle_ptr(target, columns, row)) };
                     written.rows.end = row + 1;
                 }
                 core::mem::forget(written);
@@ -110,7 +110,7 @@ impl World {
                 // SAFETY: there is room for a row beyond the last. The new values are exchanged with those of the row, which
                 // are moved out.
                 unsafe {
-                    let place = storage.place(target, places, tail);
+                    let place = storage.bundle_ptr(target, columns, tail);
                     value.write(place);
                     storage.replace_in_row(Location { table: target, row }, edge);
                     old.push(B::read(place));
@@ -139,7 +139,7 @@ impl World {
     /// # Errors
     ///
     /// If the bundle names a component twice, or memory cannot be had; nothing happens then.
-    pub fn try_remove_batch<F: QueryFilter, B: Bundle>(&mut self) -> Result<usize, ChangeError> {
+    pub fn try_remove_batch<F: QueryFilter, B: Bundle>(&mut self) -> Result<usize, StructuralError> {
         let bundle_id = self.bundle_id::<B>()?;
         self.storage.flush()?;
         if B::SPARSE > 0 || !F::IS_ARCHETYPAL || self.storage.journal.is_active() {
@@ -170,7 +170,7 @@ impl World {
 
     /// The tables with rows that pass a filter, or may if it looks at each, and how many rows they have. Those of extra rows are
     /// among them if the filter asks for them.
-    fn rows_that_pass<F: QueryFilter>(&self) -> Result<(Vec<u32>, usize), ChangeError> {
+    fn rows_that_pass<F: QueryFilter>(&self) -> Result<(Vec<u32>, usize), StructuralError> {
         let mut filter = F::state(&self.storage.components);
         F::set_ticks(&mut filter, self.storage.run_ticks());
         let passing = || {
@@ -192,7 +192,7 @@ impl World {
     }
 
     /// The slots that pass a filter, in the order of their tables and rows.
-    fn slots_that_pass<F: QueryFilter>(&self) -> Result<Vec<Entity>, ChangeError> {
+    fn slots_that_pass<F: QueryFilter>(&self) -> Result<Vec<Entity>, StructuralError> {
         let (mut filter, (sources, count)) = (F::state(&self.storage.components), self.rows_that_pass::<F>()?);
         F::set_ticks(&mut filter, self.storage.run_ticks());
         let mut slots = try_vec(count)?;
@@ -217,7 +217,7 @@ impl World {
         bundle_id: usize,
         slots: Vec<Entity>,
         bundle: B,
-    ) -> Result<usize, ChangeError> {
+    ) -> Result<usize, StructuralError> {
         if slots.is_empty() {
             return Ok(0);
         }
@@ -240,7 +240,7 @@ impl World {
     }
 
     /// Takes components from slots, which are alive, as [`insert_each`](World::insert_each) gives them. How many had any.
-    fn remove_each(&mut self, bundle_id: usize, slots: Vec<Entity>) -> Result<usize, ChangeError> {
+    fn remove_each(&mut self, bundle_id: usize, slots: Vec<Entity>) -> Result<usize, StructuralError> {
         let (mut stash, mut count) = (Stash::default(), 0);
         self.reserve_each(bundle_id, &slots, false, &mut stash)?;
         self.storage.begin_notes();
@@ -273,7 +273,7 @@ impl World {
         slots: &[Entity],
         insert: bool,
         stash: &mut Stash,
-    ) -> Result<(), ChangeError> {
+    ) -> Result<(), StructuralError> {
         for slot in slots {
             self.edge(bundle_id, self.storage.try_location(*slot)?.table, insert)?;
         }
@@ -308,7 +308,7 @@ impl World {
     }
 
     /// Makes room for the rows of the sources in the tables that a plan's edges lead to.
-    fn reserve_targets(&mut self, sources: &[u32], bundle_id: usize, insert: bool) -> Result<(), ChangeError> {
+    fn reserve_targets(&mut self, sources: &[u32], bundle_id: usize, insert: bool) -> Result<(), StructuralError> {
         let mut needs: Vec<(u32, u32)> = try_vec(sources.len())?;
         for &source in sources {
             let target = self.bundles.edge(bundle_id, source, insert).target;
@@ -355,7 +355,7 @@ impl<B: Bundle> Drop for Written<B> {
     fn drop(&mut self) {
         for row in self.rows.clone() {
             // SAFETY: the values were written there, and nothing else uses them.
-            drop(unsafe { Placed::<B>::new(BundlePtr { row: row as usize, ..self.place }) });
+            drop(unsafe { BundleGuard::<B>::new(BundlePtr { row: row as usize, ..self.place }) });
         }
     }
 }

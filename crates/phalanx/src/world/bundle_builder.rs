@@ -5,8 +5,7 @@ use super::World;
 use crate::alloc::try_vec;
 use crate::bundle::{Bundle, BundlePtr};
 use crate::component::{Component, ComponentId, Components};
-use crate::error::{ChangeError, NoSuchEntity};
-use crate::error::{infallible, panic_change};
+use crate::error::{NoSuchEntity, StructuralError, infallible, require_alive};
 use core::any::TypeId;
 use core::fmt;
 use phalanx_store::{AllocError, Entity};
@@ -140,7 +139,7 @@ impl World {
     /// # Errors
     ///
     /// If memory cannot be had; the components are dropped, and nothing else happens.
-    pub fn try_spawn_built(&mut self, bundle: BundleBuilder) -> Result<Entity, ChangeError> {
+    pub fn try_spawn_built(&mut self, bundle: BundleBuilder) -> Result<Entity, StructuralError> {
         let ids = bundle.ids(&mut self.storage.components)?;
         // SAFETY: the values of the ids are moved in, in the same order.
         unsafe { self.spawn_erased(&ids, |place| bundle.write(place)) }
@@ -153,11 +152,7 @@ impl World {
     /// If the entity is not alive; the components are dropped, and nothing else happens.
     #[track_caller]
     pub fn insert_built(&mut self, entity: Entity, bundle: BundleBuilder) -> Result<(), NoSuchEntity> {
-        match self.try_insert_built(entity, bundle) {
-            Ok(()) => Ok(()),
-            Err(ChangeError::NoSuchEntity(error)) => Err(error),
-            Err(error) => panic_change(error),
-        }
+        require_alive(self.try_insert_built(entity, bundle))
     }
 
     /// As [`insert_built`](World::insert_built).
@@ -165,7 +160,7 @@ impl World {
     /// # Errors
     ///
     /// If the entity is not alive, or memory cannot be had; the components are dropped, and nothing else happens.
-    pub fn try_insert_built(&mut self, entity: Entity, bundle: BundleBuilder) -> Result<(), ChangeError> {
+    pub fn try_insert_built(&mut self, entity: Entity, bundle: BundleBuilder) -> Result<(), StructuralError> {
         let ids = bundle.ids(&mut self.storage.components)?;
         // SAFETY: the values of the ids are moved in, in the same order.
         unsafe { self.insert_erased(entity, &ids, |place| bundle.write(place)) }

@@ -6,8 +6,7 @@ use crate::alloc::{try_vec, unwrap_alloc};
 use crate::bundle::{Bundle, BundlePtr, VisitSingle};
 use crate::bundle_info::EdgeKey;
 use crate::component::Component;
-use crate::error::{ChangeError, NoSuchEntity};
-use crate::error::{infallible, panic_change};
+use crate::error::{NoSuchEntity, StructuralError, infallible, require_alive};
 use crate::journal::Spot;
 use crate::mutation::InPlace;
 use crate::signal::dispatch_events;
@@ -60,11 +59,7 @@ impl World {
     #[inline(always)]
     #[track_caller]
     pub fn insert<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), NoSuchEntity> {
-        match self.try_insert(entity, bundle) {
-            Ok(()) => Ok(()),
-            Err(ChangeError::NoSuchEntity(error)) => Err(error),
-            Err(error) => panic_change(error),
-        }
+        require_alive(self.try_insert(entity, bundle))
     }
 
     /// Gives components to an entity; those that it has already are replaced, and their old values dropped.
@@ -74,7 +69,7 @@ impl World {
     /// If the entity is not alive, the bundle names a component twice, or memory cannot be had; the bundle is dropped,
     /// and nothing else happens.
     #[inline(always)]
-    pub fn try_insert<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), ChangeError> {
+    pub fn try_insert<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), StructuralError> {
         if const { B::LEN != 1 || B::SPARSE != 1 } {
             return self.insert_slow(entity, bundle);
         }
@@ -88,16 +83,14 @@ impl World {
 
     /// As [`try_insert`](World::try_insert), where there is no short way.
     #[inline(never)]
-    fn insert_slow<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), ChangeError> {
+    fn insert_slow<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), StructuralError> {
         let bundle_id = self.bundle_id::<B>()?;
         self.storage.flush()?;
         let from = self.storage.try_location(entity)?;
         self.edge(bundle_id, from.table, true)?;
         // SAFETY: the entity is at `from`, and the bundle is that of the plan.
         unsafe {
-            self.insert_along(entity, from, EdgeKey::BundleInfo { bundle_id, insert: true }, |place| {
-                bundle.write(place)
-            })
+            self.insert_along(entity, from, EdgeKey::Cached { bundle_id, insert: true }, |place| bundle.write(place))
         }
     }
 
@@ -115,11 +108,11 @@ impl World {
         from: Location,
         edge: EdgeKey<'_>,
         write: impl FnOnce(BundlePtr),
-    ) -> Result<(), ChangeError> {
+    ) -> Result<(), StructuralError> {
         let edge = edge.find(&self.bundles, from.table);
         self.storage.reserve_move(entity.index(), from, edge)?;
         let tail = self.storage.tables[edge.target as usize].len;
-        write(self.storage.place(edge.target, edge.places.as_ptr(), tail));
+        write(self.storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail));
         // SAFETY: the entity is there, everything is reserved, and the values are written.
         unsafe { self.storage.move_row(entity, from, edge, &mut InPlace) };
         let notified = dispatch_events!(self);
@@ -141,11 +134,7 @@ impl World {
     #[inline(always)]
     #[track_caller]
     pub fn remove<B: Bundle>(&mut self, entity: Entity) -> Result<bool, NoSuchEntity> {
-        match self.try_remove::<B>(entity) {
-            Ok(removed) => Ok(removed),
-            Err(ChangeError::NoSuchEntity(error)) => Err(error),
-            Err(error) => panic_change(error),
-        }
+        require_alive(self.try_remove::<B>(entity))
     }
 
     /// Takes components from an entity and drops them; those that it does not have are no error. Whether it had any.
@@ -154,7 +143,7 @@ impl World {
     ///
     /// If the entity is not alive, the bundle names a component twice, or memory cannot be had; nothing happens then.
     #[inline(always)]
-    pub fn try_remove<B: Bundle>(&mut self, entity: Entity) -> Result<bool, ChangeError> {
+    pub fn try_remove<B: Bundle>(&mut self, entity: Entity) -> Result<bool, StructuralError> {
         // SAFETY: the visitor does not read through the pointer.
         match unsafe { B::visit_single(core::ptr::dangling(), RemoveFast { world: self, entity }) } {
             Some(Some(unwrap_alloc)) => Ok(unwrap_alloc),
@@ -164,13 +153,13 @@ impl World {
 
     /// As [`try_remove`](World::try_remove), where there is no short way.
     #[inline(never)]
-    fn remove_slow<B: Bundle>(&mut self, entity: Entity) -> Result<bool, ChangeError> {
+    fn remove_slow<B: Bundle>(&mut self, entity: Entity) -> Result<bool, StructuralError> {
         let bundle_id = self.bundle_id::<B>()?;
         self.storage.flush()?;
         let from = self.storage.try_location(entity)?;
         self.edge(bundle_id, from.table, false)?;
         // SAFETY: the entity is at `from`, and the edge inserts nothing.
-        unsafe { self.remove_along(entity, from, EdgeKey::BundleInfo { bundle_id, insert: false }) }
+        unsafe { self.remove_along(entity, from, EdgeKey::Cached { bundle_id, insert: false }) }
     }
 
     /// Moves an entity along an edge that only removes components, and drops them. Returns `true` if there were any.
@@ -183,7 +172,7 @@ impl World {
         entity: Entity,
         from: Location,
         edge: EdgeKey<'_>,
-    ) -> Result<bool, ChangeError> {
+    ) -> Result<bool, StructuralError> {
         let edge = edge.find(&self.bundles, from.table);
         self.storage.reserve_move(entity.index(), from, edge)?;
         // SAFETY: the entity is there, and everything is reserved; the target has no lanes but those that come along.
@@ -201,7 +190,7 @@ impl World {
     /// Takes components from an entity and returns them: all of the bundle, or nothing happens.
     ///
     /// ```
-    /// use phalanx::{ChangeError, Component, World};
+    /// use phalanx::{StructuralError, Component, World};
     ///
     /// #[derive(Component, Debug, PartialEq)]
     /// struct Purse(u32);
@@ -209,16 +198,16 @@ impl World {
     /// let mut world = World::new();
     /// let thief = world.spawn(Purse(3));
     /// assert_eq!(world.take::<Purse>(thief)?, Purse(3));
-    /// assert!(matches!(world.take::<Purse>(thief), Err(ChangeError::Missing { .. })));
+    /// assert!(matches!(world.take::<Purse>(thief), Err(StructuralError::Missing { .. })));
     /// assert!(world.contains(thief));
-    /// # Ok::<(), ChangeError>(())
+    /// # Ok::<(), StructuralError>(())
     /// ```
     ///
     /// # Errors
     ///
     /// If the entity is not alive or does not have all of the components, the bundle names one twice, or memory cannot
     /// be had; nothing happens then.
-    pub fn take<B: Bundle>(&mut self, entity: Entity) -> Result<B, ChangeError> {
+    pub fn take<B: Bundle>(&mut self, entity: Entity) -> Result<B, StructuralError> {
         let bundle_id = self.bundle_id::<B>()?;
         self.storage.flush()?;
         let from = self.storage.try_location(entity)?;
@@ -228,7 +217,7 @@ impl World {
             Some(side) => side.row(entity.index()).is_none(),
         });
         if let Some(id) = missing {
-            return Err(ChangeError::Missing { entity, component: self.storage.components.info(*id).name() });
+            return Err(StructuralError::Missing { entity, component: self.storage.components.info(*id).name() });
         }
         self.edge(bundle_id, from.table, false)?;
         // SAFETY: the entity is there, and the edge is one of that table that removes the bundle, all of which it has.
@@ -246,7 +235,7 @@ impl World {
         entity: Entity,
         from: Location,
         bundle_id: usize,
-    ) -> Result<B, ChangeError> {
+    ) -> Result<B, StructuralError> {
         let edge = self.bundles.edge(bundle_id, from.table, false);
         self.storage.reserve_move(entity.index(), from, edge)?;
         // SAFETY: the entity is there, and everything is reserved; the target has no lanes but those that come along.
@@ -255,9 +244,9 @@ impl World {
         let sparse = self.storage.sparse.places_of_retired();
         self.storage.sparse.displaced_values.clear();
         let (source, clock) = (&self.storage.tables[from.table as usize], &raw const self.storage.sparse.clock);
-        let (lanes, places, row) = (source.lanes(), edge.places.as_ptr(), source.len as usize);
+        let (lanes, columns, row) = (source.lanes(), edge.columns.as_ptr(), source.len as usize);
         // SAFETY: the values were left in place, in the table and in sparse storages, and are moved out once.
-        let taken = unsafe { B::read(BundlePtr { lanes, places, row, sparse, clock }) };
+        let taken = unsafe { B::read(BundlePtr { lanes, columns, row, sparse, clock }) };
         self.complete(notified);
         Ok(taken)
     }
@@ -287,11 +276,7 @@ impl World {
     #[inline]
     #[track_caller]
     pub fn despawn(&mut self, entity: Entity) -> Result<(), NoSuchEntity> {
-        match self.try_despawn(entity) {
-            Ok(()) => Ok(()),
-            Err(ChangeError::NoSuchEntity(error)) => Err(error),
-            Err(error) => panic_change(error),
-        }
+        require_alive(self.try_despawn(entity))
     }
 
     /// As [`despawn`](World::despawn).
@@ -303,7 +288,7 @@ impl World {
     ///
     /// If it is not alive, or memory cannot be had; nothing happens then.
     #[inline(always)]
-    pub fn try_despawn(&mut self, entity: Entity) -> Result<(), ChangeError> {
+    pub fn try_despawn(&mut self, entity: Entity) -> Result<(), StructuralError> {
         self.storage.sparse.prefetch_despawn(entity.index());
         self.storage.flush()?;
         let at = self.storage.try_location(entity)?;
@@ -348,7 +333,7 @@ impl World {
     /// # Errors
     ///
     /// If memory cannot be had; nothing happens then.
-    pub fn try_clear(&mut self) -> Result<(), ChangeError> {
+    pub fn try_clear(&mut self) -> Result<(), StructuralError> {
         self.storage.flush()?;
         if self.storage.journal.is_active() {
             let mut entities = try_vec(self.len())?;

@@ -2,7 +2,7 @@
 
 use super::World;
 use crate::component::Component;
-use crate::error::ChangeError;
+use crate::error::StructuralError;
 use crate::error::infallible;
 use crate::query::{AllRows, With};
 
@@ -41,7 +41,7 @@ impl World {
     /// # Errors
     ///
     /// If memory cannot be had; nothing happens then.
-    pub fn try_clear_component<C: Component>(&mut self) -> Result<usize, ChangeError> {
+    pub fn try_clear_component<C: Component>(&mut self) -> Result<usize, StructuralError> {
         let id = self.storage.components.id::<C>();
         if let Some(side) = self.storage.sparse.number(id)
             && !self.storage.journal.is_active()

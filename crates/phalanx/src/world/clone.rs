@@ -9,7 +9,7 @@
 use super::{Location, World};
 use crate::alloc::try_vec;
 use crate::component::{Cloning, Components};
-use crate::error::ChangeError;
+use crate::error::StructuralError;
 use crate::error::infallible;
 use crate::resources::Resources;
 use crate::rows::{Label, Row};
@@ -94,7 +94,7 @@ impl World {
     /// same components and roles.
     ///
     /// ```
-    /// use phalanx::{ChangeError, Component, World};
+    /// use phalanx::{StructuralError, Component, World};
     ///
     /// #[derive(Component, Clone)]
     /// #[component(clone)]
@@ -107,15 +107,15 @@ impl World {
     /// let twin = world.clone_entity(ann)?;
     /// assert_eq!(world.get::<Name>(twin).unwrap().0, "Ann");
     /// world.insert(ann, Soul).unwrap();
-    /// assert!(matches!(world.clone_entity(ann), Err(ChangeError::NotClone { .. })));
-    /// # Ok::<(), ChangeError>(())
+    /// assert!(matches!(world.clone_entity(ann), Err(StructuralError::NotClone { .. })));
+    /// # Ok::<(), StructuralError>(())
     /// ```
     ///
     /// # Errors
     ///
     /// If the entity is not alive, has a component that cannot be cloned, or memory cannot be had; nothing happens then,
     /// nor if a clone panics.
-    pub fn clone_entity(&mut self, entity: Entity) -> Result<Entity, ChangeError> {
+    pub fn clone_entity(&mut self, entity: Entity) -> Result<Entity, StructuralError> {
         self.storage.flush()?;
         let from = self.storage.try_location(entity)?;
         self.can_clone(&self.storage.tables[from.table as usize])?;
@@ -144,7 +144,7 @@ impl World {
     /// # Safety
     ///
     /// The entity is at `from`, and all components of that table can be cloned.
-    unsafe fn clone_whole(&mut self, entity: Entity, from: Location) -> Result<Entity, ChangeError> {
+    unsafe fn clone_whole(&mut self, entity: Entity, from: Location) -> Result<Entity, StructuralError> {
         /// Ends the clones that are made, unless it is forgotten.
         struct Clones<'a> {
             tables: &'a [Table],
@@ -224,9 +224,9 @@ impl World {
         }
     }
 
-    fn can_clone(&self, table: &Table) -> Result<(), ChangeError> {
+    fn can_clone(&self, table: &Table) -> Result<(), StructuralError> {
         match table.columns.iter().map(|column| self.storage.components.info(column.id)).find(|info| !info.is_clone()) {
-            Some(info) => Err(ChangeError::NotClone { component: info.name() }),
+            Some(info) => Err(StructuralError::NotClone { component: info.name() }),
             None => Ok(()),
         }
     }
@@ -251,15 +251,15 @@ impl World {
     ///
     /// # Errors
     ///
-    /// - [`ChangeError::NotClone`] if an entity has a component that cannot be cloned.
-    /// - [`ChangeError::Resource`] if a kept resource is taken out by a scope.
-    /// - [`ChangeError::Alloc`] if allocation fails.
-    pub fn try_clone(&self) -> Result<World, ChangeError> {
+    /// - [`StructuralError::NotClone`] if an entity has a component that cannot be cloned.
+    /// - [`StructuralError::Resource`] if a kept resource is taken out by a scope.
+    /// - [`StructuralError::Alloc`] if allocation fails.
+    pub fn try_clone(&self) -> Result<World, StructuralError> {
         for (_, table) in self.storage.tables_in_order() {
             self.can_clone(table)?;
         }
         if let Some(component) = self.storage.sparse.not_clone(&self.storage.components) {
-            return Err(ChangeError::NotClone { component });
+            return Err(StructuralError::NotClone { component });
         }
         self.resources.check_kept()?;
         let mut copy = World::try_with(self.storage.components.try_clone()?)?;

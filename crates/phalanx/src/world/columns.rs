@@ -12,7 +12,7 @@ use crate::bundle::{Bundle, BundlePtr, all_tuples};
 use crate::change_detection::RunTicks;
 use crate::component::Component;
 use crate::error::panic_change;
-use crate::error::{ChangeError, UnequalColumns};
+use crate::error::{StructuralError, UnequalColumns};
 use crate::layout::{Kind, Layout};
 use crate::sparse::SparseInserts;
 use core::mem::ManuallyDrop;
@@ -175,7 +175,7 @@ impl World {
     /// table components); otherwise the columns are copied. The entities are made in order of the rows.
     ///
     /// ```
-    /// use phalanx::{ChangeError, Component, World};
+    /// use phalanx::{StructuralError, Component, World};
     ///
     /// #[derive(Component)]
     /// struct Position(f32);
@@ -189,8 +189,8 @@ impl World {
     /// assert_eq!(world.get::<Mass>(last).unwrap().0, 1998.0);
     ///
     /// let uneven = (vec![Position(0.0)], vec![Mass(0.0), Mass(1.0)]);
-    /// assert!(matches!(world.spawn_columns(uneven), Err(ChangeError::UnequalColumns(_))));
-    /// # Ok::<(), ChangeError>(())
+    /// assert!(matches!(world.spawn_columns(uneven), Err(StructuralError::UnequalColumns(_))));
+    /// # Ok::<(), StructuralError>(())
     /// ```
     ///
     /// # Errors
@@ -201,9 +201,9 @@ impl World {
     ///
     /// If a component comes twice.
     #[track_caller]
-    pub fn spawn_columns<C: Columns>(&mut self, columns: C) -> Result<&[Entity], ChangeError> {
+    pub fn spawn_columns<C: Columns>(&mut self, columns: C) -> Result<&[Entity], StructuralError> {
         match self.try_spawn_columns(columns) {
-            Err(error @ (ChangeError::Duplicate(_) | ChangeError::Alloc(_))) => panic_change(error),
+            Err(error @ (StructuralError::Duplicate(_) | StructuralError::Alloc(_))) => panic_change(error),
             outcome => outcome,
         }
     }
@@ -214,7 +214,7 @@ impl World {
     ///
     /// If the columns are not of equal length, a component comes twice, or memory cannot be had. The columns are dropped,
     /// and nothing else happens.
-    pub fn try_spawn_columns<C: Columns>(&mut self, columns: C) -> Result<&[Entity], ChangeError> {
+    pub fn try_spawn_columns<C: Columns>(&mut self, columns: C) -> Result<&[Entity], StructuralError> {
         let bundle_id = self.bundle_id::<C::Bundle>()?;
         let len = common_length(&columns)?;
         let count = u32::try_from(len).map_err(|_| AllocError::CapacityOverflow)?;
@@ -235,7 +235,7 @@ impl World {
             // SAFETY: plans are forgotten only by compaction.
             self.reserve_column_sparse(unsafe { &*sparse }, &slots)?;
         }
-        let (table, places) = (self.bundles.get(bundle_id).table, self.bundles.get(bundle_id).places.as_ptr());
+        let (table, lane_numbers) = (self.bundles.get(bundle_id).table, self.bundles.get(bundle_id).columns.as_ptr());
         let goal = &self.storage.tables[table as usize];
         // A lane with a bitmap keeps its block.
         let adopt = goal.len == 0 && goal.cap < count && !goal.entities.lane().is_tracked();
@@ -243,7 +243,8 @@ impl World {
         let clock = &raw const self.storage.sparse.clock;
         let table_ref = &mut self.storage.tables[table as usize];
         let (first, beside) = (table_ref.len, self.storage.sparse.places());
-        let place = BundlePtr { lanes: table_ref.lanes(), row: first as usize, places, sparse: beside, clock };
+        let place =
+            BundlePtr { lanes: table_ref.lanes(), row: first as usize, columns: lane_numbers, sparse: beside, clock };
         let to = ColumnPtrs { first: place, slots: &slots, adopt };
         let reserved = if adopt {
             // SAFETY: the places are those of the bundle in its table, which has no rows.

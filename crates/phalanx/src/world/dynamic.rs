@@ -12,9 +12,8 @@ use crate::bundle::BundlePtr;
 use crate::bundle_info::{self, EdgeKey};
 use crate::change_detection::Track;
 use crate::component::{Cloning, ComponentId, ComponentInfo};
-use crate::error::panic_change;
-use crate::error::{ChangeError, ComponentError, NoSuchEntity};
-use crate::layout::{Kind, put_bytes, put_nothing};
+use crate::error::{ComponentError, NoSuchEntity, StructuralError, require_alive};
+use crate::layout::{Kind, write_bytes, write_nothing};
 use crate::query::Candidate;
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -61,10 +60,10 @@ impl ComponentDescriptor {
             lanes: if empty { Box::default() } else { Box::new([layout]) },
             drop: self.drop,
             clone: self.clone.map(Cloning::Value),
-            put: if empty { put_nothing } else { put_bytes },
+            write: if empty { write_nothing } else { write_bytes },
             visit: None,
             kind: self.kind,
-            whole: true,
+            has_address: true,
             bytes: crate::plain::ByteInfo::new(crate::plain::Bytes::Unknown, ""),
             track: Track::None,
             usage: Default::default(),
@@ -142,7 +141,7 @@ impl World {
             return Err(ComponentError::MissingComponent { entity, component });
         }
         let info = self.storage.components.info(id);
-        match (info.whole, info.is_void()) {
+        match (info.has_address, info.is_zero_sized()) {
             (false, _) => Err(ComponentError::NoAddress { component: info.name() }),
             (true, true) => Ok(NonNull::without_provenance(crate::storage::table::ALIGNED_FOR_ALL)),
             // SAFETY: the lane is the component's, the row is in use, and a lane's block is not at zero.
@@ -189,11 +188,7 @@ impl World {
         value: NonNull<u8>,
     ) -> Result<(), NoSuchEntity> {
         // SAFETY: the caller's promise.
-        match unsafe { self.try_insert_by_ids(entity, &[(id, value)]) } {
-            Ok(()) => Ok(()),
-            Err(ChangeError::NoSuchEntity(error)) => Err(error),
-            Err(error) => panic_change(error),
-        }
+        require_alive(unsafe { self.try_insert_by_ids(entity, &[(id, value)]) })
     }
 
     /// Gives an entity components by their ids, in one move. The values are moved out of where they are; old ones are
@@ -216,12 +211,12 @@ impl World {
         &mut self,
         entity: Entity,
         values: &[(ComponentId, NonNull<u8>)],
-    ) -> Result<(), ChangeError> {
+    ) -> Result<(), StructuralError> {
         let (mut ids, mut sparse_inserts) = (try_vec(values.len())?, try_vec(values.len())?);
         ids.extend(values.iter().map(|(id, _)| *id));
         for id in &ids {
             let info = self.storage.components.info(*id);
-            sparse_inserts.push((info.put, info.kind()));
+            sparse_inserts.push((info.write, info.kind()));
         }
         let write = |place: BundlePtr| {
             for (at, ((_, value), (put, kind))) in values.iter().zip(&sparse_inserts).enumerate() {
@@ -247,7 +242,7 @@ impl World {
         entity: Entity,
         ids: &[ComponentId],
         write: impl FnOnce(BundlePtr),
-    ) -> Result<(), ChangeError> {
+    ) -> Result<(), StructuralError> {
         assert!(!ids.contains(&ComponentId::ROW), "the reserved component is not for users");
         let bundle = bundle_info::signature(ids, &self.storage.components)?;
         let sparse_inserts = self.storage.sparse(ids)?;
@@ -255,7 +250,8 @@ impl World {
         let from = self.storage.try_location(entity)?;
         let goal = self.storage.tables[from.table as usize].signature.try_merge(&bundle)?;
         let target = self.storage.table_of(&goal)?;
-        let mut edge = self.storage.edge_between(from.table, target, &bundle, self.storage.places(target, ids)?)?;
+        let mut edge =
+            self.storage.edge_between(from.table, target, &bundle, self.storage.bundle_columns(target, ids)?)?;
         edge.sparse_inserts = sparse_inserts;
         // SAFETY: the entity is there, the edge leads to the table that has the ids beside what comes along.
         unsafe { self.insert_along(entity, from, EdgeKey::Own(&edge), write) }
@@ -271,11 +267,11 @@ impl World {
         &mut self,
         ids: &[ComponentId],
         write: impl FnOnce(BundlePtr),
-    ) -> Result<Entity, ChangeError> {
+    ) -> Result<Entity, StructuralError> {
         assert!(!ids.contains(&ComponentId::ROW), "the reserved component is not for users");
         let signature = bundle_info::signature(ids, &self.storage.components)?;
         let table = self.storage.table_of(&signature)?;
-        let places = self.storage.places(table, ids)?;
+        let columns = self.storage.bundle_columns(table, ids)?;
         let sparse = self.storage.sparse(ids)?;
         self.storage.flush()?;
         self.storage.reserve_entities(1)?;
@@ -283,7 +279,7 @@ impl World {
         self.storage.reserve_row_entries(table, 1)?;
         self.storage.reserve_sparse(0, &sparse)?;
         // Splitting a value may be user code: it is done before anything is committed.
-        write(self.storage.place(table, places.as_ptr(), self.storage.tables[table as usize].len));
+        write(self.storage.bundle_ptr(table, columns.as_ptr(), self.storage.tables[table as usize].len));
         let entity = self.storage.entities.alloc();
         // SAFETY: everything is reserved, and the values are written.
         unsafe { self.storage.spawn_row::<true>(entity, table, &sparse) };
@@ -305,12 +301,15 @@ impl World {
     ///
     /// Each address is that of a value of its component, which the caller gives up if this succeeds.
     #[track_caller]
-    pub unsafe fn try_spawn_by_ids(&mut self, values: &[(ComponentId, NonNull<u8>)]) -> Result<Entity, ChangeError> {
+    pub unsafe fn try_spawn_by_ids(
+        &mut self,
+        values: &[(ComponentId, NonNull<u8>)],
+    ) -> Result<Entity, StructuralError> {
         let (mut ids, mut sparse_inserts) = (try_vec(values.len())?, try_vec(values.len())?);
         ids.extend(values.iter().map(|(id, _)| *id));
         for id in &ids {
             let info = self.storage.components.info(*id);
-            sparse_inserts.push((info.put, info.kind()));
+            sparse_inserts.push((info.write, info.kind()));
         }
         let write = |place: BundlePtr| {
             for (at, ((_, value), (put, kind))) in values.iter().zip(&sparse_inserts).enumerate() {

@@ -4,7 +4,7 @@ use super::World;
 use super::access::{Mut, Ref};
 use crate::bundle::Bundle;
 use crate::component::Component;
-use crate::error::{ChangeError, ComponentError, NoSuchEntity};
+use crate::error::{ComponentError, NoSuchEntity, StructuralError};
 use core::fmt;
 use phalanx_store::Entity;
 
@@ -154,7 +154,7 @@ impl EntityMut<'_> {
     /// # Errors
     ///
     /// If the bundle names a component twice, or memory cannot be had; the bundle is dropped, and nothing else happens.
-    pub fn try_insert<B: Bundle>(&mut self, bundle: B) -> Result<(), ChangeError> {
+    pub fn try_insert<B: Bundle>(&mut self, bundle: B) -> Result<(), StructuralError> {
         self.world.try_insert(self.entity, bundle)
     }
 
@@ -173,7 +173,7 @@ impl EntityMut<'_> {
     /// # Errors
     ///
     /// If the bundle names a component twice, or memory cannot be had; nothing happens then.
-    pub fn try_remove<B: Bundle>(&mut self) -> Result<bool, ChangeError> {
+    pub fn try_remove<B: Bundle>(&mut self) -> Result<bool, StructuralError> {
         self.world.try_remove::<B>(self.entity)
     }
 
@@ -182,7 +182,7 @@ impl EntityMut<'_> {
     /// # Errors
     ///
     /// If it does not have all of them, the bundle names one twice, or memory cannot be had; nothing happens then.
-    pub fn take<B: Bundle>(&mut self) -> Result<B, ChangeError> {
+    pub fn take<B: Bundle>(&mut self) -> Result<B, StructuralError> {
         self.world.take(self.entity)
     }
 

@@ -6,8 +6,7 @@ use crate::alloc::{try_clone_slice, try_vec};
 use crate::bundle::Bundle;
 use crate::bundle_info::{self, EdgeKey};
 use crate::component::ComponentId;
-use crate::error::panic_change;
-use crate::error::{ChangeError, NoSuchEntity};
+use crate::error::{NoSuchEntity, StructuralError, require_alive};
 use crate::signature::Signature;
 use core::any::TypeId;
 use core::marker::PhantomData;
@@ -44,11 +43,7 @@ impl World {
     /// If a bundle names a component twice.
     #[track_caller]
     pub fn exchange<R: Bundle, I: Bundle>(&mut self, entity: Entity, bundle: I) -> Result<(), NoSuchEntity> {
-        match self.try_exchange::<R, I>(entity, bundle) {
-            Ok(()) => Ok(()),
-            Err(ChangeError::NoSuchEntity(error)) => Err(error),
-            Err(error) => panic_change(error),
-        }
+        require_alive(self.try_exchange::<R, I>(entity, bundle))
     }
 
     /// As [`exchange`](World::exchange).
@@ -57,7 +52,7 @@ impl World {
     ///
     /// If the entity is not alive, a bundle names a component twice, or memory cannot be had; the bundle is dropped, and
     /// nothing else happens.
-    pub fn try_exchange<R: Bundle, I: Bundle>(&mut self, entity: Entity, bundle: I) -> Result<(), ChangeError> {
+    pub fn try_exchange<R: Bundle, I: Bundle>(&mut self, entity: Entity, bundle: I) -> Result<(), StructuralError> {
         let bundle_id = match self.bundles.find(TypeId::of::<Exchange<R, I>>()) {
             Some(bundle_id) => bundle_id,
             None => self.make_exchange::<R, I>()?,
@@ -69,14 +64,12 @@ impl World {
         }
         // SAFETY: the entity is at `from`, and the edge is one of that table that inserts this bundle.
         unsafe {
-            self.insert_along(entity, from, EdgeKey::BundleInfo { bundle_id, insert: true }, |place| {
-                bundle.write(place)
-            })
+            self.insert_along(entity, from, EdgeKey::Cached { bundle_id, insert: true }, |place| bundle.write(place))
         }
     }
 
     #[cold]
-    fn make_exchange<R: Bundle, I: Bundle>(&mut self) -> Result<usize, ChangeError> {
+    fn make_exchange<R: Bundle, I: Bundle>(&mut self) -> Result<usize, StructuralError> {
         let (mut ids, mut gone) = (try_vec(I::LEN)?, try_vec(R::LEN)?);
         R::ids(&mut self.storage.components, &mut gone)?;
         I::ids(&mut self.storage.components, &mut ids)?;
@@ -103,8 +96,8 @@ impl World {
         let goal = present.try_difference(&gone)?.try_merge(bundle)?;
         let left = gone.try_merge(bundle)?;
         let target = self.storage.table_of(&goal)?;
-        let places = self.storage.places(target, &self.bundles.get(bundle_id).ids)?;
-        let mut edge = self.storage.edge_between(source, target, &left, places)?;
+        let columns = self.storage.bundle_columns(target, &self.bundles.get(bundle_id).ids)?;
+        let mut edge = self.storage.edge_between(source, target, &left, columns)?;
         (edge.sparse_inserts, edge.sparse_removes) = (sparse_inserts.into(), sparse_removes.into());
         self.bundles.add_edge(bundle_id, source, true, edge)
     }
@@ -133,11 +126,7 @@ impl World {
     /// If the entity is not alive.
     #[track_caller]
     pub fn remove_ids(&mut self, entity: Entity, ids: &[ComponentId]) -> Result<bool, NoSuchEntity> {
-        match self.try_remove_ids(entity, ids) {
-            Ok(removed) => Ok(removed),
-            Err(ChangeError::NoSuchEntity(error)) => Err(error),
-            Err(error) => panic_change(error),
-        }
+        require_alive(self.try_remove_ids(entity, ids))
     }
 
     /// As [`remove_ids`](World::remove_ids).
@@ -145,7 +134,7 @@ impl World {
     /// # Errors
     ///
     /// If the entity is not alive, or memory cannot be had; nothing happens then.
-    pub fn try_remove_ids(&mut self, entity: Entity, ids: &[ComponentId]) -> Result<bool, ChangeError> {
+    pub fn try_remove_ids(&mut self, entity: Entity, ids: &[ComponentId]) -> Result<bool, StructuralError> {
         self.storage.flush()?;
         let from = self.storage.try_location(entity)?;
         let present = &self.storage.tables[from.table as usize].signature;

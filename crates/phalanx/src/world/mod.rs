@@ -154,8 +154,8 @@ impl World {
     }
 
     /// Says that all changes so far have been seen: for queries that [do not remember](crate::change_detection) when they looked last.
-    pub fn settle_changes(&mut self) {
-        self.storage.sparse.clock.settle();
+    pub fn clear_trackers(&mut self) {
+        self.storage.sparse.clock.clear_trackers();
     }
 
     /// Sets the time, as when a world is restored.

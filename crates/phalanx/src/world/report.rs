@@ -36,7 +36,7 @@ impl Placement {
 
     pub(crate) fn of(info: &ComponentInfo) -> Placement {
         match info.kind() {
-            Kind::Table if info.whole => Placement::Table,
+            Kind::Table if info.has_address => Placement::Table,
             Kind::Table => Placement::Soa,
             Kind::Pool => Placement::Pool,
             Kind::Linear => Placement::Linear,
@@ -174,7 +174,8 @@ impl World {
     /// Without [`count_accesses`](World::count_accesses) it says what is there, and advises nothing.
     ///
     /// ```
-    /// use phalanx::{Component, Placement, World};
+    /// use phalanx::report::Placement;
+    /// use phalanx::{Component, World};
     ///
     /// #[derive(Component)]
     /// struct Health(u32);
@@ -212,7 +213,7 @@ impl World {
         let (usage, slots, values) = (&info.usage, self.storage.entities.slot_count(), self.values_of(id));
         let (bytes, [taken, ended]) = match self.storage.sparse.of(id) {
             Some(side) => (side.bytes(), side.gone),
-            None => (self.column_bytes(id), [usage.taken, usage.ended]),
+            None => (self.column_bytes(id), [usage.removed, usage.despawned]),
         };
         let counted = |count: u64| if self.storage.counting { count } else { 0 };
         let lanes = info.lanes().iter().map(Layout::size).sum::<usize>();

@@ -7,7 +7,7 @@ use crate::bundle::Bundle;
 use crate::component::{Component, ComponentId};
 use crate::error::RowError;
 use crate::error::panic_change;
-use crate::error::{ChangeError, ComponentError, NoSuchEntity};
+use crate::error::{ComponentError, NoSuchEntity, StructuralError};
 use crate::rows::{Key, Label, Role, Row};
 use crate::signature::Signature;
 use crate::world::RowId;
@@ -45,8 +45,8 @@ impl World {
         let Some(label) = self.label(component, role)? else {
             return match self.try_spawn(bundle) {
                 Ok(entity) => Ok(Key::main(entity)),
-                Err(ChangeError::Duplicate(error)) => Err(RowError::Duplicate(error)),
-                Err(ChangeError::Alloc(error)) => Err(RowError::Alloc(error)),
+                Err(StructuralError::Duplicate(error)) => Err(RowError::Duplicate(error)),
+                Err(StructuralError::Alloc(error)) => Err(RowError::Alloc(error)),
                 Err(_) => unreachable!("a new entity is there, and nothing was to be taken from it"),
             };
         };
@@ -61,7 +61,7 @@ impl World {
         let tail = self.storage.tables[edge.target as usize].len;
         // SAFETY: everything is reserved, for the entity with its main row and for the extra row, and the values are written.
         unsafe {
-            bundle.write(self.storage.place(edge.target, edge.places.as_ptr(), tail));
+            bundle.write(self.storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail));
             let entity = self.storage.entities.alloc();
             self.storage.spawn_row::<true>(entity, 0, &[]);
             self.storage.spawn_extra_row::<true>(entity, label, edge.target, &edge.sparse_inserts);
@@ -124,7 +124,7 @@ impl World {
         let tail = self.storage.tables[edge.target as usize].len;
         // SAFETY: everything is reserved, the values are written, and the entity has no row under this label.
         let row = unsafe {
-            bundle.write(self.storage.place(edge.target, edge.places.as_ptr(), tail));
+            bundle.write(self.storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail));
             self.storage.spawn_extra_row::<true>(key.entity, label, edge.target, &edge.sparse_inserts)
         };
         self.dispatch();
@@ -146,8 +146,8 @@ impl World {
     fn resolve_row<B: Bundle>(&mut self) -> Result<(usize, u32), RowError> {
         let bundle_id = match self.bundle_id::<B>() {
             Ok(bundle_id) => bundle_id,
-            Err(ChangeError::Duplicate(error)) => return Err(RowError::Duplicate(error)),
-            Err(ChangeError::Alloc(error)) => return Err(RowError::Alloc(error)),
+            Err(StructuralError::Duplicate(error)) => return Err(RowError::Duplicate(error)),
+            Err(StructuralError::Alloc(error)) => return Err(RowError::Alloc(error)),
             Err(error) => unreachable!("a plan fails for a component named twice, or without memory: {error}"),
         };
         Ok((bundle_id, self.row_edge(bundle_id)?))
@@ -289,7 +289,7 @@ impl World {
                 RowError::UnchangedComponent { key, component }
             }
             (Ok(key), ComponentError::NoAddress { component }) => RowError::MissingComponent { key, component },
-            (Ok(_), ComponentError::NamedTwice { .. }) => RowError::Stale { row },
+            (Ok(_), ComponentError::DuplicateEntity { .. }) => RowError::Stale { row },
             (Err(error), _) => error,
             (Ok(_), ComponentError::NoSuchEntity(_)) => RowError::Stale { row },
         }

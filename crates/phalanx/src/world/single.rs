@@ -6,8 +6,7 @@ use super::access::Mut;
 use crate::alloc::unwrap_alloc;
 use crate::bundle::Bundle;
 use crate::component::Component;
-use crate::error::panic_change;
-use crate::error::{ChangeError, ComponentError, NoSuchEntity};
+use crate::error::{ComponentError, NoSuchEntity, StructuralError, require_alive};
 use crate::journal::Spot;
 use phalanx_store::{AllocError, Entity};
 
@@ -38,11 +37,7 @@ impl World {
     /// If the bundle names a component twice.
     #[track_caller]
     pub fn insert_with<B: Bundle>(&mut self, entity: Entity, bundle: impl FnOnce() -> B) -> Result<(), NoSuchEntity> {
-        match self.try_insert_with(entity, bundle) {
-            Ok(()) => Ok(()),
-            Err(ChangeError::NoSuchEntity(error)) => Err(error),
-            Err(error) => panic_change(error),
-        }
+        require_alive(self.try_insert_with(entity, bundle))
     }
 
     /// As [`insert_with`](World::insert_with).
@@ -55,7 +50,7 @@ impl World {
         &mut self,
         entity: Entity,
         bundle: impl FnOnce() -> B,
-    ) -> Result<(), ChangeError> {
+    ) -> Result<(), StructuralError> {
         self.storage.flush()?;
         self.storage.try_location(entity)?;
         self.try_insert(entity, bundle())
@@ -119,7 +114,7 @@ impl World {
         for (at, &entity) in entities.iter().enumerate() {
             let place = self.find::<C>(entity)?;
             if entities[..at].contains(&entity) {
-                return Err(ComponentError::NamedTwice { entity });
+                return Err(ComponentError::DuplicateEntity { entity });
             }
             places[at] = place;
         }
@@ -138,7 +133,7 @@ impl World {
     ///   valid comes back to life (slots below it that were never used become free: memory is needed for all of them).
     ///
     /// ```
-    /// use phalanx::{ChangeError, Component, Entity, World};
+    /// use phalanx::{StructuralError, Component, Entity, World};
     ///
     /// #[derive(Component)]
     /// struct Name(&'static str);
@@ -146,27 +141,27 @@ impl World {
     /// let (mut server, mut client) = (World::new(), World::new());
     /// let ann = server.spawn(Name("Ann"));
     /// client.spawn_at(ann, Name("Ann"))?;
-    /// assert!(matches!(client.spawn_at(ann, Name("Bob")), Err(ChangeError::Taken { .. })));
-    /// # Ok::<(), ChangeError>(())
+    /// assert!(matches!(client.spawn_at(ann, Name("Bob")), Err(StructuralError::SlotOccupied { .. })));
+    /// # Ok::<(), StructuralError>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`ChangeError::Taken`] otherwise; or if the bundle names a component twice, or memory cannot be had. The bundle is
+    /// [`StructuralError::SlotOccupied`] otherwise; or if the bundle names a component twice, or memory cannot be had. The bundle is
     /// dropped then, and nothing else happens.
-    pub fn spawn_at<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), ChangeError> {
+    pub fn spawn_at<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), StructuralError> {
         let bundle_id = self.bundle_id::<B>()?;
         self.storage.flush()?;
         if let Ok(location) = self.storage.try_location(entity) {
             let has_none = self.storage.sparse.storages_of(entity.index()).next().is_none();
             return match location.table {
                 0 if has_none => self.try_insert(entity, bundle),
-                _ => Err(ChangeError::Taken { entity, by: Some(entity) }),
+                _ => Err(StructuralError::SlotOccupied { entity, by: Some(entity) }),
             };
         }
         let by = self.storage.entities.get(entity.index());
         if by.is_some() {
-            return Err(ChangeError::Taken { entity, by });
+            return Err(StructuralError::SlotOccupied { entity, by });
         }
         let table = self.bundles.get(bundle_id).table;
         self.storage.reserve_table(table, 1)?;
@@ -184,7 +179,7 @@ impl World {
         let info = self.bundles.get(bundle_id);
         self.storage.sparse.try_reserve(entity.index(), &info.sparse, &[])?;
         let row = self.storage.tables[table as usize].len;
-        let place = self.storage.place(table, info.places.as_ptr(), row);
+        let place = self.storage.bundle_ptr(table, info.columns.as_ptr(), row);
         // Taking a bundle apart may be user code: it is done before anything is committed.
         // SAFETY: there is room for the row and beside it, and the places are the bundle's in its table.
         unsafe { bundle.write(place) };
@@ -193,7 +188,7 @@ impl World {
             // SAFETY: the values beyond what counts are nobody's, and end.
             drop(unsafe { B::read(place) });
             claimed?;
-            return Err(ChangeError::Taken { entity, by: None });
+            return Err(StructuralError::SlotOccupied { entity, by: None });
         }
         // SAFETY: the slot was claimed just now; the row is written, and so are its sparse values.
         unsafe { self.storage.spawn_row::<true>(entity, table, &info.sparse) };

@@ -6,7 +6,7 @@ use crate::alloc::try_vec;
 use crate::bundle::{Bundle, BundlePtr};
 use crate::bundle_info;
 use crate::component::ComponentId;
-use crate::error::{ChangeError, infallible, panic_change};
+use crate::error::{StructuralError, infallible, panic_change};
 use crate::prefetch::prefetch;
 use core::any::TypeId;
 use phalanx_store::{AllocError, Entity};
@@ -14,7 +14,7 @@ use phalanx_store::{AllocError, Entity};
 impl World {
     /// The number of a bundle's plan.
     #[inline(always)]
-    pub(crate) fn bundle_id<B: Bundle>(&mut self) -> Result<usize, ChangeError> {
+    pub(crate) fn bundle_id<B: Bundle>(&mut self) -> Result<usize, StructuralError> {
         match self.bundles.find(TypeId::of::<B>()) {
             Some(bundle_id) => Ok(bundle_id),
             None => self.make_bundle::<B>(),
@@ -23,19 +23,19 @@ impl World {
 
     #[cold]
     #[inline(never)]
-    fn make_bundle<B: Bundle>(&mut self) -> Result<usize, ChangeError> {
+    fn make_bundle<B: Bundle>(&mut self) -> Result<usize, StructuralError> {
         let mut ids = try_vec(B::LEN)?;
         B::ids(&mut self.storage.components, &mut ids)?;
         self.bundle_of(TypeId::of::<B>(), ids)
     }
 
     /// Makes the plan of a bundle with these components.
-    pub(super) fn bundle_of(&mut self, key: TypeId, ids: Vec<ComponentId>) -> Result<usize, ChangeError> {
+    pub(super) fn bundle_of(&mut self, key: TypeId, ids: Vec<ComponentId>) -> Result<usize, StructuralError> {
         let signature = bundle_info::signature(&ids, &self.storage.components)?;
         let table = self.storage.table_of(&signature)?;
-        let places = self.storage.places(table, &ids)?;
+        let columns = self.storage.bundle_columns(table, &ids)?;
         let sparse = self.storage.sparse(&ids)?;
-        Ok(self.bundles.add(key, (table, places), ids.into(), (signature, sparse))?)
+        Ok(self.bundles.add(key, (table, columns), ids.into(), (signature, sparse))?)
     }
 
     /// Makes an entity with these components.
@@ -58,7 +58,7 @@ impl World {
     ///
     /// If the bundle names a component twice, or memory cannot be had; the bundle is dropped, and nothing else happens.
     #[inline(always)]
-    pub fn try_spawn<B: Bundle>(&mut self, bundle: B) -> Result<Entity, ChangeError> {
+    pub fn try_spawn<B: Bundle>(&mut self, bundle: B) -> Result<Entity, StructuralError> {
         let bundle_id = self.bundle_id::<B>()?;
         self.reserve_spawn::<B>(bundle_id)?;
         // SAFETY: reserved just now.
@@ -135,7 +135,7 @@ impl World {
         // SAFETY: room for the row is reserved, and for the values of sparse storages; the places are those of the bundle in its
         // table. Splitting a soa value is code of its type, which may panic: so the slot is allocated when the row is whole.
         unsafe {
-            bundle.write(self.storage.place(info.table, info.places.as_ptr(), tail));
+            bundle.write(self.storage.bundle_ptr(info.table, info.columns.as_ptr(), tail));
             self.storage.spawn_new_row::<true>(info.table, if B::SPARSE > 0 { &info.sparse } else { &[] })
         }
     }
@@ -240,7 +240,7 @@ impl Batch<'_> {
 
     /// The place of the next row.
     fn place(&self) -> BundlePtr {
-        self.world.storage.place(self.table(), self.world.bundles.get(self.bundle_id).places.as_ptr(), self.row)
+        self.world.storage.bundle_ptr(self.table(), self.world.bundles.get(self.bundle_id).columns.as_ptr(), self.row)
     }
 
     /// Counts the rows for which there is room.

@@ -23,8 +23,8 @@ impl World {
         let goal = if insert { present.try_merge(bundle)? } else { present.try_difference(bundle)? };
         let target = self.storage.table_of(&goal)?;
         let info = self.bundles.get(bundle_id);
-        let places = self.storage.places(if insert { target } else { source }, &info.ids)?;
-        let mut edge = self.storage.edge_between(source, target, &info.signature, places)?;
+        let columns = self.storage.bundle_columns(if insert { target } else { source }, &info.ids)?;
+        let mut edge = self.storage.edge_between(source, target, &info.signature, columns)?;
         *(if insert { &mut edge.sparse_inserts } else { &mut edge.sparse_removes }) =
             try_clone_slice(&info.sparse)?.into();
         self.bundles.add_edge(bundle_id, source, insert, edge)

@@ -4,7 +4,7 @@
 use super::World;
 use crate::alloc::try_vec;
 use crate::component::ComponentId;
-use crate::error::ChangeError;
+use crate::error::StructuralError;
 use crate::mutation::MovedOut;
 use crate::rows::{Label, Link, NONE, Row};
 use crate::signature::Signature;
@@ -119,7 +119,7 @@ impl World {
     /// # Errors
     ///
     /// If the entity is not alive, or memory cannot be had; nothing happens then.
-    pub fn transfer(&mut self, entity: Entity, other: &mut World) -> Result<Entity, ChangeError> {
+    pub fn transfer(&mut self, entity: Entity, other: &mut World) -> Result<Entity, StructuralError> {
         self.storage.flush()?;
         other.storage.flush()?;
         self.storage.try_location(entity)?;
@@ -192,14 +192,14 @@ impl World {
     /// # Errors
     ///
     /// If memory cannot be had; nothing happens then.
-    pub fn transfer_all(&mut self, other: &mut World) -> Result<EntityMap, ChangeError> {
+    pub fn transfer_all(&mut self, other: &mut World) -> Result<EntityMap, StructuralError> {
         let map = self.move_all(other)?;
         self.announce_moves(other);
         Ok(map)
     }
 
     /// [`transfer_all`](World::transfer_all), whose moves are [told](World::announce_moves) by the caller.
-    pub(crate) fn move_all(&mut self, other: &mut World) -> Result<EntityMap, ChangeError> {
+    pub(crate) fn move_all(&mut self, other: &mut World) -> Result<EntityMap, StructuralError> {
         self.storage.flush()?;
         other.storage.flush()?;
         let (count, extra) = (self.storage.entities.len(), self.storage.entities.row_count());
@@ -304,14 +304,14 @@ impl World {
     }
 
     /// The number that a side has in another world, where it is made if there is none.
-    fn side_in(&self, side: u32, other: &mut World) -> Result<u32, ChangeError> {
+    fn side_in(&self, side: u32, other: &mut World) -> Result<u32, StructuralError> {
         let id = other.storage.components.adopt(self.storage.components.info(self.storage.sparse.get(side).id))?;
         Ok(other.storage.sparse.try_register(id, &other.storage.components)?)
     }
 
     /// Makes room in another world for all values that are not kept in tables, if rows go through these passages in order.
     /// They go in the order of their pools, or of their slots.
-    fn arrivals_of_all(&self, passages: &[Passage], other: &mut World) -> Result<Arrivals, ChangeError> {
+    fn arrivals_of_all(&self, passages: &[Passage], other: &mut World) -> Result<Arrivals, StructuralError> {
         let mut beside = Arrivals::default();
         if self.storage.sparse.iter().all(|side| side.len() == 0) {
             return Ok(beside);
@@ -394,7 +394,7 @@ impl World {
         count: usize,
         owners: usize,
         other: &mut World,
-    ) -> Result<(), ChangeError> {
+    ) -> Result<(), StructuralError> {
         other.storage.reserve_entities(u32::try_from(count).map_err(|_| AllocError::CapacityOverflow)?)?;
         for passage in passages {
             // Different tables here are different tables there.
@@ -409,7 +409,12 @@ impl World {
     }
 
     /// The passage that a row goes through, one more row for it; it is added if it is none of these. There is room for it.
-    fn find_passage(&self, passages: &mut Vec<Passage>, slot: Entity, other: &mut World) -> Result<usize, ChangeError> {
+    fn find_passage(
+        &self,
+        passages: &mut Vec<Passage>,
+        slot: Entity,
+        other: &mut World,
+    ) -> Result<usize, StructuralError> {
         let source = self.storage.try_location(slot)?.table;
         let at = match passages.iter().position(|passage| passage.source == source) {
             Some(at) => at,
@@ -431,7 +436,7 @@ impl World {
     }
 
     /// The way from a table to that of the same components in another world, which is made if there is none.
-    fn passage(&self, source: u32, other: &mut World) -> Result<Passage, ChangeError> {
+    fn passage(&self, source: u32, other: &mut World) -> Result<Passage, StructuralError> {
         let from = &self.storage.tables[source as usize];
         let (mut ids, mut lanes) = (try_vec::<ComponentId>(from.columns.len())?, try_vec(from.lane_count())?);
         for column in &from.columns {

@@ -1,7 +1,8 @@
 //! Commands that meet failing allocations, or destructors and closures that panic.
 
 use super::{Flag, Other, Small, Value, Wide, populated, rows};
-use phalanx::{ChangeError, CommandBuffer, CommandKind, Entity, Key, With, World};
+use phalanx::commands::CommandKind;
+use phalanx::{CommandBuffer, Entity, Key, StructuralError, With, World};
 use phalanx_testkit::{AllocationSweep, Counted, Dial, PanicSweep, Site, Tally, catch, fail_from, for_every_panic};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,7 +48,7 @@ fn without_memory(sweep: AllocationSweep) {
             match outcome {
                 Ok(()) => assert_eq!(world.len(), 72),
                 Err(error) => {
-                    assert!(matches!(error.error, ChangeError::Alloc(_)));
+                    assert!(matches!(error.error, StructuralError::Alloc(_)));
                     let mut after = rows(&world);
                     // Without memory to make them alive, promised entities stay reserved or empty.
                     after.retain(|row| before.contains(row) || row.1.is_some() || row.5.is_some());
@@ -94,7 +95,7 @@ fn what_listeners_record_is_skipped_and_reported_where_allocation_fails() {
                 let mut world = world.take().unwrap();
                 world.validate().unwrap();
                 let (errors, more) = world.take_signal_errors();
-                assert!(errors.iter().all(|error| matches!(error.error, ChangeError::Alloc(_))));
+                assert!(errors.iter().all(|error| matches!(error.error, StructuralError::Alloc(_))));
                 assert!(errors.iter().all(|error| error.command == CommandKind::Insert && error.entity.is_some()));
                 let recorded = if outcome.is_ok() { 64 } else { 0 };
                 assert_eq!(world.query_mut::<&Other>().len() + errors.len() + more, recorded);

@@ -1,7 +1,8 @@
 //! Buffers against the operations of the world, one by one.
 
 use super::{Aligned, Flag, Other, Small, Value, Wide, populated, rows};
-use phalanx::{ChangeError, CommandBuffer, CommandKind, Entity, World};
+use phalanx::commands::CommandKind;
+use phalanx::{CommandBuffer, Entity, StructuralError, World};
 use phalanx_testkit::{Rng, Tally};
 
 /// A change drawn at random.
@@ -57,7 +58,7 @@ impl Op {
     }
 
     /// The same at once, through the world; `promised` is what was reserved for it.
-    fn carry_out(self, world: &mut World, tally: &Tally, promised: Option<Entity>) -> Result<(), ChangeError> {
+    fn carry_out(self, world: &mut World, tally: &Tally, promised: Option<Entity>) -> Result<(), StructuralError> {
         let Op { kind, entity: e, key } = self;
         match kind {
             0 => world.try_insert(e, Small(key as u8)),

@@ -1,7 +1,7 @@
 //! Commands that replace the world they are applied to.
 
 use super::{Flag, Small, Value};
-use phalanx::{ChangeError, CommandBuffer, CommandError, Component, Entity, World};
+use phalanx::{CommandBuffer, CommandError, Component, Entity, StructuralError, World};
 use phalanx_testkit::{Tally, catch};
 use std::mem::swap;
 use std::sync::{Arc, Mutex};
@@ -47,7 +47,7 @@ fn swapping(other: &Shared) -> impl FnOnce(&mut World) + Send + 'static {
     move |world| swap(world, &mut other.lock().unwrap())
 }
 
-fn reasons(skipped: &[CommandError]) -> Vec<(usize, ChangeError)> {
+fn reasons(skipped: &[CommandError]) -> Vec<(usize, StructuralError)> {
     skipped.iter().map(|error| (error.position, error.error)).collect()
 }
 
@@ -71,7 +71,7 @@ fn a_closure_may_replace_the_world() {
     commands.insert(Entity::from_bits(99).unwrap(), Value(tally.value(4)));
     commands.spawn_later(Flag);
     let report = commands.apply(&mut world);
-    let foreign = ChangeError::AnotherWorld { entity: promised };
+    let foreign = StructuralError::AnotherWorld { entity: promised };
     let mut expected: Vec<_> = (1..6).map(|position| (position, foreign)).collect();
     expected.push((7, phalanx::NoSuchEntity { entity: Entity::from_bits(99).unwrap() }.into()));
     assert_eq!(reasons(report.skipped()), expected);
@@ -96,7 +96,7 @@ fn the_strict_form_names_the_first_command_of_another_world() {
     commands.add(|_| ());
     let promised = commands.spawn(&world, Flag);
     let error = commands.try_apply(&mut world).unwrap_err();
-    assert_eq!((error.position, error.error), (3, ChangeError::AnotherWorld { entity: promised }));
+    assert_eq!((error.position, error.error), (3, StructuralError::AnotherWorld { entity: promised }));
     assert_eq!(world.len(), 1);
     world.validate().unwrap();
 }
@@ -149,7 +149,7 @@ fn a_world_that_comes_back_within_a_buffer_is_the_one_its_reservations_are_of() 
     commands.insert(first, Small(1));
     commands.insert(second, Small(2));
     let report = commands.apply(&mut world);
-    assert_eq!(reasons(report.skipped()), [(2, ChangeError::AnotherWorld { entity: second })]);
+    assert_eq!(reasons(report.skipped()), [(2, StructuralError::AnotherWorld { entity: second })]);
     assert_eq!((world.get::<Small>(first), world.get::<Small>(second)), (Ok(&Small(1)), Ok(&Small(2))));
     assert_eq!(world.get::<Answers>(first), Ok(&Answers(1)));
     // The third that was put aside is despawned.
@@ -287,7 +287,7 @@ fn a_queue_goes_on_in_the_world_that_a_closure_leaves() {
     queue.submit(0, 0, first).unwrap();
     let report = queue.apply(&mut world);
     let skipped: Vec<_> = report.skipped().map(|error| (*error.key, error.error.position, error.error.error)).collect();
-    assert_eq!(skipped, [(1, 1, ChangeError::AnotherWorld { entity: promised })]);
+    assert_eq!(skipped, [(1, 1, StructuralError::AnotherWorld { entity: promised })]);
     assert_eq!((world.len(), world.query::<&Answers>().len()), (1, 1));
 }
 
@@ -420,7 +420,7 @@ fn clearing_the_world_ends_what_was_reserved() {
     commands.despawn(old);
     commands.spawn_later(Flag);
     let report = commands.apply(&mut world);
-    let dead = |entity| ChangeError::from(phalanx::NoSuchEntity { entity });
+    let dead = |entity| StructuralError::from(phalanx::NoSuchEntity { entity });
     assert_eq!(reasons(report.skipped()), [(1, dead(promised)), (2, dead(old))]);
     assert_eq!((world.len(), world.query::<&Answers>().len()), (1, 1));
     assert_answers(&mut world);

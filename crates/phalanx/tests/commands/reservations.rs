@@ -1,7 +1,7 @@
 //! Which entities that a buffer has reserved are still its own when the world was compacted or brought back meanwhile.
 
 use phalanx::timeline::{Timeline, delta};
-use phalanx::{ChangeError, CommandBuffer, CommandError, Component, Entity, World};
+use phalanx::{CommandBuffer, CommandError, Component, Entity, StructuralError, World};
 
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "snapshot", derive(serde::Serialize, serde::Deserialize))]
@@ -11,12 +11,12 @@ struct Hp(u32);
 #[component(plain)]
 struct Mp(u32);
 
-fn reasons(skipped: &[CommandError]) -> Vec<(usize, ChangeError)> {
+fn reasons(skipped: &[CommandError]) -> Vec<(usize, StructuralError)> {
     skipped.iter().map(|error| (error.position, error.error)).collect()
 }
 
-fn lost(entity: Entity) -> ChangeError {
-    ChangeError::RolledBack { entity }
+fn lost(entity: Entity) -> StructuralError {
+    StructuralError::RolledBack { entity }
 }
 
 /// A world with a table that is empty, and entities in others.
@@ -264,7 +264,7 @@ fn a_clone_is_another_world() {
     let e = commands.spawn(&world, Hp(7));
     let mut copy = world.clone_world();
     let report = commands.apply(&mut copy);
-    assert_eq!(reasons(report.skipped()), [(0, ChangeError::AnotherWorld { entity: e })]);
+    assert_eq!(reasons(report.skipped()), [(0, StructuralError::AnotherWorld { entity: e })]);
     // Reserved there by nobody, it is alive and stays so.
     copy.spawn_empty();
     assert!(copy.contains(e) && !copy.has::<Hp>(e));
@@ -304,7 +304,7 @@ fn check_going_back(back: impl Fn(&mut World) + Send + Sync + Clone + 'static, w
     world.insert(e, Hp(50)).unwrap();
     let (skipped, more) = world.take_signal_errors();
     assert_eq!((skipped.len(), more), (1, 0), "{skipped:?}");
-    assert!(matches!(skipped[0].error, ChangeError::RolledBack { .. }) && skipped[0].position == 4);
+    assert!(matches!(skipped[0].error, StructuralError::RolledBack { .. }) && skipped[0].position == 4);
     assert_eq!([1, 2, 3, 4].map(|mp| answers(world, mp)), [0, 0, 1, 0]);
     world.validate().unwrap();
     // Signals go on.
@@ -357,7 +357,7 @@ fn commands_may_load_a_world() {
     let promised = commands.spawn(&world, Mp(2));
     commands.spawn_later(Mp(3));
     let report = commands.apply(&mut world);
-    assert_eq!(reasons(report.skipped()), [(2, ChangeError::AnotherWorld { entity: promised })]);
+    assert_eq!(reasons(report.skipped()), [(2, StructuralError::AnotherWorld { entity: promised })]);
     assert_eq!(world.query::<&Mp>().iter().map(|mp| mp.0).collect::<Vec<_>>(), [3]);
     // From a listener, whose world ends with all that it has recorded.
     going_back(&mut world, load);

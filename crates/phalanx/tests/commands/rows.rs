@@ -1,7 +1,7 @@
 //! Recorded changes of extra rows.
 
 use super::{Aligned, Flag, Other, Small, Value, Wide};
-use phalanx::{ChangeError, CommandBuffer, ComponentId, Entity, Key, Role, RowError, World};
+use phalanx::{CommandBuffer, ComponentId, Entity, Key, Role, RowError, StructuralError, World};
 use phalanx_testkit::{AllocationSweep, Counted, PanicSweep, Rng, Site, Tally};
 
 fn key(entity: Entity, role: u32) -> Key {
@@ -70,7 +70,7 @@ fn refused_rows_are_named_and_nothing_of_the_segment_happens() {
     let (e, dead) = (known[0], known[5]);
     let unknown = ComponentId::from_index(900);
     let before = all_rows(&world);
-    type Case<'a> = (&'a dyn Fn(&mut CommandBuffer, Value), ChangeError);
+    type Case<'a> = (&'a dyn Fn(&mut CommandBuffer, Value), StructuralError);
     let stale = RowError::NoSuchRow { key: key(e, 9) };
     let cases: [Case<'_>; 9] = [
         (&|c, v| c.extend(key(e, 1), v), RowError::Exists { key: key(e, 1) }.into()),
@@ -132,7 +132,7 @@ impl Op {
         }
     }
 
-    fn carry_out(self, world: &mut World, tally: &Tally) -> Result<(), ChangeError> {
+    fn carry_out(self, world: &mut World, tally: &Tally) -> Result<(), StructuralError> {
         let Op(kind, key, n) = self;
         let value = || Value(tally.value(n));
         match kind {
@@ -191,8 +191,9 @@ fn a_promised_entity_with_rows_of_others_stays_when_its_spawn_is_skipped() {
     promise.insert(e, Small(3));
     before.extend(key(e, 1), Small(1));
     before.append(&mut promise);
-    let skipped =
-        |report: phalanx::ApplyReport| report.skipped().iter().map(|error| error.position).collect::<Vec<_>>();
+    let skipped = |report: phalanx::commands::ApplyReport| {
+        report.skipped().iter().map(|error| error.position).collect::<Vec<_>>()
+    };
     let report = before.apply(&mut world);
     world.validate().unwrap();
     assert_eq!(skipped(report), [1]);
@@ -341,7 +342,7 @@ fn a_failing_allocation_leaves_rows_alone() {
                 match outcome {
                     Ok(()) => assert_eq!(world.row_count(), before.1.len() + 99),
                     Err(error) => {
-                        assert!(matches!(error.error, ChangeError::Alloc(_)));
+                        assert!(matches!(error.error, StructuralError::Alloc(_)));
                         assert_eq!(all_rows(&world), *before);
                     }
                 }

@@ -1,6 +1,6 @@
 //! Marks of changes belong to values: a tracked layout is not tracked again, by rows or by columns.
 use phalanx::Component;
-use phalanx::layout::{Linear, Pool, Soa, Table, Tracked, Watched};
+use phalanx::layout::{Linear, Pool, Soa, Table, RowTracked, ColumnTracked};
 
 macro_rules! components {
     ($($name:ident: $layout:ty)*) => {$(
@@ -12,10 +12,10 @@ macro_rules! components {
     )*};
 }
 components! {
-    ColumnOfRows: Watched<Tracked<Table>>
-    ColumnOfColumns: Watched<Watched<Pool>>
-    RowsOfColumns: Tracked<Watched<Linear>>
-    RowsOfRows: Tracked<Tracked<Table>>
+    ColumnOfRows: ColumnTracked<RowTracked<Table>>
+    ColumnOfColumns: ColumnTracked<ColumnTracked<Pool>>
+    RowsOfColumns: RowTracked<ColumnTracked<Linear>>
+    RowsOfRows: RowTracked<RowTracked<Table>>
 }
 
 #[derive(phalanx::store::Soa, Clone, Copy)]
@@ -25,7 +25,7 @@ struct Spin {
 }
 
 impl Component for Spin {
-    type Layout = Watched<Watched<Soa>>;
+    type Layout = ColumnTracked<ColumnTracked<Soa>>;
 }
 
 fn main() {}

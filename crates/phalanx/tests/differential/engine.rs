@@ -10,7 +10,7 @@ use super::kinds::{
 };
 use super::squads::{SEARCHES, SQUADS, removal, reorder};
 use phalanx::store::Entity;
-use phalanx::{BundleBuilder, ChangeError, CommandBuffer, CommandError, Key, Role, RowError, World};
+use phalanx::{BundleBuilder, CommandBuffer, CommandError, Key, Role, RowError, StructuralError, World};
 use phalanx_testkit::{Site, Tally, catch, fail_nth, quiet_panics};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -553,9 +553,9 @@ fn bag_is(model: &Model, entity: Entity) -> bool {
 trait Refused: std::fmt::Debug {
     fn is_memory(&self) -> bool;
 }
-impl Refused for ChangeError {
+impl Refused for StructuralError {
     fn is_memory(&self) -> bool {
-        matches!(self, ChangeError::Alloc(_))
+        matches!(self, StructuralError::Alloc(_))
     }
 }
 impl Refused for RowError {

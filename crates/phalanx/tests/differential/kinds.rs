@@ -1,7 +1,7 @@
 //! The components of the differential test: every layout, with destructors and without.
 
 use phalanx::store::Entity;
-use phalanx::{Bundle, BundleBuilder, ChangeError, CommandBuffer, Component, Key, RowError, World};
+use phalanx::{Bundle, BundleBuilder, CommandBuffer, Component, Key, RowError, StructuralError, World};
 use phalanx_testkit::{Counted, Tally};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -175,13 +175,13 @@ pub(crate) type Keys = [Option<u32>; KINDS];
 /// What a bundle type of the test can do.
 pub(crate) struct Pile {
     pub(crate) kinds: &'static [usize],
-    pub(crate) spawn: fn(&mut World, &Tally, u32) -> Result<Entity, ChangeError>,
+    pub(crate) spawn: fn(&mut World, &Tally, u32) -> Result<Entity, StructuralError>,
     pub(crate) spawner: fn(&mut World, &Tally, u32, u32) -> Vec<Entity>,
-    pub(crate) spawn_at: fn(&mut World, &Tally, Entity, u32) -> Result<(), ChangeError>,
-    pub(crate) insert: fn(&mut World, &Tally, Entity, u32) -> Result<(), ChangeError>,
-    pub(crate) insert_with: fn(&mut World, &Tally, Entity, u32) -> Result<(), ChangeError>,
-    pub(crate) remove: fn(&mut World, Entity) -> Result<bool, ChangeError>,
-    pub(crate) take: fn(&mut World, Entity) -> Result<Keys, ChangeError>,
+    pub(crate) spawn_at: fn(&mut World, &Tally, Entity, u32) -> Result<(), StructuralError>,
+    pub(crate) insert: fn(&mut World, &Tally, Entity, u32) -> Result<(), StructuralError>,
+    pub(crate) insert_with: fn(&mut World, &Tally, Entity, u32) -> Result<(), StructuralError>,
+    pub(crate) remove: fn(&mut World, Entity) -> Result<bool, StructuralError>,
+    pub(crate) take: fn(&mut World, Entity) -> Result<Keys, StructuralError>,
     pub(crate) extend: fn(&mut World, &Tally, Key, u32) -> Result<(), RowError>,
     pub(crate) update: fn(&mut World, &Tally, Key, u32) -> Result<(), RowError>,
     pub(crate) remove_row: fn(&mut World, Key) -> Result<bool, RowError>,

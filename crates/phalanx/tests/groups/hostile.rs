@@ -2,7 +2,7 @@
 
 use crate::kit::{A, C, D, L};
 use phalanx::group::{Observed, Owned};
-use phalanx::{ChangeError, Component, Entity, Group, Removal, Without, World};
+use phalanx::{Component, Entity, Group, Removal, StructuralError, Without, World};
 use phalanx_testkit::{AllocationSweep, Counted, PanicSweep, Site, Tally};
 
 type Inner = (Owned<(A, C)>, Without<D>);
@@ -44,7 +44,7 @@ impl Scene {
     }
 }
 
-type Act = fn(&mut Scene) -> Result<(), ChangeError>;
+type Act = fn(&mut Scene) -> Result<(), StructuralError>;
 
 #[test]
 fn h60_a_group_without_memory_is_as_it_was() {
@@ -94,7 +94,7 @@ fn a_member_whose_removal_lacks_memory_stays_a_member() {
         world.insert(last, A(1)).unwrap();
         (world, last, group)
     };
-    type Act = fn(&mut Scene) -> Result<(), ChangeError>;
+    type Act = fn(&mut Scene) -> Result<(), StructuralError>;
     let acts: [Act; 2] = [
         |(world, entity, _)| world.try_remove::<A>(*entity).map(drop),
         |(world, entity, _)| world.try_access_mut::<A>().and_then(|mut a| a.try_remove(*entity)).map(drop),

@@ -128,7 +128,7 @@ pub(crate) fn act(world: &mut World, pick: Pick<'_>) -> Option<Entity> {
         22 => world.query_mut::<(&mut Mass, Option<&mut Place>)>().for_each(|(mass, _)| mass.0 ^= 1),
         23 => world.query_mut::<&mut Wound>().for_each(|mut wound| wound.0 += 1),
         24 => world.query_mut::<(&mut Breath, Option<&mut Aim>)>().for_each(|(breath, _)| breath.0 ^= 3),
-        25 => world.settle_changes(),
+        25 => world.clear_trackers(),
         26 => drop(world.extend(key, (Place([n; 3]), Fire(n), Mass(3)))),
         27 => drop(world.extend(key, (Armor(n), Ice(text()), Rage(1)))),
         28 => drop(world.delete_row(key)),

@@ -6,10 +6,10 @@
 use crate::kit::{A, B, C, D, Position, Spin, Tag, Velocity, structure};
 use phalanx::query::QueryState;
 use phalanx::store::AllocError;
-use phalanx::{ChangeError, Entity, World};
+use phalanx::{Entity, StructuralError, World};
 use phalanx_testkit::{AllocationSweep, Tally, fail_nth};
 
-type Act = (&'static str, fn(&mut World, Entity, &Tally) -> Result<(), ChangeError>);
+type Act = (&'static str, fn(&mut World, Entity, &Tally) -> Result<(), StructuralError>);
 
 /// Every operation that has an error to give.
 const ACTS: [Act; 8] = [
@@ -75,7 +75,7 @@ fn h60_every_failing_allocation_is_an_error() {
                         let rows = held.iter_mut(world).map(|(e, p)| (e, p.0)).collect::<Vec<_>>();
                         assert!(world.query::<(Entity, &Position)>().iter().map(|(e, p)| (e, p.0)).eq(rows));
                         if let Err(error) = outcome {
-                            assert!(matches!(error, ChangeError::Alloc(_)), "{}", act.0);
+                            assert!(matches!(error, StructuralError::Alloc(_)), "{}", act.0);
                             assert_eq!((structure(world), contents(world)), *before, "{}: nothing happened", act.0);
                         }
                         // Usable, with room for the locations of whoever comes.
@@ -159,7 +159,7 @@ fn h61_failed_growth_leaves_all_columns_alike() {
             n += 1;
             assert!(n < 1000, "a table has {column} lanes");
         };
-        assert!(matches!(failure, ChangeError::Alloc(AllocError::OutOfMemory { .. })));
+        assert!(matches!(failure, StructuralError::Alloc(AllocError::OutOfMemory { .. })));
         world.validate().unwrap();
         assert_eq!(world.query::<&A>().len(), n as usize);
         for (a, b, c, d, p) in world.query::<(&A, &B, &C, &D, &Position)>().iter() {

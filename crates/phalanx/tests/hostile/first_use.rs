@@ -7,8 +7,8 @@
 use crate::kit::{A, B, Position, Spin, Tag, Velocity};
 use phalanx::store::AllocError;
 use phalanx::{
-    BundleBuilder, ChangeError, CommandBuffer, Component, ComponentDescriptor, ComponentId, Entity, Key, Role,
-    RowError, With, World,
+    BundleBuilder, CommandBuffer, Component, ComponentDescriptor, ComponentId, Entity, Key, Role, RowError,
+    StructuralError, With, World,
 };
 use phalanx_testkit::{AllocationSweep, Tally};
 use std::alloc::Layout;
@@ -45,10 +45,10 @@ struct Kit {
 /// A name, what is made ready (the first time, or for another try), and the operation.
 type Act = (&'static str, fn(&mut Kit, &Tally, bool), fn(&mut Kit, &Tally) -> Result<(), AllocError>);
 
-fn change<T>(outcome: Result<T, ChangeError>) -> Result<(), AllocError> {
+fn change<T>(outcome: Result<T, StructuralError>) -> Result<(), AllocError> {
     match outcome {
         Ok(_) => Ok(()),
-        Err(ChangeError::Alloc(error)) => Err(error),
+        Err(StructuralError::Alloc(error)) => Err(error),
         Err(error) => panic!("{error}"),
     }
 }

@@ -1,7 +1,7 @@
 //! Entities that are dead, foreign, forged or not there yet.
 
 use crate::kit::{A, Position, Spin, Tag, Velocity};
-use phalanx::{ChangeError, ComponentError, Entity, NoSuchEntity, World};
+use phalanx::{ComponentError, Entity, NoSuchEntity, StructuralError, World};
 use phalanx_testkit::{Rng, Tally};
 use std::collections::BTreeSet;
 
@@ -24,10 +24,10 @@ fn assert_dead(world: &mut World, e: Entity, tally: &Tally) {
     assert_eq!(world.query::<Entity>().get(e), Err(unread));
     assert_eq!(world.query_mut::<(Entity, Option<&mut Position>)>().get_mut(e), Err(unread));
     assert_eq!(world.insert(e, (A::new(tally, 1), Tag)), Err(dead));
-    assert_eq!(world.try_insert(e, Velocity(0.0)), Err(ChangeError::NoSuchEntity(dead)));
+    assert_eq!(world.try_insert(e, Velocity(0.0)), Err(StructuralError::NoSuchEntity(dead)));
     assert_eq!(world.remove::<Position>(e), Err(dead));
-    assert_eq!(world.try_remove::<(Tag, Position)>(e), Err(ChangeError::NoSuchEntity(dead)));
-    assert!(matches!(world.take::<A>(e), Err(ChangeError::NoSuchEntity(_))));
+    assert_eq!(world.try_remove::<(Tag, Position)>(e), Err(StructuralError::NoSuchEntity(dead)));
+    assert!(matches!(world.take::<A>(e), Err(StructuralError::NoSuchEntity(_))));
     assert_eq!(world.replace(e, Position(9.0)), Err(unread));
     assert_eq!(world.despawn(e), Err(dead));
     assert_eq!(world.despawn_batch([e, e]), 0);

@@ -1,6 +1,6 @@
 //! Eight kinds of components, and the bundles that are made of them.
 
-use phalanx::{Bundle, ChangeError, Component, ComponentError, Entity, NoSuchEntity, World};
+use phalanx::{Bundle, Component, ComponentError, Entity, NoSuchEntity, StructuralError, World};
 use phalanx_testkit::{Align64, Align4096, Aligned, Counted, Tally, Zst};
 
 pub const KINDS: usize = 8;
@@ -147,12 +147,12 @@ pack!(A B C D E F G H);
 pub struct Pile {
     pub numbers: Vec<usize>,
     pub spawn: fn(&mut World, &Tally, u32) -> Entity,
-    pub try_spawn: fn(&mut World, &Tally, u32) -> Result<Entity, ChangeError>,
+    pub try_spawn: fn(&mut World, &Tally, u32) -> Result<Entity, StructuralError>,
     pub batch: fn(&mut World, &Tally, u32, u32) -> Vec<Entity>,
     pub spawner: fn(&mut World, &Tally, u32, u32) -> Vec<Entity>,
     pub insert: fn(&mut World, Entity, &Tally, u32) -> Result<(), NoSuchEntity>,
     pub remove: fn(&mut World, Entity) -> Result<bool, NoSuchEntity>,
-    pub take: fn(&mut World, Entity) -> Result<Vec<u32>, ChangeError>,
+    pub take: fn(&mut World, Entity) -> Result<Vec<u32>, StructuralError>,
 }
 
 fn pile<P: Pack>() -> Pile {

@@ -3,7 +3,7 @@
 use super::kinds::{KINDS, Pile, Plain, Single, Spin, Text, Value, piles, singles};
 use super::naive::{Naive, given, mask};
 use super::queries::{Case, cases, check_chunks};
-use phalanx::{ChangeError, Entity, World};
+use phalanx::{Entity, StructuralError, World};
 use phalanx_testkit::{Rng, Tally, catch, measure_zst};
 
 /// An operation. Who it is done to is a number, taken modulo everyone that there was.
@@ -133,9 +133,11 @@ impl<'t> Pair<'t> {
                 let had: Option<Option<Vec<u32>>> =
                     self.naive.values.get(&e).map(|values| kit.numbers.iter().map(|n| values[*n]).collect());
                 match had {
-                    None => assert!(matches!(outcome, Err(ChangeError::NoSuchEntity(error)) if error.entity == e)),
+                    None => assert!(matches!(outcome, Err(StructuralError::NoSuchEntity(error)) if error.entity == e)),
                     Some(None) => {
-                        let Err(ChangeError::Missing { entity, component }) = outcome else { panic!("{outcome:?}") };
+                        let Err(StructuralError::Missing { entity, component }) = outcome else {
+                            panic!("{outcome:?}")
+                        };
                         let missing = |n: &&usize| self.naive.values[&e][**n].is_none();
                         let first = kit.numbers.iter().find(missing).unwrap();
                         assert_eq!((entity, component), (e, self.singles[*first].name));

@@ -1,7 +1,7 @@
 //! Memory that cannot be had, and destructors and clones that panic, with components of all layouts.
 
 use super::operations::{L, Look, P, Seen, T, Tag, Wide, group, look, populated};
-use phalanx::{ChangeError, CommandBuffer, Component, Entity, Key, Role, RowError, With, World};
+use phalanx::{CommandBuffer, Component, Entity, Key, Role, RowError, StructuralError, With, World};
 use phalanx_testkit::{AllocationSweep, PanicSweep, Site, Tally};
 
 type Columns = (Vec<P>, Vec<T>, Vec<L>, Vec<Seen>);
@@ -53,10 +53,10 @@ impl Kit {
     }
 }
 
-fn change<T>(outcome: Result<T, ChangeError>) -> Result<(), ()> {
+fn change<T>(outcome: Result<T, StructuralError>) -> Result<(), ()> {
     match outcome {
         Ok(_) => Ok(()),
-        Err(ChangeError::Alloc(_)) => Err(()),
+        Err(StructuralError::Alloc(_)) => Err(()),
         Err(error) => panic!("{error}"),
     }
 }

@@ -1,7 +1,7 @@
 //! Listeners: their order, what they may record, and when that is carried out.
 
 use crate::parts::*;
-use phalanx::{ChangeError, CommandBuffer, Component, Entity, ListenerId, World};
+use phalanx::{CommandBuffer, Component, Entity, ListenerId, StructuralError, World};
 use std::sync::{Arc, Mutex};
 
 type Words = Arc<Mutex<Vec<String>>>;
@@ -83,7 +83,7 @@ fn errors_of_what_listeners_record_are_kept() {
     }
     let (errors, more) = world.take_signal_errors();
     assert_eq!((errors.len(), more), (64, 6));
-    assert!(matches!(errors[3].error, ChangeError::NoSuchEntity(error) if error.entity == entities[3]));
+    assert!(matches!(errors[3].error, StructuralError::NoSuchEntity(error) if error.entity == entities[3]));
     assert_eq!(world.take_signal_errors(), (vec![], 0));
 }
 
@@ -280,9 +280,9 @@ fn what_listeners_record_and_is_skipped_is_named() {
     world.despawn(e).unwrap();
     let (skipped, more) = world.take_signal_errors();
     let named: Vec<_> = skipped.iter().map(|error| (error.position, error.command)).collect();
-    use phalanx::CommandKind::{Insert, Spawn};
+    use phalanx::commands::CommandKind::{Insert, Spawn};
     assert_eq!((named, more), (vec![(0, Insert), (2, Spawn)], 0));
     assert_eq!(skipped[0].entity, Some(e));
-    assert!(matches!(skipped[0].error, ChangeError::NoSuchEntity(error) if error.entity == e));
-    assert!(matches!(skipped[1].error, ChangeError::Duplicate(_)));
+    assert!(matches!(skipped[0].error, StructuralError::NoSuchEntity(error) if error.entity == e));
+    assert!(matches!(skipped[1].error, StructuralError::Duplicate(_)));
 }

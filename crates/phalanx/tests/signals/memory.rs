@@ -1,7 +1,7 @@
 //! Memory that cannot be had: an error, and nobody is told anything.
 
 use crate::parts::*;
-use phalanx::{ChangeError, Collector, CommandBuffer, Entity, Key, Role, With, World};
+use phalanx::{Collector, CommandBuffer, Entity, Key, Role, StructuralError, With, World};
 use phalanx_testkit::AllocationSweep;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -50,7 +50,7 @@ fn set_up() -> Test {
     Test { world, entities, collector, calls, commands, plain, other, d, e }
 }
 
-type Act = (&'static str, fn(&mut Test) -> Result<(), ChangeError>);
+type Act = (&'static str, fn(&mut Test) -> Result<(), StructuralError>);
 
 const ACTS: [Act; 13] = [
     ("try_spawn", |t| t.world.try_spawn(B::of(1)).map(drop)),

@@ -207,7 +207,7 @@ fn a_panic_while_merging_leaves_the_listeners_connected() {
     struct Angry;
     impl Component for Angry {
         type Layout = phalanx::layout::Table;
-        const ENTITIES: Option<phalanx::VisitEntities<Angry>> = Some(|_, _| panic!("not me"));
+        const ENTITIES: Option<phalanx::derived::VisitEntities<Angry>> = Some(|_, _| panic!("not me"));
     }
     let mut registry = Registry::new();
     registry.tag("angry", || Angry).unwrap();

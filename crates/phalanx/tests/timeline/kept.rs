@@ -2,7 +2,7 @@
 
 use crate::kit::{Position, Tag};
 use phalanx::timeline::{Timeline, TimelineError, delta};
-use phalanx::{ChangeError, World};
+use phalanx::{StructuralError, World};
 use phalanx_testkit::{AllocationSweep, Counted, PanicSweep, Site, Tally};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -111,7 +111,7 @@ fn a_kept_resource_in_a_scope_is_an_error_and_nothing_happens() {
         assert_eq!(world.rollback(&before), Err(error));
         assert_eq!(timeline.rewind(world, 1), Err(error));
         assert_eq!(timeline.len(), 1);
-        assert!(matches!(world.try_clone(), Err(ChangeError::Resource(error)) if error.in_scope));
+        assert!(matches!(world.try_clone(), Err(StructuralError::Resource(error)) if error.in_scope));
     };
     world.resource_scope(scope).unwrap();
     assert_eq!((world.resource(), world.len()), (Ok(&Score(2)), 1));

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 pub(super) struct Document<'a, F> {
     files: &'a [PathBuf],
     only_figures: bool,
-    /// Is told what is wrong with a program.
+    /// Receives the errors of a program.
     report: F,
     total: RefCell<Figures>,
     failed: Cell<usize>,
