@@ -32,7 +32,7 @@ pub use restore::RestoreError;
 use crate::error::infallible;
 use crate::generation::{self, MAX_SLOTS, RETIRED, ROW, is_dead, is_entity};
 use crate::memory::Usage;
-use crate::raw::LaneOf;
+use crate::raw::{DropGuard, LaneOf};
 use crate::sync::Counter;
 use crate::{AllocError, Entity};
 use core::fmt;
@@ -384,16 +384,19 @@ impl<P: Copy> EntityPool<P> {
             self.free_len = at;
             self.live += 1;
         }
-        for _ in 0..fresh {
-            let index = self.slots;
+        let (start, slots) = (self.slots, self.words.ptr());
+        // Counts the slots that are written, also if `payload` panics.
+        let mut written = DropGuard::new((self, start), |(pool, end)| {
+            // SAFETY: the slots below `end` are within the capacity, and the pool is borrowed exclusively.
+            unsafe { pool.words.mark_rows(pool.slots..*end) };
+            pool.live += *end - pool.slots;
+            pool.slots = *end;
+        });
+        for index in start..start + fresh {
             let payload = payload(Entity::new(index, 0));
-            // SAFETY: the pool has grown by `fresh` slots, and is borrowed exclusively.
-            unsafe {
-                self.words.at(index).write(Slot { word: 0, payload });
-                self.words.mark(index);
-            }
-            self.slots = index + 1;
-            self.live += 1;
+            // SAFETY: the pool has grown by `fresh` slots.
+            unsafe { slots.add(index as usize).write(Slot { word: 0, payload }) };
+            written.state.1 = index + 1;
         }
         Ok(())
     }

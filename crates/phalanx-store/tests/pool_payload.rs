@@ -94,3 +94,41 @@ fn an_empty_payload_takes_no_memory() {
     assert_eq!(pool.memory().keys, pool.capacity() * 4);
     assert_eq!(paired.memory().keys, paired.capacity() * 12);
 }
+
+#[test]
+fn entities_made_at_once_have_the_payloads_that_a_closure_returns() {
+    let mut pool = EntityPool::with_payload(0);
+    let old: Vec<_> = pool.alloc_many(5).collect();
+    pool.release_many(old);
+    let mut twin = pool.clone();
+    let mut made = Vec::new();
+    pool.try_alloc_many_with(9, |entity| {
+        made.push(entity);
+        made.len() as u32
+    })
+    .unwrap();
+    pool.validate().unwrap();
+    assert_eq!(made, twin.alloc_many(9).collect::<Vec<_>>());
+    assert!(made.iter().zip(1..).all(|(entity, n)| pool.payload(*entity) == Some(n)));
+}
+
+#[test]
+fn a_payload_that_panics_leaves_the_entities_before_it_alive() {
+    for panics_at in [2, 7] {
+        let mut pool = EntityPool::with_payload(0);
+        let old: Vec<_> = pool.alloc_many(5).collect();
+        pool.release_many(old);
+        let mut made = Vec::new();
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            pool.try_alloc_many_with(9, |entity| {
+                assert!(made.len() < panics_at);
+                made.push(entity);
+                made.len() as u32
+            })
+        }));
+        assert!(result.is_err());
+        pool.validate().unwrap();
+        assert_eq!(pool.iter().count(), panics_at);
+        assert!(made.iter().all(|entity| pool.contains(*entity)));
+    }
+}
