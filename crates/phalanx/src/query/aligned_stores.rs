@@ -1,12 +1,12 @@
 //! Stores whose rows have the same positions, so that a query iterates over them like over a table.
 #![allow(unsafe_code)]
 
+use super::row_ref::ColumnPtr;
 use crate::change_detection::RunTicks;
 use crate::component::{Component, ComponentId};
 use crate::layout::Layout;
 use crate::world::World;
 use core::fmt;
-use core::ptr::NonNull;
 use phalanx_store::Entity;
 
 /// Stores whose rows have the same positions, and what is known of all these rows.
@@ -22,7 +22,7 @@ pub struct AlignedStores<'a> {
     /// The sparse components that no row has.
     pub(super) lacks: &'a [u32],
     /// The slots by row, if they are stored side by side.
-    pub(super) keys: Option<NonNull<Entity>>,
+    pub(super) keys: Option<ColumnPtr<Entity>>,
     /// Whether there are extra rows among them.
     pub(super) extra: bool,
 }
@@ -50,15 +50,15 @@ impl AlignedStores<'_> {
     pub(super) unsafe fn values<C: Component>(
         &self,
         id: ComponentId,
-        look: RunTicks,
+        ticks: RunTicks,
     ) -> Option<<C::Layout as Layout<C>>::Ptr> {
         let side = self.world.storage.sparse.of(id).filter(|_| self.is_one(id, self.owned))?;
-        // SAFETY: the lanes are those of `C`, by the caller's promise.
-        Some(unsafe { C::Layout::ptr(side.values().lane(), look) })
+        // SAFETY: the id is that of `C`, by the caller's contract, and so are the lanes.
+        Some(unsafe { C::Layout::ptr(side.values().lane(), ticks) })
     }
 
     /// Returns the entities by row, if none of the rows is an extra row.
-    pub(super) fn entities(&self) -> Option<NonNull<Entity>> {
+    pub(super) fn entities(&self) -> Option<ColumnPtr<Entity>> {
         self.keys.filter(|_| !self.extra)
     }
 }

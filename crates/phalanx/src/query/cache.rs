@@ -1,8 +1,10 @@
 //! What a world keeps of the queries it was asked for.
+#![allow(unsafe_code)]
 
 use super::query_matches::{MatchesOf, QueryMatches};
 use super::{Access, QueryData, QueryFilter};
 use crate::component::{TypeIdHasher, direct_place};
+use crate::world::World;
 use core::any::{Any, TypeId};
 use core::fmt;
 use std::collections::HashMap;
@@ -60,6 +62,34 @@ impl QueryCache {
         self.direct.get_or_insert_with(|| Box::new([(None, 0); 64]))[direct_place(&key)] = (Some(key), at);
         at
     }
+}
+
+/// Updates the matches that a world keeps for a query, and returns them.
+///
+/// # Panics
+///
+/// Panics if the query would alias.
+#[inline(always)]
+#[track_caller]
+pub(super) fn update_matches<D: QueryData, F: QueryFilter>(
+    world: &mut World,
+    update: impl FnOnce(&mut MatchesOf<D, F>, &World),
+) -> (&World, &MatchesOf<D, F>) {
+    // The cache is taken out of the world while it is used. A panic (of an aliasing query) leaves the world without one, and
+    // the next query makes another.
+    let mut cache = world.queries.take().unwrap_or_default();
+    let matches = cache.matches::<D, F>();
+    update(matches, world);
+    let matches = &raw const *matches;
+    world.queries = Some(cache);
+    // SAFETY: the matches are in an allocation of their own, which the world keeps and does not change while it is borrowed.
+    (world, unsafe { &*matches })
+}
+
+/// Returns the matches that a world keeps for a query for which [`update_matches`] was called.
+pub(super) fn kept_matches<D: QueryData, F: QueryFilter>(world: &World) -> &MatchesOf<D, F> {
+    let matches = world.queries.as_ref().and_then(|cache| cache.peek::<D, F>());
+    matches.expect("matches that were updated are kept")
 }
 
 impl fmt::Debug for QueryCache {

@@ -2,9 +2,8 @@
 #![allow(unsafe_code)]
 
 use super::iter::Run;
-use super::sparse_iter::SparseIter;
-use super::table_ref::States;
-use super::{QueryData, QueryFilter, ReadOnlyQueryData, RowRef};
+use super::sparse_iter::SparseRows;
+use super::{ItemRow, QueryData, ReadOnlyQueryData};
 use core::fmt;
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
@@ -89,8 +88,8 @@ impl<const N: usize> Cursor<N> {
 /// It is made by [`Query::combinations`](super::Query::combinations).
 pub struct Combinations<'w, 's, D: QueryData, const N: usize> {
     runs: Cow<'s, [Run<D::Fetch>]>,
-    /// The rows, if they were tested one by one. Then there are no runs.
-    sparse: Option<SparseRows<D>>,
+    /// The rows, if they were tested one by one, and a run of as many rows, for the cursor. Then there are no runs.
+    sparse: Option<(SparseRows<D>, Option<Run<()>>)>,
     cursor: Cursor<N>,
     items: PhantomData<&'w ()>,
 }
@@ -101,17 +100,8 @@ pub(super) fn whole<T, const N: usize>(items: [Option<T>; N]) -> Option<[T; N]> 
     is_whole.then(|| items.map(|item| item.unwrap_or_else(|| unreachable!("each is there"))))
 }
 
-/// The rows of a query that is not dense.
-struct SparseRows<D: QueryData> {
-    state: D::State,
-    view: D::View,
-    rows: Vec<RowRef>,
-    /// A run of as many rows, for the cursor.
-    run: Option<Run<()>>,
-}
-
 impl Run<()> {
-    /// Returns a run of so many rows without data, if there are any.
+    /// Returns a run of `count` rows without data, if there are any.
     pub(super) fn of_rows(count: usize) -> Option<Run<()>> {
         (count > 0).then_some(Run { fetch: (), len: count as u32 })
     }
@@ -120,20 +110,14 @@ impl Run<()> {
 impl<'s, D: ReadOnlyQueryData, const N: usize> Combinations<'_, 's, D, N> {
     /// # Safety
     ///
-    /// The runs or rows and the states are those of a world that is borrowed for `'w`, in which nothing writes what the query
-    /// reads.
-    pub(super) unsafe fn new<F: QueryFilter>(
-        runs: Cow<'s, [Run<D::Fetch>]>,
-        sparse: Option<SparseIter<'_, '_, D>>,
-        states: &States<D, F>,
-    ) -> Self {
-        let sparse = sparse.map(|mut sparse| {
-            // SAFETY: the states are the world's, by the caller's promise.
-            let (view, rows) = (sparse.view(), unsafe { sparse.matching_rows::<F>(states) }.collect::<Vec<_>>());
-            SparseRows { view, state: states.0.clone(), run: Run::of_rows(rows.len()), rows }
+    /// The runs or rows are those of a world that is borrowed for `'w`, in which nothing writes what the query reads.
+    pub(super) unsafe fn new(runs: Cow<'s, [Run<D::Fetch>]>, sparse: Option<SparseRows<D>>) -> Self {
+        let sparse = sparse.map(|sparse| {
+            let run = Run::of_rows(sparse.rows.len());
+            (sparse, run)
         });
         let cursor = match &sparse {
-            Some(sparse) => Cursor::first(sparse.run.as_slice()),
+            Some((_, run)) => Cursor::first(run.as_slice()),
             None => Cursor::first(&runs),
         };
         Combinations { cursor, runs, sparse, items: PhantomData }
@@ -145,18 +129,17 @@ impl<'w, D: ReadOnlyQueryData, const N: usize> Iterator for Combinations<'w, '_,
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        while let Some(SparseRows { state, view, rows, run }) = &self.sparse {
+        while let Some((sparse, run)) = &self.sparse {
             let places = self.cursor.next(run.as_slice())?;
-            // SAFETY: the rows are the world's, and read-only data may be read any number of times.
-            let items = places.map(|(_, row)| unsafe { D::at(state, *view, rows[row]) });
-            // A filter of a user may answer differently when it is asked again.
+            // SAFETY: the world is borrowed, by the contract of `new`, and read-only items do not conflict.
+            let items = places.map(|(_, row)| unsafe { sparse.item(sparse.rows[row]) });
             if let Some(items) = whole(items) {
                 return Some(items);
             }
         }
         let places = self.cursor.next(&self.runs)?;
-        // SAFETY: the rows are in use, and read-only data may be read any number of times.
-        Some(places.map(|(run, row)| unsafe { D::row(self.runs[run].fetch, row) }))
+        // SAFETY: the rows are in use, by the contract of `new`, and read-only items do not conflict.
+        Some(places.map(|(run, row)| D::row(self.runs[run].fetch, unsafe { ItemRow::new(row) })))
     }
 }
 

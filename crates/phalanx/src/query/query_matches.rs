@@ -33,12 +33,6 @@ pub(super) struct QueryMatches<S, G, T> {
     pub(super) driver: Option<(Driver, u64)>,
 }
 
-// SAFETY: the runs are pointers into a world, of which items are made while the world is borrowed; by the contract of
-// `QueryData` that can be done on any thread.
-unsafe impl<S: Send, G: Send, T> Send for QueryMatches<S, G, T> {}
-// SAFETY: as above; through a shared value nothing changes.
-unsafe impl<S: Sync, G: Sync, T> Sync for QueryMatches<S, G, T> {}
-
 impl<S: 'static, G: 'static, T: Copy + 'static> QueryMatches<S, G, T> {
     /// Returns matches of no world.
     pub(super) const fn new() -> Self {
@@ -71,7 +65,7 @@ impl<S: 'static, G: 'static, T: Copy + 'static> QueryMatches<S, G, T> {
         F: QueryFilter<State = G>,
     {
         if D::TRACKS_CHANGES || F::TRACKS_CHANGES {
-            self.update_ticks::<D, F>(world, world.storage.sparse.clock.look_to_run(), true);
+            self.update_slow::<D, F>(world, Some(world.storage.sparse.clock.look_to_run()), true);
         } else if self.seen != Some((world.id(), Some(world.storage.epoch()))) {
             self.update_slow::<D, F>(world, None, false);
         }
@@ -88,7 +82,7 @@ impl<S: 'static, G: 'static, T: Copy + 'static> QueryMatches<S, G, T> {
             let (clock, since) = (&world.storage.sparse.clock, self.peek_ticks(world).since);
             let now = clock.take();
             self.last_run = Some((clock.id, now));
-            self.update_ticks::<D, F>(world, RunTicks { now, since, own: true }, true);
+            self.update_slow::<D, F>(world, Some(RunTicks { now, since, own: true }), true);
         } else {
             self.update::<D, F>(world);
         }
@@ -101,7 +95,7 @@ impl<S: 'static, G: 'static, T: Copy + 'static> QueryMatches<S, G, T> {
         F: QueryFilter<State = G>,
     {
         if D::TRACKS_CHANGES || F::TRACKS_CHANGES {
-            self.update_ticks::<D, F>(world, self.peek_ticks(world), false);
+            self.update_slow::<D, F>(world, Some(self.peek_ticks(world)), false);
         } else {
             self.update::<D, F>(world);
         }
@@ -116,25 +110,15 @@ impl<S: 'static, G: 'static, T: Copy + 'static> QueryMatches<S, G, T> {
 
     #[cold]
     #[inline(never)]
-    fn update_ticks<D, F>(&mut self, world: &World, look: RunTicks, writes: bool)
-    where
-        D: QueryData<State = S, Fetch = T>,
-        F: QueryFilter<State = G>,
-    {
-        self.update_slow::<D, F>(world, Some(look), writes);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn update_slow<D, F>(&mut self, world: &World, look: Option<RunTicks>, writes: bool)
+    fn update_slow<D, F>(&mut self, world: &World, ticks: Option<RunTicks>, writes: bool)
     where
         D: QueryData<State = S, Fetch = T>,
         F: QueryFilter<State = G>,
     {
         self.update_states::<D, F>(world);
         let Some(states) = &mut self.states else { unreachable!("states were updated above") };
-        if let Some(look) = look {
-            set_ticks::<D, F>(states, look);
+        if let Some(ticks) = ticks {
+            set_ticks::<D, F>(states, ticks);
         }
         let states = &*states;
         let data = &states.0;
@@ -153,32 +137,27 @@ impl<S: 'static, G: 'static, T: Copy + 'static> QueryMatches<S, G, T> {
             self.tables.sort_unstable_by_key(stamp);
         }
         self.runs.clear();
-        if !(D::IS_DENSE && F::IS_ARCHETYPAL) {
+        if D::IS_DENSE && F::IS_ARCHETYPAL {
+            for &number in &self.tables {
+                let len = world.storage.tables[number as usize].len;
+                if len > 0 && columns_match::<D, F>(states, world, number) {
+                    if D::TRACKS_CHANGES && writes {
+                        D::set_column_ticks(data, world, Some(number));
+                    }
+                    // SAFETY: the states are this world's, the query is dense, and the table matches.
+                    self.runs.push(Run { fetch: unsafe { D::fetch(data, world, number) }, len });
+                }
+            }
+        } else {
             self.driver = None;
             // SAFETY: the states are this world's.
             let plan = unsafe { plan_driver::<D, F>(world, states, self.tables.iter().copied()) };
             self.driver = plan.is_sparse().then_some((plan.driver, plan.len));
             self.runs.extend(plan.run);
-            self.seen = Some((world.id(), Some(world.storage.epoch())));
             if D::TRACKS_CHANGES && writes {
-                for &number in self.tables.iter().filter(|number| columns_match::<D, F>(states, world, **number)) {
-                    // SAFETY: the states are this world's.
-                    unsafe { D::mark(data, world, Some(number)) };
-                }
-                // SAFETY: the states are this world's.
-                unsafe { D::mark(data, world, None) };
-            }
-            return;
-        }
-        for &number in &self.tables {
-            let len = world.storage.tables[number as usize].len;
-            if len > 0 && columns_match::<D, F>(states, world, number) {
-                if D::TRACKS_CHANGES && writes {
-                    // SAFETY: the states are this world's.
-                    unsafe { D::mark(data, world, Some(number)) };
-                }
-                // SAFETY: the states are this world's, the query is dense, and the table matches.
-                self.runs.push(Run { fetch: unsafe { D::fetch(data, world, number) }, len });
+                let tables = self.tables.iter().filter(|number| columns_match::<D, F>(states, world, **number));
+                tables.for_each(|number| D::set_column_ticks(data, world, Some(*number)));
+                D::set_column_ticks(data, world, None);
             }
         }
         self.seen = Some((world.id(), Some(world.storage.epoch())));
@@ -205,31 +184,19 @@ impl<S: 'static, G: 'static, T: Copy + 'static> QueryMatches<S, G, T> {
         }
     }
 
-    /// Updates the states to a world, to find one entity without counting as a run.
+    /// Updates the states to a world, to find one entity without counting as a run. `remembers` tells whether changes are those
+    /// since the last run, or those since the world's changes were settled.
     #[inline]
-    pub(super) fn states_to_peek<D, F>(&mut self, world: &World) -> &(S, G)
+    pub(super) fn states_to_find<D, F>(&mut self, world: &World, remembers: bool) -> &(S, G)
     where
         D: QueryData<State = S, Fetch = T>,
         F: QueryFilter<State = G>,
     {
         self.update_states::<D, F>(world);
-        let look = self.peek_ticks(world);
-        if let (true, Some(states)) = (D::TRACKS_CHANGES || F::TRACKS_CHANGES, &mut self.states) {
-            set_ticks::<D, F>(states, look);
+        if D::TRACKS_CHANGES || F::TRACKS_CHANGES {
+            let ticks = if remembers { self.peek_ticks(world) } else { world.storage.run_ticks() };
+            self.states.iter_mut().for_each(|states| set_ticks::<D, F>(states, ticks));
         }
         self.states()
-    }
-
-    /// Updates the states to a world, to find one entity without a predecessor.
-    #[inline]
-    pub(super) fn states_to_find<D, F>(&mut self, world: &World)
-    where
-        D: QueryData<State = S, Fetch = T>,
-        F: QueryFilter<State = G>,
-    {
-        self.update_states::<D, F>(world);
-        if let (true, Some(states)) = (D::TRACKS_CHANGES || F::TRACKS_CHANGES, &mut self.states) {
-            set_ticks::<D, F>(states, world.storage.run_ticks());
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! Several queries at once.
 #![allow(unsafe_code)]
 
+use super::cache::{kept_matches, update_matches};
 use super::{Access, AliasError, Query, QueryData, QueryFilter};
 use crate::world::World;
 
@@ -37,12 +38,12 @@ impl<D: QueryData, F: QueryFilter> Member for Query<'_, '_, D, F> {
     }
 
     fn update(world: &mut World) {
-        world.update_cached::<D, F>(|matches, world| matches.update::<D, F>(world));
+        update_matches::<D, F>(world, |matches, world| matches.update::<D, F>(world));
     }
 
     unsafe fn query(world: &World) -> Self::Query<'_> {
         // SAFETY: the matches were updated; and the caller's promise. `access` refuses queries that alias.
-        unsafe { Query::with_matches(world, world.cached::<D, F>()) }
+        unsafe { Query::with_matches(world, kept_matches::<D, F>(world)) }
     }
 }
 

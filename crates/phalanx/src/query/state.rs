@@ -1,6 +1,7 @@
 //! A query that remembers what it found.
 #![allow(unsafe_code)]
 
+use super::iter::Peek;
 use super::lookup::item_of;
 use super::query_matches::{MatchesOf, QueryMatches};
 use super::{Access, AliasError, Iter, Query, QueryData, QueryFilter, ReadOnlyQueryData};
@@ -36,12 +37,12 @@ use phalanx_store::Entity;
 /// #[derive(Component)]
 /// struct Age(u32);
 /// #[derive(Component)]
-/// struct DisplacedValue;
+/// struct Retired;
 ///
 /// let mut world = World::new();
-/// let old = world.spawn((Age(70), DisplacedValue));
+/// let old = world.spawn((Age(70), Retired));
 /// world.spawn(Age(30));
-/// let mut retired = QueryState::<&mut Age, With<DisplacedValue>>::new();
+/// let mut retired = QueryState::<&mut Age, With<Retired>>::new();
 /// assert_eq!(retired.query_mut(&mut world).single_mut().unwrap().0, 70);
 /// retired.get_mut(&mut world, old).unwrap().0 += 1;
 /// assert_eq!(retired.len(&world), 1);
@@ -128,7 +129,7 @@ impl<D: QueryData, F: QueryFilter> QueryState<D, F> {
     #[inline]
     pub fn get_mut<'w>(&mut self, world: &'w mut World, entity: Entity) -> Result<D::Item<'w>, ComponentError> {
         // SAFETY: the states are this world's, which is borrowed exclusively, and the query does not alias.
-        unsafe { item_of::<D, F>(world, self.matches.states_to_peek::<D, F>(world), entity) }
+        unsafe { item_of::<D, F>(world, self.matches.states_to_find::<D, F>(world, true), entity) }
     }
 
     /// Returns the item of an entity in a shared world.
@@ -144,30 +145,23 @@ impl<D: QueryData, F: QueryFilter> QueryState<D, F> {
         D: ReadOnlyQueryData,
     {
         // SAFETY: the states are this world's, and read-only data need no more than a shared world.
-        unsafe { item_of::<D, F>(world, self.matches.states_to_peek::<D, F>(world), entity) }
+        unsafe { item_of::<D, F>(world, self.matches.states_to_find::<D, F>(world, true), entity) }
     }
 
     /// Returns the number of items. This does not count as a run of the query.
     pub fn len(&mut self, world: &World) -> usize {
-        // SAFETY: no item is made.
-        unsafe { self.peek(world) }.len()
+        self.peek(world).count()
     }
 
     /// Returns `true` if there are no items. This does not count as a run of the query.
     pub fn is_empty(&mut self, world: &World) -> bool {
-        // SAFETY: no item is made.
-        unsafe { self.peek(world) }.is_empty()
+        self.peek(world).is_empty()
     }
 
-    /// Returns the query over a shared world, for counting only.
-    ///
-    /// # Safety
-    ///
-    /// No item is made of the query.
-    unsafe fn peek<'w>(&mut self, world: &'w World) -> Query<'w, '_, D, F> {
+    fn peek<'w>(&mut self, world: &'w World) -> Peek<'w, '_, D, F> {
         self.matches.begin_peek::<D, F>(world);
-        // SAFETY: the matches are those of this world as it is; and the caller's promise.
-        unsafe { Query::new(world, Some(&self.matches)) }
+        // SAFETY: the matches are those of this world as it is, and no items are made.
+        Peek::new(unsafe { Iter::new(world, Some(&self.matches)) })
     }
 }
 

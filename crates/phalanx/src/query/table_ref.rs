@@ -6,6 +6,7 @@ use super::{QueryData, QueryFilter};
 use crate::change_detection::RunTicks;
 use crate::component::ComponentId;
 use crate::signature::Signature;
+use crate::storage::table::Table;
 use crate::world::World;
 
 /// A table whose columns may be tracked as wholes.
@@ -25,7 +26,17 @@ impl<'w> TableRef<'w> {
 
     /// Returns the components of the table.
     pub fn signature(&self) -> &'w Signature {
-        &self.world.storage.tables[self.table as usize].signature
+        &self.table().signature
+    }
+
+    /// Returns the table.
+    pub(super) fn table(&self) -> &'w Table {
+        &self.world.storage.tables[self.table as usize]
+    }
+
+    /// Returns `true` if query data match the table.
+    pub(super) fn matches<D: QueryData>(self, state: &D::State) -> bool {
+        D::matches(state, self.signature()) && (!D::TRACKS_CHANGES || D::column_matches(state, self))
     }
 }
 
@@ -40,12 +51,12 @@ pub(super) fn states_of<D: QueryData, F: QueryFilter>(world: &World) -> States<D
 }
 
 /// Stores the change ticks of a run.
-pub(super) fn set_ticks<D: QueryData, F: QueryFilter>((data, filter): &mut States<D, F>, look: RunTicks) {
+pub(super) fn set_ticks<D: QueryData, F: QueryFilter>((data, filter): &mut States<D, F>, ticks: RunTicks) {
     if D::TRACKS_CHANGES {
-        D::set_ticks(data, look);
+        D::set_ticks(data, ticks);
     }
     if F::TRACKS_CHANGES {
-        F::set_ticks(filter, look);
+        F::set_ticks(filter, ticks);
     }
 }
 

@@ -8,7 +8,6 @@ use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout, TracksAdditions, TracksChanges};
 use crate::signature::Signature;
 use crate::world::World;
-use core::fmt;
 use core::marker::PhantomData;
 use phalanx_store::raw::Lane;
 
@@ -42,18 +41,6 @@ pub struct Added<C>(PhantomData<fn() -> C>);
 /// ```
 pub struct Changed<C>(PhantomData<fn() -> C>);
 
-impl<C> fmt::Debug for Added<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Added")
-    }
-}
-
-impl<C> fmt::Debug for Changed<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Changed")
-    }
-}
-
 /// A component whose change ticks are read, and the ticks of the run.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +48,7 @@ pub struct TrackedState {
     id: ComponentId,
     /// The component space of the id. A state of another world finds nothing.
     space: u64,
-    look: RunTicks,
+    ticks: RunTicks,
 }
 
 impl TrackedState {
@@ -90,7 +77,7 @@ impl TrackedState {
         }
         let lanes = world.storage.lane(self.id, table);
         // SAFETY: the lanes are the component's; and the caller's promise.
-        !lanes.is_null() && self.look.is_new(unsafe { mark(lanes, 0, self.look) })
+        !lanes.is_null() && self.ticks.is_new(unsafe { mark(lanes, 0, self.ticks) })
     }
 }
 
@@ -105,11 +92,11 @@ macro_rules! tracking_filter {
             const TRACKS_CHANGES: bool = true;
 
             fn state(components: &Components) -> TrackedState {
-                TrackedState { id: components.id::<C>(), space: components.space.number(), look: RunTicks::default() }
+                TrackedState { id: components.id::<C>(), space: components.space.number(), ticks: RunTicks::default() }
             }
 
-            fn set_ticks(state: &mut TrackedState, look: RunTicks) {
-                state.look = look;
+            fn set_ticks(state: &mut TrackedState, ticks: RunTicks) {
+                state.ticks = ticks;
             }
 
             fn passes(state: &TrackedState, signature: &Signature) -> bool {
@@ -125,8 +112,8 @@ macro_rules! tracking_filter {
             fn passes_row(state: &TrackedState, row: &Candidate<'_>) -> bool {
                 state.is_of(row.world()) && row.lanes_of(state.id).is_some_and(|(lanes, row)| {
                     // SAFETY: the lanes are the component's, and the row is in use.
-                    let mark = unsafe { <C::Layout as $bound<C>>::$mark(lanes, row, state.look) };
-                    state.look.is_new(mark)
+                    let mark = unsafe { <C::Layout as $bound<C>>::$mark(lanes, row, state.ticks) };
+                    state.ticks.is_new(mark)
                 })
             }
 
@@ -136,7 +123,7 @@ macro_rules! tracking_filter {
                     && stores.has(state.id)
                     && stores.world.storage.sparse.of(state.id).is_some_and(|side| {
                         // SAFETY: the lanes are the component's, and the mark is that of all rows.
-                        state.look.is_new(unsafe { <C::Layout as $bound<C>>::$mark(side.values().lane(), 0, state.look) })
+                        state.ticks.is_new(unsafe { <C::Layout as $bound<C>>::$mark(side.values().lane(), 0, state.ticks) })
                     })
             }
 
