@@ -11,8 +11,7 @@
 
 use super::iter::Run;
 use super::row_ref::ColumnPtr;
-use super::table_ref::{States, visits_extra_rows};
-use super::{AlignedStores, QueryData, QueryFilter};
+use super::{AlignedStores, QueryData};
 use crate::component::ComponentId;
 use crate::layout::Kind;
 use crate::sparse::{Draft, GroupData, Store};
@@ -49,14 +48,9 @@ impl<F> DriverPlan<F> {
 }
 
 /// Returns the driver of a query and the number of its rows, given the matching tables.
-pub(super) fn choose_driver<D: QueryData, F: QueryFilter>(
-    world: &World,
-    states: &States<D, F>,
-    tables: impl Iterator<Item = u32>,
-) -> (Driver, u64) {
-    let (data, filter) = states;
-    let uses_groups = !visits_extra_rows::<D, F>(states);
-    let mut best = if uses_groups { group::<D, F>(world, (data, filter), true) } else { None };
+fn choose_driver<Q: QueryData>(world: &World, state: &Q::State, tables: impl Iterator<Item = u32>) -> (Driver, u64) {
+    let uses_groups = !Q::visits_extra_rows(state);
+    let mut best = if uses_groups { group::<Q>(world, state, true) } else { None };
     let mut each = |id: ComponentId, kind: Kind| {
         if kind == Kind::Table {
             return;
@@ -69,10 +63,9 @@ pub(super) fn choose_driver<D: QueryData, F: QueryFilter>(
             best = Some((driver, len));
         }
     };
-    D::required(data, &mut each);
-    F::required(filter, &mut each);
+    Q::required(state, &mut each);
     if uses_groups
-        && let Some((driver, len)) = group::<D, F>(world, (data, filter), false)
+        && let Some((driver, len)) = group::<Q>(world, state, false)
         && best.is_none_or(|(_, least)| len < least)
     {
         best = Some((driver, len));
@@ -93,24 +86,16 @@ pub(super) fn choose_driver<D: QueryData, F: QueryFilter>(
 ///
 /// Such a group requires nothing but what the query requires, and excludes nothing but what it excludes. Among equals the
 /// one that owns most is taken.
-fn group<D: QueryData, F: QueryFilter>(
-    world: &World,
-    (data, filter): (&D::State, &F::State),
-    owning: bool,
-) -> Option<(Driver, u64)> {
+fn group<Q: QueryData>(world: &World, state: &Q::State, owning: bool) -> Option<(Driver, u64)> {
     let sparse = &world.storage.sparse;
     let requires = |number: &u32| {
         let mut found = false;
-        let mut each = |id: ComponentId, _| found |= sparse.number(id) == Some(*number);
-        D::required(data, &mut each);
-        F::required(filter, &mut each);
+        Q::required(state, &mut |id, _| found |= sparse.number(id) == Some(*number));
         found
     };
     let excludes = |number: &u32| {
         let mut found = false;
-        let mut each = |id: ComponentId| found |= sparse.number(id) == Some(*number);
-        D::excluded(data, &mut each);
-        F::excluded(filter, &mut each);
+        Q::excluded(state, &mut |id| found |= sparse.number(id) == Some(*number));
         found
     };
     let serves = |what: &Draft| {
@@ -136,18 +121,16 @@ pub(super) fn group_of(world: &World, number: u32) -> &GroupData {
 ///
 /// # Safety
 ///
-/// The states are the world's.
-pub(super) unsafe fn plan_driver<D: QueryData, F: QueryFilter>(
+/// The state is the world's.
+pub(super) unsafe fn plan_driver<Q: QueryData>(
     world: &World,
-    states: &States<D, F>,
+    state: &Q::State,
     tables: impl Iterator<Item = u32>,
-) -> DriverPlan<D::Fetch> {
-    let (driver, len) = choose_driver::<D, F>(world, states, tables);
-    let (data, filter) = states;
-    let run = aligned_rows(world, &driver, visits_extra_rows::<D, F>(states)).and_then(|(stores, len)| {
-        // SAFETY: the states are the world's, by the caller's contract.
-        let fetch = unsafe { D::fetch_aligned(data, &stores) }?;
-        F::passes_all(filter, &stores).then_some(Run { fetch, len })
+) -> DriverPlan<Q::Fetch> {
+    let (driver, len) = choose_driver::<Q>(world, state, tables);
+    let run = aligned_rows(world, &driver, Q::visits_extra_rows(state)).and_then(|(stores, len)| {
+        // SAFETY: the state is the world's, by the caller's contract.
+        Some(Run { fetch: unsafe { Q::fetch_aligned(state, &stores) }?, len })
     });
     DriverPlan { driver, run, len }
 }

@@ -205,7 +205,7 @@ impl DynamicQuery {
     pub fn len(&self, world: &World) -> Result<usize, DynamicError> {
         self.check(world)?;
         if self.asked().sparse().is_some() {
-            return Ok(self.sparse_rows(world).matching_rows::<()>(&self.states).count());
+            return Ok(self.sparse_rows(world).matching_rows(&self.states.0).count());
         }
         let matching = world.storage.tables.iter().filter(|table| self.asked().matches(&table.signature));
         Ok(matching.map(|table| table.len as usize).sum())
@@ -218,16 +218,16 @@ impl DynamicQuery {
     /// Returns [`DynamicError::AnotherWorld`] if the query was built for another world.
     pub fn is_empty(&self, world: &World) -> Result<bool, DynamicError> {
         self.check(world)?;
-        Ok(self.sparse_rows(world).matching_rows::<()>(&self.states).next().is_none())
+        Ok(self.sparse_rows(world).matching_rows(&self.states.0).next().is_none())
     }
 
     fn sparse_rows<'w>(&self, world: &'w World) -> SparseIter<'w, 'w, Rows> {
         let matching = world.storage.tables_in_order().filter(|(_, table)| self.asked().matches(&table.signature));
-        // SAFETY: `Rows` has states of any world: it uses them to find rows, and touches nothing. The driver is that of this
+        // SAFETY: `Rows` takes states of any world: it uses them to find rows, and touches nothing. The driver is that of this
         // world as it is.
         unsafe {
-            let plan = plan_driver::<Rows, ()>(world, &self.states, matching.map(|(number, _)| number));
-            SparseIter::new::<()>(world, &self.states, (plan.driver, plan.len), None)
+            let plan = plan_driver::<Rows>(world, &self.states.0, matching.map(|(number, _)| number));
+            SparseIter::new(world, &self.states.0, (plan.driver, plan.len), None)
         }
     }
 }
@@ -240,7 +240,7 @@ impl<'w, 'q> Borrowed<'w, 'q> {
             query.count_visits(world, rows.max_len() as u64);
         }
         core::iter::from_fn(move || {
-            let row = rows.next::<()>(&query.states)?;
+            let row = rows.next(&query.states.0)?;
             Some(DynamicRow { world, query, row, taken: Vec::new(), items: PhantomData })
         })
     }
@@ -251,7 +251,7 @@ impl<'w, 'q> Borrowed<'w, 'q> {
         if world.storage.counting {
             query.terms.iter().for_each(|term| world.storage.components.count_lookup(term.id));
         }
-        // SAFETY: `Rows` has states of any world, and touches nothing.
+        // SAFETY: `Rows` takes states of any world, and touches nothing.
         let row = unsafe { item_of::<Rows, ()>(world, &query.states, entity) }.map_err(DynamicError::Entity)?;
         Ok(DynamicRow { world, query, row, taken: Vec::new(), items: PhantomData })
     }

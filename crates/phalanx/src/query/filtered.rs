@@ -1,4 +1,6 @@
 //! A filter inside of query data.
+//!
+//! Internally every query is one: a `Query<D, F>` iterates over what `Filtered<D, F>` matches.
 #![allow(unsafe_code)]
 
 use super::{
@@ -72,21 +74,30 @@ unsafe impl<D: QueryData, F: QueryFilter> QueryData for Filtered<D, F> {
         D::matches(data, signature) && F::passes(filter, signature)
     }
 
+    #[inline(always)]
     fn visits_extra_rows((data, filter): &Self::State) -> bool {
         D::visits_extra_rows(data) || F::visits_extra_rows(filter)
     }
 
     fn set_ticks((data, filter): &mut Self::State, ticks: RunTicks) {
-        D::set_ticks(data, ticks);
-        F::set_ticks(filter, ticks);
+        if D::TRACKS_CHANGES {
+            D::set_ticks(data, ticks);
+        }
+        if F::TRACKS_CHANGES {
+            F::set_ticks(filter, ticks);
+        }
     }
 
-    fn column_matches((data, filter): &Self::State, columns: TableRef<'_>) -> bool {
-        D::column_matches(data, columns) && F::column_matches(filter, columns)
+    #[inline(always)]
+    fn column_matches((data, filter): &Self::State, table: TableRef<'_>) -> bool {
+        (!D::TRACKS_CHANGES || D::column_matches(data, table))
+            && (!F::TRACKS_CHANGES || F::column_matches(filter, table))
     }
 
     fn set_column_ticks((data, _): &Self::State, world: &World, table: Option<u32>) {
-        D::set_column_ticks(data, world, table);
+        if D::TRACKS_CHANGES {
+            D::set_column_ticks(data, world, table);
+        }
     }
 
     fn required((data, filter): &Self::State, each: &mut dyn FnMut(ComponentId, Kind)) {

@@ -4,8 +4,8 @@
 use super::driver::plan_driver;
 use super::query_matches::MatchesOf;
 use super::sparse_iter::{SparseIter, SparseRows};
-use super::table_ref::{States, next_run, states_of, tables_after};
-use super::{ItemRow, QueryData, QueryFilter};
+use super::table_ref::{next_run, state_of, tables_after};
+use super::{Filtered, ItemRow, QueryData, QueryFilter};
 use crate::world::World;
 use core::fmt;
 use core::iter::FusedIterator;
@@ -24,18 +24,18 @@ unsafe impl<F> Send for Run<F> {}
 // SAFETY: as above; through a shared run nothing changes.
 unsafe impl<F> Sync for Run<F> {}
 
-/// The states of a query and its filter: kept by a [`QueryState`](super::QueryState) or the world, or made for one use.
-pub(super) enum StatesRef<'s, D: QueryData, F: QueryFilter> {
-    Kept(&'s States<D, F>),
-    Own(States<D, F>),
+/// The state of a query: kept by a [`QueryState`](super::QueryState) or the world, or made for one use.
+pub(super) enum StateRef<'s, S> {
+    Kept(&'s S),
+    Own(S),
 }
 
-impl<D: QueryData, F: QueryFilter> StatesRef<'_, D, F> {
+impl<S> StateRef<'_, S> {
     #[inline(always)]
-    pub(super) fn get(&self) -> &States<D, F> {
+    pub(super) fn get(&self) -> &S {
         match self {
-            StatesRef::Kept(states) => states,
-            StatesRef::Own(states) => states,
+            StateRef::Kept(state) => state,
+            StateRef::Own(state) => state,
         }
     }
 }
@@ -65,37 +65,33 @@ pub struct Iter<'w, 's, D: QueryData, F: QueryFilter = ()> {
     runs: core::slice::Iter<'s, Run<D::Fetch>>,
     scan: Scan,
     world: &'w World,
-    states: StatesRef<'s, D, F>,
+    state: StateRef<'s, (D::State, F::State)>,
     /// What comes after the runs, in a query that is not dense.
-    sparse: Option<SparseIter<'w, 's, D>>,
+    sparse: Option<SparseIter<'w, 's, Filtered<D, F>>>,
     items: PhantomData<&'w mut ()>,
 }
 
-// SAFETY: the states are `Send` and `Sync`. The rest are pointers into the world, of which items are made; by the contract of
+// SAFETY: the state is `Send` and `Sync`. The rest are pointers into the world, of which items are made; by the contract of
 // `QueryData` that can be done on any thread.
 unsafe impl<D: QueryData, F: QueryFilter> Send for Iter<'_, '_, D, F> {}
 // SAFETY: as above; through a shared iterator no item is made.
 unsafe impl<D: QueryData, F: QueryFilter> Sync for Iter<'_, '_, D, F> {}
 
-/// Finds the next table. It is kept out of line and takes the states by value, so that no part of the iterator has its
+/// Finds the next table. It is kept out of line and takes the state by value, so that no part of the iterator has its
 /// address taken and a loop over rows keeps all of it in registers.
 ///
 /// # Safety
 ///
-/// The query is dense, and the states are the world's.
+/// The query is dense, and the state is the world's.
 #[cold]
 #[inline(never)]
-unsafe fn scan<D: QueryData, F: QueryFilter>(
-    world: &World,
-    states: States<D, F>,
-    after: Option<u32>,
-) -> Option<(u32, Run<D::Fetch>)> {
-    // SAFETY: the query is dense, and the states are the world's, by the caller's contract.
-    unsafe { next_run::<D, F>(world, &states, after) }
+unsafe fn scan<Q: QueryData>(world: &World, state: Q::State, after: Option<u32>) -> Option<(u32, Run<Q::Fetch>)> {
+    // SAFETY: the query is dense, and the state is the world's, by the caller's contract.
+    unsafe { next_run::<Q>(world, &state, after) }
 }
 
 impl<'w, 's, D: QueryData, F: QueryFilter> Iter<'w, 's, D, F> {
-    const IS_DENSE: bool = D::IS_DENSE && F::IS_ARCHETYPAL;
+    const IS_DENSE: bool = Filtered::<D, F>::IS_DENSE;
 
     /// Iterates over what was found. Without it, tables are matched on the way.
     ///
@@ -107,38 +103,39 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Iter<'w, 's, D, F> {
     #[inline(always)]
     pub(super) unsafe fn new(world: &'w World, matches: Option<&'s MatchesOf<D, F>>) -> Self {
         if let Some(matches) = matches {
-            let states = matches.states();
+            let state = matches.state();
             // SAFETY: driver and tables are what was found; the rest by the caller's contract.
             let sparse = matches
                 .driver
                 .filter(|_| !Self::IS_DENSE)
-                .map(|driver| unsafe { SparseIter::new::<F>(world, states, driver, Some(&matches.tables)) });
-            return Self::start(world, &matches.runs, StatesRef::Kept(states), Scan::Done, sparse);
+                .map(|driver| unsafe { SparseIter::new(world, state, driver, Some(&matches.tables)) });
+            return Self::start(world, &matches.runs, StateRef::Kept(state), Scan::Done, sparse);
         }
-        let states = states_of::<D, F>(world);
+        let state = state_of::<Filtered<D, F>>(world);
         if Self::IS_DENSE {
-            return Self::start(world, &[], StatesRef::Own(states), Scan::After(None), None);
+            return Self::start(world, &[], StateRef::Own(state), Scan::After(None), None);
         }
-        // SAFETY: the states are the world's, whose driver this is; the rest by the caller's contract.
+        // SAFETY: the state is the world's, whose driver this is; the rest by the caller's contract.
         let (plan, sparse) = unsafe {
-            let plan = plan_driver::<D, F>(world, &states, tables_after::<D, F>(world, &states, None));
+            let plan =
+                plan_driver::<Filtered<D, F>>(world, &state, tables_after::<Filtered<D, F>>(world, &state, None));
             let driver = (plan.driver, plan.len);
-            let sparse = plan.is_sparse().then(|| SparseIter::new::<F>(world, &states, driver, None));
+            let sparse = plan.is_sparse().then(|| SparseIter::new(world, &state, driver, None));
             (plan, sparse)
         };
         let (fetch, len) = (plan.run.map(|run| run.fetch), plan.run.map_or(0, |run| run.len as usize));
-        Iter { fetch, len, ..Self::start(world, &[], StatesRef::Own(states), Scan::Done, sparse) }
+        Iter { fetch, len, ..Self::start(world, &[], StateRef::Own(state), Scan::Done, sparse) }
     }
 
     #[inline(always)]
     fn start(
         world: &'w World,
         runs: &'s [Run<D::Fetch>],
-        states: StatesRef<'s, D, F>,
+        state: StateRef<'s, (D::State, F::State)>,
         scan: Scan,
-        sparse: Option<SparseIter<'w, 's, D>>,
+        sparse: Option<SparseIter<'w, 's, Filtered<D, F>>>,
     ) -> Self {
-        Iter { fetch: None, row: 0, len: 0, runs: runs.iter(), scan, world, states, sparse, items: PhantomData }
+        Iter { fetch: None, row: 0, len: 0, runs: runs.iter(), scan, world, state, sparse, items: PhantomData }
     }
 
     /// Returns the next run.
@@ -147,10 +144,10 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Iter<'w, 's, D, F> {
         if let Some(run) = self.runs.next() {
             return Some(*run);
         }
-        match (self.scan, &self.states) {
-            (Scan::After(after), StatesRef::Own(states)) if Self::IS_DENSE => {
-                // SAFETY: the query is dense, and the states are the world's.
-                let found = unsafe { scan::<D, F>(self.world, states.clone(), after) };
+        match (self.scan, &self.state) {
+            (Scan::After(after), StateRef::Own(state)) if Self::IS_DENSE => {
+                // SAFETY: the query is dense, and the state is the world's.
+                let found = unsafe { scan::<Filtered<D, F>>(self.world, state.clone(), after) };
                 self.scan = found.map_or(Scan::Done, |(table, _)| Scan::After(Some(table)));
                 found.map(|(_, run)| run)
             }
@@ -162,7 +159,9 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Iter<'w, 's, D, F> {
     pub(super) fn run_lengths(&self) -> impl Iterator<Item = usize> + '_ {
         let known = self.runs.as_slice().iter().map(|run| run.len as usize);
         let scanned = match self.scan {
-            Scan::After(after) if Self::IS_DENSE => Some(tables_after::<D, F>(self.world, self.states.get(), after)),
+            Scan::After(after) if Self::IS_DENSE => {
+                Some(tables_after::<Filtered<D, F>>(self.world, self.state.get(), after))
+            }
             _ => None,
         };
         known.chain(scanned.into_iter().flatten().map(|table| self.world.storage.tables[table as usize].len as usize))
@@ -183,7 +182,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Peek<'w, 's, D, F> {
     pub(super) fn count(self) -> usize {
         let rows = self.0.len + self.0.run_lengths().sum::<usize>();
         let sparse = self.0.sparse.filter(|_| !Iter::<D, F>::IS_DENSE);
-        rows + sparse.map_or(0, |mut sparse| sparse.matching_rows::<F>(self.0.states.get()).count())
+        rows + sparse.map_or(0, |mut sparse| sparse.matching_rows(self.0.state.get()).count())
     }
 
     /// Returns `true` if there are no items.
@@ -192,7 +191,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Peek<'w, 's, D, F> {
             return false;
         }
         let sparse = self.0.sparse.filter(|_| !Iter::<D, F>::IS_DENSE);
-        sparse.is_none_or(|mut sparse| sparse.matching_rows::<F>(self.0.states.get()).next().is_none())
+        sparse.is_none_or(|mut sparse| sparse.matching_rows(self.0.state.get()).next().is_none())
     }
 
     /// Returns an upper bound of the number of items.
@@ -203,7 +202,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Peek<'w, 's, D, F> {
     /// Returns the rows that had to be tested one by one, if there were any.
     pub(super) fn sparse_rows(self) -> Option<SparseRows<D>> {
         let sparse = self.0.sparse.filter(|_| !Iter::<D, F>::IS_DENSE);
-        sparse.map(|sparse| sparse.collect::<F>(self.0.states.get()))
+        sparse.map(|sparse| sparse.collect(self.0.state.get()))
     }
 
     /// Returns the runs.
@@ -230,7 +229,7 @@ impl<'w, D: QueryData, F: QueryFilter> Iterator for Iter<'w, '_, D, F> {
             match self.next_run() {
                 Some(run) => (self.fetch, self.row, self.len) = (Some(run.fetch), 0, run.len as usize),
                 None if Self::IS_DENSE => return None,
-                None => return self.sparse.as_mut().and_then(|sparse| sparse.next::<F>(self.states.get())),
+                None => return self.sparse.as_mut().and_then(|sparse| sparse.next(self.state.get())),
             }
         }
     }
@@ -259,8 +258,10 @@ impl<'w, D: QueryData, F: QueryFilter> Iterator for Iter<'w, '_, D, F> {
         }
         if Self::IS_DENSE {
             if let Scan::After(mut after) = self.scan {
-                // SAFETY: the query is dense, and the states are the world's.
-                while let Some((table, run)) = unsafe { next_run::<D, F>(self.world, self.states.get(), after) } {
+                // SAFETY: the query is dense, and the state is the world's.
+                while let Some((table, run)) =
+                    unsafe { next_run::<Filtered<D, F>>(self.world, self.state.get(), after) }
+                {
                     for row in 0..run.len as usize {
                         // SAFETY: the row is in use, and is visited once.
                         acc = f(acc, D::row(run.fetch, unsafe { ItemRow::new(row) }));
@@ -271,7 +272,7 @@ impl<'w, D: QueryData, F: QueryFilter> Iterator for Iter<'w, '_, D, F> {
             return acc;
         }
         match self.sparse {
-            Some(sparse) => sparse.fold::<F, B>(self.states.get(), acc, f),
+            Some(sparse) => sparse.fold(self.state.get(), acc, f),
             None => acc,
         }
     }

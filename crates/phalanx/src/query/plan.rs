@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 use super::driver::{Driver, group_of, plan_driver};
-use super::table_ref::{States, matches_table};
-use super::{QueryData, QueryFilter};
+use super::table_ref::matches_table;
+use super::{Filtered, QueryData, QueryFilter};
 use crate::sparse::{Draft, Store};
 use crate::storage::table::Table;
 use crate::world::World;
@@ -114,13 +114,13 @@ impl QueryPlan {
     ///
     /// # Safety
     ///
-    /// The states are the world's.
-    pub(super) unsafe fn new<D: QueryData, F: QueryFilter>(world: &World, states: &States<D, F>) -> QueryPlan {
+    /// The state is the world's.
+    pub(super) unsafe fn new<D: QueryData, F: QueryFilter>(world: &World, state: &(D::State, F::State)) -> QueryPlan {
         let storage = &world.storage;
         let matching =
-            || storage.tables_in_order().filter(|(_, table)| matches_table::<D, F>(states, &table.signature));
-        // SAFETY: the states are the world's, by the caller's contract.
-        let plan = unsafe { plan_driver::<D, F>(world, states, matching().map(|(number, _)| number)) };
+            || storage.tables_in_order().filter(|(_, table)| matches_table::<Filtered<D, F>>(state, &table.signature));
+        // SAFETY: the state is the world's, by the caller's contract.
+        let plan = unsafe { plan_driver::<Filtered<D, F>>(world, state, matching().map(|(number, _)| number)) };
         let (slots, whole) = (plan.len as usize, plan.run.is_some());
         let driver = match plan.driver {
             Driver::Tables => PlanDriver::Tables { rows: slots },

@@ -3,12 +3,12 @@
 
 use super::chunk::assert_chunks;
 use super::combinations::{Combinations, Cursor, whole};
-use super::iter::{Peek, Run, StatesRef};
+use super::iter::{Peek, Run, StateRef};
 use super::lookup::{contains, item_of};
 use super::query_matches::MatchesOf;
-use super::table_ref::states_of;
+use super::table_ref::state_of;
 use super::{
-    ChunkFilter, ChunkQueryData, Chunks, ItemRow, Iter, QueryData, QueryFilter, QueryPlan, ReadOnlyQueryData,
+    ChunkFilter, ChunkQueryData, Chunks, Filtered, ItemRow, Iter, QueryData, QueryFilter, QueryPlan, ReadOnlyQueryData,
     SingleError,
 };
 use crate::error::{ComponentError, RowError};
@@ -89,15 +89,15 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
     /// Like [`new`](Query::new).
     #[inline(always)]
     pub(super) unsafe fn with_matches(world: &'w World, matches: &'s MatchesOf<D, F>) -> Self {
-        world.open_for::<D>(|signature| D::matches(&matches.states().0, signature));
+        world.open_for::<D>(|signature| D::matches(&matches.state().0, signature));
         Query { world, matches: Some(matches) }
     }
 
     #[inline(always)]
-    pub(super) fn states(&self) -> StatesRef<'s, D, F> {
+    fn state(&self) -> StateRef<'s, (D::State, F::State)> {
         match self.matches {
-            Some(matches) => StatesRef::Kept(matches.states()),
-            None => StatesRef::Own(states_of::<D, F>(self.world)),
+            Some(matches) => StateRef::Kept(matches.state()),
+            None => StateRef::Own(state_of::<Filtered<D, F>>(self.world)),
         }
     }
 
@@ -248,8 +248,8 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
     /// Returns `true` if an entity is alive and matches.
     #[doc(alias = "matches")]
     pub fn contains(&self, entity: Entity) -> bool {
-        // SAFETY: the states are the world's.
-        unsafe { contains::<D, F>(self.world, self.states().get(), entity) }
+        // SAFETY: the state is the world's.
+        unsafe { contains::<Filtered<D, F>>(self.world, self.state().get(), entity) }
     }
 
     /// Returns the item of an entity.
@@ -267,8 +267,8 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
     where
         D: ReadOnlyQueryData,
     {
-        // SAFETY: the states are the world's; the contract of `new`; and read-only items do not conflict.
-        unsafe { item_of::<D, F>(self.world, self.states().get(), entity) }
+        // SAFETY: the state is the world's; the contract of `new`; and read-only items do not conflict.
+        unsafe { item_of::<D, F>(self.world, self.state().get(), entity) }
     }
 
     /// Returns the item of an entity.
@@ -281,8 +281,8 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
     #[doc(alias = "QueryOne")]
     #[inline]
     pub fn get_mut(&mut self, entity: Entity) -> Result<D::Item<'_>, ComponentError> {
-        // SAFETY: the states are the world's; the contract of `new`; and the item borrows the query.
-        unsafe { item_of::<D, F>(self.world, self.states().get(), entity) }
+        // SAFETY: the state is the world's; the contract of `new`; and the item borrows the query.
+        unsafe { item_of::<D, F>(self.world, self.state().get(), entity) }
     }
 
     /// Returns the item of a row, named by its key or its handle.
@@ -369,9 +369,9 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
         D: ReadOnlyQueryData,
         I: IntoIterator<Item = Entity>,
     {
-        let (world, states) = (self.world, self.states());
+        let (world, state) = (self.world, self.state());
         // SAFETY: as in `get`.
-        entities.into_iter().map(move |entity| unsafe { item_of::<D, F>(world, states.get(), entity) })
+        entities.into_iter().map(move |entity| unsafe { item_of::<D, F>(world, state.get(), entity) })
     }
 
     /// Calls `f` with the item of each of these entities, in the order of the entities, which may repeat.
@@ -460,8 +460,8 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
     /// Returns what the query iterates over: the matching tables, or a shorter store.
     #[doc(alias = "plan")]
     pub fn explain(&self) -> QueryPlan {
-        // SAFETY: the states are the world's.
-        unsafe { QueryPlan::new::<D, F>(self.world, self.states().get()) }
+        // SAFETY: the state is the world's.
+        unsafe { QueryPlan::new::<D, F>(self.world, self.state().get()) }
     }
 }
 

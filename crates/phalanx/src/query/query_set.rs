@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::cache::{kept_matches, update_matches};
-use super::{Access, AliasError, Query, QueryData, QueryFilter};
+use super::{Access, AliasError, Filtered, Query, QueryData, QueryFilter};
 use crate::world::World;
 
 mod sealed {
@@ -38,7 +38,7 @@ impl<D: QueryData, F: QueryFilter> Member for Query<'_, '_, D, F> {
     }
 
     fn update(world: &mut World) {
-        update_matches::<D, F>(world, |matches, world| matches.update::<D, F>(world));
+        update_matches::<D, F>(world, |matches, world| matches.update::<Filtered<D, F>>(world));
     }
 
     unsafe fn query(world: &World) -> Self::Query<'_> {

@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 use super::driver::{Driver, group_of};
-use super::table_ref::{States, next_table, visits_extra_rows};
-use super::{AlignedStores, Candidate, ItemRow, QueryData, QueryFilter, RowRef};
+use super::table_ref::next_table;
+use super::{AlignedStores, Filtered, ItemRow, QueryData, QueryFilter, RowRef};
 use crate::component::ComponentId;
 use crate::layout::Kind;
 use crate::prefetch::prefetch;
@@ -52,33 +52,30 @@ enum Source<'w, 's, F> {
 
 /// An iterator over the rows of a driver. Each row is tested for what the query asks for.
 ///
-/// Its methods take states that tell which rows are items. What the items touch is in the view.
-pub(super) struct SparseIter<'w, 's, D: QueryData> {
+/// Its methods take a state that tells which rows are items. What the items touch is in the view.
+pub(super) struct SparseIter<'w, 's, Q: QueryData> {
     world: &'w World,
-    view: D::View,
-    /// The component whose store the rows come from.
-    driver_id: Option<ComponentId>,
-    source: Source<'w, 's, D::Fetch>,
+    view: Q::View,
+    source: Source<'w, 's, Q::Fetch>,
     /// An upper bound of the rows to come.
     max_len: usize,
 }
 
-impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
+impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
     /// Starts at the first row of a driver. `tables` are the matching tables, if they are known.
     ///
     /// # Safety
     ///
-    /// - The states are the world's. Tables and driver are what was found for them in the world as it is.
+    /// - The state is the world's. Tables and driver are what was found for it in the world as it is.
     /// - The world is borrowed for `'w` as the query needs it, the query does not alias, and no other item of the query that
     ///   lives in `'w` conflicts.
-    pub(super) unsafe fn new<F: QueryFilter>(
+    pub(super) unsafe fn new(
         world: &'w World,
-        states: &States<D, F>,
+        state: &Q::State,
         (driver, len): (Driver, u64),
         tables: Option<&'s [u32]>,
     ) -> Self {
         let sparse = &world.storage.sparse;
-        let (data, filter) = states;
         let (source, driver_id) = match driver {
             Driver::Empty => (Source::Nothing, None),
             Driver::Tables => {
@@ -88,23 +85,22 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
             Driver::SparseStorage(number) => {
                 let source = match &sparse.get(number).store {
                     Store::Pool(pool) => {
-                        let skips_rows = pool.rows > 0 && !visits_extra_rows::<D, F>(states);
+                        let skips_rows = pool.rows > 0 && !Q::visits_extra_rows(state);
                         match pool.dense.keys() {
                             Some(keys) if !skips_rows => Source::Keys { keys, next: 0 },
                             _ => Source::Holed { pool, next: 0, skips_rows },
                         }
                     }
                     Store::Linear(linear) => {
-                        let (stores, owned) = linear_stores::<D, F>(world, states, number, linear);
+                        let (stores, owned) = linear_stores::<Q>(world, state, number, linear);
                         // An extra row that is visited is in all of them.
                         let extra = stores.iter().flatten().all(|store| store.rows > 0);
-                        let skips_rows = extra && !visits_extra_rows::<D, F>(states);
+                        let skips_rows = extra && !Q::visits_extra_rows(state);
                         let (owned, keys) = (&owned[..stores.iter().flatten().count()], None);
                         // Rows of linear stores are at their slots.
                         let aligned = AlignedStores { world, owned, has: owned, lacks: &[], keys, extra };
-                        // SAFETY: the states are the world's, by the caller's contract.
-                        let fetch = unsafe { D::fetch_aligned(data, &aligned) };
-                        let fetch = fetch.filter(|_| !skips_rows && F::passes_all(filter, &aligned));
+                        // SAFETY: the state is the world's, by the caller's contract.
+                        let fetch = unsafe { Q::fetch_aligned(state, &aligned) }.filter(|_| !skips_rows);
                         Source::Linear { stores, next: 0, bits: 0, skips_rows, fetch }
                     }
                 };
@@ -117,14 +113,14 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
                 (Source::Keys { keys: sparse.members(group), next: 0 }, driver_id)
             }
         };
-        // SAFETY: the states are the world's, by the caller's contract, and it is borrowed while this value exists.
-        let view = unsafe { D::view(data, world, driver_id) };
-        SparseIter { world, view, driver_id, source, max_len: len as usize }
+        // SAFETY: the state is the world's, by the caller's contract, and it is borrowed while this value exists.
+        let view = unsafe { Q::view(state, world, driver_id) };
+        SparseIter { world, view, source, max_len: len as usize }
     }
 
     /// Returns the next row of the driver.
     #[inline(always)]
-    fn step<F: QueryFilter>(&mut self, states: &States<D, F>) -> Option<RowRef> {
+    fn step(&mut self, state: &Q::State) -> Option<RowRef> {
         let world = self.world;
         match &mut self.source {
             Source::Keys { keys, next } => {
@@ -132,7 +128,7 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
                 let key = *keys.get(position)?;
                 *next += 1;
                 // SAFETY: a slot that a pool has is in use, and the view is that of its world.
-                Some(unsafe { RowRef::locate::<D>(world, key.index(), Some(key), position as u32) })
+                Some(unsafe { RowRef::locate::<Q>(world, key.index(), Some(key), position as u32) })
             }
             Source::Holed { pool, next, skips_rows } => loop {
                 let position = *next;
@@ -144,7 +140,7 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
                     && !(*skips_rows && key.is_row())
                 {
                     // SAFETY: a slot that a pool has is in use, and the view is that of its world.
-                    return Some(unsafe { RowRef::locate::<D>(world, key.index(), Some(key), position) });
+                    return Some(unsafe { RowRef::locate::<Q>(world, key.index(), Some(key), position) });
                 }
             },
             Source::Linear { stores, next, bits, skips_rows, .. } => loop {
@@ -157,7 +153,7 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
                 // The slot is in use: if no entity is there, it is an extra row.
                 if !*skips_rows || world.storage.entities.get(index).is_some() {
                     // SAFETY: a slot that a linear store has is in use, and the view is that of its world.
-                    return Some(unsafe { RowRef::locate::<D>(world, index, None, index) });
+                    return Some(unsafe { RowRef::locate::<Q>(world, index, None, index) });
                 }
             },
             Source::Tables { list, table, slots, row } => loop {
@@ -169,7 +165,7 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
                 }
                 let next = match list {
                     Some(list) => *list.next()?,
-                    None => next_table::<D, F>(world, states, *table)?,
+                    None => next_table::<Q>(world, state, *table)?,
                 };
                 (*table, *slots, *row) = (Some(next), world.storage.tables[next as usize].slots(), 0);
             },
@@ -179,14 +175,11 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
 
     /// Returns the next item.
     #[inline]
-    pub(super) fn next<F: QueryFilter>(&mut self, states: &States<D, F>) -> Option<D::Item<'w>> {
-        let (data, filter) = states;
+    pub(super) fn next(&mut self, state: &Q::State) -> Option<Q::Item<'w>> {
         loop {
-            let row = self.step::<F>(states)?;
-            if F::passes_row(filter, &Candidate::of_row(self.world, row, self.driver_id))
-                // SAFETY: no item conflicts, by the contract of `new`, and each row is visited once.
-                && let Some(item) = D::at(data, self.view, unsafe { row.item() })
-            {
+            let row = self.step(state)?;
+            // SAFETY: no item conflicts, by the contract of `new`, and each row is visited once.
+            if let Some(item) = Q::at(state, self.view, unsafe { row.item() }) {
                 return Some(item);
             }
         }
@@ -195,27 +188,19 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
     /// Calls `f` with the items to come.
     // Out of line, so that the loop has all registers: the rest of the query is not needed in it.
     #[inline(never)]
-    pub(super) fn fold<F: QueryFilter, B>(
-        mut self,
-        states: &States<D, F>,
-        init: B,
-        mut f: impl FnMut(B, D::Item<'w>) -> B,
-    ) -> B {
-        let (world, view, driver_id) = (self.world, self.view, self.driver_id);
-        let (data, filter) = states;
+    pub(super) fn fold<B>(mut self, state: &Q::State, init: B, mut f: impl FnMut(B, Q::Item<'w>) -> B) -> B {
+        let (world, view) = (self.world, self.view);
         let mut acc = Some(init);
         let mut visit = |row: RowRef| {
-            if F::passes_row(filter, &Candidate::of_row(world, row, driver_id))
-                // SAFETY: no item conflicts, by the contract of `new`, and each row is visited once.
-                && let Some(item) = D::at(data, view, unsafe { row.item() })
-            {
+            // SAFETY: no item conflicts, by the contract of `new`, and each row is visited once.
+            if let Some(item) = Q::at(state, view, unsafe { row.item() }) {
                 acc = acc.take().map(|acc| f(acc, item));
             }
         };
         match &mut self.source {
             Source::Keys { keys, next } => {
                 let (keys, first) = (&keys[*next..], *next as u32);
-                let far = D::NEEDS_LOCATION && is_far(keys, world.storage.entities.slot_count());
+                let far = Q::NEEDS_LOCATION && is_far(keys, world.storage.entities.slot_count());
                 for (at, &key) in keys.iter().enumerate() {
                     if far {
                         if let Some(key) = keys.get(at + 32) {
@@ -224,12 +209,12 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
                         }
                         if let Some(&key) = keys.get(at + 16) {
                             // SAFETY: the slot is in use, and the view is that of its world.
-                            D::prefetch(view, unsafe { RowRef::locate::<D>(world, key.index(), Some(key), 0) });
+                            Q::prefetch(view, unsafe { RowRef::locate::<Q>(world, key.index(), Some(key), 0) });
                         }
                     }
                     let position = first + at as u32;
                     // SAFETY: a slot that a pool has is in use, and the view is that of its world.
-                    visit(unsafe { RowRef::locate::<D>(world, key.index(), Some(key), position) });
+                    visit(unsafe { RowRef::locate::<Q>(world, key.index(), Some(key), position) });
                 }
             }
             &mut Source::Linear { ref stores, next, bits, fetch: Some(fetch), .. } => {
@@ -240,13 +225,13 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
                     if bits == u64::MAX {
                         for row in base..base + 64 {
                             // SAFETY: all stores have these rows, and each is visited once.
-                            acc = f(acc, D::row(fetch, unsafe { ItemRow::new(row) }));
+                            acc = f(acc, Q::row(fetch, unsafe { ItemRow::new(row) }));
                         }
                     } else {
                         while bits != 0 {
                             let row = base + bits.trailing_zeros() as usize;
                             // SAFETY: all stores have this row, and it is visited once.
-                            acc = f(acc, D::row(fetch, unsafe { ItemRow::new(row) }));
+                            acc = f(acc, Q::row(fetch, unsafe { ItemRow::new(row) }));
                             bits &= bits - 1;
                         }
                     }
@@ -255,7 +240,7 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
                 }
             }
             _ => {
-                while let Some(row) = self.step::<F>(states) {
+                while let Some(row) = self.step(state) {
                     visit(row);
                 }
             }
@@ -267,14 +252,11 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
     }
 
     /// Returns the rows to come that match. Makes no item.
-    pub(super) fn matching_rows<F: QueryFilter>(&mut self, states: &States<D, F>) -> impl Iterator<Item = RowRef> {
-        let (data, filter) = states;
+    pub(super) fn matching_rows(&mut self, state: &Q::State) -> impl Iterator<Item = RowRef> {
         core::iter::from_fn(move || {
             loop {
-                let row = self.step::<F>(states)?;
-                if F::passes_row(filter, &Candidate::of_row(self.world, row, self.driver_id))
-                    && D::matches_row(data, self.view, row)
-                {
+                let row = self.step(state)?;
+                if Q::matches_row(state, self.view, row) {
                     return Some(row);
                 }
             }
@@ -285,11 +267,13 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
     pub(super) fn max_len(&self) -> usize {
         self.max_len
     }
+}
 
-    /// Collects the rows to come that match.
-    pub(super) fn collect<F: QueryFilter>(mut self, states: &States<D, F>) -> SparseRows<D> {
-        let rows = self.matching_rows::<F>(states).collect();
-        SparseRows { state: states.0.clone(), view: self.view, rows }
+impl<D: QueryData, F: QueryFilter> SparseIter<'_, '_, Filtered<D, F>> {
+    /// Collects the rows to come that match. Items of them are made without asking the filter again.
+    pub(super) fn collect(mut self, state: &(D::State, F::State)) -> SparseRows<D> {
+        let rows = self.matching_rows(state).collect();
+        SparseRows { state: state.0.clone(), view: self.view.0, rows }
     }
 }
 
@@ -305,7 +289,7 @@ pub(super) struct SparseRows<D: QueryData> {
 unsafe impl<D: QueryData> Sync for SparseRows<D> {}
 
 impl<D: QueryData> SparseRows<D> {
-    /// Returns the item of a row. It may be none: a filter of a user may answer differently when it is asked again.
+    /// Returns the item of a row. It may be none: a filter in the data may answer differently when it is asked again.
     ///
     /// # Safety
     ///
@@ -318,9 +302,9 @@ impl<D: QueryData> SparseRows<D> {
 }
 
 /// Returns the linear stores that all items are in, the driver first, up to [`MOST`], and the numbers of their components.
-fn linear_stores<'w, D: QueryData, F: QueryFilter>(
+fn linear_stores<'w, Q: QueryData>(
     world: &'w World,
-    (data, filter): &States<D, F>,
+    state: &Q::State,
     driver: u32,
     linear: &'w Linear,
 ) -> ([Option<&'w Linear>; MOST], [u32; MOST]) {
@@ -337,8 +321,7 @@ fn linear_stores<'w, D: QueryData, F: QueryFilter>(
             count += 1;
         }
     };
-    D::required(data, &mut each);
-    F::required(filter, &mut each);
+    Q::required(state, &mut each);
     (stores, owned)
 }
 

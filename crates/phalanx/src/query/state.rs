@@ -4,7 +4,7 @@
 use super::iter::Peek;
 use super::lookup::item_of;
 use super::query_matches::{MatchesOf, QueryMatches};
-use super::{Access, AliasError, Iter, Query, QueryData, QueryFilter, ReadOnlyQueryData};
+use super::{Access, AliasError, Filtered, Iter, Query, QueryData, QueryFilter, ReadOnlyQueryData};
 use crate::error::ComponentError;
 use crate::world::World;
 use core::fmt;
@@ -83,7 +83,7 @@ impl<D: QueryData, F: QueryFilter> QueryState<D, F> {
     /// If the query [tracks changes](crate::change_detection), this is its next run.
     #[inline]
     pub fn query_mut<'w>(&mut self, world: &'w mut World) -> Query<'w, '_, D, F> {
-        self.matches.begin_run::<D, F>(world);
+        self.matches.begin_run::<Filtered<D, F>>(world);
         // SAFETY: the matches are those of this world as it is, which is borrowed exclusively. `try_new` checked that the
         // query does not alias.
         unsafe { Query::with_matches(world, &self.matches) }
@@ -97,7 +97,7 @@ impl<D: QueryData, F: QueryFilter> QueryState<D, F> {
     where
         D: ReadOnlyQueryData,
     {
-        self.matches.begin_run::<D, F>(world);
+        self.matches.begin_run::<Filtered<D, F>>(world);
         // SAFETY: the matches are those of this world as it is, and read-only data need no more than a shared world.
         unsafe { Query::with_matches(world, &self.matches) }
     }
@@ -128,8 +128,8 @@ impl<D: QueryData, F: QueryFilter> QueryState<D, F> {
     /// [`UnchangedComponent`](ComponentError::UnchangedComponent) if it does not match.
     #[inline]
     pub fn get_mut<'w>(&mut self, world: &'w mut World, entity: Entity) -> Result<D::Item<'w>, ComponentError> {
-        // SAFETY: the states are this world's, which is borrowed exclusively, and the query does not alias.
-        unsafe { item_of::<D, F>(world, self.matches.states_to_find::<D, F>(world, true), entity) }
+        // SAFETY: the state is this world's, which is borrowed exclusively, and the query does not alias.
+        unsafe { item_of::<D, F>(world, self.matches.state_to_find::<Filtered<D, F>>(world, true), entity) }
     }
 
     /// Returns the item of an entity in a shared world.
@@ -144,8 +144,8 @@ impl<D: QueryData, F: QueryFilter> QueryState<D, F> {
     where
         D: ReadOnlyQueryData,
     {
-        // SAFETY: the states are this world's, and read-only data need no more than a shared world.
-        unsafe { item_of::<D, F>(world, self.matches.states_to_find::<D, F>(world, true), entity) }
+        // SAFETY: the state is this world's, and read-only data need no more than a shared world.
+        unsafe { item_of::<D, F>(world, self.matches.state_to_find::<Filtered<D, F>>(world, true), entity) }
     }
 
     /// Returns the number of items. This does not count as a run of the query.
@@ -159,7 +159,7 @@ impl<D: QueryData, F: QueryFilter> QueryState<D, F> {
     }
 
     fn peek<'w>(&mut self, world: &'w World) -> Peek<'w, '_, D, F> {
-        self.matches.begin_peek::<D, F>(world);
+        self.matches.begin_peek::<Filtered<D, F>>(world);
         // SAFETY: the matches are those of this world as it is, and no items are made.
         Peek::new(unsafe { Iter::new(world, Some(&self.matches)) })
     }

@@ -174,7 +174,7 @@ unsafe impl<T: QueryData> QueryData for Option<T> {
     }
 
     fn set_column_ticks(state: &T::State, world: &World, table: Option<u32>) {
-        if table.is_none_or(|table| TableRef { world, table }.matches::<T>(state)) {
+        if T::TRACKS_CHANGES && table.is_none_or(|table| TableRef { world, table }.matches::<T>(state)) {
             T::set_column_ticks(state, world, table);
         }
     }

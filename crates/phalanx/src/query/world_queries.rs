@@ -3,7 +3,7 @@
 
 use super::cache::update_matches;
 use super::lookup::item_of;
-use super::{Query, QueryData, QueryFilter, QuerySet, ReadOnlyQueryData};
+use super::{Filtered, Query, QueryData, QueryFilter, QuerySet, ReadOnlyQueryData};
 use crate::error::ComponentError;
 use crate::world::World;
 use phalanx_store::Entity;
@@ -112,7 +112,7 @@ impl World {
     #[inline]
     #[track_caller]
     pub fn query_filtered_mut<D: QueryData, F: QueryFilter>(&mut self) -> Query<'_, '_, D, F> {
-        let (world, matches) = update_matches::<D, F>(self, |matches, world| matches.update::<D, F>(world));
+        let (world, matches) = update_matches::<D, F>(self, |matches, world| matches.update::<Filtered<D, F>>(world));
         // SAFETY: the matches were updated to this world, which is borrowed exclusively. The cache refuses queries that alias.
         unsafe { Query::with_matches(world, matches) }
     }
@@ -153,10 +153,10 @@ impl World {
     #[track_caller]
     pub fn query_one_mut<D: QueryData>(&mut self, entity: Entity) -> Result<D::Item<'_>, ComponentError> {
         let (world, matches) = update_matches::<D, ()>(self, |matches, world| {
-            matches.states_to_find::<D, ()>(world, false);
+            matches.state_to_find::<Filtered<D, ()>>(world, false);
         });
-        // SAFETY: the states were updated to this world, which is borrowed exclusively. The cache refuses queries that alias.
-        unsafe { item_of::<D, ()>(world, matches.states(), entity) }
+        // SAFETY: the state was updated to this world, which is borrowed exclusively. The cache refuses queries that alias.
+        unsafe { item_of::<D, ()>(world, matches.state(), entity) }
     }
 
     /// Returns several queries at once, none of which touches what another writes: a tuple of two to four.
