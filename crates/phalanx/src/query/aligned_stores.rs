@@ -11,7 +11,7 @@ use phalanx_store::Entity;
 
 /// Stores whose rows have the same positions, and what is known of all these rows.
 ///
-/// They are one pool, the pools that a group owns, or several linear stores.
+/// They are one pool, the pools that a group owns, or several linear stores. Fetches rely on what is said here.
 #[doc(hidden)]
 pub struct AlignedStores<'a> {
     pub(super) world: &'a World,
@@ -39,7 +39,7 @@ impl AlignedStores<'_> {
     }
 
     fn is_one(&self, id: ComponentId, sparse: &[u32]) -> bool {
-        self.world.storage.sparse.number(id).is_some_and(|side| sparse.contains(&side))
+        self.world.storage.sparse.number(id).is_some_and(|number| sparse.contains(&number))
     }
 
     /// Returns the values of a component, if its store is one of them.
@@ -52,14 +52,9 @@ impl AlignedStores<'_> {
         id: ComponentId,
         ticks: RunTicks,
     ) -> Option<<C::Layout as Layout<C>>::Ptr> {
-        let side = self.world.storage.sparse.of(id).filter(|_| self.is_one(id, self.owned))?;
+        let store = self.world.storage.sparse.of(id).filter(|_| self.is_one(id, self.owned))?;
         // SAFETY: the id is that of `C`, by the caller's contract, and so are the lanes.
-        Some(unsafe { C::Layout::ptr(side.values().lane(), ticks) })
-    }
-
-    /// Returns the entities by row, if none of the rows is an extra row.
-    pub(super) fn entities(&self) -> Option<ColumnPtr<Entity>> {
-        self.keys.filter(|_| !self.extra)
+        Some(unsafe { C::Layout::ptr(store.values().lane(), ticks) })
     }
 }
 

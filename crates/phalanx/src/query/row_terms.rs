@@ -15,20 +15,8 @@ use core::fmt;
 use core::ptr::NonNull;
 use phalanx_store::Entity;
 
-/// A name of a row. It is found in its table, and no query writes it.
-trait RowName: Sized {
-    type Fetch: Copy + 'static;
-    type Chunk<'w>;
-
-    fn fetch(table: &Table) -> Self::Fetch;
-    fn fetch_aligned(stores: &AlignedStores<'_>) -> Option<Self::Fetch>;
-    fn row(fetch: Self::Fetch, row: ItemRow<'_>) -> Self;
-    fn chunk(fetch: Self::Fetch, rows: ItemRows<'_>) -> Self::Chunk<'_>;
-    fn at(world: &World, row: RowRef) -> Self;
-}
-
 macro_rules! row_terms {
-    ($($term:ident $fetch:ty, $chunk:ty, extra rows $extra:literal;)*) => {$(
+    ($($term:ident $fetch:ty, $chunk:ty, extra rows $extra:literal, $at:expr;)*) => {$(
         // SAFETY: it reads names of rows, which no query writes.
         unsafe impl QueryData for $term {
             type Static = $term;
@@ -53,11 +41,11 @@ macro_rules! row_terms {
             }
 
             unsafe fn fetch((): &(), world: &World, table: u32) -> Self::Fetch {
-                <$term as RowName>::fetch(TableRef { world, table }.table())
+                <$fetch>::of_table(TableRef { world, table }.table())
             }
 
             unsafe fn fetch_aligned((): &(), stores: &AlignedStores<'_>) -> Option<Self::Fetch> {
-                <$term as RowName>::fetch_aligned(stores)
+                <$fetch>::of_stores(stores)
             }
 
             #[inline(always)]
@@ -73,17 +61,17 @@ macro_rules! row_terms {
             #[inline(always)]
             fn at<'w>((): &(), view: NonNull<World>, row: ItemRef<'w>) -> Option<$term> {
                 // SAFETY: the view is used while the world is borrowed, by the contract of `view`.
-                Some(<$term as RowName>::at(unsafe { view.as_ref() }, row.row()))
+                Some($at(unsafe { view.as_ref() }, row.row()))
             }
 
             #[inline(always)]
             fn row<'w>(fetch: Self::Fetch, row: ItemRow<'w>) -> $term {
-                <$term as RowName>::row(fetch, row)
+                fetch.get(row)
             }
 
             #[inline(always)]
             fn chunk<'w>(fetch: Self::Fetch, rows: ItemRows<'w>) -> Self::Chunk<'w> {
-                <$term as RowName>::chunk(fetch, rows)
+                fetch.slice(rows)
             }
         }
 
@@ -92,65 +80,50 @@ macro_rules! row_terms {
     )*};
 }
 row_terms! {
-    Entity ColumnPtr<Entity>, &'w [Entity], extra rows false;
-    Row ColumnPtr<Row>, &'w [Row], extra rows true;
-    Key KeyFetch, Keys<'w>, extra rows true;
+    Entity ColumnPtr<Entity>, &'w [Entity], extra rows false, owner_at;
+    Row ColumnPtr<Row>, &'w [Row], extra rows true, row_at;
+    Key KeyFetch, Keys<'w>, extra rows true, key_at;
 }
 
-impl RowName for Entity {
-    type Fetch = ColumnPtr<Entity>;
-    type Chunk<'w> = &'w [Entity];
+#[inline(always)]
+fn owner_at(world: &World, row: RowRef) -> Entity {
+    // SAFETY: the slot is in use, by the contract of `RowRef`; where it is that of an extra row, it has an owner.
+    unsafe { world.storage.owner_of(row.key(world)) }
+}
 
-    fn fetch(table: &Table) -> ColumnPtr<Entity> {
+#[inline(always)]
+fn row_at(world: &World, row: RowRef) -> Row {
+    Row(row.key(world))
+}
+
+#[inline(always)]
+fn key_at(world: &World, row: RowRef) -> Key {
+    let key = row.key(world);
+    if !key.is_row() {
+        return Key::main(key);
+    }
+    // SAFETY: the slot is in use, by the contract of `RowRef`, and is that of an extra row.
+    let (_, owner, label, _) = unsafe { world.storage.extra_row(row.index()) };
+    label.key(owner)
+}
+
+impl ColumnPtr<Entity> {
+    fn of_table(table: &Table) -> Self {
         ColumnPtr::new(table.entities())
     }
 
-    fn fetch_aligned(stores: &AlignedStores<'_>) -> Option<ColumnPtr<Entity>> {
-        stores.entities()
-    }
-
-    #[inline(always)]
-    fn row(fetch: ColumnPtr<Entity>, row: ItemRow<'_>) -> Entity {
-        fetch.get(row)
-    }
-
-    #[inline(always)]
-    fn chunk(fetch: ColumnPtr<Entity>, rows: ItemRows<'_>) -> &[Entity] {
-        fetch.slice(rows)
-    }
-
-    #[inline(always)]
-    fn at(world: &World, row: RowRef) -> Entity {
-        // SAFETY: the slot is in use, by the contract of `RowRef`; where it is that of an extra row, it has an owner.
-        unsafe { world.storage.owner_of(row.key(world)) }
+    fn of_stores(stores: &AlignedStores<'_>) -> Option<Self> {
+        stores.keys.filter(|_| !stores.extra)
     }
 }
 
-impl RowName for Row {
-    type Fetch = ColumnPtr<Row>;
-    type Chunk<'w> = &'w [Row];
-
-    fn fetch(table: &Table) -> ColumnPtr<Row> {
+impl ColumnPtr<Row> {
+    fn of_table(table: &Table) -> Self {
         ColumnPtr::new(table.slots()).rows()
     }
 
-    fn fetch_aligned(stores: &AlignedStores<'_>) -> Option<ColumnPtr<Row>> {
+    fn of_stores(stores: &AlignedStores<'_>) -> Option<Self> {
         stores.keys.map(ColumnPtr::rows)
-    }
-
-    #[inline(always)]
-    fn row(fetch: ColumnPtr<Row>, row: ItemRow<'_>) -> Row {
-        fetch.get(row)
-    }
-
-    #[inline(always)]
-    fn chunk(fetch: ColumnPtr<Row>, rows: ItemRows<'_>) -> &[Row] {
-        fetch.slice(rows)
-    }
-
-    #[inline(always)]
-    fn at(world: &World, row: RowRef) -> Row {
-        Row(row.key(world))
     }
 }
 
@@ -163,39 +136,25 @@ pub struct KeyFetch {
     labels: Option<ColumnPtr<Label>>,
 }
 
-impl RowName for Key {
-    type Fetch = KeyFetch;
-    type Chunk<'w> = Keys<'w>;
-
-    fn fetch(table: &Table) -> KeyFetch {
+impl KeyFetch {
+    fn of_table(table: &Table) -> Self {
         let labels = table.row_lanes().map(|_| ColumnPtr::new(table.labels()));
-        KeyFetch { owners: ColumnPtr::new(table.entities()), labels }
+        KeyFetch { owners: ColumnPtr::<Entity>::of_table(table), labels }
     }
 
-    fn fetch_aligned(stores: &AlignedStores<'_>) -> Option<KeyFetch> {
-        stores.entities().map(|owners| KeyFetch { owners, labels: None })
-    }
-
-    #[inline(always)]
-    fn row(fetch: KeyFetch, row: ItemRow<'_>) -> Key {
-        let owner = fetch.owners.get(row);
-        fetch.labels.map_or(Key::main(owner), |labels| labels.get(row).key(owner))
+    fn of_stores(stores: &AlignedStores<'_>) -> Option<Self> {
+        ColumnPtr::<Entity>::of_stores(stores).map(|owners| KeyFetch { owners, labels: None })
     }
 
     #[inline(always)]
-    fn chunk(fetch: KeyFetch, rows: ItemRows<'_>) -> Keys<'_> {
-        Keys { owners: fetch.owners.slice(rows), labels: fetch.labels.map(|labels| labels.slice(rows)) }
+    fn get(self, row: ItemRow<'_>) -> Key {
+        let owner = self.owners.get(row);
+        self.labels.map_or(Key::main(owner), |labels| labels.get(row).key(owner))
     }
 
     #[inline(always)]
-    fn at(world: &World, row: RowRef) -> Key {
-        let key = row.key(world);
-        if !key.is_row() {
-            return Key::main(key);
-        }
-        // SAFETY: the slot is in use, by the contract of `RowRef`, and is that of an extra row.
-        let (_, owner, label, _) = unsafe { world.storage.extra_row(row.index()) };
-        label.key(owner)
+    fn slice(self, rows: ItemRows<'_>) -> Keys<'_> {
+        Keys { owners: self.owners.slice(rows), labels: self.labels.map(|labels| labels.slice(rows)) }
     }
 }
 
