@@ -21,7 +21,7 @@ pub struct AlignedStores<'a> {
     pub(super) has: &'a [u32],
     /// The sparse components that no row has.
     pub(super) lacks: &'a [u32],
-    /// The slots by row, if they are stored side by side.
+    /// The slots by row, if they are contiguous.
     pub(super) keys: Option<ColumnPtr<Entity>>,
     /// Whether there are extra rows among them.
     pub(super) extra: bool,

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 /// The matches of queries, by type. Taken out of the world while they are used.
 #[derive(Default)]
 pub(crate) struct QueryCache {
-    places: HashMap<TypeId, usize, TypeIdHasher>,
+    indices: HashMap<TypeId, usize, TypeIdHasher>,
     list: Vec<Box<dyn Any>>,
     /// The matches that were used last under these bits of their type id.
     direct: Option<Box<Direct>>,
@@ -40,14 +40,14 @@ impl QueryCache {
 
     /// Returns the matches of a query, if there are any.
     pub(super) fn peek<D: QueryData, F: QueryFilter>(&self) -> Option<&MatchesOf<D, F>> {
-        self.list[*self.places.get(&TypeId::of::<(D::Static, F)>())?].downcast_ref()
+        self.list[*self.indices.get(&TypeId::of::<(D::Static, F)>())?].downcast_ref()
     }
 
     #[cold]
     #[inline(never)]
     #[track_caller]
     fn find_slow<D: QueryData, F: QueryFilter>(&mut self, key: TypeId) -> usize {
-        let at = match self.places.get(&key) {
+        let at = match self.indices.get(&key) {
             Some(at) => *at,
             None => {
                 // Not in a closure: the panic of a query that aliases names the line of the caller.
@@ -55,7 +55,7 @@ impl QueryCache {
                 let matches: MatchesOf<D, F> = QueryMatches::new();
                 self.list.push(Box::new(matches));
                 let at = self.list.len() - 1;
-                self.places.insert(key, at);
+                self.indices.insert(key, at);
                 at
             }
         };

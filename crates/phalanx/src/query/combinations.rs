@@ -13,7 +13,7 @@ use std::borrow::Cow;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<const N: usize> {
     /// The run and the row of each.
-    places: [(usize, usize); N],
+    positions: [(usize, usize); N],
     state: State,
 }
 
@@ -35,17 +35,17 @@ fn after<F>(runs: &[Run<F>], (run, row): (usize, usize)) -> Option<(usize, usize
 impl<const N: usize> Cursor<N> {
     /// Returns a cursor before the first set.
     pub(super) fn first<F>(runs: &[Run<F>]) -> Self {
-        let (mut places, mut state) = ([(0, 0); N], State::Fresh);
+        let (mut positions, mut state) = ([(0, 0); N], State::Fresh);
         if runs.is_empty() && N > 0 {
             state = State::Done;
         }
         for at in 1..N {
-            match after(runs, places[at - 1]) {
-                Some(place) => places[at] = place,
+            match after(runs, positions[at - 1]) {
+                Some(position) => positions[at] = position,
                 None => state = State::Done,
             }
         }
-        Cursor { places, state }
+        Cursor { positions, state }
     }
 
     /// Returns the next set, in order.
@@ -63,23 +63,23 @@ impl<const N: usize> Cursor<N> {
                         return None;
                     }
                     at -= 1;
-                    let mut places = self.places;
-                    let mut place = places[at];
-                    let fits = places[at..].iter_mut().all(|slot| match after(runs, place) {
+                    let mut positions = self.positions;
+                    let mut position = positions[at];
+                    let fits = positions[at..].iter_mut().all(|slot| match after(runs, position) {
                         Some(next) => {
-                            (*slot, place) = (next, next);
+                            (*slot, position) = (next, next);
                             true
                         }
                         None => false,
                     });
                     if fits {
-                        self.places = places;
+                        self.positions = positions;
                         break;
                     }
                 }
             }
         }
-        Some(self.places)
+        Some(self.positions)
     }
 }
 
@@ -130,16 +130,16 @@ impl<'w, D: ReadOnlyQueryData, const N: usize> Iterator for Combinations<'w, '_,
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         while let Some((sparse, run)) = &self.sparse {
-            let places = self.cursor.next(run.as_slice())?;
+            let positions = self.cursor.next(run.as_slice())?;
             // SAFETY: the world is borrowed, by the contract of `new`, and read-only items do not conflict.
-            let items = places.map(|(_, row)| unsafe { sparse.item(sparse.rows[row]) });
+            let items = positions.map(|(_, row)| unsafe { sparse.item(sparse.rows[row]) });
             if let Some(items) = whole(items) {
                 return Some(items);
             }
         }
-        let places = self.cursor.next(&self.runs)?;
+        let positions = self.cursor.next(&self.runs)?;
         // SAFETY: the rows are in use, by the contract of `new`, and read-only items do not conflict.
-        Some(places.map(|(run, row)| D::row(self.runs[run].fetch, unsafe { ItemRow::new(row) })))
+        Some(positions.map(|(run, row)| D::row(self.runs[run].fetch, unsafe { ItemRow::new(row) })))
     }
 }
 

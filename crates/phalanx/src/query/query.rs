@@ -439,9 +439,9 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
         if let Some(sparse) = self.peek().sparse_rows() {
             let run = Run::of_rows(sparse.rows.len());
             let mut cursor = Cursor::<N>::first(run.as_slice());
-            while let Some(places) = cursor.next(run.as_slice()) {
+            while let Some(positions) = cursor.next(run.as_slice()) {
                 // SAFETY: the rows differ; the rest as below.
-                let items = places.map(|(_, row)| unsafe { sparse.item(sparse.rows[row]) });
+                let items = positions.map(|(_, row)| unsafe { sparse.item(sparse.rows[row]) });
                 if let Some(items) = whole(items) {
                     f(items);
                 }
@@ -450,10 +450,10 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
         }
         let runs = self.runs();
         let mut cursor = Cursor::<N>::first(&runs);
-        while let Some(places) = cursor.next(&runs) {
+        while let Some(positions) = cursor.next(&runs) {
             // SAFETY: the rows are in use and differ, so their items do not overlap. Their lifetime is over before the next are
             // made, because `f` takes items of any lifetime.
-            f(places.map(|(run, row)| D::row(runs[run].fetch, unsafe { ItemRow::new(row) })));
+            f(positions.map(|(run, row)| D::row(runs[run].fetch, unsafe { ItemRow::new(row) })));
         }
     }
 

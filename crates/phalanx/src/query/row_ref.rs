@@ -1,7 +1,7 @@
 //! Rows of which items are made.
 //!
 //! To have such a value is the permission to make items of the row. So the methods of [`QueryData`] that
-//! take one are safe, and the promise is made where the value is made.
+//! take one are safe, and the contract is that of making the value.
 #![allow(unsafe_code)]
 
 use super::QueryData;
