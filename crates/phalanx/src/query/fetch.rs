@@ -97,9 +97,8 @@ impl<C: Component> ComponentFetch<C> {
                     Some((self.values.assume_init(), position as usize))
                 }
                 Kind::Linear => {
-                    let index = row.index();
-                    let there = self.is_driver || self.linear.as_ref()?.has(index);
-                    there.then(|| (self.values.assume_init(), index as usize))
+                    let has = self.is_driver || self.linear.as_ref()?.has(row.index());
+                    has.then(|| (self.values.assume_init(), row.index() as usize))
                 }
             }
         }

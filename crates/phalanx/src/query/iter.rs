@@ -185,13 +185,13 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Peek<'w, 's, D, F> {
         rows + sparse.map_or(0, |mut sparse| sparse.matching_rows(self.0.state.get()).count())
     }
 
-    /// Returns `true` if there are no items.
-    pub(super) fn is_empty(self) -> bool {
+    /// Returns `true` if there are items.
+    pub(super) fn any(self) -> bool {
         if self.0.len > 0 || self.0.run_lengths().next().is_some() {
-            return false;
+            return true;
         }
         let sparse = self.0.sparse.filter(|_| !Iter::<D, F>::IS_DENSE);
-        sparse.is_none_or(|mut sparse| sparse.matching_rows(self.0.state.get()).next().is_none())
+        sparse.is_some_and(|mut sparse| sparse.matching_rows(self.0.state.get()).next().is_some())
     }
 
     /// Returns an upper bound of the number of items.
@@ -258,10 +258,9 @@ impl<'w, D: QueryData, F: QueryFilter> Iterator for Iter<'w, '_, D, F> {
         }
         if Self::IS_DENSE {
             if let Scan::After(mut after) = self.scan {
+                let state = self.state.get();
                 // SAFETY: the query is dense, and the state is the world's.
-                while let Some((table, run)) =
-                    unsafe { next_run::<Filtered<D, F>>(self.world, self.state.get(), after) }
-                {
+                while let Some((table, run)) = unsafe { next_run::<Filtered<D, F>>(self.world, state, after) } {
                     for row in 0..run.len as usize {
                         // SAFETY: the row is in use, and is visited once.
                         acc = f(acc, D::row(run.fetch, unsafe { ItemRow::new(row) }));

@@ -242,7 +242,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
 
     /// Returns `true` if there are no items.
     pub fn is_empty(&self) -> bool {
-        self.peek().is_empty()
+        !self.peek().any()
     }
 
     /// Returns `true` if an entity is alive and matches.

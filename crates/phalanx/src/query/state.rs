@@ -155,7 +155,7 @@ impl<D: QueryData, F: QueryFilter> QueryState<D, F> {
 
     /// Returns `true` if there are no items. This does not count as a run of the query.
     pub fn is_empty(&mut self, world: &World) -> bool {
-        self.peek(world).is_empty()
+        !self.peek(world).any()
     }
 
     fn peek<'w>(&mut self, world: &'w World) -> Peek<'w, '_, D, F> {

@@ -54,9 +54,10 @@ pub struct TrackedState<C> {
 
 impl<C> Clone for TrackedState<C> {
     fn clone(&self) -> Self {
-        TrackedState { component: PhantomData, ..*self }
+        *self
     }
 }
+impl<C> Copy for TrackedState<C> {}
 
 impl<C> fmt::Debug for TrackedState<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
