@@ -41,7 +41,7 @@ use crate::world::World;
 ///
 /// - `access` names every component that items and chunks touch, as written or as read.
 /// - A row (`ItemRow`, `ItemRows`, `RowRef`, `ItemRef`) is the permission to touch it. It is good for the fetch or the view
-///   that it was passed with, and for those of members of that query; it is not kept.
+///   that it was passed with, and for those of members of that query. A term makes at most one item of it.
 /// - A fetch is that of a table that `matches`, or of aligned stores. Items and chunks made of it touch its rows only.
 /// - The item that `at` makes touches its row only, whatever the state says. So items of two rows never overlap, except for
 ///   reading.

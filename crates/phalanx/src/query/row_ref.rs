@@ -81,7 +81,7 @@ impl RowRef {
     /// # Safety
     ///
     /// - The slot is in use in a world, and position and location are its own.
-    /// - The value is passed only with views of that world, while the world is borrowed and unchanged.
+    /// - The value is passed only with that world and views of it, while it is borrowed and unchanged.
     #[inline(always)]
     pub(super) unsafe fn new(index: u32, key: Option<Entity>, position: u32, location: Location) -> Self {
         RowRef { index, key, position, location }
@@ -93,7 +93,7 @@ impl RowRef {
     /// # Safety
     ///
     /// - The slot is in use in the world, and the position is its own.
-    /// - The value is passed only with views of that world, while the world is borrowed and unchanged.
+    /// - The value is passed only with that world and views of it, while it is borrowed and unchanged.
     #[inline(always)]
     pub(super) unsafe fn locate<D: QueryData>(world: &World, index: u32, key: Option<Entity>, position: u32) -> Self {
         // SAFETY: the slot is in use, by the caller's contract, so its location is written; the rest by the same contract.

@@ -42,6 +42,24 @@ pub struct Added<C>(PhantomData<fn() -> C>);
 pub struct Changed<C>(PhantomData<fn() -> C>);
 
 /// A component whose change ticks are read, and the ticks of the run.
+///
+/// The states of two components are of different types, because a filter reads ticks by what it knows of its component:
+///
+/// ```compile_fail,E0308
+/// use phalanx::query::QueryFilter;
+/// use phalanx::{Changed, Component, Components};
+///
+/// #[derive(Component)]
+/// #[component(track = "row")]
+/// struct A(u8);
+/// #[derive(Component)]
+/// #[component(track = "row")]
+/// struct B(u64);
+///
+/// fn state(components: &Components) -> <Changed<A> as QueryFilter>::State {
+///     <Changed<B> as QueryFilter>::state(components)
+/// }
+/// ```
 #[doc(hidden)]
 pub struct TrackedState<C> {
     /// The id of `C`.
