@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 /// The positions of N rows, in ascending order. None of the runs is empty.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cursor<const N: usize> {
+struct Cursor<const N: usize> {
     /// The run and the row of each.
     positions: [(usize, usize); N],
     state: State,
@@ -34,7 +34,7 @@ fn after<F>(runs: &[Run<F>], (run, row): (usize, usize)) -> Option<(usize, usize
 
 impl<const N: usize> Cursor<N> {
     /// Returns a cursor before the first set.
-    pub(super) fn first<F>(runs: &[Run<F>]) -> Self {
+    fn first<F>(runs: &[Run<F>]) -> Self {
         let (mut positions, mut state) = ([(0, 0); N], State::Fresh);
         if runs.is_empty() && N > 0 {
             state = State::Done;
@@ -50,7 +50,7 @@ impl<const N: usize> Cursor<N> {
 
     /// Returns the next set, in order.
     #[inline]
-    pub(super) fn next<F>(&mut self, runs: &[Run<F>]) -> Option<[(usize, usize); N]> {
+    fn next<F>(&mut self, runs: &[Run<F>]) -> Option<[(usize, usize); N]> {
         match self.state {
             State::Done => return None,
             State::Fresh => self.state = State::Walking,
@@ -94,33 +94,45 @@ pub struct Combinations<'w, 's, D: QueryData, const N: usize> {
     items: PhantomData<&'w ()>,
 }
 
-/// Returns all items, if none is missing.
-pub(super) fn whole<T, const N: usize>(items: [Option<T>; N]) -> Option<[T; N]> {
-    let is_whole = items.iter().all(Option::is_some);
-    is_whole.then(|| items.map(|item| item.unwrap_or_else(|| unreachable!("each is there"))))
-}
-
-impl Run<()> {
-    /// Returns a run of `count` rows without data, if there are any.
-    pub(super) fn of_rows(count: usize) -> Option<Run<()>> {
-        (count > 0).then_some(Run { fetch: (), len: count as u32 })
-    }
-}
-
-impl<'s, D: ReadOnlyQueryData, const N: usize> Combinations<'_, 's, D, N> {
+impl<'w, 's, D: QueryData, const N: usize> Combinations<'w, 's, D, N> {
     /// # Safety
     ///
-    /// The runs or rows are those of a world that is borrowed for `'w`, in which nothing writes what the query reads.
+    /// The runs or rows are those of a world that is borrowed for `'w` as the query needs it.
     pub(super) unsafe fn new(runs: Cow<'s, [Run<D::Fetch>]>, sparse: Option<SparseRows<D>>) -> Self {
         let sparse = sparse.map(|sparse| {
-            let run = Run::of_rows(sparse.rows.len());
-            (sparse, run)
+            let len = sparse.rows.len() as u32;
+            (sparse, (len > 0).then_some(Run { fetch: (), len }))
         });
         let cursor = match &sparse {
             Some((_, run)) => Cursor::first(run.as_slice()),
             None => Cursor::first(&runs),
         };
         Combinations { cursor, runs, sparse, items: PhantomData }
+    }
+
+    /// Returns the next set.
+    ///
+    /// # Safety
+    ///
+    /// No other item of the query that lives in `'a` conflicts.
+    #[inline]
+    pub(super) unsafe fn next_set<'a>(&mut self) -> Option<[D::Item<'a>; N]>
+    where
+        'w: 'a,
+    {
+        while let Some((sparse, run)) = &self.sparse {
+            let positions = self.cursor.next(run.as_slice())?;
+            // SAFETY: the world is borrowed, by the contract of `new`. The rows differ, so their items do not overlap, and no
+            // other item conflicts, by the caller's contract.
+            let items = positions.map(|(_, row)| unsafe { sparse.item(sparse.rows[row]) });
+            if items.iter().all(Option::is_some) {
+                return Some(items.map(|item| item.unwrap_or_else(|| unreachable!("each is there"))));
+            }
+        }
+        let positions = self.cursor.next(&self.runs)?;
+        // SAFETY: the rows are in use, by the contract of `new`. They differ, so their items do not overlap, and no other item
+        // conflicts, by the caller's contract.
+        Some(positions.map(|(run, row)| D::row(self.runs[run].fetch, unsafe { ItemRow::new(row) })))
     }
 }
 
@@ -129,17 +141,8 @@ impl<'w, D: ReadOnlyQueryData, const N: usize> Iterator for Combinations<'w, '_,
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        while let Some((sparse, run)) = &self.sparse {
-            let positions = self.cursor.next(run.as_slice())?;
-            // SAFETY: the world is borrowed, by the contract of `new`, and read-only items do not conflict.
-            let items = positions.map(|(_, row)| unsafe { sparse.item(sparse.rows[row]) });
-            if let Some(items) = whole(items) {
-                return Some(items);
-            }
-        }
-        let positions = self.cursor.next(&self.runs)?;
-        // SAFETY: the rows are in use, by the contract of `new`, and read-only items do not conflict.
-        Some(positions.map(|(run, row)| D::row(self.runs[run].fetch, unsafe { ItemRow::new(row) })))
+        // SAFETY: read-only items do not conflict.
+        unsafe { self.next_set() }
     }
 }
 

@@ -2,13 +2,13 @@
 #![allow(unsafe_code)]
 
 use super::chunk::assert_chunks;
-use super::combinations::{Combinations, Cursor, whole};
+use super::combinations::Combinations;
 use super::iter::{Peek, Run, StateRef};
 use super::lookup::{contains, item_of};
 use super::query_matches::MatchesOf;
 use super::table_ref::state_of;
 use super::{
-    ChunkFilter, ChunkQueryData, Chunks, Filtered, ItemRow, Iter, QueryData, QueryFilter, QueryPlan, ReadOnlyQueryData,
+    ChunkFilter, ChunkQueryData, Chunks, Filtered, Iter, QueryData, QueryFilter, QueryPlan, ReadOnlyQueryData,
     SingleError,
 };
 use crate::error::{ComponentError, RowError};
@@ -413,7 +413,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
         D: ReadOnlyQueryData,
     {
         self.count_visits();
-        // SAFETY: runs and rows are those of the world, in which nothing writes what the query reads, by the contract of `new`.
+        // SAFETY: runs and rows are those of the world, which is borrowed as the query needs it, by the contract of `new`.
         unsafe { Combinations::new(self.runs(), self.peek().sparse_rows()) }
     }
 
@@ -436,24 +436,12 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
     #[doc(alias = "iter_combinations_mut")]
     pub fn for_each_combination_mut<const N: usize>(&mut self, mut f: impl FnMut([D::Item<'_>; N])) {
         self.count_visits();
-        if let Some(sparse) = self.peek().sparse_rows() {
-            let run = Run::of_rows(sparse.rows.len());
-            let mut cursor = Cursor::<N>::first(run.as_slice());
-            while let Some(positions) = cursor.next(run.as_slice()) {
-                // SAFETY: the rows differ; the rest as below.
-                let items = positions.map(|(_, row)| unsafe { sparse.item(sparse.rows[row]) });
-                if let Some(items) = whole(items) {
-                    f(items);
-                }
-            }
-            return;
-        }
-        let runs = self.runs();
-        let mut cursor = Cursor::<N>::first(&runs);
-        while let Some(positions) = cursor.next(&runs) {
-            // SAFETY: the rows are in use and differ, so their items do not overlap. Their lifetime is over before the next are
-            // made, because `f` takes items of any lifetime.
-            f(positions.map(|(run, row)| D::row(runs[run].fetch, unsafe { ItemRow::new(row) })));
+        // SAFETY: as in `combinations`.
+        let mut sets = unsafe { Combinations::<D, N>::new(self.runs(), self.peek().sparse_rows()) };
+        // SAFETY: the query is borrowed, so no other items of it are in use. The lifetime of a set is over before the next is
+        // made, because `f` takes items of any lifetime.
+        while let Some(items) = unsafe { sets.next_set() } {
+            f(items);
         }
     }
 
