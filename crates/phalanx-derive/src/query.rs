@@ -127,17 +127,20 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     <#nested as #at::QueryData>::required(&state.0, each);
                 }
 
-                fn set_ticks(state: &mut Self::State, look: #at::layout::RunTicks) {
-                    <#nested as #at::QueryData>::set_ticks(&mut state.0, look);
+                fn set_ticks(state: &mut Self::State, ticks: #at::layout::RunTicks) {
+                    <#nested as #at::QueryData>::set_ticks(&mut state.0, ticks);
                 }
 
                 fn column_matches(state: &Self::State, table: #at::query::TableRef<'_>) -> ::core::primitive::bool {
                     <#nested as #at::QueryData>::column_matches(&state.0, table)
                 }
 
-                unsafe fn mark(state: &Self::State, world: &#at::World, table: ::core::option::Option<::core::primitive::u32>) {
-                    // SAFETY: the caller's promise.
-                    unsafe { <#nested as #at::QueryData>::mark(&state.0, world, table) };
+                fn set_column_ticks(
+                    state: &Self::State,
+                    world: &#at::World,
+                    table: ::core::option::Option<::core::primitive::u32>,
+                ) {
+                    <#nested as #at::QueryData>::set_column_ticks(&state.0, world, table);
                 }
 
                 fn excluded(state: &Self::State, each: &mut dyn ::core::ops::FnMut(#at::ComponentId)) {
@@ -155,7 +158,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     state: &Self::State,
                     stores: &#at::query::AlignedStores<'_>,
                 ) -> ::core::option::Option<Self::Fetch> {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller's contract, which is that of the terms.
                     ::core::option::Option::map(unsafe { <#nested as #at::QueryData>::fetch_aligned(&state.0, stores) }, __QueryFetch)
                 }
 
@@ -165,50 +168,45 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     world: &#at::World,
                     driver: ::core::option::Option<#at::ComponentId>,
                 ) -> Self::View {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller's contract, which is that of the terms.
                     __QueryView(unsafe { <#nested as #at::QueryData>::view(&state.0, world, driver) })
                 }
 
                 #[inline(always)]
-                unsafe fn matches_row(state: &Self::State, view: Self::View, row: #at::query::RowRef) -> ::core::primitive::bool {
-                    // SAFETY: the caller's promise.
-                    unsafe { <#nested as #at::QueryData>::matches_row(&state.0, view.0, row) }
+                fn matches_row(state: &Self::State, view: Self::View, row: #at::query::RowRef) -> ::core::primitive::bool {
+                    <#nested as #at::QueryData>::matches_row(&state.0, view.0, row)
                 }
 
                 #[inline(always)]
-                unsafe fn at<#w>(
+                fn at<#w>(
                     state: &Self::State,
                     view: Self::View,
-                    row: #at::query::RowRef,
+                    row: #at::query::ItemRef<#w>,
                 ) -> ::core::option::Option<Self::Item<#w>> {
-                    // SAFETY: the caller's promise.
-                    let #pattern = unsafe { <#nested as #at::QueryData>::at(&state.0, view.0, row) }?;
+                    let #pattern = <#nested as #at::QueryData>::at(&state.0, view.0, row)?;
                     ::core::option::Option::Some(#item { #(#names: #bindings),* })
                 }
 
                 #[inline(always)]
-                unsafe fn prefetch(view: Self::View, row: #at::query::RowRef) {
-                    // SAFETY: the caller's promise.
-                    unsafe { <#nested as #at::QueryData>::prefetch(view.0, row) };
+                fn prefetch(view: Self::View, row: #at::query::RowRef) {
+                    <#nested as #at::QueryData>::prefetch(view.0, row);
                 }
 
                 #[inline]
                 unsafe fn fetch(state: &Self::State, world: &#at::World, table: ::core::primitive::u32) -> Self::Fetch {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller's contract, which is that of the terms.
                     __QueryFetch(unsafe { <#nested as #at::QueryData>::fetch(&state.0, world, table) })
                 }
 
                 #[inline(always)]
-                unsafe fn row<#w>(fetch: Self::Fetch, row: ::core::primitive::usize) -> Self::Item<#w> {
-                    // SAFETY: the caller's promise.
-                    let #pattern = unsafe { <#nested as #at::QueryData>::row(fetch.0, row) };
+                fn row<#w>(fetch: Self::Fetch, row: #at::query::ItemRow<#w>) -> Self::Item<#w> {
+                    let #pattern = <#nested as #at::QueryData>::row(fetch.0, row);
                     #item { #(#names: #bindings),* }
                 }
 
                 #[inline(always)]
-                unsafe fn chunk<#w>(fetch: Self::Fetch, len: ::core::primitive::usize) -> Self::Chunk<#w> {
-                    // SAFETY: the caller's promise.
-                    let #pattern = unsafe { <#nested as #at::QueryData>::chunk(fetch.0, len) };
+                fn chunk<#w>(fetch: Self::Fetch, rows: #at::query::ItemRows<#w>) -> Self::Chunk<#w> {
+                    let #pattern = <#nested as #at::QueryData>::chunk(fetch.0, rows);
                     #chunk { #(#names: #bindings),* }
                 }
             }

@@ -162,7 +162,11 @@ impl<S: GroupSpec> Group<S> {
         if world.storage.counting {
             for side in &self.data(world).what.required {
                 // SparseStorage by side, as if each were alone.
-                world.count_visit(world.storage.sparse.get(*side).id, parts.slots.len() as u64, false);
+                world.storage.components.count_visit(
+                    world.storage.sparse.get(*side).id,
+                    parts.slots.len() as u64,
+                    false,
+                );
             }
         }
         parts

@@ -1,17 +1,17 @@
 //! Stores whose rows have the same positions, so that a query iterates over them like over a table.
 #![allow(unsafe_code)]
 
+use super::row_ref::ColumnPtr;
 use crate::change_detection::RunTicks;
 use crate::component::{Component, ComponentId};
 use crate::layout::Layout;
 use crate::world::World;
 use core::fmt;
-use core::ptr::NonNull;
 use phalanx_store::Entity;
 
 /// Stores whose rows have the same positions, and what is known of all these rows.
 ///
-/// They are one pool, the pools that a group owns, or several linear stores.
+/// They are one pool, the pools that a group owns, or several linear stores. Fetches rely on what is said here.
 #[doc(hidden)]
 pub struct AlignedStores<'a> {
     pub(super) world: &'a World,
@@ -21,8 +21,8 @@ pub struct AlignedStores<'a> {
     pub(super) has: &'a [u32],
     /// The sparse components that no row has.
     pub(super) lacks: &'a [u32],
-    /// The slots by row, if they are stored side by side.
-    pub(super) keys: Option<NonNull<Entity>>,
+    /// The slots by row, if they are contiguous.
+    pub(super) keys: Option<ColumnPtr<Entity>>,
     /// Whether there are extra rows among them.
     pub(super) extra: bool,
 }
@@ -39,7 +39,7 @@ impl AlignedStores<'_> {
     }
 
     fn is_one(&self, id: ComponentId, sparse: &[u32]) -> bool {
-        self.world.storage.sparse.number(id).is_some_and(|side| sparse.contains(&side))
+        self.world.storage.sparse.number(id).is_some_and(|number| sparse.contains(&number))
     }
 
     /// Returns the values of a component, if its store is one of them.
@@ -50,16 +50,11 @@ impl AlignedStores<'_> {
     pub(super) unsafe fn values<C: Component>(
         &self,
         id: ComponentId,
-        look: RunTicks,
+        ticks: RunTicks,
     ) -> Option<<C::Layout as Layout<C>>::Ptr> {
-        let side = self.world.storage.sparse.of(id).filter(|_| self.is_one(id, self.owned))?;
-        // SAFETY: the lanes are those of `C`, by the caller's promise.
-        Some(unsafe { C::Layout::ptr(side.values().lane(), look) })
-    }
-
-    /// Returns the entities by row, if none of the rows is an extra row.
-    pub(super) fn entities(&self) -> Option<NonNull<Entity>> {
-        self.keys.filter(|_| !self.extra)
+        let store = self.world.storage.sparse.of(id).filter(|_| self.is_one(id, self.owned))?;
+        // SAFETY: the id is that of `C`, by the caller's contract, and so are the lanes.
+        Some(unsafe { C::Layout::ptr(store.values().lane(), ticks) })
     }
 }
 

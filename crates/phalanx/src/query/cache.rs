@@ -1,8 +1,10 @@
 //! What a world keeps of the queries it was asked for.
+#![allow(unsafe_code)]
 
 use super::query_matches::{MatchesOf, QueryMatches};
 use super::{Access, QueryData, QueryFilter};
 use crate::component::{TypeIdHasher, cache_slot};
+use crate::world::World;
 use core::any::{Any, TypeId};
 use core::fmt;
 use std::collections::HashMap;
@@ -10,7 +12,7 @@ use std::collections::HashMap;
 /// The matches of queries, by type. Taken out of the world while they are used.
 #[derive(Default)]
 pub(crate) struct QueryCache {
-    places: HashMap<TypeId, usize, TypeIdHasher>,
+    indices: HashMap<TypeId, usize, TypeIdHasher>,
     list: Vec<Box<dyn Any>>,
     /// The matches that were used last under these bits of their type id.
     direct: Option<Box<Direct>>,
@@ -38,14 +40,14 @@ impl QueryCache {
 
     /// Returns the matches of a query, if there are any.
     pub(super) fn peek<D: QueryData, F: QueryFilter>(&self) -> Option<&MatchesOf<D, F>> {
-        self.list[*self.places.get(&TypeId::of::<(D::Static, F)>())?].downcast_ref()
+        self.list[*self.indices.get(&TypeId::of::<(D::Static, F)>())?].downcast_ref()
     }
 
     #[cold]
     #[inline(never)]
     #[track_caller]
     fn find_slow<D: QueryData, F: QueryFilter>(&mut self, key: TypeId) -> usize {
-        let at = match self.places.get(&key) {
+        let at = match self.indices.get(&key) {
             Some(at) => *at,
             None => {
                 // Not in a closure: the panic of a query that aliases names the line of the caller.
@@ -53,13 +55,41 @@ impl QueryCache {
                 let matches: MatchesOf<D, F> = QueryMatches::new();
                 self.list.push(Box::new(matches));
                 let at = self.list.len() - 1;
-                self.places.insert(key, at);
+                self.indices.insert(key, at);
                 at
             }
         };
         self.direct.get_or_insert_with(|| Box::new([(None, 0); 64]))[cache_slot(&key)] = (Some(key), at);
         at
     }
+}
+
+/// Updates the matches that a world keeps for a query, and returns them.
+///
+/// # Panics
+///
+/// Panics if the query would alias.
+#[inline(always)]
+#[track_caller]
+pub(super) fn update_matches<D: QueryData, F: QueryFilter>(
+    world: &mut World,
+    update: impl FnOnce(&mut MatchesOf<D, F>, &World),
+) -> (&World, &MatchesOf<D, F>) {
+    // The cache is taken out of the world while it is used. A panic (of an aliasing query) leaves the world without one, and
+    // the next query makes another.
+    let mut cache = world.queries.take().unwrap_or_default();
+    let matches = cache.matches::<D, F>();
+    update(matches, world);
+    let matches = &raw const *matches;
+    world.queries = Some(cache);
+    // SAFETY: the matches are in an allocation of their own, which the world keeps and does not change while it is borrowed.
+    (world, unsafe { &*matches })
+}
+
+/// Returns the matches that a world keeps for a query for which [`update_matches`] was called.
+pub(super) fn kept_matches<D: QueryData, F: QueryFilter>(world: &World) -> &MatchesOf<D, F> {
+    let matches = world.queries.as_ref().and_then(|cache| cache.peek::<D, F>());
+    matches.expect("matches that were updated are kept")
 }
 
 impl fmt::Debug for QueryCache {

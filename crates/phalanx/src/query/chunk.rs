@@ -40,14 +40,14 @@ pub trait ChunkQueryData: QueryData {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` filters single rows, so a query with it has no chunks",
     label = "this filter has no chunks",
-    note = "use `iter` or `for_each`; a filter of your own that only looks at signatures may implement `ChunkFilter`"
+    note = "use `iter` or `for_each`; a filter of your own that only tests signatures may implement `ChunkFilter`"
 )]
 pub trait ChunkFilter: QueryFilter {}
 
 /// Refuses implementations of [`ChunkQueryData`] and [`ChunkFilter`] for queries that test single rows.
 pub(super) const fn assert_chunks<D: ChunkQueryData, F: ChunkFilter>() {
     assert!(D::IS_DENSE, "a `ChunkQueryData` names no component that is stored outside of tables");
-    assert!(F::IS_ARCHETYPAL, "a `ChunkFilter` does not look at single rows");
+    assert!(F::IS_ARCHETYPAL, "a `ChunkFilter` does not test single rows");
 }
 
 impl<C: Component> ChunkQueryData for &C where C::Layout: TableLayout<C> {}

@@ -1,7 +1,7 @@
 //! Iteration over the tables of a query.
 #![allow(unsafe_code)]
 
-use super::{FlatChunk, Iter, QueryData, QueryFilter};
+use super::{FlatChunk, ItemRows, Iter, QueryData, QueryFilter};
 use core::fmt;
 use core::iter::FusedIterator;
 
@@ -59,7 +59,7 @@ impl<'w, D: QueryData, F: QueryFilter> Iterator for Chunks<'w, '_, D, F> {
     fn next(&mut self) -> Option<D::Chunk<'w>> {
         let run = self.rows.next_run()?;
         // SAFETY: the rows are in use, and are visited once.
-        Some(unsafe { D::chunk(run.fetch, run.len as usize) })
+        Some(D::chunk(run.fetch, unsafe { ItemRows::new(run.len as usize) }))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -2,9 +2,8 @@
 #![allow(unsafe_code)]
 
 use super::iter::Run;
-use super::sparse_iter::SparseIter;
-use super::table_ref::States;
-use super::{QueryData, QueryFilter, ReadOnlyQueryData, RowRef};
+use super::sparse_iter::SparseRows;
+use super::{ItemRow, QueryData, ReadOnlyQueryData};
 use core::fmt;
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
@@ -12,9 +11,9 @@ use std::borrow::Cow;
 
 /// The positions of N rows, in ascending order. None of the runs is empty.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cursor<const N: usize> {
+struct Cursor<const N: usize> {
     /// The run and the row of each.
-    places: [(usize, usize); N],
+    positions: [(usize, usize); N],
     state: State,
 }
 
@@ -35,23 +34,23 @@ fn after<F>(runs: &[Run<F>], (run, row): (usize, usize)) -> Option<(usize, usize
 
 impl<const N: usize> Cursor<N> {
     /// Returns a cursor before the first set.
-    pub(super) fn first<F>(runs: &[Run<F>]) -> Self {
-        let (mut places, mut state) = ([(0, 0); N], State::Fresh);
+    fn first<F>(runs: &[Run<F>]) -> Self {
+        let (mut positions, mut state) = ([(0, 0); N], State::Fresh);
         if runs.is_empty() && N > 0 {
             state = State::Done;
         }
         for at in 1..N {
-            match after(runs, places[at - 1]) {
-                Some(place) => places[at] = place,
+            match after(runs, positions[at - 1]) {
+                Some(position) => positions[at] = position,
                 None => state = State::Done,
             }
         }
-        Cursor { places, state }
+        Cursor { positions, state }
     }
 
     /// Returns the next set, in order.
     #[inline]
-    pub(super) fn next<F>(&mut self, runs: &[Run<F>]) -> Option<[(usize, usize); N]> {
+    fn next<F>(&mut self, runs: &[Run<F>]) -> Option<[(usize, usize); N]> {
         match self.state {
             State::Done => return None,
             State::Fresh => self.state = State::Walking,
@@ -64,23 +63,23 @@ impl<const N: usize> Cursor<N> {
                         return None;
                     }
                     at -= 1;
-                    let mut places = self.places;
-                    let mut place = places[at];
-                    let fits = places[at..].iter_mut().all(|slot| match after(runs, place) {
+                    let mut positions = self.positions;
+                    let mut position = positions[at];
+                    let fits = positions[at..].iter_mut().all(|slot| match after(runs, position) {
                         Some(next) => {
-                            (*slot, place) = (next, next);
+                            (*slot, position) = (next, next);
                             true
                         }
                         None => false,
                     });
                     if fits {
-                        self.places = places;
+                        self.positions = positions;
                         break;
                     }
                 }
             }
         }
-        Some(self.places)
+        Some(self.positions)
     }
 }
 
@@ -89,54 +88,51 @@ impl<const N: usize> Cursor<N> {
 /// It is made by [`Query::combinations`](super::Query::combinations).
 pub struct Combinations<'w, 's, D: QueryData, const N: usize> {
     runs: Cow<'s, [Run<D::Fetch>]>,
-    /// The rows, if they were tested one by one. Then there are no runs.
-    sparse: Option<SparseRows<D>>,
+    /// The rows, if they were tested one by one, and a run of as many rows, for the cursor. Then there are no runs.
+    sparse: Option<(SparseRows<D>, Option<Run<()>>)>,
     cursor: Cursor<N>,
     items: PhantomData<&'w ()>,
 }
 
-/// Returns all items, if none is missing.
-pub(super) fn whole<T, const N: usize>(items: [Option<T>; N]) -> Option<[T; N]> {
-    let is_whole = items.iter().all(Option::is_some);
-    is_whole.then(|| items.map(|item| item.unwrap_or_else(|| unreachable!("each is there"))))
-}
-
-/// The rows of a query that is not dense.
-struct SparseRows<D: QueryData> {
-    state: D::State,
-    view: D::View,
-    rows: Vec<RowRef>,
-    /// A run of as many rows, for the cursor.
-    run: Option<Run<()>>,
-}
-
-impl Run<()> {
-    /// Returns a run of so many rows without data, if there are any.
-    pub(super) fn of_rows(count: usize) -> Option<Run<()>> {
-        (count > 0).then_some(Run { fetch: (), len: count as u32 })
-    }
-}
-
-impl<'s, D: ReadOnlyQueryData, const N: usize> Combinations<'_, 's, D, N> {
+impl<'w, 's, D: QueryData, const N: usize> Combinations<'w, 's, D, N> {
     /// # Safety
     ///
-    /// The runs or rows and the states are those of a world that is borrowed for `'w`, in which nothing writes what the query
-    /// reads.
-    pub(super) unsafe fn new<F: QueryFilter>(
-        runs: Cow<'s, [Run<D::Fetch>]>,
-        sparse: Option<SparseIter<'_, '_, D>>,
-        states: &States<D, F>,
-    ) -> Self {
-        let sparse = sparse.map(|mut sparse| {
-            // SAFETY: the states are the world's, by the caller's promise.
-            let (view, rows) = (sparse.view(), unsafe { sparse.matching_rows::<F>(states) }.collect::<Vec<_>>());
-            SparseRows { view, state: states.0.clone(), run: Run::of_rows(rows.len()), rows }
+    /// The runs or rows are those of a world that is borrowed for `'w` as the query needs it.
+    pub(super) unsafe fn new(runs: Cow<'s, [Run<D::Fetch>]>, sparse: Option<SparseRows<D>>) -> Self {
+        let sparse = sparse.map(|sparse| {
+            let len = sparse.rows.len() as u32;
+            (sparse, (len > 0).then_some(Run { fetch: (), len }))
         });
         let cursor = match &sparse {
-            Some(sparse) => Cursor::first(sparse.run.as_slice()),
+            Some((_, run)) => Cursor::first(run.as_slice()),
             None => Cursor::first(&runs),
         };
         Combinations { cursor, runs, sparse, items: PhantomData }
+    }
+
+    /// Returns the next set.
+    ///
+    /// # Safety
+    ///
+    /// No other item of the query that lives in `'a` conflicts.
+    #[inline]
+    pub(super) unsafe fn next_set<'a>(&mut self) -> Option<[D::Item<'a>; N]>
+    where
+        'w: 'a,
+    {
+        while let Some((sparse, run)) = &self.sparse {
+            let positions = self.cursor.next(run.as_slice())?;
+            // SAFETY: the world is borrowed, by the contract of `new`. The rows differ, so their items do not overlap, and no
+            // other item conflicts, by the caller's contract.
+            let items = positions.map(|(_, row)| unsafe { sparse.item(sparse.rows[row]) });
+            if items.iter().all(Option::is_some) {
+                return Some(items.map(|item| item.unwrap_or_else(|| unreachable!("each is there"))));
+            }
+        }
+        let positions = self.cursor.next(&self.runs)?;
+        // SAFETY: the rows are in use, by the contract of `new`. They differ, so their items do not overlap, and no other item
+        // conflicts, by the caller's contract.
+        Some(positions.map(|(run, row)| D::row(self.runs[run].fetch, unsafe { ItemRow::new(row) })))
     }
 }
 
@@ -145,18 +141,8 @@ impl<'w, D: ReadOnlyQueryData, const N: usize> Iterator for Combinations<'w, '_,
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        while let Some(SparseRows { state, view, rows, run }) = &self.sparse {
-            let places = self.cursor.next(run.as_slice())?;
-            // SAFETY: the rows are the world's, and read-only data may be read any number of times.
-            let items = places.map(|(_, row)| unsafe { D::at(state, *view, rows[row]) });
-            // A filter of a user may answer differently when it is asked again.
-            if let Some(items) = whole(items) {
-                return Some(items);
-            }
-        }
-        let places = self.cursor.next(&self.runs)?;
-        // SAFETY: the rows are in use, and read-only data may be read any number of times.
-        Some(places.map(|(run, row)| unsafe { D::row(self.runs[run].fetch, row) }))
+        // SAFETY: read-only items do not conflict.
+        unsafe { self.next_set() }
     }
 }
 

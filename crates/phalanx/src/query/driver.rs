@@ -10,14 +10,12 @@
 #![allow(unsafe_code)]
 
 use super::iter::Run;
-use super::table_ref::{States, visits_extra_rows};
-use super::{AlignedStores, QueryData, QueryFilter};
+use super::row_ref::ColumnPtr;
+use super::{AlignedStores, QueryData};
 use crate::component::ComponentId;
 use crate::layout::Kind;
 use crate::sparse::{Draft, GroupData, Store};
 use crate::world::World;
-use core::ptr::NonNull;
-use phalanx_store::Entity;
 
 /// What a query that is not dense iterates over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,30 +48,24 @@ impl<F> DriverPlan<F> {
 }
 
 /// Returns the driver of a query and the number of its rows, given the matching tables.
-pub(super) fn choose_driver<D: QueryData, F: QueryFilter>(
-    world: &World,
-    states: &States<D, F>,
-    tables: impl Iterator<Item = u32>,
-) -> (Driver, u64) {
-    let (data, filter) = states;
-    let grouped = !visits_extra_rows::<D, F>(states);
-    let mut best = if grouped { group::<D, F>(world, (data, filter), true) } else { None };
+fn choose_driver<Q: QueryData>(world: &World, state: &Q::State, tables: impl Iterator<Item = u32>) -> (Driver, u64) {
+    let uses_groups = !Q::visits_extra_rows(state);
+    let mut best = if uses_groups { group::<Q>(world, state, true) } else { None };
     let mut each = |id: ComponentId, kind: Kind| {
         if kind == Kind::Table {
             return;
         }
-        let side = world.storage.sparse.number(id);
-        let (driver, len) = side.map_or((Driver::Empty, 0), |side| {
-            (Driver::SparseStorage(side), world.storage.sparse.get(side).len().into())
+        let number = world.storage.sparse.number(id);
+        let (driver, len) = number.map_or((Driver::Empty, 0), |number| {
+            (Driver::SparseStorage(number), world.storage.sparse.get(number).len().into())
         });
         if best.is_none_or(|(_, least)| len < least) {
             best = Some((driver, len));
         }
     };
-    D::required(data, &mut each);
-    F::required(filter, &mut each);
-    if grouped
-        && let Some((driver, len)) = group::<D, F>(world, (data, filter), false)
+    Q::required(state, &mut each);
+    if uses_groups
+        && let Some((driver, len)) = group::<Q>(world, state, false)
         && best.is_none_or(|(_, least)| len < least)
     {
         best = Some((driver, len));
@@ -94,24 +86,16 @@ pub(super) fn choose_driver<D: QueryData, F: QueryFilter>(
 ///
 /// Such a group requires nothing but what the query requires, and excludes nothing but what it excludes. Among equals the
 /// one that owns most is taken.
-fn group<D: QueryData, F: QueryFilter>(
-    world: &World,
-    (data, filter): (&D::State, &F::State),
-    owning: bool,
-) -> Option<(Driver, u64)> {
+fn group<Q: QueryData>(world: &World, state: &Q::State, owning: bool) -> Option<(Driver, u64)> {
     let sparse = &world.storage.sparse;
-    let requires = |side: &u32| {
+    let requires = |number: &u32| {
         let mut found = false;
-        let mut each = |id: ComponentId, _| found |= sparse.number(id) == Some(*side);
-        D::required(data, &mut each);
-        F::required(filter, &mut each);
+        Q::required(state, &mut |id, _| found |= sparse.number(id) == Some(*number));
         found
     };
-    let excludes = |side: &u32| {
+    let excludes = |number: &u32| {
         let mut found = false;
-        let mut each = |id: ComponentId| found |= sparse.number(id) == Some(*side);
-        D::excluded(data, &mut each);
-        F::excluded(filter, &mut each);
+        Q::excluded(state, &mut |id| found |= sparse.number(id) == Some(*number));
         found
     };
     let serves = |what: &Draft| {
@@ -137,74 +121,42 @@ pub(super) fn group_of(world: &World, number: u32) -> &GroupData {
 ///
 /// # Safety
 ///
-/// The states are the world's.
-pub(super) unsafe fn plan_driver<D: QueryData, F: QueryFilter>(
+/// The state is the world's.
+pub(super) unsafe fn plan_driver<Q: QueryData>(
     world: &World,
-    states: &States<D, F>,
+    state: &Q::State,
     tables: impl Iterator<Item = u32>,
-) -> DriverPlan<D::Fetch> {
-    let (driver, len) = choose_driver::<D, F>(world, states, tables);
-    let run = match driver {
-        // SAFETY: the caller's promise.
-        Driver::SparseStorage(side) => unsafe { run_of_pool::<D, F>(world, states, side) },
-        // SAFETY: the caller's promise.
-        Driver::Group(number) => unsafe { run_of_group::<D, F>(world, states, group_of(world, number)) },
-        Driver::Tables | Driver::Empty => None,
-    };
+) -> DriverPlan<Q::Fetch> {
+    let (driver, len) = choose_driver::<Q>(world, state, tables);
+    let run = aligned_rows(world, &driver, Q::visits_extra_rows(state)).and_then(|(stores, len)| {
+        // SAFETY: the state is the world's, by the caller's contract.
+        Some(Run { fetch: unsafe { Q::fetch_aligned(state, &stores) }?, len })
+    });
     DriverPlan { driver, run, len }
 }
 
-/// Returns the rows of a pool, if they lie side by side and are the items.
+/// Returns the rows of a driver and their number, if they have the same positions in all stores that the driver owns.
 ///
-/// # Safety
-///
-/// The states are the world's.
-unsafe fn run_of_pool<D: QueryData, F: QueryFilter>(
-    world: &World,
-    states: &States<D, F>,
-    side: u32,
-) -> Option<Run<D::Fetch>> {
-    let Store::Pool(pool) = &world.storage.sparse.get(side).store else { return None };
-    let (keys, owned, extra) = (pool.dense.keys()?, &[side], pool.rows > 0);
-    if extra && !visits_extra_rows::<D, F>(states) {
-        return None;
-    }
-    // SAFETY: the keys are all of the pool, each at its position; and the caller's promise.
-    unsafe { run::<D, F>(world, states, keys, (owned, owned, &[]), extra) }
-}
-
-/// Returns the rows of the pools that a group owns, if they are the items.
-///
-/// # Safety
-///
-/// The states and the group are the world's.
-unsafe fn run_of_group<D: QueryData, F: QueryFilter>(
-    world: &World,
-    states: &States<D, F>,
-    group: &GroupData,
-) -> Option<Run<D::Fetch>> {
-    let Draft { owned, required, excluded, .. } = &group.what;
-    let keys = world.storage.sparse.members(group);
-    // SAFETY: members come first in the pools that their group owns, in one order; and the caller's promise.
-    unsafe { run::<D, F>(world, states, keys, (owned, required, excluded), false) }
-}
-
-/// Returns these slots as a run: the first of the pools `owned`, known to be in the sides `has` and not in the sides `lacks`.
-/// `extra` tells whether some of them are extra rows.
-///
-/// # Safety
-///
-/// The states are the world's, and what is said of the slots is so.
-unsafe fn run<D: QueryData, F: QueryFilter>(
-    world: &World,
-    (data, filter): &States<D, F>,
-    keys: &[Entity],
-    (owned, has, lacks): (&[u32], &[u32], &[u32]),
-    extra: bool,
-) -> Option<Run<D::Fetch>> {
-    let stores = AlignedStores { world, owned, has, lacks, keys: Some(NonNull::from(keys).cast()), extra };
-    // SAFETY: the caller's promise.
-    let fetch =
-        unsafe { D::fetch_aligned(data, &stores) }.filter(|_| !keys.is_empty() && F::passes_all(filter, &stores))?;
-    Some(Run { fetch, len: keys.len() as u32 })
+/// Those are a pool, or the pools that a group owns: members come first in them, in one order. There must be rows, and extra
+/// rows among them must be visited.
+fn aligned_rows<'a>(world: &'a World, driver: &'a Driver, extra_rows: bool) -> Option<(AlignedStores<'a>, u32)> {
+    let sparse = &world.storage.sparse;
+    let (keys, stores) = match driver {
+        Driver::Tables | Driver::Empty => return None,
+        Driver::SparseStorage(number) => {
+            let Store::Pool(pool) = &sparse.get(*number).store else { return None };
+            let owned = core::slice::from_ref(number);
+            (
+                pool.dense.keys()?,
+                AlignedStores { world, owned, has: owned, lacks: &[], keys: None, extra: pool.rows > 0 },
+            )
+        }
+        Driver::Group(number) => {
+            let group = group_of(world, *number);
+            let Draft { owned, required: has, excluded: lacks, .. } = &group.what;
+            (sparse.members(group), AlignedStores { world, owned, has, lacks, keys: None, extra: false })
+        }
+    };
+    let stores = AlignedStores { keys: Some(ColumnPtr::new(keys)), ..stores };
+    (!keys.is_empty() && (extra_rows || !stores.extra)).then_some((stores, keys.len() as u32))
 }

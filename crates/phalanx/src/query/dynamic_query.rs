@@ -3,8 +3,9 @@
 
 use super::QueryData;
 use super::dynamic_row::{Asked, Rows};
-use crate::change_detection::{Track, set_column_tick, ticks_at};
-use crate::component::{Component, ComponentId};
+use super::terms::set_column_tick;
+use crate::change_detection::{Track, ticks_at};
+use crate::component::{Component, ComponentId, ComponentInfo};
 use crate::error::ComponentError;
 use crate::layout::{Kind, Layout};
 use crate::signature::Signature;
@@ -13,6 +14,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 use phalanx_store::Entity;
+use phalanx_store::raw::Lane;
 use std::sync::Arc;
 
 /// Builds a [`DynamicQuery`], term by term.
@@ -133,7 +135,7 @@ impl QueryBuilder {
         let QueryBuilder { terms, with, without, rows } = self;
         // Checked before a set is made of them: a set is as large as its largest id.
         let mut ids = terms.iter().map(|term| term.id).chain(with.iter().copied()).chain(without.iter().copied());
-        // The reserved component is not for users: its lanes say whose a row is.
+        // The reserved component is not for users: its lanes hold the owners of rows.
         if let Some(id) = ids.find(|id| *id == ComponentId::ROW || id.index() >= world.storage.components.len()) {
             return Err(DynamicError::NoSuchComponent { id });
         }
@@ -156,14 +158,14 @@ impl QueryBuilder {
             RowKinds::Extra => with = with.with(ComponentId::ROW),
             RowKinds::All => {}
         }
-        let optional_side = terms.iter().map(|term| kind(term.id)).find(|(_, kind)| *kind != Kind::Table);
-        let asked = Asked { required, excluded, with, without, rows: rows != RowKinds::Main };
-        let side = asked.side().or(optional_side.map(|(id, _)| id));
+        let optional = terms.iter().map(|term| kind(term.id)).find(|(_, kind)| *kind != Kind::Table);
+        let asked = Asked { required, excluded, with, without, extra_rows: rows != RowKinds::Main };
+        let sparse = asked.sparse().or(optional.map(|(id, _)| id));
         Ok(DynamicQuery {
             space: world.storage.components.registry_id.number(),
             terms: terms.into(),
             states: (Some(Arc::new(asked)), ()),
-            side,
+            sparse,
         })
     }
 }
@@ -174,11 +176,11 @@ impl QueryBuilder {
 pub struct DynamicQuery {
     /// What the ids are ids of.
     space: u64,
-    terms: Box<[Term]>,
+    pub(super) terms: Box<[Term]>,
     /// What is asked of a row.
     pub(super) states: (<Rows as QueryData>::State, ()),
-    /// A component that is not kept in tables, if one is named.
-    side: Option<ComponentId>,
+    /// A component that is not stored in tables, if one is named.
+    sparse: Option<ComponentId>,
 }
 
 impl DynamicQuery {
@@ -197,8 +199,7 @@ impl DynamicQuery {
         &self,
         world: &'w mut World,
     ) -> Result<impl Iterator<Item = DynamicTable<'w>> + use<'w, '_>, DynamicError> {
-        // SAFETY: the world is borrowed exclusively.
-        unsafe { self.matching(world) }
+        self.borrow_mut(world)?.tables()
     }
 
     /// Returns the matching tables of a query that only reads.
@@ -210,13 +211,7 @@ impl DynamicQuery {
         &self,
         world: &'w World,
     ) -> Result<impl Iterator<Item = DynamicTable<'w>> + use<'w, '_>, DynamicError> {
-        self.check_reads(world)?;
-        // SAFETY: the query writes nothing.
-        unsafe { self.matching(world) }
-    }
-
-    pub(super) fn terms(&self) -> &[Term] {
-        &self.terms
+        self.borrow(world)?.tables()
     }
 
     pub(super) fn asked(&self) -> &Asked {
@@ -234,49 +229,57 @@ impl DynamicQuery {
         }
     }
 
-    /// Checks that the query is for this world, and writes nothing.
-    pub(super) fn check_reads(&self, world: &World) -> Result<(), DynamicError> {
+    /// Borrows a world for a query that may write.
+    pub(super) fn borrow_mut<'w>(&self, world: &'w mut World) -> Result<Borrowed<'w, '_>, DynamicError> {
+        self.check(world)?;
+        Ok(Borrowed { world, query: self })
+    }
+
+    /// Borrows a world for a query that only reads.
+    pub(super) fn borrow<'w>(&self, world: &'w World) -> Result<Borrowed<'w, '_>, DynamicError> {
         self.check(world)?;
         match self.terms.iter().find(|term| term.writes) {
             Some(term) => Err(DynamicError::Writes { component: world.storage.components.info(term.id).name() }),
-            None => Ok(()),
+            None => Ok(Borrowed { world, query: self }),
         }
     }
 
-    /// Notes that so many rows are about to be visited.
+    /// Counts that rows are about to be visited.
     #[cold]
     pub(super) fn count_visits(&self, world: &World, rows: u64) {
-        self.terms.iter().for_each(|term| world.count_visit(term.id, rows, self.terms.len() > 1));
+        let with_others = self.terms.len() > 1;
+        self.terms.iter().for_each(|term| world.storage.components.count_visit(term.id, rows, with_others));
+    }
+}
+
+/// The world of a query, borrowed as the query needs it: exclusively, or shared if the query only reads.
+#[derive(Debug)]
+pub(super) struct Borrowed<'w, 'q> {
+    world: &'w World,
+    query: &'q DynamicQuery,
+}
+
+impl<'w, 'q> Borrowed<'w, 'q> {
+    /// Returns the world and the query.
+    pub(super) fn parts(self) -> (&'w World, &'q DynamicQuery) {
+        (self.world, self.query)
     }
 
-    /// # Safety
-    ///
-    /// The world is borrowed for `'w` as the query needs it.
-    unsafe fn matching<'w>(
-        &self,
-        world: &'w World,
-    ) -> Result<impl Iterator<Item = DynamicTable<'w>> + use<'w, '_>, DynamicError> {
-        self.check(world)?;
-        if let Some(id) = self.side {
+    fn tables(self) -> Result<impl Iterator<Item = DynamicTable<'w>> + use<'w, 'q>, DynamicError> {
+        let (world, query) = self.parts();
+        if let Some(id) = query.sparse {
             return Err(DynamicError::NotInTables { component: world.storage.components.info(id).name() });
         }
         if world.storage.counting {
-            let matching = world.storage.tables.iter().filter(|table| self.asked().matches(&table.signature));
-            self.count_visits(world, matching.map(|table| u64::from(table.len)).sum());
+            let matching = world.storage.tables.iter().filter(|table| query.asked().matches(&table.signature));
+            query.count_visits(world, matching.map(|table| u64::from(table.len)).sum());
         }
         let numbered = world.storage.tables_in_order();
-        let matching = numbered.filter(|(_, table)| self.asked().matches(&table.signature));
-        Ok(matching.map(|(number, table)| DynamicTable {
-            world,
-            number,
-            entities: table.entities(),
-            columns: self
-                .terms
-                .iter()
-                .filter(|term| table.signature.has(term.id))
-                .map(|term| DynamicColumn { term: *term, taken: false })
-                .collect(),
-            items: PhantomData,
+        let matching = numbered.filter(|(_, table)| query.asked().matches(&table.signature));
+        Ok(matching.map(|(number, table)| {
+            let terms = query.terms.iter().filter(|term| table.signature.has(term.id));
+            let columns = terms.map(|term| DynamicColumn { term: *term, taken: false }).collect();
+            DynamicTable { world, number, entities: table.entities(), columns, items: PhantomData }
         }))
     }
 }
@@ -289,7 +292,7 @@ struct DynamicColumn {
 
 /// A table that matches a run-time query.
 ///
-/// TableRef that the query writes are taken out, each once; those that it reads can be had any number of times.
+/// Columns that the query writes are taken out, each once. Those that it reads can be borrowed any number of times.
 pub struct DynamicTable<'w> {
     world: &'w World,
     number: u32,
@@ -298,14 +301,14 @@ pub struct DynamicTable<'w> {
     items: PhantomData<&'w mut World>,
 }
 
-/// Where the values of a column begin in one of its lanes: one after another, a value to a row.
+/// The values of one lane of a column, one after another, a value to a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawLane {
-    /// The first value. AlignedStores and not null, also where there is no data.
+    /// The first value. It is aligned and not null, also where there is no data.
     pub ptr: NonNull<u8>,
     /// The layout of a value.
     pub layout: core::alloc::Layout,
-    /// How many there are.
+    /// The number of values.
     pub len: usize,
 }
 
@@ -346,8 +349,8 @@ impl<'w> DynamicTable<'w> {
         if self.columns[at].term.writes {
             return Err(DynamicError::Writes { component: core::any::type_name::<C>() });
         }
-        // SAFETY: the table has the component, its rows are in use, and nobody writes them: not this query, and others
-        // not while the world is borrowed.
+        // SAFETY: the table has the component, its rows are in use, and nothing writes them: this query does not, and others
+        // cannot while the world is borrowed.
         unsafe { Ok(C::Layout::slice(self.ptr::<C>(), self.len())) }
     }
 
@@ -359,9 +362,9 @@ impl<'w> DynamicTable<'w> {
     /// [`DynamicError::OnlyRead`] if the query only reads it, and [`DynamicError::Taken`] if it was taken before.
     pub fn take_mut<C: Component>(&mut self) -> Result<<C::Layout as Layout<C>>::SliceMut<'w>, DynamicError> {
         let at = self.find::<C>()?;
-        self.mark(at)?;
-        // SAFETY: the table has the component, its rows are in use, and nobody else has them: a component that is written
-        // is named once, and its column is taken once.
+        self.take(at)?;
+        // SAFETY: the table has the component, and its rows are in use. Nothing else uses them: a component that is written is
+        // named once, and its column is taken once.
         unsafe { Ok(C::Layout::slice_mut(self.ptr::<C>(), self.len())) }
     }
 
@@ -388,11 +391,11 @@ impl<'w> DynamicTable<'w> {
         id: ComponentId,
     ) -> Result<impl ExactSizeIterator<Item = RawLane> + use<'w>, DynamicError> {
         let at = self.find_id(id)?;
-        self.mark(at)?;
+        self.take(at)?;
         let info = self.world.storage.components.info(id);
         if info.track == Track::Row {
-            // SAFETY: the table has the component, whose last lane is that of the marks of its rows, which are nobody else's:
-            // the column is taken once.
+            // SAFETY: the table has the component, whose last lane has the change ticks of its rows. Nothing else uses them: the
+            // column is taken once.
             unsafe {
                 let lane = &*self.world.storage.lane(id, self.number).add(info.value_lanes());
                 (0..self.len()).for_each(|row| (*ticks_at(lane, row)).changed = self.world.tick());
@@ -401,22 +404,17 @@ impl<'w> DynamicTable<'w> {
         Ok(self.raw(id))
     }
 
-    /// Marks a column as taken for writing.
-    fn mark(&mut self, at: usize) -> Result<(), DynamicError> {
-        self.world.open(self.columns[at].term.id, |_| true);
-        let (column, components) = (&mut self.columns[at], &self.world.storage.components);
-        let component = components.info(column.term.id).name();
+    /// Takes a column for writing.
+    fn take(&mut self, at: usize) -> Result<(), DynamicError> {
+        let column = &mut self.columns[at];
+        let (id, world) = (column.term.id, self.world);
+        world.open(id, |_| true);
+        let component = world.storage.components.info(id).name();
         match (column.term.writes, core::mem::replace(&mut column.taken, true)) {
             (false, _) => Err(DynamicError::OnlyRead { component }),
             (true, true) => Err(DynamicError::Taken { component }),
             (true, false) => {
-                let id = column.term.id;
-                let info = components.info(id);
-                if info.track == Track::Column {
-                    // SAFETY: the table has the component, whose last lane has its mark.
-                    let lane = unsafe { &*self.world.storage.lane(id, self.number).add(info.value_lanes()) };
-                    set_column_tick(lane, self.world.tick());
-                }
+                set_column_tick(world, id, Some(self.number), world.tick());
                 Ok(())
             }
         }
@@ -437,24 +435,41 @@ impl<'w> DynamicTable<'w> {
         })
     }
 
+    /// Returns the values of a component.
+    ///
     /// # Safety
     ///
     /// The table has the component.
     unsafe fn ptr<C: Component>(&self) -> <C::Layout as Layout<C>>::Ptr {
         let lanes = self.world.storage.lane(self.world.storage.components.id::<C>(), self.number);
-        // SAFETY: the table has the component, so the directory points at its lanes.
+        // SAFETY: the table has the component, by the caller's contract, so the directory points at its lanes.
         unsafe { C::Layout::ptr(lanes, self.world.storage.run_ticks()) }
     }
 
-    /// The lanes of a component that the table has.
+    /// Returns the lanes of a component that is one of the columns.
     fn raw(&self, id: ComponentId) -> impl ExactSizeIterator<Item = RawLane> + use<'w> {
         let first = self.world.storage.lane(id, self.number);
-        let info = self.world.storage.components.info(id);
-        let (len, layouts) = (self.len(), &info.lanes[..info.value_lanes()]);
-        layouts.iter().enumerate().map(move |(at, &layout)| {
-            // SAFETY: the table has the component, whose lanes lie side by side; their headers do not change while the
-            // world is borrowed.
-            let ptr = unsafe { (*first.add(at)).ptr() };
+        // SAFETY: the table has the component, and all its rows are in use.
+        unsafe { RawLane::of(self.world.storage.components.info(id), first, 0, self.len()) }
+    }
+}
+
+impl RawLane {
+    /// Returns the lanes of values of a component, `len` values of each from a row on.
+    ///
+    /// # Safety
+    ///
+    /// `first` is the first of the component's lanes in a world that is borrowed for `'w`. The rows are in use.
+    pub(super) unsafe fn of(
+        info: &ComponentInfo,
+        first: *const Lane,
+        row: usize,
+        len: usize,
+    ) -> impl ExactSizeIterator<Item = RawLane> + use<'_> {
+        info.lanes[..info.value_lanes()].iter().enumerate().map(move |(at, &layout)| {
+            // SAFETY: the lanes are the component's, by the caller's contract, so they are side by side, and the row is in
+            // use. Their headers do not change while the world is borrowed.
+            let ptr = unsafe { (*first.add(at)).ptr().add(row * layout.size()) };
             RawLane { ptr, layout, len }
         })
     }

@@ -2,10 +2,13 @@
 #![allow(unsafe_code)]
 
 use super::driver::plan_driver;
-use super::dynamic_query::{DynamicError, DynamicQuery, RawLane, Term};
+use super::dynamic_query::{Borrowed, DynamicError, DynamicQuery, RawLane, Term};
+use super::fetch::lanes_at;
 use super::lookup::item_of;
 use super::sparse_iter::SparseIter;
-use super::{Access, AlignedStores, Candidate, Mismatch, QueryData, ReadOnlyQueryData, RowRef};
+use super::{
+    Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, QueryData, ReadOnlyQueryData, RowRef,
+};
 use crate::change_detection::RunTicks;
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout};
@@ -22,14 +25,14 @@ use std::sync::Arc;
 /// What a run-time query asks of a row.
 #[derive(Debug)]
 pub(super) struct Asked {
-    /// In the order of their naming.
+    /// The required components, in the order of their naming.
     pub(super) required: Vec<(ComponentId, Kind)>,
     pub(super) excluded: Vec<(ComponentId, Kind)>,
-    /// Those of tables.
+    /// Those of the required and of the excluded components that are stored in tables.
     pub(super) with: Signature,
     pub(super) without: Signature,
-    /// Whether extra rows are asked for.
-    pub(super) rows: bool,
+    /// Whether extra rows are visited.
+    pub(super) extra_rows: bool,
 }
 
 impl Asked {
@@ -37,8 +40,8 @@ impl Asked {
         signature.contains(&self.with) && !signature.intersects(&self.without)
     }
 
-    /// A component that is not kept in tables, if one is named.
-    pub(super) fn side(&self) -> Option<ComponentId> {
+    /// Returns a component that is not stored in tables, if one is named.
+    pub(super) fn sparse(&self) -> Option<ComponentId> {
         let mut named = self.required.iter().chain(&self.excluded);
         named.find(|(_, kind)| *kind != Kind::Table).map(|(id, _)| *id)
     }
@@ -47,7 +50,7 @@ impl Asked {
 /// A run-time query as a term: it yields rows, whose components are found later.
 pub(super) enum Rows {}
 
-// SAFETY: touches nothing: its items are places.
+// SAFETY: it touches nothing: its items are rows.
 unsafe impl QueryData for Rows {
     type Static = Rows;
     type Item<'w> = RowRef;
@@ -69,7 +72,7 @@ unsafe impl QueryData for Rows {
     }
 
     fn visits_extra_rows(state: &Self::State) -> bool {
-        state.as_ref().is_some_and(|asked| asked.rows)
+        state.as_ref().is_some_and(|asked| asked.extra_rows)
     }
 
     fn required(state: &Self::State, each: &mut dyn FnMut(ComponentId, Kind)) {
@@ -90,12 +93,6 @@ unsafe impl QueryData for Rows {
 
     unsafe fn fetch(_: &Self::State, _: &World, _: u32) {}
 
-    unsafe fn row<'w>((): (), _: usize) -> Self::Item<'w> {
-        unreachable!("run-time queries test each row")
-    }
-
-    unsafe fn chunk<'w>((): (), _: usize) -> Self::Chunk<'w> {}
-
     unsafe fn fetch_aligned(_: &Self::State, _: &AlignedStores<'_>) -> Option<()> {
         None
     }
@@ -104,27 +101,32 @@ unsafe impl QueryData for Rows {
         NonNull::from(world)
     }
 
-    unsafe fn matches_row(state: &Self::State, view: NonNull<World>, row: RowRef) -> bool {
-        // SAFETY: the world is borrowed.
-        let world = unsafe { view.as_ref() };
-        let beside = |(id, kind): &(ComponentId, Kind)| {
-            let side = if *kind == Kind::Table { None } else { Some(world.storage.sparse.of(*id)) };
-            side.map(|side| side.is_some_and(|side| side.row(row.index).is_some()))
+    fn matches_row(state: &Self::State, view: NonNull<World>, row: RowRef) -> bool {
+        // SAFETY: the view is used while the world is borrowed, by the contract of `view`.
+        let storage = unsafe { &view.as_ref().storage };
+        let is_in_sparse = |(id, kind): &(ComponentId, Kind)| {
+            let has = || storage.sparse.of(*id).is_some_and(|sparse| sparse.row(row.index()).is_some());
+            (*kind != Kind::Table).then(has)
         };
         state.as_ref().is_some_and(|asked| {
-            asked.matches(&world.storage.tables[row.location.table as usize].signature)
-                && asked.required.iter().all(|named| beside(named) != Some(false))
-                && asked.excluded.iter().all(|named| beside(named) != Some(true))
+            asked.matches(&storage.tables[row.location().table as usize].signature)
+                && asked.required.iter().all(|named| is_in_sparse(named) != Some(false))
+                && asked.excluded.iter().all(|named| is_in_sparse(named) != Some(true))
         })
     }
 
-    unsafe fn at<'w>(state: &Self::State, view: NonNull<World>, row: RowRef) -> Option<Self::Item<'w>> {
-        // SAFETY: the caller's promise.
-        unsafe { Rows::matches_row(state, view, row) }.then_some(row)
+    fn at<'w>(state: &Self::State, view: NonNull<World>, row: ItemRef<'w>) -> Option<RowRef> {
+        Rows::matches_row(state, view, row.row()).then_some(row.row())
     }
+
+    fn row<'w>((): (), _: ItemRow<'w>) -> RowRef {
+        unreachable!("run-time queries test each row")
+    }
+
+    fn chunk<'w>((): (), _: ItemRows<'w>) {}
 }
 
-// SAFETY: touches nothing.
+// SAFETY: it touches nothing.
 unsafe impl ReadOnlyQueryData for Rows {}
 
 impl DynamicQuery {
@@ -160,9 +162,7 @@ impl DynamicQuery {
         &self,
         world: &'w mut World,
     ) -> Result<impl Iterator<Item = DynamicRow<'w, '_>> + use<'w, '_>, DynamicError> {
-        self.check(world)?;
-        // SAFETY: the world is borrowed exclusively.
-        Ok(unsafe { self.all_rows(world) })
+        Ok(self.borrow_mut(world)?.rows())
     }
 
     /// Returns the matching rows of a query that only reads.
@@ -175,9 +175,7 @@ impl DynamicQuery {
         &self,
         world: &'w World,
     ) -> Result<impl Iterator<Item = DynamicRow<'w, '_>> + use<'w, '_>, DynamicError> {
-        self.check_reads(world)?;
-        // SAFETY: the query writes nothing.
-        Ok(unsafe { self.all_rows(world) })
+        Ok(self.borrow(world)?.rows())
     }
 
     /// Returns the row of an entity.
@@ -187,9 +185,7 @@ impl DynamicQuery {
     /// Returns [`DynamicError::AnotherWorld`] if the query was built for another world, and [`DynamicError::Entity`] if the
     /// entity is not alive or does not match.
     pub fn get_mut<'w>(&self, world: &'w mut World, entity: Entity) -> Result<DynamicRow<'w, '_>, DynamicError> {
-        self.check(world)?;
-        // SAFETY: the world is borrowed exclusively.
-        unsafe { self.one(world, entity) }
+        self.borrow_mut(world)?.row(entity)
     }
 
     /// Returns the row of an entity, for a query that only reads.
@@ -198,9 +194,7 @@ impl DynamicQuery {
     ///
     /// Returns the errors of [`get_mut`](DynamicQuery::get_mut), and [`DynamicError::Writes`] if the query writes.
     pub fn get<'w>(&self, world: &'w World, entity: Entity) -> Result<DynamicRow<'w, '_>, DynamicError> {
-        self.check_reads(world)?;
-        // SAFETY: the query writes nothing.
-        unsafe { self.one(world, entity) }
+        self.borrow(world)?.row(entity)
     }
 
     /// Returns the number of matching rows.
@@ -210,14 +204,11 @@ impl DynamicQuery {
     /// Returns [`DynamicError::AnotherWorld`] if the query was built for another world.
     pub fn len(&self, world: &World) -> Result<usize, DynamicError> {
         self.check(world)?;
-        match self.asked().side() {
-            // SAFETY: the rows were found with these states.
-            Some(_) => Ok(unsafe { self.sparse_rows(world).matching_rows::<()>(&self.states).count() }),
-            None => {
-                let matching = world.storage.tables.iter().filter(|table| self.asked().matches(&table.signature));
-                Ok(matching.map(|table| table.len as usize).sum())
-            }
+        if self.asked().sparse().is_some() {
+            return Ok(self.sparse_rows(world).matching_rows(&self.states.0).count());
         }
+        let matching = world.storage.tables.iter().filter(|table| self.asked().matches(&table.signature));
+        Ok(matching.map(|table| table.len as usize).sum())
     }
 
     /// Returns `true` if no row matches.
@@ -227,45 +218,42 @@ impl DynamicQuery {
     /// Returns [`DynamicError::AnotherWorld`] if the query was built for another world.
     pub fn is_empty(&self, world: &World) -> Result<bool, DynamicError> {
         self.check(world)?;
-        // SAFETY: the rows were found with these states.
-        Ok(unsafe { self.sparse_rows(world).matching_rows::<()>(&self.states).next().is_none() })
+        Ok(self.sparse_rows(world).matching_rows(&self.states.0).next().is_none())
     }
 
     fn sparse_rows<'w>(&self, world: &'w World) -> SparseIter<'w, 'w, Rows> {
         let matching = world.storage.tables_in_order().filter(|(_, table)| self.asked().matches(&table.signature));
-        // SAFETY: `Rows` uses its state for nothing but to find rows.
-        let plan = unsafe { plan_driver::<Rows, ()>(world, &self.states, matching.map(|(number, _)| number)) };
-        // SAFETY: the driver is of this world as it is, and `Rows` touches nothing.
-        unsafe { SparseIter::new::<()>(world, &self.states, (plan.driver, plan.len), None) }
+        // SAFETY: `Rows` takes states of any world: it uses them to find rows, and touches nothing. The driver is that of this
+        // world as it is.
+        unsafe {
+            let plan = plan_driver::<Rows>(world, &self.states.0, matching.map(|(number, _)| number));
+            SparseIter::new(world, &self.states.0, (plan.driver, plan.len), None)
+        }
     }
+}
 
-    /// # Safety
-    ///
-    /// The world is the query's, borrowed for `'w` as it needs it.
-    unsafe fn all_rows<'w>(&self, world: &'w World) -> impl Iterator<Item = DynamicRow<'w, '_>> + use<'w, '_> {
-        let mut rows = self.sparse_rows(world);
+impl<'w, 'q> Borrowed<'w, 'q> {
+    fn rows(self) -> impl Iterator<Item = DynamicRow<'w, 'q>> + use<'w, 'q> {
+        let (world, query) = self.parts();
+        let mut rows = query.sparse_rows(world);
         if world.storage.counting {
-            self.count_visits(world, rows.max_len() as u64);
+            query.count_visits(world, rows.max_len() as u64);
         }
         core::iter::from_fn(move || {
-            // SAFETY: the rows were found with these states.
-            let row = unsafe { rows.next::<()>(&self.states) }?;
-            Some(DynamicRow { world, query: self, row, taken: Vec::new(), items: PhantomData })
+            let row = rows.next(&query.states.0)?;
+            Some(DynamicRow { world, query, row, taken: Vec::new(), items: PhantomData })
         })
     }
 
-    /// # Safety
-    ///
-    /// The world is the query's, borrowed for `'w` as it needs it.
-    unsafe fn one<'w>(&self, world: &'w World, entity: Entity) -> Result<DynamicRow<'w, '_>, DynamicError> {
+    fn row(self, entity: Entity) -> Result<DynamicRow<'w, 'q>, DynamicError> {
+        let (world, query) = self.parts();
         #[cfg(feature = "counters")]
         if world.storage.counting {
-            self.terms().iter().for_each(|term| world.count_lookup(term.id));
+            query.terms.iter().for_each(|term| world.storage.components.count_lookup(term.id));
         }
-        // SAFETY: `Rows` touches nothing.
-        let row = unsafe { item_of::<Rows, ()>(world, &self.states, entity) };
-        let row = row.map_err(DynamicError::Entity)?;
-        Ok(DynamicRow { world, query: self, row, taken: Vec::new(), items: PhantomData })
+        // SAFETY: `Rows` takes states of any world, and touches nothing.
+        let row = unsafe { item_of::<Rows, ()>(world, &query.states, entity) }.map_err(DynamicError::Entity)?;
+        Ok(DynamicRow { world, query, row, taken: Vec::new(), items: PhantomData })
     }
 }
 
@@ -276,7 +264,7 @@ pub struct DynamicRow<'w, 'q> {
     world: &'w World,
     query: &'q DynamicQuery,
     row: RowRef,
-    /// By term, as far as any was: whether it was taken for writing.
+    /// Whether the component of each term was taken for writing. It is empty until one was.
     taken: Vec<bool>,
     items: PhantomData<&'w mut World>,
 }
@@ -295,7 +283,7 @@ impl<'w> DynamicRow<'w, '_> {
 
     /// Returns the named components that the row has, and whether they are written, in the order of the terms.
     pub fn components(&self) -> impl Iterator<Item = (ComponentId, bool)> + '_ {
-        let terms = self.query.terms().iter().filter(|term| self.lanes_of(term.id).is_some());
+        let terms = self.query.terms.iter().filter(|term| self.lanes_of(term.id).is_some());
         terms.map(|term| (term.id, term.writes))
     }
 
@@ -312,7 +300,8 @@ impl<'w> DynamicRow<'w, '_> {
     /// [`DynamicError::Writes`] if the query writes it. Then use [`take_mut`](DynamicRow::take_mut).
     pub fn get<C: Component>(&self) -> Result<<C::Layout as Layout<C>>::Ref<'w>, DynamicError> {
         let (lanes, row) = self.read(self.world.storage.components.id::<C>(), core::any::type_name::<C>())?;
-        // SAFETY: the lanes are the component's, whose id was found by its type; the row is in use, and nobody writes it.
+        // SAFETY: the lanes are the component's, whose id was found by its type. The row is in use, and nothing writes it: this
+        // query does not, and others cannot while the world is borrowed.
         unsafe { Ok(C::Layout::get(C::Layout::ptr(lanes, RunTicks::READ), row)) }
     }
 
@@ -324,9 +313,9 @@ impl<'w> DynamicRow<'w, '_> {
     /// [`DynamicError::OnlyRead`] if the query only reads it, and [`DynamicError::Taken`] if it was taken before.
     pub fn take_mut<C: Component>(&mut self) -> Result<<C::Layout as Layout<C>>::Mut<'w>, DynamicError> {
         let (lanes, row) = self.take(self.world.storage.components.id::<C>(), core::any::type_name::<C>())?;
-        // SAFETY: as in `get`; nobody else has it, since a component that is written is named once and taken once. Rows may be
-        // sent to other threads, which take theirs at the same time: all of them here, as the query has the world
-        // exclusively.
+        // SAFETY: the lanes are the component's, whose id was found by its type, and the row is in use. Nothing else uses the
+        // value: a component that is written is named once and taken once. Rows may be sent to other threads, which take
+        // theirs at the same time: all of them here, as the query has the world exclusively.
         unsafe { Ok(self.world.item_mut_shared::<C>(lanes, row)) }
     }
 
@@ -336,9 +325,9 @@ impl<'w> DynamicRow<'w, '_> {
     ///
     /// Returns the errors of [`get`](DynamicRow::get), and [`DynamicError::NoSuchComponent`].
     pub fn lanes(&self, id: ComponentId) -> Result<impl ExactSizeIterator<Item = RawLane> + use<'w>, DynamicError> {
-        let at = self.read(id, self.name(id)?)?;
-        // SAFETY: the row has the component there.
-        Ok(unsafe { self.raw(id, at) })
+        let (lanes, row) = self.read(id, self.name(id)?)?;
+        // SAFETY: the lanes are the component's, in a world that is borrowed for `'w`, and the row is in use.
+        Ok(unsafe { RawLane::of(self.world.storage.components.info(id), lanes, row, 1) })
     }
 
     /// Takes the lanes of a component that the query writes.
@@ -350,12 +339,12 @@ impl<'w> DynamicRow<'w, '_> {
         &mut self,
         id: ComponentId,
     ) -> Result<impl ExactSizeIterator<Item = RawLane> + use<'w>, DynamicError> {
-        let at = self.take(id, self.name(id)?)?;
+        let (lanes, row) = self.take(id, self.name(id)?)?;
         self.world.open(id, |_| true);
-        // SAFETY: the row is the world's, which the query has exclusively, and no other row has these marks.
-        unsafe { Candidate::new(self.world, self.row.index, None).mark_written(id) };
-        // SAFETY: the row has the component there.
-        Ok(unsafe { self.raw(id, at) })
+        // SAFETY: the query has the world exclusively, and no other row has these change ticks.
+        unsafe { Candidate::of_row(self.world, self.row, None).mark_written(id) };
+        // SAFETY: the lanes are the component's, in a world that is borrowed for `'w`, and the row is in use.
+        Ok(unsafe { RawLane::of(self.world.storage.components.info(id), lanes, row, 1) })
     }
 
     fn name(&self, id: ComponentId) -> Result<&'static str, DynamicError> {
@@ -365,19 +354,15 @@ impl<'w> DynamicRow<'w, '_> {
         }
     }
 
-    /// The first lane of a component that the row has, and the row there.
+    /// Returns the first lane of a component and the row's position there, if the row has it.
     fn lanes_of(&self, id: ComponentId) -> Option<(*const Lane, usize)> {
-        if let Some(side) = self.world.storage.sparse.of(id) {
-            return side.row(self.row.index).map(|row| (side.values().lane().cast_const(), row as usize));
-        }
-        let lane = self.world.storage.lane(id, self.row.location.table);
-        (!lane.is_null()).then_some((lane.cast_const(), self.row.location.row as usize))
+        lanes_at(self.world, id, self.row.index(), || self.row.location())
     }
 
-    /// The number of the term that names a component.
+    /// Returns the term that names a component, and its number.
     fn find(&self, id: ComponentId, component: &'static str) -> Result<(usize, Term), DynamicError> {
-        let found = self.query.terms().iter().position(|term| term.id == id);
-        found.map(|at| (at, self.query.terms()[at])).ok_or(DynamicError::NotNamed { component })
+        let found = self.query.terms.iter().position(|term| term.id == id);
+        found.map(|at| (at, self.query.terms[at])).ok_or(DynamicError::NotNamed { component })
     }
 
     fn read(&self, id: ComponentId, component: &'static str) -> Result<(*const Lane, usize), DynamicError> {
@@ -395,31 +380,12 @@ impl<'w> DynamicRow<'w, '_> {
         }
         let lanes = self.lanes_of(id).ok_or(DynamicError::NotNamed { component })?;
         if self.taken.len() <= at {
-            self.taken.resize(self.query.terms().len(), false);
+            self.taken.resize(self.query.terms.len(), false);
         }
         match core::mem::replace(&mut self.taken[at], true) {
             true => Err(DynamicError::Taken { component }),
             false => Ok(lanes),
         }
-    }
-
-    /// Returns the lanes of a component, from the first on, at a row.
-    ///
-    /// # Safety
-    ///
-    /// The lanes are the component's, and the row is one of theirs.
-    unsafe fn raw(
-        &self,
-        id: ComponentId,
-        (first, row): (*const Lane, usize),
-    ) -> impl ExactSizeIterator<Item = RawLane> + use<'w> {
-        let info = self.world.storage.components.info(id);
-        let layouts = &info.lanes[..info.value_lanes()];
-        layouts.iter().enumerate().map(move |(at, &layout)| {
-            // SAFETY: the lanes are the component's and lie side by side; the row is one of theirs.
-            let ptr = unsafe { (*first.add(at)).ptr().add(row * layout.size()) };
-            RawLane { ptr, layout, len: 1 }
-        })
     }
 }
 

@@ -1,7 +1,8 @@
 //! Random access: finding the component of a row, wherever it is stored.
 #![allow(unsafe_code)]
 
-use crate::change_detection::RunTicks;
+use super::RowRef;
+use crate::change_detection::{RunTicks, Track, set_column_tick, ticks_at};
 use crate::component::{Component, ComponentId};
 use crate::layout::{Kind, Layout};
 use crate::prefetch::prefetch;
@@ -11,36 +12,7 @@ use crate::world::{Location, World};
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
-use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
-
-/// A row that a query visits or tests.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug)]
-pub struct RowRef {
-    /// The index of its slot.
-    pub(super) index: u32,
-    /// Its slot, if it is known already.
-    pub(super) key: Option<Entity>,
-    /// Its position in the store that drives the query, if one does.
-    pub(super) position: u32,
-    /// Its location in its table, if the query [needs it](super::QueryData::NEEDS_LOCATION).
-    pub(super) location: Location,
-}
-
-impl RowRef {
-    /// The location for queries that do not need it.
-    pub(super) const NOWHERE: Location = Location { table: u32::MAX, row: 0 };
-
-    /// Returns the slot.
-    #[inline(always)]
-    pub(super) fn key(self, world: &World) -> Entity {
-        match self.key.or_else(|| world.storage.slot(self.index)) {
-            Some(key) => key,
-            None => unreachable!("a row that is visited exists"),
-        }
-    }
-}
 
 type Ptr<C> = <<C as Component>::Layout as Layout<C>>::Ptr;
 
@@ -57,7 +29,7 @@ pub struct ComponentFetch<C: Component> {
     /// Whether this store drives the query, so that each row is in it at its position.
     is_driver: bool,
     /// The change ticks of the run.
-    look: RunTicks,
+    ticks: RunTicks,
 }
 
 impl<C: Component> Clone for ComponentFetch<C> {
@@ -84,89 +56,68 @@ impl<C: Component> ComponentFetch<C> {
     ///
     /// The id is that of `C` in this world, or one that no component of it has.
     #[inline]
-    pub(super) unsafe fn new(id: ComponentId, world: &World, driver: Option<ComponentId>, look: RunTicks) -> Self {
+    pub(super) unsafe fn new(id: ComponentId, world: &World, driver: Option<ComponentId>, ticks: RunTicks) -> Self {
         let mut fetch = ComponentFetch {
             lanes: NonNull::from(if Self::IS_DENSE { world.storage.lanes_of(id) } else { &[] }),
             pool: core::ptr::null(),
             linear: core::ptr::null(),
             values: MaybeUninit::uninit(),
             is_driver: driver == Some(id),
-            look,
+            ticks,
         };
         if !Self::IS_DENSE
-            && let Some(side) = world.storage.sparse.of(id)
+            && let Some(sparse) = world.storage.sparse.of(id)
         {
-            match &side.store {
+            match &sparse.store {
                 Store::Pool(pool) => fetch.pool = pool,
                 Store::Linear(linear) => fetch.linear = linear,
             }
-            // SAFETY: the lanes are those of `C`, by the caller's promise.
-            fetch.values = MaybeUninit::new(unsafe { C::Layout::ptr(side.values().lane(), look) });
+            // SAFETY: the id is that of `C`, by the caller's contract, and so are the lanes.
+            fetch.values = MaybeUninit::new(unsafe { C::Layout::ptr(sparse.values().lane(), ticks) });
         }
         fetch
     }
 
     /// Returns the values of the store or table of a row, and the row's position among them.
-    ///
-    /// # Safety
-    ///
-    /// The world that was resolved is borrowed, and the row is one of its rows, with its location if the component is one
-    /// of tables.
     #[inline(always)]
-    pub(super) unsafe fn find(&self, row: RowRef) -> Option<(Ptr<C>, usize)> {
-        // SAFETY: lanes and stores are those of the world. A row of the driver is in its store. Where there is a
-        // store there are values.
+    pub(super) fn find(&self, row: RowRef) -> Option<(Ptr<C>, usize)> {
+        // SAFETY: the row is one of the world that was resolved and is borrowed, by the contract of `RowRef`, so lanes and
+        // stores are there. A row of the driver is in its store. Where there is a store there are values.
         unsafe {
             match C::Layout::KIND {
                 Kind::Table => {
-                    let lane = *self.lanes.as_ref().get(row.location.table as usize)?;
-                    (!lane.is_null()).then(|| (C::Layout::ptr(lane, self.look), row.location.row as usize))
+                    let lane = *self.lanes.as_ref().get(row.location().table as usize)?;
+                    (!lane.is_null()).then(|| (C::Layout::ptr(lane, self.ticks), row.location().row as usize))
                 }
                 Kind::Pool => {
                     let position = match self.is_driver {
-                        true => row.position,
-                        false => self.pool.as_ref()?.position(row.index)?,
+                        true => row.position(),
+                        false => self.pool.as_ref()?.position(row.index())?,
                     };
                     Some((self.values.assume_init(), position as usize))
                 }
                 Kind::Linear => {
-                    let index = row.index;
-                    let there = self.is_driver || self.linear.as_ref()?.has(index);
-                    there.then(|| (self.values.assume_init(), index as usize))
+                    let has = self.is_driver || self.linear.as_ref()?.has(row.index());
+                    has.then(|| (self.values.assume_init(), row.index() as usize))
                 }
             }
         }
     }
 
     /// Asks the processor to load a row's value.
-    ///
-    /// # Safety
-    ///
-    /// As for [`find`](ComponentFetch::find).
     #[inline(always)]
-    pub(super) unsafe fn prefetch(&self, row: RowRef) {
+    pub(super) fn prefetch(&self, row: RowRef) {
         // The position in a pool is known only after its index was read, which is what one would wait for.
-        // SAFETY: the lanes are the world's, and their headers can be read while it is borrowed.
+        // SAFETY: the lanes are the world's, which is borrowed, by the contract of `RowRef`, so their headers can be read.
         unsafe {
-            if let Some(&lane) = self.lanes.as_ref().get(row.location.table as usize)
+            if let Some(&lane) = self.lanes.as_ref().get(row.location().table as usize)
                 && !lane.is_null()
             {
                 for lane in (0..C::Layout::LANES).map(|at| &*lane.add(at)) {
-                    prefetch(lane.ptr().as_ptr().wrapping_add(row.location.row as usize * lane.row_size()));
+                    prefetch(lane.ptr().as_ptr().wrapping_add(row.location().row as usize * lane.row_size()));
                 }
             }
         }
-    }
-
-    /// Returns `true` if a row has the component.
-    ///
-    /// # Safety
-    ///
-    /// As for [`find`](ComponentFetch::find).
-    #[inline(always)]
-    pub(super) unsafe fn has(&self, row: RowRef) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe { self.find(row) }.is_some()
     }
 }
 
@@ -192,6 +143,13 @@ impl<'w> Candidate<'w> {
         Candidate { world, slot, known }
     }
 
+    /// Returns a row that a query visits.
+    #[inline(always)]
+    pub(super) fn of_row(world: &'w World, row: RowRef, known: Option<ComponentId>) -> Candidate<'w> {
+        // SAFETY: the slot is in use, by the contract of `RowRef`.
+        unsafe { Candidate::new(world, row.index(), known) }
+    }
+
     /// Returns the world of the row.
     #[inline(always)]
     pub(super) fn world(&self) -> &'w World {
@@ -202,23 +160,18 @@ impl<'w> Candidate<'w> {
     ///
     /// # Safety
     ///
-    /// The id is one of the world. No other thread reads or writes the marks of the value.
+    /// The id is one of the world. No other thread reads or writes the change ticks of the value.
     pub(crate) unsafe fn mark_written(self, id: ComponentId) {
-        let storage = &self.world().storage;
+        let storage = &self.world.storage;
         let info = storage.components.info(id);
-        let Some((lanes, row)) = self.lanes_of(id).filter(|_| info.track != crate::change_detection::Track::None)
-        else {
-            return;
-        };
-        // SAFETY: the lanes are the component's, the last of which is that of its marks; the row is in use, and its marks may
-        // be written, by the caller's promise.
+        let Some((lanes, row)) = self.lanes_of(id).filter(|_| info.track != Track::None) else { return };
+        // SAFETY: the lanes are the component's, the last of which has its ticks; the row is in use. Nothing else uses the
+        // ticks, by the caller's contract.
         unsafe {
-            let lane = lanes.add(info.lanes.len() - 1);
+            let lane = &*lanes.add(info.value_lanes());
             match info.track {
-                crate::change_detection::Track::Row => {
-                    (*crate::change_detection::ticks_at(&*lane, row)).changed = storage.tick()
-                }
-                _ => crate::change_detection::set_column_tick(&*lane, storage.tick()),
+                Track::Row => (*ticks_at(lane, row)).changed = storage.tick(),
+                _ => set_column_tick(lane, storage.tick()),
             }
         }
     }
@@ -226,7 +179,7 @@ impl<'w> Candidate<'w> {
     /// Returns where the row is in its table.
     #[inline(always)]
     fn location(&self) -> Location {
-        // SAFETY: the slot is in use, by the promise of `new`, and stays so while the world is borrowed; so its location is
+        // SAFETY: the slot is in use, by the contract of `new`, and stays so while the world is borrowed; so its location is
         // written.
         unsafe { self.world.storage.entities.payload_unchecked(self.slot) }
     }
@@ -241,7 +194,7 @@ impl<'w> Candidate<'w> {
     pub fn has(&self, id: ComponentId) -> bool {
         self.known == Some(id)
             || match self.world.storage.sparse.of(id) {
-                Some(side) => side.row(self.slot).is_some(),
+                Some(sparse) => sparse.row(self.slot).is_some(),
                 None => self.signature().has(id),
             }
     }
@@ -249,24 +202,33 @@ impl<'w> Candidate<'w> {
     /// Returns the first lane of a component and the row's position there, if the row has it.
     #[inline]
     pub(crate) fn lanes_of(&self, id: ComponentId) -> Option<(*const Lane, usize)> {
-        if let Some(side) = self.world.storage.sparse.of(id) {
-            return side.row(self.slot).map(|row| (side.values().lane().cast_const(), row as usize));
-        }
-        let at = self.location();
-        let lane = self.world.storage.lane(id, at.table);
-        (!lane.is_null()).then_some((lane.cast_const(), at.row as usize))
+        lanes_at(self.world, id, self.slot, || self.location())
     }
 
     /// Like [`has`](Candidate::has), but for a type.
     #[inline(always)]
     pub(super) fn has_type<C: Component>(&self, id: ComponentId) -> bool {
-        match !ComponentFetch::<C>::IS_DENSE {
-            true => {
-                self.known == Some(id) || self.world.storage.sparse.of(id).is_some_and(|s| s.row(self.slot).is_some())
-            }
-            false => self.signature().has(id),
+        if ComponentFetch::<C>::IS_DENSE {
+            return self.signature().has(id);
         }
+        self.known == Some(id) || self.world.storage.sparse.of(id).is_some_and(|sparse| sparse.row(self.slot).is_some())
     }
+}
+
+/// Returns the first lane of a component and the position of a row there, if the row has it.
+#[inline(always)]
+pub(super) fn lanes_at(
+    world: &World,
+    id: ComponentId,
+    slot: u32,
+    location: impl FnOnce() -> Location,
+) -> Option<(*const Lane, usize)> {
+    if let Some(sparse) = world.storage.sparse.of(id) {
+        return sparse.row(slot).map(|row| (sparse.values().lane().cast_const(), row as usize));
+    }
+    let at = location();
+    let lane = world.storage.lane(id, at.table);
+    (!lane.is_null()).then_some((lane.cast_const(), at.row as usize))
 }
 
 impl fmt::Debug for Candidate<'_> {

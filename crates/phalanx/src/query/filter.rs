@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::access::RowConditions;
-use super::{Access, AlignedStores, Candidate, ComponentFetch, Mismatch, TableRef};
+use super::{Access, Added, AlignedStores, Candidate, Changed, ComponentFetch, Has, Mismatch, TableRef};
 use crate::bundle::all_tuples;
 use crate::change_detection::RunTicks;
 use crate::component::{Component, ComponentId, Components};
@@ -150,7 +150,8 @@ pub struct Without<C>(PhantomData<fn() -> C>);
 /// ```
 pub struct Or<F>(PhantomData<fn() -> F>);
 
-macro_rules! filter_debug {
+/// Prints the names of types that exist for their parameters only.
+macro_rules! marker_debug {
     ($($name:ident)*) => {$(
         impl<T> fmt::Debug for $name<T> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -159,91 +160,91 @@ macro_rules! filter_debug {
         }
     )*};
 }
-filter_debug!(With Without Or);
+marker_debug!(With Without Or Has Added Changed);
 
-impl<C: Component> QueryFilter for With<C> {
-    type State = ComponentId;
-    fn state(components: &Components) -> ComponentId {
-        components.id::<C>()
-    }
-    const IS_ARCHETYPAL: bool = ComponentFetch::<C>::IS_DENSE;
-    fn passes(state: &ComponentId, signature: &Signature) -> bool {
-        !Self::IS_ARCHETYPAL || signature.has(*state)
-    }
-    #[inline(always)]
-    fn passes_row(state: &ComponentId, row: &Candidate<'_>) -> bool {
-        row.has_type::<C>(*state)
-    }
-    fn passes_all(state: &ComponentId, stores: &AlignedStores<'_>) -> bool {
-        stores.has(*state)
-    }
-    fn required(state: &ComponentId, each: &mut dyn FnMut(ComponentId, Kind)) {
-        each(*state, C::Layout::KIND);
-    }
-    unsafe fn conditions(rows: &mut RowConditions) {
-        rows.require::<C>();
-    }
-    fn mismatch(state: &ComponentId, row: &Candidate<'_>) -> Option<Mismatch> {
-        (!row.has_type::<C>(*state)).then(Mismatch::missing::<C>)
-    }
+macro_rules! component_filters {
+    ($($name:ident has $has:literal, $all:ident, $condition:ident, $mismatch:ident;)*) => {$(
+        impl<C: Component> QueryFilter for $name<C> {
+            type State = ComponentId;
+            fn state(components: &Components) -> ComponentId {
+                components.id::<C>()
+            }
+            const IS_ARCHETYPAL: bool = ComponentFetch::<C>::IS_DENSE;
+            fn passes(state: &ComponentId, signature: &Signature) -> bool {
+                !Self::IS_ARCHETYPAL || signature.has(*state) == $has
+            }
+            #[inline(always)]
+            fn passes_row(state: &ComponentId, row: &Candidate<'_>) -> bool {
+                row.has_type::<C>(*state) == $has
+            }
+            fn passes_all(state: &ComponentId, stores: &AlignedStores<'_>) -> bool {
+                stores.$all(*state)
+            }
+            fn required(state: &ComponentId, each: &mut dyn FnMut(ComponentId, Kind)) {
+                if $has {
+                    each(*state, C::Layout::KIND);
+                }
+            }
+            fn excluded(state: &ComponentId, each: &mut dyn FnMut(ComponentId)) {
+                if !$has {
+                    each(*state);
+                }
+            }
+            unsafe fn conditions(rows: &mut RowConditions) {
+                rows.$condition::<C>();
+            }
+            fn mismatch(state: &ComponentId, row: &Candidate<'_>) -> Option<Mismatch> {
+                (!Self::passes_row(state, row)).then(Mismatch::$mismatch::<C>)
+            }
+        }
+    )*};
+}
+component_filters! {
+    With has true, has, require, missing;
+    Without has false, lacks, exclude, excluded;
 }
 
-impl<C: Component> QueryFilter for Without<C> {
-    type State = ComponentId;
-    fn state(components: &Components) -> ComponentId {
-        components.id::<C>()
-    }
-    const IS_ARCHETYPAL: bool = ComponentFetch::<C>::IS_DENSE;
-    fn passes(state: &ComponentId, signature: &Signature) -> bool {
-        !Self::IS_ARCHETYPAL || !signature.has(*state)
-    }
-    #[inline(always)]
-    fn passes_row(state: &ComponentId, row: &Candidate<'_>) -> bool {
-        !row.has_type::<C>(*state)
-    }
-    fn passes_all(state: &ComponentId, stores: &AlignedStores<'_>) -> bool {
-        stores.lacks(*state)
-    }
-    fn excluded(state: &ComponentId, each: &mut dyn FnMut(ComponentId)) {
-        each(*state);
-    }
-    unsafe fn conditions(rows: &mut RowConditions) {
-        rows.exclude::<C>();
-    }
-    fn mismatch(state: &ComponentId, row: &Candidate<'_>) -> Option<Mismatch> {
-        row.has_type::<C>(*state).then(Mismatch::excluded::<C>)
-    }
+/// What data and filters of several members have in common, whether all of them or one must match.
+macro_rules! members {
+    ($kind:ident $($name:ident)*) => {
+        type State = ($($name::State,)*);
+        const TRACKS_CHANGES: bool = false $(|| $name::TRACKS_CHANGES)*;
+
+        fn state(components: &Components) -> Self::State {
+            ($($name::state(components),)*)
+        }
+
+        fn access(access: &mut Access) {
+            $($name::access(access);)*
+        }
+
+        #[inline(always)]
+        fn visits_extra_rows(($($name,)*): &Self::State) -> bool {
+            false $(|| <$name as $kind>::visits_extra_rows($name))*
+        }
+
+        fn set_ticks(($($name,)*): &mut Self::State, ticks: RunTicks) {
+            $(<$name as $kind>::set_ticks($name, ticks);)*
+        }
+    };
 }
+pub(super) use members;
 
 macro_rules! tuple_filter {
     ($($name:ident)*) => {
         #[allow(unused_variables, non_snake_case, clippy::unused_unit)]
         impl<$($name: QueryFilter),*> QueryFilter for ($($name,)*) {
-            type State = ($($name::State,)*);
-            fn state(components: &Components) -> Self::State {
-                ($($name::state(components),)*)
-            }
+            members!(QueryFilter $($name)*);
             const IS_ARCHETYPAL: bool = true $(&& $name::IS_ARCHETYPAL)*;
             fn passes(($($name,)*): &Self::State, signature: &Signature) -> bool {
                 true $(&& <$name as QueryFilter>::passes($name, signature))*
             }
             #[inline(always)]
-            fn visits_extra_rows(($($name,)*): &Self::State) -> bool {
-                false $(|| <$name as QueryFilter>::visits_extra_rows($name))*
-            }
-            #[inline(always)]
             fn passes_row(($($name,)*): &Self::State, row: &Candidate<'_>) -> bool {
                 true $(&& <$name as QueryFilter>::passes_row($name, row))*
             }
-            const TRACKS_CHANGES: bool = false $(|| $name::TRACKS_CHANGES)*;
-            fn set_ticks(($($name,)*): &mut Self::State, look: RunTicks) {
-                $(<$name as QueryFilter>::set_ticks($name, look);)*
-            }
             fn column_matches(($($name,)*): &Self::State, table: TableRef<'_>) -> bool {
                 true $(&& <$name as QueryFilter>::column_matches($name, table))*
-            }
-            fn access(access: &mut Access) {
-                $($name::access(access);)*
             }
             unsafe fn conditions(rows: &mut RowConditions) {
                 *rows = RowConditions::all([$(RowConditions::of::<$name>()),*]);
@@ -264,32 +265,18 @@ macro_rules! tuple_filter {
 
         #[allow(unused_variables, non_snake_case, clippy::unused_unit)]
         impl<$($name: QueryFilter),*> QueryFilter for Or<($($name,)*)> {
-            type State = ($($name::State,)*);
-            fn state(components: &Components) -> Self::State {
-                ($($name::state(components),)*)
-            }
+            members!(QueryFilter $($name)*);
             const IS_ARCHETYPAL: bool = true $(&& $name::IS_ARCHETYPAL)*;
             fn passes(($($name,)*): &Self::State, signature: &Signature) -> bool {
                 false $(|| <$name as QueryFilter>::passes($name, signature))*
             }
             #[inline(always)]
-            fn visits_extra_rows(($($name,)*): &Self::State) -> bool {
-                false $(|| <$name as QueryFilter>::visits_extra_rows($name))*
-            }
-            #[inline(always)]
             fn passes_row(($($name,)*): &Self::State, row: &Candidate<'_>) -> bool {
                 false $(|| <$name as QueryFilter>::passes_row($name, row))*
-            }
-            const TRACKS_CHANGES: bool = false $(|| $name::TRACKS_CHANGES)*;
-            fn set_ticks(($($name,)*): &mut Self::State, look: RunTicks) {
-                $(<$name as QueryFilter>::set_ticks($name, look);)*
             }
             fn column_matches(($($name,)*): &Self::State, table: TableRef<'_>) -> bool {
                 let signature = table.signature();
                 false $(|| <$name as QueryFilter>::passes($name, signature) && <$name as QueryFilter>::column_matches($name, table))*
-            }
-            fn access(access: &mut Access) {
-                $($name::access(access);)*
             }
             unsafe fn conditions(rows: &mut RowConditions) {
                 *rows = RowConditions::any([$(RowConditions::of::<$name>()),*]);

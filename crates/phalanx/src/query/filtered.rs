@@ -1,7 +1,12 @@
 //! A filter inside of query data.
+//!
+//! Internally every query is one: a `Query<D, F>` iterates over what `Filtered<D, F>` matches.
 #![allow(unsafe_code)]
 
-use super::{Access, AlignedStores, Candidate, Mismatch, QueryData, QueryFilter, ReadOnlyQueryData, RowRef, TableRef};
+use super::{
+    Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, QueryData, QueryFilter, ReadOnlyQueryData,
+    RowRef, TableRef,
+};
 use crate::change_detection::RunTicks;
 use crate::component::{ComponentId, Components};
 use crate::layout::Kind;
@@ -54,6 +59,7 @@ unsafe impl<D: QueryData, F: QueryFilter> QueryData for Filtered<D, F> {
     type View = (D::View, NonNull<World>, Option<ComponentId>);
     const IS_DENSE: bool = D::IS_DENSE && F::IS_ARCHETYPAL;
     const NEEDS_LOCATION: bool = D::NEEDS_LOCATION;
+    const TRACKS_CHANGES: bool = D::TRACKS_CHANGES || F::TRACKS_CHANGES;
 
     fn state(components: &Components) -> Self::State {
         (D::state(components), F::state(components))
@@ -68,24 +74,30 @@ unsafe impl<D: QueryData, F: QueryFilter> QueryData for Filtered<D, F> {
         D::matches(data, signature) && F::passes(filter, signature)
     }
 
+    #[inline(always)]
     fn visits_extra_rows((data, filter): &Self::State) -> bool {
         D::visits_extra_rows(data) || F::visits_extra_rows(filter)
     }
 
-    const TRACKS_CHANGES: bool = D::TRACKS_CHANGES || F::TRACKS_CHANGES;
-
-    fn set_ticks((data, filter): &mut Self::State, look: RunTicks) {
-        D::set_ticks(data, look);
-        F::set_ticks(filter, look);
+    fn set_ticks((data, filter): &mut Self::State, ticks: RunTicks) {
+        if D::TRACKS_CHANGES {
+            D::set_ticks(data, ticks);
+        }
+        if F::TRACKS_CHANGES {
+            F::set_ticks(filter, ticks);
+        }
     }
 
-    fn column_matches((data, filter): &Self::State, columns: TableRef<'_>) -> bool {
-        D::column_matches(data, columns) && F::column_matches(filter, columns)
+    #[inline(always)]
+    fn column_matches((data, filter): &Self::State, table: TableRef<'_>) -> bool {
+        (!D::TRACKS_CHANGES || D::column_matches(data, table))
+            && (!F::TRACKS_CHANGES || F::column_matches(filter, table))
     }
 
-    unsafe fn mark((data, _): &Self::State, world: &World, table: Option<u32>) {
-        // SAFETY: the caller's promise.
-        unsafe { D::mark(data, world, table) };
+    fn set_column_ticks((data, _): &Self::State, world: &World, table: Option<u32>) {
+        if D::TRACKS_CHANGES {
+            D::set_column_ticks(data, world, table);
+        }
     }
 
     fn required((data, filter): &Self::State, each: &mut dyn FnMut(ComponentId, Kind)) {
@@ -104,59 +116,48 @@ unsafe impl<D: QueryData, F: QueryFilter> QueryData for Filtered<D, F> {
 
     #[inline]
     unsafe fn fetch((data, _): &Self::State, world: &World, table: u32) -> D::Fetch {
-        // SAFETY: the table matches, so it matches `D`.
+        // SAFETY: the table matches, so it matches `D`; the rest by the caller's contract.
         unsafe { D::fetch(data, world, table) }
     }
 
-    #[inline(always)]
-    unsafe fn row<'w>(fetch: D::Fetch, row: usize) -> Self::Item<'w> {
-        // SAFETY: the caller's promise.
-        unsafe { D::row(fetch, row) }
-    }
-
-    #[inline(always)]
-    unsafe fn chunk<'w>(fetch: D::Fetch, len: usize) -> Self::Chunk<'w> {
-        // SAFETY: the caller's promise.
-        unsafe { D::chunk(fetch, len) }
-    }
-
     unsafe fn fetch_aligned((data, filter): &Self::State, stores: &AlignedStores<'_>) -> Option<D::Fetch> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the state is that of the stores' world, by the caller's contract.
         unsafe { D::fetch_aligned(data, stores) }.filter(|_| F::passes_all(filter, stores))
     }
 
     #[inline(always)]
     unsafe fn view((data, _): &Self::State, world: &World, driver: Option<ComponentId>) -> Self::View {
-        // SAFETY: the caller's promise.
+        // SAFETY: the state is the world's, and the view is used in time, by the caller's contract.
         (unsafe { D::view(data, world, driver) }, NonNull::from(world), driver)
     }
 
     #[inline(always)]
-    unsafe fn matches_row((data, filter): &Self::State, (view, world, known): Self::View, row_at: RowRef) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let row = Candidate::new(world.as_ref(), row_at.index, known);
-            F::passes_row(filter, &row) && D::matches_row(data, view, row_at)
-        }
+    fn matches_row((data, filter): &Self::State, (view, world, known): Self::View, row: RowRef) -> bool {
+        // SAFETY: the view is used while the world is borrowed, by the contract of `view`.
+        F::passes_row(filter, &Candidate::of_row(unsafe { world.as_ref() }, row, known))
+            && D::matches_row(data, view, row)
     }
 
     #[inline(always)]
-    unsafe fn at<'w>(
-        (data, filter): &Self::State,
-        (view, world, known): Self::View,
-        row_at: RowRef,
-    ) -> Option<Self::Item<'w>> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let row = Candidate::new(world.as_ref(), row_at.index, known);
-            if F::passes_row(filter, &row) { D::at(data, view, row_at) } else { None }
-        }
+    fn at<'w>((data, filter): &Self::State, (view, world, known): Self::View, row: ItemRef<'w>) -> Option<D::Item<'w>> {
+        // SAFETY: the view is used while the world is borrowed, by the contract of `view`.
+        let candidate = Candidate::of_row(unsafe { world.as_ref() }, row.row(), known);
+        if F::passes_row(filter, &candidate) { D::at(data, view, row) } else { None }
     }
 
     #[inline(always)]
-    unsafe fn prefetch((view, ..): Self::View, row_at: RowRef) {
-        // SAFETY: the caller's promise.
-        unsafe { D::prefetch(view, row_at) };
+    fn prefetch((view, ..): Self::View, row: RowRef) {
+        D::prefetch(view, row);
+    }
+
+    #[inline(always)]
+    fn row<'w>(fetch: D::Fetch, row: ItemRow<'w>) -> D::Item<'w> {
+        D::row(fetch, row)
+    }
+
+    #[inline(always)]
+    fn chunk<'w>(fetch: D::Fetch, rows: ItemRows<'w>) -> D::Chunk<'w> {
+        D::chunk(fetch, rows)
     }
 }
 

@@ -1,9 +1,11 @@
 //! Iteration over the rows of a query.
 #![allow(unsafe_code)]
 
-use super::sparse_iter::SparseIter;
-use super::table_ref::{States, next_run, tables_after};
-use super::{QueryData, QueryFilter};
+use super::driver::plan_driver;
+use super::query_matches::MatchesOf;
+use super::sparse_iter::{SparseIter, SparseRows};
+use super::table_ref::{next_run, state_of, tables_after};
+use super::{Filtered, ItemRow, QueryData, QueryFilter};
 use crate::world::World;
 use core::fmt;
 use core::iter::FusedIterator;
@@ -16,18 +18,24 @@ pub(crate) struct Run<F> {
     pub(crate) len: u32,
 }
 
-/// The states of a query and its filter: kept by a [`QueryState`](super::QueryState) or the world, or made for one use.
-pub(super) enum StatesRef<'s, D: QueryData, F: QueryFilter> {
-    Kept(&'s States<D, F>),
-    Own(States<D, F>),
+// SAFETY: a fetch is pointers into a world, of which items are made while the world is borrowed; by the contract of
+// `QueryData` that can be done on any thread.
+unsafe impl<F> Send for Run<F> {}
+// SAFETY: as above; through a shared run nothing changes.
+unsafe impl<F> Sync for Run<F> {}
+
+/// The state of a query: kept by a [`QueryState`](super::QueryState) or the world, or made for one use.
+pub(super) enum StateRef<'s, S> {
+    Kept(&'s S),
+    Own(S),
 }
 
-impl<D: QueryData, F: QueryFilter> StatesRef<'_, D, F> {
+impl<S> StateRef<'_, S> {
     #[inline(always)]
-    pub(super) fn get(&self) -> &States<D, F> {
+    pub(super) fn get(&self) -> &S {
         match self {
-            StatesRef::Kept(states) => states,
-            StatesRef::Own(states) => states,
+            StateRef::Kept(state) => state,
+            StateRef::Own(state) => state,
         }
     }
 }
@@ -57,118 +65,77 @@ pub struct Iter<'w, 's, D: QueryData, F: QueryFilter = ()> {
     runs: core::slice::Iter<'s, Run<D::Fetch>>,
     scan: Scan,
     world: &'w World,
-    states: StatesRef<'s, D, F>,
+    state: StateRef<'s, (D::State, F::State)>,
     /// What comes after the runs, in a query that is not dense.
-    sparse: Option<SparseIter<'w, 's, D>>,
+    sparse: Option<SparseIter<'w, 's, Filtered<D, F>>>,
     items: PhantomData<&'w mut ()>,
 }
 
-// SAFETY: the states are `Send` and `Sync`. The rest are pointers into the world, of which items are made; by the contract of
+// SAFETY: the state is `Send` and `Sync`. The rest are pointers into the world, of which items are made; by the contract of
 // `QueryData` that can be done on any thread.
 unsafe impl<D: QueryData, F: QueryFilter> Send for Iter<'_, '_, D, F> {}
 // SAFETY: as above; through a shared iterator no item is made.
 unsafe impl<D: QueryData, F: QueryFilter> Sync for Iter<'_, '_, D, F> {}
 
-/// Finds the next table. It is kept out of line and takes the states by value, so that no part of the iterator has its
+/// Finds the next table. It is kept out of line and takes the state by value, so that no part of the iterator has its
 /// address taken and a loop over rows keeps all of it in registers.
 ///
 /// # Safety
 ///
-/// The query is dense, and the states are the world's.
+/// The query is dense, and the state is the world's.
 #[cold]
 #[inline(never)]
-unsafe fn scan<D: QueryData, F: QueryFilter>(
-    world: &World,
-    states: States<D, F>,
-    after: Option<u32>,
-) -> Option<(u32, Run<D::Fetch>)> {
-    // SAFETY: the caller's promise.
-    unsafe { next_run::<D, F>(world, &states, after) }
+unsafe fn scan<Q: QueryData>(world: &World, state: Q::State, after: Option<u32>) -> Option<(u32, Run<Q::Fetch>)> {
+    // SAFETY: the query is dense, and the state is the world's, by the caller's contract.
+    unsafe { next_run::<Q>(world, &state, after) }
 }
 
 impl<'w, 's, D: QueryData, F: QueryFilter> Iter<'w, 's, D, F> {
-    const IS_DENSE: bool = D::IS_DENSE && F::IS_ARCHETYPAL;
+    const IS_DENSE: bool = Filtered::<D, F>::IS_DENSE;
 
-    /// Iterates over runs and sparse rows that are known.
+    /// Iterates over what was found. Without it, tables are matched on the way.
     ///
     /// # Safety
     ///
-    /// The runs and the sparse rows are those of the world as it is, and the states are the world's. The world is borrowed
-    /// for `'w` as the query needs it. No other live item of the query conflicts with these.
+    /// - The matches are those of the world as it is.
+    /// - The world is borrowed for `'w` as the query needs it, the query does not alias, and no other item of the query that
+    ///   lives in `'w` conflicts.
     #[inline(always)]
-    pub(super) unsafe fn known(
+    pub(super) unsafe fn new(world: &'w World, matches: Option<&'s MatchesOf<D, F>>) -> Self {
+        if let Some(matches) = matches {
+            let state = matches.state();
+            // SAFETY: driver and tables are what was found; the rest by the caller's contract.
+            let sparse = matches
+                .driver
+                .filter(|_| !Self::IS_DENSE)
+                .map(|driver| unsafe { SparseIter::new(world, state, driver, Some(&matches.tables)) });
+            return Self::start(world, &matches.runs, StateRef::Kept(state), Scan::Done, sparse);
+        }
+        let state = state_of::<Filtered<D, F>>(world);
+        if Self::IS_DENSE {
+            return Self::start(world, &[], StateRef::Own(state), Scan::After(None), None);
+        }
+        // SAFETY: the state is the world's, whose driver this is; the rest by the caller's contract.
+        let (plan, sparse) = unsafe {
+            let plan =
+                plan_driver::<Filtered<D, F>>(world, &state, tables_after::<Filtered<D, F>>(world, &state, None));
+            let driver = (plan.driver, plan.len);
+            let sparse = plan.is_sparse().then(|| SparseIter::new(world, &state, driver, None));
+            (plan, sparse)
+        };
+        let (fetch, len) = (plan.run.map(|run| run.fetch), plan.run.map_or(0, |run| run.len as usize));
+        Iter { fetch, len, ..Self::start(world, &[], StateRef::Own(state), Scan::Done, sparse) }
+    }
+
+    #[inline(always)]
+    fn start(
         world: &'w World,
         runs: &'s [Run<D::Fetch>],
-        states: &'s States<D, F>,
-        sparse: Option<SparseIter<'w, 's, D>>,
+        state: StateRef<'s, (D::State, F::State)>,
+        scan: Scan,
+        sparse: Option<SparseIter<'w, 's, Filtered<D, F>>>,
     ) -> Self {
-        Iter {
-            fetch: None,
-            row: 0,
-            len: 0,
-            runs: runs.iter(),
-            scan: Scan::Done,
-            world,
-            states: StatesRef::Kept(states),
-            sparse,
-            items: PhantomData,
-        }
-    }
-
-    /// Iterates over the tables of a world, which are matched on the way.
-    ///
-    /// # Safety
-    ///
-    /// Like [`known`](Iter::known); the query is dense.
-    #[inline(always)]
-    pub(super) unsafe fn scanning(world: &'w World, states: States<D, F>) -> Self {
-        Iter {
-            fetch: None,
-            row: 0,
-            len: 0,
-            runs: [].iter(),
-            scan: Scan::After(None),
-            world,
-            states: StatesRef::Own(states),
-            sparse: None,
-            items: PhantomData,
-        }
-    }
-
-    /// Iterates over one run or over sparse rows.
-    ///
-    /// # Safety
-    ///
-    /// Like [`known`](Iter::known).
-    #[inline(always)]
-    pub(super) unsafe fn sparse(
-        world: &'w World,
-        states: States<D, F>,
-        run: Option<Run<D::Fetch>>,
-        sparse: Option<SparseIter<'w, 's, D>>,
-    ) -> Self {
-        Iter {
-            fetch: run.map(|run| run.fetch),
-            row: 0,
-            len: run.map_or(0, |run| run.len as usize),
-            runs: [].iter(),
-            scan: Scan::Done,
-            world,
-            states: StatesRef::Own(states),
-            sparse,
-            items: PhantomData,
-        }
-    }
-
-    /// Returns the sparse rows of an iterator that has not been advanced, if it has any.
-    pub(super) fn into_sparse(self) -> Option<SparseIter<'w, 's, D>> {
-        self.sparse
-    }
-
-    /// Returns the runs of an iterator that has not been advanced.
-    pub(super) fn into_runs(mut self) -> Vec<Run<D::Fetch>> {
-        let first = self.fetch.map(|fetch| Run { fetch, len: self.len as u32 });
-        first.into_iter().chain(core::iter::from_fn(|| self.next_run())).collect()
+        Iter { fetch: None, row: 0, len: 0, runs: runs.iter(), scan, world, state, sparse, items: PhantomData }
     }
 
     /// Returns the next run.
@@ -177,10 +144,10 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Iter<'w, 's, D, F> {
         if let Some(run) = self.runs.next() {
             return Some(*run);
         }
-        match (self.scan, &self.states) {
-            (Scan::After(after), StatesRef::Own(states)) if Self::IS_DENSE => {
-                // SAFETY: the query is dense, and the states are the world's.
-                let found = unsafe { scan::<D, F>(self.world, states.clone(), after) };
+        match (self.scan, &self.state) {
+            (Scan::After(after), StateRef::Own(state)) if Self::IS_DENSE => {
+                // SAFETY: the query is dense, and the state is the world's.
+                let found = unsafe { scan::<Filtered<D, F>>(self.world, state.clone(), after) };
                 self.scan = found.map_or(Scan::Done, |(table, _)| Scan::After(Some(table)));
                 found.map(|(_, run)| run)
             }
@@ -192,32 +159,56 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Iter<'w, 's, D, F> {
     pub(super) fn run_lengths(&self) -> impl Iterator<Item = usize> + '_ {
         let known = self.runs.as_slice().iter().map(|run| run.len as usize);
         let scanned = match self.scan {
-            Scan::After(after) if Self::IS_DENSE => Some(tables_after::<D, F>(self.world, self.states.get(), after)),
+            Scan::After(after) if Self::IS_DENSE => {
+                Some(tables_after::<Filtered<D, F>>(self.world, self.state.get(), after))
+            }
             _ => None,
         };
         known.chain(scanned.into_iter().flatten().map(|table| self.world.storage.tables[table as usize].len as usize))
     }
+}
 
-    /// Returns the number of items to come, without making any.
-    pub(super) fn count_left(mut self) -> usize {
-        let rows = self.len - self.row + self.run_lengths().sum::<usize>();
-        match &mut self.sparse {
-            // SAFETY: the rows were found with these states.
-            Some(sparse) if !Self::IS_DENSE => rows + unsafe { sparse.matching_rows::<F>(self.states.get()) }.count(),
-            _ => rows,
-        }
+/// The rows of a query, of which no items are made.
+pub(super) struct Peek<'w, 's, D: QueryData, F: QueryFilter>(Iter<'w, 's, D, F>);
+
+impl<'w, 's, D: QueryData, F: QueryFilter> Peek<'w, 's, D, F> {
+    /// Takes an iterator that has not been advanced.
+    #[inline(always)]
+    pub(super) fn new(rows: Iter<'w, 's, D, F>) -> Self {
+        Peek(rows)
     }
 
-    /// Returns `true` if there is an item to come, without making it.
-    pub(super) fn any_left(mut self) -> bool {
-        if self.row < self.len || self.run_lengths().next().is_some() {
+    /// Returns the number of items.
+    pub(super) fn count(self) -> usize {
+        let rows = self.0.len + self.0.run_lengths().sum::<usize>();
+        let sparse = self.0.sparse.filter(|_| !Iter::<D, F>::IS_DENSE);
+        rows + sparse.map_or(0, |mut sparse| sparse.matching_rows(self.0.state.get()).count())
+    }
+
+    /// Returns `true` if there are items.
+    pub(super) fn any(self) -> bool {
+        if self.0.len > 0 || self.0.run_lengths().next().is_some() {
             return true;
         }
-        match &mut self.sparse {
-            // SAFETY: the rows were found with these states.
-            Some(sparse) if !Self::IS_DENSE => unsafe { sparse.matching_rows::<F>(self.states.get()) }.next().is_some(),
-            _ => false,
-        }
+        let sparse = self.0.sparse.filter(|_| !Iter::<D, F>::IS_DENSE);
+        sparse.is_some_and(|mut sparse| sparse.matching_rows(self.0.state.get()).next().is_some())
+    }
+
+    /// Returns an upper bound of the number of items.
+    pub(super) fn max_len(self) -> usize {
+        self.0.size_hint().1.unwrap_or(0)
+    }
+
+    /// Returns the rows that had to be tested one by one, if there were any.
+    pub(super) fn sparse_rows(self) -> Option<SparseRows<D>> {
+        let sparse = self.0.sparse.filter(|_| !Iter::<D, F>::IS_DENSE);
+        sparse.map(|sparse| sparse.collect(self.0.state.get()))
+    }
+
+    /// Returns the runs.
+    pub(super) fn runs(mut self) -> Vec<Run<D::Fetch>> {
+        let first = self.0.fetch.map(|fetch| Run { fetch, len: self.0.len as u32 });
+        first.into_iter().chain(core::iter::from_fn(|| self.0.next_run())).collect()
     }
 }
 
@@ -233,15 +224,12 @@ impl<'w, D: QueryData, F: QueryFilter> Iterator for Iter<'w, '_, D, F> {
                 let row = self.row;
                 self.row += 1;
                 // SAFETY: the row is in use, and is visited once.
-                return Some(unsafe { D::row(fetch, row) });
+                return Some(D::row(fetch, unsafe { ItemRow::new(row) }));
             }
             match self.next_run() {
                 Some(run) => (self.fetch, self.row, self.len) = (Some(run.fetch), 0, run.len as usize),
                 None if Self::IS_DENSE => return None,
-                None => {
-                    // SAFETY: the rows were found with these states.
-                    return self.sparse.as_mut().and_then(|sparse| unsafe { sparse.next::<F>(self.states.get()) });
-                }
+                None => return self.sparse.as_mut().and_then(|sparse| sparse.next(self.state.get())),
             }
         }
     }
@@ -258,23 +246,24 @@ impl<'w, D: QueryData, F: QueryFilter> Iterator for Iter<'w, '_, D, F> {
         if let Some(fetch) = self.fetch {
             for row in self.row..self.len {
                 // SAFETY: the row is in use, and is visited once.
-                acc = f(acc, unsafe { D::row(fetch, row) });
+                acc = f(acc, D::row(fetch, unsafe { ItemRow::new(row) }));
             }
         }
         for &Run { fetch, len } in self.runs {
             // The pointers are copied out of the run before the loop, so that no write in the loop can change them.
             for row in 0..len as usize {
                 // SAFETY: the row is in use, and is visited once.
-                acc = f(acc, unsafe { D::row(fetch, row) });
+                acc = f(acc, D::row(fetch, unsafe { ItemRow::new(row) }));
             }
         }
         if Self::IS_DENSE {
             if let Scan::After(mut after) = self.scan {
-                // SAFETY: the query is dense, and the states are the world's.
-                while let Some((table, run)) = unsafe { next_run::<D, F>(self.world, self.states.get(), after) } {
+                let state = self.state.get();
+                // SAFETY: the query is dense, and the state is the world's.
+                while let Some((table, run)) = unsafe { next_run::<Filtered<D, F>>(self.world, state, after) } {
                     for row in 0..run.len as usize {
                         // SAFETY: the row is in use, and is visited once.
-                        acc = f(acc, unsafe { D::row(run.fetch, row) });
+                        acc = f(acc, D::row(run.fetch, unsafe { ItemRow::new(row) }));
                     }
                     after = Some(table);
                 }
@@ -282,8 +271,7 @@ impl<'w, D: QueryData, F: QueryFilter> Iterator for Iter<'w, '_, D, F> {
             return acc;
         }
         match self.sparse {
-            // SAFETY: the rows were found with these states.
-            Some(sparse) => unsafe { sparse.fold::<F, B>(self.states.get(), acc, f) },
+            Some(sparse) => sparse.fold(self.state.get(), acc, f),
             None => acc,
         }
     }

@@ -163,6 +163,7 @@ mod query;
 mod query_data;
 mod query_matches;
 mod query_set;
+mod row_ref;
 mod row_terms;
 mod single_error;
 mod sparse_iter;
@@ -185,7 +186,7 @@ pub use combinations::Combinations;
 pub use dynamic_query::{DynamicError, DynamicQuery, DynamicTable, QueryBuilder, RawLane};
 pub use dynamic_row::DynamicRow;
 #[doc(hidden)]
-pub use fetch::{Candidate, ComponentFetch, RowRef};
+pub use fetch::{Candidate, ComponentFetch};
 pub use filter::{Or, QueryFilter, With, Without};
 pub use filtered::Filtered;
 pub use flat_chunk::FlatChunk;
@@ -197,15 +198,17 @@ pub use query::Query;
 pub use query_data::{QueryData, ReadOnlyQueryData};
 pub use query_set::QuerySet;
 #[doc(hidden)]
+pub use row_ref::{ColumnPtr, ItemRef, ItemRow, ItemRows, RowRef};
+#[doc(hidden)]
 pub use row_terms::KeyFetch;
 pub use row_terms::{AllRows, ExtraRows, Keys, MainRows};
 pub use single_error::SingleError;
 pub use state::QueryState;
 #[doc(hidden)]
 pub use table_ref::TableRef;
-pub use terms::Has;
 #[doc(hidden)]
-pub use terms::WriteState;
+pub use terms::ComponentState;
+pub use terms::Has;
 #[doc(hidden)]
 pub use tracking::TrackedState;
 pub use tracking::{Added, Changed};

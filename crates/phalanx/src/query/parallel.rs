@@ -1,38 +1,9 @@
 //! Iteration on several threads.
 #![allow(unsafe_code)]
 
-use super::iter::Run;
-use super::{Query, QueryData, QueryFilter};
+use super::{ItemRow, Query, QueryData, QueryFilter};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rayon::slice::ParallelSlice;
-
-/// Runs of which worker threads make items.
-struct Shared<'s, F>(&'s [Run<F>]);
-
-// SAFETY: a fetch is pointers into a world, and by the contract of `QueryData` items can be made on any thread.
-unsafe impl<F> Send for Shared<'_, F> {}
-// SAFETY: as above.
-unsafe impl<F> Sync for Shared<'_, F> {}
-
-impl<F: Copy> Shared<'_, F> {
-    fn run(&self, at: usize) -> (F, usize) {
-        (self.0[at].fetch, self.0[at].len as usize)
-    }
-}
-
-/// A view that worker threads share.
-struct SharedView<D: QueryData>(D::View);
-
-// SAFETY: a view is pointers into a world, and by the contract of `QueryData` items can be made on any thread.
-unsafe impl<D: QueryData> Send for SharedView<D> {}
-// SAFETY: as above.
-unsafe impl<D: QueryData> Sync for SharedView<D> {}
-
-impl<D: QueryData> SharedView<D> {
-    fn get(&self) -> D::View {
-        self.0
-    }
-}
 
 impl<'w, D: QueryData, F: QueryFilter> Query<'w, '_, D, F> {
     /// Calls `f` with each item, on the threads of rayon's pool, in any order.
@@ -59,28 +30,18 @@ impl<'w, D: QueryData, F: QueryFilter> Query<'w, '_, D, F> {
     /// Small batches suit rows that take long.
     pub fn par_for_each_by(self, batch: usize, f: impl Fn(D::Item<'w>) + Send + Sync) {
         self.count_visits();
-        let (states, batch) = (self.states(), batch.max(1));
-        if let Some(mut sparse) = self.sparse_rows() {
-            // The matching rows are found here; the threads only make the items.
-            // SAFETY: the rows were found with equal states.
-            let rows = unsafe { sparse.matching_rows::<F>(states.get()) }.collect::<Vec<_>>();
-            let (view, state) = (SharedView::<D>(sparse.view()), &states.get().0);
-            return rows.par_chunks(batch).for_each(|rows| {
-                for &row in rows {
-                    // SAFETY: the rows are the world's, and each is visited once; the query was promised the rest. A filter
-                    // of a user may answer differently when it is asked again.
-                    if let Some(item) = unsafe { D::at(state, view.get(), row) } {
-                        f(item);
-                    }
-                }
+        let batch = batch.max(1);
+        // The matching rows are found here; the threads only make the items.
+        if let Some(sparse) = self.peek().sparse_rows() {
+            return sparse.rows.par_chunks(batch).for_each(|rows| {
+                // SAFETY: each row is visited once, and the query is used up; the rest by the contract of `Query::new`.
+                rows.iter().filter_map(|row| unsafe { sparse.item(*row) }).for_each(&f);
             });
         }
-        let runs = self.runs();
-        let runs = Shared(&runs);
+        let runs = &*self.runs();
         // The number of the first batch of each run.
         let mut batches = 0;
         let starts: Vec<usize> = runs
-            .0
             .iter()
             .map(|run| {
                 let start = batches;
@@ -90,12 +51,12 @@ impl<'w, D: QueryData, F: QueryFilter> Query<'w, '_, D, F> {
             .collect();
         (0..batches).into_par_iter().for_each(|number| {
             let at = starts.partition_point(|start| *start <= number) - 1;
-            let (fetch, len) = runs.run(at);
+            let run = runs[at];
             let first = (number - starts[at]) * batch;
-            for row in first..len.min(first.saturating_add(batch)) {
-                // SAFETY: the row is in use. Batches do not overlap and each is visited once, so each row is; the query was
-                // promised the rest.
-                f(unsafe { D::row(fetch, row) });
+            for row in first..(run.len as usize).min(first.saturating_add(batch)) {
+                // SAFETY: the row is in use. Batches do not overlap and each is visited once, so each row is, and the query
+                // is used up; the rest by the contract of `Query::new`.
+                f(D::row(run.fetch, unsafe { ItemRow::new(row) }));
             }
         });
     }

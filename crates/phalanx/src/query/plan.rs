@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 use super::driver::{Driver, group_of, plan_driver};
-use super::table_ref::{States, matches_table};
-use super::{QueryData, QueryFilter};
+use super::table_ref::matches_table;
+use super::{Filtered, QueryData, QueryFilter};
 use crate::sparse::{Draft, Store};
 use crate::storage::table::Table;
 use crate::world::World;
@@ -114,50 +114,40 @@ impl QueryPlan {
     ///
     /// # Safety
     ///
-    /// The states are the world's.
-    pub(super) unsafe fn new<D: QueryData, F: QueryFilter>(world: &World, states: &States<D, F>) -> QueryPlan {
+    /// The state is the world's.
+    pub(super) unsafe fn new<D: QueryData, F: QueryFilter>(world: &World, state: &(D::State, F::State)) -> QueryPlan {
+        let storage = &world.storage;
         let matching =
-            world.storage.tables_in_order().filter(|(_, table)| matches_table::<D, F>(states, &table.signature));
-        let tables = matching.map(|(_, table)| PlanTable {
-            components: table.columns.iter().map(|column| world.storage.components.info(column.id).name()).collect(),
-            rows: table.len as usize,
-        });
-        // SAFETY: the caller's promise.
-        let driver = unsafe { QueryPlan::driver::<D, F>(world, states) };
-        QueryPlan {
-            query: core::any::type_name::<D>(),
-            driver,
-            tables: tables.collect(),
-            tables_in_world: world.storage.tables_in_order().count(),
-        }
-    }
-
-    /// # Safety
-    ///
-    /// The states are the world's.
-    unsafe fn driver<D: QueryData, F: QueryFilter>(world: &World, states: &States<D, F>) -> PlanDriver {
-        let matches = |(_, table): &(u32, &Table)| matches_table::<D, F>(states, &table.signature);
-        let tables = world.storage.tables_in_order().filter(matches).map(|(number, _)| number);
-        // SAFETY: the caller's promise.
-        let plan = unsafe { plan_driver::<D, F>(world, states, tables) };
-        let slots = plan.len as usize;
-        match plan.driver {
-            // A store that does not exist is shown like one without values.
-            Driver::SparseStorage(_) if slots == 0 => PlanDriver::Nothing,
+            || storage.tables_in_order().filter(|(_, table)| matches_table::<Filtered<D, F>>(state, &table.signature));
+        // SAFETY: the state is the world's, by the caller's contract.
+        let plan = unsafe { plan_driver::<Filtered<D, F>>(world, state, matching().map(|(number, _)| number)) };
+        let (slots, whole) = (plan.len as usize, plan.run.is_some());
+        let driver = match plan.driver {
             Driver::Tables => PlanDriver::Tables { rows: slots },
             Driver::Empty => PlanDriver::Nothing,
+            // A store without values is shown like one that does not exist.
+            Driver::SparseStorage(_) if slots == 0 => PlanDriver::Nothing,
             Driver::Group(number) => {
-                let group = group_name(world, &group_of(world, number).what);
-                PlanDriver::Group { group, slots, whole: plan.run.is_some() }
+                PlanDriver::Group { group: group_name(world, &group_of(world, number).what), slots, whole }
             }
-            Driver::SparseStorage(side) => {
-                let side = world.storage.sparse.get(side);
-                let component = world.storage.components.info(side.id).name();
-                match side.store {
-                    Store::Pool(_) => PlanDriver::Pool { component, slots, whole: plan.run.is_some() },
+            Driver::SparseStorage(number) => {
+                let sparse = storage.sparse.get(number);
+                let component = storage.components.info(sparse.id).name();
+                match sparse.store {
+                    Store::Pool(_) => PlanDriver::Pool { component, slots, whole },
                     Store::Linear(_) => PlanDriver::Linear { component, slots },
                 }
             }
+        };
+        let table = |(_, table): (u32, &Table)| PlanTable {
+            components: table.columns.iter().map(|column| storage.components.info(column.id).name()).collect(),
+            rows: table.len as usize,
+        };
+        QueryPlan {
+            query: core::any::type_name::<D>(),
+            driver,
+            tables: matching().map(table).collect(),
+            tables_in_world: storage.tables_in_order().count(),
         }
     }
 
@@ -169,12 +159,12 @@ impl QueryPlan {
 
 /// Returns what a group owns, observes and excludes, by the names of the components.
 fn group_name(world: &World, what: &Draft) -> String {
-    let name = |side: &u32| {
-        let side = world.storage.sparse.get(*side);
-        (side.rank, world.storage.components.info(side.id).name())
+    let name = |number: &u32| {
+        let sparse = world.storage.sparse.get(*number);
+        (sparse.rank, world.storage.components.info(sparse.id).name())
     };
     let mut parts = Vec::new();
-    let observed: Vec<u32> = what.required.iter().copied().filter(|side| !what.owned.contains(side)).collect();
+    let observed: Vec<u32> = what.required.iter().copied().filter(|number| !what.owned.contains(number)).collect();
     for (word, sparse) in [("Owned", &what.owned), ("Observed", &observed), ("Without", &what.excluded)] {
         let mut names: Vec<_> = sparse.iter().map(name).collect();
         names.sort_unstable();

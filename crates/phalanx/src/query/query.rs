@@ -2,20 +2,17 @@
 #![allow(unsafe_code)]
 
 use super::chunk::assert_chunks;
-use super::combinations::{Combinations, Cursor, whole};
-use super::driver::plan_driver;
-use super::iter::{Run, StatesRef};
+use super::combinations::Combinations;
+use super::iter::{Peek, Run, StateRef};
 use super::lookup::{contains, item_of};
 use super::query_matches::MatchesOf;
-use super::sparse_iter::SparseIter;
-use super::table_ref::{states_of, tables_after};
+use super::table_ref::state_of;
 use super::{
-    ChunkFilter, ChunkQueryData, Chunks, Iter, QueryData, QueryFilter, QueryPlan, ReadOnlyQueryData, SingleError,
+    ChunkFilter, ChunkQueryData, Chunks, Filtered, Iter, QueryData, QueryFilter, QueryPlan, ReadOnlyQueryData,
+    SingleError,
 };
-use crate::error::ComponentError;
-use crate::error::RowError;
-use crate::world::RowId;
-use crate::world::World;
+use crate::error::{ComponentError, RowError};
+use crate::world::{RowId, World};
 use core::fmt;
 use phalanx_store::Entity;
 use std::borrow::Cow;
@@ -73,84 +70,56 @@ impl<D: ReadOnlyQueryData, F: QueryFilter> Clone for Query<'_, '_, D, F> {
 impl<D: ReadOnlyQueryData, F: QueryFilter> Copy for Query<'_, '_, D, F> {}
 
 impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
-    const IS_DENSE: bool = D::IS_DENSE && F::IS_ARCHETYPAL;
-
+    /// Takes what was found. Without it, tables are matched on the way.
+    ///
     /// # Safety
     ///
-    /// The matches are those of the world as it is. For `'w` nothing else touches what the query writes, or writes what it
-    /// touches, in rows that the query visits. The query does not alias.
+    /// - The matches are those of the world as it is.
+    /// - For `'w` nothing else touches what the query writes, or writes what it touches, in rows that the query visits.
+    /// - The query does not alias.
     #[inline(always)]
     pub(super) unsafe fn new(world: &'w World, matches: Option<&'s MatchesOf<D, F>>) -> Self {
         Query { world, matches }
     }
 
-    /// Like [`new`](Query::new), but notes for timelines that what the query writes may change.
+    /// Like [`new`](Query::new), but records for timelines that what the query writes may change.
     ///
     /// # Safety
     ///
     /// Like [`new`](Query::new).
     #[inline(always)]
     pub(super) unsafe fn with_matches(world: &'w World, matches: &'s MatchesOf<D, F>) -> Self {
-        world.open_for::<D>(|signature| D::matches(&matches.states().0, signature));
+        world.open_for::<D>(|signature| D::matches(&matches.state().0, signature));
         Query { world, matches: Some(matches) }
     }
 
     #[inline(always)]
-    pub(super) fn states(&self) -> StatesRef<'s, D, F> {
+    fn state(&self) -> StateRef<'s, (D::State, F::State)> {
         match self.matches {
-            Some(matches) => StatesRef::Kept(matches.states()),
-            None => StatesRef::Own(states_of::<D, F>(self.world)),
+            Some(matches) => StateRef::Kept(matches.state()),
+            None => StateRef::Own(state_of::<Filtered<D, F>>(self.world)),
         }
     }
 
     /// Returns an iterator over the items, without counting the access.
-    ///
-    /// # Safety
-    ///
-    /// For `'a` no conflicting items of this query are made.
     #[inline(always)]
-    unsafe fn items<'a>(&self) -> Iter<'a, 's, D, F>
-    where
-        'w: 'a,
-    {
-        let world: &'a World = self.world;
-        if let Some(matches) = self.matches {
-            let sparse = match matches.driver {
-                // SAFETY: the promise of `new`.
-                Some(driver) if !Self::IS_DENSE => unsafe {
-                    Some(SparseIter::new::<F>(world, matches.states(), driver, Some(&matches.tables)))
-                },
-                _ => None,
-            };
-            // SAFETY: the promise of `new`; and the caller's.
-            return unsafe { Iter::known(world, &matches.runs, matches.states(), sparse) };
-        }
-        let states = states_of::<D, F>(world);
-        if Self::IS_DENSE {
-            // SAFETY: the promise of `new`; and the caller's.
-            return unsafe { Iter::scanning(world, states) };
-        }
-        // SAFETY: the states are the world's, whose driver this is; the promise of `new`; and the caller's.
-        unsafe {
-            let plan = plan_driver::<D, F>(world, &states, tables_after::<D, F>(world, &states, None));
-            let driver = (plan.driver, plan.len);
-            let sparse = plan.is_sparse().then(|| SparseIter::new::<F>(world, &states, driver, None));
-            Iter::sparse(world, states, plan.run, sparse)
-        }
+    fn into_items(self) -> Iter<'w, 's, D, F> {
+        // SAFETY: the contract of `new`. The query is used up; or it is a copy, and read-only items do not conflict.
+        unsafe { Iter::new(self.world, self.matches) }
     }
 
-    /// Returns the rows that must be tested one by one, if there are any.
-    pub(super) fn sparse_rows(&self) -> Option<SparseIter<'w, 's, D>> {
-        // SAFETY: no item is made.
-        if Self::IS_DENSE { None } else { unsafe { self.items() }.into_sparse() }
+    /// Returns the rows of the query, of which no items are made.
+    #[inline(always)]
+    pub(super) fn peek(&self) -> Peek<'w, 's, D, F> {
+        // SAFETY: the contract of `new`; and no items are made.
+        Peek::new(unsafe { Iter::new(self.world, self.matches) })
     }
 
     /// Returns all runs.
     pub(super) fn runs(&self) -> Cow<'s, [Run<D::Fetch>]> {
         match self.matches {
             Some(matches) => Cow::Borrowed(&matches.runs),
-            // SAFETY: no item is made.
-            None => Cow::Owned(unsafe { self.items() }.into_runs()),
+            None => Cow::Owned(self.peek().runs()),
         }
     }
 
@@ -158,9 +127,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
     #[inline(always)]
     pub(super) fn count_visits(&self) {
         if self.world.storage.counting {
-            // SAFETY: no item is made.
-            let most = unsafe { self.items() }.size_hint().1;
-            self.world.count_visits::<D>(most.unwrap_or(0) as u64);
+            self.world.storage.components.count_visits::<D>(self.peek().max_len() as u64);
         }
     }
 
@@ -262,8 +229,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
     {
         const { assert_chunks::<D, F>() };
         self.count_visits();
-        // SAFETY: the query is used up.
-        Chunks::new(unsafe { self.items() })
+        Chunks::new(self.into_items())
     }
 
     /// Returns the number of items.
@@ -271,21 +237,19 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
     /// It visits the tables only, unless components outside of tables are named. Then it visits the rows.
     #[doc(alias = "count")]
     pub fn len(&self) -> usize {
-        // SAFETY: no item is made.
-        unsafe { self.items() }.count_left()
+        self.peek().count()
     }
 
     /// Returns `true` if there are no items.
     pub fn is_empty(&self) -> bool {
-        // SAFETY: no item is made.
-        !unsafe { self.items() }.any_left()
+        !self.peek().any()
     }
 
     /// Returns `true` if an entity is alive and matches.
     #[doc(alias = "matches")]
     pub fn contains(&self, entity: Entity) -> bool {
-        // SAFETY: the states are the world's.
-        unsafe { contains::<D, F>(self.world, self.states().get(), entity) }
+        // SAFETY: the state is the world's.
+        unsafe { contains::<Filtered<D, F>>(self.world, self.state().get(), entity) }
     }
 
     /// Returns the item of an entity.
@@ -303,8 +267,8 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
     where
         D: ReadOnlyQueryData,
     {
-        // SAFETY: the states are the world's; the promise of `new`; and read-only items do not conflict.
-        unsafe { item_of::<D, F>(self.world, self.states().get(), entity) }
+        // SAFETY: the state is the world's; the contract of `new`; and read-only items do not conflict.
+        unsafe { item_of::<D, F>(self.world, self.state().get(), entity) }
     }
 
     /// Returns the item of an entity.
@@ -317,8 +281,8 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
     #[doc(alias = "QueryOne")]
     #[inline]
     pub fn get_mut(&mut self, entity: Entity) -> Result<D::Item<'_>, ComponentError> {
-        // SAFETY: the states are the world's; the promise of `new`; and the item borrows the query.
-        unsafe { item_of::<D, F>(self.world, self.states().get(), entity) }
+        // SAFETY: the state is the world's; the contract of `new`; and the item borrows the query.
+        unsafe { item_of::<D, F>(self.world, self.state().get(), entity) }
     }
 
     /// Returns the item of a row, named by its key or its handle.
@@ -386,8 +350,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
     fn into_single(self) -> Result<D::Item<'w>, SingleError> {
         let query = core::any::type_name::<D>();
         match self.len() {
-            // SAFETY: the query is used up.
-            1 => unsafe { self.items() }.next().ok_or(SingleError::None { query }),
+            1 => self.into_items().next().ok_or(SingleError::None { query }),
             0 => Err(SingleError::None { query }),
             count => Err(SingleError::Several { query, count }),
         }
@@ -406,9 +369,9 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
         D: ReadOnlyQueryData,
         I: IntoIterator<Item = Entity>,
     {
-        let (world, states) = (self.world, self.states());
+        let (world, state) = (self.world, self.state());
         // SAFETY: as in `get`.
-        entities.into_iter().map(move |entity| unsafe { item_of::<D, F>(world, states.get(), entity) })
+        entities.into_iter().map(move |entity| unsafe { item_of::<D, F>(world, state.get(), entity) })
     }
 
     /// Calls `f` with the item of each of these entities, in the order of the entities, which may repeat.
@@ -450,8 +413,8 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
         D: ReadOnlyQueryData,
     {
         self.count_visits();
-        // SAFETY: runs, rows and states are the world's, in which nothing writes what the query reads.
-        unsafe { Combinations::new::<F>(self.runs(), self.sparse_rows(), self.states().get()) }
+        // SAFETY: runs and rows are those of the world, which is borrowed as the query needs it, by the contract of `new`.
+        unsafe { Combinations::new(self.runs(), self.peek().sparse_rows()) }
     }
 
     /// Calls `f` with every set of `N` different items, in the order of the query.
@@ -473,36 +436,20 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
     #[doc(alias = "iter_combinations_mut")]
     pub fn for_each_combination_mut<const N: usize>(&mut self, mut f: impl FnMut([D::Item<'_>; N])) {
         self.count_visits();
-        if let Some(mut sparse) = self.sparse_rows() {
-            let states = self.states();
-            // SAFETY: the rows were found with equal states.
-            let (view, rows) = (sparse.view(), unsafe { sparse.matching_rows::<F>(states.get()) }.collect::<Vec<_>>());
-            let run = Run::of_rows(rows.len());
-            let mut cursor = Cursor::<N>::first(run.as_slice());
-            while let Some(places) = cursor.next(run.as_slice()) {
-                // SAFETY: the rows are the world's and differ; the rest as below.
-                let items = places.map(|(_, row)| unsafe { D::at(&states.get().0, view, rows[row]) });
-                // A filter of a user may answer differently when it is asked again.
-                if let Some(items) = whole(items) {
-                    f(items);
-                }
-            }
-            return;
-        }
-        let runs = self.runs();
-        let mut cursor = Cursor::<N>::first(&runs);
-        while let Some(places) = cursor.next(&runs) {
-            // SAFETY: the rows are in use and differ, so their items do not overlap. They end before the next are made,
-            // because `f` takes items of any lifetime.
-            f(places.map(|(run, row)| unsafe { D::row(runs[run].fetch, row) }));
+        // SAFETY: as in `combinations`.
+        let mut sets = unsafe { Combinations::<D, N>::new(self.runs(), self.peek().sparse_rows()) };
+        // SAFETY: the query is borrowed, so no other items of it are in use. The lifetime of a set is over before the next is
+        // made, because `f` takes items of any lifetime.
+        while let Some(items) = unsafe { sets.next_set() } {
+            f(items);
         }
     }
 
     /// Returns what the query iterates over: the matching tables, or a shorter store.
     #[doc(alias = "plan")]
     pub fn explain(&self) -> QueryPlan {
-        // SAFETY: the states are the world's.
-        unsafe { QueryPlan::new::<D, F>(self.world, self.states().get()) }
+        // SAFETY: the state is the world's.
+        unsafe { QueryPlan::new::<D, F>(self.world, self.state().get()) }
     }
 }
 
@@ -513,8 +460,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> IntoIterator for Query<'w, 's, D, F> 
     #[inline]
     fn into_iter(self) -> Iter<'w, 's, D, F> {
         self.count_visits();
-        // SAFETY: the query is used up; or it is a copy, and read-only items do not conflict.
-        unsafe { self.items() }
+        self.into_items()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a query asks for.
 #![allow(unsafe_code)]
 
-use super::{Access, AlignedStores, Candidate, Mismatch, RowRef, TableRef};
+use super::{Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, RowRef, TableRef};
 use crate::change_detection::RunTicks;
 use crate::component::{ComponentId, Components};
 use crate::layout::Kind;
@@ -40,8 +40,11 @@ use crate::world::World;
 /// # Safety
 ///
 /// - `access` names every component that items and chunks touch, as written or as read.
+/// - A row (`ItemRow`, `ItemRows`, `RowRef`, `ItemRef`) is the permission to touch it. It is good for the fetch or the view
+///   that it was passed with, and for those of members of that query. A term makes at most one item of it.
 /// - A fetch is that of a table that `matches`, or of aligned stores. Items and chunks made of it touch its rows only.
-/// - The item that `at` makes touches its row only. So items of two rows never overlap, except for reading.
+/// - The item that `at` makes touches its row only, whatever the state says. So items of two rows never overlap, except for
+///   reading.
 /// - Items can be made and used on any thread.
 /// - `IS_DENSE` is `false` if a term names a component outside of tables.
 /// - `Static` is `Self` with `'static` for every lifetime. Two types with the same `Static` have the same `State`, `Fetch`
@@ -101,7 +104,11 @@ pub unsafe trait QueryData {
 
     /// Calls `each` with components that every matching row has.
     #[doc(hidden)]
-    fn required(state: &Self::State, each: &mut dyn FnMut(ComponentId, Kind));
+    fn required(_: &Self::State, _: &mut dyn FnMut(ComponentId, Kind)) {}
+
+    /// Calls `each` with components that no matching row has.
+    #[doc(hidden)]
+    fn excluded(_: &Self::State, _: &mut dyn FnMut(ComponentId)) {}
 
     /// Stores the change ticks of a run. Called before each run if `TRACKS_CHANGES`.
     #[doc(hidden)]
@@ -113,17 +120,10 @@ pub unsafe trait QueryData {
         true
     }
 
-    /// Records that rows of a table, or without one, rows of sparse stores, may be written.
-    ///
-    /// # Safety
-    ///
-    /// The state is the world's.
+    /// Sets the change ticks of columns that are tracked as wholes and may be written: in a table, or without one, in sparse
+    /// stores.
     #[doc(hidden)]
-    unsafe fn mark(_: &Self::State, _: &World, _: Option<u32>) {}
-
-    /// Calls `each` with components that no matching row has.
-    #[doc(hidden)]
-    fn excluded(_: &Self::State, _: &mut dyn FnMut(ComponentId)) {}
+    fn set_column_ticks(_: &Self::State, _: &World, _: Option<u32>) {}
 
     /// Returns why a row does not match, if it does not.
     #[doc(hidden)]
@@ -156,45 +156,25 @@ pub unsafe trait QueryData {
     unsafe fn view(state: &Self::State, world: &World, driver: Option<ComponentId>) -> Self::View;
 
     /// Returns `true` if a row matches. Makes no item.
-    ///
-    /// # Safety
-    ///
-    /// State and view are those of the row's world, which is borrowed.
     #[doc(hidden)]
-    unsafe fn matches_row(state: &Self::State, view: Self::View, row: RowRef) -> bool;
+    fn matches_row(state: &Self::State, view: Self::View, row: RowRef) -> bool;
 
     /// Returns the item of a row, if it matches.
-    ///
-    /// # Safety
-    ///
-    /// State and view are those of the row's world. No other live item touches the row in a conflicting way.
     #[doc(hidden)]
-    unsafe fn at<'w>(state: &Self::State, view: Self::View, row: RowRef) -> Option<Self::Item<'w>>;
+    fn at<'w>(state: &Self::State, view: Self::View, row: ItemRef<'w>) -> Option<Self::Item<'w>>;
 
     /// Hints to the processor that [`at`](QueryData::at) will need this row.
-    ///
-    /// # Safety
-    ///
-    /// State and view are those of the row's world, which is borrowed.
     #[inline(always)]
     #[doc(hidden)]
-    unsafe fn prefetch(_: Self::View, _: RowRef) {}
+    fn prefetch(_: Self::View, _: RowRef) {}
 
     /// Returns the item of a row.
-    ///
-    /// # Safety
-    ///
-    /// The row is in use. No other live item touches it in a conflicting way.
     #[doc(hidden)]
-    unsafe fn row<'w>(fetch: Self::Fetch, row: usize) -> Self::Item<'w>;
+    fn row<'w>(fetch: Self::Fetch, row: ItemRow<'w>) -> Self::Item<'w>;
 
     /// Returns all rows of the table.
-    ///
-    /// # Safety
-    ///
-    /// `len` rows are in use. No live item touches them in a conflicting way.
     #[doc(hidden)]
-    unsafe fn chunk<'w>(fetch: Self::Fetch, len: usize) -> Self::Chunk<'w>;
+    fn chunk<'w>(fetch: Self::Fetch, rows: ItemRows<'w>) -> Self::Chunk<'w>;
 }
 
 /// [`QueryData`] that only reads, so that a shared world can be queried for it.

@@ -3,7 +3,7 @@
 
 use super::driver::{Driver, plan_driver};
 use super::iter::Run;
-use super::table_ref::{columns_match, matches_table, set_ticks};
+use super::table_ref::{columns_match, matches_table};
 use super::{QueryData, QueryFilter};
 use crate::change_detection::{RunTicks, Tick};
 use crate::storage::table::Epoch;
@@ -11,19 +11,19 @@ use crate::world::World;
 
 /// The matches of a query of data `D` and a filter `F`.
 pub(super) type MatchesOf<D, F> =
-    QueryMatches<<D as QueryData>::State, <F as QueryFilter>::State, <D as QueryData>::Fetch>;
+    QueryMatches<(<D as QueryData>::State, <F as QueryFilter>::State), <D as QueryData>::Fetch>;
 
 /// The tables, or the driver, that a query found in a world, resolved.
 ///
-/// It is generic over the states and the fetch of a query and not over the query, so that a reference to it does not need
-/// `D: 's`. All three types are `'static`, so functions that are generic over a query need no lifetime bounds.
-pub(super) struct QueryMatches<S, G, T> {
+/// It is generic over the state and the fetch of a query and not over the query, so that a reference to it does not need
+/// `D: 's`. Both types are `'static`, so functions that are generic over a query need no lifetime bounds.
+pub(super) struct QueryMatches<S, T> {
     /// The world and the epoch that the runs are of.
     seen: Option<(u64, Option<Epoch>)>,
     /// The number of tables of that world that have been matched.
     tables_seen: usize,
     components_seen: usize,
-    states: Option<(S, G)>,
+    state: Option<S>,
     /// The matching tables.
     pub(super) tables: Vec<u32>,
     pub(super) runs: Vec<Run<T>>,
@@ -33,20 +33,14 @@ pub(super) struct QueryMatches<S, G, T> {
     pub(super) driver: Option<(Driver, u64)>,
 }
 
-// SAFETY: the runs are pointers into a world, of which items are made while the world is borrowed; by the contract of
-// `QueryData` that can be done on any thread.
-unsafe impl<S: Send, G: Send, T> Send for QueryMatches<S, G, T> {}
-// SAFETY: as above; through a shared value nothing changes.
-unsafe impl<S: Sync, G: Sync, T> Sync for QueryMatches<S, G, T> {}
-
-impl<S: 'static, G: 'static, T: Copy + 'static> QueryMatches<S, G, T> {
+impl<S: 'static, T: Copy + 'static> QueryMatches<S, T> {
     /// Returns matches of no world.
     pub(super) const fn new() -> Self {
         QueryMatches {
             seen: None,
             tables_seen: 0,
             components_seen: 0,
-            states: None,
+            state: None,
             tables: Vec::new(),
             runs: Vec::new(),
             last_run: None,
@@ -54,56 +48,44 @@ impl<S: 'static, G: 'static, T: Copy + 'static> QueryMatches<S, G, T> {
         }
     }
 
-    /// Returns the states that were found last.
+    /// Returns the state that was found last.
     #[inline(always)]
-    pub(super) fn states(&self) -> &(S, G) {
-        match &self.states {
-            Some(states) => states,
-            None => unreachable!("matches that were updated have states"),
+    pub(super) fn state(&self) -> &S {
+        match &self.state {
+            Some(state) => state,
+            None => unreachable!("matches that were updated have a state"),
         }
     }
 
     /// Updates the matches to a world, for a run without a predecessor.
     #[inline(always)]
-    pub(super) fn update<D, F>(&mut self, world: &World)
-    where
-        D: QueryData<State = S, Fetch = T>,
-        F: QueryFilter<State = G>,
-    {
-        if D::TRACKS_CHANGES || F::TRACKS_CHANGES {
-            self.update_ticks::<D, F>(world, world.storage.sparse.clock.start_run(), true);
+    pub(super) fn update<Q: QueryData<State = S, Fetch = T>>(&mut self, world: &World) {
+        if Q::TRACKS_CHANGES {
+            self.update_slow::<Q>(world, Some(world.storage.sparse.clock.start_run()), true);
         } else if self.seen != Some((world.id(), Some(world.storage.epoch()))) {
-            self.update_slow::<D, F>(world, None, false);
+            self.update_slow::<Q>(world, None, false);
         }
     }
 
     /// Updates the matches to a world, for a run that follows the last one.
     #[inline(always)]
-    pub(super) fn begin_run<D, F>(&mut self, world: &World)
-    where
-        D: QueryData<State = S, Fetch = T>,
-        F: QueryFilter<State = G>,
-    {
-        if D::TRACKS_CHANGES || F::TRACKS_CHANGES {
+    pub(super) fn begin_run<Q: QueryData<State = S, Fetch = T>>(&mut self, world: &World) {
+        if Q::TRACKS_CHANGES {
             let (clock, since) = (&world.storage.sparse.clock, self.peek_ticks(world).since);
             let now = clock.take();
             self.last_run = Some((clock.id, now));
-            self.update_ticks::<D, F>(world, RunTicks { now, since, own: true }, true);
+            self.update_slow::<Q>(world, Some(RunTicks { now, since, own: true }), true);
         } else {
-            self.update::<D, F>(world);
+            self.update::<Q>(world);
         }
     }
 
     /// Updates the matches to a world, to count rows. This is not a run, and no row may be written.
-    pub(super) fn begin_peek<D, F>(&mut self, world: &World)
-    where
-        D: QueryData<State = S, Fetch = T>,
-        F: QueryFilter<State = G>,
-    {
-        if D::TRACKS_CHANGES || F::TRACKS_CHANGES {
-            self.update_ticks::<D, F>(world, self.peek_ticks(world), false);
+    pub(super) fn begin_peek<Q: QueryData<State = S, Fetch = T>>(&mut self, world: &World) {
+        if Q::TRACKS_CHANGES {
+            self.update_slow::<Q>(world, Some(self.peek_ticks(world)), false);
         } else {
-            self.update::<D, F>(world);
+            self.update::<Q>(world);
         }
     }
 
@@ -116,32 +98,22 @@ impl<S: 'static, G: 'static, T: Copy + 'static> QueryMatches<S, G, T> {
 
     #[cold]
     #[inline(never)]
-    fn update_ticks<D, F>(&mut self, world: &World, look: RunTicks, writes: bool)
-    where
-        D: QueryData<State = S, Fetch = T>,
-        F: QueryFilter<State = G>,
-    {
-        self.update_slow::<D, F>(world, Some(look), writes);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn update_slow<D, F>(&mut self, world: &World, look: Option<RunTicks>, writes: bool)
-    where
-        D: QueryData<State = S, Fetch = T>,
-        F: QueryFilter<State = G>,
-    {
-        self.update_states::<D, F>(world);
-        let Some(states) = &mut self.states else { unreachable!("states were updated above") };
-        if let Some(look) = look {
-            set_ticks::<D, F>(states, look);
+    fn update_slow<Q: QueryData<State = S, Fetch = T>>(
+        &mut self,
+        world: &World,
+        ticks: Option<RunTicks>,
+        writes: bool,
+    ) {
+        self.update_state::<Q>(world);
+        let Some(state) = &mut self.state else { unreachable!("the state was updated above") };
+        if let Some(ticks) = ticks {
+            Q::set_ticks(state, ticks);
         }
-        let states = &*states;
-        let data = &states.0;
+        let state = &*state;
         for number in self.tables_seen..world.storage.tables.len() {
             let table = &world.storage.tables[number];
             // A filter of a user may panic. Then a table that is in the list has been counted.
-            let matches = matches_table::<D, F>(states, &table.signature);
+            let matches = matches_table::<Q>(state, &table.signature);
             self.tables_seen = number + 1;
             if matches {
                 self.tables.push(number as u32);
@@ -153,49 +125,40 @@ impl<S: 'static, G: 'static, T: Copy + 'static> QueryMatches<S, G, T> {
             self.tables.sort_unstable_by_key(stamp);
         }
         self.runs.clear();
-        if !(D::IS_DENSE && F::IS_ARCHETYPAL) {
+        if Q::IS_DENSE {
+            for &number in &self.tables {
+                let len = world.storage.tables[number as usize].len;
+                if len > 0 && columns_match::<Q>(state, world, number) {
+                    if Q::TRACKS_CHANGES && writes {
+                        Q::set_column_ticks(state, world, Some(number));
+                    }
+                    // SAFETY: the state is this world's, the query is dense, and the table matches.
+                    self.runs.push(Run { fetch: unsafe { Q::fetch(state, world, number) }, len });
+                }
+            }
+        } else {
             self.driver = None;
-            // SAFETY: the states are this world's.
-            let plan = unsafe { plan_driver::<D, F>(world, states, self.tables.iter().copied()) };
+            // SAFETY: the state is this world's.
+            let plan = unsafe { plan_driver::<Q>(world, state, self.tables.iter().copied()) };
             self.driver = plan.is_sparse().then_some((plan.driver, plan.len));
             self.runs.extend(plan.run);
-            self.seen = Some((world.id(), Some(world.storage.epoch())));
-            if D::TRACKS_CHANGES && writes {
-                for &number in self.tables.iter().filter(|number| columns_match::<D, F>(states, world, **number)) {
-                    // SAFETY: the states are this world's.
-                    unsafe { D::mark(data, world, Some(number)) };
-                }
-                // SAFETY: the states are this world's.
-                unsafe { D::mark(data, world, None) };
-            }
-            return;
-        }
-        for &number in &self.tables {
-            let len = world.storage.tables[number as usize].len;
-            if len > 0 && columns_match::<D, F>(states, world, number) {
-                if D::TRACKS_CHANGES && writes {
-                    // SAFETY: the states are this world's.
-                    unsafe { D::mark(data, world, Some(number)) };
-                }
-                // SAFETY: the states are this world's, the query is dense, and the table matches.
-                self.runs.push(Run { fetch: unsafe { D::fetch(data, world, number) }, len });
+            if Q::TRACKS_CHANGES && writes {
+                let tables = self.tables.iter().filter(|number| columns_match::<Q>(state, world, **number));
+                tables.for_each(|number| Q::set_column_ticks(state, world, Some(*number)));
+                Q::set_column_ticks(state, world, None);
             }
         }
         self.seen = Some((world.id(), Some(world.storage.epoch())));
     }
 
-    /// Updates the states to a world, which is all that finding one entity needs.
+    /// Updates the state to a world, which is all that finding one entity needs.
     #[inline]
-    fn update_states<D, F>(&mut self, world: &World)
-    where
-        D: QueryData<State = S, Fetch = T>,
-        F: QueryFilter<State = G>,
-    {
+    fn update_state<Q: QueryData<State = S, Fetch = T>>(&mut self, world: &World) {
         let same_world = self.seen.is_some_and(|(id, _)| id == world.id());
         if !same_world || self.components_seen != world.storage.components.len() {
             // A filter of a user may panic. Then these are matches of no world.
             self.seen = None;
-            self.states = Some((D::state(&world.storage.components), F::state(&world.storage.components)));
+            self.state = Some(Q::state(&world.storage.components));
             // Tables that did not match may have a component that had no id then. The runs are of no epoch.
             (self.tables_seen, self.components_seen) = (0, world.storage.components.len());
             self.tables.clear();
@@ -205,31 +168,15 @@ impl<S: 'static, G: 'static, T: Copy + 'static> QueryMatches<S, G, T> {
         }
     }
 
-    /// Updates the states to a world, to find one entity without counting as a run.
+    /// Updates the state to a world, to find one entity without counting as a run. `remembers` tells whether changes are those
+    /// since the last run, or those since the world's changes were settled.
     #[inline]
-    pub(super) fn states_to_peek<D, F>(&mut self, world: &World) -> &(S, G)
-    where
-        D: QueryData<State = S, Fetch = T>,
-        F: QueryFilter<State = G>,
-    {
-        self.update_states::<D, F>(world);
-        let look = self.peek_ticks(world);
-        if let (true, Some(states)) = (D::TRACKS_CHANGES || F::TRACKS_CHANGES, &mut self.states) {
-            set_ticks::<D, F>(states, look);
+    pub(super) fn state_to_find<Q: QueryData<State = S, Fetch = T>>(&mut self, world: &World, remembers: bool) -> &S {
+        self.update_state::<Q>(world);
+        if Q::TRACKS_CHANGES {
+            let ticks = if remembers { self.peek_ticks(world) } else { world.storage.run_ticks() };
+            self.state.iter_mut().for_each(|state| Q::set_ticks(state, ticks));
         }
-        self.states()
-    }
-
-    /// Updates the states to a world, to find one entity without a predecessor.
-    #[inline]
-    pub(super) fn states_to_find<D, F>(&mut self, world: &World)
-    where
-        D: QueryData<State = S, Fetch = T>,
-        F: QueryFilter<State = G>,
-    {
-        self.update_states::<D, F>(world);
-        if let (true, Some(states)) = (D::TRACKS_CHANGES || F::TRACKS_CHANGES, &mut self.states) {
-            set_ticks::<D, F>(states, world.storage.run_ticks());
-        }
+        self.state()
     }
 }

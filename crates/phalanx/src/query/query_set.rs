@@ -1,66 +1,31 @@
 //! Several queries at once.
 #![allow(unsafe_code)]
 
-use super::{Access, AliasError, Query, QueryData, QueryFilter};
+use super::cache::{kept_matches, update_matches};
+use super::{Access, AliasError, Filtered, Query, QueryData, QueryFilter};
 use crate::world::World;
 
 mod sealed {
-    use super::{Access, AliasError, World};
+    use super::{QueryData, QueryFilter};
 
     pub trait Set {}
 
     /// A query of a set: data alone, or a `Query` with its filter.
     pub trait Member {
-        type Query<'w>;
-
-        fn access() -> Result<Access, AliasError>;
-
-        /// Updates what the world keeps for the query.
-        fn update(world: &mut World);
-
-        /// Returns the query.
-        ///
-        /// # Safety
-        ///
-        /// The query was updated to the world as it is. For `'w` nothing else touches what it writes, or writes what it
-        /// touches, in rows that it visits.
-        unsafe fn query(world: &World) -> Self::Query<'_>;
+        type Data: QueryData;
+        type Filter: QueryFilter;
     }
 }
 use sealed::Member;
 
 impl<D: QueryData, F: QueryFilter> Member for Query<'_, '_, D, F> {
-    type Query<'w> = Query<'w, 'w, D, F>;
-
-    fn access() -> Result<Access, AliasError> {
-        Access::try_of_filtered::<D, F>()
-    }
-
-    fn update(world: &mut World) {
-        world.update_cached::<D, F>(|matches, world| matches.update::<D, F>(world));
-    }
-
-    unsafe fn query(world: &World) -> Self::Query<'_> {
-        // SAFETY: the matches were updated; and the caller's promise. `access` refuses queries that alias.
-        unsafe { Query::with_matches(world, world.cached::<D, F>()) }
-    }
+    type Data = D;
+    type Filter = F;
 }
 
 impl<D: QueryData> Member for D {
-    type Query<'w> = Query<'w, 'w, D>;
-
-    fn access() -> Result<Access, AliasError> {
-        <Query<'_, '_, D> as Member>::access()
-    }
-
-    fn update(world: &mut World) {
-        <Query<'_, '_, D> as Member>::update(world);
-    }
-
-    unsafe fn query(world: &World) -> Self::Query<'_> {
-        // SAFETY: the caller's promise.
-        unsafe { <Query<'_, '_, D> as Member>::query(world) }
-    }
+    type Data = D;
+    type Filter = ();
 }
 
 /// A tuple of two to four queries for [`World::queries_mut`].
@@ -100,13 +65,16 @@ macro_rules! query_set {
     ($($name:ident)*) => {
         impl<$($name: Member),*> sealed::Set for ($($name,)*) {}
         impl<$($name: Member),*> QuerySet for ($($name,)*) {
-            type Queries<'w> = ($($name::Query<'w>,)*);
+            type Queries<'w> = ($(Query<'w, 'w, $name::Data, $name::Filter>,)*);
 
             fn queries(world: &mut World) -> Self::Queries<'_> {
-                assert_disjoint::<Self, _>([$($name::access()),*]);
-                $($name::update(world);)*
+                assert_disjoint::<Self, _>([$(Access::try_of_filtered::<$name::Data, $name::Filter>()),*]);
+                $(update_matches::<$name::Data, $name::Filter>(world, |matches, world| {
+                    matches.update::<Filtered<$name::Data, $name::Filter>>(world);
+                });)*
                 let world: &World = world;
-                // SAFETY: each query was updated. The world is borrowed exclusively for all of them together. Of two queries
+                // SAFETY: the matches were updated, and queries that alias were refused. The world is borrowed exclusively for
+                // all queries together. Of two queries
                 // one of these holds:
                 // - Neither writes what the other touches.
                 // - The filter of one has `With<T>` and that of the other `Without<T>`, each by itself or as a member of a
@@ -119,8 +87,8 @@ macro_rules! query_set {
                 // - In the second case filters still read the change ticks of any row. So a query that filters by a
                 //   component's ticks is refused beside one that writes that component, and a filter of a user, which may
                 //   wrap such a filter, beside one that writes a component with ticks in its rows.
-                // Ticks of whole columns and marks for timelines, which queries of the same column share, are atomic.
-                ($(unsafe { $name::query(world) },)*)
+                // Ticks of whole columns and dirty bits for timelines, which queries of the same column share, are atomic.
+                ($(unsafe { Query::with_matches(world, kept_matches::<$name::Data, $name::Filter>(world)) },)*)
             }
         }
     };

@@ -2,106 +2,161 @@
 #![allow(unsafe_code)]
 
 use super::access::RowConditions;
-use super::{Access, AlignedStores, QueryData, QueryFilter, ReadOnlyQueryData, RowRef};
+use super::row_ref::ColumnPtr;
+use super::{
+    Access, AlignedStores, ItemRef, ItemRow, ItemRows, QueryData, QueryFilter, ReadOnlyQueryData, RowRef, TableRef,
+};
 use crate::component::{ComponentId, Components};
-use crate::layout::Kind;
 use crate::rows::{Key, Label, Row};
 use crate::signature::Signature;
+use crate::storage::table::Table;
 use crate::world::World;
 use core::fmt;
 use core::ptr::NonNull;
 use phalanx_store::Entity;
 
+macro_rules! row_terms {
+    ($($term:ident $fetch:ty, $chunk:ty, extra rows $extra:literal, $at:expr;)*) => {$(
+        // SAFETY: it reads names of rows, which no query writes.
+        unsafe impl QueryData for $term {
+            type Static = $term;
+            type Item<'w> = $term;
+            type Chunk<'w> = $chunk;
+            type State = ();
+            type Fetch = $fetch;
+            type View = NonNull<World>;
+            const IS_DENSE: bool = true;
+            const NEEDS_LOCATION: bool = false;
+
+            fn state(_: &Components) {}
+
+            fn access(_: &mut Access) {}
+
+            fn matches((): &(), _: &Signature) -> bool {
+                true
+            }
+
+            fn visits_extra_rows((): &()) -> bool {
+                $extra
+            }
+
+            unsafe fn fetch((): &(), world: &World, table: u32) -> Self::Fetch {
+                <$fetch>::of_table(TableRef { world, table }.table())
+            }
+
+            unsafe fn fetch_aligned((): &(), stores: &AlignedStores<'_>) -> Option<Self::Fetch> {
+                <$fetch>::of_stores(stores)
+            }
+
+            #[inline(always)]
+            unsafe fn view((): &(), world: &World, _: Option<ComponentId>) -> NonNull<World> {
+                NonNull::from(world)
+            }
+
+            #[inline(always)]
+            fn matches_row((): &(), _: NonNull<World>, _: RowRef) -> bool {
+                true
+            }
+
+            #[inline(always)]
+            fn at<'w>((): &(), view: NonNull<World>, row: ItemRef<'w>) -> Option<$term> {
+                // SAFETY: the view is used while the world is borrowed, by the contract of `view`.
+                Some($at(unsafe { view.as_ref() }, row.row()))
+            }
+
+            #[inline(always)]
+            fn row<'w>(fetch: Self::Fetch, row: ItemRow<'w>) -> $term {
+                fetch.get(row)
+            }
+
+            #[inline(always)]
+            fn chunk<'w>(fetch: Self::Fetch, rows: ItemRows<'w>) -> Self::Chunk<'w> {
+                fetch.slice(rows)
+            }
+        }
+
+        // SAFETY: it only reads.
+        unsafe impl ReadOnlyQueryData for $term {}
+    )*};
+}
+row_terms! {
+    Entity ColumnPtr<Entity>, &'w [Entity], extra rows false, owner_at;
+    Row ColumnPtr<Row>, &'w [Row], extra rows true, row_at;
+    Key KeyFetch, Keys<'w>, extra rows true, key_at;
+}
+
+#[inline(always)]
+fn owner_at(world: &World, row: RowRef) -> Entity {
+    // SAFETY: the slot is in use, by the contract of `RowRef`; where it is that of an extra row, it has an owner.
+    unsafe { world.storage.owner_of(row.key(world)) }
+}
+
+#[inline(always)]
+fn row_at(world: &World, row: RowRef) -> Row {
+    Row(row.key(world))
+}
+
+#[inline(always)]
+fn key_at(world: &World, row: RowRef) -> Key {
+    let key = row.key(world);
+    if !key.is_row() {
+        return Key::main(key);
+    }
+    // SAFETY: the slot is in use, by the contract of `RowRef`, and is that of an extra row.
+    let (_, owner, label, _) = unsafe { world.storage.extra_row(row.index()) };
+    label.key(owner)
+}
+
+impl ColumnPtr<Entity> {
+    fn of_table(table: &Table) -> Self {
+        ColumnPtr::new(table.entities())
+    }
+
+    fn of_stores(stores: &AlignedStores<'_>) -> Option<Self> {
+        stores.keys.filter(|_| !stores.extra)
+    }
+}
+
+impl ColumnPtr<Row> {
+    fn of_table(table: &Table) -> Self {
+        ColumnPtr::new(table.slots()).rows()
+    }
+
+    fn of_stores(stores: &AlignedStores<'_>) -> Option<Self> {
+        stores.keys.map(ColumnPtr::rows)
+    }
+}
+
 /// The owners and the labels of a table's rows.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct KeyFetch {
-    owners: NonNull<Entity>,
+    owners: ColumnPtr<Entity>,
     /// None in a table of main rows.
-    labels: Option<NonNull<Label>>,
+    labels: Option<ColumnPtr<Label>>,
 }
 
-// SAFETY: it reads the owners and the labels, which no query writes.
-unsafe impl QueryData for Key {
-    type Static = Key;
-    type Item<'w> = Key;
-    type Chunk<'w> = Keys<'w>;
-    type State = ();
-    type Fetch = KeyFetch;
-    type View = NonNull<World>;
-    const IS_DENSE: bool = true;
-    const NEEDS_LOCATION: bool = false;
-
-    fn state(_: &Components) {}
-
-    fn access(_: &mut Access) {}
-
-    fn matches((): &(), _: &Signature) -> bool {
-        true
+impl KeyFetch {
+    fn of_table(table: &Table) -> Self {
+        let labels = table.row_lanes().map(|_| ColumnPtr::new(table.labels()));
+        KeyFetch { owners: ColumnPtr::<Entity>::of_table(table), labels }
     }
 
-    fn visits_extra_rows((): &()) -> bool {
-        true
-    }
-
-    fn required((): &(), _: &mut dyn FnMut(ComponentId, Kind)) {}
-
-    unsafe fn fetch((): &(), world: &World, table: u32) -> KeyFetch {
-        let table = &world.storage.tables[table as usize];
-        let labels = table.row_lanes().and_then(|lanes| NonNull::new(lanes.labels));
-        KeyFetch { owners: NonNull::from(table.entities()).cast(), labels }
+    fn of_stores(stores: &AlignedStores<'_>) -> Option<Self> {
+        ColumnPtr::<Entity>::of_stores(stores).map(|owners| KeyFetch { owners, labels: None })
     }
 
     #[inline(always)]
-    unsafe fn row<'w>(fetch: KeyFetch, row: usize) -> Self::Item<'w> {
-        // SAFETY: the row is in use.
-        unsafe {
-            let owner = fetch.owners.add(row).read();
-            fetch.labels.map_or(Key::main(owner), |labels| labels.add(row).read().key(owner))
-        }
+    fn get(self, row: ItemRow<'_>) -> Key {
+        let owner = self.owners.get(row);
+        self.labels.map_or(Key::main(owner), |labels| labels.get(row).key(owner))
     }
 
     #[inline(always)]
-    unsafe fn chunk<'w>(fetch: KeyFetch, len: usize) -> Self::Chunk<'w> {
-        // SAFETY: the rows are in use.
-        unsafe {
-            Keys {
-                owners: core::slice::from_raw_parts(fetch.owners.as_ptr(), len),
-                labels: fetch.labels.map(|labels| core::slice::from_raw_parts(labels.as_ptr(), len)),
-            }
-        }
-    }
-
-    unsafe fn fetch_aligned((): &(), stores: &AlignedStores<'_>) -> Option<KeyFetch> {
-        stores.entities().map(|owners| KeyFetch { owners, labels: None })
-    }
-
-    #[inline(always)]
-    unsafe fn view((): &(), world: &World, _: Option<ComponentId>) -> NonNull<World> {
-        NonNull::from(world)
-    }
-
-    #[inline(always)]
-    unsafe fn matches_row((): &(), _: NonNull<World>, _: RowRef) -> bool {
-        true
-    }
-
-    #[inline(always)]
-    unsafe fn at<'w>((): &(), view: NonNull<World>, row: RowRef) -> Option<Self::Item<'w>> {
-        // SAFETY: the world is borrowed; where the slot is that of an extra row, it has an owner and a label.
-        unsafe {
-            let key = row.key(view.as_ref());
-            if !key.is_row() {
-                return Some(Key::main(key));
-            }
-            let (_, owner, label, _) = view.as_ref().storage.extra_row(row.index);
-            Some(label.key(owner))
-        }
+    fn slice(self, rows: ItemRows<'_>) -> Keys<'_> {
+        Keys { owners: self.owners.slice(rows), labels: self.labels.map(|labels| labels.slice(rows)) }
     }
 }
-
-// SAFETY: it only reads.
-unsafe impl ReadOnlyQueryData for Key {}
 
 /// The keys of a table's rows: a chunk of the term [`Key`].
 #[derive(Clone, Copy)]
@@ -123,16 +178,17 @@ impl<'w> Keys<'w> {
 
     /// Returns the key of a row.
     pub fn get(&self, row: usize) -> Option<Key> {
-        let owner = *self.owners.get(row)?;
-        Some(self.labels.map_or(Key::main(owner), |labels| labels[row].key(owner)))
+        (row < self.owners.len()).then(|| self.key(row))
+    }
+
+    fn key(&self, row: usize) -> Key {
+        let owner = self.owners[row];
+        self.labels.map_or(Key::main(owner), |labels| labels[row].key(owner))
     }
 
     /// Returns an iterator over the keys, in order.
     pub fn iter(self) -> impl ExactSizeIterator<Item = Key> + Clone + 'w {
-        (0..self.owners.len()).map(move |row| {
-            let owner = self.owners[row];
-            self.labels.map_or(Key::main(owner), |labels| labels[row].key(owner))
-        })
+        (0..self.owners.len()).map(move |row| self.key(row))
     }
 
     /// Returns the entities that own the rows.
@@ -146,72 +202,6 @@ impl fmt::Debug for Keys<'_> {
         f.debug_list().entries(self.iter()).finish()
     }
 }
-
-// SAFETY: it reads the slots, which no query writes.
-unsafe impl QueryData for Row {
-    type Static = Row;
-    type Item<'w> = Row;
-    type Chunk<'w> = &'w [Row];
-    type State = ();
-    type Fetch = NonNull<Row>;
-    type View = NonNull<World>;
-    const IS_DENSE: bool = true;
-    const NEEDS_LOCATION: bool = false;
-
-    fn state(_: &Components) {}
-
-    fn access(_: &mut Access) {}
-
-    fn matches((): &(), _: &Signature) -> bool {
-        true
-    }
-
-    fn visits_extra_rows((): &()) -> bool {
-        true
-    }
-
-    fn required((): &(), _: &mut dyn FnMut(ComponentId, Kind)) {}
-
-    unsafe fn fetch((): &(), world: &World, table: u32) -> NonNull<Row> {
-        // A row is a slot, and nothing else.
-        NonNull::from(world.storage.tables[table as usize].slots()).cast()
-    }
-
-    #[inline(always)]
-    unsafe fn row<'w>(fetch: NonNull<Row>, row: usize) -> Self::Item<'w> {
-        // SAFETY: the row is in use.
-        unsafe { fetch.add(row).read() }
-    }
-
-    #[inline(always)]
-    unsafe fn chunk<'w>(fetch: NonNull<Row>, len: usize) -> Self::Chunk<'w> {
-        // SAFETY: the rows are in use.
-        unsafe { core::slice::from_raw_parts(fetch.as_ptr(), len) }
-    }
-
-    unsafe fn fetch_aligned((): &(), stores: &AlignedStores<'_>) -> Option<NonNull<Row>> {
-        stores.keys.map(NonNull::cast)
-    }
-
-    #[inline(always)]
-    unsafe fn view((): &(), world: &World, _: Option<ComponentId>) -> NonNull<World> {
-        NonNull::from(world)
-    }
-
-    #[inline(always)]
-    unsafe fn matches_row((): &(), _: NonNull<World>, _: RowRef) -> bool {
-        true
-    }
-
-    #[inline(always)]
-    unsafe fn at<'w>((): &(), view: NonNull<World>, row: RowRef) -> Option<Self::Item<'w>> {
-        // SAFETY: the world is borrowed.
-        Some(Row(row.key(unsafe { view.as_ref() })))
-    }
-}
-
-// SAFETY: it only reads.
-unsafe impl ReadOnlyQueryData for Row {}
 
 /// A filter that passes main rows only.
 ///
@@ -258,47 +248,28 @@ pub enum ExtraRows {}
 #[derive(Debug)]
 pub enum AllRows {}
 
-impl QueryFilter for MainRows {
-    type State = ();
-    fn state(_: &Components) {}
-    unsafe fn conditions(rows: &mut RowConditions) {
-        rows.know_nothing_more();
-    }
-    fn passes((): &(), signature: &Signature) -> bool {
-        !signature.has(ComponentId::ROW)
-    }
-    fn passes_all((): &(), stores: &AlignedStores<'_>) -> bool {
-        !stores.extra
-    }
+macro_rules! row_filters {
+    ($($name:ident visits $visits:literal, passes $passes:expr, passes all $all:expr;)*) => {$(
+        impl QueryFilter for $name {
+            type State = ();
+            fn state(_: &Components) {}
+            unsafe fn conditions(rows: &mut RowConditions) {
+                rows.know_nothing_more();
+            }
+            fn visits_extra_rows((): &()) -> bool {
+                $visits
+            }
+            fn passes((): &(), signature: &Signature) -> bool {
+                ($passes)(signature.has(ComponentId::ROW))
+            }
+            fn passes_all((): &(), stores: &AlignedStores<'_>) -> bool {
+                ($all)(stores.extra)
+            }
+        }
+    )*};
 }
-
-impl QueryFilter for ExtraRows {
-    type State = ();
-    fn state(_: &Components) {}
-    unsafe fn conditions(rows: &mut RowConditions) {
-        rows.know_nothing_more();
-    }
-    fn visits_extra_rows((): &()) -> bool {
-        true
-    }
-    fn passes((): &(), signature: &Signature) -> bool {
-        signature.has(ComponentId::ROW)
-    }
-}
-
-impl QueryFilter for AllRows {
-    type State = ();
-    fn state(_: &Components) {}
-    unsafe fn conditions(rows: &mut RowConditions) {
-        rows.know_nothing_more();
-    }
-    fn visits_extra_rows((): &()) -> bool {
-        true
-    }
-    fn passes((): &(), _: &Signature) -> bool {
-        true
-    }
-    fn passes_all((): &(), _: &AlignedStores<'_>) -> bool {
-        true
-    }
+row_filters! {
+    MainRows visits false, passes |extra: bool| !extra, passes all |extra: bool| !extra;
+    ExtraRows visits true, passes |extra| extra, passes all |_| false;
+    AllRows visits true, passes |_| true, passes all |_| true;
 }

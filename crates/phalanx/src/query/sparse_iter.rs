@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 use super::driver::{Driver, group_of};
-use super::table_ref::{States, next_table, visits_extra_rows};
-use super::{AlignedStores, Candidate, QueryData, QueryFilter, RowRef};
+use super::table_ref::next_table;
+use super::{AlignedStores, Filtered, ItemRow, QueryData, QueryFilter, RowRef};
 use crate::component::ComponentId;
 use crate::layout::Kind;
 use crate::prefetch::prefetch;
@@ -51,146 +51,84 @@ enum Source<'w, 's, F> {
 }
 
 /// An iterator over the rows of a driver. Each row is tested for what the query asks for.
-pub(super) struct SparseIter<'w, 's, D: QueryData> {
+///
+/// Its methods take a state that tells which rows are items. What the items touch is in the view.
+pub(super) struct SparseIter<'w, 's, Q: QueryData> {
     world: &'w World,
-    view: D::View,
-    /// The component whose store the rows come from.
-    driver_id: Option<ComponentId>,
-    source: Source<'w, 's, D::Fetch>,
+    view: Q::View,
+    source: Source<'w, 's, Q::Fetch>,
     /// An upper bound of the rows to come.
     max_len: usize,
 }
 
-// Rows come from stores and tables of the world, which is borrowed: each of them is in use.
-impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
+impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
     /// Starts at the first row of a driver. `tables` are the matching tables, if they are known.
     ///
     /// # Safety
     ///
-    /// The states are the world's. Tables and driver are what was found for them in the world as it is. The world is borrowed
-    /// for `'w` as the query needs it, and the query does not alias.
-    pub(super) unsafe fn new<F: QueryFilter>(
+    /// - The state is the world's. Tables and driver are what was found for it in the world as it is.
+    /// - The world is borrowed for `'w` as the query needs it, the query does not alias, and no other item of the query that
+    ///   lives in `'w` conflicts.
+    pub(super) unsafe fn new(
         world: &'w World,
-        states: &States<D, F>,
+        state: &Q::State,
         (driver, len): (Driver, u64),
         tables: Option<&'s [u32]>,
     ) -> Self {
+        let sparse = &world.storage.sparse;
         let (source, driver_id) = match driver {
             Driver::Empty => (Source::Nothing, None),
             Driver::Tables => {
                 let list = tables.map(<[u32]>::iter);
                 (Source::Tables { list, table: None, slots: &[], row: 0 }, None)
             }
-            Driver::SparseStorage(side) => {
-                let source = match &world.storage.sparse.get(side).store {
+            Driver::SparseStorage(number) => {
+                let source = match &sparse.get(number).store {
                     Store::Pool(pool) => {
-                        let skips_rows = pool.rows > 0 && !visits_extra_rows::<D, F>(states);
+                        let skips_rows = pool.rows > 0 && !Q::visits_extra_rows(state);
                         match pool.dense.keys() {
                             Some(keys) if !skips_rows => Source::Keys { keys, next: 0 },
                             _ => Source::Holed { pool, next: 0, skips_rows },
                         }
                     }
-                    // SAFETY: the caller's promise.
-                    Store::Linear(linear) => unsafe { Self::linear::<F>(world, states, side, linear) },
+                    Store::Linear(linear) => {
+                        let (stores, owned) = linear_stores::<Q>(world, state, number, linear);
+                        // An extra row that is visited is in all of them.
+                        let extra = stores.iter().flatten().all(|store| store.rows > 0);
+                        let skips_rows = extra && !Q::visits_extra_rows(state);
+                        let (owned, keys) = (&owned[..stores.iter().flatten().count()], None);
+                        // Rows of linear stores are at their slots.
+                        let aligned = AlignedStores { world, owned, has: owned, lacks: &[], keys, extra };
+                        // SAFETY: the state is the world's, by the caller's contract.
+                        let fetch = unsafe { Q::fetch_aligned(state, &aligned) }.filter(|_| !skips_rows);
+                        Source::Linear { stores, next: 0, bits: 0, skips_rows, fetch }
+                    }
                 };
-                (source, Some(world.storage.sparse.get(side).id))
+                (source, Some(sparse.get(number).id))
             }
             Driver::Group(number) => {
                 let group = group_of(world, number);
                 // A member is at its position in each pool that is owned; the first one stands for them.
-                let driver_id = group.what.owned.first().map(|side| world.storage.sparse.get(*side).id);
-                (Source::Keys { keys: world.storage.sparse.members(group), next: 0 }, driver_id)
+                let driver_id = group.what.owned.first().map(|number| sparse.get(*number).id);
+                (Source::Keys { keys: sparse.members(group), next: 0 }, driver_id)
             }
         };
-        // SAFETY: the caller's promise.
-        let view = unsafe { D::view(&states.0, world, driver_id) };
-        SparseIter { world, view, driver_id, source, max_len: len as usize }
-    }
-
-    /// Returns the source of rows that all required linear stores have, up to [`MOST`] stores.
-    ///
-    /// # Safety
-    ///
-    /// The states are the world's, and the store is that of the sparse component `driver`.
-    unsafe fn linear<F: QueryFilter>(
-        world: &'w World,
-        states: &States<D, F>,
-        driver: u32,
-        linear: &'w Linear,
-    ) -> Source<'w, 's, D::Fetch> {
-        let (data, filter) = states;
-        let (mut stores, mut owned, mut count) = ([None; MOST], [driver; MOST], 1);
-        stores[0] = Some(linear);
-        let mut each = |id: ComponentId, kind: Kind| {
-            if let Some(side) = world.storage.sparse.number(id)
-                && let Store::Linear(linear) = &world.storage.sparse.get(side).store
-                && kind == Kind::Linear
-                && count < MOST
-                && !owned[..count].contains(&side)
-            {
-                (stores[count], owned[count]) = (Some(linear), side);
-                count += 1;
-            }
-        };
-        D::required(data, &mut each);
-        F::required(filter, &mut each);
-        // An extra row that is visited is in all of them.
-        let extra = stores.iter().flatten().all(|store| store.rows > 0);
-        let skips_rows = extra && !visits_extra_rows::<D, F>(states);
-        let owned = &owned[..count];
-        let aligned = AlignedStores { world, owned, has: owned, lacks: &[], keys: None, extra };
-        // SAFETY: the caller's promise; rows of linear stores lie at their slots.
-        let fetch =
-            unsafe { D::fetch_aligned(data, &aligned) }.filter(|_| !skips_rows && F::passes_all(filter, &aligned));
-        Source::Linear { stores, next: 0, bits: 0, skips_rows, fetch }
-    }
-
-    /// Returns the location of a row, for queries that use it.
-    ///
-    /// # Safety
-    ///
-    /// The slot is in use.
-    #[inline(always)]
-    unsafe fn location_unchecked(world: &World, index: u32) -> Location {
-        // SAFETY: the slot is in use, so its location is written.
-        if D::NEEDS_LOCATION { unsafe { world.storage.entities.payload_unchecked(index) } } else { RowRef::NOWHERE }
-    }
-
-    /// Returns the row of a slot.
-    ///
-    /// # Safety
-    ///
-    /// The slot is in use.
-    #[inline(always)]
-    unsafe fn row_of(world: &World, key: Entity, position: u32) -> RowRef {
-        // SAFETY: the caller's promise.
-        let location = unsafe { Self::location_unchecked(world, key.index()) };
-        RowRef { index: key.index(), key: Some(key), position, location }
-    }
-
-    /// Returns the row of a slot of which only the index is known.
-    ///
-    /// # Safety
-    ///
-    /// The slot is in use.
-    #[inline(always)]
-    unsafe fn row_at(world: &World, index: u32) -> RowRef {
-        // SAFETY: the caller's promise.
-        let location = unsafe { Self::location_unchecked(world, index) };
-        RowRef { index, key: None, position: index, location }
+        // SAFETY: the state is the world's, by the caller's contract, and it is borrowed while this value exists.
+        let view = unsafe { Q::view(state, world, driver_id) };
+        SparseIter { world, view, source, max_len: len as usize }
     }
 
     /// Returns the next row of the driver.
     #[inline(always)]
-    fn step<F: QueryFilter>(&mut self, states: &States<D, F>) -> Option<RowRef> {
+    fn step(&mut self, state: &Q::State) -> Option<RowRef> {
         let world = self.world;
         match &mut self.source {
             Source::Keys { keys, next } => {
                 let position = *next;
                 let key = *keys.get(position)?;
                 *next += 1;
-                // SAFETY: a slot that a pool has is in use.
-                Some(unsafe { Self::row_of(world, key, position as u32) })
+                // SAFETY: a slot that a pool has is in use, and the view is that of its world.
+                Some(unsafe { RowRef::locate::<Q>(world, key.index(), Some(key), position as u32) })
             }
             Source::Holed { pool, next, skips_rows } => loop {
                 let position = *next;
@@ -201,8 +139,8 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
                 if let Some(key) = pool.dense.key_at(position)
                     && !(*skips_rows && key.is_row())
                 {
-                    // SAFETY: a slot that a pool has is in use.
-                    return Some(unsafe { Self::row_of(world, key, position) });
+                    // SAFETY: a slot that a pool has is in use, and the view is that of its world.
+                    return Some(unsafe { RowRef::locate::<Q>(world, key.index(), Some(key), position) });
                 }
             },
             Source::Linear { stores, next, bits, skips_rows, .. } => loop {
@@ -214,19 +152,20 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
                 *bits &= *bits - 1;
                 // The slot is in use: if no entity is there, it is an extra row.
                 if !*skips_rows || world.storage.entities.get(index).is_some() {
-                    // SAFETY: a slot that a linear store has is in use.
-                    return Some(unsafe { Self::row_at(world, index) });
+                    // SAFETY: a slot that a linear store has is in use, and the view is that of its world.
+                    return Some(unsafe { RowRef::locate::<Q>(world, index, None, index) });
                 }
             },
             Source::Tables { list, table, slots, row } => loop {
                 if let (Some(&key), Some(table)) = (slots.get(*row), *table) {
                     let location = Location { table, row: *row as u32 };
                     *row += 1;
-                    return Some(RowRef { index: key.index(), key: Some(key), position: 0, location });
+                    // SAFETY: the slot of a row of a table is in use, at this location, and the view is that of its world.
+                    return Some(unsafe { RowRef::new(key.index(), Some(key), 0, location) });
                 }
                 let next = match list {
                     Some(list) => *list.next()?,
-                    None => next_table::<D, F>(world, states, *table)?,
+                    None => next_table::<Q>(world, state, *table)?,
                 };
                 (*table, *slots, *row) = (Some(next), world.storage.tables[next as usize].slots(), 0);
             },
@@ -234,83 +173,47 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
         }
     }
 
-    /// Returns `true` if a row passes the filter.
-    ///
-    /// # Safety
-    ///
-    /// The row is one of the world's.
-    #[inline(always)]
-    unsafe fn passes<F: QueryFilter>(
-        world: &World,
-        driver_id: Option<ComponentId>,
-        filter: &F::State,
-        row: RowRef,
-    ) -> bool {
-        // SAFETY: the caller's promise.
-        F::passes_row(filter, &unsafe { Candidate::new(world, row.index, driver_id) })
-    }
-
     /// Returns the next item.
-    ///
-    /// # Safety
-    ///
-    /// The states are those that [`new`](SparseIter::new) was given, or equal to them.
     #[inline]
-    pub(super) unsafe fn next<F: QueryFilter>(&mut self, states: &States<D, F>) -> Option<D::Item<'w>> {
-        let (data, filter) = states;
+    pub(super) fn next(&mut self, state: &Q::State) -> Option<Q::Item<'w>> {
         loop {
-            let row = self.step::<F>(states)?;
-            // SAFETY: the row is the world's.
-            if unsafe { Self::passes::<F>(self.world, self.driver_id, filter, row) }
-                // SAFETY: the promise of `new`; each row is visited once.
-                && let Some(item) = unsafe { D::at(data, self.view, row) }
-            {
+            let row = self.step(state)?;
+            // SAFETY: no item conflicts, by the contract of `new`, and each row is visited once.
+            if let Some(item) = Q::at(state, self.view, unsafe { row.item() }) {
                 return Some(item);
             }
         }
     }
 
     /// Calls `f` with the items to come.
-    ///
-    /// # Safety
-    ///
-    /// The states are those that [`new`](SparseIter::new) was given, or equal to them.
     // Out of line, so that the loop has all registers: the rest of the query is not needed in it.
     #[inline(never)]
-    pub(super) unsafe fn fold<F: QueryFilter, B>(
-        mut self,
-        states: &States<D, F>,
-        init: B,
-        mut f: impl FnMut(B, D::Item<'w>) -> B,
-    ) -> B {
-        let (world, view, driver_id) = (self.world, self.view, self.driver_id);
-        let (data, filter) = states;
+    pub(super) fn fold<B>(mut self, state: &Q::State, init: B, mut f: impl FnMut(B, Q::Item<'w>) -> B) -> B {
+        let (world, view) = (self.world, self.view);
         let mut acc = Some(init);
         let mut visit = |row: RowRef| {
-            // SAFETY: the row is the world's.
-            if unsafe { Self::passes::<F>(world, driver_id, filter, row) }
-                // SAFETY: the promise of `new`; each row is visited once.
-                && let Some(item) = unsafe { D::at(data, view, row) }
-            {
+            // SAFETY: no item conflicts, by the contract of `new`, and each row is visited once.
+            if let Some(item) = Q::at(state, view, unsafe { row.item() }) {
                 acc = acc.take().map(|acc| f(acc, item));
             }
         };
         match &mut self.source {
             Source::Keys { keys, next } => {
                 let (keys, first) = (&keys[*next..], *next as u32);
-                let far = D::NEEDS_LOCATION && is_far(keys, world.storage.entities.slot_count());
+                let far = Q::NEEDS_LOCATION && is_far(keys, world.storage.entities.slot_count());
                 for (at, &key) in keys.iter().enumerate() {
                     if far {
                         if let Some(key) = keys.get(at + 32) {
                             prefetch(world.storage.entities.payloads().slot_address(key.index()));
                         }
                         if let Some(&key) = keys.get(at + 16) {
-                            // SAFETY: the slot is in use; and the promise of `new`.
-                            unsafe { D::prefetch(view, Self::row_of(world, key, 0)) };
+                            // SAFETY: the slot is in use, and the view is that of its world.
+                            Q::prefetch(view, unsafe { RowRef::locate::<Q>(world, key.index(), Some(key), 0) });
                         }
                     }
-                    // SAFETY: a slot that a pool has is in use.
-                    visit(unsafe { Self::row_of(world, key, first + at as u32) });
+                    let position = first + at as u32;
+                    // SAFETY: a slot that a pool has is in use, and the view is that of its world.
+                    visit(unsafe { RowRef::locate::<Q>(world, key.index(), Some(key), position) });
                 }
             }
             &mut Source::Linear { ref stores, next, bits, fetch: Some(fetch), .. } => {
@@ -321,12 +224,13 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
                     if bits == u64::MAX {
                         for row in base..base + 64 {
                             // SAFETY: all stores have these rows, and each is visited once.
-                            acc = f(acc, unsafe { D::row(fetch, row) });
+                            acc = f(acc, Q::row(fetch, unsafe { ItemRow::new(row) }));
                         }
                     } else {
                         while bits != 0 {
-                            // SAFETY: as above.
-                            acc = f(acc, unsafe { D::row(fetch, base + bits.trailing_zeros() as usize) });
+                            let row = base + bits.trailing_zeros() as usize;
+                            // SAFETY: all stores have this row, and it is visited once.
+                            acc = f(acc, Q::row(fetch, unsafe { ItemRow::new(row) }));
                             bits &= bits - 1;
                         }
                     }
@@ -335,7 +239,7 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
                 }
             }
             _ => {
-                while let Some(row) = self.step::<F>(states) {
+                while let Some(row) = self.step(state) {
                     visit(row);
                 }
             }
@@ -347,23 +251,11 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
     }
 
     /// Returns the rows to come that match. Makes no item.
-    ///
-    /// # Safety
-    ///
-    /// The states are those that [`new`](SparseIter::new) was given, or equal to them.
-    pub(super) unsafe fn matching_rows<F: QueryFilter>(
-        &mut self,
-        states: &States<D, F>,
-    ) -> impl Iterator<Item = RowRef> {
-        let (data, filter) = states;
+    pub(super) fn matching_rows(&mut self, state: &Q::State) -> impl Iterator<Item = RowRef> {
         core::iter::from_fn(move || {
             loop {
-                let row = self.step::<F>(states)?;
-                // SAFETY: the row is the world's.
-                if unsafe { Self::passes::<F>(self.world, self.driver_id, filter, row) }
-                    // SAFETY: the promise of `new`.
-                    && unsafe { D::matches_row(data, self.view, row) }
-                {
+                let row = self.step(state)?;
+                if Q::matches_row(state, self.view, row) {
                     return Some(row);
                 }
             }
@@ -374,11 +266,62 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
     pub(super) fn max_len(&self) -> usize {
         self.max_len
     }
+}
 
-    /// Returns what finds the components of the rows.
-    pub(super) fn view(&self) -> D::View {
-        self.view
+impl<D: QueryData, F: QueryFilter> SparseIter<'_, '_, Filtered<D, F>> {
+    /// Collects the rows to come that match. Items of them are made without asking the filter again.
+    pub(super) fn collect(mut self, state: &(D::State, F::State)) -> SparseRows<D> {
+        let rows = self.matching_rows(state).collect();
+        SparseRows { state: state.0.clone(), view: self.view.0, rows }
     }
+}
+
+/// The rows of a driver that match, of which items are made later.
+pub(super) struct SparseRows<D: QueryData> {
+    state: D::State,
+    view: D::View,
+    pub(super) rows: Vec<RowRef>,
+}
+
+// SAFETY: the state is `Send` and `Sync`. The rest are pointers into a world, of which items are made; by the contract of
+// `QueryData` that can be done on any thread.
+unsafe impl<D: QueryData> Sync for SparseRows<D> {}
+
+impl<D: QueryData> SparseRows<D> {
+    /// Returns the item of a row. It may be none: a filter in the data may answer differently when it is asked again.
+    ///
+    /// # Safety
+    ///
+    /// The world is borrowed for `'w` as the query needs it, and no other item of the row that lives in `'w` conflicts.
+    #[inline(always)]
+    pub(super) unsafe fn item<'w>(&self, row: RowRef) -> Option<D::Item<'w>> {
+        // SAFETY: the caller's contract is that of `RowRef::item`.
+        D::at(&self.state, self.view, unsafe { row.item() })
+    }
+}
+
+/// Returns the linear stores that all items are in, the driver first, up to [`MOST`], and the numbers of their components.
+fn linear_stores<'w, Q: QueryData>(
+    world: &'w World,
+    state: &Q::State,
+    driver: u32,
+    linear: &'w Linear,
+) -> ([Option<&'w Linear>; MOST], [u32; MOST]) {
+    let (mut stores, mut owned, mut count) = ([None; MOST], [driver; MOST], 1);
+    stores[0] = Some(linear);
+    let mut each = |id: ComponentId, kind: Kind| {
+        if let Some(number) = world.storage.sparse.number(id)
+            && let Store::Linear(linear) = &world.storage.sparse.get(number).store
+            && kind == Kind::Linear
+            && count < MOST
+            && !owned[..count].contains(&number)
+        {
+            (stores[count], owned[count]) = (Some(linear), number);
+            count += 1;
+        }
+    };
+    Q::required(state, &mut each);
+    (stores, owned)
 }
 
 /// Returns `true` if visiting these slots jumps through so much memory that prefetching pays.

@@ -1,9 +1,10 @@
 //! A query that remembers what it found.
 #![allow(unsafe_code)]
 
+use super::iter::Peek;
 use super::lookup::item_of;
 use super::query_matches::{MatchesOf, QueryMatches};
-use super::{Access, AliasError, Iter, Query, QueryData, QueryFilter, ReadOnlyQueryData};
+use super::{Access, AliasError, Filtered, Iter, Query, QueryData, QueryFilter, ReadOnlyQueryData};
 use crate::error::ComponentError;
 use crate::world::World;
 use core::fmt;
@@ -36,12 +37,12 @@ use phalanx_store::Entity;
 /// #[derive(Component)]
 /// struct Age(u32);
 /// #[derive(Component)]
-/// struct DisplacedValue;
+/// struct Retired;
 ///
 /// let mut world = World::new();
-/// let old = world.spawn((Age(70), DisplacedValue));
+/// let old = world.spawn((Age(70), Retired));
 /// world.spawn(Age(30));
-/// let mut retired = QueryState::<&mut Age, With<DisplacedValue>>::new();
+/// let mut retired = QueryState::<&mut Age, With<Retired>>::new();
 /// assert_eq!(retired.query_mut(&mut world).single_mut().unwrap().0, 70);
 /// retired.get_mut(&mut world, old).unwrap().0 += 1;
 /// assert_eq!(retired.len(&world), 1);
@@ -82,7 +83,7 @@ impl<D: QueryData, F: QueryFilter> QueryState<D, F> {
     /// If the query [tracks changes](crate::change_detection), this is its next run.
     #[inline]
     pub fn query_mut<'w>(&mut self, world: &'w mut World) -> Query<'w, '_, D, F> {
-        self.matches.begin_run::<D, F>(world);
+        self.matches.begin_run::<Filtered<D, F>>(world);
         // SAFETY: the matches are those of this world as it is, which is borrowed exclusively. `try_new` checked that the
         // query does not alias.
         unsafe { Query::with_matches(world, &self.matches) }
@@ -96,7 +97,7 @@ impl<D: QueryData, F: QueryFilter> QueryState<D, F> {
     where
         D: ReadOnlyQueryData,
     {
-        self.matches.begin_run::<D, F>(world);
+        self.matches.begin_run::<Filtered<D, F>>(world);
         // SAFETY: the matches are those of this world as it is, and read-only data need no more than a shared world.
         unsafe { Query::with_matches(world, &self.matches) }
     }
@@ -127,8 +128,8 @@ impl<D: QueryData, F: QueryFilter> QueryState<D, F> {
     /// [`UnchangedComponent`](ComponentError::UnchangedComponent) if it does not match.
     #[inline]
     pub fn get_mut<'w>(&mut self, world: &'w mut World, entity: Entity) -> Result<D::Item<'w>, ComponentError> {
-        // SAFETY: the states are this world's, which is borrowed exclusively, and the query does not alias.
-        unsafe { item_of::<D, F>(world, self.matches.states_to_peek::<D, F>(world), entity) }
+        // SAFETY: the state is this world's, which is borrowed exclusively, and the query does not alias.
+        unsafe { item_of::<D, F>(world, self.matches.state_to_find::<Filtered<D, F>>(world, true), entity) }
     }
 
     /// Returns the item of an entity in a shared world.
@@ -143,31 +144,24 @@ impl<D: QueryData, F: QueryFilter> QueryState<D, F> {
     where
         D: ReadOnlyQueryData,
     {
-        // SAFETY: the states are this world's, and read-only data need no more than a shared world.
-        unsafe { item_of::<D, F>(world, self.matches.states_to_peek::<D, F>(world), entity) }
+        // SAFETY: the state is this world's, and read-only data need no more than a shared world.
+        unsafe { item_of::<D, F>(world, self.matches.state_to_find::<Filtered<D, F>>(world, true), entity) }
     }
 
     /// Returns the number of items. This does not count as a run of the query.
     pub fn len(&mut self, world: &World) -> usize {
-        // SAFETY: no item is made.
-        unsafe { self.peek(world) }.len()
+        self.peek(world).count()
     }
 
     /// Returns `true` if there are no items. This does not count as a run of the query.
     pub fn is_empty(&mut self, world: &World) -> bool {
-        // SAFETY: no item is made.
-        unsafe { self.peek(world) }.is_empty()
+        !self.peek(world).any()
     }
 
-    /// Returns the query over a shared world, for counting only.
-    ///
-    /// # Safety
-    ///
-    /// No item is made of the query.
-    unsafe fn peek<'w>(&mut self, world: &'w World) -> Query<'w, '_, D, F> {
-        self.matches.begin_peek::<D, F>(world);
-        // SAFETY: the matches are those of this world as it is; and the caller's promise.
-        unsafe { Query::new(world, Some(&self.matches)) }
+    fn peek<'w>(&mut self, world: &'w World) -> Peek<'w, '_, D, F> {
+        self.matches.begin_peek::<Filtered<D, F>>(world);
+        // SAFETY: the matches are those of this world as it is, and no items are made.
+        Peek::new(unsafe { Iter::new(world, Some(&self.matches)) })
     }
 }
 

@@ -1,11 +1,11 @@
 //! Which tables a query visits.
 #![allow(unsafe_code)]
 
+use super::QueryData;
 use super::iter::Run;
-use super::{QueryData, QueryFilter};
-use crate::change_detection::RunTicks;
 use crate::component::ComponentId;
 use crate::signature::Signature;
+use crate::storage::table::Table;
 use crate::world::World;
 
 /// A table whose columns may be tracked as wholes.
@@ -25,67 +25,48 @@ impl<'w> TableRef<'w> {
 
     /// Returns the components of the table.
     pub fn signature(&self) -> &'w Signature {
-        &self.world.storage.tables[self.table as usize].signature
+        &self.table().signature
+    }
+
+    /// Returns the table.
+    pub(super) fn table(&self) -> &'w Table {
+        &self.world.storage.tables[self.table as usize]
+    }
+
+    /// Returns `true` if query data match the table.
+    pub(super) fn matches<D: QueryData>(self, state: &D::State) -> bool {
+        D::matches(state, self.signature()) && (!D::TRACKS_CHANGES || D::column_matches(state, self))
     }
 }
 
-/// The states of a query and of its filter.
-pub(super) type States<D, F> = (<D as QueryData>::State, <F as QueryFilter>::State);
-
-/// Returns the states of a query and its filter in a world, with the ticks of a run that has no predecessor.
-pub(super) fn states_of<D: QueryData, F: QueryFilter>(world: &World) -> States<D, F> {
-    let mut states = (D::state(&world.storage.components), F::state(&world.storage.components));
-    set_ticks::<D, F>(&mut states, world.storage.run_ticks());
-    states
-}
-
-/// Stores the change ticks of a run.
-pub(super) fn set_ticks<D: QueryData, F: QueryFilter>((data, filter): &mut States<D, F>, look: RunTicks) {
-    if D::TRACKS_CHANGES {
-        D::set_ticks(data, look);
+/// Returns the state of a query in a world, with the ticks of a run that has no predecessor.
+pub(super) fn state_of<Q: QueryData>(world: &World) -> Q::State {
+    let mut state = Q::state(&world.storage.components);
+    if Q::TRACKS_CHANGES {
+        Q::set_ticks(&mut state, world.storage.run_ticks());
     }
-    if F::TRACKS_CHANGES {
-        F::set_ticks(filter, look);
-    }
-}
-
-/// Returns `true` if a query or its filter visits extra rows.
-#[inline(always)]
-pub(super) fn visits_extra_rows<D: QueryData, F: QueryFilter>((data, filter): &States<D, F>) -> bool {
-    D::visits_extra_rows(data) || F::visits_extra_rows(filter)
+    state
 }
 
 /// Returns `true` if the query visits rows of tables with this signature.
 #[inline]
-pub(super) fn matches_table<D: QueryData, F: QueryFilter>(states: &States<D, F>, signature: &Signature) -> bool {
-    (!signature.has(ComponentId::ROW) || visits_extra_rows::<D, F>(states))
-        && D::matches(&states.0, signature)
-        && F::passes(&states.1, signature)
+pub(super) fn matches_table<Q: QueryData>(state: &Q::State, signature: &Signature) -> bool {
+    (!signature.has(ComponentId::ROW) || Q::visits_extra_rows(state)) && Q::matches(state, signature)
 }
 
 /// Returns `true` if a matching table matches now, as far as columns are tracked as wholes.
 #[inline(always)]
-pub(super) fn columns_match<D: QueryData, F: QueryFilter>(
-    (data, filter): &States<D, F>,
-    world: &World,
-    table: u32,
-) -> bool {
-    let table = TableRef { world, table };
-    (!D::TRACKS_CHANGES || D::column_matches(data, table)) && (!F::TRACKS_CHANGES || F::column_matches(filter, table))
+pub(super) fn columns_match<Q: QueryData>(state: &Q::State, world: &World, table: u32) -> bool {
+    !Q::TRACKS_CHANGES || Q::column_matches(state, TableRef { world, table })
 }
 
 /// Returns the next table after another, or the first, that matches and has rows.
 #[inline]
-pub(super) fn next_table<D: QueryData, F: QueryFilter>(
-    world: &World,
-    states: &States<D, F>,
-    after: Option<u32>,
-) -> Option<u32> {
+pub(super) fn next_table<Q: QueryData>(world: &World, state: &Q::State, after: Option<u32>) -> Option<u32> {
     let mut next = world.storage.table_order.next(after);
     while let Some(number) = next {
         let table = &world.storage.tables[number as usize];
-        let matches =
-            || matches_table::<D, F>(states, &table.signature) && columns_match::<D, F>(states, world, number);
+        let matches = || matches_table::<Q>(state, &table.signature) && columns_match::<Q>(state, world, number);
         if table.len > 0 && matches() {
             return Some(number);
         }
@@ -95,28 +76,28 @@ pub(super) fn next_table<D: QueryData, F: QueryFilter>(
 }
 
 /// Returns the tables after one, or all, that match and have rows.
-pub(super) fn tables_after<'a, D: QueryData, F: QueryFilter>(
+pub(super) fn tables_after<'a, Q: QueryData>(
     world: &'a World,
-    states: &'a States<D, F>,
+    state: &'a Q::State,
     after: Option<u32>,
-) -> impl Iterator<Item = u32> + use<'a, D, F> {
-    let first = next_table::<D, F>(world, states, after);
-    core::iter::successors(first, |&last| next_table::<D, F>(world, states, Some(last)))
+) -> impl Iterator<Item = u32> + use<'a, Q> {
+    let first = next_table::<Q>(world, state, after);
+    core::iter::successors(first, |&last| next_table::<Q>(world, state, Some(last)))
 }
 
 /// Returns the next table after another, or the first, that matches and has rows, resolved.
 ///
 /// # Safety
 ///
-/// The query is dense, and the states are the world's.
+/// The query is dense, and the state is the world's.
 #[inline(always)]
-pub(super) unsafe fn next_run<D: QueryData, F: QueryFilter>(
+pub(super) unsafe fn next_run<Q: QueryData>(
     world: &World,
-    states: &States<D, F>,
+    state: &Q::State,
     after: Option<u32>,
-) -> Option<(u32, Run<D::Fetch>)> {
-    let number = next_table::<D, F>(world, states, after)?;
-    // SAFETY: the states are this world's, the query is dense, and the table matches.
-    let fetch = unsafe { D::fetch(&states.0, world, number) };
+) -> Option<(u32, Run<Q::Fetch>)> {
+    let number = next_table::<Q>(world, state, after)?;
+    // SAFETY: the table matches; the rest by the caller's contract.
+    let fetch = unsafe { Q::fetch(state, world, number) };
     Some((number, Run { fetch, len: world.storage.tables[number as usize].len }))
 }

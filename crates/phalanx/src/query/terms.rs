@@ -2,205 +2,144 @@
 #![allow(unsafe_code)]
 
 use super::{
-    Access, AlignedStores, Candidate, ComponentFetch, Mismatch, QueryData, ReadOnlyQueryData, RowRef, TableRef,
+    Access, AlignedStores, Candidate, ComponentFetch, ItemRef, ItemRow, ItemRows, Mismatch, QueryData,
+    ReadOnlyQueryData, RowRef, TableRef,
 };
-use crate::change_detection::{RunTicks, Track};
+use crate::change_detection::{RunTicks, Track, set_column_tick as set_lane_tick};
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout};
 use crate::signature::Signature;
 use crate::world::World;
-use core::fmt;
 use core::marker::PhantomData;
-use core::ptr::NonNull;
-use phalanx_store::Entity;
 
-// SAFETY: it reads the component's columns.
-unsafe impl<C: Component> QueryData for &C {
-    type Static = &'static C;
-    type Item<'w> = <C::Layout as Layout<C>>::Ref<'w>;
-    type Chunk<'w> = <C::Layout as Layout<C>>::Slice<'w>;
-    type State = ComponentId;
-    type Fetch = <C::Layout as Layout<C>>::Ptr;
-    type View = ComponentFetch<C>;
-    const IS_DENSE: bool = ComponentFetch::<C>::IS_DENSE;
-    const NEEDS_LOCATION: bool = ComponentFetch::<C>::IS_DENSE;
+/// A component of a term, and the change ticks of the run, if the term writes.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct ComponentState {
+    id: ComponentId,
+    ticks: RunTicks,
+}
 
-    fn state(components: &Components) -> ComponentId {
-        components.id::<C>()
+/// Sets the change tick of a component's column in a table or, without one, in its sparse store, if its changes are tracked
+/// by column.
+pub(super) fn set_column_tick(world: &World, id: ComponentId, table: Option<u32>, now: crate::change_detection::Tick) {
+    let storage = &world.storage;
+    let lanes = match table {
+        Some(table) => storage.lane(id, table),
+        None => storage.sparse.of(id).map_or(core::ptr::null_mut(), |sparse| sparse.values().lane()),
+    };
+    if lanes.is_null() {
+        return;
     }
-
-    fn access(access: &mut Access) {
-        access.touch::<C>(false);
+    let info = storage.components.info(id);
+    if info.track == Track::Column {
+        // SAFETY: these are the lanes of the component with this id, so there are as many as its description says. The one
+        // after those of values has the tick.
+        set_lane_tick(unsafe { &*lanes.add(info.value_lanes()) }, now);
     }
+}
 
-    fn matches(state: &ComponentId, signature: &Signature) -> bool {
-        !Self::IS_DENSE || signature.has(*state)
-    }
+macro_rules! component_terms {
+    ($($term:ty, $static:ty, writes $writes:literal, $item:ident $get:ident, $chunk:ident $slice:ident;)*) => {$(
+        // SAFETY: it touches the component's columns, and names the component.
+        unsafe impl<C: Component> QueryData for $term {
+            type Static = $static;
+            type Item<'w> = <C::Layout as Layout<C>>::$item<'w>;
+            type Chunk<'w> = <C::Layout as Layout<C>>::$chunk<'w>;
+            type State = ComponentState;
+            type Fetch = <C::Layout as Layout<C>>::Ptr;
+            type View = ComponentFetch<C>;
+            const IS_DENSE: bool = ComponentFetch::<C>::IS_DENSE;
+            const NEEDS_LOCATION: bool = ComponentFetch::<C>::IS_DENSE;
+            const TRACKS_CHANGES: bool = $writes && !matches!(C::Layout::TRACK, Track::None);
 
-    fn required(state: &ComponentId, each: &mut dyn FnMut(ComponentId, Kind)) {
-        each(*state, C::Layout::KIND);
-    }
+            fn state(components: &Components) -> ComponentState {
+                ComponentState { id: components.id::<C>(), ticks: RunTicks::READ }
+            }
 
-    fn mismatch(state: &ComponentId, row: &Candidate<'_>) -> Option<Mismatch> {
-        (!row.has_type::<C>(*state)).then(Mismatch::missing::<C>)
-    }
+            fn access(access: &mut Access) {
+                access.touch::<C>($writes);
+            }
 
-    #[inline]
-    unsafe fn fetch(state: &ComponentId, world: &World, table: u32) -> Self::Fetch {
-        // SAFETY: the table has the component, so the directory points at its lanes.
-        unsafe { C::Layout::ptr(world.storage.lane(*state, table), RunTicks::READ) }
-    }
+            fn matches(state: &ComponentState, signature: &Signature) -> bool {
+                !Self::IS_DENSE || signature.has(state.id)
+            }
 
-    #[inline(always)]
-    unsafe fn row<'w>(fetch: Self::Fetch, row: usize) -> Self::Item<'w> {
-        // SAFETY: the caller's promise.
-        unsafe { C::Layout::get(fetch, row) }
-    }
+            fn required(state: &ComponentState, each: &mut dyn FnMut(ComponentId, Kind)) {
+                each(state.id, C::Layout::KIND);
+            }
 
-    #[inline(always)]
-    unsafe fn chunk<'w>(fetch: Self::Fetch, len: usize) -> Self::Chunk<'w> {
-        // SAFETY: the caller's promise.
-        unsafe { C::Layout::slice(fetch, len) }
-    }
+            fn set_ticks(state: &mut ComponentState, ticks: RunTicks) {
+                if $writes {
+                    state.ticks = ticks;
+                }
+            }
 
-    unsafe fn fetch_aligned(state: &ComponentId, stores: &AlignedStores<'_>) -> Option<Self::Fetch> {
-        // SAFETY: the id is that of `C`, by the caller's promise.
-        unsafe { stores.values::<C>(*state, RunTicks::READ) }
-    }
+            fn set_column_ticks(state: &ComponentState, world: &World, table: Option<u32>) {
+                if $writes && C::Layout::TRACK == Track::Column {
+                    set_column_tick(world, state.id, table, state.ticks.now);
+                }
+            }
 
-    #[inline(always)]
-    unsafe fn view(state: &ComponentId, world: &World, driver: Option<ComponentId>) -> ComponentFetch<C> {
-        // SAFETY: the id is that of `C`, by the caller's promise.
-        unsafe { ComponentFetch::new(*state, world, driver, RunTicks::READ) }
-    }
+            fn mismatch(state: &ComponentState, row: &Candidate<'_>) -> Option<Mismatch> {
+                (!row.has_type::<C>(state.id)).then(Mismatch::missing::<C>)
+            }
 
-    #[inline(always)]
-    unsafe fn matches_row(_: &ComponentId, view: ComponentFetch<C>, row: RowRef) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe { view.has(row) }
-    }
+            #[inline]
+            unsafe fn fetch(state: &ComponentState, world: &World, table: u32) -> Self::Fetch {
+                // SAFETY: the table matches and the state is the world's, by the caller's contract; so the table has the
+                // component, and the directory points at its lanes.
+                unsafe { C::Layout::ptr(world.storage.lane(state.id, table), state.ticks) }
+            }
 
-    #[inline(always)]
-    unsafe fn at<'w>(_: &ComponentId, view: ComponentFetch<C>, row: RowRef) -> Option<Self::Item<'w>> {
-        // SAFETY: the caller's promise; what is found is in use.
-        unsafe { view.find(row).map(|(values, row)| C::Layout::get(values, row)) }
-    }
+            unsafe fn fetch_aligned(state: &ComponentState, stores: &AlignedStores<'_>) -> Option<Self::Fetch> {
+                // SAFETY: the state is that of the stores' world, by the caller's contract, so the id is that of `C`.
+                unsafe { stores.values::<C>(state.id, state.ticks) }
+            }
 
-    #[inline(always)]
-    unsafe fn prefetch(view: ComponentFetch<C>, row: RowRef) {
-        // SAFETY: the caller's promise.
-        unsafe { view.prefetch(row) };
-    }
+            #[inline(always)]
+            unsafe fn view(state: &ComponentState, world: &World, driver: Option<ComponentId>) -> ComponentFetch<C> {
+                // SAFETY: the state is the world's, by the caller's contract, so the id is that of `C`.
+                unsafe { ComponentFetch::new(state.id, world, driver, state.ticks) }
+            }
+
+            #[inline(always)]
+            fn matches_row(_: &ComponentState, view: ComponentFetch<C>, row: RowRef) -> bool {
+                view.find(row).is_some()
+            }
+
+            #[inline(always)]
+            fn at<'w>(_: &ComponentState, view: ComponentFetch<C>, row: ItemRef<'w>) -> Option<Self::Item<'w>> {
+                // SAFETY: what is found is in use, and no other item conflicts, by the contract of `ItemRef`.
+                view.find(row.row()).map(|(values, row)| unsafe { C::Layout::$get(values, row) })
+            }
+
+            #[inline(always)]
+            fn prefetch(view: ComponentFetch<C>, row: RowRef) {
+                view.prefetch(row);
+            }
+
+            #[inline(always)]
+            fn row<'w>(fetch: Self::Fetch, row: ItemRow<'w>) -> Self::Item<'w> {
+                // SAFETY: the row is in use, and no other item conflicts, by the contract of `ItemRow`.
+                unsafe { C::Layout::$get(fetch, row.index()) }
+            }
+
+            #[inline(always)]
+            fn chunk<'w>(fetch: Self::Fetch, rows: ItemRows<'w>) -> Self::Chunk<'w> {
+                // SAFETY: the rows are in use, and no other item conflicts, by the contract of `ItemRows`.
+                unsafe { C::Layout::$slice(fetch, rows.len()) }
+            }
+        }
+    )*};
+}
+component_terms! {
+    &C, &'static C, writes false, Ref get, Slice slice;
+    &mut C, &'static mut C, writes true, Mut get_mut, SliceMut slice_mut;
 }
 
 // SAFETY: it only reads.
 unsafe impl<C: Component> ReadOnlyQueryData for &C {}
-
-/// A component that is written, and the change ticks of the run.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug)]
-pub struct WriteState {
-    id: ComponentId,
-    look: RunTicks,
-}
-
-// SAFETY: it writes the component's columns.
-unsafe impl<C: Component> QueryData for &mut C {
-    type Static = &'static mut C;
-    type Item<'w> = <C::Layout as Layout<C>>::Mut<'w>;
-    type Chunk<'w> = <C::Layout as Layout<C>>::SliceMut<'w>;
-    type State = WriteState;
-    type Fetch = <C::Layout as Layout<C>>::Ptr;
-    type View = ComponentFetch<C>;
-    const IS_DENSE: bool = ComponentFetch::<C>::IS_DENSE;
-    const NEEDS_LOCATION: bool = ComponentFetch::<C>::IS_DENSE;
-    const TRACKS_CHANGES: bool = !matches!(C::Layout::TRACK, Track::None);
-
-    fn set_ticks(state: &mut WriteState, look: RunTicks) {
-        state.look = look;
-    }
-
-    unsafe fn mark(state: &WriteState, world: &World, table: Option<u32>) {
-        if C::Layout::TRACK != Track::Column {
-            return;
-        }
-        let lanes = match table {
-            Some(table) => world.storage.lane(state.id, table),
-            None => world.storage.sparse.of(state.id).map_or(core::ptr::null_mut(), |side| side.values().lane()),
-        };
-        if !lanes.is_null() {
-            // SAFETY: the lanes are this component's.
-            unsafe { C::Layout::touch(lanes, state.look.now) };
-        }
-    }
-
-    fn state(components: &Components) -> WriteState {
-        WriteState { id: components.id::<C>(), look: RunTicks::default() }
-    }
-
-    fn access(access: &mut Access) {
-        access.touch::<C>(true);
-    }
-
-    fn matches(state: &WriteState, signature: &Signature) -> bool {
-        !Self::IS_DENSE || signature.has(state.id)
-    }
-
-    fn required(state: &WriteState, each: &mut dyn FnMut(ComponentId, Kind)) {
-        each(state.id, C::Layout::KIND);
-    }
-
-    fn mismatch(state: &WriteState, row: &Candidate<'_>) -> Option<Mismatch> {
-        (!row.has_type::<C>(state.id)).then(Mismatch::missing::<C>)
-    }
-
-    #[inline]
-    unsafe fn fetch(state: &WriteState, world: &World, table: u32) -> Self::Fetch {
-        // SAFETY: the table has the component, so the directory points at its lanes.
-        unsafe { C::Layout::ptr(world.storage.lane(state.id, table), state.look) }
-    }
-
-    #[inline(always)]
-    unsafe fn row<'w>(fetch: Self::Fetch, row: usize) -> Self::Item<'w> {
-        // SAFETY: the caller's promise.
-        unsafe { C::Layout::get_mut(fetch, row) }
-    }
-
-    #[inline(always)]
-    unsafe fn chunk<'w>(fetch: Self::Fetch, len: usize) -> Self::Chunk<'w> {
-        // SAFETY: the caller's promise.
-        unsafe { C::Layout::slice_mut(fetch, len) }
-    }
-
-    unsafe fn fetch_aligned(state: &WriteState, stores: &AlignedStores<'_>) -> Option<Self::Fetch> {
-        // SAFETY: the id is that of `C`, by the caller's promise.
-        unsafe { stores.values::<C>(state.id, state.look) }
-    }
-
-    #[inline(always)]
-    unsafe fn view(state: &WriteState, world: &World, driver: Option<ComponentId>) -> ComponentFetch<C> {
-        // SAFETY: the id is that of `C`, by the caller's promise.
-        unsafe { ComponentFetch::new(state.id, world, driver, state.look) }
-    }
-
-    #[inline(always)]
-    unsafe fn matches_row(_: &WriteState, view: ComponentFetch<C>, row: RowRef) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe { view.has(row) }
-    }
-
-    #[inline(always)]
-    unsafe fn at<'w>(_: &WriteState, view: ComponentFetch<C>, row: RowRef) -> Option<Self::Item<'w>> {
-        // SAFETY: the caller's promise; what is found is in use.
-        unsafe { view.find(row).map(|(values, row)| C::Layout::get_mut(values, row)) }
-    }
-
-    #[inline(always)]
-    unsafe fn prefetch(view: ComponentFetch<C>, row: RowRef) {
-        // SAFETY: the caller's promise.
-        unsafe { view.prefetch(row) };
-    }
-}
 
 // SAFETY: it touches what `T` touches, in rows that `T` matches.
 unsafe impl<T: QueryData> QueryData for Option<T> {
@@ -212,6 +151,7 @@ unsafe impl<T: QueryData> QueryData for Option<T> {
     type View = T::View;
     const IS_DENSE: bool = T::IS_DENSE;
     const NEEDS_LOCATION: bool = T::NEEDS_LOCATION;
+    const TRACKS_CHANGES: bool = T::TRACKS_CHANGES;
 
     fn state(components: &Components) -> T::State {
         T::state(components)
@@ -229,64 +169,50 @@ unsafe impl<T: QueryData> QueryData for Option<T> {
         T::visits_extra_rows(state)
     }
 
-    fn required(_: &T::State, _: &mut dyn FnMut(ComponentId, Kind)) {}
-
-    const TRACKS_CHANGES: bool = T::TRACKS_CHANGES;
-
-    fn set_ticks(state: &mut T::State, look: RunTicks) {
-        T::set_ticks(state, look);
+    fn set_ticks(state: &mut T::State, ticks: RunTicks) {
+        T::set_ticks(state, ticks);
     }
 
-    unsafe fn mark(state: &T::State, world: &World, table: Option<u32>) {
-        let has = |table: u32| {
-            T::matches(state, &world.storage.tables[table as usize].signature)
-                && T::column_matches(state, TableRef { world, table })
-        };
-        if table.is_none_or(has) {
-            // SAFETY: the caller's promise.
-            unsafe { T::mark(state, world, table) };
+    fn set_column_ticks(state: &T::State, world: &World, table: Option<u32>) {
+        if T::TRACKS_CHANGES && table.is_none_or(|table| TableRef { world, table }.matches::<T>(state)) {
+            T::set_column_ticks(state, world, table);
         }
     }
 
     unsafe fn fetch(state: &T::State, world: &World, table: u32) -> Self::Fetch {
-        let matches = T::matches(state, &world.storage.tables[table as usize].signature)
-            && (!T::TRACKS_CHANGES || T::column_matches(state, TableRef { world, table }));
-        // SAFETY: the table matches.
-        matches.then(|| unsafe { T::fetch(state, world, table) })
-    }
-
-    #[inline(always)]
-    unsafe fn row<'w>(fetch: Self::Fetch, row: usize) -> Self::Item<'w> {
-        // SAFETY: the caller's promise.
-        fetch.map(|fetch| unsafe { T::row(fetch, row) })
-    }
-
-    #[inline(always)]
-    unsafe fn chunk<'w>(fetch: Self::Fetch, len: usize) -> Self::Chunk<'w> {
-        // SAFETY: the caller's promise.
-        fetch.map(|fetch| unsafe { T::chunk(fetch, len) })
+        // SAFETY: the table matches; the rest by the caller's contract.
+        TableRef { world, table }.matches::<T>(state).then(|| unsafe { T::fetch(state, world, table) })
     }
 
     unsafe fn fetch_aligned(state: &T::State, stores: &AlignedStores<'_>) -> Option<Self::Fetch> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the state is that of the stores' world, by the caller's contract.
         unsafe { T::fetch_aligned(state, stores) }.map(Some)
     }
 
     #[inline(always)]
     unsafe fn view(state: &T::State, world: &World, driver: Option<ComponentId>) -> T::View {
-        // SAFETY: the caller's promise.
+        // SAFETY: the state is the world's, and the view is used in time, by the caller's contract.
         unsafe { T::view(state, world, driver) }
     }
 
     #[inline(always)]
-    unsafe fn matches_row(_: &T::State, _: T::View, _: RowRef) -> bool {
+    fn matches_row(_: &T::State, _: T::View, _: RowRef) -> bool {
         true
     }
 
     #[inline(always)]
-    unsafe fn at<'w>(state: &T::State, view: T::View, row: RowRef) -> Option<Self::Item<'w>> {
-        // SAFETY: the caller's promise.
-        Some(unsafe { T::at(state, view, row) })
+    fn at<'w>(state: &T::State, view: T::View, row: ItemRef<'w>) -> Option<Self::Item<'w>> {
+        Some(T::at(state, view, row))
+    }
+
+    #[inline(always)]
+    fn row<'w>(fetch: Self::Fetch, row: ItemRow<'w>) -> Self::Item<'w> {
+        fetch.map(|fetch| T::row(fetch, row))
+    }
+
+    #[inline(always)]
+    fn chunk<'w>(fetch: Self::Fetch, rows: ItemRows<'w>) -> Self::Chunk<'w> {
+        fetch.map(|fetch| T::chunk(fetch, rows))
     }
 }
 
@@ -295,12 +221,6 @@ unsafe impl<T: ReadOnlyQueryData> ReadOnlyQueryData for Option<T> {}
 
 /// A term that yields whether the entity has `C`.
 pub struct Has<C>(PhantomData<fn() -> C>);
-
-impl<C> fmt::Debug for Has<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Has")
-    }
-}
 
 // SAFETY: it touches nothing.
 unsafe impl<C: Component> QueryData for Has<C> {
@@ -323,105 +243,41 @@ unsafe impl<C: Component> QueryData for Has<C> {
         true
     }
 
-    fn required(_: &ComponentId, _: &mut dyn FnMut(ComponentId, Kind)) {}
-
     unsafe fn fetch(state: &ComponentId, world: &World, table: u32) -> bool {
-        world.storage.tables[table as usize].signature.has(*state)
-    }
-
-    #[inline(always)]
-    unsafe fn row<'w>(fetch: bool, _: usize) -> Self::Item<'w> {
-        fetch
-    }
-
-    #[inline(always)]
-    unsafe fn chunk<'w>(fetch: bool, _: usize) -> Self::Chunk<'w> {
-        fetch
+        TableRef { world, table }.signature().has(*state)
     }
 
     unsafe fn fetch_aligned(state: &ComponentId, stores: &AlignedStores<'_>) -> Option<bool> {
-        let known = [stores.has(*state), stores.lacks(*state)];
-        (known != [false, false]).then_some(known[0])
+        let has = stores.has(*state);
+        (has || stores.lacks(*state)).then_some(has)
     }
 
     #[inline(always)]
     unsafe fn view(state: &ComponentId, world: &World, driver: Option<ComponentId>) -> ComponentFetch<C> {
-        // SAFETY: the id is that of `C`, by the caller's promise.
+        // SAFETY: the state is the world's, by the caller's contract, so the id is that of `C`.
         unsafe { ComponentFetch::new(*state, world, driver, RunTicks::READ) }
     }
 
     #[inline(always)]
-    unsafe fn matches_row(_: &ComponentId, _: ComponentFetch<C>, _: RowRef) -> bool {
+    fn matches_row(_: &ComponentId, _: ComponentFetch<C>, _: RowRef) -> bool {
         true
     }
 
     #[inline(always)]
-    unsafe fn at<'w>(_: &ComponentId, view: ComponentFetch<C>, row: RowRef) -> Option<Self::Item<'w>> {
-        // SAFETY: the caller's promise.
-        Some(unsafe { view.has(row) })
+    fn at<'w>(_: &ComponentId, view: ComponentFetch<C>, row: ItemRef<'w>) -> Option<bool> {
+        Some(view.find(row.row()).is_some())
+    }
+
+    #[inline(always)]
+    fn row<'w>(fetch: bool, _: ItemRow<'w>) -> bool {
+        fetch
+    }
+
+    #[inline(always)]
+    fn chunk<'w>(fetch: bool, _: ItemRows<'w>) -> bool {
+        fetch
     }
 }
 
 // SAFETY: it touches nothing.
 unsafe impl<C: Component> ReadOnlyQueryData for Has<C> {}
-
-// SAFETY: it reads the entities of a table, which no query writes.
-unsafe impl QueryData for Entity {
-    type Static = Entity;
-    type Item<'w> = Entity;
-    type Chunk<'w> = &'w [Entity];
-    type State = ();
-    type Fetch = NonNull<Entity>;
-    type View = NonNull<World>;
-    const IS_DENSE: bool = true;
-    const NEEDS_LOCATION: bool = false;
-
-    fn state(_: &Components) {}
-
-    fn access(_: &mut Access) {}
-
-    fn matches((): &(), _: &Signature) -> bool {
-        true
-    }
-
-    fn required((): &(), _: &mut dyn FnMut(ComponentId, Kind)) {}
-
-    unsafe fn fetch((): &(), world: &World, table: u32) -> NonNull<Entity> {
-        NonNull::from(world.storage.tables[table as usize].entities()).cast()
-    }
-
-    #[inline(always)]
-    unsafe fn row<'w>(fetch: NonNull<Entity>, row: usize) -> Self::Item<'w> {
-        // SAFETY: the row is in use.
-        unsafe { *fetch.add(row).as_ptr() }
-    }
-
-    #[inline(always)]
-    unsafe fn chunk<'w>(fetch: NonNull<Entity>, len: usize) -> Self::Chunk<'w> {
-        // SAFETY: the rows are in use.
-        unsafe { core::slice::from_raw_parts(fetch.as_ptr(), len) }
-    }
-
-    unsafe fn fetch_aligned((): &(), stores: &AlignedStores<'_>) -> Option<NonNull<Entity>> {
-        stores.entities()
-    }
-
-    #[inline(always)]
-    unsafe fn view((): &(), world: &World, _: Option<ComponentId>) -> NonNull<World> {
-        NonNull::from(world)
-    }
-
-    #[inline(always)]
-    unsafe fn matches_row((): &(), _: NonNull<World>, _: RowRef) -> bool {
-        true
-    }
-
-    #[inline(always)]
-    unsafe fn at<'w>((): &(), view: NonNull<World>, row: RowRef) -> Option<Self::Item<'w>> {
-        // SAFETY: the world is borrowed; where the slot is that of an extra row, it has an owner.
-        unsafe { Some(view.as_ref().storage.owner_of(row.key(view.as_ref()))) }
-    }
-}
-
-// SAFETY: it only reads.
-unsafe impl ReadOnlyQueryData for Entity {}

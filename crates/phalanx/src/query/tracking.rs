@@ -3,14 +3,13 @@
 
 use super::access::RowConditions;
 use super::{Access, AlignedStores, Candidate, ComponentFetch, Mismatch, QueryFilter, TableRef};
-use crate::change_detection::{RunTicks, Tick, Track};
+use crate::change_detection::{RunTicks, Track};
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout, TracksAdditions, TracksChanges};
 use crate::signature::Signature;
 use crate::world::World;
 use core::fmt;
 use core::marker::PhantomData;
-use phalanx_store::raw::Lane;
 
 /// A filter that passes entities whose `C` was added since the [last run](crate::change_detection) of the query.
 ///
@@ -42,105 +41,111 @@ pub struct Added<C>(PhantomData<fn() -> C>);
 /// ```
 pub struct Changed<C>(PhantomData<fn() -> C>);
 
-impl<C> fmt::Debug for Added<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Added")
-    }
-}
-
-impl<C> fmt::Debug for Changed<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Changed")
-    }
-}
-
 /// A component whose change ticks are read, and the ticks of the run.
+///
+/// The states of two components are of different types, because a filter reads ticks by what it knows of its component:
+///
+/// ```compile_fail,E0308
+/// use phalanx::query::QueryFilter;
+/// use phalanx::{Changed, Component, Components};
+///
+/// #[derive(Component)]
+/// #[component(track = "row")]
+/// struct A(u8);
+/// #[derive(Component)]
+/// #[component(track = "row")]
+/// struct B(u64);
+///
+/// fn state(components: &Components) -> <Changed<A> as QueryFilter>::State {
+///     <Changed<B> as QueryFilter>::state(components)
+/// }
+/// ```
 #[doc(hidden)]
-#[derive(Clone, Copy, Debug)]
-pub struct TrackedState {
+pub struct TrackedState<C> {
+    /// The id of `C`.
     id: ComponentId,
     /// The component space of the id. A state of another world finds nothing.
     space: u64,
-    look: RunTicks,
+    ticks: RunTicks,
+    component: PhantomData<fn() -> C>,
 }
 
-impl TrackedState {
+impl<C> Clone for TrackedState<C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<C> Copy for TrackedState<C> {}
+
+impl<C> fmt::Debug for TrackedState<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TrackedState({:?})", self.id)
+    }
+}
+
+impl<C> TrackedState<C> {
     /// Returns `true` if the id is one of this world.
     #[inline(always)]
     fn is_of(&self, world: &World) -> bool {
         self.space == world.storage.components.registry_id.number()
     }
-
-    /// Returns `true` if the tick of a column in a table is new. Ticks of single values are not read.
-    ///
-    /// # Safety
-    ///
-    /// The function reads the tick of a row of the component; of any row, if the column has one tick.
-    unsafe fn column_matches<C: Component>(
-        &self,
-        world: &World,
-        table: u32,
-        mark: unsafe fn(*const Lane, usize, RunTicks) -> Tick,
-    ) -> bool {
-        if C::Layout::TRACK != Track::Column || C::Layout::KIND != Kind::Table {
-            return true;
-        }
-        if !self.is_of(world) {
-            return false;
-        }
-        let lanes = world.storage.lane(self.id, table);
-        // SAFETY: the lanes are the component's; and the caller's promise.
-        !lanes.is_null() && self.look.is_new(unsafe { mark(lanes, 0, self.look) })
-    }
 }
 
 macro_rules! tracking_filter {
-    ($($name:ident $bound:ident $mark:ident)*) => {$(
+    ($($name:ident $bound:ident $tick:ident)*) => {$(
         impl<C: Component> QueryFilter for $name<C>
         where
             C::Layout: $bound<C>,
         {
-            type State = TrackedState;
+            type State = TrackedState<C>;
             const IS_ARCHETYPAL: bool = ComponentFetch::<C>::IS_DENSE && !matches!(C::Layout::TRACK, Track::Row);
             const TRACKS_CHANGES: bool = true;
 
-            fn state(components: &Components) -> TrackedState {
-                TrackedState { id: components.id::<C>(), space: components.registry_id.number(), look: RunTicks::default() }
+            fn state(components: &Components) -> Self::State {
+                let (id, space) = (components.id::<C>(), components.registry_id.number());
+                TrackedState { id, space, ticks: RunTicks::default(), component: PhantomData }
             }
 
-            fn set_ticks(state: &mut TrackedState, look: RunTicks) {
-                state.look = look;
+            fn set_ticks(state: &mut Self::State, ticks: RunTicks) {
+                state.ticks = ticks;
             }
 
-            fn passes(state: &TrackedState, signature: &Signature) -> bool {
+            fn passes(state: &Self::State, signature: &Signature) -> bool {
                 !ComponentFetch::<C>::IS_DENSE || signature.has(state.id)
             }
 
-            fn column_matches(state: &TrackedState, table: TableRef<'_>) -> bool {
-                // SAFETY: it reads the component's marks.
-                unsafe { state.column_matches::<C>(table.world, table.table, <C::Layout as $bound<C>>::$mark) }
+            fn column_matches(state: &Self::State, TableRef { world, table }: TableRef<'_>) -> bool {
+                if C::Layout::TRACK != Track::Column || C::Layout::KIND != Kind::Table {
+                    return true;
+                }
+                let lanes = world.storage.lane(state.id, table);
+                let is_new = || {
+                    // SAFETY: the lanes are those of `C` in this world, and the tick is that of all rows.
+                    state.ticks.is_new(unsafe { <C::Layout as $bound<C>>::$tick(lanes, 0, state.ticks) })
+                };
+                state.is_of(world) && !lanes.is_null() && is_new()
             }
 
             #[inline(always)]
-            fn passes_row(state: &TrackedState, row: &Candidate<'_>) -> bool {
+            fn passes_row(state: &Self::State, row: &Candidate<'_>) -> bool {
                 state.is_of(row.world()) && row.lanes_of(state.id).is_some_and(|(lanes, row)| {
-                    // SAFETY: the lanes are the component's, and the row is in use.
-                    let mark = unsafe { <C::Layout as $bound<C>>::$mark(lanes, row, state.look) };
-                    state.look.is_new(mark)
+                    // SAFETY: the lanes are those of `C` in this world, and the row is in use.
+                    state.ticks.is_new(unsafe { <C::Layout as $bound<C>>::$tick(lanes, row, state.ticks) })
                 })
             }
 
-            fn passes_all(state: &TrackedState, stores: &AlignedStores<'_>) -> bool {
+            fn passes_all(state: &Self::State, stores: &AlignedStores<'_>) -> bool {
                 C::Layout::TRACK == Track::Column
                     && state.is_of(stores.world)
                     && stores.has(state.id)
-                    && stores.world.storage.sparse.of(state.id).is_some_and(|side| {
-                        // SAFETY: the lanes are the component's, and the mark is that of all rows.
-                        state.look.is_new(unsafe { <C::Layout as $bound<C>>::$mark(side.values().lane(), 0, state.look) })
+                    && stores.world.storage.sparse.of(state.id).is_some_and(|store| {
+                        let lanes = store.values().lane();
+                        // SAFETY: the lanes are those of `C` in this world, and the tick is that of all rows.
+                        state.ticks.is_new(unsafe { <C::Layout as $bound<C>>::$tick(lanes, 0, state.ticks) })
                     })
             }
 
-            fn required(state: &TrackedState, each: &mut dyn FnMut(ComponentId, Kind)) {
+            fn required(state: &Self::State, each: &mut dyn FnMut(ComponentId, Kind)) {
                 each(state.id, C::Layout::KIND);
             }
 
@@ -152,7 +157,7 @@ macro_rules! tracking_filter {
                 rows.require::<C>();
             }
 
-            fn mismatch(state: &TrackedState, row: &Candidate<'_>) -> Option<Mismatch> {
+            fn mismatch(state: &Self::State, row: &Candidate<'_>) -> Option<Mismatch> {
                 match row.has_type::<C>(state.id) {
                     false => Some(Mismatch::missing::<C>()),
                     true => (!Self::passes_row(state, row)).then(|| Mismatch::Unchanged(core::any::type_name::<C>())),

@@ -1,9 +1,9 @@
 //! The methods of a world that return queries.
 #![allow(unsafe_code)]
 
+use super::cache::update_matches;
 use super::lookup::item_of;
-use super::query_matches::MatchesOf;
-use super::{Query, QueryData, QueryFilter, QuerySet, ReadOnlyQueryData};
+use super::{Filtered, Query, QueryData, QueryFilter, QuerySet, ReadOnlyQueryData};
 use crate::error::ComponentError;
 use crate::world::World;
 use phalanx_store::Entity;
@@ -112,10 +112,9 @@ impl World {
     #[inline]
     #[track_caller]
     pub fn query_filtered_mut<D: QueryData, F: QueryFilter>(&mut self) -> Query<'_, '_, D, F> {
-        let matches = self.update_cached::<D, F>(|matches, world| matches.update::<D, F>(world));
-        // SAFETY: the matches were updated to this world, which is borrowed exclusively. They lie in an allocation of their
-        // own, which the world keeps and does not change while it is borrowed. The cache refuses queries that alias.
-        unsafe { Query::with_matches(self, &*matches) }
+        let (world, matches) = update_matches::<D, F>(self, |matches, world| matches.update::<Filtered<D, F>>(world));
+        // SAFETY: the matches were updated to this world, which is borrowed exclusively. The cache refuses queries that alias.
+        unsafe { Query::with_matches(world, matches) }
     }
 
     /// Returns the item of one entity.
@@ -153,10 +152,11 @@ impl World {
     #[inline]
     #[track_caller]
     pub fn query_one_mut<D: QueryData>(&mut self, entity: Entity) -> Result<D::Item<'_>, ComponentError> {
-        let matches = self.update_cached::<D, ()>(|matches, world| matches.states_to_find::<D, ()>(world));
-        // SAFETY: the states were updated to this world, and stay where they are, as in `query_filtered_mut`. The world is
-        // borrowed exclusively.
-        unsafe { item_of::<D, ()>(self, (*matches).states(), entity) }
+        let (world, matches) = update_matches::<D, ()>(self, |matches, world| {
+            matches.state_to_find::<Filtered<D, ()>>(world, false);
+        });
+        // SAFETY: the state was updated to this world, which is borrowed exclusively. The cache refuses queries that alias.
+        unsafe { item_of::<D, ()>(world, matches.state(), entity) }
     }
 
     /// Returns several queries at once, none of which touches what another writes: a tuple of two to four.
@@ -231,29 +231,5 @@ impl World {
     #[track_caller]
     pub fn queries_mut<S: QuerySet>(&mut self) -> S::Queries<'_> {
         S::queries(self)
-    }
-
-    /// Updates the matches that the world keeps for a query, and returns them. They lie in an allocation of their own, which
-    /// stays until the world is dropped, and change only with the next call for the same query.
-    #[inline(always)]
-    #[track_caller]
-    pub(super) fn update_cached<D: QueryData, F: QueryFilter>(
-        &mut self,
-        update: impl FnOnce(&mut MatchesOf<D, F>, &World),
-    ) -> *const MatchesOf<D, F> {
-        // The cache is taken out of the world while it is used. A panic (of an aliasing query) leaves the world without, and
-        // it is made anew.
-        let mut cache = self.queries.take().unwrap_or_default();
-        let matches = cache.matches::<D, F>();
-        update(matches, self);
-        let matches = &raw const *matches;
-        self.queries = Some(cache);
-        matches
-    }
-
-    /// Returns the matches that the world keeps for a query for which [`update_cached`](World::update_cached) was called.
-    pub(super) fn cached<D: QueryData, F: QueryFilter>(&self) -> &MatchesOf<D, F> {
-        let matches = self.queries.as_ref().and_then(|cache| cache.peek::<D, F>());
-        matches.expect("matches that were updated are kept")
     }
 }

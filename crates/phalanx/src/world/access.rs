@@ -179,7 +179,7 @@ impl Source<'_> {
     fn find<C: Component>(&self, world: &World, entity: Entity) -> Result<(*const Lane, usize), ComponentError> {
         #[cfg(feature = "counters")]
         if world.storage.counting {
-            world.count_lookup(world.storage.components.id::<C>());
+            world.storage.components.count_lookup(world.storage.components.id::<C>());
         }
         // SAFETY: the world has been borrowed since; a location is written for every entity that is alive.
         let try_location = || self.locations.get(entity);

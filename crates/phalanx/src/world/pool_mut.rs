@@ -155,7 +155,11 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
         self.world.open(self.world.storage.sparse.get(side).id, |_| false);
         let pool = self.world.storage.sparse.pool(side);
         if self.world.storage.counting {
-            self.world.count_visit(self.world.storage.sparse.get(side).id, u64::from(pool.len()), false);
+            self.world.storage.components.count_visit(
+                self.world.storage.sparse.get(side).id,
+                u64::from(pool.len()),
+                false,
+            );
         }
         // SAFETY: so many values are there without a hole, in lanes of the component, and the world is borrowed exclusively.
         unsafe {
