@@ -1,7 +1,7 @@
 //! How values become bytes: as they are in memory, by serde, or by a codec of the user's.
 
+use super::bounded::Bounded;
 use super::budget::Budget;
-use super::depth::Bound;
 use super::error::CodecError;
 use crate::alloc::try_reserve;
 use postcard::de_flavors::{Flavor, Slice};
@@ -42,8 +42,8 @@ use serde::de::DeserializeOwned;
 /// let mut world = World::new();
 /// let e = world.spawn(Label("red"));
 /// let mut file = Vec::new();
-/// world.save(&registry, &mut file)?;
-/// assert_eq!(World::load(&registry, &*file)?.get::<Label>(e)?, &Label("red"));
+/// registry.save(&world, &mut file)?;
+/// assert_eq!(registry.load(&*file)?.get::<Label>(e)?, &Label("red"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Codec<C>: Send + Sync + 'static {
@@ -132,7 +132,7 @@ impl<C: Serialize + DeserializeOwned> Codec<C> for Serde {
     fn decode_within(&self, bytes: &mut &[u8], budget: &Budget) -> Result<C, CodecError> {
         let before = budget.taken();
         let mut deserializer = postcard::Deserializer::from_flavor(Counted(Slice::new(bytes), budget));
-        let value = C::deserialize(Bound::new(&mut deserializer, budget));
+        let value = C::deserialize(Bounded::new(&mut deserializer, budget));
         let value = value.map_err(|error| match error {
             _ if budget.is_overdrawn() => CodecError("it has too many parts that take no bytes"),
             postcard::Error::DeserializeUnexpectedEnd => CodecError("the bytes end too early"),

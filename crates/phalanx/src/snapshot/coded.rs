@@ -1,11 +1,12 @@
-//! Values that are written and read one by one, in blocks; and those without data, which are made anew.
+//! Values that are written and read one by one, in blocks; and those without data, which are builder anew.
 #![allow(unsafe_code)]
 
 use super::budget::Budget;
 use super::codec::Codec;
-use super::column::{Column, Made, Source, put_next, with_value};
+use super::column::{Column, ColumnBuilder, ColumnRows, put_next, with_value};
 use super::error::{CodecError, LoadError, NotDecoded, Problem, SaveError};
-use super::frame::{In, Out};
+use super::reader::Reader;
+use super::writer::Writer;
 use crate::component::Component;
 use core::marker::PhantomData;
 use phalanx_store::AllocError;
@@ -22,7 +23,7 @@ pub(super) fn read_blocks<C, K: Codec<C>>(
     codec: &K,
     name: &'static str,
     count: u32,
-    input: &mut In<'_>,
+    input: &mut Reader<'_>,
     mut each: impl FnMut(C) -> Result<(), AllocError>,
 ) -> Result<(), LoadError> {
     read_each(name, count, input, |bytes, budget| Ok(each(codec.decode_within(bytes, budget)?)?))
@@ -32,7 +33,7 @@ pub(super) fn read_blocks<C, K: Codec<C>>(
 pub(super) fn read_each(
     name: &'static str,
     count: u32,
-    input: &mut In<'_>,
+    input: &mut Reader<'_>,
     mut each: impl FnMut(&mut &[u8], &Budget) -> Result<(), NotDecoded>,
 ) -> Result<(), LoadError> {
     let (mut bytes, mut done) = (Vec::new(), 0);
@@ -63,12 +64,12 @@ pub(super) fn read_each(
 /// Writes values in blocks, as a function appends each.
 pub(super) fn write_each(
     name: &'static str,
-    sources: &[Source<'_>],
-    out: &mut Out<'_>,
+    sources: &[ColumnRows<'_>],
+    out: &mut Writer<'_>,
     encode: impl Fn(*const Lane, u32, &mut Vec<u8>) -> Result<(), CodecError>,
 ) -> Result<(), SaveError> {
     let (mut bytes, mut values) = (Vec::new(), 0_u32);
-    let close = |bytes: &mut Vec<u8>, values: &mut u32, out: &mut Out<'_>| {
+    let close = |bytes: &mut Vec<u8>, values: &mut u32, out: &mut Writer<'_>| {
         let len = u32::try_from(bytes.len());
         let len = len.map_err(|_| SaveError::Codec { name, error: CodecError("it is larger than 4 GiB") })?;
         out.put_u32(core::mem::take(values))?;
@@ -98,7 +99,12 @@ impl<C: Component, K: Codec<C>> Column for Coded<C, K> {
         false
     }
 
-    unsafe fn write(&self, name: &'static str, sources: &[Source<'_>], out: &mut Out<'_>) -> Result<(), SaveError> {
+    unsafe fn write(
+        &self,
+        name: &'static str,
+        sources: &[ColumnRows<'_>],
+        out: &mut Writer<'_>,
+    ) -> Result<(), SaveError> {
         write_each(name, sources, out, |lanes, row, bytes| {
             // SAFETY: the caller's promise.
             unsafe { with_value(lanes, row, |value: &C| self.0.encode(value, bytes)) }
@@ -110,17 +116,22 @@ impl<C: Component, K: Codec<C>> Column for Coded<C, K> {
         unsafe { with_value(lanes, row, |value: &C| self.0.encode(value, bytes)) }
     }
 
-    unsafe fn read(&self, name: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
-        let mut rows = made.places();
-        read_blocks(&self.0, name, made.wanted(), input, |value: C| match rows.next() {
+    unsafe fn read(
+        &self,
+        name: &'static str,
+        builder: &mut ColumnBuilder<'_>,
+        input: &mut Reader<'_>,
+    ) -> Result<(), LoadError> {
+        let mut rows = builder.places();
+        read_blocks(&self.0, name, builder.wanted(), input, |value: C| match rows.next() {
             // SAFETY: the next row of this component.
-            Some(row) => unsafe { put_next(made, row, value) },
+            Some(row) => unsafe { put_next(builder, row, value) },
             None => unreachable!("no more values are read than there are rows"),
         })
     }
 }
 
-/// Values without data, which are made anew.
+/// Values without data, which are builder anew.
 pub(super) struct Tag<C, F>(pub(super) F, pub(super) PhantomData<fn() -> C>);
 
 impl<C: Component, F: Fn() -> C + Send + Sync> Column for Tag<C, F> {
@@ -133,16 +144,21 @@ impl<C: Component, F: Fn() -> C + Send + Sync> Column for Tag<C, F> {
     fn is_plain(&self) -> bool {
         false
     }
-    unsafe fn write(&self, _: &'static str, _: &[Source<'_>], _: &mut Out<'_>) -> Result<(), SaveError> {
+    unsafe fn write(&self, _: &'static str, _: &[ColumnRows<'_>], _: &mut Writer<'_>) -> Result<(), SaveError> {
         Ok(())
     }
     unsafe fn encode(&self, _: *const Lane, _: u32, _: &mut Vec<u8>) -> Result<(), CodecError> {
         Ok(())
     }
-    unsafe fn read(&self, _: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
-        for row in made.places() {
+    unsafe fn read(
+        &self,
+        _: &'static str,
+        builder: &mut ColumnBuilder<'_>,
+        input: &mut Reader<'_>,
+    ) -> Result<(), LoadError> {
+        for row in builder.places() {
             // SAFETY: the next row of this component.
-            input.unwrap_alloc(unsafe { put_next(made, row, (self.0)()) })?;
+            input.alloc(unsafe { put_next(builder, row, (self.0)()) })?;
         }
         Ok(())
     }

@@ -2,15 +2,17 @@
 //!
 //! # Invariants
 //!
-//! A [`Made`] counts the values that were read into rows that nobody counts yet. Whoever reads holds one, and it ends them
+//! A [`ColumnBuilder`] counts the values that were read into rows that nobody counts yet. Whoever reads holds one, and it ends them
 //! if anything goes wrong; when all is there, it is forgotten and the rows are counted by their owner.
 #![allow(unsafe_code)]
 
 use super::codec::{Codec, try_extend};
 use super::coded::read_blocks;
 use super::error::{CodecError, INVALID, LoadError, NotDecoded, Problem, SaveError};
-use super::frame::{FRAME, In, Out, PIECE};
+use super::format::{FRAME, PIECE};
+use super::reader::Reader;
 pub(super) use super::runs::Runs;
+use super::writer::Writer;
 use crate::alloc::try_vec;
 use crate::change_detection::{Marks, RunTicks, Tick, marks};
 use crate::component::{Component, ComponentInfo, DropFn};
@@ -22,7 +24,7 @@ use phalanx_store::AllocError;
 use phalanx_store::raw::Lane;
 
 /// Values that are read and not counted, and where the next ones go.
-pub(super) struct Made<'a> {
+pub(super) struct ColumnBuilder<'a> {
     lanes: *mut Lane,
     lane_count: usize,
     drop: Option<DropFn>,
@@ -31,15 +33,15 @@ pub(super) struct Made<'a> {
     count: u32,
 }
 
-impl<'a> Made<'a> {
+impl<'a> ColumnBuilder<'a> {
     /// No values yet.
     ///
     /// # Safety
     ///
     /// The lanes are those of a component with this destructor; they stay where they are, and nothing lives in these rows.
     /// Nobody else uses the lanes. Where the rows are set bits, there is room for all of them.
-    pub(super) unsafe fn new(lanes: *mut Lane, info: &ComponentInfo, runs: Runs<'a>) -> Made<'a> {
-        Made { lanes, lane_count: info.lanes.len(), drop: info.drop, runs, count: 0 }
+    pub(super) unsafe fn new(lanes: *mut Lane, info: &ComponentInfo, runs: Runs<'a>) -> ColumnBuilder<'a> {
+        ColumnBuilder { lanes, lane_count: info.lanes.len(), drop: info.drop, runs, count: 0 }
     }
 
     /// All values are there and have an owner.
@@ -116,7 +118,7 @@ impl<'a> Made<'a> {
     }
 }
 
-impl Drop for Made<'_> {
+impl Drop for ColumnBuilder<'_> {
     fn drop(&mut self) {
         let Some(drop) = self.drop else { return };
         struct Rest<I: Iterator<Item = *mut u8>>(I, DropFn);
@@ -158,7 +160,7 @@ impl Scratch {
 
 /// Rows of lanes that are written one after another.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'a> {
+pub(super) struct ColumnRows<'a> {
     pub(super) lanes: *const Lane,
     pub(super) runs: Runs<'a>,
 }
@@ -179,7 +181,12 @@ pub(super) trait Column: Send + Sync {
     /// # Safety
     ///
     /// The lanes are the component's; the rows are in use, and not written meanwhile.
-    unsafe fn write(&self, name: &'static str, sources: &[Source<'_>], out: &mut Out<'_>) -> Result<(), SaveError>;
+    unsafe fn write(
+        &self,
+        name: &'static str,
+        sources: &[ColumnRows<'_>],
+        out: &mut Writer<'_>,
+    ) -> Result<(), SaveError>;
 
     /// Appends one value to a list of bytes.
     ///
@@ -188,12 +195,17 @@ pub(super) trait Column: Send + Sync {
     /// The lanes are the component's; the row is in use, and not written meanwhile.
     unsafe fn encode(&self, lanes: *const Lane, row: u32, bytes: &mut Vec<u8>) -> Result<(), CodecError>;
 
-    /// Reads the values of all rows of `made`, which counts them. Lanes grow where it says so.
+    /// Reads the values of all rows of `builder`, which counts them. Lanes grow where it says so.
     ///
     /// # Safety
     ///
-    /// `made` is of this component.
-    unsafe fn read(&self, name: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError>;
+    /// `builder` is of this component.
+    unsafe fn read(
+        &self,
+        name: &'static str,
+        builder: &mut ColumnBuilder<'_>,
+        input: &mut Reader<'_>,
+    ) -> Result<(), LoadError>;
 }
 
 /// How many lanes of a component have values: all but that of the marks.
@@ -209,7 +221,7 @@ pub(super) struct Plain<C>(pub(super) PhantomData<fn() -> C>);
 /// # Safety
 ///
 /// The rows are in use, have no padding, and are not written meanwhile.
-unsafe fn write_lane(lane: &Lane, runs: Runs<'_>, out: &mut Out<'_>) -> Result<(), SaveError> {
+unsafe fn write_lane(lane: &Lane, runs: Runs<'_>, out: &mut Writer<'_>) -> Result<(), SaveError> {
     for run in runs.iter() {
         let bytes = run.len() * lane.row_size();
         // SAFETY: the caller's promise.
@@ -232,7 +244,7 @@ where
         true
     }
 
-    unsafe fn write(&self, _: &'static str, sources: &[Source<'_>], out: &mut Out<'_>) -> Result<(), SaveError> {
+    unsafe fn write(&self, _: &'static str, sources: &[ColumnRows<'_>], out: &mut Writer<'_>) -> Result<(), SaveError> {
         // SAFETY: the caller's promise; the rows have no padding.
         unsafe { write_lanes(value_lanes::<C>(), sources, out) }
     }
@@ -242,14 +254,19 @@ where
         unsafe { extend_by_row(value_lanes::<C>(), lanes, row, bytes) }
     }
 
-    unsafe fn read(&self, name: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
-        read_lanes(value_lanes::<C>(), made, input)?;
+    unsafe fn read(
+        &self,
+        name: &'static str,
+        builder: &mut ColumnBuilder<'_>,
+        input: &mut Reader<'_>,
+    ) -> Result<(), LoadError> {
+        read_lanes(value_lanes::<C>(), builder, input)?;
         // The constant is evaluated in any case: it may be what checks that there is no padding.
         if <C::Layout as PlainLayout<C>>::ANY_BYTES {
             return Ok(());
         }
         // SAFETY: the rows of so many lanes were read just now.
-        match unsafe { find_invalid(value_lanes::<C>(), made, <C::Layout as PlainLayout<C>>::are_valid) } {
+        match unsafe { find_invalid(value_lanes::<C>(), builder, <C::Layout as PlainLayout<C>>::are_valid) } {
             None => Ok(()),
             Some(row) => Err(input.error(Problem::Value { name, row, error: INVALID })),
         }
@@ -261,10 +278,14 @@ where
 /// # Safety
 ///
 /// There are so many lanes, whose rows are initialised.
-unsafe fn find_invalid(count: usize, made: &mut Made<'_>, are_valid: fn(usize, &[u8]) -> bool) -> Option<u32> {
-    let runs = made.runs;
+unsafe fn find_invalid(
+    count: usize,
+    builder: &mut ColumnBuilder<'_>,
+    are_valid: fn(usize, &[u8]) -> bool,
+) -> Option<u32> {
+    let runs = builder.runs;
     let mut first: Option<u32> = None;
-    for (at, lane) in made.lanes()[..count].iter().enumerate() {
+    for (at, lane) in builder.lanes()[..count].iter().enumerate() {
         // SAFETY: the caller's promise: the row is initialised, and nobody else uses it.
         let row = |row: u32| unsafe { core::slice::from_raw_parts(row_ptr(lane, row), lane.row_size()) };
         let mut before = 0;
@@ -287,7 +308,11 @@ unsafe fn find_invalid(count: usize, made: &mut Made<'_>, are_valid: fn(usize, &
 /// # Safety
 ///
 /// There are so many, whose rows are in use, have no padding, and are not written meanwhile.
-pub(super) unsafe fn write_lanes(count: usize, sources: &[Source<'_>], out: &mut Out<'_>) -> Result<(), SaveError> {
+pub(super) unsafe fn write_lanes(
+    count: usize,
+    sources: &[ColumnRows<'_>],
+    out: &mut Writer<'_>,
+) -> Result<(), SaveError> {
     for lane in 0..count {
         for source in sources {
             // SAFETY: the caller's promise.
@@ -320,19 +345,23 @@ pub(super) unsafe fn extend_by_row(
 }
 
 /// Reads the first lanes, whatever their bytes mean.
-pub(super) fn read_lanes(count: usize, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
-    let runs = made.runs;
+pub(super) fn read_lanes(
+    count: usize,
+    builder: &mut ColumnBuilder<'_>,
+    input: &mut Reader<'_>,
+) -> Result<(), LoadError> {
+    let runs = builder.runs;
     for at in 0..count {
         for run in runs.iter() {
             let mut row = run.start;
             while row < run.end {
-                let lane = &mut made.lanes()[at];
+                let lane = &mut builder.lanes()[at];
                 if let Runs::All(total) = runs
                     && lane.capacity() == row
                 {
                     let room = believed(row, total, lane.row_size());
                     // SAFETY: the lane grows, and no older pointer into it is used.
-                    input.unwrap_alloc(unsafe { lane.try_resize(room) })?;
+                    input.alloc(unsafe { lane.try_resize(room) })?;
                 }
                 let end = run.end.min(lane.capacity());
                 // SAFETY: there is room for these rows, in which nothing lives; they are bytes until somebody counts them.
@@ -358,7 +387,7 @@ fn believed(rows: u32, total: u32, size: usize) -> u32 {
 /// # Safety
 ///
 /// There is room for so many bytes, which nobody else uses.
-unsafe fn fill(place: *mut u8, len: usize, input: &mut In<'_>) -> Result<(), LoadError> {
+unsafe fn fill(place: *mut u8, len: usize, input: &mut Reader<'_>) -> Result<(), LoadError> {
     let mut done = 0;
     while done < len {
         let buffered = input.buffered();
@@ -411,12 +440,16 @@ pub(super) unsafe fn with_value<C: Component, T>(lanes: *const Lane, row: u32, s
 ///
 /// # Safety
 ///
-/// `made` is of this component, and `row` is the next of its rows.
-pub(super) unsafe fn put_next<C: Component>(made: &mut Made<'_>, row: u32, value: C) -> Result<(), AllocError> {
-    made.try_cover(row + 1)?;
+/// `builder` is of this component, and `row` is the next of its rows.
+pub(super) unsafe fn put_next<C: Component>(
+    builder: &mut ColumnBuilder<'_>,
+    row: u32,
+    value: C,
+) -> Result<(), AllocError> {
+    builder.try_cover(row + 1)?;
     // SAFETY: there is room, and nothing lives in the row.
-    unsafe { C::Layout::write(C::Layout::ptr(made.lanes, RunTicks::READ), row as usize, value) };
-    made.count += 1;
+    unsafe { C::Layout::write(C::Layout::ptr(builder.lanes, RunTicks::READ), row as usize, value) };
+    builder.count += 1;
     Ok(())
 }
 
@@ -424,21 +457,21 @@ pub(super) unsafe fn put_next<C: Component>(made: &mut Made<'_>, row: u32, value
 ///
 /// # Safety
 ///
-/// `row` is the next of the rows of `made`, whose values have an address. The function writes a value of the component, unless
+/// `row` is the next of the rows of `builder`, whose values have an address. The function writes a value of the component, unless
 /// it fails.
 pub(super) unsafe fn put_next_with(
-    made: &mut Made<'_>,
+    builder: &mut ColumnBuilder<'_>,
     row: u32,
     write: impl FnOnce(*mut u8) -> Result<(), CodecError>,
 ) -> Result<(), NotDecoded> {
-    made.try_cover(row + 1)?;
-    let place = match made.lane_count {
+    builder.try_cover(row + 1)?;
+    let place = match builder.lane_count {
         0 => core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get()),
         // SAFETY: there is room.
-        _ => unsafe { row_ptr(&*made.lanes, row) },
+        _ => unsafe { row_ptr(&*builder.lanes, row) },
     };
     write(place)?;
-    made.count += 1;
+    builder.count += 1;
     Ok(())
 }
 
@@ -451,12 +484,17 @@ pub(super) struct FromCoded<Old, C, K, M>(pub(super) K, pub(super) M, pub(super)
 pub(super) trait Migration: Send + Sync {
     fn codec(&self) -> &'static str;
 
-    /// Reads all rows of `made`.
+    /// Reads all rows of `builder`.
     ///
     /// # Safety
     ///
-    /// `made` is of the component that is converted to.
-    unsafe fn read(&self, name: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError>;
+    /// `builder` is of the component that is converted to.
+    unsafe fn read(
+        &self,
+        name: &'static str,
+        builder: &mut ColumnBuilder<'_>,
+        input: &mut Reader<'_>,
+    ) -> Result<(), LoadError>;
 }
 
 impl<Old: Component, C: Component, M: Fn(Old) -> C + Send + Sync> Migration for FromPlain<Old, C, M>
@@ -467,17 +505,22 @@ where
         "plain"
     }
 
-    unsafe fn read(&self, name: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
-        let mut scratch = input.unwrap_alloc(Scratch::try_new::<Old>())?;
+    unsafe fn read(
+        &self,
+        name: &'static str,
+        builder: &mut ColumnBuilder<'_>,
+        input: &mut Reader<'_>,
+    ) -> Result<(), LoadError> {
+        let mut scratch = input.alloc(Scratch::try_new::<Old>())?;
         let (lanes, lane_count) = (scratch.lanes.as_mut_ptr(), scratch.lanes.len());
-        let mut old = Made { lanes, lane_count, drop: None, runs: Runs::All(made.runs.len()), count: 0 };
+        let mut old = ColumnBuilder { lanes, lane_count, drop: None, runs: Runs::All(builder.runs.len()), count: 0 };
         // SAFETY: the lanes are of `Old`. Plain data is `Copy`: reading a value moves nothing out.
         unsafe { Plain::<Old>(PhantomData).read(name, &mut old, input)? };
-        for (at, row) in made.places().enumerate() {
+        for (at, row) in builder.places().enumerate() {
             // SAFETY: the value was read just now, and is read once; the next row of `C`.
-            input.unwrap_alloc(unsafe {
+            input.alloc(unsafe {
                 let value = Old::Layout::read(Old::Layout::ptr(lanes, RunTicks::READ), at);
-                put_next(made, row, (self.0)(value))
+                put_next(builder, row, (self.0)(value))
             })?;
         }
         Ok(())
@@ -489,11 +532,16 @@ impl<Old: 'static, C: Component, K: Codec<Old>, M: Fn(Old) -> C + Send + Sync> M
         self.0.name()
     }
 
-    unsafe fn read(&self, name: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
-        let mut rows = made.places();
-        read_blocks(&self.0, name, made.runs.len(), input, |old: Old| match rows.next() {
+    unsafe fn read(
+        &self,
+        name: &'static str,
+        builder: &mut ColumnBuilder<'_>,
+        input: &mut Reader<'_>,
+    ) -> Result<(), LoadError> {
+        let mut rows = builder.places();
+        read_blocks(&self.0, name, builder.runs.len(), input, |old: Old| match rows.next() {
             // SAFETY: the next row of this component.
-            Some(row) => unsafe { put_next(made, row, (self.1)(old)) },
+            Some(row) => unsafe { put_next(builder, row, (self.1)(old)) },
             None => unreachable!("no more values are read than there are rows"),
         })
     }

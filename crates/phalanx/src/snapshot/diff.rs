@@ -1,16 +1,74 @@
 //! Where two worlds differ.
 #![allow(unsafe_code)]
 
-use super::error::{Difference, SaveError};
+use super::error::SaveError;
 use super::part::Part;
 use super::registry::{Entry, Registry};
-use super::save::{Saving, try_collect};
+use super::saver::{Saver, try_collect};
 use crate::component::ComponentId;
 use crate::layout::Kind;
 use crate::rows::{Key, Row};
 use crate::world::World;
+use core::fmt;
 use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
+
+/// The first thing in which two worlds differ, as [`diff`](crate::snapshot::diff) finds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Difference {
+    /// An entity is alive in one world only.
+    Entity {
+        /// The entity.
+        entity: Entity,
+        /// Whether it is alive in the first.
+        in_first: bool,
+    },
+    /// A row of an entity has a component in one world only.
+    Component {
+        /// The entity.
+        entity: Entity,
+        /// The component's name.
+        component: &'static str,
+        /// Whether it has it in the first.
+        in_first: bool,
+    },
+    /// A component has different values.
+    Value {
+        /// The entity.
+        entity: Entity,
+        /// The component's name.
+        component: &'static str,
+    },
+    /// The extra rows of an entity are others, or in another order.
+    Rows {
+        /// The entity.
+        entity: Entity,
+    },
+    /// A resource is there in one world only, or has different values.
+    Resource {
+        /// Its name.
+        name: &'static str,
+    },
+    /// All values are equal; what differs is an order, the handles to come, or what is empty: tables, pools, groups.
+    Order,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let which = |first: &bool| if *first { "first" } else { "second" };
+        match self {
+            Difference::Entity { entity, in_first } => write!(f, "{entity} is alive in the {} only", which(in_first)),
+            Difference::Component { entity, component, in_first } => {
+                write!(f, "{entity} has {component} in the {} only", which(in_first))
+            }
+            Difference::Value { entity, component } => write!(f, "{component} of {entity} differs"),
+            Difference::Rows { entity } => write!(f, "the extra rows of {entity} differ"),
+            Difference::Resource { name } => write!(f, "the resource {name} differs"),
+            Difference::Order => f.write_str("the values are equal, but not an order, or the handles to come"),
+        }
+    }
+}
 
 /// The first difference of two worlds: by entity, then by component in the order of registration, then resources, then
 /// orders. `None` if there is none. When values were changed makes no difference.
@@ -34,11 +92,11 @@ use phalanx_store::raw::Lane;
 ///
 /// # Errors
 ///
-/// As [`World::checksum`].
+/// As [`Registry::checksum`].
 pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Difference>, SaveError> {
     let whole = Part::whole();
     for world in [a, b] {
-        Saving::new(world, registry, &whole)?.check_canonical()?;
+        Saver::new(world, registry, &whole)?.check_canonical()?;
     }
     let ids = |world: &World| {
         let id = |entry: &Entry| world.storage.components.iter().skip(1).find(|(_, info)| entry.is_of(info));
@@ -98,7 +156,7 @@ pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Differen
             return Ok(Some(Difference::Resource { name: entry.name }));
         }
     }
-    Ok((a.checksum(registry)? != b.checksum(registry)?).then_some(Difference::Order))
+    Ok((registry.checksum(a)? != registry.checksum(b)?).then_some(Difference::Order))
 }
 
 /// Where the value of a slot is, if it has one.

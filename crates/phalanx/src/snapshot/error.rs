@@ -1,7 +1,7 @@
 //! What can go wrong when worlds are saved and loaded.
 
 use core::fmt;
-use phalanx_store::{AllocError, Entity};
+use phalanx_store::AllocError;
 use std::io;
 
 /// The longest name of a component or resource in a snapshot, in bytes.
@@ -344,63 +344,6 @@ impl From<phalanx_store::RestoreError> for Problem {
             phalanx_store::RestoreError::Slot { slot, what } => Problem::Slot { slot, what },
             phalanx_store::RestoreError::Whole(what) => Problem::Invalid(what),
             phalanx_store::RestoreError::Alloc(error) => Problem::Alloc(error),
-        }
-    }
-}
-
-/// The first thing in which two worlds differ, as [`diff`](crate::snapshot::diff) finds it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Difference {
-    /// An entity is alive in one world only.
-    Entity {
-        /// The entity.
-        entity: Entity,
-        /// Whether it is alive in the first.
-        in_first: bool,
-    },
-    /// A row of an entity has a component in one world only.
-    Component {
-        /// The entity.
-        entity: Entity,
-        /// The component's name.
-        component: &'static str,
-        /// Whether it has it in the first.
-        in_first: bool,
-    },
-    /// A component has different values.
-    Value {
-        /// The entity.
-        entity: Entity,
-        /// The component's name.
-        component: &'static str,
-    },
-    /// The extra rows of an entity are others, or in another order.
-    Rows {
-        /// The entity.
-        entity: Entity,
-    },
-    /// A resource is there in one world only, or has different values.
-    Resource {
-        /// Its name.
-        name: &'static str,
-    },
-    /// All values are equal; what differs is an order, the handles to come, or what is empty: tables, pools, groups.
-    Order,
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let which = |first: &bool| if *first { "first" } else { "second" };
-        match self {
-            Difference::Entity { entity, in_first } => write!(f, "{entity} is alive in the {} only", which(in_first)),
-            Difference::Component { entity, component, in_first } => {
-                write!(f, "{entity} has {component} in the {} only", which(in_first))
-            }
-            Difference::Value { entity, component } => write!(f, "{component} of {entity} differs"),
-            Difference::Rows { entity } => write!(f, "the extra rows of {entity} differ"),
-            Difference::Resource { name } => write!(f, "the resource {name} differs"),
-            Difference::Order => f.write_str("the values are equal, but not an order, or the handles to come"),
         }
     }
 }

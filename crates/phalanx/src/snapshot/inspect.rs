@@ -1,8 +1,9 @@
 //! What is in a snapshot, without the types.
 
 use super::error::{LoadError, Problem};
-use super::frame::{COMPONENTS, END, GROUPS, In, OPTIONAL, RESOURCE, ROWS, SIDE, SLOTS, TABLE, TICKS};
-use super::save::{HOLE, try_push};
+use super::format::{COMPONENTS, END, GROUPS, OPTIONAL, RESOURCE, ROWS, SIDE, SLOTS, TABLE, TICKS};
+use super::reader::Reader;
+use super::saver::{HOLE, try_push};
 use crate::alloc::try_reserve;
 use std::io::Read;
 
@@ -64,7 +65,7 @@ pub struct Inspection {
     /// Whether it says which values of [tracked](crate::change_detection) components are new. Without that all are.
     pub has_times: bool,
     /// The number for everything in it but [times of changes](crate::change_detection): that of
-    /// [`World::checksum`](crate::World::checksum).
+    /// [`Registry::checksum`](Registry::checksum).
     pub checksum: u64,
 }
 
@@ -75,7 +76,7 @@ pub struct Inspection {
 ///
 /// If it is no snapshot, or damaged.
 pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
-    let mut input = In::new(&mut reader)?;
+    let mut input = Reader::new(&mut reader)?;
     let mut found = Inspection::default();
     loop {
         let so_far = input.chain();
@@ -98,7 +99,7 @@ pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
                 let codec = text(&mut input)?;
                 input.u32()?;
                 let start = found.resources.len();
-                input.unwrap_alloc(try_push(&mut found.resources, (name, 0)))?;
+                input.alloc(try_push(&mut found.resources, (name, 0)))?;
                 input.skip()?;
                 let head = (2 + found.resources[start].0.len() + codec.len() + 4) as u64;
                 found.resources[start].1 = input.section_bytes().saturating_sub(head);
@@ -112,7 +113,7 @@ pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
             _ => input.skip()?,
         }
         input.end_section()?;
-        input.unwrap_alloc(try_push(&mut found.sections, (input.kind, input.section_bytes())))?;
+        input.alloc(try_push(&mut found.sections, (input.kind, input.section_bytes())))?;
         if input.kind == END {
             input.end()?;
             found.bytes = input.offset();
@@ -121,15 +122,15 @@ pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
     }
 }
 
-fn text(input: &mut In<'_>) -> Result<String, LoadError> {
+fn text(input: &mut Reader<'_>) -> Result<String, LoadError> {
     let mut place = [0; 255];
     let (name, mut bytes) = (input.name(&mut place)?, Vec::new());
-    input.unwrap_alloc(try_reserve(&mut bytes, name.len()))?;
+    input.alloc(try_reserve(&mut bytes, name.len()))?;
     bytes.extend_from_slice(name.as_bytes());
     String::from_utf8(bytes).or_else(|_| input.invalid("a name that is no UTF-8"))
 }
 
-fn layout(input: &In<'_>, kind: u8) -> Result<&'static str, LoadError> {
+fn layout(input: &Reader<'_>, kind: u8) -> Result<&'static str, LoadError> {
     match kind {
         0 => Ok("table"),
         1 => Ok("pool"),
@@ -138,7 +139,7 @@ fn layout(input: &In<'_>, kind: u8) -> Result<&'static str, LoadError> {
     }
 }
 
-fn components(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadError> {
+fn components(input: &mut Reader<'_>, found: &mut Inspection) -> Result<(), LoadError> {
     for _ in 0..input.u32()? {
         let name = text(input)?;
         let kind = input.u8()?;
@@ -150,12 +151,12 @@ fn components(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadErro
             schema = super::checksum(schema, &input.u64()?.to_le_bytes());
         }
         let summary = ComponentSummary { name, layout, codec, version, schema, values: 0 };
-        input.unwrap_alloc(try_push(&mut found.components, summary))?;
+        input.alloc(try_push(&mut found.components, summary))?;
     }
     Ok(())
 }
 
-fn slots(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadError> {
+fn slots(input: &mut Reader<'_>, found: &mut Inspection) -> Result<(), LoadError> {
     found.slots = input.u32()?;
     let (mut entities, mut rows, mut retired) = (0, 0, 0);
     input.u32s(found.slots, |_, words| {
@@ -173,7 +174,7 @@ fn slots(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadError> {
 
 /// The component with this number.
 fn component<'a>(
-    input: &In<'_>,
+    input: &Reader<'_>,
     found: &'a mut Inspection,
     number: u32,
 ) -> Result<&'a mut ComponentSummary, LoadError> {
@@ -183,11 +184,11 @@ fn component<'a>(
     }
 }
 
-fn table(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadError> {
+fn table(input: &mut Reader<'_>, found: &mut Inspection) -> Result<(), LoadError> {
     let (extra, count) = (input.u8()? != 0, input.u32()?);
     let mut components = Vec::new();
     input.u32s(count, |input, numbers| {
-        input.unwrap_alloc(try_reserve(&mut components, numbers.len()))?;
+        input.alloc(try_reserve(&mut components, numbers.len()))?;
         components.extend_from_slice(numbers);
         Ok(())
     })?;
@@ -197,10 +198,10 @@ fn table(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadError> {
     }
     input.skip()?;
     let summary = TableSummary { components, extra, rows, bytes: input.section_bytes() };
-    input.unwrap_alloc(try_push(&mut found.tables, summary))
+    input.alloc(try_push(&mut found.tables, summary))
 }
 
-fn side(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadError> {
+fn side(input: &mut Reader<'_>, found: &mut Inspection) -> Result<(), LoadError> {
     let number = input.u32()?;
     let mut values = 0;
     match component(input, found, number)?.layout {

@@ -25,8 +25,8 @@ use phalanx_store::Entity;
 /// let ann = world.spawn((Name("Ann".into()), Hero));
 /// let bob = world.spawn(Name("Bob".into()));
 /// let mut file = Vec::new();
-/// world.save_part(&registry, &Part::matching::<With<Hero>>(&world), &mut file)?;
-/// let copy = World::load(&registry, &*file)?;
+/// registry.save_part(&world, &Part::matching::<With<Hero>>(&world), &mut file)?;
+/// let copy = registry.load(&*file)?;
 /// assert!(copy.contains(ann) && !copy.contains(bob));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -83,7 +83,7 @@ impl Part {
         self
     }
 
-    /// Everything, resources included: what [`World::save`] saves.
+    /// Everything, resources included: what [`Registry::save`] saves.
     pub(super) fn whole() -> Part {
         Part::all().with_resources()
     }

@@ -21,12 +21,13 @@
 //! What is read is first written as a snapshot, in memory, and then loaded as one: all its checks hold.
 #![allow(unsafe_code)]
 
-use super::column::{Made, Runs, Source, put_next, with_value};
+use super::column::{ColumnBuilder, ColumnRows, Runs, put_next, with_value};
 use super::error::SaveError;
-use super::frame::{COMPONENTS, END, Out, RESOURCE, ROWS, SIDE, SLOTS, TABLE};
+use super::format::{COMPONENTS, END, RESOURCE, ROWS, SIDE, SLOTS, TABLE};
 use super::part::Part;
 use super::registry::{Entry, Registered, RegisteredResource, Registry};
-use super::save::{GroupParts, Saving, put_component, put_groups};
+use super::saver::{GroupParts, Saver, put_component, put_groups};
+use super::writer::Writer;
 use crate::component::{Component, Components};
 use crate::layout::Kind;
 use crate::world::World;
@@ -45,7 +46,8 @@ const FORMAT: u32 = 1;
 type See<'a> = dyn FnMut(&dyn erased_serde::Serialize) + 'a;
 type Show = unsafe fn(*const Lane, u32, &mut See<'_>);
 type ParseAny = fn(&mut dyn erased_serde::Deserializer<'_>) -> Result<Box<dyn Any>, erased_serde::Error>;
-type Parse = unsafe fn(&mut Made<'_>, u32, &mut dyn erased_serde::Deserializer<'_>) -> Result<(), erased_serde::Error>;
+type Parse =
+    unsafe fn(&mut ColumnBuilder<'_>, u32, &mut dyn erased_serde::Deserializer<'_>) -> Result<(), erased_serde::Error>;
 
 /// How a component is shown and read in readable form.
 pub(super) struct Readable {
@@ -68,10 +70,10 @@ impl<C: Component> Registered<'_, C> {
         self.entry.readable = Some(Readable {
             // SAFETY: the caller's promise, handed on.
             show: |lanes, row, see| unsafe { with_value(lanes, row, |value: &C| see(value)) },
-            parse: |made, row, deserializer| {
+            parse: |builder, row, deserializer| {
                 let value: C = erased_serde::deserialize(deserializer)?;
                 // SAFETY: the caller's promise, handed on.
-                unsafe { put_next(made, row, value) }.map_err(serde::de::Error::custom)
+                unsafe { put_next(builder, row, value) }.map_err(serde::de::Error::custom)
             },
         });
         self
@@ -105,7 +107,7 @@ impl<R: Send + Sync + 'static> RegisteredResource<'_, R> {
     }
 }
 
-/// A list that is made as it is written.
+/// A list that is builder as it is written.
 struct List<I>(RefCell<Option<I>>);
 
 impl<I: Iterator<Item: Serialize>> List<I> {
@@ -124,7 +126,7 @@ impl<I: Iterator<Item: Serialize>> Serialize for List<I> {
 /// The values of a component in some rows.
 struct Values<'a> {
     entry: &'a Entry,
-    sources: &'a [Source<'a>],
+    sources: &'a [ColumnRows<'a>],
 }
 
 impl Serialize for Values<'_> {
@@ -146,13 +148,13 @@ impl Serialize for Values<'_> {
 }
 
 struct TableForm<'a> {
-    saving: &'a Saving<'a>,
-    table: &'a super::save::OutTable,
+    saving: &'a Saver<'a>,
+    table: &'a super::saver::SavedTable,
 }
 
 impl Serialize for TableForm<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        struct Columns<'a>(&'a TableForm<'a>, &'a [super::save::SourceRows]);
+        struct Columns<'a>(&'a TableForm<'a>, &'a [super::saver::SavedRows]);
         impl Serialize for Columns<'_> {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 let components = &self.0.table.components;
@@ -176,7 +178,7 @@ impl Serialize for TableForm<'_> {
 }
 
 struct SideForm<'a> {
-    saving: &'a Saving<'a>,
+    saving: &'a Saver<'a>,
     side: &'a crate::sparse::SparseStorage,
     number: u32,
 }
@@ -189,7 +191,7 @@ impl Serialize for SideForm<'_> {
         form.serialize_field("removal", &form_of.removal)?;
         form.serialize_field("keys", &form_of.keys)?;
         form.serialize_field("words", &form_of.words)?;
-        let sources = [Source { lanes: self.side.values().lane(), runs: form_of.runs() }];
+        let sources = [ColumnRows { lanes: self.side.values().lane(), runs: form_of.runs() }];
         let entry = self.saving.components[self.number as usize].entry;
         form.serialize_field("values", &Values { entry, sources: &sources })?;
         form.end()
@@ -219,7 +221,7 @@ impl Serialize for ResourceForm<'_> {
 
 const FIELDS: &[&str] = &["format", "components", "slots", "free", "tables", "rows", "sides", "groups", "resources"];
 
-impl World {
+impl Registry {
     /// Writes the world in any format of serde. Components and resources that are registered by serde have a readable form,
     /// tags too, and those that were [given one](Registered::readable).
     ///
@@ -236,7 +238,7 @@ impl World {
     /// let mut world = World::new();
     /// let ann = world.spawn(Name("Ann".into()));
     /// let mut json = Vec::new();
-    /// world.serialize(&registry, &mut serde_json::Serializer::new(&mut json))?;
+    /// registry.serialize(&world, &mut serde_json::Serializer::new(&mut json))?;
     /// let mut reader = serde_json::Deserializer::from_slice(&json);
     /// let copy = WorldSeed(&registry).deserialize(&mut reader)?;
     /// assert_eq!(copy.get::<Name>(ann)?.0, "Ann");
@@ -245,10 +247,10 @@ impl World {
     ///
     /// # Errors
     ///
-    /// As [`save`](World::save), if a component or resource has no readable form, or the serializer fails.
-    pub fn serialize<S: Serializer>(&self, registry: &Registry, serializer: S) -> Result<S::Ok, S::Error> {
+    /// As [`save`](Registry::save), if a component or resource has no readable form, or the serializer fails.
+    pub fn serialize<S: Serializer>(&self, world: &World, serializer: S) -> Result<S::Ok, S::Error> {
         let whole = Part::whole();
-        let saving = Saving::new(self, registry, &whole).map_err(S::Error::custom)?;
+        let saving = Saver::new(world, self, &whole).map_err(S::Error::custom)?;
         let mut form = serializer.serialize_struct("World", FIELDS.len())?;
         form.serialize_field("format", &FORMAT)?;
         let names = saving.components.iter().map(|saved| (saved.entry.name, saved.entry.version));
@@ -263,21 +265,21 @@ impl World {
         form.serialize_field("sides", &List::new(sparse))?;
         form.serialize_field("groups", &saving.groups().map_err(S::Error::custom)?)?;
         let resources = saving.resources().map_err(S::Error::custom)?.into_iter();
-        form.serialize_field("resources", &List::new(resources.map(|entry| ResourceForm { world: self, entry })))?;
+        form.serialize_field("resources", &List::new(resources.map(|entry| ResourceForm { world, entry })))?;
         form.end()
     }
 
-    /// Reads a world that [`serialize`](World::serialize) wrote. The same as [`WorldSeed`].
+    /// Reads a world that [`serialize`](Registry::serialize) wrote. The same as [`WorldSeed`].
     ///
     /// # Errors
     ///
     /// If the deserializer fails, or what it reads is no world.
-    pub fn deserialize<'de, D: Deserializer<'de>>(registry: &Registry, deserializer: D) -> Result<World, D::Error> {
-        WorldSeed(registry).deserialize(deserializer)
+    pub fn deserialize<'de, D: Deserializer<'de>>(&self, deserializer: D) -> Result<World, D::Error> {
+        WorldSeed(self).deserialize(deserializer)
     }
 }
 
-/// Reads a world in any format of serde: see [`World::serialize`].
+/// Reads a world in any format of serde: see [`Registry::serialize`].
 #[derive(Clone, Copy, Debug)]
 pub struct WorldSeed<'a>(pub &'a Registry);
 
@@ -286,17 +288,17 @@ impl<'de> DeserializeSeed<'de> for WorldSeed<'_> {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<World, D::Error> {
         let mut file = Vec::new();
-        let mut out = Out::new(&mut file).map_err(D::Error::custom)?;
+        let mut out = Writer::new(&mut file).map_err(D::Error::custom)?;
         deserializer.deserialize_struct("World", FIELDS, Reading { registry: self.0, out: &mut out })?;
         out.finish().map_err(D::Error::custom)?;
-        World::load(self.0, &*file).map_err(D::Error::custom)
+        self.0.load(&*file).map_err(D::Error::custom)
     }
 }
 
 /// Reads the fields in order, and writes them as a snapshot.
 struct Reading<'a, 'w> {
     registry: &'a Registry,
-    out: &'a mut Out<'w>,
+    out: &'a mut Writer<'w>,
 }
 
 /// Takes the fields of a struct in their order, from a map or a list.
@@ -400,7 +402,7 @@ impl Reading<'_, '_> {
     }
 }
 
-fn put_list(out: &mut Out<'_>, list: &[u32]) -> Result<(), SaveError> {
+fn put_list(out: &mut Writer<'_>, list: &[u32]) -> Result<(), SaveError> {
     out.put_u32(list.len() as u32)?;
     out.put_u32s(list.iter().copied())
 }
@@ -446,7 +448,7 @@ impl<'de, T: Element> Visitor<'de> for Each<T> {
 /// Reads tables.
 struct Tables<'a, 'w> {
     entries: &'a [&'a Entry],
-    out: &'a mut Out<'w>,
+    out: &'a mut Writer<'w>,
 }
 
 impl Element for Tables<'_, '_> {
@@ -484,7 +486,7 @@ struct Columns<'a, 'w> {
     entries: &'a [&'a Entry],
     components: &'a [u32],
     rows: usize,
-    out: &'a mut Out<'w>,
+    out: &'a mut Writer<'w>,
 }
 
 impl Element for Columns<'_, '_> {
@@ -501,7 +503,7 @@ impl Element for Columns<'_, '_> {
 struct Column<'a, 'w> {
     entry: &'a Entry,
     count: usize,
-    out: &'a mut Out<'w>,
+    out: &'a mut Writer<'w>,
 }
 
 impl<'de> DeserializeSeed<'de> for Column<'_, '_> {
@@ -518,7 +520,7 @@ impl<'de> Visitor<'de> for Column<'_, '_> {
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
         /// Reads one value into the next row.
-        struct One<'a, 'b>(&'a Readable, &'a mut Made<'b>, u32);
+        struct One<'a, 'b>(&'a Readable, &'a mut ColumnBuilder<'b>, u32);
         impl<'de> DeserializeSeed<'de> for One<'_, '_> {
             type Value = ();
             fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -531,24 +533,24 @@ impl<'de> Visitor<'de> for Column<'_, '_> {
         let Some(readable) = &self.entry.readable else {
             return Err(A::Error::custom(SaveError::NotReadable { name }));
         };
-        let unwrap_alloc = |error: AllocError| A::Error::custom(error);
+        let alloc = |error: AllocError| A::Error::custom(error);
         // What the component is, apart from any world.
-        let mut components = Components::try_new(&crate::rows::LANES).map_err(unwrap_alloc)?;
-        let id = self.entry.register(&mut components).map_err(unwrap_alloc)?;
+        let mut components = Components::try_new(&crate::rows::LANES).map_err(alloc)?;
+        let id = self.entry.register(&mut components).map_err(alloc)?;
         let info = components.info(id);
         let mut lanes: Box<[Lane]> = info.lanes.iter().map(|row| Lane::new(*row)).collect();
         let count = u32::try_from(self.count).map_err(A::Error::custom)?;
         // SAFETY: lanes of the component, which are nobody else's, and outlive the values.
-        let mut made = unsafe { Made::new(lanes.as_mut_ptr(), info, Runs::All(count)) };
+        let mut builder = unsafe { ColumnBuilder::new(lanes.as_mut_ptr(), info, Runs::All(count)) };
         for row in 0..count {
-            if list.next_element_seed(One(readable, &mut made, row))?.is_none() {
+            if list.next_element_seed(One(readable, &mut builder, row))?.is_none() {
                 return Err(A::Error::invalid_length(row as usize, &self));
             }
         }
         if list.next_element::<IgnoredAny>()?.is_some() {
             return Err(A::Error::invalid_length(self.count + 1, &self));
         }
-        let source = Source { lanes: made.lane(), runs: Runs::All(count) };
+        let source = ColumnRows { lanes: builder.lane(), runs: Runs::All(count) };
         // SAFETY: so many values were read.
         unsafe { self.entry.column.write(name, &[source], self.out) }.map_err(A::Error::custom)
     }
@@ -557,7 +559,7 @@ impl<'de> Visitor<'de> for Column<'_, '_> {
 /// Reads sides.
 struct SparseStorages<'a, 'w> {
     entries: &'a [&'a Entry],
-    out: &'a mut Out<'w>,
+    out: &'a mut Writer<'w>,
 }
 
 const SIDE_FIELDS: &[&str] = &["component", "removal", "keys", "words", "values"];
@@ -588,7 +590,7 @@ impl SparseStorages<'_, '_> {
         let count = match entry.kind {
             Kind::Pool => {
                 out.put_u8(removal).and_then(|()| put_list(out, &keys)).map_err(failed)?;
-                keys.iter().filter(|key| **key != super::save::HOLE).count()
+                keys.iter().filter(|key| **key != super::saver::HOLE).count()
             }
             _ => {
                 out.put_u32(words.len() as u32).map_err(failed)?;
@@ -605,7 +607,7 @@ impl SparseStorages<'_, '_> {
 /// Reads resources.
 struct Resources<'a, 'w> {
     registry: &'a Registry,
-    out: &'a mut Out<'w>,
+    out: &'a mut Writer<'w>,
 }
 
 const RESOURCE_FIELDS: &[&str] = &["name", "version", "value"];

@@ -212,8 +212,8 @@ pub(super) struct ResourceEntry {
 /// let mut world = World::new();
 /// let orc = world.spawn((Position { x: 1.0, y: 2.0 }, Name("Gorbag".into()), Enemy));
 /// let mut file = Vec::new();
-/// world.save(&registry, &mut file)?;
-/// let copy = World::load(&registry, &*file)?;
+/// registry.save(&world, &mut file)?;
+/// let copy = registry.load(&*file)?;
 /// assert_eq!(copy.get::<Name>(orc)?, world.get::<Name>(orc)?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -445,11 +445,11 @@ impl<C: Component> Registered<'_, C> {
     /// let mut world = World::new();
     /// let e = world.spawn(HealthV1(80));
     /// let mut file = Vec::new();
-    /// world.save(&old, &mut file)?;
+    /// old.save(&world, &mut file)?;
     ///
     /// let mut registry = Registry::new();
     /// registry.serde::<Health>("health")?.version(2).migrate_serde(1, |HealthV1(now)| Health { now: now.into(), most: 100 });
-    /// let world = World::load(&registry, &*file)?;
+    /// let world = registry.load(&*file)?;
     /// assert_eq!(world.get::<Health>(e)?, &Health { now: 80, most: 100 });
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -490,7 +490,7 @@ impl<C: Component> Registered<'_, C> {
     }
 
     /// Says that equal values need not be equal bytes, as where a value has a hash map. Worlds with such values have no
-    /// [checksum](World::checksum).
+    /// [checksum](Registry::checksum).
     pub fn not_canonical(self) -> Self {
         self.entry.canonical = false;
         self

@@ -6,9 +6,9 @@
 //! counts rows only when all their values are there, and so does a side.
 #![allow(unsafe_code)]
 
-use super::column::{Made, Runs};
+use super::column::{ColumnBuilder, Runs};
 use super::error::Problem;
-use super::save::HOLE;
+use super::saver::HOLE;
 use crate::alloc::try_vec;
 use crate::component::{ComponentId, ComponentInfo};
 use crate::group::GroupError;
@@ -78,12 +78,17 @@ pub(super) fn rows(world: &mut World, number: u32, first: u32, slots: &[u32]) ->
 }
 
 /// The place for the values of a column of a table that does not count its rows yet.
-pub(super) fn column(world: &World, number: u32, id: ComponentId, rows: u32) -> Result<Made<'static>, Problem> {
+pub(super) fn column(
+    world: &World,
+    number: u32,
+    id: ComponentId,
+    rows: u32,
+) -> Result<ColumnBuilder<'static>, Problem> {
     let table = &world.storage.tables[number as usize];
     let Some(column) = table.column(id) else { return Err(Problem::Invalid("a column that its table does not have")) };
     // SAFETY: the lanes are the column's, in a block that stays; the table counts no rows.
     Ok(unsafe {
-        Made::new(table.lanes().add(column.first as usize), world.storage.components.info(id), Runs::All(rows))
+        ColumnBuilder::new(table.lanes().add(column.first as usize), world.storage.components.info(id), Runs::All(rows))
     })
 }
 
@@ -230,9 +235,9 @@ pub(super) fn linear_room(world: &mut World, side: u32, last: u32) -> Result<(),
 }
 
 /// The place for the values of a side that counts none yet. Set bits have room.
-pub(super) fn side_column<'a>(world: &mut World, side: u32, info: &ComponentInfo, runs: Runs<'a>) -> Made<'a> {
+pub(super) fn side_column<'a>(world: &mut World, side: u32, info: &ComponentInfo, runs: Runs<'a>) -> ColumnBuilder<'a> {
     // SAFETY: the lanes are the side's, which counts no values, and stay in their block.
-    unsafe { Made::new(world.storage.sparse.lanes_mut(side), info, runs) }
+    unsafe { ColumnBuilder::new(world.storage.sparse.lanes_mut(side), info, runs) }
 }
 
 /// Counts the values of a pool, which are there, as those of these slots; [`HOLE`]s are among them.
@@ -249,7 +254,7 @@ pub(super) unsafe fn fill_pool(world: &mut World, side: u32, keys: &[u32]) -> Re
         return keys.iter().try_for_each(|slot| key(slot).map(drop));
     }
     let twice = |slot: Entity| Problem::Slot { slot: slot.index(), what: "is in a pool twice" };
-    // SAFETY: the caller's promise; the slots are alive, and groups are made later.
+    // SAFETY: the caller's promise; the slots are alive, and groups are builder later.
     unsafe { world.storage.sparse.try_fill_pool(side, slots, keys.iter().map(key), twice) }
 }
 

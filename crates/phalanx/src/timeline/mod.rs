@@ -52,7 +52,7 @@
 //!
 //! # Which way back
 //!
-//! | | [`rollback`](World::rollback) | [`rewind`](Timeline::rewind) | [`apply_delta`](World::apply_delta) | `World::load` | [`clone_world`](World::clone_world) |
+//! | | [`rollback`](World::rollback) | [`rewind`](Timeline::rewind) | [`apply_delta`](World::apply_delta) | `Registry::load` | [`clone_world`](World::clone_world) |
 //! |---|---|---|---|---|---|
 //! | result | the same world | the same world | the same world | a new world | a new world |
 //! | entities, rows, order, groups | as they were | as they were | as in the second state | as they were saved | as they are |

@@ -6,11 +6,13 @@
 //! and the number for a world is that of everything before it.
 #![allow(unsafe_code)]
 
-use super::column::{Runs, Source};
+use super::column::{ColumnRows, Runs};
 use super::error::{LoadError, Problem, SaveError};
-use super::frame::{In, Out, TICKS};
-use super::load::Loaded;
-use super::save::{OutTable, Saving};
+use super::format::TICKS;
+use super::loader::Loaded;
+use super::reader::Reader;
+use super::saver::{SavedTable, Saver};
+use super::writer::Writer;
 use crate::change_detection::{Marks, RunTicks, Tick, Track, column_mark, marks};
 use crate::component::{ComponentId, ComponentInfo};
 use crate::sparse::Store;
@@ -45,10 +47,10 @@ unsafe fn mark_lane<'a>(lanes: *const Lane, info: &ComponentInfo) -> &'a Lane {
     unsafe { &*lanes.add(info.lanes.len() - 1) }
 }
 
-impl Saving<'_> {
+impl Saver<'_> {
     /// Writes what was added and changed since the world was settled last. Nothing, if that is all there is: a world that was
     /// never settled is no different.
-    pub(super) fn write_times(&self, tables: &[OutTable], out: &mut Out<'_>) -> Result<(), SaveError> {
+    pub(super) fn write_ticks(&self, tables: &[SavedTable], out: &mut Writer<'_>) -> Result<(), SaveError> {
         let clock = &self.world.storage.sparse.clock;
         let Some(settled) = clock.settled() else { return Ok(()) };
         let look = RunTicks { now: clock.now(), since: Some(settled), own: false };
@@ -86,14 +88,14 @@ impl Saving<'_> {
     fn each_mark(
         &self,
         number: u32,
-        tables: &[OutTable],
+        tables: &[SavedTable],
         look: RunTicks,
         each: &mut dyn FnMut(&[u8]) -> Result<(), SaveError>,
     ) -> Result<(), SaveError> {
         let id = self.components[number as usize].id;
         if let Some(side) = self.world.storage.sparse.of(id) {
             let parts = self.side_form(side)?;
-            return self.marks_of(id, &[Source { lanes: side.values().lane(), runs: parts.runs() }], look, each);
+            return self.marks_of(id, &[ColumnRows { lanes: side.values().lane(), runs: parts.runs() }], look, each);
         }
         for table in tables.iter().filter(|table| table.components.binary_search(&number).is_ok()) {
             let rows = self.source_rows(table)?;
@@ -106,13 +108,13 @@ impl Saving<'_> {
     fn marks_of(
         &self,
         id: ComponentId,
-        sources: &[Source<'_>],
+        sources: &[ColumnRows<'_>],
         look: RunTicks,
         each: &mut dyn FnMut(&[u8]) -> Result<(), SaveError>,
     ) -> Result<(), SaveError> {
         let info = self.world.storage.components.info(id);
         // SAFETY: the lanes are the component's, and the world is borrowed.
-        let lane = |source: &Source<'_>| unsafe { mark_lane(source.lanes, info) };
+        let lane = |source: &ColumnRows<'_>| unsafe { mark_lane(source.lanes, info) };
         if info.track == Track::Column {
             let is_changed = sources.iter().any(|source| look.is_new(column_mark(lane(source), look)));
             return each(&[if is_changed { CHANGED } else { 0 }]);
@@ -183,7 +185,7 @@ fn renew(world: &World, id: ComponentId) -> Result<(), LoadError> {
 }
 
 /// Reads the marks. What is tracked and has none is new.
-pub(super) fn read(input: &mut In<'_>, world: &mut World, components: &[Loaded<'_>]) -> Result<(), LoadError> {
+pub(super) fn read(input: &mut Reader<'_>, world: &mut World, components: &[Loaded<'_>]) -> Result<(), LoadError> {
     world.storage.sparse.clock.restore(NOW, Some(SETTLED));
     let (count, mut next) = (input.u32()?, 0);
     for _ in 0..count {
@@ -203,7 +205,7 @@ pub(super) fn read(input: &mut In<'_>, world: &mut World, components: &[Loaded<'
 }
 
 /// Reads the marks of a component; passes over them if it is not tracked in this way.
-fn read_component(input: &mut In<'_>, world: &World, loaded: &Loaded<'_>) -> Result<(), LoadError> {
+fn read_component(input: &mut Reader<'_>, world: &World, loaded: &Loaded<'_>) -> Result<(), LoadError> {
     let id = loaded.id;
     let info = world.storage.components.info(id);
     let (mut columns, mut values) = (0, 0);

@@ -1,181 +1,15 @@
-//! The outer form of a snapshot: sections, cut into frames with a checksum each.
-//!
-//! A reader hands out nothing that is not checked, and neither side holds more than one frame. Checksums are chained: each
-//! is seeded by the one before, the first by the head of the file, so that frames cannot be lost, repeated or exchanged.
+//! Reads the sections of a snapshot.
 
 use super::budget::Budget;
-use super::error::{LoadError, Problem, SaveError};
-use crate::alloc::{try_reserve, try_vec};
+use super::error::{LoadError, Problem};
+use super::format::{FRAME, MAGIC, PIECE, VERSION, mix_section};
+use crate::alloc::try_reserve;
 use crate::checksum::{Sum, checksum};
 use phalanx_store::AllocError;
-use std::io::{self, Read, Write};
-
-/// What a snapshot begins with.
-pub(super) const MAGIC: [u8; 8] = *b"PHALANX\x1a";
-/// The version of the format.
-pub(super) const VERSION: u32 = 2;
-/// Bytes in every frame of a section but its last.
-pub(super) const FRAME: usize = 1 << 16;
-
-/// Bytes that are read or written, and summed up, at a time: so few that they are near when they come up again.
-pub(super) const PIECE: usize = 1 << 14;
-
-/// The kinds of sections, in their order.
-pub(super) const COMPONENTS: [u8; 4] = *b"comp";
-pub(super) const SLOTS: [u8; 4] = *b"slot";
-pub(super) const TABLE: [u8; 4] = *b"tabl";
-pub(super) const ROWS: [u8; 4] = *b"rows";
-pub(super) const SIDE: [u8; 4] = *b"side";
-pub(super) const GROUPS: [u8; 4] = *b"grup";
-pub(super) const RESOURCE: [u8; 4] = *b"rsrc";
-pub(super) const TICKS: [u8; 4] = *b"tick";
-pub(super) const END: [u8; 4] = *b"end ";
-
-/// Set in the flags of a section that may be skipped by those who do not know it.
-pub(super) const OPTIONAL: u32 = 1;
-
-fn mixed(chain: u64, kind: [u8; 4], flags: u32) -> u64 {
-    let [a, b, c, d] = kind;
-    let [e, f, g, h] = flags.to_le_bytes();
-    checksum(chain, &[a, b, c, d, e, f, g, h])
-}
-
-/// Writes sections.
-pub(super) struct Out<'w> {
-    writer: &'w mut dyn Write,
-    buffer: Vec<u8>,
-    chain: u64,
-    written: u64,
-    section: u64,
-}
-
-impl<'w> Out<'w> {
-    /// Writes the head of the file.
-    pub(super) fn new(writer: &'w mut dyn Write) -> Result<Out<'w>, SaveError> {
-        let mut head = [0; 16];
-        head[..8].copy_from_slice(&MAGIC);
-        head[8..12].copy_from_slice(&VERSION.to_le_bytes());
-        writer.write_all(&head)?;
-        Ok(Out { writer, buffer: try_vec(FRAME)?, chain: checksum(0, &head), written: 16, section: 0 })
-    }
-
-    /// Bytes written so far.
-    pub(super) fn written(&self) -> u64 {
-        self.written
-    }
-
-    /// A number for everything that was written.
-    pub(super) fn chain(&self) -> u64 {
-        self.chain
-    }
-
-    pub(super) fn begin(&mut self, kind: [u8; 4], flags: u32) -> Result<(), SaveError> {
-        self.writer.write_all(&kind)?;
-        self.writer.write_all(&flags.to_le_bytes())?;
-        self.chain = mixed(self.chain, kind, flags);
-        (self.written, self.section) = (self.written + 8, 0);
-        Ok(())
-    }
-
-    /// Writes a frame: what is in the buffer, and these bytes after it.
-    fn frame(&mut self, bytes: &[u8]) -> Result<(), SaveError> {
-        let len = self.buffer.len() + bytes.len();
-        self.writer.write_all(&(len as u32).to_le_bytes())?;
-        let mut sum = Sum::new(self.chain);
-        for piece in self.buffer.chunks(PIECE).chain(bytes.chunks(PIECE)) {
-            sum.update(piece);
-            self.writer.write_all(piece)?;
-        }
-        self.chain = sum.finish();
-        self.writer.write_all(&self.chain.to_le_bytes())?;
-        self.written += len as u64 + 12;
-        self.section += len as u64;
-        self.buffer.clear();
-        Ok(())
-    }
-
-    /// Writes bytes to the section. How they come in pieces leaves no trace.
-    pub(super) fn put(&mut self, mut bytes: &[u8]) -> Result<(), SaveError> {
-        while bytes.len() >= FRAME - self.buffer.len() {
-            let (now, rest) = bytes.split_at(FRAME - self.buffer.len());
-            self.frame(now)?;
-            bytes = rest;
-        }
-        self.buffer.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    pub(super) fn put_u8(&mut self, n: u8) -> Result<(), SaveError> {
-        self.put(&[n])
-    }
-    pub(super) fn put_u32(&mut self, n: u32) -> Result<(), SaveError> {
-        self.put(&n.to_le_bytes())
-    }
-    pub(super) fn put_u64(&mut self, n: u64) -> Result<(), SaveError> {
-        self.put(&n.to_le_bytes())
-    }
-    /// A string of at most 255 bytes.
-    pub(super) fn put_name(&mut self, name: &str) -> Result<(), SaveError> {
-        self.put_u8(name.len() as u8)?;
-        self.put(name.as_bytes())
-    }
-    /// Numbers, one after another.
-    pub(super) fn put_u32s(&mut self, mut numbers: impl Iterator<Item = u32>) -> Result<(), SaveError> {
-        let mut block = [[0; 4]; 1024];
-        loop {
-            let mut len = 0;
-            // The place comes first: where there is none, no number is lost.
-            for (place, n) in block.iter_mut().zip(numbers.by_ref()) {
-                *place = n.to_le_bytes();
-                len += 1;
-            }
-            self.put(block[..len].as_flattened())?;
-            if len < block.len() {
-                return Ok(());
-            }
-        }
-    }
-
-    /// A number of each of a list, several at a time.
-    pub(super) fn put_each<T>(&mut self, list: &[T], number: impl Fn(&T) -> u32) -> Result<(), SaveError> {
-        let mut block = [[0; 4]; 1024];
-        for list in list.chunks(block.len()) {
-            for (n, item) in block.iter_mut().zip(list) {
-                *n = number(item).to_le_bytes();
-            }
-            self.put(block[..list.len()].as_flattened())?;
-        }
-        Ok(())
-    }
-
-    /// Numbers that lie side by side.
-    pub(super) fn put_u32_slice(&mut self, numbers: &[u32]) -> Result<(), SaveError> {
-        match cfg!(target_endian = "little") {
-            true => self.put(crate::plain::bytes_of(numbers)),
-            false => self.put_each(numbers, |n| *n),
-        }
-    }
-
-    pub(super) fn end(&mut self) -> Result<(), SaveError> {
-        if !self.buffer.is_empty() {
-            self.frame(&[])?;
-        }
-        self.writer.write_all(&0_u32.to_le_bytes())?;
-        let section = self.section.to_le_bytes();
-        self.chain = checksum(self.chain, &section);
-        self.writer.write_all(&section)?;
-        self.writer.write_all(&self.chain.to_le_bytes())?;
-        self.written += 20;
-        Ok(())
-    }
-
-    pub(super) fn finish(self) -> Result<(), SaveError> {
-        Ok(self.writer.flush()?)
-    }
-}
+use std::io::{self, Read};
 
 /// Reads sections.
-pub(super) struct In<'r> {
+pub(super) struct Reader<'r> {
     reader: &'r mut dyn Read,
     /// The last frame that was not read into its place, and what earlier ones left behind it.
     buffer: Vec<u8>,
@@ -196,10 +30,10 @@ pub(super) struct In<'r> {
     pub(super) budget: Budget,
 }
 
-impl<'r> In<'r> {
-    pub(super) fn new(reader: &'r mut dyn Read) -> Result<In<'r>, LoadError> {
+impl<'r> Reader<'r> {
+    pub(super) fn new(reader: &'r mut dyn Read) -> Result<Reader<'r>, LoadError> {
         let buffer = Vec::new();
-        let mut this = In {
+        let mut this = Reader {
             reader,
             buffer,
             filled: 0,
@@ -285,7 +119,7 @@ impl<'r> In<'r> {
         self.raw(&mut kind)?;
         self.raw(&mut flags)?;
         (self.kind, self.flags) = (kind, u32::from_le_bytes(flags));
-        self.chain = mixed(self.chain, kind, self.flags);
+        self.chain = mix_section(self.chain, kind, self.flags);
         (self.ended, self.is_short, self.section, self.filled, self.taken) = (false, false, 0, 0, 0);
         Ok(())
     }
@@ -350,8 +184,8 @@ impl<'r> In<'r> {
         self.taken += len;
     }
 
-    /// With nothing buffered: the length of the next frame, which is to be read by [pieces](In::piece) into its place, as far
-    /// as there is one, and [kept](In::keep) from there on, and is [closed](In::close) then.
+    /// With nothing buffered: the length of the next frame, which is to be read by [pieces](Reader::piece) into its place, as far
+    /// as there is one, and [kept](Reader::keep) from there on, and is [closed](Reader::close) then.
     pub(super) fn next_frame(&mut self) -> Result<usize, LoadError> {
         self.frame_len()?.ok_or_else(|| self.error(Problem::SectionLength))
     }
@@ -450,7 +284,7 @@ impl<'r> In<'r> {
     pub(super) fn u32s(
         &mut self,
         count: u32,
-        mut each: impl FnMut(&In<'_>, &[u32]) -> Result<(), LoadError>,
+        mut each: impl FnMut(&Reader<'_>, &[u32]) -> Result<(), LoadError>,
     ) -> Result<(), LoadError> {
         let mut numbers = [0_u32; 2048];
         let mut left = count as usize;
@@ -506,7 +340,7 @@ impl<'r> In<'r> {
         }
     }
 
-    pub(super) fn unwrap_alloc<T>(&self, result: Result<T, AllocError>) -> Result<T, LoadError> {
+    pub(super) fn alloc<T>(&self, result: Result<T, AllocError>) -> Result<T, LoadError> {
         result.map_err(|error| self.error(error))
     }
 }

@@ -2,11 +2,12 @@
 #![allow(unsafe_code)]
 
 use super::coded::{read_each, write_each};
-use super::column::{Column, Made, Source, extend_by_row, put_next_with, read_lanes, write_lanes};
+use super::column::{Column, ColumnBuilder, ColumnRows, extend_by_row, put_next_with, read_lanes, write_lanes};
 use super::error::{CodecError, LoadError, RegistryError, SaveError};
-use super::frame::{In, Out};
 use super::readable::Readable;
+use super::reader::Reader;
 use super::registry::{Entry, Origin, Registry, Schema};
+use super::writer::Writer;
 use crate::storage::table::{ALIGNED_FOR_ALL, row_ptr};
 use crate::world::ComponentDescriptor;
 use core::fmt;
@@ -59,7 +60,7 @@ impl Column for PlainBytes {
     fn is_plain(&self) -> bool {
         true
     }
-    unsafe fn write(&self, _: &'static str, sources: &[Source<'_>], out: &mut Out<'_>) -> Result<(), SaveError> {
+    unsafe fn write(&self, _: &'static str, sources: &[ColumnRows<'_>], out: &mut Writer<'_>) -> Result<(), SaveError> {
         // SAFETY: the caller's promise; who registered it has promised that there is no padding.
         unsafe { write_lanes(self.0, sources, out) }
     }
@@ -67,10 +68,15 @@ impl Column for PlainBytes {
         // SAFETY: as above.
         unsafe { extend_by_row(self.0, lanes, row, bytes) }
     }
-    unsafe fn read(&self, _: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
-        read_lanes(self.0, made, input)?;
+    unsafe fn read(
+        &self,
+        _: &'static str,
+        builder: &mut ColumnBuilder<'_>,
+        input: &mut Reader<'_>,
+    ) -> Result<(), LoadError> {
+        read_lanes(self.0, builder, input)?;
         // SAFETY: the rows of all lanes were read, and any bytes are values.
-        unsafe { made.all_there() };
+        unsafe { builder.all_there() };
         Ok(())
     }
 }
@@ -103,7 +109,12 @@ impl<K: RawCodec> Column for RawCoded<K> {
     fn is_plain(&self) -> bool {
         false
     }
-    unsafe fn write(&self, name: &'static str, sources: &[Source<'_>], out: &mut Out<'_>) -> Result<(), SaveError> {
+    unsafe fn write(
+        &self,
+        name: &'static str,
+        sources: &[ColumnRows<'_>],
+        out: &mut Writer<'_>,
+    ) -> Result<(), SaveError> {
         write_each(name, sources, out, |lanes, row, bytes| {
             // SAFETY: the caller's promise: there is a value.
             unsafe { self.0.encode(self.at(lanes, row), bytes) }
@@ -113,11 +124,16 @@ impl<K: RawCodec> Column for RawCoded<K> {
         // SAFETY: as above.
         unsafe { self.0.encode(self.at(lanes, row), bytes) }
     }
-    unsafe fn read(&self, name: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
-        let mut rows = made.places();
-        read_each(name, made.wanted(), input, |bytes, _| match rows.next() {
+    unsafe fn read(
+        &self,
+        name: &'static str,
+        builder: &mut ColumnBuilder<'_>,
+        input: &mut Reader<'_>,
+    ) -> Result<(), LoadError> {
+        let mut rows = builder.places();
+        read_each(name, builder.wanted(), input, |bytes, _| match rows.next() {
             // SAFETY: the next row of this component, whose codec writes a value or fails.
-            Some(row) => unsafe { put_next_with(made, row, |place| self.0.decode(place, bytes)) },
+            Some(row) => unsafe { put_next_with(builder, row, |place| self.0.decode(place, bytes)) },
             None => unreachable!("no more values are read than there are rows"),
         })
     }
@@ -132,8 +148,8 @@ impl Registry {
     /// descriptor; worlds know it by the same name, layout and destructor. A world that is loaded knows it without further ado:
     /// [`Components::find`](crate::Components::find) leads to its id, and registering it again gives that id.
     ///
-    /// In [readable form](crate::World::serialize) a value is a list of bytes. Entities in a value mean nothing to the library:
-    /// they stay as they are when it is [merged](crate::World::merge).
+    /// In [readable form](Registry::serialize) a value is a list of bytes. Entities in a value mean nothing to the library:
+    /// they stay as they are when it is [merged](Registry::merge).
     ///
     /// ```
     /// use core::alloc::Layout;
@@ -162,9 +178,9 @@ impl Registry {
     /// // SAFETY: a value of the component.
     /// unsafe { world.insert_by_id(ship, id, NonNull::from(&mut litres).cast())? };
     /// let mut file = Vec::new();
-    /// world.save(&registry, &mut file)?;
+    /// registry.save(&world, &mut file)?;
     ///
-    /// let copy = World::load(&registry, &*file)?;
+    /// let copy = registry.load(&*file)?;
     /// let id = copy.components().find("mod:Fuel").unwrap();
     /// let found = copy.get_by_id(ship, id)?;
     /// // SAFETY: the value is there while the world is not changed.
@@ -191,10 +207,10 @@ impl Registry {
                 };
                 see(&bytes);
             },
-            parse: |made, row, deserializer| {
+            parse: |builder, row, deserializer| {
                 let bytes: Vec<u8> = erased_serde::deserialize(deserializer)?;
                 // SAFETY: the component has a lane.
-                let size = unsafe { (*made.lane()).row_size() };
+                let size = unsafe { (*builder.lane()).row_size() };
                 if bytes.len() != size {
                     return Err(serde::de::Error::custom(format_args!(
                         "{} bytes where {size} are a value",
@@ -203,7 +219,7 @@ impl Registry {
                 }
                 // SAFETY: the next row, by the caller's promise; any bytes of its size are a value.
                 let done = unsafe {
-                    put_next_with(made, row, |place| {
+                    put_next_with(builder, row, |place| {
                         place.copy_from_nonoverlapping(bytes.as_ptr(), size);
                         Ok(())
                     })
