@@ -286,8 +286,7 @@ pub fn describe_order(fields: &[(usize, usize)], out: &mut dyn FnMut(&str)) {
     }
 }
 
-/// The bytes of some values.
-#[cfg(feature = "snapshot")]
+/// Returns the bytes of some values.
 pub(crate) fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
     // Evaluated, since it may be what checks that there is no padding.
     let _ = const { T::ANY_BYTES };

@@ -399,7 +399,7 @@ impl<'w> DynamicTable<'w> {
 
     /// Marks a column as taken for writing.
     fn mark(&mut self, at: usize) -> Result<(), DynamicError> {
-        self.world.open(self.columns[at].term.id, |_| true);
+        self.world.storage.touch_component(self.columns[at].term.id, |_| true);
         let (column, components) = (&mut self.columns[at], &self.world.storage.components);
         let component = components.info(column.term.id).name();
         match (column.term.writes, core::mem::replace(&mut column.taken, true)) {

@@ -351,7 +351,7 @@ impl<'w> DynamicRow<'w, '_> {
         id: ComponentId,
     ) -> Result<impl ExactSizeIterator<Item = RawLane> + use<'w>, DynamicError> {
         let at = self.take(id, self.name(id)?)?;
-        self.world.open(id, |_| true);
+        self.world.storage.touch_component(id, |_| true);
         // SAFETY: the row is the world's, which the query has exclusively, and no other row has these marks.
         unsafe { Candidate::new(self.world, self.row.index, None).mark_written(id) };
         // SAFETY: the row has the component there.

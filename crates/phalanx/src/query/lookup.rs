@@ -24,7 +24,7 @@ pub(super) unsafe fn item_of<'w, D: QueryData, F: QueryFilter>(
     }
     let (data, filter) = states;
     let location = world.storage.try_location(entity)?;
-    world.mark_for::<D>(entity.index(), location);
+    world.storage.touch_row::<D>(entity.index(), location);
     // SAFETY: the entity is alive.
     let row = unsafe { Candidate::new(world, entity.index(), None) };
     let mismatch = || {
