@@ -140,23 +140,23 @@ impl Storage {
     ///
     /// Returns an error if allocation fails, for [`Tracking::Start`] only. Lanes that have dirty bits keep them.
     pub(super) fn try_set_tracking(&mut self, tracking: Tracking) -> Result<(), AllocError> {
-        // SAFETY: `apply` changes the dirty bits of a lane. It neither replaces nor resizes it.
-        for lane in unsafe { self.entities.lanes_mut() } {
-            tracking.apply(lane)?;
-        }
-        for table in &mut self.tables {
-            // SAFETY: as above.
-            tracking.apply(unsafe { table.entities.erased() })?;
-            for column in table.columns.iter().filter(|column| column.lanes > 0) {
-                // SAFETY: the column's lanes are among those of the table, which is borrowed exclusively.
-                tracking.apply(unsafe { &mut *table.lanes().add(column.first as usize) })?;
+        // SAFETY: `apply` changes the dirty bits of a lane. It neither replaces nor resizes it. The lanes of a column are those
+        // of its table, which is borrowed exclusively.
+        unsafe {
+            for lane in self.entities.lanes_mut() {
+                tracking.apply(lane)?;
             }
-        }
-        for storage in self.sparse.iter_mut() {
-            // SAFETY: `apply` changes the dirty bits of a lane. It neither replaces nor resizes it.
-            let (keys, values) = unsafe { storage.lanes_mut() };
-            tracking.apply(keys)?;
-            values.first_mut().map_or(Ok(()), |lane| tracking.apply(lane))?;
+            for table in &mut self.tables {
+                tracking.apply(table.entities.erased())?;
+                for column in table.columns.iter().filter(|column| column.lanes > 0) {
+                    tracking.apply(&mut *table.lanes().add(column.first as usize))?;
+                }
+            }
+            for storage in self.sparse.iter_mut() {
+                let (keys, values) = storage.lanes_mut();
+                tracking.apply(keys)?;
+                values.first_mut().map_or(Ok(()), |lane| tracking.apply(lane))?;
+            }
         }
         Ok(())
     }

@@ -2,7 +2,10 @@
 //!
 //! # Invariants
 //!
-//! A column has plain bytes, an array for each lane, or clones. [`Clones`] own the values in the rows whose bit is set, and
+//! The lanes of a [`ColumnRef`] are those of its component, with capacity for its rows. The rows that `has` accepts, or all,
+//! have a value, which is not written while the reference exists.
+//!
+//! A [`Column`] has plain bytes, an array for each lane, or clones. [`Clones`] own the values in the rows whose bit is set, and
 //! drop them.
 #![allow(unsafe_code)]
 
@@ -10,10 +13,10 @@ use super::byte_array::{ByteArray, ByteSource, ByteUndo};
 use super::dirty::Dirty;
 use crate::alloc::try_vec;
 use crate::change_detection::{Marks, Tick, Track};
-use crate::component::{Cloning, ComponentInfo};
+use crate::component::{Cloning, ComponentInfo, Components};
 use crate::plain::Bytes;
-use crate::sparse::Values;
-use crate::storage::table::{ALIGNED_FOR_ALL, row_ptr};
+use crate::sparse::{SparseStorage, Store, Values};
+use crate::storage::table::{ALIGNED_FOR_ALL, Table, row_ptr};
 use phalanx_store::AllocError;
 use phalanx_store::raw::{Lane, Rows as _, drop_all};
 
@@ -28,17 +31,31 @@ pub(super) struct ColumnRef<'a> {
 }
 
 impl<'a> ColumnRef<'a> {
-    /// # Safety
-    ///
-    /// The lanes are those of the component, with capacity for `rows` rows. The rows that `has` accepts, or all, have a
-    /// value, which is not written during `'a`.
-    pub(super) unsafe fn new(
-        info: &'a ComponentInfo,
-        lanes: &'a [Lane],
-        rows: u32,
-        has: Option<&'a dyn Fn(u32) -> bool>,
-    ) -> ColumnRef<'a> {
-        ColumnRef { info, lanes, rows, has }
+    /// Returns the values of a column of a table, given by its position.
+    pub(super) fn of_table(table: &'a Table, at: usize, components: &'a Components) -> ColumnRef<'a> {
+        let column = &table.columns[at];
+        let lanes = &table.lane_list()[column.first as usize..][..column.lanes as usize];
+        ColumnRef { info: components.info(column.id), lanes, rows: table.len, has: None }
+    }
+
+    /// Calls a function with the values of a sparse storage.
+    pub(super) fn with_sparse<R>(
+        storage: &SparseStorage,
+        components: &Components,
+        f: impl FnOnce(ColumnRef<'_>) -> R,
+    ) -> R {
+        let (info, lanes) = (components.info(storage.id), storage.values().lanes());
+        match &storage.store {
+            Store::Pool(pool) => {
+                let has = |at: u32| pool.dense.key_at(at).is_some();
+                let has: Option<&dyn Fn(u32) -> bool> = if pool.dense.holes() > 0 { Some(&has) } else { None };
+                f(ColumnRef { info, lanes, rows: pool.dense.positions(), has })
+            }
+            Store::Linear(linear) => {
+                let has = |slot: u32| linear.has(slot);
+                f(ColumnRef { info, lanes, rows: linear.used_words() * 64, has: Some(&has) })
+            }
+        }
     }
 
     /// Returns the first lane, which has the dirty bits of the column.
@@ -63,9 +80,9 @@ impl<'a> ColumnRef<'a> {
     fn source(&self, lane: &'a Lane) -> ByteSource<'a> {
         let (ptr, size) = (lane.ptr().as_ptr().cast_const(), lane.row_size());
         match self.has {
-            // SAFETY: all rows have a value, by the contract of `new`. Plain values and change ticks have no padding.
+            // SAFETY: all rows have a value, by the invariant of the type. Plain values and change ticks have no padding.
             None => ByteSource::packed(unsafe { core::slice::from_raw_parts(ptr, self.rows as usize * size) }, size),
-            // SAFETY: the rows that `has` accepts have a value, by the contract of `new`.
+            // SAFETY: the rows that `has` accepts have a value, by the invariant of the type.
             Some(has) => unsafe { ByteSource::sparse(ptr, self.rows, size, has) },
         }
     }
@@ -279,7 +296,7 @@ impl Clones {
         unsafe { clones.values.try_resize(capacity)? };
         clones.has.resize(clones.has.capacity().min(from.rows.div_ceil(64) as usize), 0);
         for row in (0..from.rows).filter(|row| from.has(*row)) {
-            // SAFETY: the row has a value, by the contract of `ColumnRef`. The lanes here have the capacity, and no value in this
+            // SAFETY: the row has a value, by the invariant of `ColumnRef`. The lanes here have the capacity, and no value in this
             // row.
             unsafe {
                 match from.info.clone {
@@ -300,8 +317,7 @@ impl Clones {
     fn try_clone(&self, info: &ComponentInfo, capacity: u32) -> Result<Clones, AllocError> {
         let has = |row: u32| self.has[row as usize / 64] & 1 << (row % 64) != 0;
         let rows = (self.has.len() * 64).min(capacity as usize) as u32;
-        // SAFETY: the lanes are those of the component, and the rows with a bit have a value.
-        let from = unsafe { ColumnRef::new(info, self.values.lanes(), rows, Some(&has)) };
+        let from = ColumnRef { info, lanes: self.values.lanes(), rows, has: Some(&has) };
         Clones::try_with_capacity(from, capacity)
     }
 

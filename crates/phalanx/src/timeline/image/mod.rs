@@ -165,32 +165,6 @@ fn keys_of(storage: &SparseStorage) -> ByteSource<'_> {
     ByteSource::packed(unsafe { core::slice::from_raw_parts(ptr, rows as usize * row_size) }, row_size)
 }
 
-/// Returns the values of a column of a table.
-fn column_of<'a>(table: &'a Table, at: usize, components: &'a Components) -> ColumnRef<'a> {
-    let column = &table.columns[at];
-    let lanes = &table.lane_list()[column.first as usize..][..column.lanes as usize];
-    // SAFETY: the lanes are those of the component in this table, which is borrowed, and whose rows have values.
-    unsafe { ColumnRef::new(components.info(column.id), lanes, table.len, None) }
-}
-
-/// Calls a function with the values of a sparse storage.
-fn with_values<R>(storage: &SparseStorage, components: &Components, f: impl FnOnce(ColumnRef<'_>) -> R) -> R {
-    let (info, lanes) = (components.info(storage.id), storage.values().lanes());
-    match &storage.store {
-        Store::Pool(pool) => {
-            let has = |at: u32| pool.dense.key_at(at).is_some();
-            let has: Option<&dyn Fn(u32) -> bool> = if pool.dense.holes() > 0 { Some(&has) } else { None };
-            // SAFETY: the lanes are those of the sparse set, which is borrowed. A position with a key has a value.
-            f(unsafe { ColumnRef::new(info, lanes, pool.dense.positions(), has) })
-        }
-        Store::Linear(linear) => {
-            let has = |slot: u32| linear.has(slot);
-            // SAFETY: the lanes are those of the linear storage, which is borrowed. A slot with a bit has a value.
-            f(unsafe { ColumnRef::new(info, lanes, linear.used_words() * 64, Some(&has)) })
-        }
-    }
-}
-
 fn state_of(storage: &SparseStorage) -> SparseState {
     match &storage.store {
         Store::Pool(pool) => SparseState::Pool(pool.state()),
@@ -214,7 +188,7 @@ impl TableImage {
     fn try_new(table: &Table, components: &Components) -> Result<TableImage, AllocError> {
         let mut columns = try_vec(table.columns.len())?;
         for at in 0..table.columns.len() {
-            let column = column_of(table, at, components);
+            let column = ColumnRef::of_table(table, at, components);
             columns.push(ColumnImage {
                 id: table.columns[at].id,
                 column: Column::try_new(column)?,
@@ -242,9 +216,9 @@ impl SparseImage {
         Ok(SparseImage {
             id: storage.id,
             keys: ByteArray::try_new(keys_of(storage))?,
-            column: with_values(storage, components, Column::try_new)?,
+            column: ColumnRef::with_sparse(storage, components, Column::try_new)?,
             state: state_of(storage),
-            tick: with_values(storage, components, |column| column.tick()),
+            tick: ColumnRef::with_sparse(storage, components, |column| column.tick()),
             seen: [key_lane(storage).version(), version(storage.values().lanes().first())],
         })
     }

@@ -4,11 +4,11 @@
 //! the image and cannot fail.
 
 use super::byte_array::{ByteArray, ByteUndo};
-use super::column::ValuesUndo;
+use super::column::{ColumnRef, ValuesUndo};
 use super::dirty::Dirty;
 use super::{
-    ColumnImage, Image, SparseImage, SparseState, TableImage, check_clone, column_of, free_list_of, key_lane, keys_of,
-    slots_of, state_of, version, with_values, words_of,
+    ColumnImage, Image, SparseImage, SparseState, TableImage, check_clone, free_list_of, key_lane, keys_of, slots_of,
+    state_of, version, words_of,
 };
 use crate::alloc::try_reserve;
 use crate::change_detection::Time;
@@ -102,7 +102,7 @@ impl TableImage {
             undo.slots = self.slots.try_diff(slots_of(table), dirty)?;
         }
         for (at, image) in self.columns.iter_mut().enumerate() {
-            let column = column_of(table, at, scope.components);
+            let column = ColumnRef::of_table(table, at, scope.components);
             let dirty = match image.id {
                 // The links of an extra row change with its neighbours.
                 ComponentId::ROW if scope.restructured => Dirty::Any,
@@ -143,7 +143,7 @@ impl SparseImage {
             _ => Dirty::since(key_lane, keys_seen, values),
         };
         let (moved, image) = (keys.is_some(), &mut self.column);
-        let (values, tick) = with_values(storage, scope.components, |column| {
+        let (values, tick) = ColumnRef::with_sparse(storage, scope.components, |column| {
             let dirty = if column.lacks_dirty_bits() { Dirty::Any } else { scope.dirty(dirty) };
             Ok::<_, AllocError>((image.try_diff(column, dirty, moved)?, column.tick()))
         })?;
@@ -240,7 +240,7 @@ impl Image {
             for ColumnUndo { at, values, tick } in &mut undo.columns {
                 let image = &mut image.columns[*at as usize];
                 if let Some(values) = values {
-                    image.column.commit(column_of(table, *at as usize, &storage.components), values);
+                    image.column.commit(ColumnRef::of_table(table, *at as usize, &storage.components), values);
                 }
                 swap(&mut image.tick, tick);
             }
@@ -249,7 +249,7 @@ impl Image {
             let (image, from) = (&mut self.sparse[undo.number as usize], storage.sparse.get(undo.number));
             commit_bytes(&mut image.keys, || keys_of(from), &mut undo.keys);
             if let Some(values) = &mut undo.values {
-                with_values(from, &storage.components, |column| image.column.commit(column, values));
+                ColumnRef::with_sparse(from, &storage.components, |column| image.column.commit(column, values));
             }
             swap(&mut image.state, &mut undo.state);
             swap(&mut image.tick, &mut undo.tick);
@@ -267,7 +267,7 @@ impl Image {
         for (image, table) in self.tables.iter_mut().zip(&storage.tables) {
             image.seen = table.entities.lane().version();
             for (at, column) in image.columns.iter_mut().enumerate() {
-                column.seen = version(column_of(table, at, &storage.components).first_lane());
+                column.seen = version(ColumnRef::of_table(table, at, &storage.components).first_lane());
             }
         }
         for (image, sparse) in self.sparse.iter_mut().zip(storage.sparse.iter()) {
