@@ -1,9 +1,10 @@
-//! Values that are written and read one by one, in blocks; and those without data, which are builder anew.
+//! [`Coded`] and [`Tag`]: columns whose values are encoded one by one, or have no data.
 #![allow(unsafe_code)]
 
 use super::budget::Budget;
 use super::codec::Codec;
-use super::column::{Column, ColumnBuilder, ColumnRows, put_next, with_value};
+use super::column::{Column, ColumnRows, with_value};
+use super::column_builder::ColumnBuilder;
 use super::error::{CodecError, LoadError, NotDecoded, Problem, SaveError};
 use super::reader::Reader;
 use super::writer::Writer;
@@ -12,14 +13,14 @@ use core::marker::PhantomData;
 use phalanx_store::AllocError;
 use phalanx_store::raw::Lane;
 
-/// Values one by one, in blocks of bytes.
+/// Values that a codec encodes one by one, in blocks of bytes.
 pub(super) struct Coded<C, K>(pub(super) K, pub(super) PhantomData<fn() -> C>);
 
-/// A block of a column is closed when it has so many bytes.
+/// The size at which a block is closed.
 const BLOCK: usize = 1 << 14;
 
-/// Reads values in blocks.
-pub(super) fn read_blocks<C, K: Codec<C>>(
+/// Reads values in blocks, and calls `each` with each.
+pub(super) fn read_values<C, K: Codec<C>>(
     codec: &K,
     name: &'static str,
     count: u32,
@@ -29,7 +30,7 @@ pub(super) fn read_blocks<C, K: Codec<C>>(
     read_each(name, count, input, |bytes, budget| Ok(each(codec.decode_within(bytes, budget)?)?))
 }
 
-/// Reads values in blocks, each from the front of the bytes that are left.
+/// Reads values in blocks. `each` reads a value from the front of the remaining bytes.
 pub(super) fn read_each(
     name: &'static str,
     count: u32,
@@ -61,7 +62,7 @@ pub(super) fn read_each(
     Ok(())
 }
 
-/// Writes values in blocks, as a function appends each.
+/// Writes values in blocks. `encode` appends each.
 pub(super) fn write_each(
     name: &'static str,
     sources: &[ColumnRows<'_>],
@@ -106,13 +107,13 @@ impl<C: Component, K: Codec<C>> Column for Coded<C, K> {
         out: &mut Writer<'_>,
     ) -> Result<(), SaveError> {
         write_each(name, sources, out, |lanes, row, bytes| {
-            // SAFETY: the caller's promise.
+            // SAFETY: the row is one of `sources`, which are in use and not written meanwhile, by the caller's contract.
             unsafe { with_value(lanes, row, |value: &C| self.0.encode(value, bytes)) }
         })
     }
 
     unsafe fn encode(&self, lanes: *const Lane, row: u32, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the row is in use and not written meanwhile, by the caller's contract.
         unsafe { with_value(lanes, row, |value: &C| self.0.encode(value, bytes)) }
     }
 
@@ -122,16 +123,14 @@ impl<C: Component, K: Codec<C>> Column for Coded<C, K> {
         builder: &mut ColumnBuilder<'_>,
         input: &mut Reader<'_>,
     ) -> Result<(), LoadError> {
-        let mut rows = builder.places();
-        read_blocks(&self.0, name, builder.wanted(), input, |value: C| match rows.next() {
-            // SAFETY: the next row of this component.
-            Some(row) => unsafe { put_next(builder, row, value) },
-            None => unreachable!("no more values are read than there are rows"),
+        read_values(&self.0, name, builder.len(), input, |value: C| {
+            // SAFETY: the builder is of this component, by the caller's contract.
+            unsafe { builder.push(value) }
         })
     }
 }
 
-/// Values without data, which are builder anew.
+/// Values without data, which a function creates.
 pub(super) struct Tag<C, F>(pub(super) F, pub(super) PhantomData<fn() -> C>);
 
 impl<C: Component, F: Fn() -> C + Send + Sync> Column for Tag<C, F> {
@@ -156,9 +155,9 @@ impl<C: Component, F: Fn() -> C + Send + Sync> Column for Tag<C, F> {
         builder: &mut ColumnBuilder<'_>,
         input: &mut Reader<'_>,
     ) -> Result<(), LoadError> {
-        for row in builder.places() {
-            // SAFETY: the next row of this component.
-            input.alloc(unsafe { put_next(builder, row, (self.0)()) })?;
+        for _ in 0..builder.len() {
+            // SAFETY: the builder is of this component, by the caller's contract.
+            input.alloc(unsafe { builder.push((self.0)()) })?;
         }
         Ok(())
     }

@@ -2,7 +2,8 @@
 #![allow(unsafe_code)]
 
 use super::coded::{read_each, write_each};
-use super::column::{Column, ColumnBuilder, ColumnRows, extend_by_row, put_next_with, read_lanes, write_lanes};
+use super::column::{Column, ColumnRows, extend_by_row, write_lanes};
+use super::column_builder::ColumnBuilder;
 use super::error::{CodecError, LoadError, RegistryError, SaveError};
 use super::readable::Readable;
 use super::reader::Reader;
@@ -74,9 +75,9 @@ impl Column for PlainBytes {
         builder: &mut ColumnBuilder<'_>,
         input: &mut Reader<'_>,
     ) -> Result<(), LoadError> {
-        read_lanes(self.0, builder, input)?;
-        // SAFETY: the rows of all lanes were read, and any bytes are values.
-        unsafe { builder.all_there() };
+        builder.read_lanes(self.0, input)?;
+        // SAFETY: all lanes were read, and any bytes are a value, by the contract of `Registry::dynamic`.
+        unsafe { builder.set_complete() };
         Ok(())
     }
 }
@@ -130,11 +131,10 @@ impl<K: RawCodec> Column for RawCoded<K> {
         builder: &mut ColumnBuilder<'_>,
         input: &mut Reader<'_>,
     ) -> Result<(), LoadError> {
-        let mut rows = builder.places();
-        read_each(name, builder.wanted(), input, |bytes, _| match rows.next() {
-            // SAFETY: the next row of this component, whose codec writes a value or fails.
-            Some(row) => unsafe { put_next_with(builder, row, |place| self.0.decode(place, bytes)) },
-            None => unreachable!("no more values are read than there are rows"),
+        read_each(name, builder.len(), input, |bytes, _| {
+            // SAFETY: values have one lane at most. The codec writes a value or fails, by the contract of
+            // `Registry::dynamic_codec`. The target has the capacity for a value, and none is in it.
+            unsafe { builder.push_with(|target| self.0.decode(target, bytes)) }
         })
     }
 }
@@ -200,16 +200,16 @@ impl Registry {
         let entry = self.add_dynamic(descriptor, |lanes| Box::new(PlainBytes(lanes)))?;
         entry.readable = Some(Readable {
             show: |lanes, row, see| {
-                // SAFETY: the caller's promise: the lane is the component's, and the row is in use.
+                // SAFETY: the lane is that of the component, and the row is in use, by the caller's contract.
                 let bytes = unsafe {
                     let lane = &*lanes;
                     core::slice::from_raw_parts(row_ptr(lane, row), lane.row_size())
                 };
                 see(&bytes);
             },
-            parse: |builder, row, deserializer| {
+            parse: |builder, deserializer| {
                 let bytes: Vec<u8> = erased_serde::deserialize(deserializer)?;
-                // SAFETY: the component has a lane.
+                // SAFETY: the component has a lane: the other case is below.
                 let size = unsafe { (*builder.lane()).row_size() };
                 if bytes.len() != size {
                     return Err(serde::de::Error::custom(format_args!(
@@ -217,20 +217,20 @@ impl Registry {
                         bytes.len()
                     )));
                 }
-                // SAFETY: the next row, by the caller's promise; any bytes of its size are a value.
+                // SAFETY: any bytes of the size are a value, by the contract of `Registry::dynamic`. The target is one.
                 let done = unsafe {
-                    put_next_with(builder, row, |place| {
-                        place.copy_from_nonoverlapping(bytes.as_ptr(), size);
+                    builder.push_with(|target| {
+                        target.copy_from_nonoverlapping(bytes.as_ptr(), size);
                         Ok(())
                     })
                 };
-                done.map_err(|_| serde::de::Error::custom("there is no memory for it"))
+                done.map_err(|_| serde::de::Error::custom("allocation failed"))
             },
         });
         if entry.schema.lanes.is_empty() {
             entry.readable = Some(Readable {
                 show: |_, _, see| see(&()),
-                parse: |_, _, deserializer| erased_serde::deserialize::<()>(deserializer),
+                parse: |_, deserializer| erased_serde::deserialize::<()>(deserializer),
             });
         }
         Ok(RegisteredDynamic { entry })

@@ -1,11 +1,11 @@
 //! Bytes to worlds.
 #![allow(unsafe_code)]
 
-use super::column::Runs;
 use super::error::{LoadError, Name, NotDecoded, Problem};
 use super::format::{COMPONENTS, END, FRAME, GROUPS, OPTIONAL, RESOURCE, ROWS, SIDE, SLOTS, TABLE, TICKS};
 use super::reader::Reader;
 use super::registry::{Entry, Registry};
+use super::runs::Runs;
 use super::saver::{HOLE, kind_number, removal_number};
 use super::{restore, ticks};
 use crate::alloc::try_reserve;
@@ -259,13 +259,13 @@ impl Loader<'_, '_> {
                     Some(at) => entry.older[at].migration.read(entry.name, builder, &mut self.input)?,
                 }
             }
-            self.input.alloc(builder.try_mark(self.world.storage.components.info(id).track, self.world.tick()))?;
+            self.input.alloc(builder.try_set_ticks(self.world.storage.components.info(id).track, self.world.tick()))?;
         }
         self.input.end_section()?;
         // SAFETY: the values of all columns were read, and so many rows named. What fails, fails before they are counted.
         let settled = unsafe { restore::settle_table(&mut self.world, number, rows) };
         settled.map_err(|problem| self.input.error(problem))?;
-        all.into_iter().for_each(|builder| builder.keep());
+        all.into_iter().for_each(|builder| builder.finish());
         Ok(())
     }
 
@@ -361,7 +361,7 @@ impl Loader<'_, '_> {
                 Some(at) => entry.older[at].migration.read(entry.name, &mut builder, &mut self.input)?,
             }
         }
-        self.input.alloc(builder.try_mark(info.track, self.world.tick()))?;
+        self.input.alloc(builder.try_set_ticks(info.track, self.world.tick()))?;
         self.input.end_section()?;
         // SAFETY: the values were read, in the order of the keys with room for the holes, or at the slots. What fails, fails
         // before they are counted.
@@ -371,7 +371,7 @@ impl Loader<'_, '_> {
                 false => restore::fill_linear(&mut self.world, number, &bits, rows),
             }
         }
-        builder.keep();
+        builder.finish();
         Ok(())
     }
 

@@ -21,11 +21,13 @@
 //! What is read is first written as a snapshot, in memory, and then loaded as one: all its checks hold.
 #![allow(unsafe_code)]
 
-use super::column::{ColumnBuilder, ColumnRows, Runs, put_next, with_value};
+use super::column::{ColumnRows, with_value};
+use super::column_builder::ColumnBuilder;
 use super::error::SaveError;
 use super::format::{COMPONENTS, END, RESOURCE, ROWS, SIDE, SLOTS, TABLE};
 use super::part::Part;
 use super::registry::{Entry, Registered, RegisteredResource, Registry};
+use super::runs::Runs;
 use super::saver::{GroupParts, Saver, put_component, put_groups};
 use super::writer::Writer;
 use crate::component::{Component, Components};
@@ -47,7 +49,7 @@ type See<'a> = dyn FnMut(&dyn erased_serde::Serialize) + 'a;
 type Show = unsafe fn(*const Lane, u32, &mut See<'_>);
 type ParseAny = fn(&mut dyn erased_serde::Deserializer<'_>) -> Result<Box<dyn Any>, erased_serde::Error>;
 type Parse =
-    unsafe fn(&mut ColumnBuilder<'_>, u32, &mut dyn erased_serde::Deserializer<'_>) -> Result<(), erased_serde::Error>;
+    unsafe fn(&mut ColumnBuilder<'_>, &mut dyn erased_serde::Deserializer<'_>) -> Result<(), erased_serde::Error>;
 
 /// How a component is shown and read in readable form.
 pub(super) struct Readable {
@@ -68,12 +70,12 @@ impl<C: Component> Registered<'_, C> {
         C: Serialize + DeserializeOwned,
     {
         self.entry.readable = Some(Readable {
-            // SAFETY: the caller's promise, handed on.
+            // SAFETY: the lanes are those of the component, and the row is in use, by the caller's contract.
             show: |lanes, row, see| unsafe { with_value(lanes, row, |value: &C| see(value)) },
-            parse: |builder, row, deserializer| {
+            parse: |builder, deserializer| {
                 let value: C = erased_serde::deserialize(deserializer)?;
-                // SAFETY: the caller's promise, handed on.
-                unsafe { put_next(builder, row, value) }.map_err(serde::de::Error::custom)
+                // SAFETY: the builder is of the component, by the caller's contract.
+                unsafe { builder.push(value) }.map_err(serde::de::Error::custom)
             },
         });
         self
@@ -83,7 +85,7 @@ impl<C: Component> Registered<'_, C> {
     pub(super) fn readable_tag(self) -> Self {
         self.entry.readable = Some(Readable {
             show: |_, _, see| see(&()),
-            parse: |_, _, deserializer| erased_serde::deserialize::<()>(deserializer),
+            parse: |_, deserializer| erased_serde::deserialize::<()>(deserializer),
         });
         self
     }
@@ -520,13 +522,13 @@ impl<'de> Visitor<'de> for Column<'_, '_> {
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
         /// Reads one value into the next row.
-        struct One<'a, 'b>(&'a Readable, &'a mut ColumnBuilder<'b>, u32);
+        struct One<'a, 'b>(&'a Readable, &'a mut ColumnBuilder<'b>);
         impl<'de> DeserializeSeed<'de> for One<'_, '_> {
             type Value = ();
             fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
                 let mut erased = <dyn erased_serde::Deserializer<'_>>::erase(deserializer);
-                // SAFETY: the rows are of the component whose form this is, and `2` is the next of them.
-                unsafe { (self.0.parse)(self.1, self.2, &mut erased) }.map_err(D::Error::custom)
+                // SAFETY: the builder is of the component whose form this is.
+                unsafe { (self.0.parse)(self.1, &mut erased) }.map_err(D::Error::custom)
             }
         }
         let name = self.entry.name;
@@ -543,7 +545,7 @@ impl<'de> Visitor<'de> for Column<'_, '_> {
         // SAFETY: lanes of the component, which are nobody else's, and outlive the values.
         let mut builder = unsafe { ColumnBuilder::new(lanes.as_mut_ptr(), info, Runs::All(count)) };
         for row in 0..count {
-            if list.next_element_seed(One(readable, &mut builder, row))?.is_none() {
+            if list.next_element_seed(One(readable, &mut builder))?.is_none() {
                 return Err(A::Error::invalid_length(row as usize, &self));
             }
         }

@@ -3,8 +3,9 @@
 use super::budget::Budget;
 use super::codec::{Codec, Serde, try_extend};
 use super::coded::{Coded, Tag};
-use super::column::{Column, FromCoded, FromPlain, Migration, Plain, value_lanes};
+use super::column::{Column, Plain, value_lanes};
 use super::error::{CodecError, INVALID, LONGEST_NAME, NotDecoded, RegistryError};
+use super::migration::{FromCoded, FromPlain, Migration};
 use super::readable::{Readable, ReadableResource};
 use crate::component::{Component, ComponentId, ComponentInfo, Components};
 use crate::layout::{Kind, Layout, PlainLayout};

@@ -6,8 +6,9 @@
 //! counts rows only when all their values are there, and so does a side.
 #![allow(unsafe_code)]
 
-use super::column::{ColumnBuilder, Runs};
+use super::column_builder::ColumnBuilder;
 use super::error::Problem;
+use super::runs::Runs;
 use super::saver::HOLE;
 use crate::alloc::try_vec;
 use crate::component::{ComponentId, ComponentInfo};

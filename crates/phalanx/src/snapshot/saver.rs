@@ -1,11 +1,12 @@
 //! Worlds to bytes.
 #![allow(unsafe_code)]
 
-use super::column::{ColumnRows, Runs};
+use super::column::ColumnRows;
 use super::error::SaveError;
 use super::format::{COMPONENTS, END, GROUPS, RESOURCE, ROWS, SIDE, SLOTS, TABLE};
 use super::part::Part;
 use super::registry::{Entry, Registry, ResourceEntry};
+use super::runs::Runs;
 use super::writer::Writer;
 use super::{Report, has_bit};
 use crate::alloc::{try_clone_slice, try_reserve, try_vec};

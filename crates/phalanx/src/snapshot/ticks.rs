@@ -6,11 +6,12 @@
 //! and the number for a world is that of everything before it.
 #![allow(unsafe_code)]
 
-use super::column::{ColumnRows, Runs};
+use super::column::ColumnRows;
 use super::error::{LoadError, Problem, SaveError};
 use super::format::TICKS;
 use super::loader::Loaded;
 use super::reader::Reader;
+use super::runs::Runs;
 use super::saver::{SavedTable, Saver};
 use super::writer::Writer;
 use crate::change_detection::{Marks, RunTicks, Tick, Track, column_mark, marks};
