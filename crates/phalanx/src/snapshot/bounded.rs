@@ -1,22 +1,22 @@
-//! A deserializer around another that gives up where values are nested too deeply, or have too many parts without bytes.
+//! [`Bounded`]: a deserializer that fails if values are nested too deeply, or have too many parts without bytes.
 //!
-//! Hostile bytes may describe a list of a million lists in each other, which would overflow the stack. Or they describe a list
-//! of a billion values without bytes, which would take very long.
+//! Hostile bytes may describe a million nested lists, which would overflow the stack. Or they describe a list of a billion
+//! values without bytes, which would take very long.
 
 use super::budget::Budget;
 use core::fmt;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor};
 
-/// How deeply values may be nested.
+/// The maximal depth of nested values.
 pub(super) const DEEPEST: u32 = 128;
 
-/// Something of a deserializer's, with how many levels are left below it, and the budget of the load.
+/// A deserializer, visitor, seed or access, with the remaining levels and the budget of the load.
 #[derive(Clone, Copy)]
 pub(super) struct Bounded<'f, T> {
     inner: T,
     levels: u32,
-    /// Whether it is a list whose length the input tells, and not the type.
+    /// Whether this is a list whose length is given by the input, not by the type.
     is_list: bool,
     budget: &'f Budget,
 }
@@ -30,7 +30,7 @@ impl<'f, T> Bounded<'f, T> {
         Bounded { inner, levels: self.levels, is_list: self.is_list, budget: self.budget }
     }
 
-    /// The same one level below.
+    /// Returns a wrapper of `inner` that is one level deeper.
     fn below<U, E: Error>(&self, inner: U) -> Result<Bounded<'f, U>, E> {
         match self.levels.checked_sub(1) {
             Some(levels) => Ok(Bounded { levels, ..self.with(inner) }),
@@ -38,8 +38,10 @@ impl<'f, T> Bounded<'f, T> {
         }
     }
 
-    /// Reads a part, and charges it to the budget if it took no bytes. The parts of a value whose number the type tells lie
-    /// within that value, whose size is charged if need be: they cost as little as possible.
+    /// Reads a part, and charges it to the budget if it took no bytes.
+    ///
+    /// An item of a list costs its size. A part of a value with a fixed number of parts costs 1, because the size of that
+    /// value is charged where it is an item.
     fn part<V, E: Error>(&self, read: impl FnOnce() -> Result<Option<V>, E>) -> Result<Option<V>, E> {
         let before = self.budget.taken();
         let part = read()?;

@@ -1,4 +1,4 @@
-//! Where two worlds differ.
+//! [`diff`]: finds the first difference between two worlds.
 #![allow(unsafe_code)]
 
 use super::error::SaveError;
@@ -13,7 +13,7 @@ use core::fmt;
 use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
 
-/// The first thing in which two worlds differ, as [`diff`](crate::snapshot::diff) finds it.
+/// The first difference between two worlds, as [`diff`] finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Difference {
@@ -21,36 +21,36 @@ pub enum Difference {
     Entity {
         /// The entity.
         entity: Entity,
-        /// Whether it is alive in the first.
+        /// Whether it is alive in the first world.
         in_first: bool,
     },
     /// A row of an entity has a component in one world only.
     Component {
         /// The entity.
         entity: Entity,
-        /// The component's name.
+        /// The name of the component.
         component: &'static str,
-        /// Whether it has it in the first.
+        /// Whether it is present in the first world.
         in_first: bool,
     },
     /// A component has different values.
     Value {
         /// The entity.
         entity: Entity,
-        /// The component's name.
+        /// The name of the component.
         component: &'static str,
     },
-    /// The extra rows of an entity are others, or in another order.
+    /// An entity has different extra rows, or in another order.
     Rows {
         /// The entity.
         entity: Entity,
     },
-    /// A resource is there in one world only, or has different values.
+    /// A resource is present in one world only, or has different values.
     Resource {
-        /// Its name.
+        /// The name of the resource.
         name: &'static str,
     },
-    /// All values are equal; what differs is an order, the handles to come, or what is empty: tables, pools, groups.
+    /// All values are equal. An order, the free list, or the empty tables, sparse sets and groups differ.
     Order,
 }
 
@@ -70,8 +70,10 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The first difference of two worlds: by entity, then by component in the order of registration, then resources, then
-/// orders. `None` if there is none. When values were changed makes no difference.
+/// Returns the first difference between two worlds, or `None` if they are equal.
+///
+/// Worlds are compared by entity, then by component in the order of registration, then by resource, then by order. [Change
+/// ticks](crate::change_detection) do not affect the result.
 ///
 /// ```
 /// use phalanx::snapshot::{Difference, Registry, diff};
@@ -92,7 +94,7 @@ impl fmt::Display for Difference {
 ///
 /// # Errors
 ///
-/// As [`Registry::checksum`].
+/// Returns the errors of [`Registry::checksum`].
 pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Difference>, SaveError> {
     let whole = Part::whole();
     for world in [a, b] {
@@ -135,7 +137,7 @@ pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Differen
                 };
                 for (value, bytes) in [(value_a, &mut bytes.0), (value_b, &mut bytes.1)] {
                     bytes.clear();
-                    // SAFETY: the value is there, in the component's lanes, and the worlds are borrowed.
+                    // SAFETY: the lanes are those of the component, and the row has a value. The worlds are borrowed.
                     let done = unsafe { entry.column.encode(value.0, value.1, bytes) };
                     done.map_err(|error| SaveError::Codec { name: component, error })?;
                 }
@@ -159,7 +161,7 @@ pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Differen
     Ok((registry.checksum(a)? != registry.checksum(b)?).then_some(Difference::Order))
 }
 
-/// Where the value of a slot is, if it has one.
+/// Returns the lanes and the row of the value of a slot, if it has one.
 pub(super) fn place(world: &World, slot: Entity, id: Option<ComponentId>, entry: &Entry) -> Option<(*const Lane, u32)> {
     let id = id?;
     if entry.kind != Kind::Table {

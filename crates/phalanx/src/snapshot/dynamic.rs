@@ -1,4 +1,4 @@
-//! Components of run time: saved by a name, a layout, and what is said of their bytes.
+//! Registration of dynamic components: [`RawCodec`] and [`RegisteredDynamic`].
 #![allow(unsafe_code)]
 
 use super::coded::{read_each, write_each};
@@ -14,41 +14,42 @@ use crate::world::ComponentDescriptor;
 use core::fmt;
 use phalanx_store::raw::Lane;
 
-/// A way to write values of a component of run time, and to read them back, given their addresses.
+/// Encodes values of a dynamic component as bytes, and decodes them, given their addresses.
 pub trait RawCodec: Send + Sync + 'static {
-    /// The codec's name, of at most 63 bytes. A column that was written by a codec of another name is refused.
+    /// Returns the name of the codec, of at most 63 bytes. Loading rejects a column that was written by a codec of another
+    /// name.
     fn name(&self) -> &'static str;
 
-    /// Appends a value.
+    /// Appends the encoded form of a value to `bytes`.
     ///
     /// # Errors
     ///
-    /// If the value has no encoded form.
+    /// Returns an error if the value has no encoded form.
     ///
     /// # Safety
     ///
-    /// There is a value of the component, which is not written meanwhile.
+    /// `value` points to a value of the component, which is not written meanwhile.
     unsafe fn encode(&self, value: *const u8, bytes: &mut Vec<u8>) -> Result<(), CodecError>;
 
-    /// Reads a value from the front of the bytes, leaves the rest, and writes the value to its place. The bytes may be
-    /// anybody's.
+    /// Decodes a value from the front of `bytes`, advances them, and writes the value to `target`. The bytes may come from
+    /// an untrusted source.
     ///
     /// # Errors
     ///
-    /// If they are no value; then there is none in the place.
+    /// Returns an error if the bytes are not a value. Then no value was written.
     ///
     /// # Safety
     ///
-    /// There is room for a value of the component, aligned for it, in which none lives.
-    unsafe fn decode(&self, place: *mut u8, bytes: &mut &[u8]) -> Result<(), CodecError>;
+    /// `target` is valid for writes of a value of the component, and aligned for it.
+    unsafe fn decode(&self, target: *mut u8, bytes: &mut &[u8]) -> Result<(), CodecError>;
 
-    /// Whether equal values are equal bytes.
+    /// Returns `true` if equal values have equal bytes.
     fn is_canonical(&self) -> bool {
         true
     }
 }
 
-/// Values as they are in memory; the number of lanes.
+/// Values that are written as they are in memory, with the number of lanes.
 struct PlainBytes(usize);
 
 impl Column for PlainBytes {
@@ -62,7 +63,8 @@ impl Column for PlainBytes {
         true
     }
     unsafe fn write(&self, _: &'static str, sources: &[ColumnRows<'_>], out: &mut Writer<'_>) -> Result<(), SaveError> {
-        // SAFETY: the caller's promise; who registered it has promised that there is no padding.
+        // SAFETY: the rows are in use and not written, by the caller's contract. They have no padding, by the contract of
+        // `Registry::dynamic`.
         unsafe { write_lanes(self.0, sources, out) }
     }
     unsafe fn encode(&self, lanes: *const Lane, row: u32, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
@@ -82,18 +84,18 @@ impl Column for PlainBytes {
     }
 }
 
-/// Values one by one, in blocks of bytes; whether they have a lane.
+/// Values that a codec encodes one by one, in blocks of bytes, and whether they have a lane.
 struct RawCoded<K>(K, bool);
 
 impl<K> RawCoded<K> {
-    /// The address of a value.
+    /// Returns the address of a value.
     ///
     /// # Safety
     ///
-    /// The lanes are the component's, and the row is within their capacity.
+    /// The lanes are those of the component, and the row is below their capacity.
     unsafe fn at(&self, lanes: *const Lane, row: u32) -> *const u8 {
         match self.1 {
-            // SAFETY: the caller's promise.
+            // SAFETY: the lane is that of the component, and the row is below its capacity, by the caller's contract.
             true => unsafe { row_ptr(&*lanes, row) },
             false => core::ptr::without_provenance(ALIGNED_FOR_ALL.get()),
         }
@@ -117,7 +119,7 @@ impl<K: RawCodec> Column for RawCoded<K> {
         out: &mut Writer<'_>,
     ) -> Result<(), SaveError> {
         write_each(name, sources, out, |lanes, row, bytes| {
-            // SAFETY: the caller's promise: there is a value.
+            // SAFETY: the row has a value of the component, by the caller's contract.
             unsafe { self.0.encode(self.at(lanes, row), bytes) }
         })
     }
@@ -144,12 +146,14 @@ fn fields(text: &str, is_plain: bool) -> u64 {
 }
 
 impl Registry {
-    /// Saves a component of [run time](crate::World::register_component) as it is in memory. Its name is that of the
-    /// descriptor; worlds know it by the same name, layout and destructor. A world that is loaded knows it without further ado:
-    /// [`Components::find`](crate::Components::find) leads to its id, and registering it again gives that id.
+    /// Registers a [dynamic component](crate::World::register_component) that is saved as it is in memory.
     ///
-    /// In [readable form](Registry::serialize) a value is a list of bytes. Entities in a value mean nothing to the library:
-    /// they stay as they are when it is [merged](Registry::merge).
+    /// Its name is that of the descriptor. In a world it is the component with the same name, layout and destructor. A
+    /// loaded world has it registered: [`Components::find`](crate::Components::find) returns its id, and so does
+    /// registering it again.
+    ///
+    /// In [readable form](Registry::serialize) a value is a list of bytes. A [merge](Registry::merge) does not remap
+    /// entities in a value, because the library does not know them.
     ///
     /// ```
     /// use core::alloc::Layout;
@@ -190,12 +194,13 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// If the name is taken, empty or too long.
+    /// - [`RegistryError::NameTaken`] if the name is registered already.
+    /// - [`RegistryError::BadName`] if it is empty or too long.
     ///
     /// # Safety
     ///
-    /// As for [`World::register_component`](crate::World::register_component). No byte of a value is padding, and any bytes of
-    /// its size are a value: a file may be anybody's.
+    /// The contract of [`World::register_component`](crate::World::register_component) holds. No byte of a value is
+    /// padding. Any bytes of its size are a value, because a file may come from an untrusted source.
     pub unsafe fn dynamic(&mut self, descriptor: ComponentDescriptor) -> Result<RegisteredDynamic<'_>, RegistryError> {
         let entry = self.add_dynamic(descriptor, |lanes| Box::new(PlainBytes(lanes)))?;
         entry.readable = Some(Readable {
@@ -236,16 +241,16 @@ impl Registry {
         Ok(RegisteredDynamic { entry })
     }
 
-    /// Saves a component of [run time](crate::World::register_component) by a codec. It has no readable form.
+    /// Registers a [dynamic component](crate::World::register_component) that is saved by a codec. It has no readable form.
     ///
     /// # Errors
     ///
-    /// As [`dynamic`](Registry::dynamic).
+    /// Returns the errors of [`dynamic`](Registry::dynamic).
     ///
     /// # Safety
     ///
-    /// As for [`World::register_component`](crate::World::register_component). The codec, if it does not fail, writes a value of
-    /// the component, whatever the bytes; if it fails, nothing that needs an end.
+    /// The contract of [`World::register_component`](crate::World::register_component) holds. For any bytes, the codec
+    /// writes a value of the component or fails. If it fails, it leaves nothing that needs a drop.
     pub unsafe fn dynamic_codec(
         &mut self,
         descriptor: ComponentDescriptor,
@@ -268,25 +273,25 @@ impl Registry {
     }
 }
 
-/// A component of run time that was just registered, and what else is to be said of it.
+/// A dynamic component that was just registered, to set its options.
 pub struct RegisteredDynamic<'r> {
     entry: &'r mut Entry,
 }
 
 impl RegisteredDynamic<'_> {
-    /// The present version of the component, 0 unless it is said. Others are refused.
+    /// Sets the version of the component, which is 0 by default. Loading rejects other versions.
     pub fn version(self, version: u32) -> Self {
         self.entry.version = version;
         self
     }
 
-    /// What the bytes mean, in any words: a snapshot of a component that was registered with others is refused.
+    /// Sets a description of the bytes, in any words. Loading rejects a column that was saved with another description.
     pub fn fields(self, text: &str) -> Self {
         self.entry.schema.fields = fields(text, self.entry.column.is_plain());
         self
     }
 
-    /// Says that equal values need not be equal bytes.
+    /// Declares that equal values may have different bytes.
     pub fn not_canonical(self) -> Self {
         self.entry.canonical = false;
         self

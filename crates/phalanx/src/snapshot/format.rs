@@ -5,17 +5,17 @@
 
 use crate::checksum::checksum;
 
-/// What a snapshot begins with.
+/// The first bytes of a snapshot.
 pub(super) const MAGIC: [u8; 8] = *b"PHALANX\x1a";
 /// The version of the format.
 pub(super) const VERSION: u32 = 2;
-/// Bytes in every frame of a section but its last.
+/// The number of bytes of a frame. The last frame of a section may be shorter.
 pub(super) const FRAME: usize = 1 << 16;
 
-/// Bytes that are read or written, and summed up, at a time: so few that they are near when they come up again.
+/// The number of bytes that are read or written, and summed, at a time: few enough to stay in the cache.
 pub(super) const PIECE: usize = 1 << 14;
 
-/// The kinds of sections, in their order.
+/// The kinds of sections, in the order of a snapshot.
 pub(super) const COMPONENTS: [u8; 4] = *b"comp";
 pub(super) const SLOTS: [u8; 4] = *b"slot";
 pub(super) const TABLE: [u8; 4] = *b"tabl";
@@ -26,7 +26,7 @@ pub(super) const RESOURCE: [u8; 4] = *b"rsrc";
 pub(super) const TICKS: [u8; 4] = *b"tick";
 pub(super) const END: [u8; 4] = *b"end ";
 
-/// Set in the flags of a section that may be skipped by those who do not know it.
+/// Set in the flags of a section that a reader may skip if it does not know the kind.
 pub(super) const OPTIONAL: u32 = 1;
 
 pub(super) fn mix_section(chain: u64, kind: [u8; 4], flags: u32) -> u64 {

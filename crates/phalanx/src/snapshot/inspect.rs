@@ -1,4 +1,4 @@
-//! What is in a snapshot, without the types.
+//! [`inspect`]: summarises a snapshot without its types.
 
 use super::error::{LoadError, Problem};
 use super::format::{COMPONENTS, END, GROUPS, OPTIONAL, RESOURCE, ROWS, SIDE, SLOTS, TABLE, TICKS};
@@ -10,17 +10,17 @@ use std::io::Read;
 /// A component of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComponentSummary {
-    /// Its name.
+    /// The name of the component.
     pub name: String,
-    /// Where its values are kept: `table`, `pool` or `linear`.
+    /// The layout of its storage: `table`, `pool` or `linear`.
     pub layout: &'static str,
     /// The name of its codec.
     pub codec: String,
     /// Its version.
     pub version: u32,
-    /// A number for its schema: name, layout, codec, version, lanes and fields.
+    /// A checksum of its schema: name, layout, codec, version, lanes and fields.
     pub schema: u64,
-    /// How many values there are.
+    /// The number of values.
     pub values: u64,
 }
 
@@ -29,52 +29,53 @@ pub struct ComponentSummary {
 pub struct TableSummary {
     /// Its components, as numbers in [`Inspection::components`].
     pub components: Vec<u32>,
-    /// Whether its rows are extra ones.
+    /// Whether its rows are extra rows.
     pub extra: bool,
-    /// How many rows it has.
+    /// The number of rows.
     pub rows: u32,
-    /// Bytes of its section.
+    /// The number of bytes of its section.
     pub bytes: u64,
 }
 
-/// What is in a snapshot: [`inspect`].
+/// The summary of a snapshot. See [`inspect`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inspection {
-    /// The components, in the order of their numbers.
+    /// The components, by number.
     pub components: Vec<ComponentSummary>,
-    /// The tables, in their order.
+    /// The tables, in visiting order.
     pub tables: Vec<TableSummary>,
-    /// The names of the resources and the bytes of their values.
+    /// The names of the resources, and the numbers of bytes of their values.
     pub resources: Vec<(String, u64)>,
-    /// Groups.
+    /// The number of groups.
     pub groups: u32,
-    /// Slots, alive or not.
+    /// The number of slots, live or dead.
     pub slots: u32,
-    /// Entities that are alive.
+    /// The number of live entities.
     pub entities: u32,
-    /// Extra rows.
+    /// The number of extra rows.
     pub extra_rows: u32,
-    /// Slots that will be used again.
+    /// The number of free slots.
     pub free: u32,
-    /// Slots that have used all their generations.
+    /// The number of slots that have used all their generations.
     pub retired: u32,
-    /// The sections, by their four letters, and the bytes of their contents.
+    /// The sections, by their four letters, and the numbers of bytes of their contents.
     pub sections: Vec<([u8; 4], u64)>,
-    /// Bytes in all.
+    /// The number of bytes of the snapshot.
     pub bytes: u64,
-    /// Whether it says which values of [tracked](crate::change_detection) components are new. Without that all are.
+    /// Whether the snapshot has [change ticks](crate::change_detection). Without them, all values are new.
     pub has_times: bool,
-    /// The number for everything in it but [times of changes](crate::change_detection): that of
-    /// [`Registry::checksum`](Registry::checksum).
+    /// The checksum of everything but [change ticks](crate::change_detection). It equals
+    /// [`Registry::checksum`](super::Registry::checksum) of the world.
     pub checksum: u64,
 }
 
-/// Reads a snapshot without knowing its types: names, counts, sizes. The checksums are checked; whether the contents are a
-/// world is not.
+/// Reads a snapshot without knowing its types, and returns its names, counts and sizes.
+///
+/// The checksums are verified. The contents are not validated.
 ///
 /// # Errors
 ///
-/// If it is no snapshot, or damaged.
+/// Returns a [`LoadError`] if the input is not a snapshot, is damaged, cannot be read, or if allocation fails.
 pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
     let mut input = Reader::new(&mut reader)?;
     let mut found = Inspection::default();
@@ -172,7 +173,7 @@ fn slots(input: &mut Reader<'_>, found: &mut Inspection) -> Result<(), LoadError
     input.skip()
 }
 
-/// The component with this number.
+/// Returns the component with a number.
 fn component<'a>(
     input: &Reader<'_>,
     found: &'a mut Inspection,

@@ -1,4 +1,4 @@
-//! Bytes to worlds.
+//! [`Loader`]: reads a world from a snapshot.
 #![allow(unsafe_code)]
 
 use super::error::{LoadError, Name, NotDecoded, Problem};
@@ -15,12 +15,12 @@ use crate::sparse::{Removal, most_steps};
 use crate::world::World;
 use std::io::Read;
 
-/// A component of the snapshot: how it is read, and what it is in the world.
+/// A component of the snapshot: its id in the world, and its registration.
 #[derive(Clone, Copy)]
 pub(super) struct Loaded<'a> {
     pub(super) id: ComponentId,
     pub(super) entry: &'a Entry,
-    /// The migration, if it is of an older version.
+    /// The migration, if the column has an older version.
     older: Option<usize>,
 }
 
@@ -31,7 +31,7 @@ struct Loader<'a, 'r> {
     components: Vec<Loaded<'a>>,
 }
 
-/// Reads a world.
+/// Reads a world from a snapshot.
 pub(super) fn load(registry: &Registry, reader: &mut dyn Read) -> Result<World, LoadError> {
     let input = Reader::new(reader)?;
     let world =
@@ -55,7 +55,7 @@ impl Loader<'_, '_> {
             self.read_table()?;
             self.section()?;
         }
-        restore::all_placed(&self.world).map_err(|problem| self.input.error(problem))?;
+        restore::check_rows(&self.world.storage).map_err(|problem| self.input.error(problem))?;
         if self.input.kind == ROWS {
             self.read_names()?;
             self.section()?;
@@ -85,7 +85,7 @@ impl Loader<'_, '_> {
         self.input.end()
     }
 
-    /// Goes on to the next section that is known, or is not to be skipped.
+    /// Advances to the next known section, and skips unknown optional ones.
     fn section(&mut self) -> Result<(), LoadError> {
         loop {
             self.input.next_section()?;
@@ -131,7 +131,7 @@ impl Loader<'_, '_> {
         self.input.end_section()
     }
 
-    /// Checks that a component was saved as it is registered, or finds its migration.
+    /// Checks that a component was saved as it is registered. Returns the migration of an older version.
     fn read_schema(&mut self, entry: &Entry) -> Result<Option<usize>, LoadError> {
         let name = entry.name;
         let differs = |input: &Reader<'_>, what, found: u64, expected: u64| {
@@ -180,7 +180,7 @@ impl Loader<'_, '_> {
         Ok(older)
     }
 
-    /// Reads a list of numbers that grows with what is really there.
+    /// Reads a list of numbers. It grows with what was read, not with the declared count.
     fn numbers(&mut self, count: u32) -> Result<Vec<u32>, LoadError> {
         let mut list = Vec::new();
         while list.len() < count as usize {
@@ -199,7 +199,7 @@ impl Loader<'_, '_> {
         let count = self.input.u32()?;
         let free = self.numbers(count)?;
         self.input.end_section()?;
-        restore::slots(&mut self.world, &words, &free).map_err(|problem| self.input.error(problem))
+        restore::restore_slots(&mut self.world.storage, &words, &free).map_err(|problem| self.input.error(problem))
     }
 
     fn read_table(&mut self) -> Result<(), LoadError> {
@@ -232,15 +232,16 @@ impl Loader<'_, '_> {
             self.input.alloc(signature.try_insert(loaded.id))?;
             last = Some(component);
         }
-        let number = restore::table(&mut self.world, &signature).map_err(|problem| self.input.error(problem))?;
+        let number =
+            restore::create_table(&mut self.world.storage, &signature).map_err(|problem| self.input.error(problem))?;
         let rows = self.input.u32()?;
         if rows == 0 {
             return self.input.invalid("a table without rows");
         }
-        restore::rows_room(&mut self.world, number, rows).map_err(|problem| self.input.error(problem))?;
-        let (mut first, world) = (0, &mut self.world);
+        restore::reserve_slots(&mut self.world.storage, number, rows).map_err(|problem| self.input.error(problem))?;
+        let (mut first, storage) = (0, &mut self.world.storage);
         self.input.u32s(rows, |input, slots| {
-            restore::rows(world, number, first, slots).map_err(|problem| input.error(problem))?;
+            restore::push_slots(storage, number, first, slots).map_err(|problem| input.error(problem))?;
             first += slots.len() as u32;
             Ok(())
         })?;
@@ -248,11 +249,11 @@ impl Loader<'_, '_> {
         self.input.alloc(try_reserve(&mut all, list.len()))?;
         for &component in &list {
             let Loaded { id, entry, older } = self.components[component as usize];
-            let builder =
-                restore::column(&self.world, number, id, rows).map_err(|problem| self.input.error(problem))?;
+            let builder = restore::column_builder(&self.world.storage, number, id, rows)
+                .map_err(|problem| self.input.error(problem))?;
             all.push(builder);
             let Some(builder) = all.last_mut() else { continue };
-            // SAFETY: the place is of this component.
+            // SAFETY: the builder is of this component.
             unsafe {
                 match older {
                     None => entry.column.read(entry.name, builder, &mut self.input)?,
@@ -262,8 +263,8 @@ impl Loader<'_, '_> {
             self.input.alloc(builder.try_set_ticks(self.world.storage.components.info(id).track, self.world.tick()))?;
         }
         self.input.end_section()?;
-        // SAFETY: the values of all columns were read, and so many rows named. What fails, fails before they are counted.
-        let settled = unsafe { restore::settle_table(&mut self.world, number, rows) };
+        // SAFETY: all columns were read, and all slots were added. The builders own the values until this succeeds.
+        let settled = unsafe { restore::finish_table(&mut self.world.storage, number, rows) };
         settled.map_err(|problem| self.input.error(problem))?;
         all.into_iter().for_each(|builder| builder.finish());
         Ok(())
@@ -286,7 +287,7 @@ impl Loader<'_, '_> {
                     None => return self.input.invalid("an extra row under a component that there is not"),
                 },
             };
-            let named = restore::name_row(&mut self.world, last, slot, owner, component, role);
+            let named = restore::name_row(&mut self.world.storage, last, slot, owner, component, role);
             named.map_err(|problem| self.input.error(problem))?;
             last = Some((owner, slot));
         }
@@ -315,7 +316,8 @@ impl Loader<'_, '_> {
                 if keys.last() == Some(&HOLE) || (removal != Removal::Deferred && keys.contains(&HOLE)) {
                     return self.input.invalid("a hole in a pool where there can be none");
                 }
-                restore::side(&mut self.world, id, number).map_err(|problem| refused(&self.input, problem))?;
+                restore::create_sparse(&mut self.world.storage, id, number)
+                    .map_err(|problem| refused(&self.input, problem))?;
                 if keys.contains(&HOLE) {
                     self.input.alloc(try_reserve(&mut bits, keys.len().div_ceil(64)))?;
                     bits.resize(keys.len().div_ceil(64), 0_u64);
@@ -324,7 +326,7 @@ impl Loader<'_, '_> {
                     }
                 }
                 let room = if bits.is_empty() { 0 } else { positions };
-                let room = restore::pool_room(&mut self.world, number, room, removal);
+                let room = restore::reserve_pool(&mut self.world.storage, number, room, removal);
                 room.map_err(|problem| refused(&self.input, problem))?;
             }
             crate::layout::Kind::Linear => {
@@ -341,20 +343,21 @@ impl Loader<'_, '_> {
                 if bits.last() == Some(&0) {
                     return self.input.invalid("a linear store with empty words at its end");
                 }
-                restore::side(&mut self.world, id, number).map_err(|problem| refused(&self.input, problem))?;
+                restore::create_sparse(&mut self.world.storage, id, number)
+                    .map_err(|problem| refused(&self.input, problem))?;
                 if let Some(last) = Runs::Bits(&bits).rows().last() {
-                    let room = restore::linear_room(&mut self.world, number, last);
+                    let room = restore::reserve_linear(&mut self.world.storage, number, last);
                     room.map_err(|problem| refused(&self.input, problem))?;
                 }
             }
         }
-        // Whose they are is checked before values are read, where they lie at their slots.
+        // The presence bits of a linear storage are checked before values are read into these rows.
         let is_pool = entry.kind == crate::layout::Kind::Pool;
         let runs = if is_pool && bits.is_empty() { Runs::All(keys.len() as u32) } else { Runs::Bits(&bits) };
-        let rows = if is_pool { Ok(0) } else { restore::alive(&self.world, runs) };
+        let rows = if is_pool { Ok(0) } else { restore::count_extra_rows(&self.world.storage, runs) };
         let rows = rows.map_err(|problem| refused(&self.input, problem))?;
-        let mut builder = restore::side_column(&mut self.world, number, &info, runs);
-        // SAFETY: the place is of this component.
+        let mut builder = restore::sparse_builder(&mut self.world.storage, number, &info, runs);
+        // SAFETY: the builder is of this component.
         unsafe {
             match older {
                 None => entry.column.read(entry.name, &mut builder, &mut self.input)?,
@@ -363,12 +366,14 @@ impl Loader<'_, '_> {
         }
         self.input.alloc(builder.try_set_ticks(info.track, self.world.tick()))?;
         self.input.end_section()?;
-        // SAFETY: the values were read, in the order of the keys with room for the holes, or at the slots. What fails, fails
-        // before they are counted.
+        // SAFETY: the values were read, at the positions of their keys or at their slots. The builder owns them until this
+        // succeeds.
         unsafe {
             match is_pool {
-                true => restore::fill_pool(&mut self.world, number, &keys).map_err(|p| refused(&self.input, p))?,
-                false => restore::fill_linear(&mut self.world, number, &bits, rows),
+                true => {
+                    restore::fill_pool(&mut self.world.storage, number, &keys).map_err(|p| refused(&self.input, p))?
+                }
+                false => restore::fill_linear(&mut self.world.storage, number, &bits, rows),
             }
         }
         builder.finish();
@@ -400,7 +405,7 @@ impl Loader<'_, '_> {
             if steps > most_steps(self.input.offset()) {
                 return self.input.invalid("more groups than a world of this size may have");
             }
-            let added = restore::group(&mut self.world, sparse, &members);
+            let added = restore::create_group(&mut self.world.storage, sparse, &members);
             added.map_err(|problem| self.input.error(problem))?;
         }
         self.input.end_section()

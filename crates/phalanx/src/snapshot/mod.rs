@@ -66,6 +66,7 @@ mod runs;
 mod save;
 mod saver;
 mod ticks;
+mod world_seed;
 mod writer;
 
 pub use crate::checksum::checksum;
@@ -78,9 +79,9 @@ pub use dynamic::{RawCodec, RegisteredDynamic};
 pub use error::{CodecError, LONGEST_NAME, LoadError, Name, Problem, RegistryError, SaveError};
 pub use inspect::{ComponentSummary, Inspection, TableSummary, inspect};
 pub use part::Part;
-pub use readable::WorldSeed;
 pub use registry::{Registered, RegisteredResource, Registry};
 pub use save::Report;
+pub use world_seed::WorldSeed;
 
 /// Returns `true` if the bit at `index` is set.
 fn has_bit(bits: &[u64], index: u32) -> bool {

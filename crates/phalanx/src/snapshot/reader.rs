@@ -1,4 +1,6 @@
-//! Reads the sections of a snapshot.
+//! [`Reader`]: reads the sections of a snapshot.
+//!
+//! It returns only bytes whose checksum was verified, and buffers one frame at most.
 
 use super::budget::Budget;
 use super::error::{LoadError, Problem};
@@ -11,22 +13,22 @@ use std::io::{self, Read};
 /// Reads sections.
 pub(super) struct Reader<'r> {
     reader: &'r mut dyn Read,
-    /// The last frame that was not read into its place, and what earlier ones left behind it.
+    /// The last frame that was buffered, followed by remains of earlier ones.
     buffer: Vec<u8>,
-    /// Its length.
+    /// The length of the buffered frame.
     filled: usize,
-    /// So much of it was taken.
+    /// The number of buffered bytes that were consumed.
     taken: usize,
-    /// The section is read to its end.
+    /// Whether the section was read to its end.
     ended: bool,
-    /// The last frame of the section was not full: no other may follow.
+    /// Whether the last frame was not full, so that no other may follow.
     is_short: bool,
     chain: u64,
     read: u64,
     section: u64,
     pub(super) kind: [u8; 4],
     pub(super) flags: u32,
-    /// What the values of this load may take beyond their bytes.
+    /// The budget of the values of this load.
     pub(super) budget: Budget,
 }
 
@@ -66,7 +68,7 @@ impl<'r> Reader<'r> {
         Ok(this)
     }
 
-    /// A problem, where it was found.
+    /// Returns an error for a problem at the present position.
     pub(super) fn error(&self, problem: impl Into<Problem>) -> LoadError {
         LoadError { section: self.kind, offset: self.read, problem: problem.into() }
     }
@@ -75,17 +77,17 @@ impl<'r> Reader<'r> {
         Err(self.error(Problem::Invalid(what)))
     }
 
-    /// Bytes read so far.
+    /// Returns the number of bytes that were read.
     pub(super) fn offset(&self) -> u64 {
         self.read
     }
 
-    /// Bytes of the section's contents so far.
+    /// Returns the number of content bytes of the section that were read.
     pub(super) fn section_bytes(&self) -> u64 {
         self.section
     }
 
-    /// A number for everything that was read.
+    /// Returns the checksum of everything that was read.
     pub(super) fn chain(&self) -> u64 {
         self.chain
     }
@@ -113,7 +115,7 @@ impl<'r> Reader<'r> {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// Goes on to the next section, which the present one was read to the end before.
+    /// Reads the head of the next section. The present one was read to its end.
     pub(super) fn next_section(&mut self) -> Result<(), LoadError> {
         let (mut kind, mut flags) = ([0; 4], [0; 4]);
         self.raw(&mut kind)?;
@@ -124,7 +126,7 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
-    /// The length of the next frame; `None` at the end of the section.
+    /// Returns the length of the next frame, or `None` at the end of the section.
     fn frame_len(&mut self) -> Result<Option<usize>, LoadError> {
         if self.ended {
             return Ok(None);
@@ -151,7 +153,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Begins to read a frame, in pieces.
+    /// Begins to read a frame in pieces.
     pub(super) fn open(&self) -> Sum {
         Sum::new(self.chain)
     }
@@ -163,7 +165,7 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
-    /// Checks a frame that was just read.
+    /// Verifies the checksum of a frame that was just read.
     pub(super) fn close(&mut self, sum: Sum) -> Result<(), LoadError> {
         self.section += sum.len();
         self.is_short = sum.len() < FRAME as u64;
@@ -174,23 +176,25 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// What was read and not taken yet.
+    /// Returns the buffered bytes that were not consumed.
     pub(super) fn buffered(&self) -> &[u8] {
         &self.buffer[self.taken..self.filled]
     }
 
-    /// So much of it was taken.
+    /// The number of buffered bytes that were consumed.
     pub(super) fn consume(&mut self, len: usize) {
         self.taken += len;
     }
 
-    /// With nothing buffered: the length of the next frame, which is to be read by [pieces](Reader::piece) into its place, as far
-    /// as there is one, and [kept](Reader::keep) from there on, and is [closed](Reader::close) then.
+    /// Returns the length of the next frame, while nothing is buffered.
+    ///
+    /// The caller reads as much of it as it needs in [pieces](Reader::piece), [keeps](Reader::keep) the rest in the buffer,
+    /// and [closes](Reader::close) the frame.
     pub(super) fn next_frame(&mut self) -> Result<usize, LoadError> {
         self.frame_len()?.ok_or_else(|| self.error(Problem::SectionLength))
     }
 
-    /// Reads the rest of a frame into the buffer, which was taken to its end.
+    /// Reads the rest of a frame into the buffer, which was consumed.
     pub(super) fn keep(&mut self, sum: &mut Sum, len: usize) -> Result<(), LoadError> {
         let mut buffer = core::mem::take(&mut self.buffer);
         (self.filled, self.taken) = (0, 0);
@@ -204,7 +208,7 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
-    /// Reads the next frame into the buffer, which was taken to its end. Whether there was one.
+    /// Reads the next frame into the buffer, which was consumed. Returns `false` at the end of the section.
     fn refill(&mut self) -> Result<bool, LoadError> {
         let Some(len) = self.frame_len()? else { return Ok(false) };
         let mut sum = self.open();
@@ -212,7 +216,7 @@ impl<'r> Reader<'r> {
         self.close(sum).map(|()| true)
     }
 
-    /// Reads so many bytes of the section.
+    /// Fills `bytes` from the section.
     pub(super) fn take(&mut self, mut bytes: &mut [u8]) -> Result<(), LoadError> {
         while !bytes.is_empty() {
             let left = self.filled - self.taken;
@@ -250,14 +254,14 @@ impl<'r> Reader<'r> {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// Reads a string of at most 255 bytes into a place for one.
+    /// Reads a string of at most 255 bytes into a buffer.
     pub(super) fn name<'a>(&mut self, place: &'a mut [u8; 255]) -> Result<&'a str, LoadError> {
         let len = usize::from(self.u8()?);
         self.take(&mut place[..len])?;
         core::str::from_utf8(&place[..len]).or_else(|_| self.invalid("a name that is no UTF-8"))
     }
 
-    /// Reads so many bytes to the end of a list, which grows with what is really there.
+    /// Appends `count` bytes to a list. It grows with what was read, not with the declared count.
     pub(super) fn bytes(&mut self, list: &mut Vec<u8>, count: usize) -> Result<(), LoadError> {
         let mut left = count;
         while left > 0 {
@@ -271,7 +275,7 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
-    /// Reads numbers into a place for them.
+    /// Fills `numbers` from the section.
     pub(super) fn numbers(&mut self, numbers: &mut [u32]) -> Result<(), LoadError> {
         self.take(crate::plain::bytes_of_mut(numbers))?;
         if cfg!(target_endian = "big") {
@@ -280,7 +284,7 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
-    /// Reads so many numbers, in blocks.
+    /// Reads `count` numbers, and calls a function with blocks of them.
     pub(super) fn u32s(
         &mut self,
         count: u32,
@@ -297,7 +301,7 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
-    /// The rest of the section.
+    /// Appends the rest of the section to a list.
     pub(super) fn rest(&mut self, list: &mut Vec<u8>) -> Result<(), LoadError> {
         loop {
             try_reserve(list, self.filled - self.taken).map_err(|error| self.error(error))?;
@@ -309,7 +313,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Passes over the rest of the section.
+    /// Skips the rest of the section.
     pub(super) fn skip(&mut self) -> Result<(), LoadError> {
         loop {
             self.taken = self.filled;
@@ -319,7 +323,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Checks that the section is read to its end.
+    /// Checks that the section was read to its end.
     pub(super) fn end_section(&mut self) -> Result<(), LoadError> {
         match self.taken < self.filled || self.frame_len()?.is_some() {
             true => Err(self.error(Problem::SectionLength)),
@@ -327,7 +331,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Checks that nothing follows.
+    /// Checks that the input has ended.
     pub(super) fn end(&mut self) -> Result<(), LoadError> {
         let mut byte = [0];
         loop {

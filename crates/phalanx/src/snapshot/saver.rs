@@ -1,4 +1,4 @@
-//! Worlds to bytes.
+//! [`Saver`]: writes a world as a snapshot.
 #![allow(unsafe_code)]
 
 use super::column::ColumnRows;
@@ -16,7 +16,7 @@ use crate::sparse::{GroupData, Removal, SparseStorage, Store};
 use crate::world::{Location, World};
 use phalanx_store::{AllocError, Entity, EntityPool};
 
-/// The key of a hole in a pool.
+/// The key of a hole in a sparse set.
 pub(super) const HOLE: u32 = u32::MAX;
 
 /// A component of the snapshot.
@@ -26,10 +26,10 @@ pub(super) struct Saved<'a> {
     pub(super) entry: &'a Entry,
 }
 
-/// What is saved of a group: the components that it owns, requires and excludes; and its members, if it owns none.
+/// The components that a group owns, requires and excludes, and the members of a group that owns nothing.
 pub(super) type GroupParts = [Vec<u32>; 4];
 
-/// Writes groups.
+/// Writes the section of groups.
 pub(super) fn put_groups(groups: &[GroupParts], out: &mut Writer<'_>) -> Result<(), SaveError> {
     out.begin(GROUPS, 0)?;
     out.put_u32(groups.len() as u32)?;
@@ -42,7 +42,7 @@ pub(super) fn put_groups(groups: &[GroupParts], out: &mut Writer<'_>) -> Result<
     out.end()
 }
 
-/// A list of what an iterator yields.
+/// Collects the items of an iterator.
 pub(super) fn try_collect<T>(items: impl Iterator<Item = T>) -> Result<Vec<T>, AllocError> {
     let mut list = try_vec(items.size_hint().0)?;
     for item in items {
@@ -57,14 +57,14 @@ pub(super) fn try_push<T>(list: &mut Vec<T>, item: T) -> Result<(), AllocError> 
     Ok(())
 }
 
-/// Words for so many bits, of which none is set.
+/// Returns words for `count` bits, all of them clear.
 fn try_bits(count: usize) -> Result<Vec<u64>, AllocError> {
     let mut words = try_vec(count.div_ceil(64))?;
     words.resize(count.div_ceil(64), 0);
     Ok(words)
 }
 
-/// A table of the snapshot: of one table of the world, or of several that differ in components that are left out.
+/// A table of the snapshot. It combines the tables of the world that differ only in components that are left out.
 pub(super) struct SavedTable {
     pub(super) extra: bool,
     pub(super) components: Vec<u32>,
@@ -75,7 +75,7 @@ pub(super) struct SavedTable {
 pub(super) struct SavedRows {
     table: u32,
     len: u32,
-    /// Which of them, if not all.
+    /// The rows that are saved, if not all are.
     bits: Option<Vec<u64>>,
 }
 
@@ -88,14 +88,14 @@ impl SavedRows {
     }
 }
 
-/// What is saved of a side beside its values.
+/// The parts of a sparse storage that are saved beside its values.
 pub(super) struct SparseParts {
     pub(super) removal: u8,
-    /// The keys of a pool, [`HOLE`] among them.
+    /// The keys of a sparse set. A hole is [`HOLE`].
     pub(super) keys: Vec<u32>,
-    /// The presence bits of a linear store.
+    /// The presence bits of a linear storage.
     pub(super) words: Vec<u64>,
-    /// The rows that are in use, if not all keys' are.
+    /// The positions of a sparse set that are saved, if not all are.
     bits: Option<Vec<u64>>,
     is_pool: bool,
 }
@@ -110,17 +110,17 @@ impl SparseParts {
     }
 }
 
-/// What is saved, and under which numbers.
+/// A world that is being saved: the chosen components and entities, and their numbers in the snapshot.
 pub(super) struct Saver<'a> {
     pub(super) world: &'a World,
     part: &'a Part,
     registry: &'a Registry,
     pub(super) components: Vec<Saved<'a>>,
-    /// By component of the world: its number in the snapshot.
+    /// The number of each component in the snapshot, by id.
     numbers: Vec<Option<u32>>,
-    /// The pool as it is saved, if it is not the world's.
+    /// The entity allocator that is saved, if it is not that of the world.
     pool: Option<EntityPool<Location>>,
-    /// Entities that are reserved: they get a row without components.
+    /// The reserved entities, which get a row without components.
     reserved: Vec<Entity>,
     /// The slots that are saved, if not all are.
     chosen: Option<Vec<u64>>,
@@ -165,7 +165,7 @@ impl<'a> Saver<'a> {
         Ok(this)
     }
 
-    /// Finds out which slots are saved, and what the pool is like without the others.
+    /// Chooses the slots to save, and releases the others in a copy of the entity allocator.
     fn choose(&mut self) -> Result<(), SaveError> {
         let world = self.world;
         if world.storage.entities.reserved_count() == 0 && self.part.entities.is_none() {
@@ -208,7 +208,7 @@ impl<'a> Saver<'a> {
         self.numbers.get(id.index()).copied().flatten()
     }
 
-    /// Bits for the rows of a table that are saved; none if all are.
+    /// Returns bits for the rows of a table that are saved, or `None` if all are.
     fn chosen_rows(&self, table: u32) -> Result<Option<Vec<u64>>, AllocError> {
         if self.chosen.is_none() {
             return Ok(None);
@@ -221,7 +221,7 @@ impl<'a> Saver<'a> {
         Ok(Some(bits))
     }
 
-    /// Returns the tables that have rows, in the order in which they are visited.
+    /// Returns the tables that have rows, in visiting order.
     pub(super) fn tables(&self) -> Result<Vec<SavedTable>, AllocError> {
         let mut tables: Vec<SavedTable> = try_vec(self.world.storage.tables.len() + 1)?;
         for (number, table) in self.world.storage.tables_in_order() {
@@ -233,13 +233,13 @@ impl<'a> Saver<'a> {
             }
         }
         if !self.reserved.is_empty() {
-            // They get rows when they come alive, after all that there is.
+            // A flush would append them to this table, after all other rows.
             tables.push(SavedTable { extra: false, components: Vec::new(), sources: Vec::new() });
         }
         merged(tables)
     }
 
-    /// Writes everything; if it is asked for, when it came and was changed too.
+    /// Writes the snapshot, with change ticks if `with_ticks` is set.
     pub(super) fn write(&self, out: &mut Writer<'_>, with_ticks: bool) -> Result<Report, SaveError> {
         let mut report = Report { skipped: try_clone_slice(&self.skipped)?, ..Report::default() };
         report.components = try_collect(self.components.iter().map(|saved| saved.entry.name))?;
@@ -307,14 +307,14 @@ impl<'a> Saver<'a> {
         out.put_each(self.reserved_of(table), |slot| slot.index())?;
         for &number in &table.components {
             let entry = self.components[number as usize].entry;
-            // SAFETY: the lanes are the component's in these tables, whose rows are in use; the world is borrowed.
+            // SAFETY: the lanes are those of the component in these tables, whose rows are in use. The world is borrowed.
             unsafe { entry.column.write(entry.name, &self.sources(number, &rows)?, out)? };
         }
         report.tables += 1;
         out.end()
     }
 
-    /// The rows of a table that are saved, source by source.
+    /// Returns the rows of a table that are saved, by table of the world.
     pub(super) fn source_rows(&self, table: &SavedTable) -> Result<Vec<SavedRows>, AllocError> {
         let mut list = try_vec(table.sources.len())?;
         for &table in &table.sources {
@@ -328,7 +328,7 @@ impl<'a> Saver<'a> {
         if table.components.is_empty() && !table.extra { &self.reserved } else { &[] }
     }
 
-    /// The slots of the rows of a table.
+    /// Iterates over the slots of the rows of a table.
     pub(super) fn slots_of<'b>(&'b self, table: &SavedTable, rows: &'b [SavedRows]) -> impl Iterator<Item = u32> + 'b {
         let slots = rows.iter().flat_map(|source| {
             let slots = self.world.storage.tables[source.table as usize].slots();
@@ -337,7 +337,7 @@ impl<'a> Saver<'a> {
         slots.chain(self.reserved_of(table)).map(|slot| slot.index())
     }
 
-    /// Where the values of a component in a table lie.
+    /// Returns the values of a component in a table.
     pub(super) fn sources<'b>(&self, number: u32, rows: &'b [SavedRows]) -> Result<Vec<ColumnRows<'b>>, AllocError> {
         let id = self.components[number as usize].id;
         try_collect(
@@ -345,7 +345,7 @@ impl<'a> Saver<'a> {
         )
     }
 
-    /// The names of the extra rows that are saved: slot, owner, component, role.
+    /// Returns the names of the extra rows that are saved: slot, owner, component, role.
     pub(super) fn names(&self) -> Result<Vec<[u32; 4]>, SaveError> {
         let mut names = Vec::new();
         if self.world.storage.rows.first.is_empty() {
@@ -380,7 +380,7 @@ impl<'a> Saver<'a> {
         out.end()
     }
 
-    /// Returns the sides that are saved with the numbers of their components, by these.
+    /// Iterates over the sparse storages that are saved, with the numbers of their components, in ascending order.
     pub(super) fn sparse(&self) -> impl Iterator<Item = (u32, &SparseStorage)> {
         (0..)
             .zip(&self.components)
@@ -436,12 +436,13 @@ impl<'a> Saver<'a> {
             parts.words.iter().try_for_each(|word| out.put_u64(*word))?;
         }
         let source = ColumnRows { lanes: side.values().lane(), runs: parts.runs() };
-        // SAFETY: the rows of keys, and of slots with a bit, are in use, and the world is borrowed.
+        // SAFETY: the lanes are those of the component. Rows with a key or a presence bit are in use. The world is
+        // borrowed.
         unsafe { entry.column.write(entry.name, &[source], out)? };
         out.end()
     }
 
-    /// Returns the groups, by their components; none of a part.
+    /// Returns the groups, sorted by their components. A part has none.
     pub(super) fn groups(&self) -> Result<Vec<GroupParts>, AllocError> {
         let mut list = Vec::new();
         if self.chosen.is_some() || self.part.components.is_some() {
@@ -456,7 +457,7 @@ impl<'a> Saver<'a> {
         Ok(list)
     }
 
-    /// What a group is builder of; one of a component that is left out is left out.
+    /// Returns the parts of a group, or `None` if one of its components is left out.
     fn group_lists(&self, group: &GroupData) -> Result<Option<GroupParts>, AllocError> {
         let (sparse, what) = (&self.world.storage.sparse, &group.what);
         let mut lists = [const { Vec::new() }; 4];
@@ -495,7 +496,7 @@ impl<'a> Saver<'a> {
         Ok(())
     }
 
-    /// Returns the resources that are saved, by their names.
+    /// Returns the resources that are saved, sorted by name.
     pub(super) fn resources(&self) -> Result<Vec<&'a ResourceEntry>, AllocError> {
         let here = |entry: &&ResourceEntry| self.world.resources.types().any(|(type_id, _)| entry.type_id == type_id);
         let mut list = try_collect(self.registry.resources.iter().filter(here))?;
@@ -503,7 +504,7 @@ impl<'a> Saver<'a> {
         Ok(list)
     }
 
-    /// Checks that equal values are equal bytes, of all that there is.
+    /// Checks that equal values of all saved components and resources have equal bytes.
     pub(super) fn check_canonical(&self) -> Result<(), SaveError> {
         let of_components =
             self.components.iter().filter(|saved| !saved.entry.canonical && has_values(self.world, saved.id));
@@ -513,7 +514,7 @@ impl<'a> Saver<'a> {
     }
 }
 
-/// SparseInserts tables of the same components together, at the place of the first.
+/// Combines tables of the same components, at the position of the first.
 fn merged(mut tables: Vec<SavedTable>) -> Result<Vec<SavedTable>, AllocError> {
     let mut order = try_collect(0..tables.len())?;
     let key = |at: &usize| (tables[*at].extra, &tables[*at].components, *at);
@@ -540,7 +541,7 @@ fn named_by_rows(world: &World) -> Result<Vec<ComponentId>, AllocError> {
     let labels = world.storage.tables.iter().flat_map(|table| table.labels());
     let mut named = Vec::new();
     for id in labels.filter_map(|label| label.component()) {
-        // Most rows are named by the component of the row before.
+        // Most rows have the same component as the row before.
         if named.last() != Some(&id) {
             try_push(&mut named, id)?;
         }
@@ -559,8 +560,8 @@ fn has_values(world: &World, id: ComponentId) -> bool {
     world.storage.sparse.of(id).map_or_else(in_tables, |side| side.len() > 0)
 }
 
-/// Returns `true` if what the world knows of a component differs from a component that was never used: it has values, its
-/// pool removes in another way than pools do from the start, or a group names it.
+/// Returns `true` if a component differs from one that was never used: it has values, its removal policy was set, or it is
+/// part of a group.
 fn has_state(world: &World, id: ComponentId) -> bool {
     let beside = |side: &SparseStorage| match &side.store {
         Store::Pool(pool) => pool.removal != Removal::Swap || pool.dense.positions() > 0,
@@ -585,7 +586,7 @@ pub(super) fn removal_number(removal: Removal) -> u8 {
     }
 }
 
-/// Writes what must agree when a component is loaded.
+/// Writes the schema of a component.
 pub(super) fn put_component(entry: &Entry, out: &mut Writer<'_>) -> Result<(), SaveError> {
     out.put_name(entry.name)?;
     out.put_u8(kind_number(entry.kind))?;

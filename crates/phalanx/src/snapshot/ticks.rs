@@ -1,9 +1,9 @@
-//! What was added and changed since a world was settled: the marks of its tracked components.
+//! Saves and loads change ticks: which values were added and changed since the last [`World::settle_changes`].
 //!
-//! How many queries have run since then, and when, makes no difference.
+//! The number of queries that ran since then does not affect the result.
 //!
-//! All of it is in one section, the last before the end. So the columns are the same whether a component is tracked or not,
-//! and the number for a world is that of everything before it.
+//! The ticks are in one section, the last before the end. So columns do not depend on tracking, and the checksum of a world
+//! is that of everything before this section.
 #![allow(unsafe_code)]
 
 use super::column::ColumnRows;
@@ -20,12 +20,12 @@ use crate::sparse::Store;
 use crate::world::World;
 use phalanx_store::raw::Lane;
 
-/// What a mark says: the value was added, or changed, after the world was [settled](World::settle_changes) last.
+/// The bits of a change: the value was added, or changed, after the last [`World::settle_changes`].
 const ADDED: u8 = 1;
 const CHANGED: u8 = 2;
 
-/// The times that a loaded world begins with: that of a mark from before it was settled, that at which it was, and the
-/// present one. They are those of a world that was settled once.
+/// The ticks of a loaded world: that of older changes, that of `settle_changes`, and the present one. They are those of a
+/// world that was settled once.
 const OLD: Tick = Tick(1);
 const SETTLED: Tick = Tick(2);
 const NOW: Tick = Tick(3);
@@ -38,19 +38,19 @@ fn track_number(track: Track) -> u8 {
     }
 }
 
-/// The lane of the marks of a tracked component.
+/// Returns the lane of the change ticks of a tracked component.
 ///
 /// # Safety
 ///
-/// The lanes are the component's, and stay.
+/// The lanes are those of the component, and outlive `'a`.
 unsafe fn mark_lane<'a>(lanes: *const Lane, info: &ComponentInfo) -> &'a Lane {
-    // SAFETY: a tracked component has a lane of marks, which is the last.
+    // SAFETY: the last lane of a tracked component is that of its ticks, by the caller's contract.
     unsafe { &*lanes.add(info.lanes.len() - 1) }
 }
 
 impl Saver<'_> {
-    /// Writes what was added and changed since the world was settled last. Nothing, if that is all there is: a world that was
-    /// never settled is no different.
+    /// Writes the changes since the last [`World::settle_changes`]. Writes nothing if all values were changed since then,
+    /// as in a world that was never settled.
     pub(super) fn write_ticks(&self, tables: &[SavedTable], out: &mut Writer<'_>) -> Result<(), SaveError> {
         let clock = &self.world.storage.sparse.clock;
         let Some(settled) = clock.settled() else { return Ok(()) };
@@ -85,7 +85,7 @@ impl Saver<'_> {
         out.end()
     }
 
-    /// Calls a function with the marks of a component, block by block: one for each column, or for each value.
+    /// Calls a function with the changes of a component, in blocks: one for each column, or for each value.
     fn each_mark(
         &self,
         number: u32,
@@ -105,7 +105,7 @@ impl Saver<'_> {
         Ok(())
     }
 
-    /// Calls a function with the marks of a component in one column, which may come from several.
+    /// Calls a function with the changes of a component in one column of the snapshot.
     fn marks_of(
         &self,
         id: ComponentId,
@@ -114,7 +114,7 @@ impl Saver<'_> {
         each: &mut dyn FnMut(&[u8]) -> Result<(), SaveError>,
     ) -> Result<(), SaveError> {
         let info = self.world.storage.components.info(id);
-        // SAFETY: the lanes are the component's, and the world is borrowed.
+        // SAFETY: the lanes are those of the component, and the world is borrowed.
         let lane = |source: &ColumnRows<'_>| unsafe { mark_lane(source.lanes, info) };
         if info.track == Track::Column {
             let is_changed = sources.iter().any(|source| look.is_new(column_mark(lane(source), look)));
@@ -125,9 +125,9 @@ impl Saver<'_> {
             let mut rows = source.runs.rows();
             loop {
                 let mut len = 0;
-                // The place comes first: where there is none, no row is lost.
+                // The block comes first in the zip: when it is full, no row is lost.
                 for (place, row) in block.iter_mut().zip(rows.by_ref()) {
-                    // SAFETY: the row is in use, and marks are there where values are; the world is borrowed.
+                    // SAFETY: the row is in use, so that its ticks are initialised. The world is borrowed.
                     let Marks { added, changed } = unsafe { marks(lane(source), row as usize).read() };
                     *place = (u8::from(look.is_new(added)) * ADDED) | (u8::from(look.is_new(changed)) * CHANGED);
                     len += 1;
@@ -142,7 +142,8 @@ impl Saver<'_> {
     }
 }
 
-/// The lanes of a component in all places, with the rows that are in use, in the order of the snapshot.
+/// Calls a function with the lanes of a component and the rows in use, for each table or storage, in the order of the
+/// snapshot.
 fn each_column(
     world: &World,
     id: ComponentId,
@@ -166,14 +167,14 @@ fn each_column(
     Ok(())
 }
 
-/// Marks all values of a component as new.
+/// Sets the ticks of all values of a component to now.
 fn renew(world: &World, id: ComponentId) -> Result<(), LoadError> {
     let (info, now) = (world.storage.components.info(id), world.tick());
     if info.track == Track::None {
         return Ok(());
     }
     each_column(world, id, |lanes, rows| {
-        // SAFETY: the lanes are the component's, and the rows are in use; the world is being loaded, and nobody else's.
+        // SAFETY: the lanes are those of the component, and the rows are in use. The world is being loaded and not shared.
         unsafe {
             let lane = mark_lane(lanes, info);
             match info.track {
@@ -185,7 +186,7 @@ fn renew(world: &World, id: ComponentId) -> Result<(), LoadError> {
     })
 }
 
-/// Reads the marks. What is tracked and has none is new.
+/// Reads the section of ticks. Tracked components without ticks count as changed now.
 pub(super) fn read(input: &mut Reader<'_>, world: &mut World, components: &[Loaded<'_>]) -> Result<(), LoadError> {
     world.storage.sparse.clock.restore(NOW, Some(SETTLED));
     let (count, mut next) = (input.u32()?, 0);
@@ -205,7 +206,7 @@ pub(super) fn read(input: &mut Reader<'_>, world: &mut World, components: &[Load
     input.end_section()
 }
 
-/// Reads the marks of a component; passes over them if it is not tracked in this way.
+/// Reads the changes of a component. Ignores them if the component is tracked in another way.
 fn read_component(input: &mut Reader<'_>, world: &World, loaded: &Loaded<'_>) -> Result<(), LoadError> {
     let id = loaded.id;
     let info = world.storage.components.info(id);
@@ -232,14 +233,14 @@ fn read_component(input: &mut Reader<'_>, world: &World, loaded: &Loaded<'_>) ->
                 return input.invalid("a column that is neither changed nor not");
             }
             if known {
-                // SAFETY: the lanes are the component's.
+                // SAFETY: the lanes are those of the component.
                 unsafe { mark_lane(lanes, info) }.set_version(u64::from(time(mark, CHANGED).0));
             }
             return Ok(());
         }
         let mut block = [0; 256];
         loop {
-            // As many rows as a block has marks for.
+            // The rows of the next block.
             let mut of_block = [0_u32; 256];
             let mut len = 0;
             for (place, row) in of_block.iter_mut().zip(&mut *rows) {
@@ -256,7 +257,7 @@ fn read_component(input: &mut Reader<'_>, world: &World, loaded: &Loaded<'_>) ->
             if known {
                 for (row, mark) in of_block[..len].iter().zip(block) {
                     let new = Marks { added: time(mark, ADDED), changed: time(mark, CHANGED) };
-                    // SAFETY: the lane is the component's, the row is in use, and nobody else has the world.
+                    // SAFETY: the lanes are those of the component, and the row is in use. The world is not shared.
                     unsafe { marks(mark_lane(lanes, info), *row as usize).write(new) };
                 }
             }

@@ -1,4 +1,4 @@
-//! Writes the sections of a snapshot.
+//! [`Writer`]: writes the sections of a snapshot. It buffers one frame at most.
 
 use super::error::SaveError;
 use super::format::{FRAME, MAGIC, PIECE, VERSION, mix_section};
@@ -16,7 +16,7 @@ pub(super) struct Writer<'w> {
 }
 
 impl<'w> Writer<'w> {
-    /// Writes the head of the file.
+    /// Creates a writer, and writes the head of the file.
     pub(super) fn new(writer: &'w mut dyn Write) -> Result<Writer<'w>, SaveError> {
         let mut head = [0; 16];
         head[..8].copy_from_slice(&MAGIC);
@@ -25,12 +25,12 @@ impl<'w> Writer<'w> {
         Ok(Writer { writer, buffer: try_vec(FRAME)?, chain: checksum(0, &head), written: 16, section: 0 })
     }
 
-    /// Bytes written so far.
+    /// Returns the number of bytes that were written.
     pub(super) fn written(&self) -> u64 {
         self.written
     }
 
-    /// A number for everything that was written.
+    /// Returns the checksum of everything that was written.
     pub(super) fn chain(&self) -> u64 {
         self.chain
     }
@@ -43,7 +43,7 @@ impl<'w> Writer<'w> {
         Ok(())
     }
 
-    /// Writes a frame: what is in the buffer, and these bytes after it.
+    /// Writes a frame of the buffered bytes and `bytes`.
     fn frame(&mut self, bytes: &[u8]) -> Result<(), SaveError> {
         let len = self.buffer.len() + bytes.len();
         self.writer.write_all(&(len as u32).to_le_bytes())?;
@@ -60,7 +60,7 @@ impl<'w> Writer<'w> {
         Ok(())
     }
 
-    /// Writes bytes to the section. How they come in pieces leaves no trace.
+    /// Writes bytes to the section. The result does not depend on how they are split into calls.
     pub(super) fn put(&mut self, mut bytes: &[u8]) -> Result<(), SaveError> {
         while bytes.len() >= FRAME - self.buffer.len() {
             let (now, rest) = bytes.split_at(FRAME - self.buffer.len());
@@ -80,17 +80,17 @@ impl<'w> Writer<'w> {
     pub(super) fn put_u64(&mut self, n: u64) -> Result<(), SaveError> {
         self.put(&n.to_le_bytes())
     }
-    /// A string of at most 255 bytes.
+    /// Writes a string of at most 255 bytes.
     pub(super) fn put_name(&mut self, name: &str) -> Result<(), SaveError> {
         self.put_u8(name.len() as u8)?;
         self.put(name.as_bytes())
     }
-    /// Numbers, one after another.
+    /// Writes the numbers of an iterator.
     pub(super) fn put_u32s(&mut self, mut numbers: impl Iterator<Item = u32>) -> Result<(), SaveError> {
         let mut block = [[0; 4]; 1024];
         loop {
             let mut len = 0;
-            // The place comes first: where there is none, no number is lost.
+            // The block comes first in the zip: when it is full, no number is lost.
             for (place, n) in block.iter_mut().zip(numbers.by_ref()) {
                 *place = n.to_le_bytes();
                 len += 1;
@@ -102,7 +102,7 @@ impl<'w> Writer<'w> {
         }
     }
 
-    /// A number of each of a list, several at a time.
+    /// Writes a number for each item of a list.
     pub(super) fn put_each<T>(&mut self, list: &[T], number: impl Fn(&T) -> u32) -> Result<(), SaveError> {
         let mut block = [[0; 4]; 1024];
         for list in list.chunks(block.len()) {
@@ -114,7 +114,7 @@ impl<'w> Writer<'w> {
         Ok(())
     }
 
-    /// Numbers that lie side by side.
+    /// Writes a slice of numbers.
     pub(super) fn put_u32_slice(&mut self, numbers: &[u32]) -> Result<(), SaveError> {
         match cfg!(target_endian = "little") {
             true => self.put(crate::plain::bytes_of(numbers)),
