@@ -84,7 +84,7 @@ pub trait Codec<C>: Send + Sync + 'static {
     }
 }
 
-const NO_MEMORY: CodecError = CodecError("there is no memory for it");
+const NO_MEMORY: CodecError = CodecError("allocation failed");
 
 /// Appends bytes to a list.
 pub(super) fn try_extend(list: &mut Vec<u8>, bytes: &[u8]) -> Result<(), CodecError> {
@@ -138,7 +138,7 @@ impl<C: Serialize + DeserializeOwned> Codec<C> for Serde {
             _ if budget.is_overdrawn() => CodecError("it has too many parts that take no bytes"),
             postcard::Error::DeserializeUnexpectedEnd => CodecError("the bytes end too early"),
             postcard::Error::DeserializeBadVarint => CodecError("a number that is too long"),
-            postcard::Error::DeserializeBadUtf8 => CodecError("a text that is no UTF-8"),
+            postcard::Error::DeserializeBadUtf8 => CodecError("a text that is not UTF-8"),
             postcard::Error::DeserializeBadBool | postcard::Error::DeserializeBadOption => {
                 CodecError("a byte that is neither 0 nor 1")
             }

@@ -126,7 +126,7 @@ pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Differen
         for ((_, row_a), (_, row_b)) in rows_a.iter().zip(&rows_b) {
             for (at, entry) in registry.entries.iter().enumerate() {
                 let component = entry.name;
-                let values = (place(a, row_a.0, of_a[at], entry), place(b, row_b.0, of_b[at], entry));
+                let values = (value_of(a, row_a.0, of_a[at], entry), value_of(b, row_b.0, of_b[at], entry));
                 let (value_a, value_b) = match values {
                     (None, None) => continue,
                     (Some(value_a), Some(value_b)) => (value_a, value_b),
@@ -162,11 +162,11 @@ pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Differen
 }
 
 /// Returns the lanes and the row of the value of a slot, if it has one.
-pub(super) fn place(world: &World, slot: Entity, id: Option<ComponentId>, entry: &Entry) -> Option<(*const Lane, u32)> {
+fn value_of(world: &World, slot: Entity, id: Option<ComponentId>, entry: &Entry) -> Option<(*const Lane, u32)> {
     let id = id?;
     if entry.kind != Kind::Table {
-        let side = world.storage.sparse.of(id)?;
-        return side.row(slot.index()).map(|row| (side.values().lane().cast_const(), row));
+        let storage = world.storage.sparse.of(id)?;
+        return storage.row(slot.index()).map(|row| (storage.values().lane().cast_const(), row));
     }
     let at = world.storage.try_location(slot).ok()?;
     let lanes = world.storage.lane(id, at.table);

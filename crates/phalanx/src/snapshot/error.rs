@@ -298,7 +298,7 @@ pub enum Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Problem::NotASnapshot => f.write_str("this is no snapshot of a world"),
+            Problem::NotASnapshot => f.write_str("the input is not a snapshot of a world"),
             Problem::Version { found, supported } => {
                 write!(f, "the snapshot has format version {found}; this library reads version {supported}")
             }

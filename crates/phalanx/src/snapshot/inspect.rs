@@ -1,7 +1,7 @@
 //! [`inspect`]: summarises a snapshot without its types.
 
 use super::error::{LoadError, Problem};
-use super::format::{COMPONENTS, END, GROUPS, OPTIONAL, RESOURCE, ROWS, SIDE, SLOTS, TABLE, TICKS};
+use super::format::{COMPONENTS, END, GROUPS, OPTIONAL, RESOURCE, ROWS, SLOTS, SPARSE, TABLE, TICKS};
 use super::reader::Reader;
 use super::saver::{HOLE, try_push};
 use crate::alloc::try_reserve;
@@ -94,7 +94,7 @@ pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
                 found.groups = input.u32()?;
                 input.skip()?;
             }
-            SIDE => side(&mut input, &mut found)?,
+            SPARSE => storage(&mut input, &mut found)?,
             RESOURCE => {
                 let name = text(&mut input)?;
                 let codec = text(&mut input)?;
@@ -124,11 +124,11 @@ pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
 }
 
 fn text(input: &mut Reader<'_>) -> Result<String, LoadError> {
-    let mut place = [0; 255];
-    let (name, mut bytes) = (input.name(&mut place)?, Vec::new());
+    let mut buffer = [0; 255];
+    let (name, mut bytes) = (input.name(&mut buffer)?, Vec::new());
     input.alloc(try_reserve(&mut bytes, name.len()))?;
     bytes.extend_from_slice(name.as_bytes());
-    String::from_utf8(bytes).or_else(|_| input.invalid("a name that is no UTF-8"))
+    String::from_utf8(bytes).or_else(|_| input.invalid("a name that is not UTF-8"))
 }
 
 fn layout(input: &Reader<'_>, kind: u8) -> Result<&'static str, LoadError> {
@@ -202,7 +202,7 @@ fn table(input: &mut Reader<'_>, found: &mut Inspection) -> Result<(), LoadError
     input.alloc(try_push(&mut found.tables, summary))
 }
 
-fn side(input: &mut Reader<'_>, found: &mut Inspection) -> Result<(), LoadError> {
+fn storage(input: &mut Reader<'_>, found: &mut Inspection) -> Result<(), LoadError> {
     let number = input.u32()?;
     let mut values = 0;
     match component(input, found, number)?.layout {

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::error::{LoadError, Name, NotDecoded, Problem};
-use super::format::{COMPONENTS, END, FRAME, GROUPS, OPTIONAL, RESOURCE, ROWS, SIDE, SLOTS, TABLE, TICKS};
+use super::format::{COMPONENTS, END, FRAME, GROUPS, OPTIONAL, RESOURCE, ROWS, SLOTS, SPARSE, TABLE, TICKS};
 use super::reader::Reader;
 use super::registry::{Entry, Registry};
 use super::runs::Runs;
@@ -63,8 +63,8 @@ impl Loader<'_, '_> {
             return self.input.invalid("the names of extra rows are missing");
         }
         let mut sparse = 0;
-        while self.input.kind == SIDE {
-            self.read_side(sparse)?;
+        while self.input.kind == SPARSE {
+            self.read_sparse(sparse)?;
             sparse += 1;
             self.section()?;
         }
@@ -89,7 +89,7 @@ impl Loader<'_, '_> {
     fn section(&mut self) -> Result<(), LoadError> {
         loop {
             self.input.next_section()?;
-            if ![COMPONENTS, SLOTS, TABLE, ROWS, SIDE, GROUPS, RESOURCE, TICKS, END].contains(&self.input.kind) {
+            if ![COMPONENTS, SLOTS, TABLE, ROWS, SPARSE, GROUPS, RESOURCE, TICKS, END].contains(&self.input.kind) {
                 if self.input.flags & OPTIONAL == 0 {
                     return Err(self.input.error(Problem::Section { found: self.input.kind }));
                 }
@@ -113,8 +113,8 @@ impl Loader<'_, '_> {
     fn read_components(&mut self) -> Result<(), LoadError> {
         let count = self.input.u32()?;
         for _ in 0..count {
-            let mut place = [0; 255];
-            let name = self.input.name(&mut place)?;
+            let mut buffer = [0; 255];
+            let name = self.input.name(&mut buffer)?;
             let Some(at) = self.registry.by_name(name) else {
                 return Err(self.input.error(Problem::UnknownName { name: Name::new(name) }));
             };
@@ -141,8 +141,8 @@ impl Loader<'_, '_> {
         if kind != kind_number(entry.kind) {
             return differs(&self.input, "layout", kind.into(), kind_number(entry.kind).into());
         }
-        let mut place = [0; 255];
-        let codec = self.input.name(&mut place)?;
+        let mut buffer = [0; 255];
+        let codec = self.input.name(&mut buffer)?;
         let version = self.input.u32()?;
         let (older, expected, schema) = match version == entry.version {
             true => (None, entry.column.codec(), Some(&entry.schema)),
@@ -295,7 +295,7 @@ impl Loader<'_, '_> {
         self.input.end_section()
     }
 
-    fn read_side(&mut self, number: u32) -> Result<(), LoadError> {
+    fn read_sparse(&mut self, number: u32) -> Result<(), LoadError> {
         let component = self.input.u32()?;
         let Some(&Loaded { id, entry, older }) = self.components.get(component as usize) else {
             return self.input.invalid("values of a component that there is not");
@@ -325,9 +325,9 @@ impl Loader<'_, '_> {
                         bits[at / 64] |= 1 << (at % 64);
                     }
                 }
-                let room = if bits.is_empty() { 0 } else { positions };
-                let room = restore::reserve_pool(&mut self.world.storage, number, room, removal);
-                room.map_err(|problem| refused(&self.input, problem))?;
+                let capacity = if bits.is_empty() { 0 } else { positions };
+                let reserved = restore::reserve_pool(&mut self.world.storage, number, capacity, removal);
+                reserved.map_err(|problem| refused(&self.input, problem))?;
             }
             crate::layout::Kind::Linear => {
                 let (words, slots) = (self.input.u32()?, self.world.storage.entities.slot_count());
@@ -346,8 +346,8 @@ impl Loader<'_, '_> {
                 restore::create_sparse(&mut self.world.storage, id, number)
                     .map_err(|problem| refused(&self.input, problem))?;
                 if let Some(last) = Runs::Bits(&bits).rows().last() {
-                    let room = restore::reserve_linear(&mut self.world.storage, number, last);
-                    room.map_err(|problem| refused(&self.input, problem))?;
+                    let reserved = restore::reserve_linear(&mut self.world.storage, number, last);
+                    reserved.map_err(|problem| refused(&self.input, problem))?;
                 }
             }
         }
@@ -394,10 +394,10 @@ impl Loader<'_, '_> {
                 self.input.alloc(try_reserve(sparse, components.len()))?;
                 for component in components {
                     let loaded = self.components.get(component as usize);
-                    let Some(side) = loaded.and_then(|loaded| self.world.storage.sparse.number(loaded.id)) else {
+                    let Some(number) = loaded.and_then(|loaded| self.world.storage.sparse.number(loaded.id)) else {
                         return self.input.invalid("a group of a component that has no store of its own");
                     };
-                    sparse.push(side);
+                    sparse.push(number);
                 }
                 sparse.sort_unstable();
             }
@@ -412,8 +412,8 @@ impl Loader<'_, '_> {
     }
 
     fn read_resource(&mut self) -> Result<(), LoadError> {
-        let mut place = [0; 255];
-        let name = self.input.name(&mut place)?;
+        let mut buffer = [0; 255];
+        let name = self.input.name(&mut buffer)?;
         let Some(entry) = self.registry.resources.iter().find(|entry| entry.name == name) else {
             return Err(self.input.error(Problem::UnknownName { name: Name::new(name) }));
         };
@@ -421,8 +421,8 @@ impl Loader<'_, '_> {
         if self.world.resources.types().any(|(type_id, _)| type_id == entry.type_id) {
             return Err(self.input.error(Problem::RepeatedName { name: Name::new(name) }));
         }
-        let mut place = [0; 255];
-        let codec = self.input.name(&mut place)?;
+        let mut buffer = [0; 255];
+        let codec = self.input.name(&mut buffer)?;
         let version = self.input.u32()?;
         let value = match version == entry.version {
             true => &entry.value,

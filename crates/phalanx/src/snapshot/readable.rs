@@ -164,13 +164,13 @@ struct SparseForm<'a> {
 
 impl Serialize for SparseForm<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let form_of = self.saving.side_form(self.storage).map_err(S::Error::custom)?;
+        let parts = self.saving.sparse_parts(self.storage).map_err(S::Error::custom)?;
         let mut form = serializer.serialize_struct("Side", 5)?;
         form.serialize_field("component", &self.number)?;
-        form.serialize_field("removal", &form_of.removal)?;
-        form.serialize_field("keys", &form_of.keys)?;
-        form.serialize_field("words", &form_of.words)?;
-        let sources = [ColumnRows { lanes: self.storage.values().lane(), runs: form_of.runs() }];
+        form.serialize_field("removal", &parts.removal)?;
+        form.serialize_field("keys", &parts.keys)?;
+        form.serialize_field("words", &parts.words)?;
+        let sources = [ColumnRows { lanes: self.storage.values().lane(), runs: parts.runs() }];
         let entry = self.saving.components[self.number as usize].entry;
         form.serialize_field("values", &Values { entry, sources: &sources })?;
         form.end()

@@ -255,10 +255,10 @@ impl<'r> Reader<'r> {
     }
 
     /// Reads a string of at most 255 bytes into a buffer.
-    pub(super) fn name<'a>(&mut self, place: &'a mut [u8; 255]) -> Result<&'a str, LoadError> {
+    pub(super) fn name<'a>(&mut self, buffer: &'a mut [u8; 255]) -> Result<&'a str, LoadError> {
         let len = usize::from(self.u8()?);
-        self.take(&mut place[..len])?;
-        core::str::from_utf8(&place[..len]).or_else(|_| self.invalid("a name that is no UTF-8"))
+        self.take(&mut buffer[..len])?;
+        core::str::from_utf8(&buffer[..len]).or_else(|_| self.invalid("a name that is not UTF-8"))
     }
 
     /// Appends `count` bytes to a list. It grows with what was read, not with the declared count.

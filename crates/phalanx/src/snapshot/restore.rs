@@ -135,7 +135,7 @@ pub(super) fn name_row(
     let Some(row) = (unsafe { storage.entities.occupant(slot) }).filter(|row| row.is_row()) else {
         return slot_is(slot, "has a name of a row and is none");
     };
-    let Some(entity) = storage.entities.get(owner) else { return slot_is(owner, "owns a row and is no entity") };
+    let Some(entity) = storage.entities.get(owner) else { return slot_is(owner, "owns a row and is not an entity") };
     let Some(label) = Label::of(component, Role(role)) else { return slot_is(slot, "has the name of a main row") };
     if last.is_some_and(|(before, _)| before > owner) {
         return slot_is(owner, "owns a row and does not come in its order");
@@ -310,13 +310,13 @@ pub(super) fn create_group(
     if [&owned, &required, &excluded].into_iter().any(|list| !ascending(list)) {
         return Err(Problem::Invalid("a group whose components are not in their order"));
     }
-    if required.is_empty() || owned.iter().any(|side| !required.contains(side)) {
+    if required.is_empty() || owned.iter().any(|number| !required.contains(number)) {
         return Err(Problem::Invalid("a group that requires nothing, or not what it owns"));
     }
-    if excluded.iter().any(|side| required.contains(side)) {
+    if excluded.iter().any(|number| required.contains(number)) {
         return Err(Problem::Invalid("a group that excludes what it requires"));
     }
-    if owned.iter().any(|side| matches!(storage.sparse.get(*side).store, Store::Linear(_))) {
+    if owned.iter().any(|number| matches!(storage.sparse.get(*number).store, Store::Linear(_))) {
         return Err(Problem::Invalid("a group that owns a linear store"));
     }
     let what = Draft { name: "a group of a snapshot", owned, required, excluded };

@@ -3,7 +3,7 @@
 
 use super::column::ColumnRows;
 use super::error::SaveError;
-use super::format::{COMPONENTS, END, GROUPS, RESOURCE, ROWS, SIDE, SLOTS, TABLE};
+use super::format::{COMPONENTS, END, GROUPS, RESOURCE, ROWS, SLOTS, SPARSE, TABLE};
 use super::part::Part;
 use super::registry::{Entry, Registry, ResourceEntry};
 use super::runs::Runs;
@@ -250,8 +250,8 @@ impl<'a> Saver<'a> {
             self.write_table(table, out, &mut report)?;
         }
         self.write_names(out)?;
-        for (number, side) in self.sparse() {
-            self.write_side(side, number, out)?;
+        for (number, storage) in self.sparse() {
+            self.write_sparse(storage, number, out)?;
         }
         let groups = self.groups()?;
         if !groups.is_empty() {
@@ -387,8 +387,8 @@ impl<'a> Saver<'a> {
             .filter_map(|(number, saved)| Some((number, self.world.storage.sparse.of(saved.id)?)))
     }
 
-    pub(super) fn side_form(&self, side: &SparseStorage) -> Result<SparseParts, AllocError> {
-        Ok(match &side.store {
+    pub(super) fn sparse_parts(&self, storage: &SparseStorage) -> Result<SparseParts, AllocError> {
+        Ok(match &storage.store {
             Store::Pool(pool) => {
                 let (removal, dense) = (removal_number(pool.removal), &pool.dense);
                 if let (Some(keys), None) = (dense.keys(), &self.chosen) {
@@ -423,9 +423,9 @@ impl<'a> Saver<'a> {
         })
     }
 
-    fn write_side(&self, side: &SparseStorage, number: u32, out: &mut Writer<'_>) -> Result<(), SaveError> {
-        let (entry, parts) = (self.components[number as usize].entry, self.side_form(side)?);
-        out.begin(SIDE, 0)?;
+    fn write_sparse(&self, storage: &SparseStorage, number: u32, out: &mut Writer<'_>) -> Result<(), SaveError> {
+        let (entry, parts) = (self.components[number as usize].entry, self.sparse_parts(storage)?);
+        out.begin(SPARSE, 0)?;
         out.put_u32(number)?;
         if parts.is_pool {
             out.put_u8(parts.removal)?;
@@ -435,7 +435,7 @@ impl<'a> Saver<'a> {
             out.put_u32(parts.words.len() as u32)?;
             parts.words.iter().try_for_each(|word| out.put_u64(*word))?;
         }
-        let source = ColumnRows { lanes: side.values().lane(), runs: parts.runs() };
+        let source = ColumnRows { lanes: storage.values().lane(), runs: parts.runs() };
         // SAFETY: the lanes are those of the component. Rows with a key or a presence bit are in use. The world is
         // borrowed.
         unsafe { entry.column.write(entry.name, &[source], out)? };
@@ -462,8 +462,8 @@ impl<'a> Saver<'a> {
         let (sparse, what) = (&self.world.storage.sparse, &group.what);
         let mut lists = [const { Vec::new() }; 4];
         for (list, from) in lists.iter_mut().zip([&what.owned, &what.required, &what.excluded]) {
-            for side in from {
-                let Some(number) = self.number(sparse.get(*side).id) else { return Ok(None) };
+            for storage in from {
+                let Some(number) = self.number(sparse.get(*storage).id) else { return Ok(None) };
                 try_push(list, number)?;
             }
             list.sort_unstable();
@@ -557,17 +557,18 @@ fn has_values(world: &World, id: ComponentId) -> bool {
         (world.storage.lanes_of(id).iter().zip(&world.storage.tables))
             .any(|(lane, table)| !lane.is_null() && table.len > 0)
     };
-    world.storage.sparse.of(id).map_or_else(in_tables, |side| side.len() > 0)
+    world.storage.sparse.of(id).map_or_else(in_tables, |storage| storage.len() > 0)
 }
 
 /// Returns `true` if a component differs from one that was never used: it has values, its removal policy was set, or it is
 /// part of a group.
 fn has_state(world: &World, id: ComponentId) -> bool {
-    let beside = |side: &SparseStorage| match &side.store {
+    let has_state = |storage: &SparseStorage| match &storage.store {
         Store::Pool(pool) => pool.removal != Removal::Swap || pool.dense.positions() > 0,
         Store::Linear(_) => false,
     };
-    has_values(world, id) || world.storage.sparse.of(id).is_some_and(|side| beside(side) || !side.is_alone())
+    has_values(world, id)
+        || world.storage.sparse.of(id).is_some_and(|storage| has_state(storage) || !storage.is_alone())
 }
 
 pub(super) fn kind_number(kind: Kind) -> u8 {

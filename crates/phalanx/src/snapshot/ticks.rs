@@ -43,7 +43,7 @@ fn track_number(track: Track) -> u8 {
 /// # Safety
 ///
 /// The lanes are those of the component, and outlive `'a`.
-unsafe fn mark_lane<'a>(lanes: *const Lane, info: &ComponentInfo) -> &'a Lane {
+unsafe fn tick_lane<'a>(lanes: *const Lane, info: &ComponentInfo) -> &'a Lane {
     // SAFETY: the last lane of a tracked component is that of its ticks, by the caller's contract.
     unsafe { &*lanes.add(info.lanes.len() - 1) }
 }
@@ -54,70 +54,76 @@ impl Saver<'_> {
     pub(super) fn write_ticks(&self, tables: &[SavedTable], out: &mut Writer<'_>) -> Result<(), SaveError> {
         let clock = &self.world.storage.sparse.clock;
         let Some(settled) = clock.settled() else { return Ok(()) };
-        let look = RunTicks { now: clock.now(), since: Some(settled), own: false };
+        let ticks = RunTicks { now: clock.now(), since: Some(settled), own: false };
         let track = |number: u32| self.world.storage.components.info(self.components[number as usize].id).track;
         let tracked = (0..self.components.len() as u32).filter(|number| track(*number) != Track::None);
-        let (mut is_old, mut count) = (false, 0);
+        let (mut is_old, mut components) = (false, 0);
         for number in tracked.clone() {
-            self.each_mark(number, tables, look, &mut |marks| {
-                is_old |=
-                    marks.iter().any(|mark| *mark & CHANGED == 0 || track(number) == Track::Row && *mark & ADDED == 0);
+            self.for_each_change(number, tables, ticks, &mut |changes| {
+                is_old |= changes
+                    .iter()
+                    .any(|change| *change & CHANGED == 0 || track(number) == Track::Row && *change & ADDED == 0);
                 Ok(())
             })?;
-            count += 1;
+            components += 1;
         }
         if !is_old {
             return Ok(());
         }
         out.begin(TICKS, 0)?;
-        out.put_u32(count)?;
+        out.put_u32(components)?;
         for number in tracked {
-            let mut marks = 0;
-            self.each_mark(number, tables, look, &mut |block| {
-                marks += block.len() as u32;
+            let mut count = 0;
+            self.for_each_change(number, tables, ticks, &mut |block| {
+                count += block.len() as u32;
                 Ok(())
             })?;
             out.put_u32(number)?;
             out.put_u8(track_number(track(number)))?;
-            out.put_u32(marks)?;
-            self.each_mark(number, tables, look, &mut |block| out.put(block))?;
+            out.put_u32(count)?;
+            self.for_each_change(number, tables, ticks, &mut |block| out.put(block))?;
         }
         out.end()
     }
 
     /// Calls a function with the changes of a component, in blocks: one for each column, or for each value.
-    fn each_mark(
+    fn for_each_change(
         &self,
         number: u32,
         tables: &[SavedTable],
-        look: RunTicks,
+        ticks: RunTicks,
         each: &mut dyn FnMut(&[u8]) -> Result<(), SaveError>,
     ) -> Result<(), SaveError> {
         let id = self.components[number as usize].id;
-        if let Some(side) = self.world.storage.sparse.of(id) {
-            let parts = self.side_form(side)?;
-            return self.marks_of(id, &[ColumnRows { lanes: side.values().lane(), runs: parts.runs() }], look, each);
+        if let Some(storage) = self.world.storage.sparse.of(id) {
+            let parts = self.sparse_parts(storage)?;
+            return self.changes_of(
+                id,
+                &[ColumnRows { lanes: storage.values().lane(), runs: parts.runs() }],
+                ticks,
+                each,
+            );
         }
         for table in tables.iter().filter(|table| table.components.binary_search(&number).is_ok()) {
             let rows = self.source_rows(table)?;
-            self.marks_of(id, &self.sources(number, &rows)?, look, each)?;
+            self.changes_of(id, &self.sources(number, &rows)?, ticks, each)?;
         }
         Ok(())
     }
 
     /// Calls a function with the changes of a component in one column of the snapshot.
-    fn marks_of(
+    fn changes_of(
         &self,
         id: ComponentId,
         sources: &[ColumnRows<'_>],
-        look: RunTicks,
+        ticks: RunTicks,
         each: &mut dyn FnMut(&[u8]) -> Result<(), SaveError>,
     ) -> Result<(), SaveError> {
         let info = self.world.storage.components.info(id);
         // SAFETY: the lanes are those of the component, and the world is borrowed.
-        let lane = |source: &ColumnRows<'_>| unsafe { mark_lane(source.lanes, info) };
+        let lane = |source: &ColumnRows<'_>| unsafe { tick_lane(source.lanes, info) };
         if info.track == Track::Column {
-            let is_changed = sources.iter().any(|source| look.is_new(column_mark(lane(source), look)));
+            let is_changed = sources.iter().any(|source| ticks.is_new(column_mark(lane(source), ticks)));
             return each(&[if is_changed { CHANGED } else { 0 }]);
         }
         let mut block = [0; 1024];
@@ -126,10 +132,10 @@ impl Saver<'_> {
             loop {
                 let mut len = 0;
                 // The block comes first in the zip: when it is full, no row is lost.
-                for (place, row) in block.iter_mut().zip(rows.by_ref()) {
+                for (item, row) in block.iter_mut().zip(rows.by_ref()) {
                     // SAFETY: the row is in use, so that its ticks are initialised. The world is borrowed.
                     let Marks { added, changed } = unsafe { marks(lane(source), row as usize).read() };
-                    *place = (u8::from(look.is_new(added)) * ADDED) | (u8::from(look.is_new(changed)) * CHANGED);
+                    *item = (u8::from(ticks.is_new(added)) * ADDED) | (u8::from(ticks.is_new(changed)) * CHANGED);
                     len += 1;
                 }
                 each(&block[..len])?;
@@ -149,9 +155,9 @@ fn each_column(
     id: ComponentId,
     mut each: impl FnMut(*const Lane, &mut dyn Iterator<Item = u32>) -> Result<(), LoadError>,
 ) -> Result<(), LoadError> {
-    if let Some(side) = world.storage.sparse.of(id) {
-        let lanes = side.values().lane();
-        return match &side.store {
+    if let Some(storage) = world.storage.sparse.of(id) {
+        let lanes = storage.values().lane();
+        return match &storage.store {
             Store::Pool(pool) => {
                 let dense = &pool.dense;
                 each(lanes, &mut (0..dense.positions()).filter(|at| dense.key_at(*at).is_some()))
@@ -176,7 +182,7 @@ fn renew(world: &World, id: ComponentId) -> Result<(), LoadError> {
     each_column(world, id, |lanes, rows| {
         // SAFETY: the lanes are those of the component, and the rows are in use. The world is being loaded and not shared.
         unsafe {
-            let lane = mark_lane(lanes, info);
+            let lane = tick_lane(lanes, info);
             match info.track {
                 Track::Row => rows.for_each(|row| marks(lane, row as usize).write(Marks::new(now))),
                 _ => lane.set_version(u64::from(now.0)),
@@ -225,16 +231,16 @@ fn read_component(input: &mut Reader<'_>, world: &World, loaded: &Loaded<'_>) ->
         return Err(input.error(Problem::Count { what, found, expected }));
     }
     let known = track == track_number(info.track);
-    let time = |mark: u8, bit: u8| if mark & bit == 0 { OLD } else { NOW };
+    let time = |change: u8, bit: u8| if change & bit == 0 { OLD } else { NOW };
     each_column(world, id, |lanes, rows| {
         if track == 1 {
-            let mark = input.u8()?;
-            if mark & !CHANGED != 0 {
+            let change = input.u8()?;
+            if change & !CHANGED != 0 {
                 return input.invalid("a column that is neither changed nor not");
             }
             if known {
                 // SAFETY: the lanes are those of the component.
-                unsafe { mark_lane(lanes, info) }.set_version(u64::from(time(mark, CHANGED).0));
+                unsafe { tick_lane(lanes, info) }.set_version(u64::from(time(change, CHANGED).0));
             }
             return Ok(());
         }
@@ -243,22 +249,22 @@ fn read_component(input: &mut Reader<'_>, world: &World, loaded: &Loaded<'_>) ->
             // The rows of the next block.
             let mut of_block = [0_u32; 256];
             let mut len = 0;
-            for (place, row) in of_block.iter_mut().zip(&mut *rows) {
-                *place = row;
+            for (item, row) in of_block.iter_mut().zip(&mut *rows) {
+                *item = row;
                 len += 1;
             }
             if len == 0 {
                 return Ok(());
             }
             input.take(&mut block[..len])?;
-            if block[..len].iter().any(|mark| ![0, CHANGED, ADDED | CHANGED].contains(mark)) {
+            if block[..len].iter().any(|change| ![0, CHANGED, ADDED | CHANGED].contains(change)) {
                 return input.invalid("a value that was added and not changed, or neither added nor not");
             }
             if known {
-                for (row, mark) in of_block[..len].iter().zip(block) {
-                    let new = Marks { added: time(mark, ADDED), changed: time(mark, CHANGED) };
+                for (row, change) in of_block[..len].iter().zip(block) {
+                    let new = Marks { added: time(change, ADDED), changed: time(change, CHANGED) };
                     // SAFETY: the lanes are those of the component, and the row is in use. The world is not shared.
-                    unsafe { marks(mark_lane(lanes, info), *row as usize).write(new) };
+                    unsafe { marks(tick_lane(lanes, info), *row as usize).write(new) };
                 }
             }
         }

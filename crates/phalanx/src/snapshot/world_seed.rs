@@ -6,7 +6,7 @@
 use super::column::ColumnRows;
 use super::column_builder::ColumnBuilder;
 use super::error::SaveError;
-use super::format::{COMPONENTS, END, RESOURCE, ROWS, SIDE, SLOTS, TABLE};
+use super::format::{COMPONENTS, END, RESOURCE, ROWS, SLOTS, SPARSE, TABLE};
 use super::readable::{FIELDS, FORMAT, Readable, ReadableResource};
 use super::registry::{Entry, Registry};
 use super::runs::Runs;
@@ -305,18 +305,18 @@ struct SparseSeed<'a, 'w> {
     out: &'a mut Writer<'w>,
 }
 
-const SIDE_FIELDS: &[&str] = &["component", "removal", "keys", "words", "values"];
+const SPARSE_FIELDS: &[&str] = &["component", "removal", "keys", "words", "values"];
 
 impl Element for SparseSeed<'_, '_> {
     fn one<'de, D: Deserializer<'de>>(&mut self, deserializer: D) -> Result<(), D::Error> {
-        let side = SparseSeed { entries: self.entries, out: &mut *self.out };
-        deserializer.deserialize_struct("Side", SIDE_FIELDS, side)
+        let storage = SparseSeed { entries: self.entries, out: &mut *self.out };
+        deserializer.deserialize_struct("Side", SPARSE_FIELDS, storage)
     }
 }
 
 impl<'de> Visitor<'de> for SparseSeed<'_, '_> {
     type Value = ();
-    ordered!("Side", SIDE_FIELDS);
+    ordered!("Side", SPARSE_FIELDS);
 }
 
 impl SparseSeed<'_, '_> {
@@ -329,7 +329,7 @@ impl SparseSeed<'_, '_> {
         let entry = self.entries.get(number as usize);
         let entry = *entry.ok_or_else(|| A::Error::custom("values of a component that there is not"))?;
         let out = self.out;
-        out.begin(SIDE, 0).and_then(|()| out.put_u32(number)).map_err(failed)?;
+        out.begin(SPARSE, 0).and_then(|()| out.put_u32(number)).map_err(failed)?;
         let count = match entry.kind {
             Kind::Pool => {
                 out.put_u8(removal).and_then(|()| put_list(out, &keys)).map_err(failed)?;

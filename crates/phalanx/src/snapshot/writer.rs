@@ -91,8 +91,8 @@ impl<'w> Writer<'w> {
         loop {
             let mut len = 0;
             // The block comes first in the zip: when it is full, no number is lost.
-            for (place, n) in block.iter_mut().zip(numbers.by_ref()) {
-                *place = n.to_le_bytes();
+            for (bytes, n) in block.iter_mut().zip(numbers.by_ref()) {
+                *bytes = n.to_le_bytes();
                 len += 1;
             }
             self.put(block[..len].as_flattened())?;
