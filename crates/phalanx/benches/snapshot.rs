@@ -282,8 +282,8 @@ fn saving(name: &'static str, n: usize, of: Of) -> Workload {
                 let (world, registry, mut out) = (ours(n, of), registry(), Vec::with_capacity(n * 160 + (1 << 16)));
                 Case::new("phalanx", move |check| {
                     out.clear();
-                    let (ns, _) = time(|| world.save(&registry, &mut out).unwrap());
-                    let copy = || World::load(&registry, &*out).unwrap();
+                    let (ns, _) = time(|| registry.save(&world, &mut out).unwrap());
+                    let copy = || registry.load(&*out).unwrap();
                     (ns, if check { digest(copy().query::<&Position>().iter()) } else { 0 })
                 })
             }),
@@ -320,9 +320,9 @@ fn loading(name: &'static str, n: usize, of: Of) -> Workload {
             summing(n, of),
             Box::new(move || {
                 let (registry, mut bytes) = (registry(), Vec::new());
-                ours(n, of).save(&registry, &mut bytes).unwrap();
+                registry.save(&ours(n, of), &mut bytes).unwrap();
                 Case::new("phalanx", move |check| {
-                    let (ns, world) = time(|| World::load(&registry, black_box(&*bytes)).unwrap());
+                    let (ns, world) = time(|| registry.load(black_box(&*bytes)).unwrap());
                     (ns, if check { digest(world.query::<&Position>().iter()) } else { 0 })
                 })
             }),

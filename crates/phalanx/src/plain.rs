@@ -1,4 +1,4 @@
-//! Plain data: types whose values are nothing but their bytes.
+//! [`Plain`]: types whose values are nothing but their bytes.
 #![allow(unsafe_code)]
 
 use crate::layout::{ColumnTracked, Layout, Linear, Pool, RowTracked, Soa, Table};
@@ -34,7 +34,7 @@ use phalanx_store::{Entity, Handle};
 /// }
 ///
 /// #[derive(Plain, Clone, Copy)]
-/// struct BundlePtr {
+/// struct Waypoint {
 ///     at: [f32; 3],
 ///     zone: u32,
 /// }
@@ -42,7 +42,7 @@ use phalanx_store::{Entity, Handle};
 /// #[derive(Component, Clone, Copy)]
 /// #[component(plain)]
 /// struct Walker {
-///     goal: BundlePtr,
+///     goal: Waypoint,
 ///     leader: Entity,
 ///     gaits: [Gait; 8],
 /// }
@@ -96,7 +96,7 @@ use phalanx_store::{Entity, Handle};
     note = "add `#[component(plain)]` to a component, or `#[derive(Plain)]` to the type of a field"
 )]
 pub unsafe trait Plain: Copy + Send + Sync + 'static {
-    /// Whether all bytes of the type's size are a value, so that nothing is to be checked.
+    /// Whether all bytes of the type's size are a value, so that bytes need no check.
     const ANY_BYTES: bool;
 
     /// Returns `true` if the bytes are a value of this type, and as many as its size.
@@ -106,7 +106,7 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {
     #[doc(hidden)]
     const NAME: &'static str = "";
 
-    /// Shows the fields of a struct or enum, in parts.
+    /// Describes the fields of a struct or enum, in parts.
     #[doc(hidden)]
     fn describe(_: &mut dyn FnMut(&str)) {}
 }
@@ -194,8 +194,8 @@ unsafe impl Plain for char {
     }
 }
 
-// SAFETY: two numbers of 32 bits in 8 bytes. `is_valid_bytes` refuses what is no `Entity`; and what is one that names an
-// extra row, which safe code must not be able to make.
+// SAFETY: two numbers of 32 bits in 8 bytes. `is_valid_bytes` rejects what is not an `Entity`. It also rejects the name of
+// an extra row, which safe code must not be able to create.
 unsafe impl Plain for Entity {
     const ANY_BYTES: bool = false;
     const NAME: &'static str = "Entity";
@@ -206,7 +206,7 @@ unsafe impl Plain for Entity {
     }
 }
 
-// SAFETY: values side by side, without anything between them.
+// SAFETY: an array has no padding between its values.
 unsafe impl<T: Plain, const N: usize> Plain for [T; N] {
     const ANY_BYTES: bool = T::ANY_BYTES;
     const NAME: &'static str = T::NAME;
@@ -221,7 +221,7 @@ unsafe impl<T: Plain, const N: usize> Plain for [T; N] {
     }
 }
 
-/// Whether all of some values, given by their bytes side by side, are values.
+/// Returns `true` if contiguous bytes are values.
 #[inline]
 fn are_valid<T: Plain>(bytes: &[u8]) -> bool {
     match size_of::<T>() {
@@ -231,14 +231,14 @@ fn are_valid<T: Plain>(bytes: &[u8]) -> bool {
     }
 }
 
-/// Whether the bytes of a field, in those of its struct, are a value: for the derives.
+/// Returns `true` if the bytes of a field of a struct are a value. Used by the derives.
 #[doc(hidden)]
 #[inline(always)]
 pub fn is_valid_field<T: Plain>(bytes: &[u8], offset: usize) -> bool {
     T::ANY_BYTES || bytes.get(offset..offset + size_of::<T>()).is_some_and(T::is_valid)
 }
 
-/// Describes the type of a field of a generic struct, whose declaration does not name it: for the derives.
+/// Describes the type of a field of a generic struct, whose declaration does not name it. Used by the derives.
 #[doc(hidden)]
 pub fn describe_parameter<T: Plain>(out: &mut dyn FnMut(&str)) {
     out("<");
@@ -247,7 +247,7 @@ pub fn describe_parameter<T: Plain>(out: &mut dyn FnMut(&str)) {
     describe_field::<T>(out);
 }
 
-/// Describes the type of a field, if its name alone does not: for the derives.
+/// Describes the type of a field, if its name does not suffice. Used by the derives.
 #[doc(hidden)]
 pub fn describe_field<T: Plain>(out: &mut dyn FnMut(&str)) {
     let mut begun = false;
@@ -262,8 +262,8 @@ pub fn describe_field<T: Plain>(out: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Describes the order of fields, given by their offsets and sizes in the order of declaration, if it is another: for the
-/// derives.
+/// Describes the order of fields, if it is not that of their declaration. The offsets and sizes are in the order of
+/// declaration. Used by the derives.
 #[doc(hidden)]
 pub fn describe_order(fields: &[(usize, usize)], out: &mut dyn FnMut(&str)) {
     struct Out<'a>(&'a mut dyn FnMut(&str));
@@ -280,22 +280,21 @@ pub fn describe_order(fields: &[(usize, usize)], out: &mut dyn FnMut(&str)) {
     });
     if !declared {
         for (offset, _) in fields {
-            // It does not fail: `Out` never does.
+            // `Out` never fails.
             let _ = write!(Out(out), "@{offset}");
         }
     }
 }
 
-/// The bytes of some values.
-#[cfg(feature = "snapshot")]
+/// Returns the bytes of some values.
 pub(crate) fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
-    // Evaluated, since it may be what checks that there is no padding.
+    // The evaluation may check that there is no padding.
     let _ = const { T::ANY_BYTES };
     // SAFETY: no byte of the values is uninitialised, and they are not written while they are borrowed.
     unsafe { core::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
-/// The bytes of some values, to be written.
+/// Returns the bytes of some values for writing.
 #[cfg(feature = "snapshot")]
 pub(crate) fn bytes_of_mut<T: Plain>(values: &mut [T]) -> &mut [u8] {
     const { assert!(T::ANY_BYTES, "whatever is written must be a value") };
@@ -303,22 +302,22 @@ pub(crate) fn bytes_of_mut<T: Plain>(values: &mut [T]) -> &mut [u8] {
     unsafe { core::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size_of_val(values)) }
 }
 
-/// The value that has these bytes, if they are one.
+/// Returns the value with these bytes, if they are one.
 #[cfg(feature = "snapshot")]
 pub(crate) fn from_bytes<T: Plain>(bytes: &[u8]) -> Option<T> {
     // SAFETY: the bytes are a value, and as many as its size. They need not be aligned for it.
     T::is_valid(bytes).then(|| unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
 }
 
-/// Whether bytes, of some values of a lane side by side, are values; given the number of the lane.
+/// Returns `true` if the bytes of some rows of a lane are values, given the number of the lane.
 pub(crate) type ValidFn = fn(usize, &[u8]) -> bool;
 
-/// Shows the fields of a type, in parts.
+/// Describes the fields of a type, in parts.
 type DescribeFn = fn(&mut dyn FnMut(&str));
 
 /// Proof that the values of a component are plain data: [`Component::PLAIN`](crate::Component::PLAIN).
 pub struct IsPlain<C> {
-    /// Whether it is so for the lanes of a row type, rather than for whole values.
+    /// Whether the proof is about the lanes of a soa component, rather than about whole values.
     of_lanes: bool,
     any: bool,
     valid: ValidFn,
@@ -327,7 +326,7 @@ pub struct IsPlain<C> {
 }
 
 impl<C: Plain> IsPlain<C> {
-    /// Proves it for values that are kept whole.
+    /// Proves that whole values are plain.
     pub const fn new() -> IsPlain<C> {
         let valid: ValidFn = |_, bytes| are_valid::<C>(bytes);
         IsPlain { of_lanes: false, any: C::ANY_BYTES, valid, describe: C::describe, component: PhantomData }
@@ -338,7 +337,7 @@ impl<C: SoaRow> IsPlain<C>
 where
     C::Shape: PlainShape,
 {
-    /// Proves it for values with `layout = "soa"`, whose fields are plain.
+    /// Proves that the fields of a component with `layout = "soa"` are plain.
     pub const fn of_lanes() -> IsPlain<C> {
         let any = <C::Shape as PlainShape>::ANY_BYTES;
         let (valid, describe): (ValidFn, DescribeFn) =
@@ -348,8 +347,9 @@ where
 }
 
 impl<C> IsPlain<C> {
-    /// What it says of the bytes in the lanes of a layout, if it is about them: those of a layout that takes values apart,
-    /// or those of one that keeps them whole. The fields are as the component declares them.
+    /// Returns what the proof says of the bytes of a layout: one that splits values into fields if `apart` is set, or one
+    /// of whole values. Returns `None` if the proof is about the other kind. `fields` are those that the component
+    /// declares.
     pub(crate) fn of(self, apart: bool, fields: &str) -> Option<ByteInfo> {
         let (bytes, valid) = if self.any { (Bytes::Any, None) } else { (Bytes::Whole, Some(self.valid)) };
         (self.of_lanes == apart).then(|| {
@@ -360,7 +360,7 @@ impl<C> IsPlain<C> {
     }
 }
 
-/// A number for a text that follows others: that of Fowler, Noll and Vo.
+/// Extends a hash by a text (FNV-1a).
 const fn hash(mut sum: u64, text: &str) -> u64 {
     let (bytes, mut at) = (text.as_bytes(), 0);
     while at < bytes.len() {
@@ -370,23 +370,23 @@ const fn hash(mut sum: u64, text: &str) -> u64 {
     sum
 }
 
-/// What a world knows of the bytes of a component's values.
+/// What a world knows about the bytes of a component's values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ByteInfo {
     pub(crate) bytes: Bytes,
-    /// Checks bytes that are to be values, where not any are: there is no other way to read them.
+    /// Validates bytes, if not all bytes are values.
     pub(crate) valid: Option<ValidFn>,
-    /// A number for the fields, and for their order in plain data.
+    /// A hash of the fields, and of their order in plain data.
     pub(crate) schema: u64,
 }
 
 impl ByteInfo {
-    /// What is known without a proof.
+    /// Creates the information without a proof.
     pub(crate) const fn new(bytes: Bytes, fields: &str) -> ByteInfo {
         ByteInfo { bytes, valid: None, schema: hash(0xcbf2_9ce4_8422_2325, fields) }
     }
 
-    /// Whether values can be written as bytes, and read from bytes that are checked.
+    /// Returns `true` if values can be written as bytes, and read from bytes that are validated.
     pub(crate) fn is_plain(&self) -> bool {
         self.bytes == Bytes::Any || self.valid.is_some()
     }
@@ -404,37 +404,37 @@ impl<C> fmt::Debug for IsPlain<C> {
     }
 }
 
-/// What is known of the bytes of a component's values.
+/// What is known about the bytes of a component's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Bytes {
-    /// Nothing: some may be padding.
+    /// Some bytes may be padding.
     Unknown,
-    /// None is padding.
+    /// No byte is padding.
     Whole,
-    /// None is padding, and any are a value.
+    /// No byte is padding, and all bytes are a value.
     Any,
 }
 
-/// A layout whose lanes hold [plain](Plain) data. The ticks of a tracked component do not count.
+/// A layout whose lanes hold [plain](Plain) data. The change ticks of a tracked component are not included.
 ///
-/// Table, pool and linear layouts are, if the component is [`Plain`]; soa layouts, if each field is.
+/// Table, pool and linear layouts implement it if the component is [`Plain`], and soa layouts if each field is.
 ///
 /// # Safety
 ///
-/// The constant and the function say of each lane what those of [`Plain`] say of a type.
+/// `ANY_BYTES` and `are_valid` hold for each lane as those of [`Plain`] do for a type.
 #[diagnostic::on_unimplemented(
     message = "`{C}` is not plain data",
     note = "add `#[component(plain)]` to it, or register it with `serde`"
 )]
 pub unsafe trait PlainLayout<C>: Layout<C> {
-    /// Whether any bytes are values, in each lane.
+    /// Whether all bytes are values, in each lane.
     const ANY_BYTES: bool;
 
-    /// Whether the bytes of some values of a lane are values.
+    /// Returns `true` if the bytes of some rows of a lane are values.
     #[doc(hidden)]
     fn are_valid(lane: usize, bytes: &[u8]) -> bool;
 
-    /// Shows the fields of what lies in the lanes.
+    /// Describes the fields of the values in the lanes.
     #[doc(hidden)]
     fn describe(out: &mut dyn FnMut(&str));
 }
@@ -476,7 +476,7 @@ where
 
 macro_rules! tracked {
     ($($layout:ident)*) => { $(
-        // SAFETY: the lanes of `L`, and that of the ticks, which does not count.
+        // SAFETY: the lanes of `L`, and that of the change ticks, which is not included.
         unsafe impl<C, L: PlainLayout<C>> PlainLayout<C> for $layout<L>
         where
             $layout<L>: Layout<C>,
@@ -499,21 +499,21 @@ tracked!(RowTracked ColumnTracked);
 ///
 /// # Safety
 ///
-/// As for [`PlainLayout`].
+/// The contract of [`PlainLayout`] holds.
 #[diagnostic::on_unimplemented(
     message = "a field of this row type is not plain data",
     note = "numbers, `Entity` and arrays of plain data are",
     note = "add `#[derive(Plain)]` to the type of the field"
 )]
 pub unsafe trait PlainShape: Shape {
-    /// Whether any bytes are values, in each lane.
+    /// Whether all bytes are values, in each lane.
     const ANY_BYTES: bool;
 
-    /// Whether the bytes of some values of a lane are values.
+    /// Returns `true` if the bytes of some rows of a lane are values.
     #[doc(hidden)]
     fn are_valid(lane: usize, bytes: &[u8]) -> bool;
 
-    /// Shows the fields of the types of lanes.
+    /// Describes the fields of the types of lanes.
     #[doc(hidden)]
     fn describe(out: &mut dyn FnMut(&str));
 }

@@ -1,4 +1,4 @@
-//! A hash for keys of a few 32-bit numbers that nobody can choose to collide.
+//! [`Seeded`]: a hash for keys of a few 32-bit numbers that cannot be chosen to collide.
 //!
 //! Keys of maps may come from a file: slots, generations, roles. Under a fixed hash a file can be made in which all of them
 //! collide, and loading it takes quadratic time. So the hash has a seed that is drawn once for each process.
@@ -22,7 +22,7 @@ pub(crate) type NumberMap<K, V> = HashMap<K, V, Seeded>;
 /// The most numbers that a key can have.
 const MOST: usize = 3;
 
-/// What is drawn once: the number that is added, and the factors.
+/// The random numbers of the hash: the summand and the factors.
 #[derive(Debug)]
 struct Seed {
     start: u64,
@@ -54,7 +54,7 @@ impl BuildHasher for Seeded {
 
 /// Hashes 32-bit numbers, at most [`MOST`].
 pub(crate) struct Numbers {
-    /// Those of the numbers to come.
+    /// The factors of the next numbers.
     factors: &'static [u64],
     sum: u64,
 }
@@ -71,7 +71,7 @@ impl Hasher for Numbers {
         unreachable!("a key that does not consist of 32-bit numbers");
     }
 
-    /// The upper half comes below, where maps take the place from.
+    /// The upper half is rotated down, where maps take the bucket from.
     #[inline]
     fn finish(&self) -> u64 {
         self.sum.rotate_left(32)

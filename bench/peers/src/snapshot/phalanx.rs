@@ -72,11 +72,11 @@ macro_rules! world {
                 }
 
                 fn save(&self, out: &mut Vec<u8>) {
-                    self.0.save(&REGISTRY, out).unwrap();
+                    REGISTRY.save(&self.0, out).unwrap();
                 }
 
                 fn load(bytes: &[u8]) -> Self {
-                    $world(World::load(&REGISTRY, bytes).unwrap())
+                    $world(REGISTRY.load(bytes).unwrap())
                 }
 
                 fn digest(&mut self) -> u64 {

@@ -20,7 +20,7 @@ fn registry() -> Result<Registry, Failure> {
 
 /// Saves the world of the demo.
 pub(crate) fn save(world: &World, path: &Path) -> Result<(), Failure> {
-    let saved = world.save_to(&registry()?, path);
+    let saved = registry()?.save_to(world, path);
     let report = saved.map_err(|error| failure(format!("{} cannot be saved: {error}", path.display())))?;
     eprintln!("{} entities saved to {}", thousands(report.entities as u64), path.display());
     Ok(())
@@ -28,7 +28,7 @@ pub(crate) fn save(world: &World, path: &Path) -> Result<(), Failure> {
 
 /// Loads a world for the demo.
 pub(crate) fn start(path: &Path) -> Result<World, Failure> {
-    let world = World::load(&registry()?, opened(path)?);
+    let world = registry()?.load(opened(path)?);
     let world = world.map_err(|error| failure(format!("{} cannot be loaded: {error}", path.display())))?;
     if world.len() != simulation::ENTITIES {
         let [found, expected] = [world.len(), simulation::ENTITIES].map(|count| thousands(count as u64));
@@ -114,7 +114,7 @@ fn difference(a: &Path, b: &Path) -> Result<Option<String>, Failure> {
         return Ok(None);
     }
     let registry = registry()?;
-    if let (Ok(first), Ok(second)) = (World::load_from(&registry, a), World::load_from(&registry, b)) {
+    if let (Ok(first), Ok(second)) = (registry.load_from(a), registry.load_from(b)) {
         let found = diff(&registry, &first, &second).map_err(|error| failure(error.to_string()))?;
         return Ok(found.map(|difference| format!("{difference}.")));
     }

@@ -39,10 +39,10 @@ fn fitted(file: &[u8]) -> Vec<u8> {
 fuzz_target!(|bytes: &[u8]| {
     for file in [bytes.to_vec(), fitted(bytes)] {
         let _ = inspect(&*file);
-        let Ok(world) = World::load(kit::registry(), &*file) else { continue };
+        let Ok(world) = kit::registry().load(&*file) else { continue };
         world.validate().unwrap();
         let saved = kit::bytes(&world);
-        let copy = World::load(kit::registry(), &*saved).unwrap();
+        let copy = kit::registry().load(&*saved).unwrap();
         assert!(kit::bytes(&copy) == saved);
     }
 });

@@ -220,7 +220,7 @@ impl<S: GroupSpec> Group<S> {
     #[track_caller]
     pub fn slices_mut<'w>(&self, world: &'w mut World) -> <S::Owned as Members>::SlicesMut<'w> {
         let parts = self.walked(world);
-        world.open_group(self.id);
+        world.storage.touch_group(self.id);
         // SAFETY: the members are the first in each pool that is owned; no component is named twice, and the world is
         // borrowed exclusively.
         unsafe { S::Owned::slices_mut(parts.owned, parts.slots.len()) }
@@ -246,7 +246,7 @@ impl<S: GroupSpec> Group<S> {
         world: &'w mut World,
     ) -> impl ExactSizeIterator<Item = S::ItemMut<'w>> + DoubleEndedIterator + use<'w, S> {
         let parts = self.walked(world);
-        world.open_group(self.id);
+        world.storage.touch_group(self.id);
         // SAFETY: there are so many members, none comes twice, and the world is borrowed exclusively.
         (0..parts.slots.len()).map(move |at| unsafe { parts.item_mut(at) })
     }

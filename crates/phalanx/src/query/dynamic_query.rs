@@ -408,7 +408,7 @@ impl<'w> DynamicTable<'w> {
     fn take(&mut self, at: usize) -> Result<(), DynamicError> {
         let column = &mut self.columns[at];
         let (id, world) = (column.term.id, self.world);
-        world.open(id, |_| true);
+        world.storage.touch_component(id, |_| true);
         let component = world.storage.components.info(id).name();
         match (column.term.writes, core::mem::replace(&mut column.taken, true)) {
             (false, _) => Err(DynamicError::OnlyRead { component }),

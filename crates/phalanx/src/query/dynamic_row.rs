@@ -340,7 +340,7 @@ impl<'w> DynamicRow<'w, '_> {
         id: ComponentId,
     ) -> Result<impl ExactSizeIterator<Item = RawLane> + use<'w>, DynamicError> {
         let (lanes, row) = self.take(id, self.name(id)?)?;
-        self.world.open(id, |_| true);
+        self.world.storage.touch_component(id, |_| true);
         // SAFETY: the query has the world exclusively, and no other row has these change ticks.
         unsafe { Candidate::of_row(self.world, self.row, None).mark_written(id) };
         // SAFETY: the lanes are the component's, in a world that is borrowed for `'w`, and the row is in use.

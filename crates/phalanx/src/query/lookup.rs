@@ -33,7 +33,7 @@ pub(super) unsafe fn item_of<'w, D: QueryData, F: QueryFilter>(
     }
     let row = row_of(world, entity)?;
     let location = row.location();
-    world.mark_for::<D>(entity.index(), location);
+    world.storage.touch_row::<D>(entity.index(), location);
     let mismatch = || {
         let mismatch = Filtered::<D, F>::mismatch(state, &Candidate::of_row(world, row, None));
         mismatch.unwrap_or(Mismatch::Missing(core::any::type_name::<D>())).error(entity)

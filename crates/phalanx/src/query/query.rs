@@ -89,7 +89,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
     /// Like [`new`](Query::new).
     #[inline(always)]
     pub(super) unsafe fn with_matches(world: &'w World, matches: &'s MatchesOf<D, F>) -> Self {
-        world.open_for::<D>(|signature| D::matches(&matches.state().0, signature));
+        world.storage.touch_written::<D>(|signature| D::matches(&matches.state().0, signature));
         Query { world, matches: Some(matches) }
     }
 

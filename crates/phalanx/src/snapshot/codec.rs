@@ -1,14 +1,14 @@
-//! How values become bytes: as they are in memory, by serde, or by a codec of the user's.
+//! [`Codec`]: encodes values as bytes.
 
+use super::bounded::Bounded;
 use super::budget::Budget;
-use super::depth::Bound;
 use super::error::CodecError;
 use crate::alloc::try_reserve;
 use postcard::de_flavors::{Flavor, Slice};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A way to write values of a component or resource, and to read them back.
+/// Encodes values of a component or resource as bytes, and decodes them.
 ///
 /// ```
 /// use phalanx::snapshot::{Codec, CodecError, Registry};
@@ -42,60 +42,61 @@ use serde::de::DeserializeOwned;
 /// let mut world = World::new();
 /// let e = world.spawn(Label("red"));
 /// let mut file = Vec::new();
-/// world.save(&registry, &mut file)?;
-/// assert_eq!(World::load(&registry, &*file)?.get::<Label>(e)?, &Label("red"));
+/// registry.save(&world, &mut file)?;
+/// assert_eq!(registry.load(&*file)?.get::<Label>(e)?, &Label("red"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Codec<C>: Send + Sync + 'static {
-    /// The codec's name, of at most 63 bytes. A column that was written by a codec of another name is refused.
+    /// Returns the name of the codec, of at most 63 bytes. Loading rejects a column that was written by a codec of another
+    /// name.
     fn name(&self) -> &'static str;
 
-    /// Appends a value.
+    /// Appends the encoded form of a value to `bytes`.
     ///
     /// # Errors
     ///
-    /// If the value has no encoded form.
+    /// Returns an error if the value has no encoded form.
     fn encode(&self, value: &C, bytes: &mut Vec<u8>) -> Result<(), CodecError>;
 
-    /// Reads a value from the front of the bytes, and leaves the rest. The bytes may be anybody's.
+    /// Decodes a value from the front of `bytes`, and advances them. The bytes may come from an untrusted source.
     ///
     /// # Errors
     ///
-    /// If they are no value.
+    /// Returns an error if the bytes are not a value.
     fn decode(&self, bytes: &mut &[u8]) -> Result<C, CodecError>;
 
-    /// Reads a value like [`decode`](Codec::decode), within the budget of a load.
+    /// Decodes a value like [`decode`](Codec::decode), within the budget of a load.
     ///
-    /// This is what loading calls. By default it calls `decode`. A codec that calls another one implements it, and hands the
-    /// budget on: [`Serde`] is bounded by each value otherwise, and not by all of them together.
+    /// Loading calls this function. The default implementation calls `decode`. A codec that calls another one implements it
+    /// to pass the budget: without that, [`Serde`] bounds each value by itself, not all values together.
     ///
     /// # Errors
     ///
-    /// If the bytes are no value, or the budget is exceeded.
+    /// Returns an error if the bytes are not a value, or the budget is exceeded.
     fn decode_within(&self, bytes: &mut &[u8], budget: &Budget) -> Result<C, CodecError> {
         let _ = budget;
         self.decode(bytes)
     }
 
-    /// Whether equal values are equal bytes. It is not so where a value has a hash map with a random seed.
+    /// Returns `true` if equal values have equal bytes. This is not so if a value has a hash map with a random seed.
     fn is_canonical(&self) -> bool {
         true
     }
 }
 
-const NO_MEMORY: CodecError = CodecError("there is no memory for it");
+const NO_MEMORY: CodecError = CodecError("allocation failed");
 
-/// Appends bytes, if there is memory for them.
+/// Appends bytes to a list.
 pub(super) fn try_extend(list: &mut Vec<u8>, bytes: &[u8]) -> Result<(), CodecError> {
     try_reserve(list, bytes.len()).map_err(|_| NO_MEMORY)?;
     list.extend_from_slice(bytes);
     Ok(())
 }
 
-/// Values by serde, in the format of `postcard`: numbers of variable length, no names, fields in their order.
+/// Encodes values by serde, in the format of `postcard`: numbers of variable length, fields in order and without names.
 ///
-/// Values that are nested more than 128 levels deep are not read. Nor are those with too many parts that take no bytes, such as
-/// a list of millions of units: see [`Budget`].
+/// Decoding rejects values that are nested more than 128 levels deep. It also rejects values with too many parts that take
+/// no bytes, such as a list of millions of units: see [`Budget`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Serde;
 
@@ -105,7 +106,7 @@ impl<C: Serialize + DeserializeOwned> Codec<C> for Serde {
     }
 
     fn encode(&self, value: &C, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
-        /// Bytes at the end of a list, if there is memory for them.
+        /// Appends bytes to a list, and fails if allocation fails.
         struct Room<'a>(&'a mut Vec<u8>);
         impl postcard::ser_flavors::Flavor for Room<'_> {
             type Output = ();
@@ -132,12 +133,12 @@ impl<C: Serialize + DeserializeOwned> Codec<C> for Serde {
     fn decode_within(&self, bytes: &mut &[u8], budget: &Budget) -> Result<C, CodecError> {
         let before = budget.taken();
         let mut deserializer = postcard::Deserializer::from_flavor(Counted(Slice::new(bytes), budget));
-        let value = C::deserialize(Bound::new(&mut deserializer, budget));
+        let value = C::deserialize(Bounded::new(&mut deserializer, budget));
         let value = value.map_err(|error| match error {
             _ if budget.is_overdrawn() => CodecError("it has too many parts that take no bytes"),
             postcard::Error::DeserializeUnexpectedEnd => CodecError("the bytes end too early"),
             postcard::Error::DeserializeBadVarint => CodecError("a number that is too long"),
-            postcard::Error::DeserializeBadUtf8 => CodecError("a text that is no UTF-8"),
+            postcard::Error::DeserializeBadUtf8 => CodecError("a text that is not UTF-8"),
             postcard::Error::DeserializeBadBool | postcard::Error::DeserializeBadOption => {
                 CodecError("a byte that is neither 0 nor 1")
             }
@@ -149,7 +150,7 @@ impl<C: Serialize + DeserializeOwned> Codec<C> for Serde {
     }
 }
 
-/// Bytes whose number is told to a budget as they are taken.
+/// Input bytes that are counted by a budget.
 struct Counted<'de>(Slice<'de>, &'de Budget);
 
 impl<'de> Flavor<'de> for Counted<'de> {

@@ -1,38 +1,40 @@
-//! Values that are written and read one by one, in blocks; and those without data, which are made anew.
+//! [`Coded`] and [`Tag`]: columns whose values are encoded one by one, or have no data.
 #![allow(unsafe_code)]
 
 use super::budget::Budget;
 use super::codec::Codec;
-use super::column::{Column, Made, Source, put_next, with_value};
+use super::column::{Column, ColumnRows, with_value};
+use super::column_builder::ColumnBuilder;
 use super::error::{CodecError, LoadError, NotDecoded, Problem, SaveError};
-use super::frame::{In, Out};
+use super::reader::Reader;
+use super::writer::Writer;
 use crate::component::Component;
 use core::marker::PhantomData;
 use phalanx_store::AllocError;
 use phalanx_store::raw::Lane;
 
-/// Values one by one, in blocks of bytes.
+/// Values that a codec encodes one by one, in blocks of bytes.
 pub(super) struct Coded<C, K>(pub(super) K, pub(super) PhantomData<fn() -> C>);
 
-/// A block of a column is closed when it has so many bytes.
+/// The size at which a block is closed.
 const BLOCK: usize = 1 << 14;
 
-/// Reads values in blocks.
-pub(super) fn read_blocks<C, K: Codec<C>>(
+/// Reads values in blocks, and calls `each` with each.
+pub(super) fn read_values<C, K: Codec<C>>(
     codec: &K,
     name: &'static str,
     count: u32,
-    input: &mut In<'_>,
+    input: &mut Reader<'_>,
     mut each: impl FnMut(C) -> Result<(), AllocError>,
 ) -> Result<(), LoadError> {
     read_each(name, count, input, |bytes, budget| Ok(each(codec.decode_within(bytes, budget)?)?))
 }
 
-/// Reads values in blocks, each from the front of the bytes that are left.
+/// Reads values in blocks. `each` reads a value from the front of the remaining bytes.
 pub(super) fn read_each(
     name: &'static str,
     count: u32,
-    input: &mut In<'_>,
+    input: &mut Reader<'_>,
     mut each: impl FnMut(&mut &[u8], &Budget) -> Result<(), NotDecoded>,
 ) -> Result<(), LoadError> {
     let (mut bytes, mut done) = (Vec::new(), 0);
@@ -60,15 +62,15 @@ pub(super) fn read_each(
     Ok(())
 }
 
-/// Writes values in blocks, as a function appends each.
+/// Writes values in blocks. `encode` appends each.
 pub(super) fn write_each(
     name: &'static str,
-    sources: &[Source<'_>],
-    out: &mut Out<'_>,
+    sources: &[ColumnRows<'_>],
+    out: &mut Writer<'_>,
     encode: impl Fn(*const Lane, u32, &mut Vec<u8>) -> Result<(), CodecError>,
 ) -> Result<(), SaveError> {
     let (mut bytes, mut values) = (Vec::new(), 0_u32);
-    let close = |bytes: &mut Vec<u8>, values: &mut u32, out: &mut Out<'_>| {
+    let close = |bytes: &mut Vec<u8>, values: &mut u32, out: &mut Writer<'_>| {
         let len = u32::try_from(bytes.len());
         let len = len.map_err(|_| SaveError::Codec { name, error: CodecError("it is larger than 4 GiB") })?;
         out.put_u32(core::mem::take(values))?;
@@ -98,29 +100,37 @@ impl<C: Component, K: Codec<C>> Column for Coded<C, K> {
         false
     }
 
-    unsafe fn write(&self, name: &'static str, sources: &[Source<'_>], out: &mut Out<'_>) -> Result<(), SaveError> {
+    unsafe fn write(
+        &self,
+        name: &'static str,
+        sources: &[ColumnRows<'_>],
+        out: &mut Writer<'_>,
+    ) -> Result<(), SaveError> {
         write_each(name, sources, out, |lanes, row, bytes| {
-            // SAFETY: the caller's promise.
+            // SAFETY: the row is one of `sources`, which are in use and not written meanwhile, by the caller's contract.
             unsafe { with_value(lanes, row, |value: &C| self.0.encode(value, bytes)) }
         })
     }
 
     unsafe fn encode(&self, lanes: *const Lane, row: u32, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the row is in use and not written meanwhile, by the caller's contract.
         unsafe { with_value(lanes, row, |value: &C| self.0.encode(value, bytes)) }
     }
 
-    unsafe fn read(&self, name: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
-        let mut rows = made.places();
-        read_blocks(&self.0, name, made.wanted(), input, |value: C| match rows.next() {
-            // SAFETY: the next row of this component.
-            Some(row) => unsafe { put_next(made, row, value) },
-            None => unreachable!("no more values are read than there are rows"),
+    unsafe fn read(
+        &self,
+        name: &'static str,
+        builder: &mut ColumnBuilder<'_>,
+        input: &mut Reader<'_>,
+    ) -> Result<(), LoadError> {
+        read_values(&self.0, name, builder.len(), input, |value: C| {
+            // SAFETY: the builder is of this component, by the caller's contract.
+            unsafe { builder.push(value) }
         })
     }
 }
 
-/// Values without data, which are made anew.
+/// Values without data, which a function creates.
 pub(super) struct Tag<C, F>(pub(super) F, pub(super) PhantomData<fn() -> C>);
 
 impl<C: Component, F: Fn() -> C + Send + Sync> Column for Tag<C, F> {
@@ -133,16 +143,21 @@ impl<C: Component, F: Fn() -> C + Send + Sync> Column for Tag<C, F> {
     fn is_plain(&self) -> bool {
         false
     }
-    unsafe fn write(&self, _: &'static str, _: &[Source<'_>], _: &mut Out<'_>) -> Result<(), SaveError> {
+    unsafe fn write(&self, _: &'static str, _: &[ColumnRows<'_>], _: &mut Writer<'_>) -> Result<(), SaveError> {
         Ok(())
     }
     unsafe fn encode(&self, _: *const Lane, _: u32, _: &mut Vec<u8>) -> Result<(), CodecError> {
         Ok(())
     }
-    unsafe fn read(&self, _: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
-        for row in made.places() {
-            // SAFETY: the next row of this component.
-            input.unwrap_alloc(unsafe { put_next(made, row, (self.0)()) })?;
+    unsafe fn read(
+        &self,
+        _: &'static str,
+        builder: &mut ColumnBuilder<'_>,
+        input: &mut Reader<'_>,
+    ) -> Result<(), LoadError> {
+        for _ in 0..builder.len() {
+            // SAFETY: the builder is of this component, by the caller's contract.
+            input.alloc(unsafe { builder.push((self.0)()) })?;
         }
         Ok(())
     }

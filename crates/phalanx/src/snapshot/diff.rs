@@ -1,19 +1,79 @@
-//! Where two worlds differ.
+//! [`diff`]: finds the first difference between two worlds.
 #![allow(unsafe_code)]
 
-use super::error::{Difference, SaveError};
+use super::error::SaveError;
 use super::part::Part;
 use super::registry::{Entry, Registry};
-use super::save::{Saving, try_collect};
+use super::saver::{Saver, try_collect};
 use crate::component::ComponentId;
 use crate::layout::Kind;
 use crate::rows::{Key, Row};
 use crate::world::World;
+use core::fmt;
 use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
 
-/// The first difference of two worlds: by entity, then by component in the order of registration, then resources, then
-/// orders. `None` if there is none. When values were changed makes no difference.
+/// The first difference between two worlds, as [`diff`] finds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Difference {
+    /// An entity is alive in one world only.
+    Entity {
+        /// The entity.
+        entity: Entity,
+        /// Whether it is alive in the first world.
+        in_first: bool,
+    },
+    /// A row of an entity has a component in one world only.
+    Component {
+        /// The entity.
+        entity: Entity,
+        /// The name of the component.
+        component: &'static str,
+        /// Whether it is present in the first world.
+        in_first: bool,
+    },
+    /// A component has different values.
+    Value {
+        /// The entity.
+        entity: Entity,
+        /// The name of the component.
+        component: &'static str,
+    },
+    /// An entity has different extra rows, or in another order.
+    Rows {
+        /// The entity.
+        entity: Entity,
+    },
+    /// A resource is present in one world only, or has different values.
+    Resource {
+        /// The name of the resource.
+        name: &'static str,
+    },
+    /// All values are equal. An order, the free list, or the empty tables, sparse sets and groups differ.
+    Order,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let which = |first: &bool| if *first { "first" } else { "second" };
+        match self {
+            Difference::Entity { entity, in_first } => write!(f, "{entity} is alive in the {} only", which(in_first)),
+            Difference::Component { entity, component, in_first } => {
+                write!(f, "{entity} has {component} in the {} only", which(in_first))
+            }
+            Difference::Value { entity, component } => write!(f, "{component} of {entity} differs"),
+            Difference::Rows { entity } => write!(f, "the extra rows of {entity} differ"),
+            Difference::Resource { name } => write!(f, "the resource {name} differs"),
+            Difference::Order => f.write_str("the values are equal, but not an order, or the handles to come"),
+        }
+    }
+}
+
+/// Returns the first difference between two worlds, or `None` if they are equal.
+///
+/// Worlds are compared by entity, then by component in the order of registration, then by resource, then by order. [Change
+/// ticks](crate::change_detection) do not affect the result.
 ///
 /// ```
 /// use phalanx::snapshot::{Difference, Registry, diff};
@@ -34,11 +94,11 @@ use phalanx_store::raw::Lane;
 ///
 /// # Errors
 ///
-/// As [`World::checksum`].
+/// Returns the errors of [`Registry::checksum`].
 pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Difference>, SaveError> {
     let whole = Part::whole();
     for world in [a, b] {
-        Saving::new(world, registry, &whole)?.check_canonical()?;
+        Saver::new(world, registry, &whole)?.check_canonical()?;
     }
     let ids = |world: &World| {
         let id = |entry: &Entry| world.storage.components.iter().skip(1).find(|(_, info)| entry.is_of(info));
@@ -66,7 +126,7 @@ pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Differen
         for ((_, row_a), (_, row_b)) in rows_a.iter().zip(&rows_b) {
             for (at, entry) in registry.entries.iter().enumerate() {
                 let component = entry.name;
-                let values = (place(a, row_a.0, of_a[at], entry), place(b, row_b.0, of_b[at], entry));
+                let values = (value_of(a, row_a.0, of_a[at], entry), value_of(b, row_b.0, of_b[at], entry));
                 let (value_a, value_b) = match values {
                     (None, None) => continue,
                     (Some(value_a), Some(value_b)) => (value_a, value_b),
@@ -77,7 +137,7 @@ pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Differen
                 };
                 for (value, bytes) in [(value_a, &mut bytes.0), (value_b, &mut bytes.1)] {
                     bytes.clear();
-                    // SAFETY: the value is there, in the component's lanes, and the worlds are borrowed.
+                    // SAFETY: the lanes are those of the component, and the row has a value. The worlds are borrowed.
                     let done = unsafe { entry.column.encode(value.0, value.1, bytes) };
                     done.map_err(|error| SaveError::Codec { name: component, error })?;
                 }
@@ -98,15 +158,15 @@ pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Differen
             return Ok(Some(Difference::Resource { name: entry.name }));
         }
     }
-    Ok((a.checksum(registry)? != b.checksum(registry)?).then_some(Difference::Order))
+    Ok((registry.checksum(a)? != registry.checksum(b)?).then_some(Difference::Order))
 }
 
-/// Where the value of a slot is, if it has one.
-pub(super) fn place(world: &World, slot: Entity, id: Option<ComponentId>, entry: &Entry) -> Option<(*const Lane, u32)> {
+/// Returns the lanes and the row of the value of a slot, if it has one.
+fn value_of(world: &World, slot: Entity, id: Option<ComponentId>, entry: &Entry) -> Option<(*const Lane, u32)> {
     let id = id?;
     if entry.kind != Kind::Table {
-        let side = world.storage.sparse.of(id)?;
-        return side.row(slot.index()).map(|row| (side.values().lane().cast_const(), row));
+        let storage = world.storage.sparse.of(id)?;
+        return storage.row(slot.index()).map(|row| (storage.values().lane().cast_const(), row));
     }
     let at = world.storage.try_location(slot).ok()?;
     let lanes = world.storage.lane(id, at.table);

@@ -1,13 +1,13 @@
-//! What can go wrong when worlds are saved and loaded.
+//! Errors of registering, saving and loading.
 
 use core::fmt;
-use phalanx_store::{AllocError, Entity};
+use phalanx_store::AllocError;
 use std::io;
 
-/// The longest name of a component or resource in a snapshot, in bytes.
+/// The maximal length of the name of a component or resource, in bytes.
 pub const LONGEST_NAME: usize = 63;
 
-/// The name of a component or resource as a snapshot has it: at most [`LONGEST_NAME`] bytes, in place.
+/// The name of a component or resource in a snapshot, stored inline.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Name {
     len: u8,
@@ -15,7 +15,7 @@ pub struct Name {
 }
 
 impl Name {
-    /// The name in a string, cut off where it is too long.
+    /// Creates a name, truncated to [`LONGEST_NAME`] bytes.
     pub(crate) fn new(text: &str) -> Name {
         let mut len = text.len().min(LONGEST_NAME);
         while !text.is_char_boundary(len) {
@@ -26,7 +26,7 @@ impl Name {
         Name { len: len as u8, bytes }
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn as_str(&self) -> &str {
         core::str::from_utf8(&self.bytes[..usize::from(self.len)]).unwrap_or("?")
     }
@@ -44,7 +44,7 @@ impl fmt::Display for Name {
     }
 }
 
-/// Why a value has no encoded form, or bytes are no value: a sentence of the codec's.
+/// An error of a codec: a sentence that says why a value cannot be encoded or decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodecError(pub &'static str);
 
@@ -56,10 +56,10 @@ impl fmt::Display for CodecError {
 
 impl core::error::Error for CodecError {}
 
-/// Why bytes are no plain value.
+/// The error for bytes that are not a plain value.
 pub(super) const INVALID: CodecError = CodecError("its bytes are not a value of its type");
 
-/// Why a value was not read.
+/// The reason why a value was not decoded.
 pub(super) enum NotDecoded {
     Codec(CodecError),
     Alloc(AllocError),
@@ -77,21 +77,21 @@ impl From<AllocError> for NotDecoded {
     }
 }
 
-/// Why a component or resource cannot be registered.
+/// An error of registering a component or resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegistryError {
-    /// The name is another's already.
+    /// The name is registered for another type.
     NameTaken {
         /// The name.
         name: &'static str,
-        /// The type that has it.
+        /// The type that has the name.
         by: &'static str,
     },
     /// The type is registered already.
     TypeTwice {
         /// The type.
         type_name: &'static str,
-        /// The name that it has.
+        /// The name that it is registered under.
         name: &'static str,
     },
     /// A name is empty or longer than [`LONGEST_NAME`] bytes.
@@ -115,7 +115,7 @@ impl fmt::Display for RegistryError {
 
 impl core::error::Error for RegistryError {}
 
-/// Why a world was not saved.
+/// An error of saving a world, of a checksum, or of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SaveError {
     /// An entity has a component that is not registered.
@@ -123,7 +123,7 @@ pub enum SaveError {
         /// The component.
         component: &'static str,
     },
-    /// A part was to have a component of a name that is not registered.
+    /// A [`Part`](super::Part) names a component that is not registered.
     UnknownName {
         /// The name.
         name: &'static str,
@@ -132,22 +132,22 @@ pub enum SaveError {
     Codec {
         /// The name of the component or resource.
         name: &'static str,
-        /// What its codec says.
+        /// The error of the codec.
         error: CodecError,
     },
-    /// A component whose values have no canonical form is in the way of a checksum or a comparison.
+    /// A checksum or comparison includes a component whose equal values may have different bytes.
     NotCanonical {
         /// The name of the component or resource.
         name: &'static str,
     },
-    /// A component cannot be written in readable form: its codec is not serde.
+    /// A component or resource has no readable form.
     NotReadable {
         /// The name of the component or resource.
         name: &'static str,
     },
-    /// The writer has failed.
+    /// The writer failed.
     Io(io::ErrorKind),
-    /// There is no memory for it.
+    /// Allocation failed.
     Alloc(AllocError),
 }
 
@@ -179,12 +179,12 @@ impl From<io::Error> for SaveError {
     }
 }
 
-/// Why a world was not loaded, and where in the input that was found out.
+/// An error of loading a world, with its position in the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadError {
     /// The section, by its four letters.
     pub section: [u8; 4],
-    /// How many bytes of the input had been read.
+    /// The number of bytes of the input that were read.
     pub offset: u64,
     /// What is wrong.
     pub problem: Problem,
@@ -199,11 +199,11 @@ impl fmt::Display for LoadError {
 
 impl core::error::Error for LoadError {}
 
-/// What is wrong with a snapshot.
+/// The reason why a snapshot was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
-    /// It does not begin as snapshots do.
+    /// The input does not begin with the head of a snapshot.
     NotASnapshot,
     /// The format has a version that this library does not read.
     Version {
@@ -212,36 +212,36 @@ pub enum Problem {
         /// The version that this library reads.
         supported: u32,
     },
-    /// It ends too early.
+    /// The input is truncated.
     Truncated,
-    /// There is something after its end.
+    /// The input continues after the end of the snapshot.
     Trailing,
-    /// Bytes were damaged: a frame's checksum does not fit.
+    /// The input is damaged: the checksum of a frame does not match.
     Checksum,
-    /// A frame is longer than frames are.
+    /// A frame is too long.
     FrameTooLong {
-        /// The length that it declares.
+        /// The declared length.
         len: u32,
     },
-    /// A section is longer or shorter than it says, or than its contents.
+    /// A section is longer or shorter than it declares, or than its contents.
     SectionLength,
-    /// A section where another was expected.
+    /// An unknown section, or one that is out of order.
     Section {
         /// Its four letters.
         found: [u8; 4],
     },
-    /// Something that cannot be: a sentence says what.
+    /// The contents are invalid. The sentence says what is wrong.
     Invalid(&'static str),
-    /// A number that is too large, or not what others say it must be.
+    /// A count is too large, or contradicts another one.
     Count {
         /// What is counted.
         what: &'static str,
-        /// The number.
+        /// The count in the snapshot.
         found: u64,
-        /// What it must be, or the most that it can be.
+        /// The expected count, or the maximum.
         expected: u64,
     },
-    /// Something is wrong with a slot.
+    /// A slot is invalid.
     Slot {
         /// The slot.
         slot: u32,
@@ -253,52 +253,52 @@ pub enum Problem {
         /// The name.
         name: Name,
     },
-    /// A name that comes twice.
+    /// A name that occurs twice.
     RepeatedName {
         /// The name.
         name: Name,
     },
     /// A component or resource was saved with another schema than it is registered with.
     Schema {
-        /// Its name.
+        /// The name of the component or resource.
         name: &'static str,
-        /// In what they differ.
+        /// The part of the schema that differs.
         what: &'static str,
-        /// What the snapshot has.
+        /// The value in the snapshot.
         found: u64,
-        /// What is registered.
+        /// The registered value.
         expected: u64,
     },
-    /// It was saved in a version that nothing was registered for.
+    /// A component or resource has a version without a migration.
     OldVersion {
         /// The name of the component or resource.
         name: &'static str,
-        /// The version.
+        /// The version in the snapshot.
         found: u32,
-        /// The version that is registered.
+        /// The registered version.
         expected: u32,
     },
-    /// Bytes that are no value.
+    /// Bytes are not a value.
     Value {
         /// The name of the component or resource.
         name: &'static str,
-        /// Which of the values of its column.
+        /// The position of the value in its column.
         row: u32,
-        /// What the codec says.
+        /// The error of the codec.
         error: CodecError,
     },
-    /// What was loaded cannot join the world that is there.
+    /// The loaded world cannot be merged into the other.
     Merge(crate::StructuralError),
-    /// The reader has failed.
+    /// The reader failed.
     Io(io::ErrorKind),
-    /// There is no memory for it.
+    /// Allocation failed.
     Alloc(AllocError),
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Problem::NotASnapshot => f.write_str("this is no snapshot of a world"),
+            Problem::NotASnapshot => f.write_str("the input is not a snapshot of a world"),
             Problem::Version { found, supported } => {
                 write!(f, "the snapshot has format version {found}; this library reads version {supported}")
             }
@@ -344,63 +344,6 @@ impl From<phalanx_store::RestoreError> for Problem {
             phalanx_store::RestoreError::Slot { slot, what } => Problem::Slot { slot, what },
             phalanx_store::RestoreError::Whole(what) => Problem::Invalid(what),
             phalanx_store::RestoreError::Alloc(error) => Problem::Alloc(error),
-        }
-    }
-}
-
-/// The first thing in which two worlds differ, as [`diff`](crate::snapshot::diff) finds it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Difference {
-    /// An entity is alive in one world only.
-    Entity {
-        /// The entity.
-        entity: Entity,
-        /// Whether it is alive in the first.
-        in_first: bool,
-    },
-    /// A row of an entity has a component in one world only.
-    Component {
-        /// The entity.
-        entity: Entity,
-        /// The component's name.
-        component: &'static str,
-        /// Whether it has it in the first.
-        in_first: bool,
-    },
-    /// A component has different values.
-    Value {
-        /// The entity.
-        entity: Entity,
-        /// The component's name.
-        component: &'static str,
-    },
-    /// The extra rows of an entity are others, or in another order.
-    Rows {
-        /// The entity.
-        entity: Entity,
-    },
-    /// A resource is there in one world only, or has different values.
-    Resource {
-        /// Its name.
-        name: &'static str,
-    },
-    /// All values are equal; what differs is an order, the handles to come, or what is empty: tables, pools, groups.
-    Order,
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let which = |first: &bool| if *first { "first" } else { "second" };
-        match self {
-            Difference::Entity { entity, in_first } => write!(f, "{entity} is alive in the {} only", which(in_first)),
-            Difference::Component { entity, component, in_first } => {
-                write!(f, "{entity} has {component} in the {} only", which(in_first))
-            }
-            Difference::Value { entity, component } => write!(f, "{component} of {entity} differs"),
-            Difference::Rows { entity } => write!(f, "the extra rows of {entity} differ"),
-            Difference::Resource { name } => write!(f, "the resource {name} differs"),
-            Difference::Order => f.write_str("the values are equal, but not an order, or the handles to come"),
         }
     }
 }

@@ -1,25 +1,26 @@
-//! What is in a snapshot, without the types.
+//! [`inspect`]: summarises a snapshot without its types.
 
 use super::error::{LoadError, Problem};
-use super::frame::{COMPONENTS, END, GROUPS, In, OPTIONAL, RESOURCE, ROWS, SIDE, SLOTS, TABLE, TICKS};
-use super::save::{HOLE, try_push};
+use super::format::{COMPONENTS, END, GROUPS, OPTIONAL, RESOURCE, ROWS, SLOTS, SPARSE, TABLE, TICKS};
+use super::reader::Reader;
+use super::saver::{HOLE, try_push};
 use crate::alloc::try_reserve;
 use std::io::Read;
 
 /// A component of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComponentSummary {
-    /// Its name.
+    /// The name of the component.
     pub name: String,
-    /// Where its values are kept: `table`, `pool` or `linear`.
+    /// The layout of its storage: `table`, `pool` or `linear`.
     pub layout: &'static str,
     /// The name of its codec.
     pub codec: String,
     /// Its version.
     pub version: u32,
-    /// A number for its schema: name, layout, codec, version, lanes and fields.
+    /// A checksum of its schema: name, layout, codec, version, lanes and fields.
     pub schema: u64,
-    /// How many values there are.
+    /// The number of values.
     pub values: u64,
 }
 
@@ -28,54 +29,55 @@ pub struct ComponentSummary {
 pub struct TableSummary {
     /// Its components, as numbers in [`Inspection::components`].
     pub components: Vec<u32>,
-    /// Whether its rows are extra ones.
+    /// Whether its rows are extra rows.
     pub extra: bool,
-    /// How many rows it has.
+    /// The number of rows.
     pub rows: u32,
-    /// Bytes of its section.
+    /// The number of bytes of its section.
     pub bytes: u64,
 }
 
-/// What is in a snapshot: [`inspect`].
+/// The summary of a snapshot. See [`inspect`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inspection {
-    /// The components, in the order of their numbers.
+    /// The components, by number.
     pub components: Vec<ComponentSummary>,
-    /// The tables, in their order.
+    /// The tables, in visiting order.
     pub tables: Vec<TableSummary>,
-    /// The names of the resources and the bytes of their values.
+    /// The names of the resources, and the numbers of bytes of their values.
     pub resources: Vec<(String, u64)>,
-    /// Groups.
+    /// The number of groups.
     pub groups: u32,
-    /// Slots, alive or not.
+    /// The number of slots, live or dead.
     pub slots: u32,
-    /// Entities that are alive.
+    /// The number of live entities.
     pub entities: u32,
-    /// Extra rows.
+    /// The number of extra rows.
     pub extra_rows: u32,
-    /// Slots that will be used again.
+    /// The number of free slots.
     pub free: u32,
-    /// Slots that have used all their generations.
+    /// The number of slots that have used all their generations.
     pub retired: u32,
-    /// The sections, by their four letters, and the bytes of their contents.
+    /// The sections, by their four letters, and the numbers of bytes of their contents.
     pub sections: Vec<([u8; 4], u64)>,
-    /// Bytes in all.
+    /// The number of bytes of the snapshot.
     pub bytes: u64,
-    /// Whether it says which values of [tracked](crate::change_detection) components are new. Without that all are.
+    /// Whether the snapshot has [change ticks](crate::change_detection). Without them, all values are new.
     pub has_times: bool,
-    /// The number for everything in it but [times of changes](crate::change_detection): that of
-    /// [`World::checksum`](crate::World::checksum).
+    /// The checksum of everything but [change ticks](crate::change_detection). It equals
+    /// [`Registry::checksum`](super::Registry::checksum) of the world.
     pub checksum: u64,
 }
 
-/// Reads a snapshot without knowing its types: names, counts, sizes. The checksums are checked; whether the contents are a
-/// world is not.
+/// Reads a snapshot without knowing its types, and returns its names, counts and sizes.
+///
+/// The checksums are verified. The contents are not validated.
 ///
 /// # Errors
 ///
-/// If it is no snapshot, or damaged.
+/// Returns a [`LoadError`] if the input is not a snapshot, is damaged, cannot be read, or if allocation fails.
 pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
-    let mut input = In::new(&mut reader)?;
+    let mut input = Reader::new(&mut reader)?;
     let mut found = Inspection::default();
     loop {
         let so_far = input.chain();
@@ -92,13 +94,13 @@ pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
                 found.groups = input.u32()?;
                 input.skip()?;
             }
-            SIDE => side(&mut input, &mut found)?,
+            SPARSE => storage(&mut input, &mut found)?,
             RESOURCE => {
                 let name = text(&mut input)?;
                 let codec = text(&mut input)?;
                 input.u32()?;
                 let start = found.resources.len();
-                input.unwrap_alloc(try_push(&mut found.resources, (name, 0)))?;
+                input.alloc(try_push(&mut found.resources, (name, 0)))?;
                 input.skip()?;
                 let head = (2 + found.resources[start].0.len() + codec.len() + 4) as u64;
                 found.resources[start].1 = input.section_bytes().saturating_sub(head);
@@ -112,7 +114,7 @@ pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
             _ => input.skip()?,
         }
         input.end_section()?;
-        input.unwrap_alloc(try_push(&mut found.sections, (input.kind, input.section_bytes())))?;
+        input.alloc(try_push(&mut found.sections, (input.kind, input.section_bytes())))?;
         if input.kind == END {
             input.end()?;
             found.bytes = input.offset();
@@ -121,15 +123,15 @@ pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
     }
 }
 
-fn text(input: &mut In<'_>) -> Result<String, LoadError> {
-    let mut place = [0; 255];
-    let (name, mut bytes) = (input.name(&mut place)?, Vec::new());
-    input.unwrap_alloc(try_reserve(&mut bytes, name.len()))?;
+fn text(input: &mut Reader<'_>) -> Result<String, LoadError> {
+    let mut buffer = [0; 255];
+    let (name, mut bytes) = (input.name(&mut buffer)?, Vec::new());
+    input.alloc(try_reserve(&mut bytes, name.len()))?;
     bytes.extend_from_slice(name.as_bytes());
-    String::from_utf8(bytes).or_else(|_| input.invalid("a name that is no UTF-8"))
+    String::from_utf8(bytes).or_else(|_| input.invalid("a name that is not UTF-8"))
 }
 
-fn layout(input: &In<'_>, kind: u8) -> Result<&'static str, LoadError> {
+fn layout(input: &Reader<'_>, kind: u8) -> Result<&'static str, LoadError> {
     match kind {
         0 => Ok("table"),
         1 => Ok("pool"),
@@ -138,7 +140,7 @@ fn layout(input: &In<'_>, kind: u8) -> Result<&'static str, LoadError> {
     }
 }
 
-fn components(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadError> {
+fn components(input: &mut Reader<'_>, found: &mut Inspection) -> Result<(), LoadError> {
     for _ in 0..input.u32()? {
         let name = text(input)?;
         let kind = input.u8()?;
@@ -150,12 +152,12 @@ fn components(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadErro
             schema = super::checksum(schema, &input.u64()?.to_le_bytes());
         }
         let summary = ComponentSummary { name, layout, codec, version, schema, values: 0 };
-        input.unwrap_alloc(try_push(&mut found.components, summary))?;
+        input.alloc(try_push(&mut found.components, summary))?;
     }
     Ok(())
 }
 
-fn slots(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadError> {
+fn slots(input: &mut Reader<'_>, found: &mut Inspection) -> Result<(), LoadError> {
     found.slots = input.u32()?;
     let (mut entities, mut rows, mut retired) = (0, 0, 0);
     input.u32s(found.slots, |_, words| {
@@ -171,9 +173,9 @@ fn slots(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadError> {
     input.skip()
 }
 
-/// The component with this number.
+/// Returns the component with a number.
 fn component<'a>(
-    input: &In<'_>,
+    input: &Reader<'_>,
     found: &'a mut Inspection,
     number: u32,
 ) -> Result<&'a mut ComponentSummary, LoadError> {
@@ -183,11 +185,11 @@ fn component<'a>(
     }
 }
 
-fn table(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadError> {
+fn table(input: &mut Reader<'_>, found: &mut Inspection) -> Result<(), LoadError> {
     let (extra, count) = (input.u8()? != 0, input.u32()?);
     let mut components = Vec::new();
     input.u32s(count, |input, numbers| {
-        input.unwrap_alloc(try_reserve(&mut components, numbers.len()))?;
+        input.alloc(try_reserve(&mut components, numbers.len()))?;
         components.extend_from_slice(numbers);
         Ok(())
     })?;
@@ -197,10 +199,10 @@ fn table(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadError> {
     }
     input.skip()?;
     let summary = TableSummary { components, extra, rows, bytes: input.section_bytes() };
-    input.unwrap_alloc(try_push(&mut found.tables, summary))
+    input.alloc(try_push(&mut found.tables, summary))
 }
 
-fn side(input: &mut In<'_>, found: &mut Inspection) -> Result<(), LoadError> {
+fn storage(input: &mut Reader<'_>, found: &mut Inspection) -> Result<(), LoadError> {
     let number = input.u32()?;
     let mut values = 0;
     match component(input, found, number)?.layout {

@@ -1,443 +1,150 @@
-//! Bytes to worlds.
-#![allow(unsafe_code)]
+//! Loading worlds: [`Registry::load`] and [`Registry::merge`].
 
-use super::column::Runs;
-use super::error::{LoadError, Name, NotDecoded, Problem};
-use super::frame::{COMPONENTS, END, FRAME, GROUPS, In, OPTIONAL, RESOURCE, ROWS, SIDE, SLOTS, TABLE, TICKS};
-use super::registry::{Entry, Registry};
-use super::save::{HOLE, kind_number, removal_number};
-use super::{restore, times};
-use crate::alloc::try_reserve;
-use crate::component::{ComponentId, Components};
-use crate::signature::Signature;
-use crate::sparse::{Removal, most_steps};
-use crate::world::World;
-use std::io::Read;
+use super::error::{LoadError, Problem};
+use super::format::END;
+use super::loader;
+use super::registry::Registry;
+use crate::error::StructuralError;
+use crate::journal::Journal;
+use crate::world::{EntityMap, World};
+use phalanx_store::raw::DropGuard;
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
 
-/// A component of the snapshot: how it is read, and what it is in the world.
-#[derive(Clone, Copy)]
-pub(super) struct Loaded<'a> {
-    pub(super) id: ComponentId,
-    pub(super) entry: &'a Entry,
-    /// The migration, if it is of an older version.
-    older: Option<usize>,
-}
-
-struct Loading<'a, 'r> {
-    registry: &'a Registry,
-    input: In<'r>,
-    world: World,
-    components: Vec<Loaded<'a>>,
-}
-
-/// Reads a world.
-pub(super) fn load(registry: &Registry, reader: &mut dyn Read) -> Result<World, LoadError> {
-    let input = In::new(reader)?;
-    let world =
-        Components::try_new(&crate::rows::LANES).and_then(World::try_with).map_err(|error| input.error(error))?;
-    let mut loading = Loading { registry, input, world, components: Vec::new() };
-    loading.run()?;
-    loading.world.storage.restructured();
-    Ok(loading.world)
-}
-
-impl Loading<'_, '_> {
-    fn run(&mut self) -> Result<(), LoadError> {
-        self.section()?;
-        self.expect(COMPONENTS)?;
-        self.read_components()?;
-        self.section()?;
-        self.expect(SLOTS)?;
-        self.read_slots()?;
-        self.section()?;
-        while self.input.kind == TABLE {
-            self.read_table()?;
-            self.section()?;
-        }
-        restore::all_placed(&self.world).map_err(|problem| self.input.error(problem))?;
-        if self.input.kind == ROWS {
-            self.read_names()?;
-            self.section()?;
-        } else if self.world.storage.entities.row_count() > 0 {
-            return self.input.invalid("the names of extra rows are missing");
-        }
-        let mut sparse = 0;
-        while self.input.kind == SIDE {
-            self.read_side(sparse)?;
-            sparse += 1;
-            self.section()?;
-        }
-        if self.input.kind == GROUPS {
-            self.read_groups()?;
-            self.section()?;
-        }
-        while self.input.kind == RESOURCE {
-            self.read_resource()?;
-            self.section()?;
-        }
-        if self.input.kind == TICKS {
-            times::read(&mut self.input, &mut self.world, &self.components)?;
-            self.section()?;
-        }
-        self.expect(END)?;
-        self.input.end_section()?;
-        self.input.end()
+/// # Loading
+impl Registry {
+    /// Reads a world from a snapshot.
+    ///
+    /// Entities, rows, storages and groups are exactly those that were saved, in the same orders. So are the next entities to
+    /// be spawned, the change ticks and the registered resources. An entity that was reserved is alive, without components.
+    ///
+    /// The world has no other resources, [keeps](World::keep_resource) none, and has no listeners or collectors. Component
+    /// ids may differ from those of the saved world.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`LoadError`] if the input is not a snapshot of registered types, if the reader fails, or if allocation
+    /// fails. Its [`Problem`] names the cause.
+    #[doc(alias = "restore")]
+    #[doc(alias = "snapshot_loader")]
+    pub fn load(&self, mut reader: impl Read) -> Result<World, LoadError> {
+        loader::load(self, &mut reader)
     }
 
-    /// Goes on to the next section that is known, or is not to be skipped.
-    fn section(&mut self) -> Result<(), LoadError> {
-        loop {
-            self.input.next_section()?;
-            if ![COMPONENTS, SLOTS, TABLE, ROWS, SIDE, GROUPS, RESOURCE, TICKS, END].contains(&self.input.kind) {
-                if self.input.flags & OPTIONAL == 0 {
-                    return Err(self.input.error(Problem::Section { found: self.input.kind }));
-                }
-                self.input.skip()?;
-                continue;
-            }
-            return match self.input.flags {
-                0 => Ok(()),
-                _ => self.input.invalid("a section with flags that it cannot have"),
-            };
-        }
-    }
-
-    fn expect(&self, kind: [u8; 4]) -> Result<(), LoadError> {
-        match self.input.kind == kind {
-            true => Ok(()),
-            false => Err(self.input.error(Problem::Section { found: self.input.kind })),
-        }
-    }
-
-    fn read_components(&mut self) -> Result<(), LoadError> {
-        let count = self.input.u32()?;
-        for _ in 0..count {
-            let mut place = [0; 255];
-            let name = self.input.name(&mut place)?;
-            let Some(at) = self.registry.by_name(name) else {
-                return Err(self.input.error(Problem::UnknownName { name: Name::new(name) }));
-            };
-            let entry = &self.registry.entries[at];
-            if self.components.iter().any(|other| other.entry.name == entry.name) {
-                return Err(self.input.error(Problem::RepeatedName { name: Name::new(entry.name) }));
-            }
-            let older = self.read_schema(entry)?;
-            let id = entry.register(&mut self.world.storage.components);
-            let id = self.input.unwrap_alloc(id)?;
-            self.input.unwrap_alloc(try_reserve(&mut self.components, 1))?;
-            self.components.push(Loaded { id, entry, older });
-        }
-        self.input.end_section()
-    }
-
-    /// Checks that a component was saved as it is registered, or finds its migration.
-    fn read_schema(&mut self, entry: &Entry) -> Result<Option<usize>, LoadError> {
-        let name = entry.name;
-        let differs = |input: &In<'_>, what, found: u64, expected: u64| {
-            Err(input.error(Problem::Schema { name, what, found, expected }))
-        };
-        let kind = self.input.u8()?;
-        if kind != kind_number(entry.kind) {
-            return differs(&self.input, "layout", kind.into(), kind_number(entry.kind).into());
-        }
-        let mut place = [0; 255];
-        let codec = self.input.name(&mut place)?;
-        let version = self.input.u32()?;
-        let (older, expected, schema) = match version == entry.version {
-            true => (None, entry.column.codec(), Some(&entry.schema)),
-            false => {
-                let Some(at) = entry.older.iter().position(|older| older.version == version) else {
-                    let expected = entry.version;
-                    return Err(self.input.error(Problem::OldVersion { name, found: version, expected }));
-                };
-                (Some(at), entry.older[at].migration.codec(), entry.older[at].schema.as_ref())
-            }
-        };
-        if codec != expected {
-            let number = |codec: &str| super::checksum(0, codec.as_bytes());
-            return differs(&self.input, "codec", number(codec), number(expected));
-        }
-        let (fields, lanes) = (self.input.u64()?, self.input.u32()?);
-        if let Some(schema) = schema {
-            if fields != schema.fields {
-                return differs(&self.input, "schema hash", fields, schema.fields);
-            }
-            if lanes as usize != schema.lanes.len() {
-                return differs(&self.input, "number of lanes", lanes.into(), schema.lanes.len() as u64);
-            }
-        }
-        for lane in 0..lanes {
-            let (size, align) = (self.input.u32()?, self.input.u32()?);
-            let Some(known) = schema.and_then(|schema| schema.lanes.get(lane as usize)) else { continue };
-            if size as usize != known.size() {
-                return differs(&self.input, "size", size.into(), known.size() as u64);
-            }
-            if align as usize != known.align() {
-                return differs(&self.input, "alignment", align.into(), known.align() as u64);
-            }
-        }
-        Ok(older)
-    }
-
-    /// Reads a list of numbers that grows with what is really there.
-    fn numbers(&mut self, count: u32) -> Result<Vec<u32>, LoadError> {
-        let mut list = Vec::new();
-        while list.len() < count as usize {
-            let (len, left) = (list.len(), count as usize - list.len());
-            let now = left.min(FRAME);
-            self.input.unwrap_alloc(try_reserve(&mut list, now))?;
-            list.resize(len + now, 0);
-            self.input.numbers(&mut list[len..])?;
-        }
-        Ok(list)
-    }
-
-    fn read_slots(&mut self) -> Result<(), LoadError> {
-        let count = self.input.u32()?;
-        let words = self.numbers(count)?;
-        let count = self.input.u32()?;
-        let free = self.numbers(count)?;
-        self.input.end_section()?;
-        restore::slots(&mut self.world, &words, &free).map_err(|problem| self.input.error(problem))
-    }
-
-    fn read_table(&mut self) -> Result<(), LoadError> {
-        let extra = match self.input.u8()? {
-            0 => false,
-            1 => true,
-            _ => return self.input.invalid("a table that is neither of entities nor of extra rows"),
-        };
-        let (count, most) = (self.input.u32()?, self.components.len());
-        if count as usize > most {
-            let what = "components of a table";
-            return Err(self.input.error(Problem::Count { what, found: count.into(), expected: most as u64 }));
-        }
-        let list = self.numbers(count)?;
-        let mut signature = Signature::EMPTY;
-        if extra {
-            self.input.unwrap_alloc(signature.try_insert(ComponentId::ROW))?;
-        }
-        let mut last = None;
-        for &component in &list {
-            let Some(loaded) = self.components.get(component as usize) else {
-                return self.input.invalid("a table with a component that there is not");
-            };
-            if last.is_some_and(|last| last >= component) {
-                return self.input.invalid("a table whose components are not in their order");
-            }
-            if loaded.entry.kind != crate::layout::Kind::Table {
-                return self.input.invalid("a table with a component that is kept elsewhere");
-            }
-            self.input.unwrap_alloc(signature.try_insert(loaded.id))?;
-            last = Some(component);
-        }
-        let number = restore::table(&mut self.world, &signature).map_err(|problem| self.input.error(problem))?;
-        let rows = self.input.u32()?;
-        if rows == 0 {
-            return self.input.invalid("a table without rows");
-        }
-        restore::rows_room(&mut self.world, number, rows).map_err(|problem| self.input.error(problem))?;
-        let (mut first, world) = (0, &mut self.world);
-        self.input.u32s(rows, |input, slots| {
-            restore::rows(world, number, first, slots).map_err(|problem| input.error(problem))?;
-            first += slots.len() as u32;
-            Ok(())
+    /// Reads a world from a file.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`load`](Registry::load). [`Problem::Io`] also covers the file.
+    pub fn load_from(&self, path: impl AsRef<Path>) -> Result<World, LoadError> {
+        let file = File::open(path).map_err(|error| LoadError {
+            section: *b"head",
+            offset: 0,
+            problem: Problem::Io(error.kind()),
         })?;
-        let mut all = Vec::new();
-        self.input.unwrap_alloc(try_reserve(&mut all, list.len()))?;
-        for &component in &list {
-            let Loaded { id, entry, older } = self.components[component as usize];
-            let made = restore::column(&self.world, number, id, rows).map_err(|problem| self.input.error(problem))?;
-            all.push(made);
-            let Some(made) = all.last_mut() else { continue };
-            // SAFETY: the place is of this component.
-            unsafe {
-                match older {
-                    None => entry.column.read(entry.name, made, &mut self.input)?,
-                    Some(at) => entry.older[at].migration.read(entry.name, made, &mut self.input)?,
-                }
-            }
-            self.input.unwrap_alloc(made.try_mark(self.world.storage.components.info(id).track, self.world.tick()))?;
-        }
-        self.input.end_section()?;
-        // SAFETY: the values of all columns were read, and so many rows named. What fails, fails before they are counted.
-        let settled = unsafe { restore::settle_table(&mut self.world, number, rows) };
-        settled.map_err(|problem| self.input.error(problem))?;
-        all.into_iter().for_each(|made| made.keep());
-        Ok(())
+        self.load(BufReader::new(file))
     }
 
-    fn read_names(&mut self) -> Result<(), LoadError> {
-        let (count, rows) = (self.input.u32()?, self.world.storage.entities.row_count());
-        if count as usize != rows {
-            let what = "names of extra rows";
-            return Err(self.input.error(Problem::Count { what, found: count.into(), expected: rows as u64 }));
-        }
-        let mut last = None;
-        for _ in 0..count {
-            let (slot, owner) = (self.input.u32()?, self.input.u32()?);
-            let (component, role) = (self.input.u32()?, self.input.u32()?);
-            let component = match component.checked_sub(1) {
-                None => None,
-                Some(component) => match self.components.get(component as usize) {
-                    Some(loaded) => Some(loaded.id),
-                    None => return self.input.invalid("an extra row under a component that there is not"),
-                },
-            };
-            let named = restore::name_row(&mut self.world, last, slot, owner, component, role);
-            named.map_err(|problem| self.input.error(problem))?;
-            last = Some((owner, slot));
-        }
-        self.world.storage.rows.bare = self.world.storage.table_number(&Signature::of([ComponentId::ROW]));
-        self.input.end_section()
+    /// Reads a world from a snapshot and moves all of it into another world.
+    ///
+    /// The entities get new handles, which the returned map contains. Entities inside components are remapped
+    /// ([`Component::ENTITIES`](crate::Component::ENTITIES)). A resource that `world` already has is not replaced. Values of
+    /// [tracked](crate::change_detection) components count as added now.
+    ///
+    /// [Listeners and collectors](crate::signal) receive the spawned entities and added components, by ascending index in the
+    /// snapshot, after everything is in place. [`merge_silent`](Registry::merge_silent) skips them. To let listeners see a whole
+    /// loaded world, connect them to a new world and merge into it.
+    ///
+    /// ```
+    /// use phalanx::snapshot::Registry;
+    /// use phalanx::{Component, Entity, World};
+    ///
+    /// #[derive(Component, serde::Serialize, serde::Deserialize, Debug, PartialEq)]
+    /// #[component(entities)]
+    /// struct Likes(Vec<Entity>);
+    ///
+    /// let mut registry = Registry::new();
+    /// registry.serde::<Likes>("likes")?;
+    /// let mut scene = World::new();
+    /// let ann = scene.spawn_empty();
+    /// let bob = scene.spawn(Likes(vec![ann]));
+    /// let mut file = Vec::new();
+    /// registry.save(&scene, &mut file)?;
+    ///
+    /// let mut world = World::new();
+    /// world.spawn_empty();
+    /// let map = registry.merge(&mut world, &*file)?;
+    /// let (ann, bob) = (map.get(ann).unwrap(), map.get(bob).unwrap());
+    /// assert_eq!(world.get::<Likes>(bob)?, &Likes(vec![ann]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`load`](Registry::load), and [`Problem::Merge`] if `world` cannot take the entities. On error,
+    /// `world` is unchanged and no listener is called.
+    #[doc(alias = "write_to_world")]
+    #[doc(alias = "continuous_loader")]
+    pub fn merge(&self, world: &mut World, reader: impl Read) -> Result<EntityMap, LoadError> {
+        let mut loaded = self.load(reader)?;
+        let map = move_into(&mut loaded, world)?;
+        loaded.announce_moves(world);
+        Ok(map)
     }
 
-    fn read_side(&mut self, number: u32) -> Result<(), LoadError> {
-        let component = self.input.u32()?;
-        let Some(&Loaded { id, entry, older }) = self.components.get(component as usize) else {
-            return self.input.invalid("values of a component that there is not");
-        };
-        let info = self.input.unwrap_alloc(self.world.storage.components.info(id).try_clone())?;
-        let refused = |input: &In<'_>, problem| input.error(problem);
-        let (mut keys, mut bits) = (Vec::new(), Vec::new());
-        match entry.kind {
-            crate::layout::Kind::Table => return self.input.invalid("values of a component that is kept in tables"),
-            crate::layout::Kind::Pool => {
-                let removal = self.input.u8()?;
-                let known = [Removal::Swap, Removal::Ordered, Removal::Deferred];
-                let Some(removal) = known.into_iter().find(|known| removal_number(*known) == removal) else {
-                    return self.input.invalid("a pool that removes in a way that is not known");
-                };
-                let positions = self.input.u32()?;
-                keys = self.numbers(positions)?;
-                if keys.last() == Some(&HOLE) || (removal != Removal::Deferred && keys.contains(&HOLE)) {
-                    return self.input.invalid("a hole in a pool where there can be none");
-                }
-                restore::side(&mut self.world, id, number).map_err(|problem| refused(&self.input, problem))?;
-                if keys.contains(&HOLE) {
-                    self.input.unwrap_alloc(try_reserve(&mut bits, keys.len().div_ceil(64)))?;
-                    bits.resize(keys.len().div_ceil(64), 0_u64);
-                    for (at, _) in keys.iter().enumerate().filter(|(_, key)| **key != HOLE) {
-                        bits[at / 64] |= 1 << (at % 64);
-                    }
-                }
-                let room = if bits.is_empty() { 0 } else { positions };
-                let room = restore::pool_room(&mut self.world, number, room, removal);
-                room.map_err(|problem| refused(&self.input, problem))?;
-            }
-            crate::layout::Kind::Linear => {
-                let (words, slots) = (self.input.u32()?, self.world.storage.entities.slot_count());
-                if words as usize > slots.div_ceil(64) {
-                    let (found, expected) = (u64::from(words) * 64, slots as u64);
-                    let what = "slots of a linear store";
-                    return Err(self.input.error(Problem::Count { what, found, expected }));
-                }
-                self.input.unwrap_alloc(try_reserve(&mut bits, words as usize))?;
-                bits.resize(words as usize, 0_u64);
-                self.input.take(crate::plain::bytes_of_mut(&mut bits))?;
-                bits.iter_mut().for_each(|word| *word = u64::from_le(*word));
-                if bits.last() == Some(&0) {
-                    return self.input.invalid("a linear store with empty words at its end");
-                }
-                restore::side(&mut self.world, id, number).map_err(|problem| refused(&self.input, problem))?;
-                if let Some(last) = Runs::Bits(&bits).rows().last() {
-                    let room = restore::linear_room(&mut self.world, number, last);
-                    room.map_err(|problem| refused(&self.input, problem))?;
-                }
-            }
-        }
-        // Whose they are is checked before values are read, where they lie at their slots.
-        let is_pool = entry.kind == crate::layout::Kind::Pool;
-        let runs = if is_pool && bits.is_empty() { Runs::All(keys.len() as u32) } else { Runs::Bits(&bits) };
-        let rows = if is_pool { Ok(0) } else { restore::alive(&self.world, runs) };
-        let rows = rows.map_err(|problem| refused(&self.input, problem))?;
-        let mut made = restore::side_column(&mut self.world, number, &info, runs);
-        // SAFETY: the place is of this component.
-        unsafe {
-            match older {
-                None => entry.column.read(entry.name, &mut made, &mut self.input)?,
-                Some(at) => entry.older[at].migration.read(entry.name, &mut made, &mut self.input)?,
-            }
-        }
-        self.input.unwrap_alloc(made.try_mark(info.track, self.world.tick()))?;
-        self.input.end_section()?;
-        // SAFETY: the values were read, in the order of the keys with room for the holes, or at the slots. What fails, fails
-        // before they are counted.
-        unsafe {
-            match is_pool {
-                true => restore::fill_pool(&mut self.world, number, &keys).map_err(|p| refused(&self.input, p))?,
-                false => restore::fill_linear(&mut self.world, number, &bits, rows),
-            }
-        }
-        made.keep();
-        Ok(())
+    /// Does the same as [`merge`](Registry::merge), but calls no listener and fills no collector.
+    ///
+    /// ```
+    /// use phalanx::snapshot::Registry;
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component, serde::Serialize, serde::Deserialize)]
+    /// struct Orc;
+    ///
+    /// let mut registry = Registry::new();
+    /// registry.tag("orc", || Orc)?;
+    /// let (mut scene, mut file) = (World::new(), Vec::new());
+    /// scene.spawn(Orc);
+    /// registry.save(&scene, &mut file)?;
+    ///
+    /// let mut world = World::new();
+    /// let orcs = world.collector().added::<Orc>().build();
+    /// registry.merge_silent(&mut world, &*file)?;
+    /// assert_eq!(world.drain(orcs).len(), 0);
+    /// registry.merge(&mut world, &*file)?;
+    /// assert_eq!(world.drain(orcs).len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`merge`](Registry::merge).
+    #[doc(alias = "merge_quietly")]
+    pub fn merge_silent(&self, world: &mut World, reader: impl Read) -> Result<EntityMap, LoadError> {
+        let mut loaded = self.load(reader)?;
+        // Listeners still have to see entities that were reserved before the merge.
+        world.storage.flush().map_err(|error| cannot_merge(error.into()))?;
+        let journal: Journal = core::mem::take(&mut world.storage.journal);
+        let silent = DropGuard::new((&mut *world, journal), |(world, journal)| {
+            core::mem::swap(&mut world.storage.journal, journal);
+        });
+        let map = move_into(&mut loaded, silent.state.0);
+        drop(silent);
+        world.dispatch();
+        map
     }
+}
 
-    fn read_groups(&mut self) -> Result<(), LoadError> {
-        let mut steps = 0;
-        for _ in 0..self.input.u32()? {
-            let mut lists = [const { Vec::new() }; 4];
-            for list in &mut lists {
-                let count = self.input.u32()?;
-                *list = self.numbers(count)?;
-            }
-            let [owned, required, excluded, members] = lists;
-            let mut sparse = [const { Vec::new() }; 3];
-            for (sparse, components) in sparse.iter_mut().zip([owned, required, excluded]) {
-                self.input.unwrap_alloc(try_reserve(sparse, components.len()))?;
-                for component in components {
-                    let loaded = self.components.get(component as usize);
-                    let Some(side) = loaded.and_then(|loaded| self.world.storage.sparse.number(loaded.id)) else {
-                        return self.input.invalid("a group of a component that has no store of its own");
-                    };
-                    sparse.push(side);
-                }
-                sparse.sort_unstable();
-            }
-            steps += self.world.storage.sparse.group_steps(&sparse[1]);
-            if steps > most_steps(self.input.offset()) {
-                return self.input.invalid("more groups than a world of this size may have");
-            }
-            let made = restore::group(&mut self.world, sparse, &members);
-            made.map_err(|problem| self.input.error(problem))?;
-        }
-        self.input.end_section()
-    }
+/// Moves all entities and resources of one world into another. Calls no listener.
+fn move_into(from: &mut World, to: &mut World) -> Result<EntityMap, LoadError> {
+    to.resources.try_reserve_for(&from.resources).map_err(|error| cannot_merge(error.into()))?;
+    let map = from.move_all(to).map_err(cannot_merge)?;
+    to.resources.absorb(&mut from.resources);
+    Ok(map)
+}
 
-    fn read_resource(&mut self) -> Result<(), LoadError> {
-        let mut place = [0; 255];
-        let name = self.input.name(&mut place)?;
-        let Some(entry) = self.registry.resources.iter().find(|entry| entry.name == name) else {
-            return Err(self.input.error(Problem::UnknownName { name: Name::new(name) }));
-        };
-        let name = entry.name;
-        if self.world.resources.types().any(|(type_id, _)| type_id == entry.type_id) {
-            return Err(self.input.error(Problem::RepeatedName { name: Name::new(name) }));
-        }
-        let mut place = [0; 255];
-        let codec = self.input.name(&mut place)?;
-        let version = self.input.u32()?;
-        let value = match version == entry.version {
-            true => &entry.value,
-            false => match entry.older.iter().find(|(older, _)| *older == version) {
-                Some((_, value)) => value,
-                None => {
-                    let expected = entry.version;
-                    return Err(self.input.error(Problem::OldVersion { name, found: version, expected }));
-                }
-            },
-        };
-        if codec != value.codec() {
-            let number = |codec: &str| super::checksum(0, codec.as_bytes());
-            let (found, expected) = (number(codec), number(value.codec()));
-            return Err(self.input.error(Problem::Schema { name, what: "codec", found, expected }));
-        }
-        let mut bytes = Vec::new();
-        self.input.rest(&mut bytes)?;
-        let done = value.decode(&mut self.world, &bytes, &self.input.budget);
-        done.map_err(|error| match error {
-            NotDecoded::Codec(error) => self.input.error(Problem::Value { name, row: 0, error }),
-            NotDecoded::Alloc(error) => self.input.error(error),
-        })
-    }
+/// Returns the error for a loaded world that cannot be moved into another.
+fn cannot_merge(error: StructuralError) -> LoadError {
+    LoadError { section: END, offset: 0, problem: Problem::Merge(error) }
 }

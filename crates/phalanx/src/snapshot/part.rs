@@ -1,13 +1,13 @@
-//! A part of a world: some entities, some components.
+//! [`Part`]: the part of a world to save.
 
 use crate::query::QueryFilter;
 use crate::world::World;
 use phalanx_store::Entity;
 
-/// What part of a world is saved.
+/// The part of a world that [`Registry::save_part`](super::Registry::save_part) saves.
 ///
-/// Entities that are not chosen are dead in the snapshot; their slots are used again after those that are free. Extra rows
-/// go with their entity. Resources are left out unless they are asked for.
+/// Entities that are not chosen are dead in the snapshot. Their slots are reused after the free ones. An extra row is saved
+/// with its entity. Resources are left out unless [`with_resources`](Part::with_resources) is called.
 ///
 /// ```
 /// use phalanx::snapshot::{Part, Registry};
@@ -25,8 +25,8 @@ use phalanx_store::Entity;
 /// let ann = world.spawn((Name("Ann".into()), Hero));
 /// let bob = world.spawn(Name("Bob".into()));
 /// let mut file = Vec::new();
-/// world.save_part(&registry, &Part::matching::<With<Hero>>(&world), &mut file)?;
-/// let copy = World::load(&registry, &*file)?;
+/// registry.save_part(&world, &Part::matching::<With<Hero>>(&world), &mut file)?;
+/// let copy = registry.load(&*file)?;
 /// assert!(copy.contains(ann) && !copy.contains(bob));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -38,23 +38,24 @@ pub struct Part {
 }
 
 impl Part {
-    /// All entities, with all components.
+    /// Returns all entities with all components.
     pub fn all() -> Part {
         Part::default()
     }
 
-    /// These entities. Those that are not alive are left out.
+    /// Returns some entities with all components. Dead entities are ignored.
     pub fn of(entities: impl IntoIterator<Item = Entity>) -> Part {
         Part::all().entities(entities)
     }
 
-    /// The entities that match a filter. With [`AllRows`](crate::query::AllRows) in the filter an entity also counts if one of its
-    /// extra rows matches.
+    /// Returns the entities of a world that match a filter, with all components.
+    ///
+    /// With [`AllRows`](crate::query::AllRows) in the filter, an entity also matches by one of its extra rows.
     pub fn matching<F: QueryFilter>(world: &World) -> Part {
         Part::of(world.query_filtered::<Entity, F>().iter())
     }
 
-    /// These entities in the place of others.
+    /// Replaces the chosen entities.
     #[must_use]
     pub fn entities(mut self, entities: impl IntoIterator<Item = Entity>) -> Part {
         let mut bits = Vec::new();
@@ -69,21 +70,21 @@ impl Part {
         self
     }
 
-    /// The components with these names only.
+    /// Restricts the part to the components with these names.
     #[must_use]
     pub fn components(mut self, names: impl IntoIterator<Item = &'static str>) -> Part {
         self.components = Some(names.into_iter().collect());
         self
     }
 
-    /// The resources too.
+    /// Includes the registered resources.
     #[must_use]
     pub fn with_resources(mut self) -> Part {
         self.resources = true;
         self
     }
 
-    /// Everything, resources included: what [`World::save`] saves.
+    /// Returns everything with resources: what [`Registry::save`](super::Registry::save) saves.
     pub(super) fn whole() -> Part {
         Part::all().with_resources()
     }

@@ -1,10 +1,11 @@
-//! What is saved, under which names, and how.
+//! [`Registry`]: the components and resources to save, their names, and their codecs.
 
 use super::budget::Budget;
 use super::codec::{Codec, Serde, try_extend};
 use super::coded::{Coded, Tag};
-use super::column::{Column, FromCoded, FromPlain, Migration, Plain, value_lanes};
+use super::column::{Column, Plain, value_lanes};
 use super::error::{CodecError, INVALID, LONGEST_NAME, NotDecoded, RegistryError};
+use super::migration::{FromCoded, FromPlain, Migration};
 use super::readable::{Readable, ReadableResource};
 use crate::component::{Component, ComponentId, ComponentInfo, Components};
 use crate::layout::{Kind, Layout, PlainLayout};
@@ -17,33 +18,33 @@ use phalanx_store::AllocError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// What a column must agree in with the one that it was saved from.
+/// The schema of a column, which must be equal when it is saved and loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Schema {
-    /// The lanes in memory, where they are what is written.
+    /// The layouts of the lanes, if values are written as they are in memory.
     pub(super) lanes: Vec<core::alloc::Layout>,
-    /// A number for the names and types of the fields.
+    /// A checksum of the names and types of the fields.
     pub(super) fields: u64,
 }
 
 impl Schema {
-    /// That of values that are written by a codec.
+    /// Returns the schema of values that are written by a codec.
     fn of<C: Component>() -> Schema {
         Schema { lanes: Vec::new(), fields: super::checksum(0, C::FIELDS.as_bytes()) }
     }
 
-    /// That of values that are written as they are in memory.
+    /// Returns the schema of values that are written as they are in memory.
     fn of_plain<C: Component>() -> Schema
     where
         C::Layout: PlainLayout<C>,
     {
         let (mut lanes, mut text) = (Vec::new(), String::new());
-        // Where there is nothing to be written, a lane is one that the marks of a tracked component need.
+        // A value without size has no lane but that of its change ticks.
         if size_of::<C>() > 0 {
             C::Layout::lanes(&mut |lane| lanes.push(lane));
             lanes.truncate(value_lanes::<C>());
         }
-        // Beyond what is declared, it says what the types of fields are made of, and if they lie in another order.
+        // The description also covers the types of fields, and their order if it is not the declared one.
         <C::Layout as PlainLayout<C>>::describe(&mut |part| text.push_str(part));
         if !text.starts_with(C::FIELDS) {
             text.insert_str(0, C::FIELDS);
@@ -53,21 +54,21 @@ impl Schema {
     }
 }
 
-/// A way from an older version.
+/// A migration from an older version.
 pub(super) struct Older {
     pub(super) version: u32,
-    /// What the old columns must look like, if that is known.
+    /// The schema of the old columns, if they are plain.
     pub(super) schema: Option<Schema>,
     pub(super) migration: Box<dyn Migration>,
 }
 
-/// How a world comes to know a component.
+/// How a component is registered in a world.
 pub(super) enum Origin {
     Type(TypeId, fn(&mut Components) -> Result<ComponentId, AllocError>),
     RunTime(ComponentInfo),
 }
 
-/// A component that is saved.
+/// A registered component.
 pub(super) struct Entry {
     pub(super) name: &'static str,
     pub(super) type_name: &'static str,
@@ -82,7 +83,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// The component's id, which it is given if it has none.
+    /// Registers the component, if it is new, and returns its id.
     pub(super) fn register(&self, components: &mut Components) -> Result<ComponentId, AllocError> {
         match &self.origin {
             Origin::Type(_, register) => register(components),
@@ -90,7 +91,7 @@ impl Entry {
         }
     }
 
-    /// Whether this is how a component of a world is saved.
+    /// Returns `true` if a component of a world is this one.
     pub(super) fn is_of(&self, info: &ComponentInfo) -> bool {
         match &self.origin {
             Origin::Type(type_id, _) => info.type_id == Some(*type_id),
@@ -102,11 +103,11 @@ impl Entry {
 /// Writes and reads a resource.
 pub(super) trait Value: Send + Sync {
     fn codec(&self) -> &'static str;
-    /// Appends a value, which is of this resource's type.
+    /// Appends a value of the resource's type.
     fn encode_value(&self, value: &dyn Any, bytes: &mut Vec<u8>) -> Result<(), CodecError>;
-    /// Appends the resource of a world, if it has it.
+    /// Appends the resource of a world, if it is present.
     fn encode(&self, world: &World, bytes: &mut Vec<u8>) -> Result<(), CodecError>;
-    /// Gives a world the resource.
+    /// Decodes the resource and inserts it into a world.
     fn decode(&self, world: &mut World, bytes: &[u8], budget: &Budget) -> Result<(), NotDecoded>;
 }
 
@@ -159,7 +160,7 @@ impl<Old: 'static, R: Send + Sync + 'static, K: Codec<Old>, M: Fn(Old) -> R + Se
     }
 }
 
-/// A plain value as its bytes.
+/// Encodes a plain value as its bytes.
 struct Bytes;
 
 impl<R: plain::Plain> Codec<R> for Bytes {
@@ -176,7 +177,7 @@ impl<R: plain::Plain> Codec<R> for Bytes {
     }
 }
 
-/// A resource that is saved.
+/// A registered resource.
 pub(super) struct ResourceEntry {
     pub(super) name: &'static str,
     pub(super) type_name: &'static str,
@@ -188,9 +189,9 @@ pub(super) struct ResourceEntry {
     pub(super) older: Vec<(u32, Box<dyn Value>)>,
 }
 
-/// Which components and resources are saved, under which names, and how.
+/// The components and resources to save, their names, and how they are encoded.
 ///
-/// The names are what a snapshot knows types by: they stay when a type is renamed or moves to another module.
+/// A snapshot identifies types by these names. Keep a name when its type is renamed or moves to another module.
 ///
 /// ```
 /// use phalanx::snapshot::Registry;
@@ -212,8 +213,8 @@ pub(super) struct ResourceEntry {
 /// let mut world = World::new();
 /// let orc = world.spawn((Position { x: 1.0, y: 2.0 }, Name("Gorbag".into()), Enemy));
 /// let mut file = Vec::new();
-/// world.save(&registry, &mut file)?;
-/// let copy = World::load(&registry, &*file)?;
+/// registry.save(&world, &mut file)?;
+/// let copy = registry.load(&*file)?;
 /// assert_eq!(copy.get::<Name>(orc)?, world.get::<Name>(orc)?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -225,26 +226,31 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// A registry of nothing.
+    /// Creates an empty registry.
     pub fn new() -> Registry {
         Registry::default()
     }
 
-    /// From now on components that are not registered are left out when a world is saved, and listed in the
-    /// [`Report`](super::Report). Otherwise they are an error. Resources that are not registered are always left out.
+    /// Leaves out components that are not registered when a world is saved, and lists them in the
+    /// [`Report`](super::Report).
+    ///
+    /// Without this call such components are an error. Resources that are not registered are always left out.
     pub fn skip_unregistered(&mut self) -> &mut Registry {
         self.skips = true;
         self
     }
 
-    /// Saves a component as it is in memory: whole columns are copied, for soa components lane by lane.
+    /// Registers a component that is saved as it is in memory. Whole columns are copied, those of soa components lane by
+    /// lane.
     ///
-    /// The component has `#[component(plain)]`; see [`Plain`](crate::Plain). When a world is loaded, bytes that are not a
-    /// value are refused, and so is a column that was saved with other fields, or with fields in another order.
+    /// The component has `#[component(plain)]`; see [`Plain`](crate::Plain). Loading rejects bytes that are not a value. It
+    /// also rejects a column that was saved with other fields, or with fields in another order.
     ///
     /// # Errors
     ///
-    /// If the name or the type is registered already, or the name is empty or too long.
+    /// - [`RegistryError::NameTaken`] if the name is registered already.
+    /// - [`RegistryError::TypeTwice`] if the type is registered already.
+    /// - [`RegistryError::BadName`] if the name is empty or longer than [`LONGEST_NAME`](super::LONGEST_NAME) bytes.
     pub fn plain<C: Component>(&mut self, name: &'static str) -> Result<Registered<'_, C>, RegistryError>
     where
         C::Layout: PlainLayout<C>,
@@ -252,11 +258,11 @@ impl Registry {
         self.add::<C>(name, Schema::of_plain::<C>(), Box::new(Plain::<C>(PhantomData)))
     }
 
-    /// Saves a component by [serde](Serde).
+    /// Registers a component that is saved by [serde](Serde).
     ///
     /// # Errors
     ///
-    /// As [`plain`](Registry::plain).
+    /// Returns the errors of [`plain`](Registry::plain).
     pub fn serde<C: Component + Serialize + DeserializeOwned>(
         &mut self,
         name: &'static str,
@@ -264,11 +270,11 @@ impl Registry {
         Ok(self.codec::<C>(name, Serde)?.readable())
     }
 
-    /// Saves a component by a codec.
+    /// Registers a component that is saved by a codec.
     ///
     /// # Errors
     ///
-    /// As [`plain`](Registry::plain).
+    /// Returns the errors of [`plain`](Registry::plain).
     pub fn codec<C: Component>(
         &mut self,
         name: &'static str,
@@ -277,14 +283,13 @@ impl Registry {
         self.add::<C>(name, Schema::of::<C>(), Box::new(Coded(codec, PhantomData)))
     }
 
-    /// Saves that entities have a component without data; when a world is loaded, `make` makes each anew.
+    /// Registers a component without data. Loading calls `make` for each value.
     ///
-    /// The size of the component is checked when the program is built: one with data stops `cargo build`, not
-    /// `cargo check`.
+    /// A component with data is an error of `cargo build`, but not of `cargo check`.
     ///
     /// # Errors
     ///
-    /// As [`plain`](Registry::plain).
+    /// Returns the errors of [`plain`](Registry::plain).
     pub fn tag<C: Component>(
         &mut self,
         name: &'static str,
@@ -329,12 +334,12 @@ impl Registry {
         Ok(&mut self.entries[at])
     }
 
-    /// Saves a resource as it is in memory: a number, an array of numbers, or a type with `#[derive(Plain)]`. See
-    /// [`Plain`](crate::Plain).
+    /// Registers a resource that is saved as it is in memory: a number, an array of numbers, or a type with
+    /// `#[derive(Plain)]`. See [`Plain`](crate::Plain).
     ///
     /// # Errors
     ///
-    /// As [`plain`](Registry::plain). Names of resources may be those of components.
+    /// Returns the errors of [`plain`](Registry::plain). A resource may have the same name as a component.
     pub fn plain_resource<R: plain::Plain>(
         &mut self,
         name: &'static str,
@@ -342,11 +347,11 @@ impl Registry {
         self.resource_codec::<R>(name, Bytes)
     }
 
-    /// Saves a resource by [serde](Serde).
+    /// Registers a resource that is saved by [serde](Serde).
     ///
     /// # Errors
     ///
-    /// As [`plain_resource`](Registry::plain_resource).
+    /// Returns the errors of [`plain_resource`](Registry::plain_resource).
     pub fn serde_resource<R: Serialize + DeserializeOwned + Send + Sync + 'static>(
         &mut self,
         name: &'static str,
@@ -354,11 +359,11 @@ impl Registry {
         Ok(self.resource_codec::<R>(name, Serde)?.readable())
     }
 
-    /// Saves a resource by a codec.
+    /// Registers a resource that is saved by a codec.
     ///
     /// # Errors
     ///
-    /// As [`plain_resource`](Registry::plain_resource).
+    /// Returns the errors of [`plain_resource`](Registry::plain_resource).
     pub fn resource_codec<R: Send + Sync + 'static>(
         &mut self,
         name: &'static str,
@@ -384,7 +389,7 @@ impl Registry {
         Ok(RegisteredResource { entry: &mut self.resources[at], resource: PhantomData })
     }
 
-    /// How a component of a world is saved.
+    /// Returns the registration of a component of a world.
     pub(super) fn entry_of(&self, info: &ComponentInfo) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.is_of(info))
     }
@@ -422,14 +427,14 @@ impl fmt::Debug for Registry {
     }
 }
 
-/// A component that was just registered, and what else is to be said of it.
+/// A component that was just registered, to set its options.
 pub struct Registered<'r, C> {
     pub(super) entry: &'r mut Entry,
     pub(super) component: PhantomData<fn() -> C>,
 }
 
 impl<C: Component> Registered<'_, C> {
-    /// The present version of the component, 0 unless it is said. Older ones are loaded by their migrations only.
+    /// Sets the version of the component, which is 0 by default. Columns of older versions are loaded by migrations only.
     ///
     /// ```
     /// use phalanx::snapshot::Registry;
@@ -445,11 +450,11 @@ impl<C: Component> Registered<'_, C> {
     /// let mut world = World::new();
     /// let e = world.spawn(HealthV1(80));
     /// let mut file = Vec::new();
-    /// world.save(&old, &mut file)?;
+    /// old.save(&world, &mut file)?;
     ///
     /// let mut registry = Registry::new();
     /// registry.serde::<Health>("health")?.version(2).migrate_serde(1, |HealthV1(now)| Health { now: now.into(), most: 100 });
-    /// let world = World::load(&registry, &*file)?;
+    /// let world = registry.load(&*file)?;
     /// assert_eq!(world.get::<Health>(e)?, &Health { now: 80, most: 100 });
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -458,7 +463,7 @@ impl<C: Component> Registered<'_, C> {
         self
     }
 
-    /// Loads values that were saved in an older version by [serde](Serde), as `Old`.
+    /// Adds a migration from an older version that was saved by [serde](Serde), as `Old`.
     pub fn migrate_serde<Old: Serialize + DeserializeOwned + 'static>(
         self,
         version: u32,
@@ -467,7 +472,7 @@ impl<C: Component> Registered<'_, C> {
         self.migrate_codec(version, Serde, convert)
     }
 
-    /// Loads values that were saved in an older version by a codec.
+    /// Adds a migration from an older version that was saved by a codec.
     pub fn migrate_codec<Old: 'static>(
         self,
         version: u32,
@@ -479,7 +484,7 @@ impl<C: Component> Registered<'_, C> {
         self
     }
 
-    /// Loads values that were saved in an older version as they were in memory, as `Old`.
+    /// Adds a migration from an older version that was saved as it was in memory, as `Old`.
     pub fn migrate_plain<Old: Component>(self, version: u32, convert: impl Fn(Old) -> C + Send + Sync + 'static) -> Self
     where
         Old::Layout: PlainLayout<Old>,
@@ -489,8 +494,8 @@ impl<C: Component> Registered<'_, C> {
         self
     }
 
-    /// Says that equal values need not be equal bytes, as where a value has a hash map. Worlds with such values have no
-    /// [checksum](World::checksum).
+    /// Declares that equal values may have different bytes, for example because a value has a hash map. Worlds with such
+    /// values have no [checksum](Registry::checksum).
     pub fn not_canonical(self) -> Self {
         self.entry.canonical = false;
         self
@@ -503,20 +508,20 @@ impl<C> fmt::Debug for Registered<'_, C> {
     }
 }
 
-/// A resource that was just registered, and what else is to be said of it.
+/// A resource that was just registered, to set its options.
 pub struct RegisteredResource<'r, R> {
     pub(super) entry: &'r mut ResourceEntry,
     resource: PhantomData<fn() -> R>,
 }
 
 impl<R: Send + Sync + 'static> RegisteredResource<'_, R> {
-    /// The present version of the resource, 0 unless it is said.
+    /// Sets the version of the resource, which is 0 by default.
     pub fn version(self, version: u32) -> Self {
         self.entry.version = version;
         self
     }
 
-    /// Loads a value that was saved in an older version by a codec.
+    /// Adds a migration from an older version that was saved by a codec.
     pub fn migrate_codec<Old: 'static>(
         self,
         version: u32,
@@ -527,7 +532,7 @@ impl<R: Send + Sync + 'static> RegisteredResource<'_, R> {
         self
     }
 
-    /// Says that equal values need not be equal bytes.
+    /// Declares that equal values may have different bytes.
     pub fn not_canonical(self) -> Self {
         self.entry.canonical = false;
         self

@@ -1,62 +1,63 @@
-//! A world that is being filled from a snapshot: each step checks what it is told before it believes it.
+//! Fills the storage of a world from a snapshot. Each step validates its input.
 //!
 //! # Invariants
 //!
-//! Until the last step the world has entities without rows, which nobody sees: it is dropped if anything is wrong. A table
-//! counts rows only when all their values are there, and so does a side.
+//! Until the last step, live entities may lack a row. The world is dropped if a step fails. The length of a table or sparse
+//! storage is set when all values are in place.
 #![allow(unsafe_code)]
 
-use super::column::{Made, Runs};
+use super::column_builder::ColumnBuilder;
 use super::error::Problem;
-use super::save::HOLE;
+use super::runs::Runs;
+use super::saver::HOLE;
 use crate::alloc::try_vec;
 use crate::component::{ComponentId, ComponentInfo};
 use crate::group::GroupError;
 use crate::rows::{Label, Link, NONE, Role};
 use crate::signature::Signature;
 use crate::sparse::{Draft, Removal, Store};
-use crate::world::{Location, World};
+use crate::storage::{Location, Storage};
 use phalanx_store::{AllocError, Entity, EntityPool};
 
 fn slot_is<T>(slot: u32, what: &'static str) -> Result<T, Problem> {
     Err(Problem::Slot { slot, what })
 }
 
-/// Makes the slots: who is alive, who is next.
-pub(super) fn slots(world: &mut World, words: &[u32], free: &[u32]) -> Result<(), Problem> {
-    // SAFETY: what names a row stays in tables and sides.
-    world.storage.entities = unsafe { EntityPool::try_restore_with_rows(words, free, Location::NOWHERE)? };
+/// Restores the entity allocator from the words of its slots and its free list.
+pub(super) fn restore_slots(storage: &mut Storage, words: &[u32], free: &[u32]) -> Result<(), Problem> {
+    // SAFETY: the names of extra rows stay in tables and sparse storages.
+    storage.entities = unsafe { EntityPool::try_restore_with_rows(words, free, Location::NOWHERE)? };
     Ok(())
 }
 
-/// Makes a table, which is without rows.
-pub(super) fn table(world: &mut World, signature: &Signature) -> Result<u32, Problem> {
-    let number = world.storage.table_of(signature)?;
+/// Creates a table without rows, and returns its number.
+pub(super) fn create_table(storage: &mut Storage, signature: &Signature) -> Result<u32, Problem> {
+    let number = storage.table_of(signature)?;
     // Every table of a snapshot has rows.
-    match world.storage.tables[number as usize].len {
+    match storage.tables[number as usize].len {
         0 => Ok(number),
         _ => Err(Problem::Invalid("a table with the components of another")),
     }
 }
 
-/// Makes room for the names of so many rows of a table, if there can be so many: each slot has shown its word.
-pub(super) fn rows_room(world: &mut World, number: u32, rows: u32) -> Result<(), Problem> {
-    match rows as usize <= world.storage.entities.len() + world.storage.entities.row_count() {
-        true => Ok(world.storage.tables[number as usize].entities.try_grow(rows)?),
+/// Reserves capacity for the slots of a table, unless it declares more rows than there are live slots.
+pub(super) fn reserve_slots(storage: &mut Storage, number: u32, rows: u32) -> Result<(), Problem> {
+    match rows as usize <= storage.entities.len() + storage.entities.row_count() {
+        true => Ok(storage.tables[number as usize].entities.try_grow(rows)?),
         false => Ok(()),
     }
 }
 
-/// Says whose the next rows of a table are; the table does not count them yet.
-pub(super) fn rows(world: &mut World, number: u32, first: u32, slots: &[u32]) -> Result<(), Problem> {
-    let table = &mut world.storage.tables[number as usize];
+/// Sets the slots of the next rows of a table, whose length stays 0.
+pub(super) fn push_slots(storage: &mut Storage, number: u32, first: u32, slots: &[u32]) -> Result<(), Problem> {
+    let table = &mut storage.tables[number as usize];
     let extra = table.signature.has(ComponentId::ROW);
     let needed = first.checked_add(slots.len() as u32).ok_or(AllocError::CapacityOverflow)?;
     table.entities.try_grow(needed)?;
     let entities = table.entities.ptr();
     for (&slot, row) in slots.iter().zip(first..) {
-        // SAFETY: what names a row stays in the table.
-        let Some(entity) = (unsafe { world.storage.entities.occupant(slot) }) else {
+        // SAFETY: the names of extra rows stay in the table.
+        let Some(entity) = (unsafe { storage.entities.occupant(slot) }) else {
             return slot_is(slot, "has a row in a table and is not alive");
         };
         match (entity.is_row(), extra) {
@@ -64,43 +65,48 @@ pub(super) fn rows(world: &mut World, number: u32, first: u32, slots: &[u32]) ->
             (false, true) => return slot_is(slot, "is an entity in a table of extra rows"),
             _ => {}
         }
-        // SAFETY: a slot that is alive has a location; there is room for the row.
+        // SAFETY: a live slot has a location. The table has the capacity for the row.
         unsafe {
-            if world.storage.entities.payload_unchecked(slot) != Location::NOWHERE {
+            if storage.entities.payload_unchecked(slot) != Location::NOWHERE {
                 return slot_is(slot, "has a row in a table twice");
             }
-            world.storage.entities.set_unchecked(slot, Location { table: number, row });
+            storage.entities.set_unchecked(slot, Location { table: number, row });
             entities.add(row as usize).write(entity);
         }
     }
     Ok(())
 }
 
-/// The place for the values of a column of a table that does not count its rows yet.
-pub(super) fn column(world: &World, number: u32, id: ComponentId, rows: u32) -> Result<Made<'static>, Problem> {
-    let table = &world.storage.tables[number as usize];
+/// Returns a builder for a column of a table whose length is 0.
+pub(super) fn column_builder(
+    storage: &Storage,
+    number: u32,
+    id: ComponentId,
+    rows: u32,
+) -> Result<ColumnBuilder<'static>, Problem> {
+    let table = &storage.tables[number as usize];
     let Some(column) = table.column(id) else { return Err(Problem::Invalid("a column that its table does not have")) };
-    // SAFETY: the lanes are the column's, in a block that stays; the table counts no rows.
+    // SAFETY: the lanes are those of the column, and do not move. No row of the table is in use.
     Ok(unsafe {
-        Made::new(table.lanes().add(column.first as usize), world.storage.components.info(id), Runs::All(rows))
+        ColumnBuilder::new(table.lanes().add(column.first as usize), storage.components.info(id), Runs::All(rows))
     })
 }
 
-/// Counts the rows of a table, whose values are all there.
+/// Sets the length of a table, all of whose values are in place.
 ///
 /// # Safety
 ///
-/// They are, in every column, and the caller gives them up; and so many [`rows`] were named.
-pub(super) unsafe fn settle_table(world: &mut World, number: u32, rows: u32) -> Result<(), Problem> {
-    let table = &mut world.storage.tables[number as usize];
+/// All columns have values in `rows` rows, which the caller gives up. As many slots were [added](push_slots).
+pub(super) unsafe fn finish_table(storage: &mut Storage, number: u32, rows: u32) -> Result<(), Problem> {
+    let table = &mut storage.tables[number as usize];
     if table.signature.has(ComponentId::ROW) {
         for lane in 0..3 {
-            // SAFETY: the reserved component's lanes are the first three. They grow.
+            // SAFETY: the first three lanes are those of the reserved component. They grow.
             unsafe { (*table.lanes().add(lane)).try_resize(rows.max(1))? };
         }
         if let Some(lanes) = table.row_lanes() {
             for row in 0..rows as usize {
-                // SAFETY: there is room for so many rows. Until its name is read, a row is its own.
+                // SAFETY: the lanes have the capacity. Until its name is read, a row owns itself.
                 unsafe {
                     lanes.owners.add(row).write(*table.entities.at(row as u32));
                     lanes.links.add(row).write(Link { prev: NONE, next: NONE });
@@ -109,41 +115,40 @@ pub(super) unsafe fn settle_table(world: &mut World, number: u32, rows: u32) -> 
         }
     }
     table.update_capacity();
-    // SAFETY: the caller's promise; the room is that of all lanes.
-    unsafe { table.set_len(rows, &mut world.storage.table_order) };
-    world.storage.restructured();
+    // SAFETY: all rows have values, by the caller's contract. `update_capacity` has checked the lanes.
+    unsafe { table.set_len(rows, &mut storage.table_order) };
+    storage.restructured();
     Ok(())
 }
 
-/// Gives an extra row its name: those of one entity in the order of their making, owners ascending.
+/// Sets the name of an extra row. Owners come in ascending order, and the rows of one owner in the order of their creation.
 pub(super) fn name_row(
-    world: &mut World,
+    storage: &mut Storage,
     last: Option<(u32, u32)>,
     slot: u32,
     owner: u32,
     component: Option<ComponentId>,
     role: u32,
 ) -> Result<(), Problem> {
-    // SAFETY: what names a row stays here.
-    let Some(row) = (unsafe { world.storage.entities.occupant(slot) }).filter(|row| row.is_row()) else {
+    // SAFETY: the name of the row stays in the storage.
+    let Some(row) = (unsafe { storage.entities.occupant(slot) }).filter(|row| row.is_row()) else {
         return slot_is(slot, "has a name of a row and is none");
     };
-    let Some(entity) = world.storage.entities.get(owner) else { return slot_is(owner, "owns a row and is no entity") };
+    let Some(entity) = storage.entities.get(owner) else { return slot_is(owner, "owns a row and is not an entity") };
     let Some(label) = Label::of(component, Role(role)) else { return slot_is(slot, "has the name of a main row") };
     if last.is_some_and(|(before, _)| before > owner) {
         return slot_is(owner, "owns a row and does not come in its order");
     }
-    if world.storage.rows.by_name.contains_key(&(owner, label)) {
+    if storage.rows.by_name.contains_key(&(owner, label)) {
         return slot_is(slot, "has the name of another row");
     }
-    world.storage.rows.try_reserve(1, 1, world.storage.entities.slot_count())?;
-    // SAFETY: every slot that is alive has a location in a table, an extra row in one of extra rows: that was checked when
-    // all tables were there.
-    let at = unsafe { world.storage.entities.payload_unchecked(slot) };
-    let Some(lanes) = world.storage.tables[at.table as usize].row_lanes() else {
+    storage.rows.try_reserve(1, 1, storage.entities.slot_count())?;
+    // SAFETY: every live slot has a location: `check_rows` was called after all tables were read.
+    let at = unsafe { storage.entities.payload_unchecked(slot) };
+    let Some(lanes) = storage.tables[at.table as usize].row_lanes() else {
         return slot_is(slot, "is an extra row in a table of entities");
     };
-    // SAFETY: the row is in use, and nobody else uses the world.
+    // SAFETY: the row is in use, and the storage is borrowed exclusively.
     unsafe {
         if *lanes.owners.add(at.row as usize) != row {
             return slot_is(slot, "has two names");
@@ -151,20 +156,20 @@ pub(super) fn name_row(
         lanes.owners.add(at.row as usize).write(entity);
         lanes.labels.add(at.row as usize).write(label);
     }
-    world.storage.rows.by_name.insert((owner, label), slot);
+    storage.rows.by_name.insert((owner, label), slot);
     match last.filter(|(before, _)| *before == owner) {
         None => {
-            world.storage.rows.begin(owner, slot);
-            // SAFETY: an extra row that is in use.
-            unsafe { (*link(world, slot)).prev = slot };
+            storage.rows.begin(owner, slot);
+            // SAFETY: the slot is an extra row in a table of extra rows.
+            unsafe { (*link(storage, slot)).prev = slot };
         }
         Some((_, before)) => {
-            let first = world.storage.rows.first[&owner];
-            // SAFETY: extra rows that are in use.
+            let first = storage.rows.first[&owner];
+            // SAFETY: the slots are extra rows in tables of extra rows.
             unsafe {
-                (*link(world, before)).next = slot;
-                (*link(world, slot)).prev = before;
-                (*link(world, first)).prev = slot;
+                (*link(storage, before)).next = slot;
+                (*link(storage, slot)).prev = before;
+                (*link(storage, first)).prev = slot;
             }
         }
     }
@@ -173,108 +178,119 @@ pub(super) fn name_row(
 
 /// # Safety
 ///
-/// The slot is an extra row in a table that counts it.
-unsafe fn link(world: &World, slot: u32) -> *mut Link {
-    // SAFETY: the caller's promise.
+/// The slot is a live extra row in a table of extra rows.
+unsafe fn link(storage: &Storage, slot: u32) -> *mut Link {
+    // SAFETY: each slot with a bit has a value, by the caller's contract.
     unsafe {
-        let at = world.storage.entities.payload_unchecked(slot);
-        let lanes = world.storage.tables[at.table as usize].row_lanes().unwrap_unchecked();
+        let at = storage.entities.payload_unchecked(slot);
+        let lanes = storage.tables[at.table as usize].row_lanes().unwrap_unchecked();
         lanes.links.add(at.row as usize)
     }
 }
 
-/// Makes the next side, empty.
-pub(super) fn side(world: &mut World, id: ComponentId, number: u32) -> Result<(), Problem> {
-    match world.storage.sparse.try_register(id, &world.storage.components)? == number {
+/// Creates an empty sparse storage, which gets the next number.
+pub(super) fn create_sparse(storage: &mut Storage, id: ComponentId, number: u32) -> Result<(), Problem> {
+    match storage.sparse.try_register(id, &storage.components)? == number {
         true => Ok(()),
         false => Err(Problem::Invalid("a component with two stores")),
     }
 }
 
-/// Checks that the slots with these bits may have values, and counts the extra rows among them.
-pub(super) fn alive(world: &World, bits: Runs<'_>) -> Result<u32, Problem> {
+/// Checks that slots are alive, and counts the extra rows among them.
+pub(super) fn count_extra_rows(storage: &Storage, bits: Runs<'_>) -> Result<u32, Problem> {
     let mut rows = 0;
     for run in bits.iter() {
         for slot in run {
-            rows += u32::from(occupant(&world.storage.entities, slot)?.is_row());
+            rows += u32::from(occupant(&storage.entities, slot)?.is_row());
         }
     }
     Ok(rows)
 }
 
 fn occupant(entities: &EntityPool<Location>, slot: u32) -> Result<Entity, Problem> {
-    // SAFETY: what names a row stays in the sides.
+    // SAFETY: the names of extra rows stay in sparse storages.
     match unsafe { entities.occupant(slot) } {
         Some(entity) => Ok(entity),
         None => slot_is(slot, "has a value and is not alive"),
     }
 }
 
-/// Makes room for the values of a pool, in the marks, and in the rows too if there are holes among them.
-pub(super) fn pool_room(world: &mut World, side: u32, positions: u32, removal: Removal) -> Result<(), Problem> {
-    let Store::Pool(pool) = &mut world.storage.sparse.get_mut(side).store else {
+/// Reserves capacity for the keys and values of a sparse set, and sets its removal policy.
+pub(super) fn reserve_pool(
+    storage: &mut Storage,
+    number: u32,
+    positions: u32,
+    removal: Removal,
+) -> Result<(), Problem> {
+    let Store::Pool(pool) = &mut storage.sparse.get_mut(number).store else {
         return Err(Problem::Invalid("a pool for a component that is kept elsewhere"));
     };
     pool.dense.try_reserve(positions)?;
-    world.storage.sparse.set_removal(side, removal);
+    storage.sparse.set_removal(number, removal);
     Ok(())
 }
 
-/// Makes room for the values of a linear store up to this slot.
-pub(super) fn linear_room(world: &mut World, side: u32, last: u32) -> Result<(), Problem> {
-    let Store::Linear(linear) = &mut world.storage.sparse.get_mut(side).store else {
+/// Reserves capacity for the values of a linear storage up to a slot.
+pub(super) fn reserve_linear(storage: &mut Storage, number: u32, last: u32) -> Result<(), Problem> {
+    let Store::Linear(linear) = &mut storage.sparse.get_mut(number).store else {
         return Err(Problem::Invalid("a linear store for a component that is kept elsewhere"));
     };
     Ok(linear.try_ready(last)?)
 }
 
-/// The place for the values of a side that counts none yet. Set bits have room.
-pub(super) fn side_column<'a>(world: &mut World, side: u32, info: &ComponentInfo, runs: Runs<'a>) -> Made<'a> {
-    // SAFETY: the lanes are the side's, which counts no values, and stay in their block.
-    unsafe { Made::new(world.storage.sparse.lanes_mut(side), info, runs) }
+/// Returns a builder for the values of an empty sparse storage. It has capacity for rows that are given by bits.
+pub(super) fn sparse_builder<'a>(
+    storage: &mut Storage,
+    number: u32,
+    info: &ComponentInfo,
+    runs: Runs<'a>,
+) -> ColumnBuilder<'a> {
+    // SAFETY: the lanes are those of the storage, and do not move. No row is in use. Capacity for bits was reserved.
+    unsafe { ColumnBuilder::new(storage.sparse.lanes_mut(number), info, runs) }
 }
 
-/// Counts the values of a pool, which are there, as those of these slots; [`HOLE`]s are among them.
+/// Sets the keys of a sparse set, all of whose values are in place. A hole is [`HOLE`].
 ///
 /// # Safety
 ///
-/// The values are there, each at the position of its slot in the list, and the caller gives them up, unless it fails.
-pub(super) unsafe fn fill_pool(world: &mut World, side: u32, keys: &[u32]) -> Result<(), Problem> {
-    let entities = &world.storage.entities;
+/// Each key has a value at its position. The caller gives the values up, unless this fails.
+pub(super) unsafe fn fill_pool(storage: &mut Storage, number: u32, keys: &[u32]) -> Result<(), Problem> {
+    let entities = &storage.entities;
     let key = |&key: &u32| if key == HOLE { Ok(None) } else { occupant(entities, key).map(Some) };
-    // A hole is none of them: one more is zero.
+    // `HOLE` plus one is zero.
     let slots = keys.iter().fold(0, |most: u32, key| most.max(key.wrapping_add(1)));
     if slots as usize > entities.slot_count() {
         return keys.iter().try_for_each(|slot| key(slot).map(drop));
     }
     let twice = |slot: Entity| Problem::Slot { slot: slot.index(), what: "is in a pool twice" };
-    // SAFETY: the caller's promise; the slots are alive, and groups are made later.
-    unsafe { world.storage.sparse.try_fill_pool(side, slots, keys.iter().map(key), twice) }
+    // SAFETY: each key has a value at its position, by the caller's contract. The slots are alive, and there are no groups
+    // yet.
+    unsafe { storage.sparse.try_fill_pool(number, slots, keys.iter().map(key), twice) }
 }
 
-/// Counts the values of a linear store at the slots with these bits, `rows` of them extra rows.
+/// Sets the presence bits of a linear storage, all of whose values are in place. `rows` of the slots are extra rows.
 ///
 /// # Safety
 ///
-/// The values are there, with [room](linear_room) for the last, and the caller gives them up.
-pub(super) unsafe fn fill_linear(world: &mut World, side: u32, words: &[u64], rows: u32) {
-    if let Store::Linear(linear) = &mut world.storage.sparse.get_mut(side).store {
-        // SAFETY: the caller's promise.
+/// Each slot with a bit has a value, within the [reserved](reserve_linear) capacity. The caller gives the values up.
+pub(super) unsafe fn fill_linear(storage: &mut Storage, number: u32, words: &[u64], rows: u32) {
+    if let Store::Linear(linear) = &mut storage.sparse.get_mut(number).store {
+        // SAFETY: each slot with a bit has a value, by the caller's contract.
         unsafe { linear.fill(words, rows) };
     }
 }
 
-/// Checks that all that is alive has a row. Nothing has two, and what is not alive has none: so it is a matter of numbers.
-pub(super) fn all_placed(world: &World) -> Result<(), Problem> {
-    let rows: usize = world.storage.tables.iter().map(|table| table.len as usize).sum();
-    if rows == world.row_count() {
+/// Checks that all live slots have a row. No slot has two rows, and no dead slot has one, so comparing the numbers
+/// suffices.
+pub(super) fn check_rows(storage: &Storage) -> Result<(), Problem> {
+    let rows: usize = storage.tables.iter().map(|table| table.len as usize).sum();
+    if rows == storage.row_count() {
         return Ok(());
     }
-    for slot in 0..world.storage.entities.slot_count() as u32 {
-        // SAFETY: what names a row does not leave; each slot has a location.
+    for slot in 0..storage.entities.slot_count() as u32 {
+        // SAFETY: the name of a row does not leave the function. Each slot has a location.
         let lost = unsafe {
-            world.storage.entities.occupant(slot).is_some()
-                && world.storage.entities.payload_at(slot) == Some(Location::NOWHERE)
+            storage.entities.occupant(slot).is_some() && storage.entities.payload_unchecked(slot) == Location::NOWHERE
         };
         if lost {
             return slot_is(slot, "is alive and has no row in any table");
@@ -283,9 +299,9 @@ pub(super) fn all_placed(world: &World) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Makes a group of these sides: owned, required, excluded. One that owns nothing gets its members in this order.
-pub(super) fn group(
-    world: &mut World,
+/// Creates a group of sparse storages: owned, required, excluded. `members` is the order of a group that owns nothing.
+pub(super) fn create_group(
+    storage: &mut Storage,
     [owned, required, excluded]: [Vec<u32>; 3],
     members: &[u32],
 ) -> Result<(), Problem> {
@@ -293,35 +309,35 @@ pub(super) fn group(
     if [&owned, &required, &excluded].into_iter().any(|list| !ascending(list)) {
         return Err(Problem::Invalid("a group whose components are not in their order"));
     }
-    if required.is_empty() || owned.iter().any(|side| !required.contains(side)) {
+    if required.is_empty() || owned.iter().any(|number| !required.contains(number)) {
         return Err(Problem::Invalid("a group that requires nothing, or not what it owns"));
     }
-    if excluded.iter().any(|side| required.contains(side)) {
+    if excluded.iter().any(|number| required.contains(number)) {
         return Err(Problem::Invalid("a group that excludes what it requires"));
     }
-    if owned.iter().any(|side| matches!(world.storage.sparse.get(*side).store, Store::Linear(_))) {
+    if owned.iter().any(|number| matches!(storage.sparse.get(*number).store, Store::Linear(_))) {
         return Err(Problem::Invalid("a group that owns a linear store"));
     }
     let what = Draft { name: "a group of a snapshot", owned, required, excluded };
-    if world.storage.sparse.find_group(&what).is_some() {
+    if storage.sparse.find_group(&what).is_some() {
         return Err(Problem::Invalid("a group that there is already"));
     }
     let draft =
-        world.storage.sparse.try_draft(what, &world.storage.components, |slot| world.storage.slot(slot)).map_err(
+        storage.sparse.try_draft(what, &storage.components, |slot| storage.slot(slot)).map_err(
             |error| match error {
                 GroupError::Alloc(error) => Problem::Alloc(error),
                 _ => Problem::Invalid("a group that cannot be beside others"),
             },
         )?;
-    let id = world.storage.sparse.try_make(draft)?;
-    let Some(group) = world.storage.sparse.group(id) else { return Ok(()) };
+    let id = storage.sparse.try_make(draft)?;
+    let Some(group) = storage.sparse.group(id) else { return Ok(()) };
     if !group.what.owned.is_empty() {
         return match members.is_empty() {
             true => Ok(()),
             false => Err(Problem::Invalid("a group that owns pools and lists its members")),
         };
     }
-    let there = world.storage.sparse.members(group);
+    let there = storage.sparse.members(group);
     if there.len() != members.len() {
         let (found, expected) = (members.len() as u64, there.len() as u64);
         return Err(Problem::Count { what: "members of a group", found, expected });
@@ -330,13 +346,13 @@ pub(super) fn group(
     let mut seen = try_vec(members.len())?;
     seen.resize(members.len(), false);
     for &slot in members {
-        match world.storage.sparse.position_in_group(group, slot) {
+        match storage.sparse.position_in_group(group, slot) {
             Some(at) if !core::mem::replace(&mut seen[at as usize], true) => order.push(at),
             Some(_) => return slot_is(slot, "is in a group twice"),
             None => return slot_is(slot, "is in a group that it does not belong to"),
         }
     }
-    // SAFETY: a permutation of the positions of the group, of which each comes once.
-    unsafe { world.storage.sparse.try_arrange(id, &mut order)? };
+    // SAFETY: the list has each position of the group once.
+    unsafe { storage.sparse.try_arrange(id, &mut order)? };
     Ok(())
 }

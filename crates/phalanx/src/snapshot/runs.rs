@@ -1,18 +1,18 @@
-//! Rows of lanes, as runs of rows next to each other.
+//! [`Runs`]: rows of a column, as runs of contiguous rows.
 
 use core::ops::Range;
 
-/// Which rows of lanes.
+/// Some rows of a column.
 #[derive(Clone, Copy)]
 pub(super) enum Runs<'a> {
-    /// All of these.
+    /// The rows below a number.
     All(u32),
-    /// Those whose bits are set.
+    /// The rows whose bits are set.
     Bits(&'a [u64]),
 }
 
 impl<'a> Runs<'a> {
-    /// Runs of rows next to each other.
+    /// Iterates over the runs of contiguous rows.
     pub(super) fn iter(self) -> impl Iterator<Item = Range<u32>> + 'a {
         let (all, words) = match self {
             Runs::All(0) => (None, &[][..]),
@@ -22,10 +22,21 @@ impl<'a> Runs<'a> {
         all.into_iter().chain(BitRuns { words, at: 0 })
     }
 
+    /// Iterates over the rows.
     pub(super) fn rows(self) -> impl Iterator<Item = u32> + 'a {
         self.iter().flatten()
     }
 
+    /// Returns the first row from `start` on.
+    pub(super) fn next_row(self, start: u32) -> Option<u32> {
+        let (row, end) = match self {
+            Runs::All(len) => (start, len),
+            Runs::Bits(words) => (BitRuns { words, at: start }.seek(start, true), words.len() as u32 * 64),
+        };
+        (row < end).then_some(row)
+    }
+
+    /// Returns the number of rows.
     pub(super) fn len(self) -> u32 {
         match self {
             Runs::All(len) => len,
@@ -34,13 +45,14 @@ impl<'a> Runs<'a> {
     }
 }
 
+/// Iterates over the runs of bits that are set.
 struct BitRuns<'a> {
     words: &'a [u64],
     at: u32,
 }
 
 impl BitRuns<'_> {
-    /// The next row, from `at` on, whose bit is as asked, or the end.
+    /// Returns the first row from `at` on whose bit equals `set`, or the end.
     fn seek(&self, mut at: u32, set: bool) -> u32 {
         let end = self.words.len() as u32 * 64;
         while at < end {

@@ -1,32 +1,32 @@
-//! Why a world could not be copied or brought back.
+//! Errors of checkpoints, timelines and deltas.
 
 use crate::error::NoSuchResource;
 use crate::sparse::Regroup;
 use core::fmt;
 use phalanx_store::AllocError;
 
-/// Why a state of a world could not be kept, or the world not be brought back to one. Nothing happened.
+/// An error of a checkpoint, a rollback, or an operation of a [`Timeline`](super::Timeline). The world is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TimelineError {
-    /// An entity has a component that can be neither cloned nor copied: it is not `#[component(clone)]`, nor
+    /// An entity has a component that can be neither cloned nor copied: it is neither `#[component(clone)]` nor
     /// `#[component(plain)]`.
     NotClone {
-        /// The component.
+        /// The name of the component.
         component: &'static str,
     },
-    /// The state is another world's.
+    /// The state is of another world.
     Foreign,
-    /// There is no such frame: there are fewer.
+    /// There are fewer frames.
     NoSuchFrame {
-        /// How many frames back was asked for.
+        /// The requested number of frames back.
         back: usize,
-        /// How many there are before the last.
+        /// The number of frames before the last one.
         kept: usize,
     },
     /// A [kept](crate::World::keep_resource) resource is taken out by a scope.
     Resource(NoSuchResource),
-    /// There is no memory for it.
+    /// Allocation failed.
     Alloc(AllocError),
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for TimelineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TimelineError::NotClone { component } => write!(f, "{component} can be neither cloned nor copied"),
-            TimelineError::Foreign => write!(f, "the state is another world's"),
+            TimelineError::Foreign => write!(f, "the state is of another world"),
             TimelineError::NoSuchFrame { back, kept } => {
                 write!(f, "no frame {back} back: {kept} are kept before the last")
             }
@@ -58,39 +58,39 @@ impl From<AllocError> for TimelineError {
     }
 }
 
-/// Why no delta could be made, or a delta not be applied. Nothing happened.
+/// An error of making or applying a delta. The world is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DeltaError {
     /// A component is not `#[component(plain)]`.
     NotPlain {
-        /// The component.
+        /// The name of the component.
         component: &'static str,
     },
     /// Bytes are not a value of their component.
     InvalidValue {
-        /// The component.
+        /// The name of the component.
         component: &'static str,
     },
-    /// There is more of something than bytes are believed.
+    /// There are more items than a delta may have.
     TooMany {
-        /// Of what.
+        /// The kind of item.
         what: &'static str,
     },
     /// The two states are of different worlds.
     Foreign,
-    /// The world is not in the state that the delta leads from.
+    /// The world is not in the first state of the delta.
     OtherBase,
-    /// The world knows other components, or under other ids.
+    /// The world does not know a component, or knows two with the same name and layout.
     OtherComponents,
-    /// The bytes are no delta, or damaged.
+    /// The bytes are not a delta, or are damaged.
     Damaged {
         /// What is wrong.
         what: &'static str,
     },
     /// A [kept](crate::World::keep_resource) resource is taken out by a scope.
     Resource(NoSuchResource),
-    /// There is no memory for it.
+    /// Allocation failed.
     Alloc(AllocError),
 }
 
@@ -101,8 +101,8 @@ impl fmt::Display for DeltaError {
             DeltaError::InvalidValue { component } => write!(f, "bytes that are not a value of {component}"),
             DeltaError::TooMany { what } => write!(f, "too many {what} for a delta"),
             DeltaError::Foreign => write!(f, "the states are of different worlds"),
-            DeltaError::OtherBase => write!(f, "the world is not in the state that the delta leads from"),
-            DeltaError::OtherComponents => write!(f, "the world has other components, or under other ids"),
+            DeltaError::OtherBase => write!(f, "the world is not in the first state of the delta"),
+            DeltaError::OtherComponents => write!(f, "the world has other components"),
             DeltaError::Damaged { what } => write!(f, "damaged: {what}"),
             DeltaError::Resource(error) => error.fmt(f),
             DeltaError::Alloc(error) => error.fmt(f),

@@ -1,4 +1,4 @@
-//! Worlds brought back to what they were: a [`Checkpoint`], or a [`Timeline`] of the last frames.
+//! Rollback: returning a world to an earlier state, by a [`Checkpoint`] or a [`Timeline`] of the last frames.
 //!
 //! ```
 //! use phalanx::{Component, World};
@@ -17,169 +17,324 @@
 //! # Ok::<(), phalanx::timeline::TimelineError>(())
 //! ```
 //!
-//! # What comes back
+//! # What is restored
 //!
-//! Afterwards the world is exactly what it was:
+//! A rollback restores the earlier state exactly:
 //!
-//! - Entities with their generations, those that are reserved, and those that are free in the order in which they will be used.
-//! - Tables, rows and their order, pools with their order and holes, linear stores, groups.
-//! - Marks of what is [tracked](crate::change_detection), and the time.
-//! - Resources that are [kept](World::keep_resource): each has the value that it had, or is absent if it was.
-//! - [Collectors](crate::signal#back-in-time): what they have recorded since is gone.
+//! - Live entities and generations, reserved entities, and the order of the free list.
+//! - Tables, rows and their order, sparse sets with their order and holes, linear storages, groups.
+//! - The change ticks of [tracked](crate::change_detection) components, and the clock.
+//! - [Kept](World::keep_resource) resources: each has its earlier value, or is absent if it was.
+//! - [Collectors](crate::signal#back-in-time): they lose what they recorded since.
 //!
-//! The same operations then give the same entities and the same order again. So a handle that was made in the discarded time may
-//! be made again, for another entity: forget handles of that time.
+//! The same operations then return the same entities and give the same orders. So a handle of the discarded time may be
+//! returned again, for another entity: drop all handles of that time.
 //!
-//! # What does not come back
+//! # What is not restored
 //!
-//! - Listeners and collectors that were connected or dropped stay so. The rollback itself is no signal.
-//! - What was drained from a collector.
-//! - Resources that the checkpoint or frame does not cover: [`Checkpoint::uncovered_resources`],
-//!   [`Timeline::uncovered_resources`]. Which resources are kept stays, too.
-//! - [`ComponentId`](crate::ComponentId)s: a component that was registered stays registered. No order depends on ids.
-//! - A [`Group`](crate::group::Group) handle that was made in the discarded time never leads to a group again.
+//! - Listeners and collectors: what was connected or dropped stays so. A rollback calls no listener.
+//! - Items that were drained from a collector.
+//! - Resources that the checkpoint or frame does not cover: see [`Checkpoint::uncovered_resources`] and
+//!   [`Timeline::uncovered_resources`]. The choice of kept resources is not restored either.
+//! - [`ComponentId`](crate::ComponentId)s: a registered component stays registered. No order depends on ids.
+//! - A [`Group`](crate::group::Group) handle that was created in the discarded time never becomes valid again.
 //!
-//! Query states find out by themselves that tables are gone.
+//! Query states detect by themselves that tables were removed.
 //!
 //! # Conditions
 //!
-//! All components that entities have must be `#[component(clone)]`, `#[component(plain)]` or `soa`; others are named in an
-//! error. A panic of a clone leaves the world as it was; one of a destructor, of the state that is discarded, comes when the
-//! world is back already.
+//! All components of entities must be `#[component(clone)]`, `#[component(plain)]` or `soa`. An error names any other. If a
+//! clone panics, the world is unchanged. Destructors of the discarded state run after the world is restored.
 //!
-//! A [`QueryState`](crate::QueryState) is not part of the world. One that ran last before the checkpoint goes on from there. To
-//! one that ran in the discarded time everything is new, and also to one that ran before the last eight times back.
+//! A [`QueryState`](crate::QueryState) is not part of the world. If it last ran before the checkpoint, it continues from
+//! there. If it ran in the discarded time, or before the last eight rollbacks, all values are new to it.
 //!
-//! # Which way back
+//! # Comparison
 //!
-//! | | [`rollback`](World::rollback) | [`rewind`](Timeline::rewind) | [`apply_delta`](World::apply_delta) | `World::load` | [`clone_world`](World::clone_world) |
+//! | | [`rollback`](World::rollback) | [`rewind`](Timeline::rewind) | [`apply_delta`](World::apply_delta) | `Registry::load` | [`clone_world`](World::clone_world) |
 //! |---|---|---|---|---|---|
 //! | result | the same world | the same world | the same world | a new world | a new world |
 //! | entities, rows, order, groups | as they were | as they were | as in the second state | as they were saved | as they are |
-//! | time and marks | as they were | as they were | what the delta changed is new now | as they were saved | as they are |
+//! | change ticks | as they were | as they were | what the delta changed is new now | as they were saved | as they are |
 //! | reserved entities | reserved | reserved | reserved | alive, without components | reserved |
-//! | kept resources | as they were | as they were | left alone | those that are registered | cloned |
-//! | other resources | left alone | left alone | left alone | those that are registered | absent |
-//! | listeners | stay | stay | stay | none | none |
-//! | collectors | lose what is later | lose what is later | are emptied | none | none |
-//! | component ids | stay | stay | stay | are given anew | as they are |
+//! | kept resources | as they were | as they were | unchanged | those that are registered | cloned |
+//! | other resources | unchanged | unchanged | unchanged | those that are registered | absent |
+//! | listeners | unchanged | unchanged | unchanged | none | none |
+//! | collectors | lose later items | lose later items | are emptied | none | none |
+//! | component ids | unchanged | unchanged | unchanged | assigned again | as they are |
 #![allow(unsafe_code)]
 
-mod array;
-mod bytes;
-mod canonical;
-mod check;
-mod column;
-mod context;
+mod checkpoint;
 mod delta;
+mod dirty_tracking;
 mod error;
 mod image;
-mod restore;
-mod ring;
+mod kept_state;
 mod rollback_report;
-mod step;
-mod track;
-mod values;
 
+pub use checkpoint::Checkpoint;
 pub use delta::delta;
 pub use error::{DeltaError, TimelineError};
-pub use ring::Timeline;
 pub use rollback_report::RollbackReport;
 
 use crate::world::World;
-use context::Context;
-use image::Image;
+use core::fmt;
+use core::sync::atomic::{AtomicU64, Ordering};
+use dirty_tracking::Tracking;
+use image::{Image, ImageUndo};
+use kept_state::KeptState;
+use phalanx_store::AllocError;
+use std::collections::VecDeque;
 
-/// The state of a world at one time: [`World::checkpoint`].
-#[derive(Debug)]
-pub struct Checkpoint {
-    image: Image,
-    context: Context,
+/// The last frames of a world, stored as one image and the differences between frames.
+///
+/// Each [`capture`](Timeline::capture) adds a frame, and [`rewind`](Timeline::rewind) returns to one. A frame takes memory
+/// for what has changed since the one before, in chunks of 128 rows.
+///
+/// ```
+/// use phalanx::timeline::Timeline;
+/// use phalanx::{Component, World};
+///
+/// #[derive(Component, Clone, Copy)]
+/// #[component(plain)]
+/// struct Height(i32);
+///
+/// let mut world = World::new();
+/// let stone = world.spawn(Height(100));
+/// let mut timeline = Timeline::new(60);
+/// for _ in 0..10 {
+///     timeline.capture(&mut world)?;
+///     world.query_mut::<&mut Height>().for_each(|h| h.0 -= 1);
+/// }
+/// timeline.rewind(&mut world, 4)?;
+/// assert_eq!(world.get::<Height>(stone).unwrap().0, 95);
+/// # Ok::<(), phalanx::timeline::TimelineError>(())
+/// ```
+///
+/// # Cost
+///
+/// From the first capture on, the world records what it writes: a bit for each 128 rows if an entity is written by itself,
+/// and a version for a column that a query opens for writing. A capture copies the chunks whose bits are set. It compares
+/// an opened column with its copy if the values are [plain](crate::Plain) or scalars of a soa component. It clones any other
+/// column as a whole if the column was written at all. So large columns that change often should be plain.
+///
+/// Changes to adjacent rows are cheap. Writing one row of a hundred, evenly spread, touches three of four chunks: such a
+/// frame takes more time and memory than a copy of the column.
+///
+/// Each frame has a clone of each resource that the world [keeps](World::keep_resource), changed or not.
+///
+/// Groups that own nothing are copied whole in frames in which their members change. So is the world in the frame after
+/// [`World::compact`] or [`World::rollback`], which renumber tables.
+#[doc(alias = "history")]
+pub struct Timeline {
+    /// Identifies the timeline that the dirty bits of a world belong to.
+    id: u64,
+    frames: usize,
+    now: Option<Image>,
+    /// The kept state of the last captured frame.
+    kept: KeptState,
+    /// The earlier frames, each with its kept state.
+    past: VecDeque<(Past, KeptState)>,
 }
 
-impl Checkpoint {
-    /// Bytes held from the allocator. What clones hold beside their rows is not known.
+/// The way to the frame before.
+enum Past {
+    Undo(ImageUndo),
+    /// The whole frame, if it has nothing in common with the next one.
+    Whole(Image),
+}
+
+impl Past {
+    fn memory(&self) -> usize {
+        match self {
+            Past::Undo(undo) => undo.memory(),
+            Past::Whole(image) => image.memory(),
+        }
+    }
+}
+
+/// Returns a number that no other timeline has or had.
+fn next_id() -> u64 {
+    static TIMELINES: AtomicU64 = AtomicU64::new(0);
+    TIMELINES.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Timeline {
+    /// Creates a timeline that keeps `frames` frames before the last captured one.
+    pub fn new(frames: usize) -> Timeline {
+        Timeline { id: next_id(), frames, now: None, kept: KeptState::default(), past: VecDeque::new() }
+    }
+
+    /// Returns the number of frames before the last captured one.
+    pub fn len(&self) -> usize {
+        self.past.len()
+    }
+
+    /// Returns `true` if there is no frame before the last captured one.
+    pub fn is_empty(&self) -> bool {
+        self.past.is_empty()
+    }
+
+    /// Returns the number of bytes that are allocated, without what cloned values own.
     pub fn memory(&self) -> usize {
-        self.image.memory() + self.context.memory()
+        let past = self.past.iter().map(|(past, kept)| past.memory() + kept.memory()).sum::<usize>();
+        let list = self.past.capacity() * size_of::<(Past, KeptState)>();
+        past + list + self.kept.memory() + self.now.as_ref().map_or(0, Image::memory)
     }
 
-    /// Returns the type names of the resources of a world that the checkpoint does not cover, in alphabetical order.
+    /// Returns the type names of the resources of a world that not every frame covers, in alphabetical order.
     ///
-    /// A [`rollback`](World::rollback) leaves them alone. [`World::keep_resource`] has later checkpoints cover them.
-    ///
-    /// ```
-    /// # use phalanx::World;
-    /// #[derive(Clone)]
-    /// struct Score(u32);
-    /// struct Window;
-    ///
-    /// let mut world = World::new();
-    /// world.insert_resource(Score(3));
-    /// world.insert_resource(Window);
-    /// world.keep_resource::<Score>();
-    /// let checkpoint = world.checkpoint()?;
-    /// let names: Vec<&str> = checkpoint.uncovered_resources(&world).collect();
-    /// assert!(names.len() == 1 && names[0].ends_with("Window"));
-    /// # Ok::<(), phalanx::timeline::TimelineError>(())
-    /// ```
+    /// A [`rewind`](Timeline::rewind) to some frame does not change them. Before the first capture they are those that the
+    /// world does not [keep](World::keep_resource). A resource that is kept later is covered once the older frames are dropped.
     pub fn uncovered_resources(&self, world: &World) -> impl Iterator<Item = &'static str> + use<> {
-        world.resources.uncovered(Some(&self.context.resources)).into_iter()
+        // A kept resource stays kept, so that the oldest frame covers least.
+        let oldest = self.past.front().map_or(&self.kept, |(_, kept)| kept);
+        world.resources.uncovered(self.now.as_ref().map(|_| &oldest.resources)).into_iter()
     }
-}
 
-impl World {
-    /// Copies the state of the world as it is now, with the resources that are [kept](World::keep_resource).
+    /// Captures the state of the world as a frame, with the resources that are [kept](World::keep_resource).
+    ///
+    /// If there are too many frames, the oldest one is dropped.
     ///
     /// # Errors
     ///
     /// - [`TimelineError::NotClone`] if an entity has a component that can be neither cloned nor copied.
+    /// - [`TimelineError::Foreign`] if the earlier frames are of another world.
     /// - [`TimelineError::Resource`] if a kept resource is taken out by a scope.
     /// - [`TimelineError::Alloc`] if allocation fails.
-    pub fn checkpoint(&self) -> Result<Checkpoint, TimelineError> {
-        let context = Context::try_new(self)?;
-        // What is changed from now on has other marks than what was changed before: a delta goes by it.
-        self.storage.sparse.clock.take();
-        Ok(Checkpoint { image: Image::try_new(self)?, context })
+    ///
+    /// On error no frame is added.
+    pub fn capture(&mut self, world: &mut World) -> Result<(), TimelineError> {
+        if self.now.as_ref().is_some_and(|now| now.space != world.storage.components.registry_id.number()) {
+            return Err(TimelineError::Foreign);
+        }
+        let kept = KeptState::try_new(world)?;
+        world.storage.try_set_tracking(Tracking::Start)?;
+        self.past.try_reserve(1).map_err(|_| AllocError::CapacityOverflow)?;
+        let marked = world.storage.tracker == Some(self.id);
+        let past = match &mut self.now {
+            Some(now) if now.world == world.id() => Some(Past::Undo(now.try_update(world, marked)?)),
+            now => {
+                let image = Image::try_new(world)?;
+                now.replace(image).map(Past::Whole)
+            }
+        };
+        world.storage.tracker = Some(self.id);
+        world.storage.clear_dirty_bits();
+        let before = core::mem::replace(&mut self.kept, kept);
+        self.past.extend(past.map(|past| (past, before)));
+        if self.past.len() > self.frames {
+            drop(self.past.pop_front());
+        }
+        Ok(())
     }
 
-    /// Brings the world back to what it was at a checkpoint, which stays good.
+    /// Restores the state of the world `frames_back` frames before the last captured one; with 0, that of the last one.
     ///
-    /// The [module](crate::timeline) says what is part of that, and what is not.
+    /// The frames after the restored one are dropped. The [module](crate::timeline) describes what is restored, and what is
+    /// not.
     ///
     /// # Errors
     ///
-    /// - [`TimelineError::Foreign`] if the checkpoint is another world's.
+    /// - [`TimelineError::NoSuchFrame`] if there are fewer frames.
+    /// - [`TimelineError::Foreign`] if the frames are of another world.
     /// - [`TimelineError::Resource`] if a kept resource is taken out by a scope.
-    /// - [`TimelineError::Alloc`] if allocation fails.
+    /// - [`TimelineError::Alloc`] if allocation fails. The frames after the requested one may be dropped all the same;
+    ///   `rewind(world, 0)` tries again.
     ///
     /// On error the world is unchanged.
-    pub fn rollback(&mut self, checkpoint: &Checkpoint) -> Result<(), TimelineError> {
-        self.try_rollback(checkpoint, None)
+    #[doc(alias = "rollback")]
+    pub fn rewind(&mut self, world: &mut World, frames_back: usize) -> Result<(), TimelineError> {
+        self.try_rewind(world, frames_back, None)
     }
 
-    /// Brings the world back as [`rollback`](World::rollback) does, and reports which entities it removed and restored.
+    /// Restores an earlier state as [`rewind`](Timeline::rewind) does, and returns which entities that removed and restored.
     ///
     /// # Errors
     ///
-    /// As [`rollback`](World::rollback).
-    pub fn rollback_with_report(&mut self, checkpoint: &Checkpoint) -> Result<RollbackReport, TimelineError> {
+    /// Returns the errors of [`rewind`](Timeline::rewind).
+    pub fn rewind_with_report(
+        &mut self,
+        world: &mut World,
+        frames_back: usize,
+    ) -> Result<RollbackReport, TimelineError> {
         let mut report = RollbackReport::default();
-        self.try_rollback(checkpoint, Some(&mut report))?;
+        self.try_rewind(world, frames_back, Some(&mut report))?;
         Ok(report)
     }
 
-    fn try_rollback(
+    fn try_rewind(
         &mut self,
-        checkpoint: &Checkpoint,
+        world: &mut World,
+        frames_back: usize,
         report: Option<&mut RollbackReport>,
     ) -> Result<(), TimelineError> {
-        if checkpoint.image.space != self.storage.components.registry_id.number() {
+        let none = TimelineError::NoSuchFrame { back: frames_back, kept: self.past.len() };
+        let Some(now) = self.now.as_mut().filter(|_| frames_back <= self.past.len()) else { return Err(none) };
+        if now.space != world.storage.components.registry_id.number() {
             return Err(TimelineError::Foreign);
         }
-        let context = checkpoint.context.try_clone_for(self)?;
+        let target = match frames_back {
+            0 => &self.kept,
+            back => &self.past[self.past.len() - back].1,
+        };
+        let kept = target.try_clone_for(world)?;
+        if frames_back > 0 {
+            // The dirty bits of the world are not relative to the frame that becomes the last one.
+            self.id = next_id();
+        }
+        for _ in 0..frames_back {
+            let Some((past, mut kept)) = self.past.pop_back() else { unreachable!("there are as many frames") };
+            // Values are dropped after the frame before has become the last one.
+            core::mem::swap(&mut self.kept, &mut kept);
+            match past {
+                Past::Undo(mut undo) => now.undo(&mut undo),
+                Past::Whole(image) => drop(core::mem::replace(now, image)),
+            }
+        }
         // SAFETY: the image was made of this world, whose components keep their ids.
-        let fresh = unsafe { checkpoint.image.try_restore(self)? };
-        drop(self.try_take_over(fresh, context, report)?);
+        let mut restored = unsafe { now.try_restore(world)? };
+        restored.storage.try_set_tracking(Tracking::Start)?;
+        restored.storage.clear_dirty_bits();
+        let old = kept.try_swap(world, restored, report)?;
+        now.set_seen(world);
+        world.storage.tracker = Some(self.id);
+        drop(old);
         Ok(())
+    }
+
+    /// Checks that the last frame equals the world: nothing was written since, and no earlier write was missed.
+    ///
+    /// Cloned values are not compared.
+    ///
+    /// # Errors
+    ///
+    /// Returns a sentence that says what does not hold.
+    pub fn validate(&mut self, world: &World) -> Result<(), &'static str> {
+        match &mut self.now {
+            None => Err("nothing was captured"),
+            Some(now) if now.world != world.id() => Err("the frames are of another world, or tables were renumbered"),
+            Some(now) => match now.try_equals(&world.storage) {
+                Ok(true) => Ok(()),
+                Ok(false) => Err("the last frame differs from the world"),
+                Err(_) => Err("allocation failed"),
+            },
+        }
+    }
+
+    /// Drops all frames. The world stops recording what it writes.
+    pub fn detach(&mut self, world: &mut World) {
+        let _frames = core::mem::replace(self, Timeline { id: self.id, ..Timeline::new(self.frames) });
+        if world.storage.tracker == Some(self.id) {
+            world.storage.tracker = None;
+            let stopped = world.storage.try_set_tracking(Tracking::Stop);
+            debug_assert!(stopped.is_ok());
+        }
+    }
+}
+
+impl fmt::Debug for Timeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Timeline({} of {} frames)", self.past.len(), self.frames)
     }
 }

@@ -1,13 +1,13 @@
-//! What a rollback did to the entities of a world.
+//! [`RollbackReport`]: the entities that a rollback removed and restored.
 
 use crate::alloc::try_vec;
 use crate::world::World;
 use phalanx_store::{AllocError, Entity};
 
-/// The entities that a rollback, a rewind or a delta has removed and restored.
+/// The entities that a rollback, a rewind or a delta removed and restored.
 ///
-/// Entities are compared by their handles. One that was alive before and is alive afterwards is in neither list, also if it was
-/// despawned and made again in between. Both lists are in ascending order of index.
+/// Entities are compared by their handles. An entity that was alive before and is alive afterwards is in neither list, also
+/// if it was despawned and spawned again in between. Both lists are in ascending order of index.
 ///
 /// ```
 /// use phalanx::World;
@@ -25,9 +25,9 @@ use phalanx_store::{AllocError, Entity};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RollbackReport {
-    /// Those that were alive, and are not any more.
+    /// The entities that were alive, and are dead now.
     pub removed: Vec<Entity>,
-    /// Those that are alive, and were not before.
+    /// The entities that are alive, and were not before.
     pub restored: Vec<Entity>,
 }
 

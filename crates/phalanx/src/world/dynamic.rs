@@ -156,7 +156,7 @@ impl World {
     /// As [`get_by_id`](World::get_by_id).
     pub fn get_mut_by_id(&mut self, entity: Entity, id: ComponentId) -> Result<NonNull<u8>, ComponentError> {
         let address = self.get_by_id(entity, id)?;
-        self.open(id, |_| true);
+        self.storage.touch_component(id, |_| true);
         // SAFETY: the entity is alive, and the world is borrowed exclusively.
         unsafe { Candidate::new(self, entity.index(), None).mark_written(id) };
         Ok(address)

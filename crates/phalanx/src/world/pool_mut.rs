@@ -152,7 +152,7 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
     pub fn values(&mut self) -> &mut [C] {
         let Some(side) = self.side else { return &mut [] };
         self.world.close_holes(side, u32::MAX);
-        self.world.open(self.world.storage.sparse.get(side).id, |_| false);
+        self.world.storage.touch_component(self.world.storage.sparse.get(side).id, |_| false);
         let pool = self.world.storage.sparse.pool(side);
         if self.world.storage.counting {
             self.world.storage.components.count_visit(

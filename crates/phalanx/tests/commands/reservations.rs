@@ -346,9 +346,9 @@ fn commands_may_load_a_world() {
     let mut registry = phalanx::snapshot::Registry::new();
     registry.serde::<Hp>("hp").unwrap();
     let mut saved = Vec::new();
-    world().save(&registry, &mut saved).unwrap();
+    registry.save(&world(), &mut saved).unwrap();
     let (registry, saved) = (std::sync::Arc::new(registry), std::sync::Arc::new(saved));
-    let load = move |world: &mut World| *world = World::load(&registry, &saved[..]).unwrap();
+    let load = move |world: &mut World| *world = registry.load(&saved[..]).unwrap();
     let mut world = world();
     let mut commands = CommandBuffer::new();
     let again = load.clone();

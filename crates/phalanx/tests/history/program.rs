@@ -248,7 +248,7 @@ pub(crate) fn disturb(world: &mut World, pick: Pick<'_>, log: &Log, reserved: bo
         8 if world.pool::<Ice>().holes() == 0 => drop(world.compact(usize::MAX)),
         8 => {}
         9 => drop(world.layout_report()),
-        10 => drop(world.save(&registry(), std::io::sink()).unwrap()),
+        10 => drop(registry().save(world, std::io::sink()).unwrap()),
         11 => drop(world.clone_world()),
         12 => {
             let here = world.checkpoint().unwrap();
@@ -373,16 +373,16 @@ pub(crate) fn assert_same(registry: &Registry, a: &World, b: &World, when: &str)
     assert_eq!(left, right, "{when}");
     let save = |world: &World| {
         let mut bytes = Vec::new();
-        let report = world.save(registry, &mut bytes).unwrap();
+        let report = registry.save(world, &mut bytes).unwrap();
         (report, bytes)
     };
     let json = |world: &World| {
         let mut json = Vec::new();
-        world.serialize(registry, &mut serde_json::Serializer::new(&mut json)).unwrap();
+        registry.serialize(world, &mut serde_json::Serializer::new(&mut json)).unwrap();
         String::from_utf8(json).unwrap()
     };
     assert_eq!(json(a), json(b), "{when}");
-    assert_eq!(a.checksum(registry), b.checksum(registry), "{when}");
+    assert_eq!(registry.checksum(a), registry.checksum(b), "{when}");
     assert!(save(a) == save(b), "{when}: other bytes");
     assert_eq!(diff(registry, a, b), Ok(None), "{when}");
 }
@@ -424,8 +424,8 @@ pub(crate) fn compare(steps: usize, future: usize, has_listeners: bool, pick: Pi
                     drop(world.despawn_batch([]));
                 }
                 let mut bytes = Vec::new();
-                disturbed.save(&registry, &mut bytes).unwrap();
-                disturbed = World::load(&registry, &*bytes).unwrap();
+                registry.save(&disturbed, &mut bytes).unwrap();
+                disturbed = registry.load(&*bytes).unwrap();
             }
             _ => {}
         }

@@ -75,7 +75,7 @@ fn scene() -> World {
 
 fn saved(world: &World) -> Vec<u8> {
     let mut file = Vec::new();
-    world.save(&registry(), &mut file).unwrap();
+    registry().save(world, &mut file).unwrap();
     file
 }
 
@@ -96,11 +96,11 @@ fn h60_every_failing_allocation_of_a_save_is_an_error() {
     let part = Part::of(world.iter().step_by(2)).with_resources();
     let named = Part::all().components(["position", "weight"]);
     let mut file = vec![0; 1 << 16];
-    let count = sweep(|| (), |()| world.save(&registry, &mut file[..]), |(), _| {});
+    let count = sweep(|| (), |()| registry.save(&world, &mut file[..]), |(), _| {});
     assert!(count > 40, "{count} allocations");
-    sweep(|| (), |()| world.save_part(&registry, &part, &mut file[..]), |(), _| {});
-    sweep(|| (), |()| world.save_part(&registry, &named, &mut file[..]), |(), _| {});
-    sweep(|| (), |()| world.checksum(&registry), |(), _| {});
+    sweep(|| (), |()| registry.save_part(&world, &part, &mut file[..]), |(), _| {});
+    sweep(|| (), |()| registry.save_part(&world, &named, &mut file[..]), |(), _| {});
+    sweep(|| (), |()| registry.checksum(&world), |(), _| {});
     let other = scene();
     sweep(|| (), |()| diff(&registry, &world, &other), |(), _| {});
 }
@@ -109,7 +109,7 @@ fn h60_every_failing_allocation_of_a_save_is_an_error() {
 fn h60_every_failing_allocation_of_a_load_is_an_error() {
     let registry = registry();
     let file = saved(&scene());
-    let count = sweep(|| (), |()| World::load(&registry, &*file), |(), _| {});
+    let count = sweep(|| (), |()| registry.load(&*file), |(), _| {});
     assert!(count > 100, "{count} allocations");
     sweep(|| (), |()| inspect(&*file), |(), _| {});
     // Of an older version.
@@ -118,8 +118,8 @@ fn h60_every_failing_allocation_of_a_load_is_an_error() {
     let mut world = World::new();
     (0..5).for_each(|i| drop(world.spawn(OldLevel(i))));
     let mut file = Vec::new();
-    world.save(&old, &mut file).unwrap();
-    sweep(|| (), |()| World::load(&registry, &*file), |(), _| {});
+    old.save(&world, &mut file).unwrap();
+    sweep(|| (), |()| registry.load(&*file), |(), _| {});
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn h65_a_merge_without_memory_leaves_the_world_as_it_was() {
     for target in targets {
         let count = sweep(
             target,
-            |world| world.merge(&registry, &*file),
+            |world| registry.merge(world, &*file),
             |world, outcome| {
                 world.validate().unwrap();
                 if outcome.is_err() {
@@ -144,7 +144,7 @@ fn h65_a_merge_without_memory_leaves_the_world_as_it_was() {
                     let found = diff(&registry, world, &target());
                     assert!(matches!(found, Ok(None | Some(Difference::Order))), "{found:?}");
                 }
-                world.merge(&registry, &*file).unwrap();
+                registry.merge(world, &*file).unwrap();
                 world.validate().unwrap();
             },
         );

@@ -31,7 +31,7 @@ fn within<R>(input: usize, run: impl FnOnce() -> R) -> R {
 
 #[track_caller]
 fn load_within(registry: &Registry, file: &[u8]) -> Result<World, Problem> {
-    within(file.len(), || World::load(registry, file)).map_err(|error| error.problem)
+    within(file.len(), || registry.load(file)).map_err(|error| error.problem)
 }
 
 /// A number that is put in the place of another one.
@@ -227,7 +227,7 @@ struct Caches(Vec<Skipped>);
 /// A snapshot of so many values of a list whose elements take no bytes, each of which says that it has `len` elements.
 fn of_nothing(registry: &Registry, world: &World, values: usize, len: u32) -> Vec<u8> {
     let mut file = Vec::new();
-    world.save(registry, &mut file).unwrap();
+    registry.save(world, &mut file).unwrap();
     let mut forged = Forged::of(&file);
     let bytes = &mut forged.section(b"tabl", 0).bytes;
     // The kind of table, its component, and its slots.
@@ -269,10 +269,10 @@ fn h62_values_without_bytes_are_bounded_by_their_size_in_memory() {
     let mut world = World::new();
     world.spawn(Caches(vec![Skipped { _cache: [0; 16] }; 4000]));
     let file = of_nothing(&registry, &world, 1, 4000);
-    assert_eq!(World::load(&registry, &*file).unwrap().query::<&Caches>().iter().next().unwrap().0.len(), 4000);
+    assert_eq!(registry.load(&*file).unwrap().query::<&Caches>().iter().next().unwrap().0.len(), 4000);
     for len in [10_000, 1 << 24] {
         let file = of_nothing(&registry, &world, 1, len);
-        let (loaded, usage) = measure(|| World::load(&registry, &*file));
+        let (loaded, usage) = measure(|| registry.load(&*file));
         let error = loaded.unwrap_err().to_string();
         assert!(error.contains("too many parts that take no bytes"), "{error}");
         // A list that grows is there twice for a moment.
@@ -325,8 +325,8 @@ fn values_with_bytes_are_not_charged() {
     let mut world = World::new();
     let e = world.spawn(value.clone());
     let mut file = Vec::new();
-    world.save(&registry, &mut file).unwrap();
-    assert_eq!(World::load(&registry, &*file).unwrap().get::<Mixed>(e).unwrap(), &value);
+    registry.save(&world, &mut file).unwrap();
+    assert_eq!(registry.load(&*file).unwrap().get::<Mixed>(e).unwrap(), &value);
 }
 
 macro_rules! many {
@@ -361,7 +361,7 @@ many!(C0 C1 C2 C3 C4 C5 C6 C7 C8 C9 C10);
 fn h62_many_tables_take_linear_memory() {
     let (registry, world) = tables(1);
     let mut file = Vec::new();
-    world.save(&registry, &mut file).unwrap();
+    registry.save(&world, &mut file).unwrap();
     assert!(load_within(&registry, &file).is_ok());
 }
 

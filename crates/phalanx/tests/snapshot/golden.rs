@@ -23,7 +23,7 @@ fn version_2_is_what_it_was() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshot/golden/version-2.phalanx");
     let world = world();
     if std::env::var_os("PHALANX_GOLDEN").is_some() {
-        world.save_to(registry(), path).unwrap();
+        registry().save_to(&world, path).unwrap();
     }
     let golden = std::fs::read(path).unwrap();
     assert_eq!(diff(registry(), &load(&golden), &world), Ok(None));
@@ -37,8 +37,8 @@ fn version_2_is_what_it_was() {
 fn version_1_is_refused_by_an_error_that_names_both_versions() {
     let old = include_bytes!("golden/version-1.phalanx");
     let errors = [
-        World::load(registry(), &old[..]).map(drop).unwrap_err(),
-        World::new().merge(registry(), &old[..]).map(drop).unwrap_err(),
+        registry().load(&old[..]).map(drop).unwrap_err(),
+        registry().merge(&mut World::new(), &old[..]).map(drop).unwrap_err(),
         inspect(&old[..]).map(drop).unwrap_err(),
     ];
     for error in errors {

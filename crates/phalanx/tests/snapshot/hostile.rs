@@ -32,7 +32,7 @@ pub(crate) fn small() -> World {
 #[track_caller]
 pub(crate) fn attempt(file: &[u8], bound: usize) -> Result<World, LoadError> {
     let registry = registry();
-    let (loaded, usage) = measure(|| catch(|| World::load(registry, file)));
+    let (loaded, usage) = measure(|| catch(|| registry.load(file)));
     let loaded = loaded.unwrap_or_else(|caught| panic!("{} from {file:?}", caught.message()));
     assert!(usage.peak_bytes <= bound as u64, "{} bytes from {}", usage.peak_bytes, file.len());
     if let Ok(world) = &loaded {
@@ -98,9 +98,9 @@ fn h62_structured_changes_of_values_give_other_checksums() {
         world
     };
     let column: Vec<u8> = (0..10 * 64).map(|i| (i * i / 7) as u8).collect();
-    let whole = world(&column).checksum(&registry).unwrap();
+    let whole = registry.checksum(&world(&column)).unwrap();
     let mut file = Vec::new();
-    world(&column).save(&registry, &mut file).unwrap();
+    registry.save(&world(&column), &mut file).unwrap();
     let start = file.windows(column.len()).position(|bytes| bytes == column).unwrap();
     let patterns = (0..64).step_by(5).flat_map(|bit| {
         let (one, turned) = (Wrapping(1_u64 << bit), Wrapping(1_u64.rotate_left(bit + 32)));
@@ -119,14 +119,10 @@ fn h62_structured_changes_of_values_give_other_checksums() {
         };
         let mut other = column.clone();
         change(&mut other);
-        assert_ne!(world(&other).checksum(&registry), Ok(whole), "{pattern:?} from {from}");
+        assert_ne!(registry.checksum(&world(&other)), Ok(whole), "{pattern:?} from {from}");
         let mut damaged = file.clone();
         change(&mut damaged[start..start + column.len()]);
-        assert_eq!(
-            World::load(&registry, &*damaged).unwrap_err().problem,
-            Problem::Checksum,
-            "{pattern:?} from {from}"
-        );
+        assert_eq!(registry.load(&*damaged).unwrap_err().problem, Problem::Checksum, "{pattern:?} from {from}");
         guesses += 1;
     }
     assert!(guesses > 3000, "{guesses}");
@@ -349,7 +345,7 @@ fn h64_a_million_levels_do_not_overflow_the_stack() {
         let mut world = World::new();
         world.spawn(Chain(None));
         let mut file = Vec::new();
-        world.save(&registry, &mut file).unwrap();
+        registry.save(&world, &mut file).unwrap();
         let mut forged = Forged::of(&file);
         // One row: its slot, then a block of one value.
         let section = forged.section(b"tabl", 0);
@@ -358,7 +354,7 @@ fn h64_a_million_levels_do_not_overflow_the_stack() {
         section.bytes.extend((levels as u32 + 1).to_le_bytes());
         section.bytes.extend(std::iter::repeat_n(1, levels));
         section.bytes.push(0);
-        World::load(&registry, &*forged.file()).map(drop)
+        registry.load(&*forged.file()).map(drop)
     };
     assert!(nested(20).is_ok());
     let error = nested(1_000_000).unwrap_err();
@@ -375,8 +371,8 @@ fn h62_a_list_of_nothing_a_billion_times_is_refused() {
     let mut world = World::new();
     world.spawn(Units(vec![(); 1000]));
     let mut file = Vec::new();
-    world.save(&registry, &mut file).unwrap();
-    assert!(World::load(&registry, &*file).is_ok());
+    registry.save(&world, &mut file).unwrap();
+    assert!(registry.load(&*file).is_ok());
     let mut forged = Forged::of(&file);
     let bytes = &mut forged.section(b"tabl", 0).bytes;
     let len = bytes.len();
@@ -384,7 +380,7 @@ fn h62_a_list_of_nothing_a_billion_times_is_refused() {
     bytes.extend(10_u32.to_le_bytes());
     bytes.extend([0xff; 9]);
     bytes.push(1);
-    let error = World::load(&registry, &*forged.file()).unwrap_err();
+    let error = registry.load(&*forged.file()).unwrap_err();
     assert!(matches!(error.problem, Problem::Value { .. }), "{error}");
 }
 
@@ -440,22 +436,22 @@ fn tokens() -> (Arc<Tally>, Registry, World) {
 fn h65_values_that_were_read_before_an_error_end_once() {
     let (tally, registry, world) = tokens();
     let mut file = Vec::new();
-    world.save(&registry, &mut file).unwrap();
+    registry.save(&world, &mut file).unwrap();
     let forged = Forged::of(&file);
     let before = tally.live();
     for (at, section) in forged.sections.iter().enumerate() {
         for byte in 0..section.bytes.len() {
             let mut other = forged.clone();
             other.sections[at].bytes[byte] ^= 0xff;
-            drop(World::load(&registry, &*other.file()));
+            drop(registry.load(&*other.file()));
             assert_eq!(tally.live(), before, "section {at}, byte {byte}");
         }
     }
     for len in 0..file.len() {
-        assert!(World::load(&registry, &file[..len]).is_err());
+        assert!(registry.load(&file[..len]).is_err());
         assert_eq!(tally.live(), before);
     }
-    drop(World::load(&registry, &*file).unwrap());
+    drop(registry.load(&*file).unwrap());
     drop(world);
     tally.assert_sound();
     tally.assert_no_leaks();
@@ -465,7 +461,7 @@ fn h65_values_that_were_read_before_an_error_end_once() {
 fn h65_values_that_were_read_before_a_panic_end_once() {
     let (tally, registry, world) = tokens();
     let mut file = Vec::new();
-    world.save(&registry, &mut file).unwrap();
+    registry.save(&world, &mut file).unwrap();
     let before = tally.live();
     // The codec panics, or the function that converts what it has read.
     let mut newer = Registry::new();
@@ -486,17 +482,17 @@ fn h65_values_that_were_read_before_a_panic_end_once() {
     for (registry, calls) in [(&registry, 12), (&newer, 24)] {
         for n in 1..=calls {
             tally.arm(Site::Callback, n);
-            assert!(catch(|| World::load(registry, &*file)).is_err(), "call {n}");
+            assert!(catch(|| registry.load(&*file)).is_err(), "call {n}");
             assert!(tally.disarm(Site::Callback));
             assert_eq!(tally.live(), before, "call {n}");
         }
-        assert!(World::load(registry, &*file).is_ok());
+        assert!(registry.load(&*file).is_ok());
         assert_eq!(tally.live(), before);
     }
     // A destructor panics, of what was read before an error: the others end all the same.
     for n in 1..=12 {
         tally.arm(Site::Drop, n);
-        assert!(catch(|| World::load(&registry, &file[..file.len() - 1])).is_err(), "destructor {n}");
+        assert!(catch(|| registry.load(&file[..file.len() - 1])).is_err(), "destructor {n}");
         assert!(tally.disarm(Site::Drop));
         assert_eq!(tally.live(), before, "destructor {n}");
     }
@@ -528,7 +524,7 @@ fn readers_that_fail_are_errors() {
     }
     let file = bytes(&small());
     for len in (0..file.len()).step_by(11) {
-        let error = World::load(registry(), Broken(&file[..len])).unwrap_err();
+        let error = registry().load(Broken(&file[..len])).unwrap_err();
         assert_eq!(error.problem, Problem::Io(std::io::ErrorKind::ConnectionReset));
     }
 }

@@ -164,15 +164,15 @@ pub(crate) fn grow(world: &mut World, rng: &mut Rng, steps: usize) {
 
 pub(crate) fn bytes(world: &World) -> Vec<u8> {
     let mut file = Vec::new();
-    let report = world.save(registry(), &mut file).unwrap();
+    let report = registry().save(world, &mut file).unwrap();
     assert_eq!(report.bytes, file.len() as u64);
-    assert_eq!(world.checksum(registry()), Ok(report.checksum));
+    assert_eq!(registry().checksum(world), Ok(report.checksum));
     file
 }
 
 #[track_caller]
 pub(crate) fn load(file: &[u8]) -> World {
-    let world = World::load(registry(), file).unwrap();
+    let world = registry().load(file).unwrap();
     world.validate().unwrap();
     world
 }

@@ -44,13 +44,13 @@ fn references_follow_into_every_container() {
         scene.insert(e, mind([a, b, c], a, order)).unwrap();
     }
     let mut file = Vec::new();
-    scene.save(&registry, &mut file).unwrap();
+    registry.save(&scene, &mut file).unwrap();
     let mut world = World::new();
     let gone = world.spawn_empty();
     world.spawn_empty();
     world.despawn(gone).unwrap();
     for _ in 0..2 {
-        let map = world.merge(&registry, &*file).unwrap();
+        let map = registry.merge(&mut world, &*file).unwrap();
         world.validate().unwrap();
         let new = [a, b, c].map(|e| map.get(e).unwrap());
         for (e, order) in new.into_iter().zip(orders(new)) {
@@ -70,7 +70,7 @@ fn merging_leaves_what_is_there() {
     scene.insert(there, Likes(vec![Some(there), None])).unwrap();
     scene.insert_resource(Clock(2));
     scene.insert_resource(Score(3, "s".into()));
-    let map = world.merge(registry(), &*bytes(&scene)).unwrap();
+    let map = registry().merge(&mut world, &*bytes(&scene)).unwrap();
     world.validate().unwrap();
     let new = map.get(there).unwrap();
     assert_eq!(world.get::<Likes>(new).unwrap().0, [Some(new), None]);
@@ -86,7 +86,7 @@ fn h65_a_failed_merge_leaves_the_world_as_it_was() {
     scene.spawn((Name("a".into()), Burning(1), Health(2), Position { x: 0.0, y: 0.0 }));
     let file = bytes(&scene);
     for len in 0..file.len() {
-        assert!(target.merge(registry(), &file[..len]).is_err());
+        assert!(registry().merge(&mut target, &file[..len]).is_err());
     }
     target.validate().unwrap();
     assert!(bytes(&target) == before);
@@ -97,7 +97,7 @@ fn everything_of_every_layout_comes_along() {
     for seed in 0..10 {
         let (scene, mut target) = (world(seed, 120), world(seed + 100, 60));
         let before = target.len();
-        let map = target.merge(registry(), &*bytes(&scene)).unwrap();
+        let map = registry().merge(&mut target, &*bytes(&scene)).unwrap();
         target.validate().unwrap();
         assert_eq!((map.len(), target.len()), (scene.len(), before + scene.len()));
         for (old, new) in map.iter() {
@@ -158,10 +158,10 @@ fn told_scene() -> Vec<u8> {
 fn listeners_are_told_of_what_is_merged_when_all_is_in_place() {
     let (mut world, words) = listening();
     let file = told_scene();
-    assert!(world.merge(registry(), &file[..file.len() - 1]).is_err());
+    assert!(registry().merge(&mut world, &file[..file.len() - 1]).is_err());
     assert!(taken(&words).is_empty());
-    let map = world.merge(registry(), &*file).unwrap();
-    let old = World::load(registry(), &*file).unwrap();
+    let map = registry().merge(&mut world, &*file).unwrap();
+    let old = registry().load(&*file).unwrap();
     let new: Vec<_> = old.iter().map(|e| map.get(e).unwrap().index()).collect();
     let told = taken(&words);
     let expected = [
@@ -190,12 +190,12 @@ fn a_quiet_merge_tells_nobody() {
     let (mut world, words) = listening();
     let named = world.collector().added::<Name>().build();
     let reserved = world.reserve_entity();
-    let map = world.merge_quietly(registry(), &*told_scene()).unwrap();
+    let map = registry().merge_silent(&mut world, &*told_scene()).unwrap();
     assert_eq!((map.len(), world.len()), (3, 4));
     // Who was reserved before is no part of it.
     assert_eq!(taken(&words), [format!("spawned {}", reserved.index())]);
     assert_eq!((world.drain(named).len(), world.query::<&Marked>().len()), (0, 0));
-    assert!(world.merge_quietly(registry(), &b"nothing"[..]).is_err());
+    assert!(registry().merge_silent(&mut world, &b"nothing"[..]).is_err());
     world.spawn(Name("d".into()));
     assert_eq!((taken(&words).len(), world.drain(named).len()), (2, 1));
     world.validate().unwrap();
@@ -213,9 +213,9 @@ fn a_panic_while_merging_leaves_the_listeners_connected() {
     registry.tag("angry", || Angry).unwrap();
     let (mut scene, mut file) = (World::new(), Vec::new());
     scene.spawn(Angry);
-    scene.save(&registry, &mut file).unwrap();
+    registry.save(&scene, &mut file).unwrap();
     let (mut world, words) = listening();
-    let caught = phalanx_testkit::catch(|| world.merge_quietly(&registry, &*file).map(drop));
+    let caught = phalanx_testkit::catch(|| registry.merge_silent(&mut world, &*file).map(drop));
     assert!(caught.is_err());
     world.spawn(Name("a".into()));
     assert_eq!(taken(&words).len(), 2);

@@ -6,7 +6,7 @@ use phalanx::{Entity, Key, Role, With, World};
 
 fn part(world: &World, part: &Part) -> World {
     let mut file = Vec::new();
-    world.save_part(registry(), part, &mut file).unwrap();
+    registry().save_part(world, part, &mut file).unwrap();
     load(&file)
 }
 
@@ -44,7 +44,7 @@ fn a_part_has_the_components_that_it_names() {
     assert_eq!(copy.get::<Position>(b).unwrap().x, 2.0);
     assert_eq!(copy.get::<Burning>(a), Ok(&Burning(3)));
     assert!(!copy.has::<Name>(a) && !copy.has::<Velocity>(b));
-    let unknown = world.save_part(registry(), &Part::all().components(["size"]), Vec::new());
+    let unknown = registry().save_part(&world, &Part::all().components(["size"]), Vec::new());
     assert_eq!(unknown, Err(SaveError::UnknownName { name: "size" }));
 }
 

@@ -62,14 +62,14 @@ fn world() -> World {
 
 fn file(world: &World) -> Vec<u8> {
     let mut file = Vec::new();
-    world.save(&registry(), &mut file).unwrap();
+    registry().save(world, &mut file).unwrap();
     file
 }
 
 #[test]
 fn plain_data_of_all_kinds_comes_back() {
     let world = world();
-    let copy = World::load(&registry(), &*file(&world)).unwrap();
+    let copy = registry().load(&*file(&world)).unwrap();
     copy.validate().unwrap();
     for e in world.iter() {
         assert_eq!(copy.get::<Target>(e).ok(), world.get::<Target>(e).ok());
@@ -97,7 +97,7 @@ fn h63_no_bytes_of_a_snapshot_make_a_value_that_cannot_be() {
             for value in [0, 1, 2, 3, 7, 8, 0x10, 0x11, 0x3f, 0x40, 0x41, 0x7f, 0x80, 0xbf, 0xc0, 0xd7, 0xd8, 0xff] {
                 let mut other = forged.clone();
                 other.sections[at].bytes[byte] = value;
-                let Ok(world) = World::load(&registry, &*other.file()) else {
+                let Ok(world) = registry.load(&*other.file()) else {
                     refused += 1;
                     continue;
                 };
@@ -129,7 +129,7 @@ fn a_value_that_cannot_be_is_named() {
         let sections = forged.sections.iter_mut().filter(|section| section.kind == *kind);
         let (section, at) = sections.filter_map(|s| find(&s.bytes).map(|at| (s, at))).next().unwrap();
         section.bytes[at] = value;
-        World::load(&registry, &*forged.file()).unwrap_err().problem
+        registry.load(&*forged.file()).unwrap_err().problem
     };
     let letter = |bytes: &[u8]| bytes.windows(4).rposition(|four| four == [b'q', 0, 0, 0]).map(|at| at + 3);
     let found = problem(b"side", &letter, 1);
@@ -196,9 +196,9 @@ fn h67_other_fields_of_a_nested_struct_are_refused() {
         new.plain::<New>("value").unwrap();
         let (mut world, mut file) = (World::new(), Vec::new());
         world.spawn(value);
-        world.save(&old, &mut file).unwrap();
-        assert!(World::load(&same, &*file).is_ok());
-        let error = World::load(&new, &*file).map(drop);
+        old.save(&world, &mut file).unwrap();
+        assert!(same.load(&*file).is_ok());
+        let error = new.load(&*file).map(drop);
         matches!(error, Err(error) if matches!(error.problem, Problem::Schema { what: "schema hash", .. }))
     }
     let place = before::Place { x: 1.0, y: 2.0 };

@@ -6,12 +6,12 @@ use phalanx::snapshot::Registry;
 
 fn json(world: &World) -> String {
     let mut json = Vec::new();
-    world.serialize(registry(), &mut serde_json::Serializer::pretty(&mut json)).unwrap();
+    registry().serialize(world, &mut serde_json::Serializer::pretty(&mut json)).unwrap();
     String::from_utf8(json).unwrap()
 }
 
 fn read(json: &str) -> Result<World, serde_json::Error> {
-    World::deserialize(registry(), &mut serde_json::Deserializer::from_str(json))
+    registry().deserialize(&mut serde_json::Deserializer::from_str(json))
 }
 
 #[test]
@@ -20,7 +20,7 @@ fn a_world_goes_through_json_and_back() {
         let world = world(seed, 120);
         let copy = read(&json(&world)).unwrap();
         copy.validate().unwrap();
-        assert_eq!(copy.checksum(registry()), world.checksum(registry()), "seed {seed}");
+        assert_eq!(registry().checksum(&copy), registry().checksum(&world), "seed {seed}");
     }
 }
 
@@ -52,12 +52,12 @@ fn formats_without_names_do_as_well() {
     struct All<'a>(&'a World);
     impl serde::Serialize for All<'_> {
         fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            self.0.serialize(registry(), serializer)
+            registry().serialize(self.0, serializer)
         }
     }
     file = postcard::to_extend(&All(&world), file).unwrap();
-    let copy = World::deserialize(registry(), &mut postcard::Deserializer::from_bytes(&file)).unwrap();
-    assert_eq!(copy.checksum(registry()), world.checksum(registry()));
+    let copy = registry().deserialize(&mut postcard::Deserializer::from_bytes(&file)).unwrap();
+    assert_eq!(registry().checksum(&copy), registry().checksum(&world));
 }
 
 #[test]
@@ -66,6 +66,6 @@ fn what_has_no_readable_form_is_named() {
     registry.plain::<Position>("position").unwrap();
     let mut world = World::new();
     world.spawn(Position { x: 0.0, y: 0.0 });
-    let error = world.serialize(&registry, &mut serde_json::Serializer::new(Vec::new())).unwrap_err();
+    let error = registry.serialize(&world, &mut serde_json::Serializer::new(Vec::new())).unwrap_err();
     assert!(error.to_string().contains("position has no readable form"), "{error}");
 }

@@ -66,7 +66,7 @@ fn world() -> (World, Vec<Entity>) {
 
 fn saved(registry: &Registry, world: &World) -> Vec<u8> {
     let mut file = Vec::new();
-    world.save(registry, &mut file).unwrap();
+    registry.save(world, &mut file).unwrap();
     file
 }
 
@@ -75,7 +75,7 @@ fn they_come_back_under_their_names() {
     let registry = registry();
     let (world, list) = world();
     let file = saved(&registry, &world);
-    let mut copy = World::load(&registry, &*file).unwrap();
+    let mut copy = registry.load(&*file).unwrap();
     copy.validate().unwrap();
     for e in &list {
         for (name, _) in KINDS {
@@ -106,7 +106,7 @@ fn they_join_those_that_are_there() {
     let mut target = World::new();
     known(&mut target, number("mod:Other", Kind::Table));
     let heat = known(&mut target, number("mod:Heat", Kind::Pool));
-    let map = target.merge(&registry, &*file).unwrap();
+    let map = registry.merge(&mut target, &*file).unwrap();
     target.validate().unwrap();
     assert_eq!(target.components().find("mod:Heat"), Some(heat));
     for e in list.iter().filter(|e| scene.contains(**e)) {
@@ -121,11 +121,11 @@ fn what_is_not_registered_or_otherwise_is_named() {
     let (world, _) = world();
     let file = saved(&registry(), &world);
     let nothing = Registry::new();
-    assert_eq!(world.save(&nothing, Vec::new()), Err(SaveError::Unregistered { component: "mod:Fuel" }));
+    assert_eq!(nothing.save(&world, Vec::new()), Err(SaveError::Unregistered { component: "mod:Fuel" }));
     let problem = |change: &dyn Fn(&mut Registry)| {
         let mut registry = Registry::new();
         change(&mut registry);
-        World::load(&registry, &*file).map(drop).unwrap_err().problem
+        registry.load(&*file).map(drop).unwrap_err().problem
     };
     assert!(matches!(problem(&|_| {}), Problem::UnknownName { name } if name.as_str() == "mod:Fuel"));
     let with = |descriptor: ComponentDescriptor, version: u32, fields: &str| {
@@ -157,10 +157,10 @@ fn plain_ones_are_read_as_bytes_in_formats_of_serde() {
     let registry = registry();
     let (world, _) = world();
     let mut json = Vec::new();
-    world.serialize(&registry, &mut serde_json::Serializer::new(&mut json)).unwrap();
-    let read = |json: &str| World::deserialize(&registry, &mut serde_json::Deserializer::from_str(json));
+    registry.serialize(&world, &mut serde_json::Serializer::new(&mut json)).unwrap();
+    let read = |json: &str| registry.deserialize(&mut serde_json::Deserializer::from_str(json));
     let json = String::from_utf8(json).unwrap();
-    assert_eq!(read(&json).unwrap().checksum(&registry), world.checksum(&registry));
+    assert_eq!(registry.checksum(&read(&json).unwrap()), registry.checksum(&world));
     let error = read(&json.replacen("[10,0,0,0,0,0,0,0]", "[10,0,0]", 1)).unwrap_err();
     assert!(error.to_string().contains("3 bytes where 8 are a value"), "{error}");
 }
@@ -216,7 +216,7 @@ fn values_with_a_codec_end_once_whatever_fails() {
             unsafe { world.insert_by_id(*e, id, NonNull::from(&mut value).cast()).unwrap() };
         }
         let file = saved(&registry, &world);
-        let copy = World::load(&registry, &*file).unwrap();
+        let copy = registry.load(&*file).unwrap();
         copy.validate().unwrap();
         assert_eq!(LIVING.load(Ordering::Relaxed), 10);
         for (at, e) in list.iter().enumerate() {
@@ -228,12 +228,12 @@ fn values_with_a_codec_end_once_whatever_fails() {
         drop(copy);
         assert_eq!(LIVING.load(Ordering::Relaxed), 5);
         for len in 0..file.len() {
-            assert!(World::load(&registry, &file[..len]).is_err());
+            assert!(registry.load(&file[..len]).is_err());
         }
         let mut forged = crate::forge::Forged::of(&file);
         let last = forged.sections.iter_mut().rev().find(|s| matches!(&s.kind, b"tabl" | b"side")).unwrap();
         *last.bytes.last_mut().unwrap() = 0xff;
-        let problem = World::load(&registry, &*forged.file()).map(drop).unwrap_err().problem;
+        let problem = registry.load(&*forged.file()).map(drop).unwrap_err().problem;
         assert_eq!(problem, Problem::Value { name: "mod:Text", row: 4, error: CodecError("no text") });
         drop(world);
         assert_eq!(LIVING.load(Ordering::Relaxed), 0);
@@ -246,7 +246,7 @@ fn h60_every_failing_allocation_with_components_of_run_time_is_an_error() {
     let (world, _) = world();
     let (file, mut place) = (saved(&registry, &world), vec![0; 1 << 16]);
     for sweep in [AllocationSweep::new(), AllocationSweep::new().persistent()] {
-        sweep.run(|| (), |()| World::load(&registry, &*file), |(), _| {});
-        sweep.run(|| (), |()| world.save(&registry, &mut place[..]), |(), _| {});
+        sweep.run(|| (), |()| registry.load(&*file), |(), _| {});
+        sweep.run(|| (), |()| registry.save(&world, &mut place[..]), |(), _| {});
     }
 }

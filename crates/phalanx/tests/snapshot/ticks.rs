@@ -52,13 +52,13 @@ fn all() -> Registry {
 
 fn saved(registry: &Registry, world: &World) -> Vec<u8> {
     let mut file = Vec::new();
-    world.save(registry, &mut file).unwrap();
+    registry.save(world, &mut file).unwrap();
     file
 }
 
 #[track_caller]
 fn loaded(registry: &Registry, file: &[u8]) -> World {
-    let world = World::load(registry, file).unwrap();
+    let world = registry.load(file).unwrap();
     world.validate().unwrap();
     world
 }
@@ -217,10 +217,10 @@ fn equal_values_are_equal_whenever_they_came() {
     assert!(saved(&registry, &a) == saved(&registry, &b));
     a.clear_trackers();
     assert!(saved(&registry, &a) != saved(&registry, &b));
-    assert_eq!(a.checksum(&registry), b.checksum(&registry));
+    assert_eq!(registry.checksum(&a), registry.checksum(&b));
     assert_eq!(diff(&registry, &a, &b), Ok(None));
-    let report = b.save(&registry, std::io::sink()).unwrap();
-    assert_eq!(b.checksum(&registry), Ok(report.checksum));
+    let report = registry.save(&b, std::io::sink()).unwrap();
+    assert_eq!(registry.checksum(&b), Ok(report.checksum));
     assert_eq!(inspect(&*saved(&registry, &b)).unwrap().checksum, report.checksum);
 }
 
@@ -234,12 +234,12 @@ fn what_is_merged_or_read_from_text_is_new() {
     target.spawn((Armor(1), Breath(2)));
     target.clear_trackers();
     let tick = target.tick();
-    target.merge(registry(), &*file).unwrap();
+    registry().merge(&mut target, &*file).unwrap();
     assert_eq!(target.tick(), tick);
     assert_eq!(target.query_filtered::<(), Added<Armor>>().len(), armed);
     let mut json = Vec::new();
-    scene.serialize(registry(), &mut serde_json::Serializer::new(&mut json)).unwrap();
-    let copy = World::deserialize(registry(), &mut serde_json::Deserializer::from_slice(&json)).unwrap();
+    registry().serialize(&scene, &mut serde_json::Serializer::new(&mut json)).unwrap();
+    let copy = registry().deserialize(&mut serde_json::Deserializer::from_slice(&json)).unwrap();
     assert_eq!(copy.query_filtered::<(), Added<Armor>>().len(), armed);
 }
 
@@ -338,7 +338,7 @@ fn parts_and_tables_that_become_one_keep_their_marks() {
     let (world, list) = history(1);
     let part = Part::matching::<With<TableRow>>(&world);
     let mut file = Vec::new();
-    world.save_part(&registry, &part, &mut file).unwrap();
+    registry.save_part(&world, &part, &mut file).unwrap();
     let copy = loaded(&registry, &file);
     let changed = |world: &World| world.query_filtered::<Key, Changed<TableRow>>().iter().collect::<Vec<_>>();
     assert!(changed(&copy) == changed(&world) && !changed(&copy).is_empty());

@@ -145,8 +145,8 @@ fn merge(world: &mut World) {
     registry.serde::<Burning>("burning").unwrap();
     registry.serde::<Mass>("mass").unwrap();
     let mut file = Vec::new();
-    arriving().save(&registry, &mut file).unwrap();
-    world.merge(&registry, &*file).unwrap();
+    registry.save(&arriving(), &mut file).unwrap();
+    registry.merge(world, &*file).unwrap();
 }
 
 trait ByCommand {

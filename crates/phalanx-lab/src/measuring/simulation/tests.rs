@@ -50,8 +50,8 @@ fn a_measurement_has_every_row() {
     assert!(Layout::ALL.into_iter().all(|layout| simulation.row(layout, FRAME).is_some()));
     assert!(simulation.memory.iter().all(|memory| memory.held >= memory.components));
     let (registry, mut file) = (registry().expect("names and types once"), Vec::new());
-    world.save(&registry, &mut file).expect("all of it is registered");
-    let world = World::load(&registry, &*file).expect("what was just saved");
+    registry.save(&world, &mut file).expect("all of it is registered");
+    let world = registry.load(&*file).expect("what was just saved");
     let (_, world) = measure(3000, Some(world), effort, || {});
     world.validate().expect("a valid world");
     assert_eq!(world.len(), 3000);

@@ -1,205 +1,41 @@
-//! The outer form of a snapshot: sections, cut into frames with a checksum each.
+//! [`Reader`]: reads the sections of a snapshot.
 //!
-//! A reader hands out nothing that is not checked, and neither side holds more than one frame. Checksums are chained: each
-//! is seeded by the one before, the first by the head of the file, so that frames cannot be lost, repeated or exchanged.
+//! It returns only bytes whose checksum was verified, and buffers one frame at most.
 
 use super::budget::Budget;
-use super::error::{LoadError, Problem, SaveError};
-use crate::alloc::{try_reserve, try_vec};
+use super::error::{LoadError, Problem};
+use super::format::{FRAME, MAGIC, PIECE, VERSION, mix_section};
+use crate::alloc::try_reserve;
 use crate::checksum::{Sum, checksum};
 use phalanx_store::AllocError;
-use std::io::{self, Read, Write};
-
-/// What a snapshot begins with.
-pub(super) const MAGIC: [u8; 8] = *b"PHALANX\x1a";
-/// The version of the format.
-pub(super) const VERSION: u32 = 2;
-/// Bytes in every frame of a section but its last.
-pub(super) const FRAME: usize = 1 << 16;
-
-/// Bytes that are read or written, and summed up, at a time: so few that they are near when they come up again.
-pub(super) const PIECE: usize = 1 << 14;
-
-/// The kinds of sections, in their order.
-pub(super) const COMPONENTS: [u8; 4] = *b"comp";
-pub(super) const SLOTS: [u8; 4] = *b"slot";
-pub(super) const TABLE: [u8; 4] = *b"tabl";
-pub(super) const ROWS: [u8; 4] = *b"rows";
-pub(super) const SIDE: [u8; 4] = *b"side";
-pub(super) const GROUPS: [u8; 4] = *b"grup";
-pub(super) const RESOURCE: [u8; 4] = *b"rsrc";
-pub(super) const TICKS: [u8; 4] = *b"tick";
-pub(super) const END: [u8; 4] = *b"end ";
-
-/// Set in the flags of a section that may be skipped by those who do not know it.
-pub(super) const OPTIONAL: u32 = 1;
-
-fn mixed(chain: u64, kind: [u8; 4], flags: u32) -> u64 {
-    let [a, b, c, d] = kind;
-    let [e, f, g, h] = flags.to_le_bytes();
-    checksum(chain, &[a, b, c, d, e, f, g, h])
-}
-
-/// Writes sections.
-pub(super) struct Out<'w> {
-    writer: &'w mut dyn Write,
-    buffer: Vec<u8>,
-    chain: u64,
-    written: u64,
-    section: u64,
-}
-
-impl<'w> Out<'w> {
-    /// Writes the head of the file.
-    pub(super) fn new(writer: &'w mut dyn Write) -> Result<Out<'w>, SaveError> {
-        let mut head = [0; 16];
-        head[..8].copy_from_slice(&MAGIC);
-        head[8..12].copy_from_slice(&VERSION.to_le_bytes());
-        writer.write_all(&head)?;
-        Ok(Out { writer, buffer: try_vec(FRAME)?, chain: checksum(0, &head), written: 16, section: 0 })
-    }
-
-    /// Bytes written so far.
-    pub(super) fn written(&self) -> u64 {
-        self.written
-    }
-
-    /// A number for everything that was written.
-    pub(super) fn chain(&self) -> u64 {
-        self.chain
-    }
-
-    pub(super) fn begin(&mut self, kind: [u8; 4], flags: u32) -> Result<(), SaveError> {
-        self.writer.write_all(&kind)?;
-        self.writer.write_all(&flags.to_le_bytes())?;
-        self.chain = mixed(self.chain, kind, flags);
-        (self.written, self.section) = (self.written + 8, 0);
-        Ok(())
-    }
-
-    /// Writes a frame: what is in the buffer, and these bytes after it.
-    fn frame(&mut self, bytes: &[u8]) -> Result<(), SaveError> {
-        let len = self.buffer.len() + bytes.len();
-        self.writer.write_all(&(len as u32).to_le_bytes())?;
-        let mut sum = Sum::new(self.chain);
-        for piece in self.buffer.chunks(PIECE).chain(bytes.chunks(PIECE)) {
-            sum.update(piece);
-            self.writer.write_all(piece)?;
-        }
-        self.chain = sum.finish();
-        self.writer.write_all(&self.chain.to_le_bytes())?;
-        self.written += len as u64 + 12;
-        self.section += len as u64;
-        self.buffer.clear();
-        Ok(())
-    }
-
-    /// Writes bytes to the section. How they come in pieces leaves no trace.
-    pub(super) fn put(&mut self, mut bytes: &[u8]) -> Result<(), SaveError> {
-        while bytes.len() >= FRAME - self.buffer.len() {
-            let (now, rest) = bytes.split_at(FRAME - self.buffer.len());
-            self.frame(now)?;
-            bytes = rest;
-        }
-        self.buffer.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    pub(super) fn put_u8(&mut self, n: u8) -> Result<(), SaveError> {
-        self.put(&[n])
-    }
-    pub(super) fn put_u32(&mut self, n: u32) -> Result<(), SaveError> {
-        self.put(&n.to_le_bytes())
-    }
-    pub(super) fn put_u64(&mut self, n: u64) -> Result<(), SaveError> {
-        self.put(&n.to_le_bytes())
-    }
-    /// A string of at most 255 bytes.
-    pub(super) fn put_name(&mut self, name: &str) -> Result<(), SaveError> {
-        self.put_u8(name.len() as u8)?;
-        self.put(name.as_bytes())
-    }
-    /// Numbers, one after another.
-    pub(super) fn put_u32s(&mut self, mut numbers: impl Iterator<Item = u32>) -> Result<(), SaveError> {
-        let mut block = [[0; 4]; 1024];
-        loop {
-            let mut len = 0;
-            // The place comes first: where there is none, no number is lost.
-            for (place, n) in block.iter_mut().zip(numbers.by_ref()) {
-                *place = n.to_le_bytes();
-                len += 1;
-            }
-            self.put(block[..len].as_flattened())?;
-            if len < block.len() {
-                return Ok(());
-            }
-        }
-    }
-
-    /// A number of each of a list, several at a time.
-    pub(super) fn put_each<T>(&mut self, list: &[T], number: impl Fn(&T) -> u32) -> Result<(), SaveError> {
-        let mut block = [[0; 4]; 1024];
-        for list in list.chunks(block.len()) {
-            for (n, item) in block.iter_mut().zip(list) {
-                *n = number(item).to_le_bytes();
-            }
-            self.put(block[..list.len()].as_flattened())?;
-        }
-        Ok(())
-    }
-
-    /// Numbers that lie side by side.
-    pub(super) fn put_u32_slice(&mut self, numbers: &[u32]) -> Result<(), SaveError> {
-        match cfg!(target_endian = "little") {
-            true => self.put(crate::plain::bytes_of(numbers)),
-            false => self.put_each(numbers, |n| *n),
-        }
-    }
-
-    pub(super) fn end(&mut self) -> Result<(), SaveError> {
-        if !self.buffer.is_empty() {
-            self.frame(&[])?;
-        }
-        self.writer.write_all(&0_u32.to_le_bytes())?;
-        let section = self.section.to_le_bytes();
-        self.chain = checksum(self.chain, &section);
-        self.writer.write_all(&section)?;
-        self.writer.write_all(&self.chain.to_le_bytes())?;
-        self.written += 20;
-        Ok(())
-    }
-
-    pub(super) fn finish(self) -> Result<(), SaveError> {
-        Ok(self.writer.flush()?)
-    }
-}
+use std::io::{self, Read};
 
 /// Reads sections.
-pub(super) struct In<'r> {
+pub(super) struct Reader<'r> {
     reader: &'r mut dyn Read,
-    /// The last frame that was not read into its place, and what earlier ones left behind it.
+    /// The last frame that was buffered, followed by remains of earlier ones.
     buffer: Vec<u8>,
-    /// Its length.
+    /// The length of the buffered frame.
     filled: usize,
-    /// So much of it was taken.
+    /// The number of buffered bytes that were consumed.
     taken: usize,
-    /// The section is read to its end.
+    /// Whether the section was read to its end.
     ended: bool,
-    /// The last frame of the section was not full: no other may follow.
+    /// Whether the last frame was not full, so that no other may follow.
     is_short: bool,
     chain: u64,
     read: u64,
     section: u64,
     pub(super) kind: [u8; 4],
     pub(super) flags: u32,
-    /// What the values of this load may take beyond their bytes.
+    /// The budget of the values of this load.
     pub(super) budget: Budget,
 }
 
-impl<'r> In<'r> {
-    pub(super) fn new(reader: &'r mut dyn Read) -> Result<In<'r>, LoadError> {
+impl<'r> Reader<'r> {
+    pub(super) fn new(reader: &'r mut dyn Read) -> Result<Reader<'r>, LoadError> {
         let buffer = Vec::new();
-        let mut this = In {
+        let mut this = Reader {
             reader,
             buffer,
             filled: 0,
@@ -232,7 +68,7 @@ impl<'r> In<'r> {
         Ok(this)
     }
 
-    /// A problem, where it was found.
+    /// Returns an error for a problem at the present position.
     pub(super) fn error(&self, problem: impl Into<Problem>) -> LoadError {
         LoadError { section: self.kind, offset: self.read, problem: problem.into() }
     }
@@ -241,17 +77,17 @@ impl<'r> In<'r> {
         Err(self.error(Problem::Invalid(what)))
     }
 
-    /// Bytes read so far.
+    /// Returns the number of bytes that were read.
     pub(super) fn offset(&self) -> u64 {
         self.read
     }
 
-    /// Bytes of the section's contents so far.
+    /// Returns the number of content bytes of the section that were read.
     pub(super) fn section_bytes(&self) -> u64 {
         self.section
     }
 
-    /// A number for everything that was read.
+    /// Returns the checksum of everything that was read.
     pub(super) fn chain(&self) -> u64 {
         self.chain
     }
@@ -279,18 +115,18 @@ impl<'r> In<'r> {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// Goes on to the next section, which the present one was read to the end before.
+    /// Reads the head of the next section. The present one was read to its end.
     pub(super) fn next_section(&mut self) -> Result<(), LoadError> {
         let (mut kind, mut flags) = ([0; 4], [0; 4]);
         self.raw(&mut kind)?;
         self.raw(&mut flags)?;
         (self.kind, self.flags) = (kind, u32::from_le_bytes(flags));
-        self.chain = mixed(self.chain, kind, self.flags);
+        self.chain = mix_section(self.chain, kind, self.flags);
         (self.ended, self.is_short, self.section, self.filled, self.taken) = (false, false, 0, 0, 0);
         Ok(())
     }
 
-    /// The length of the next frame; `None` at the end of the section.
+    /// Returns the length of the next frame, or `None` at the end of the section.
     fn frame_len(&mut self) -> Result<Option<usize>, LoadError> {
         if self.ended {
             return Ok(None);
@@ -317,7 +153,7 @@ impl<'r> In<'r> {
         }
     }
 
-    /// Begins to read a frame, in pieces.
+    /// Begins to read a frame in pieces.
     pub(super) fn open(&self) -> Sum {
         Sum::new(self.chain)
     }
@@ -329,7 +165,7 @@ impl<'r> In<'r> {
         Ok(())
     }
 
-    /// Checks a frame that was just read.
+    /// Verifies the checksum of a frame that was just read.
     pub(super) fn close(&mut self, sum: Sum) -> Result<(), LoadError> {
         self.section += sum.len();
         self.is_short = sum.len() < FRAME as u64;
@@ -340,23 +176,25 @@ impl<'r> In<'r> {
         }
     }
 
-    /// What was read and not taken yet.
+    /// Returns the buffered bytes that were not consumed.
     pub(super) fn buffered(&self) -> &[u8] {
         &self.buffer[self.taken..self.filled]
     }
 
-    /// So much of it was taken.
+    /// The number of buffered bytes that were consumed.
     pub(super) fn consume(&mut self, len: usize) {
         self.taken += len;
     }
 
-    /// With nothing buffered: the length of the next frame, which is to be read by [pieces](In::piece) into its place, as far
-    /// as there is one, and [kept](In::keep) from there on, and is [closed](In::close) then.
+    /// Returns the length of the next frame, while nothing is buffered.
+    ///
+    /// The caller reads as much of it as it needs in [pieces](Reader::piece), [keeps](Reader::keep) the rest in the buffer,
+    /// and [closes](Reader::close) the frame.
     pub(super) fn next_frame(&mut self) -> Result<usize, LoadError> {
         self.frame_len()?.ok_or_else(|| self.error(Problem::SectionLength))
     }
 
-    /// Reads the rest of a frame into the buffer, which was taken to its end.
+    /// Reads the rest of a frame into the buffer, which was consumed.
     pub(super) fn keep(&mut self, sum: &mut Sum, len: usize) -> Result<(), LoadError> {
         let mut buffer = core::mem::take(&mut self.buffer);
         (self.filled, self.taken) = (0, 0);
@@ -370,7 +208,7 @@ impl<'r> In<'r> {
         Ok(())
     }
 
-    /// Reads the next frame into the buffer, which was taken to its end. Whether there was one.
+    /// Reads the next frame into the buffer, which was consumed. Returns `false` at the end of the section.
     fn refill(&mut self) -> Result<bool, LoadError> {
         let Some(len) = self.frame_len()? else { return Ok(false) };
         let mut sum = self.open();
@@ -378,7 +216,7 @@ impl<'r> In<'r> {
         self.close(sum).map(|()| true)
     }
 
-    /// Reads so many bytes of the section.
+    /// Fills `bytes` from the section.
     pub(super) fn take(&mut self, mut bytes: &mut [u8]) -> Result<(), LoadError> {
         while !bytes.is_empty() {
             let left = self.filled - self.taken;
@@ -416,14 +254,14 @@ impl<'r> In<'r> {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// Reads a string of at most 255 bytes into a place for one.
-    pub(super) fn name<'a>(&mut self, place: &'a mut [u8; 255]) -> Result<&'a str, LoadError> {
+    /// Reads a string of at most 255 bytes into a buffer.
+    pub(super) fn name<'a>(&mut self, buffer: &'a mut [u8; 255]) -> Result<&'a str, LoadError> {
         let len = usize::from(self.u8()?);
-        self.take(&mut place[..len])?;
-        core::str::from_utf8(&place[..len]).or_else(|_| self.invalid("a name that is no UTF-8"))
+        self.take(&mut buffer[..len])?;
+        core::str::from_utf8(&buffer[..len]).or_else(|_| self.invalid("a name that is not UTF-8"))
     }
 
-    /// Reads so many bytes to the end of a list, which grows with what is really there.
+    /// Appends `count` bytes to a list. It grows with what was read, not with the declared count.
     pub(super) fn bytes(&mut self, list: &mut Vec<u8>, count: usize) -> Result<(), LoadError> {
         let mut left = count;
         while left > 0 {
@@ -437,7 +275,7 @@ impl<'r> In<'r> {
         Ok(())
     }
 
-    /// Reads numbers into a place for them.
+    /// Fills `numbers` from the section.
     pub(super) fn numbers(&mut self, numbers: &mut [u32]) -> Result<(), LoadError> {
         self.take(crate::plain::bytes_of_mut(numbers))?;
         if cfg!(target_endian = "big") {
@@ -446,11 +284,11 @@ impl<'r> In<'r> {
         Ok(())
     }
 
-    /// Reads so many numbers, in blocks.
+    /// Reads `count` numbers, and calls a function with blocks of them.
     pub(super) fn u32s(
         &mut self,
         count: u32,
-        mut each: impl FnMut(&In<'_>, &[u32]) -> Result<(), LoadError>,
+        mut each: impl FnMut(&Reader<'_>, &[u32]) -> Result<(), LoadError>,
     ) -> Result<(), LoadError> {
         let mut numbers = [0_u32; 2048];
         let mut left = count as usize;
@@ -463,7 +301,7 @@ impl<'r> In<'r> {
         Ok(())
     }
 
-    /// The rest of the section.
+    /// Appends the rest of the section to a list.
     pub(super) fn rest(&mut self, list: &mut Vec<u8>) -> Result<(), LoadError> {
         loop {
             try_reserve(list, self.filled - self.taken).map_err(|error| self.error(error))?;
@@ -475,7 +313,7 @@ impl<'r> In<'r> {
         }
     }
 
-    /// Passes over the rest of the section.
+    /// Skips the rest of the section.
     pub(super) fn skip(&mut self) -> Result<(), LoadError> {
         loop {
             self.taken = self.filled;
@@ -485,7 +323,7 @@ impl<'r> In<'r> {
         }
     }
 
-    /// Checks that the section is read to its end.
+    /// Checks that the section was read to its end.
     pub(super) fn end_section(&mut self) -> Result<(), LoadError> {
         match self.taken < self.filled || self.frame_len()?.is_some() {
             true => Err(self.error(Problem::SectionLength)),
@@ -493,7 +331,7 @@ impl<'r> In<'r> {
         }
     }
 
-    /// Checks that nothing follows.
+    /// Checks that the input has ended.
     pub(super) fn end(&mut self) -> Result<(), LoadError> {
         let mut byte = [0];
         loop {
@@ -506,7 +344,7 @@ impl<'r> In<'r> {
         }
     }
 
-    pub(super) fn unwrap_alloc<T>(&self, result: Result<T, AllocError>) -> Result<T, LoadError> {
+    pub(super) fn alloc<T>(&self, result: Result<T, AllocError>) -> Result<T, LoadError> {
         result.map_err(|error| self.error(error))
     }
 }

@@ -1,45 +1,47 @@
-//! A deserializer around another that gives up where values are nested too deeply, or have too many parts without bytes.
+//! [`Bounded`]: a deserializer that fails if values are nested too deeply, or have too many parts without bytes.
 //!
-//! Hostile bytes may describe a list of a million lists in each other, which would overflow the stack. Or they describe a list
-//! of a billion values without bytes, which would take very long.
+//! Hostile bytes may describe a million nested lists, which would overflow the stack. Or they describe a list of a billion
+//! values without bytes, which would take very long.
 
 use super::budget::Budget;
 use core::fmt;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor};
 
-/// How deeply values may be nested.
+/// The maximal depth of nested values.
 pub(super) const DEEPEST: u32 = 128;
 
-/// Something of a deserializer's, with how many levels are left below it, and the budget of the load.
+/// A deserializer, visitor, seed or access, with the remaining levels and the budget of the load.
 #[derive(Clone, Copy)]
-pub(super) struct Bound<'f, T> {
+pub(super) struct Bounded<'f, T> {
     inner: T,
     levels: u32,
-    /// Whether it is a list whose length the input tells, and not the type.
+    /// Whether this is a list whose length is given by the input, not by the type.
     is_list: bool,
     budget: &'f Budget,
 }
 
-impl<'f, T> Bound<'f, T> {
+impl<'f, T> Bounded<'f, T> {
     pub(super) fn new(inner: T, budget: &'f Budget) -> Self {
-        Bound { inner, levels: DEEPEST, is_list: false, budget }
+        Bounded { inner, levels: DEEPEST, is_list: false, budget }
     }
 
-    fn with<U>(&self, inner: U) -> Bound<'f, U> {
-        Bound { inner, levels: self.levels, is_list: self.is_list, budget: self.budget }
+    fn with<U>(&self, inner: U) -> Bounded<'f, U> {
+        Bounded { inner, levels: self.levels, is_list: self.is_list, budget: self.budget }
     }
 
-    /// The same one level below.
-    fn below<U, E: Error>(&self, inner: U) -> Result<Bound<'f, U>, E> {
+    /// Returns a wrapper of `inner` that is one level deeper.
+    fn below<U, E: Error>(&self, inner: U) -> Result<Bounded<'f, U>, E> {
         match self.levels.checked_sub(1) {
-            Some(levels) => Ok(Bound { levels, ..self.with(inner) }),
+            Some(levels) => Ok(Bounded { levels, ..self.with(inner) }),
             None => Err(E::custom("nested too deeply")),
         }
     }
 
-    /// Reads a part, and charges it to the budget if it took no bytes. The parts of a value whose number the type tells lie
-    /// within that value, whose size is charged if need be: they cost as little as possible.
+    /// Reads a part, and charges it to the budget if it took no bytes.
+    ///
+    /// An item of a list costs its size. A part of a value with a fixed number of parts costs 1, because the size of that
+    /// value is charged where it is an item.
     fn part<V, E: Error>(&self, read: impl FnOnce() -> Result<Option<V>, E>) -> Result<Option<V>, E> {
         let before = self.budget.taken();
         let part = read()?;
@@ -54,13 +56,13 @@ impl<'f, T> Bound<'f, T> {
 macro_rules! forward {
     ($is_list:literal: $($method:ident($($argument:ident: $type:ty),*)),* $(,)?) => {$(
         fn $method<V: Visitor<'de>>(self, $($argument: $type,)* visitor: V) -> Result<V::Value, D::Error> {
-            let visitor = Bound { is_list: $is_list, ..self.with(visitor) };
+            let visitor = Bounded { is_list: $is_list, ..self.with(visitor) };
             self.inner.$method($($argument,)* visitor)
         }
     )*};
 }
 
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for Bound<'_, D> {
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Bounded<'_, D> {
     type Error = D::Error;
 
     forward! { true: deserialize_seq(), deserialize_map() }
@@ -90,7 +92,7 @@ macro_rules! visit {
     )*};
 }
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for Bound<'_, V> {
+impl<'de, V: Visitor<'de>> Visitor<'de> for Bounded<'_, V> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -132,7 +134,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Bound<'_, V> {
     }
 }
 
-impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Bound<'_, S> {
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Bounded<'_, S> {
     type Value = S::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<S::Value, D::Error> {
@@ -141,7 +143,7 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Bound<'_, S> {
     }
 }
 
-impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Bound<'_, A> {
+impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Bounded<'_, A> {
     type Error = A::Error;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, A::Error> {
@@ -153,7 +155,7 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Bound<'_, A> {
     }
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Bound<'_, A> {
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Bounded<'_, A> {
     type Error = A::Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
@@ -169,9 +171,9 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Bound<'_, A> {
     }
 }
 
-impl<'de, 'f, A: EnumAccess<'de>> EnumAccess<'de> for Bound<'f, A> {
+impl<'de, 'f, A: EnumAccess<'de>> EnumAccess<'de> for Bounded<'f, A> {
     type Error = A::Error;
-    type Variant = Bound<'f, A::Variant>;
+    type Variant = Bounded<'f, A::Variant>;
 
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self::Variant), A::Error> {
         let (bound, seed) = (self.with(()), self.with(seed));
@@ -180,7 +182,7 @@ impl<'de, 'f, A: EnumAccess<'de>> EnumAccess<'de> for Bound<'f, A> {
     }
 }
 
-impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Bound<'_, A> {
+impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Bounded<'_, A> {
     type Error = A::Error;
 
     fn unit_variant(self) -> Result<(), A::Error> {

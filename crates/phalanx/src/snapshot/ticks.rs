@@ -1,28 +1,31 @@
-//! What was added and changed since a world was settled: the marks of its tracked components.
+//! Saves and loads change ticks: which values were added and changed since the last [`World::settle_changes`].
 //!
-//! How many queries have run since then, and when, makes no difference.
+//! The number of queries that ran since then does not affect the result.
 //!
-//! All of it is in one section, the last before the end. So the columns are the same whether a component is tracked or not,
-//! and the number for a world is that of everything before it.
+//! The ticks are in one section, the last before the end. So columns do not depend on tracking, and the checksum of a world
+//! is that of everything before this section.
 #![allow(unsafe_code)]
 
-use super::column::{Runs, Source};
+use super::column::ColumnRows;
 use super::error::{LoadError, Problem, SaveError};
-use super::frame::{In, Out, TICKS};
-use super::load::Loaded;
-use super::save::{OutTable, Saving};
+use super::format::TICKS;
+use super::loader::Loaded;
+use super::reader::Reader;
+use super::runs::Runs;
+use super::saver::{SavedTable, Saver};
+use super::writer::Writer;
 use crate::change_detection::{ComponentTicks, RunTicks, Tick, Track, column_tick, ticks_at};
 use crate::component::{ComponentId, ComponentInfo};
 use crate::sparse::Store;
 use crate::world::World;
 use phalanx_store::raw::Lane;
 
-/// What a mark says: the value was added, or changed, after the world was [settled](World::clear_trackers) last.
+/// The bits of a change: the value was added, or changed, after the last [`World::settle_changes`].
 const ADDED: u8 = 1;
 const CHANGED: u8 = 2;
 
-/// The times that a loaded world begins with: that of a mark from before it was settled, that at which it was, and the
-/// present one. They are those of a world that was settled once.
+/// The ticks of a loaded world: that of older changes, that of `settle_changes`, and the present one. They are those of a
+/// world that was settled once.
 const OLD: Tick = Tick(1);
 const SETTLED: Tick = Tick(2);
 const NOW: Tick = Tick(3);
@@ -35,86 +38,92 @@ fn track_number(track: Track) -> u8 {
     }
 }
 
-/// The lane of the marks of a tracked component.
+/// Returns the lane of the change ticks of a tracked component.
 ///
 /// # Safety
 ///
-/// The lanes are the component's, and stay.
-unsafe fn mark_lane<'a>(lanes: *const Lane, info: &ComponentInfo) -> &'a Lane {
-    // SAFETY: a tracked component has a lane of marks, which is the last.
+/// The lanes are those of the component, and outlive `'a`.
+unsafe fn tick_lane<'a>(lanes: *const Lane, info: &ComponentInfo) -> &'a Lane {
+    // SAFETY: the last lane of a tracked component is that of its ticks, by the caller's contract.
     unsafe { &*lanes.add(info.lanes.len() - 1) }
 }
 
-impl Saving<'_> {
-    /// Writes what was added and changed since the world was settled last. Nothing, if that is all there is: a world that was
-    /// never settled is no different.
-    pub(super) fn write_times(&self, tables: &[OutTable], out: &mut Out<'_>) -> Result<(), SaveError> {
+impl Saver<'_> {
+    /// Writes the changes since the last [`World::settle_changes`]. Writes nothing if all values were changed since then,
+    /// as in a world that was never settled.
+    pub(super) fn write_ticks(&self, tables: &[SavedTable], out: &mut Writer<'_>) -> Result<(), SaveError> {
         let clock = &self.world.storage.sparse.clock;
         let Some(settled) = clock.cleared() else { return Ok(()) };
-        let look = RunTicks { now: clock.now(), since: Some(settled), own: false };
+        let ticks = RunTicks { now: clock.now(), since: Some(settled), own: false };
         let track = |number: u32| self.world.storage.components.info(self.components[number as usize].id).track;
         let tracked = (0..self.components.len() as u32).filter(|number| track(*number) != Track::None);
-        let (mut is_old, mut count) = (false, 0);
+        let (mut is_old, mut components) = (false, 0);
         for number in tracked.clone() {
-            self.each_mark(number, tables, look, &mut |marks| {
-                is_old |=
-                    marks.iter().any(|mark| *mark & CHANGED == 0 || track(number) == Track::Row && *mark & ADDED == 0);
+            self.for_each_change(number, tables, ticks, &mut |changes| {
+                is_old |= changes
+                    .iter()
+                    .any(|change| *change & CHANGED == 0 || track(number) == Track::Row && *change & ADDED == 0);
                 Ok(())
             })?;
-            count += 1;
+            components += 1;
         }
         if !is_old {
             return Ok(());
         }
         out.begin(TICKS, 0)?;
-        out.put_u32(count)?;
+        out.put_u32(components)?;
         for number in tracked {
-            let mut marks = 0;
-            self.each_mark(number, tables, look, &mut |block| {
-                marks += block.len() as u32;
+            let mut count = 0;
+            self.for_each_change(number, tables, ticks, &mut |block| {
+                count += block.len() as u32;
                 Ok(())
             })?;
             out.put_u32(number)?;
             out.put_u8(track_number(track(number)))?;
-            out.put_u32(marks)?;
-            self.each_mark(number, tables, look, &mut |block| out.put(block))?;
+            out.put_u32(count)?;
+            self.for_each_change(number, tables, ticks, &mut |block| out.put(block))?;
         }
         out.end()
     }
 
-    /// Calls a function with the marks of a component, block by block: one for each column, or for each value.
-    fn each_mark(
+    /// Calls a function with the changes of a component, in blocks: one for each column, or for each value.
+    fn for_each_change(
         &self,
         number: u32,
-        tables: &[OutTable],
-        look: RunTicks,
+        tables: &[SavedTable],
+        ticks: RunTicks,
         each: &mut dyn FnMut(&[u8]) -> Result<(), SaveError>,
     ) -> Result<(), SaveError> {
         let id = self.components[number as usize].id;
-        if let Some(side) = self.world.storage.sparse.of(id) {
-            let parts = self.side_form(side)?;
-            return self.marks_of(id, &[Source { lanes: side.values().lane(), runs: parts.runs() }], look, each);
+        if let Some(storage) = self.world.storage.sparse.of(id) {
+            let parts = self.sparse_parts(storage)?;
+            return self.changes_of(
+                id,
+                &[ColumnRows { lanes: storage.values().lane(), runs: parts.runs() }],
+                ticks,
+                each,
+            );
         }
         for table in tables.iter().filter(|table| table.components.binary_search(&number).is_ok()) {
             let rows = self.source_rows(table)?;
-            self.marks_of(id, &self.sources(number, &rows)?, look, each)?;
+            self.changes_of(id, &self.sources(number, &rows)?, ticks, each)?;
         }
         Ok(())
     }
 
-    /// Calls a function with the marks of a component in one column, which may come from several.
-    fn marks_of(
+    /// Calls a function with the changes of a component in one column of the snapshot.
+    fn changes_of(
         &self,
         id: ComponentId,
-        sources: &[Source<'_>],
-        look: RunTicks,
+        sources: &[ColumnRows<'_>],
+        ticks: RunTicks,
         each: &mut dyn FnMut(&[u8]) -> Result<(), SaveError>,
     ) -> Result<(), SaveError> {
         let info = self.world.storage.components.info(id);
-        // SAFETY: the lanes are the component's, and the world is borrowed.
-        let lane = |source: &Source<'_>| unsafe { mark_lane(source.lanes, info) };
+        // SAFETY: the lanes are those of the component, and the world is borrowed.
+        let lane = |source: &ColumnRows<'_>| unsafe { tick_lane(source.lanes, info) };
         if info.track == Track::Column {
-            let is_changed = sources.iter().any(|source| look.is_new(column_tick(lane(source), look)));
+            let is_changed = sources.iter().any(|source| ticks.is_new(column_tick(lane(source), ticks)));
             return each(&[if is_changed { CHANGED } else { 0 }]);
         }
         let mut block = [0; 1024];
@@ -122,11 +131,11 @@ impl Saving<'_> {
             let mut rows = source.runs.rows();
             loop {
                 let mut len = 0;
-                // The place comes first: where there is none, no row is lost.
-                for (place, row) in block.iter_mut().zip(rows.by_ref()) {
-                    // SAFETY: the row is in use, and marks are there where values are; the world is borrowed.
+                // The block comes first in the zip: when it is full, no row is lost.
+                for (item, row) in block.iter_mut().zip(rows.by_ref()) {
+                    // SAFETY: the row is in use, so that its ticks are initialised. The world is borrowed.
                     let ComponentTicks { added, changed } = unsafe { ticks_at(lane(source), row as usize).read() };
-                    *place = (u8::from(look.is_new(added)) * ADDED) | (u8::from(look.is_new(changed)) * CHANGED);
+                    *item = (u8::from(ticks.is_new(added)) * ADDED) | (u8::from(ticks.is_new(changed)) * CHANGED);
                     len += 1;
                 }
                 each(&block[..len])?;
@@ -139,15 +148,16 @@ impl Saving<'_> {
     }
 }
 
-/// The lanes of a component in all places, with the rows that are in use, in the order of the snapshot.
+/// Calls a function with the lanes of a component and the rows in use, for each table or storage, in the order of the
+/// snapshot.
 fn each_column(
     world: &World,
     id: ComponentId,
     mut each: impl FnMut(*const Lane, &mut dyn Iterator<Item = u32>) -> Result<(), LoadError>,
 ) -> Result<(), LoadError> {
-    if let Some(side) = world.storage.sparse.of(id) {
-        let lanes = side.values().lane();
-        return match &side.store {
+    if let Some(storage) = world.storage.sparse.of(id) {
+        let lanes = storage.values().lane();
+        return match &storage.store {
             Store::Pool(pool) => {
                 let dense = &pool.dense;
                 each(lanes, &mut (0..dense.positions()).filter(|at| dense.key_at(*at).is_some()))
@@ -163,16 +173,16 @@ fn each_column(
     Ok(())
 }
 
-/// Marks all values of a component as new.
+/// Sets the ticks of all values of a component to now.
 fn renew(world: &World, id: ComponentId) -> Result<(), LoadError> {
     let (info, now) = (world.storage.components.info(id), world.tick());
     if info.track == Track::None {
         return Ok(());
     }
     each_column(world, id, |lanes, rows| {
-        // SAFETY: the lanes are the component's, and the rows are in use; the world is being loaded, and nobody else's.
+        // SAFETY: the lanes are those of the component, and the rows are in use. The world is being loaded and not shared.
         unsafe {
-            let lane = mark_lane(lanes, info);
+            let lane = tick_lane(lanes, info);
             match info.track {
                 Track::Row => rows.for_each(|row| ticks_at(lane, row as usize).write(ComponentTicks::new(now))),
                 _ => lane.set_version(u64::from(now.0)),
@@ -182,8 +192,8 @@ fn renew(world: &World, id: ComponentId) -> Result<(), LoadError> {
     })
 }
 
-/// Reads the marks. What is tracked and has none is new.
-pub(super) fn read(input: &mut In<'_>, world: &mut World, components: &[Loaded<'_>]) -> Result<(), LoadError> {
+/// Reads the section of ticks. Tracked components without ticks count as changed now.
+pub(super) fn read(input: &mut Reader<'_>, world: &mut World, components: &[Loaded<'_>]) -> Result<(), LoadError> {
     world.storage.sparse.clock.restore(NOW, Some(SETTLED));
     let (count, mut next) = (input.u32()?, 0);
     for _ in 0..count {
@@ -202,8 +212,8 @@ pub(super) fn read(input: &mut In<'_>, world: &mut World, components: &[Loaded<'
     input.end_section()
 }
 
-/// Reads the marks of a component; passes over them if it is not tracked in this way.
-fn read_component(input: &mut In<'_>, world: &World, loaded: &Loaded<'_>) -> Result<(), LoadError> {
+/// Reads the changes of a component. Ignores them if the component is tracked in another way.
+fn read_component(input: &mut Reader<'_>, world: &World, loaded: &Loaded<'_>) -> Result<(), LoadError> {
     let id = loaded.id;
     let info = world.storage.components.info(id);
     let (mut columns, mut values) = (0, 0);
@@ -221,40 +231,40 @@ fn read_component(input: &mut In<'_>, world: &World, loaded: &Loaded<'_>) -> Res
         return Err(input.error(Problem::Count { what, found, expected }));
     }
     let known = track == track_number(info.track);
-    let time = |mark: u8, bit: u8| if mark & bit == 0 { OLD } else { NOW };
+    let time = |change: u8, bit: u8| if change & bit == 0 { OLD } else { NOW };
     each_column(world, id, |lanes, rows| {
         if track == 1 {
-            let mark = input.u8()?;
-            if mark & !CHANGED != 0 {
+            let change = input.u8()?;
+            if change & !CHANGED != 0 {
                 return input.invalid("a column that is neither changed nor not");
             }
             if known {
-                // SAFETY: the lanes are the component's.
-                unsafe { mark_lane(lanes, info) }.set_version(u64::from(time(mark, CHANGED).0));
+                // SAFETY: the lanes are those of the component.
+                unsafe { tick_lane(lanes, info) }.set_version(u64::from(time(change, CHANGED).0));
             }
             return Ok(());
         }
         let mut block = [0; 256];
         loop {
-            // As many rows as a block has marks for.
+            // The rows of the next block.
             let mut of_block = [0_u32; 256];
             let mut len = 0;
-            for (place, row) in of_block.iter_mut().zip(&mut *rows) {
-                *place = row;
+            for (item, row) in of_block.iter_mut().zip(&mut *rows) {
+                *item = row;
                 len += 1;
             }
             if len == 0 {
                 return Ok(());
             }
             input.take(&mut block[..len])?;
-            if block[..len].iter().any(|mark| ![0, CHANGED, ADDED | CHANGED].contains(mark)) {
+            if block[..len].iter().any(|change| ![0, CHANGED, ADDED | CHANGED].contains(change)) {
                 return input.invalid("a value that was added and not changed, or neither added nor not");
             }
             if known {
-                for (row, mark) in of_block[..len].iter().zip(block) {
-                    let new = ComponentTicks { added: time(mark, ADDED), changed: time(mark, CHANGED) };
-                    // SAFETY: the lane is the component's, the row is in use, and nobody else has the world.
-                    unsafe { ticks_at(mark_lane(lanes, info), *row as usize).write(new) };
+                for (row, change) in of_block[..len].iter().zip(block) {
+                    let new = ComponentTicks { added: time(change, ADDED), changed: time(change, CHANGED) };
+                    // SAFETY: the lanes are those of the component, and the row is in use. The world is not shared.
+                    unsafe { ticks_at(tick_lane(lanes, info), *row as usize).write(new) };
                 }
             }
         }

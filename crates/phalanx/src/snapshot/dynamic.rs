@@ -1,52 +1,55 @@
-//! Components of run time: saved by a name, a layout, and what is said of their bytes.
+//! Registration of dynamic components: [`RawCodec`] and [`RegisteredDynamic`].
 #![allow(unsafe_code)]
 
 use super::coded::{read_each, write_each};
-use super::column::{Column, Made, Source, extend_by_row, put_next_with, read_lanes, write_lanes};
+use super::column::{Column, ColumnRows, extend_by_row, write_lanes};
+use super::column_builder::ColumnBuilder;
 use super::error::{CodecError, LoadError, RegistryError, SaveError};
-use super::frame::{In, Out};
 use super::readable::Readable;
+use super::reader::Reader;
 use super::registry::{Entry, Origin, Registry, Schema};
+use super::writer::Writer;
 use crate::storage::table::{ALIGNED_FOR_ALL, row_ptr};
 use crate::world::ComponentDescriptor;
 use core::fmt;
 use phalanx_store::raw::Lane;
 
-/// A way to write values of a component of run time, and to read them back, given their addresses.
+/// Encodes values of a dynamic component as bytes, and decodes them, given their addresses.
 pub trait RawCodec: Send + Sync + 'static {
-    /// The codec's name, of at most 63 bytes. A column that was written by a codec of another name is refused.
+    /// Returns the name of the codec, of at most 63 bytes. Loading rejects a column that was written by a codec of another
+    /// name.
     fn name(&self) -> &'static str;
 
-    /// Appends a value.
+    /// Appends the encoded form of a value to `bytes`.
     ///
     /// # Errors
     ///
-    /// If the value has no encoded form.
+    /// Returns an error if the value has no encoded form.
     ///
     /// # Safety
     ///
-    /// There is a value of the component, which is not written meanwhile.
+    /// `value` points to a value of the component, which is not written meanwhile.
     unsafe fn encode(&self, value: *const u8, bytes: &mut Vec<u8>) -> Result<(), CodecError>;
 
-    /// Reads a value from the front of the bytes, leaves the rest, and writes the value to its place. The bytes may be
-    /// anybody's.
+    /// Decodes a value from the front of `bytes`, advances them, and writes the value to `target`. The bytes may come from
+    /// an untrusted source.
     ///
     /// # Errors
     ///
-    /// If they are no value; then there is none in the place.
+    /// Returns an error if the bytes are not a value. Then no value was written.
     ///
     /// # Safety
     ///
-    /// There is room for a value of the component, aligned for it, in which none lives.
-    unsafe fn decode(&self, place: *mut u8, bytes: &mut &[u8]) -> Result<(), CodecError>;
+    /// `target` is valid for writes of a value of the component, and aligned for it.
+    unsafe fn decode(&self, target: *mut u8, bytes: &mut &[u8]) -> Result<(), CodecError>;
 
-    /// Whether equal values are equal bytes.
+    /// Returns `true` if equal values have equal bytes.
     fn is_canonical(&self) -> bool {
         true
     }
 }
 
-/// Values as they are in memory; the number of lanes.
+/// Values that are written as they are in memory, with the number of lanes.
 struct PlainBytes(usize);
 
 impl Column for PlainBytes {
@@ -59,34 +62,40 @@ impl Column for PlainBytes {
     fn is_plain(&self) -> bool {
         true
     }
-    unsafe fn write(&self, _: &'static str, sources: &[Source<'_>], out: &mut Out<'_>) -> Result<(), SaveError> {
-        // SAFETY: the caller's promise; who registered it has promised that there is no padding.
+    unsafe fn write(&self, _: &'static str, sources: &[ColumnRows<'_>], out: &mut Writer<'_>) -> Result<(), SaveError> {
+        // SAFETY: the rows are in use and not written, by the caller's contract. They have no padding, by the contract of
+        // `Registry::dynamic`.
         unsafe { write_lanes(self.0, sources, out) }
     }
     unsafe fn encode(&self, lanes: *const Lane, row: u32, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
         // SAFETY: as above.
         unsafe { extend_by_row(self.0, lanes, row, bytes) }
     }
-    unsafe fn read(&self, _: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
-        read_lanes(self.0, made, input)?;
-        // SAFETY: the rows of all lanes were read, and any bytes are values.
-        unsafe { made.all_there() };
+    unsafe fn read(
+        &self,
+        _: &'static str,
+        builder: &mut ColumnBuilder<'_>,
+        input: &mut Reader<'_>,
+    ) -> Result<(), LoadError> {
+        builder.read_lanes(self.0, input)?;
+        // SAFETY: all lanes were read, and any bytes are a value, by the contract of `Registry::dynamic`.
+        unsafe { builder.set_complete() };
         Ok(())
     }
 }
 
-/// Values one by one, in blocks of bytes; whether they have a lane.
+/// Values that a codec encodes one by one, in blocks of bytes, and whether they have a lane.
 struct RawCoded<K>(K, bool);
 
 impl<K> RawCoded<K> {
-    /// The address of a value.
+    /// Returns the address of a value.
     ///
     /// # Safety
     ///
-    /// The lanes are the component's, and the row is within their capacity.
+    /// The lanes are those of the component, and the row is below their capacity.
     unsafe fn at(&self, lanes: *const Lane, row: u32) -> *const u8 {
         match self.1 {
-            // SAFETY: the caller's promise.
+            // SAFETY: the lane is that of the component, and the row is below its capacity, by the caller's contract.
             true => unsafe { row_ptr(&*lanes, row) },
             false => core::ptr::without_provenance(ALIGNED_FOR_ALL.get()),
         }
@@ -103,9 +112,14 @@ impl<K: RawCodec> Column for RawCoded<K> {
     fn is_plain(&self) -> bool {
         false
     }
-    unsafe fn write(&self, name: &'static str, sources: &[Source<'_>], out: &mut Out<'_>) -> Result<(), SaveError> {
+    unsafe fn write(
+        &self,
+        name: &'static str,
+        sources: &[ColumnRows<'_>],
+        out: &mut Writer<'_>,
+    ) -> Result<(), SaveError> {
         write_each(name, sources, out, |lanes, row, bytes| {
-            // SAFETY: the caller's promise: there is a value.
+            // SAFETY: the row has a value of the component, by the caller's contract.
             unsafe { self.0.encode(self.at(lanes, row), bytes) }
         })
     }
@@ -113,12 +127,16 @@ impl<K: RawCodec> Column for RawCoded<K> {
         // SAFETY: as above.
         unsafe { self.0.encode(self.at(lanes, row), bytes) }
     }
-    unsafe fn read(&self, name: &'static str, made: &mut Made<'_>, input: &mut In<'_>) -> Result<(), LoadError> {
-        let mut rows = made.places();
-        read_each(name, made.wanted(), input, |bytes, _| match rows.next() {
-            // SAFETY: the next row of this component, whose codec writes a value or fails.
-            Some(row) => unsafe { put_next_with(made, row, |place| self.0.decode(place, bytes)) },
-            None => unreachable!("no more values are read than there are rows"),
+    unsafe fn read(
+        &self,
+        name: &'static str,
+        builder: &mut ColumnBuilder<'_>,
+        input: &mut Reader<'_>,
+    ) -> Result<(), LoadError> {
+        read_each(name, builder.len(), input, |bytes, _| {
+            // SAFETY: values have one lane at most. The codec writes a value or fails, by the contract of
+            // `Registry::dynamic_codec`. The target has the capacity for a value, and none is in it.
+            unsafe { builder.push_with(|target| self.0.decode(target, bytes)) }
         })
     }
 }
@@ -128,12 +146,14 @@ fn fields(text: &str, is_plain: bool) -> u64 {
 }
 
 impl Registry {
-    /// Saves a component of [run time](crate::World::register_component) as it is in memory. Its name is that of the
-    /// descriptor; worlds know it by the same name, layout and destructor. A world that is loaded knows it without further ado:
-    /// [`Components::find`](crate::Components::find) leads to its id, and registering it again gives that id.
+    /// Registers a [dynamic component](crate::World::register_component) that is saved as it is in memory.
     ///
-    /// In [readable form](crate::World::serialize) a value is a list of bytes. Entities in a value mean nothing to the library:
-    /// they stay as they are when it is [merged](crate::World::merge).
+    /// Its name is that of the descriptor. In a world it is the component with the same name, layout and destructor. A
+    /// loaded world has it registered: [`Components::find`](crate::Components::find) returns its id, and so does
+    /// registering it again.
+    ///
+    /// In [readable form](Registry::serialize) a value is a list of bytes. A [merge](Registry::merge) does not remap
+    /// entities in a value, because the library does not know them.
     ///
     /// ```
     /// use core::alloc::Layout;
@@ -162,9 +182,9 @@ impl Registry {
     /// // SAFETY: a value of the component.
     /// unsafe { world.insert_by_id(ship, id, NonNull::from(&mut litres).cast())? };
     /// let mut file = Vec::new();
-    /// world.save(&registry, &mut file)?;
+    /// registry.save(&world, &mut file)?;
     ///
-    /// let copy = World::load(&registry, &*file)?;
+    /// let copy = registry.load(&*file)?;
     /// let id = copy.components().find("mod:Fuel").unwrap();
     /// let found = copy.get_by_id(ship, id)?;
     /// // SAFETY: the value is there while the world is not changed.
@@ -174,62 +194,63 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// If the name is taken, empty or too long.
+    /// - [`RegistryError::NameTaken`] if the name is registered already.
+    /// - [`RegistryError::BadName`] if it is empty or too long.
     ///
     /// # Safety
     ///
-    /// As for [`World::register_component`](crate::World::register_component). No byte of a value is padding, and any bytes of
-    /// its size are a value: a file may be anybody's.
+    /// The contract of [`World::register_component`](crate::World::register_component) holds. No byte of a value is
+    /// padding. Any bytes of its size are a value, because a file may come from an untrusted source.
     pub unsafe fn dynamic(&mut self, descriptor: ComponentDescriptor) -> Result<RegisteredDynamic<'_>, RegistryError> {
         let entry = self.add_dynamic(descriptor, |lanes| Box::new(PlainBytes(lanes)))?;
         entry.readable = Some(Readable {
             show: |lanes, row, see| {
-                // SAFETY: the caller's promise: the lane is the component's, and the row is in use.
+                // SAFETY: the lane is that of the component, and the row is in use, by the caller's contract.
                 let bytes = unsafe {
                     let lane = &*lanes;
                     core::slice::from_raw_parts(row_ptr(lane, row), lane.row_size())
                 };
                 see(&bytes);
             },
-            parse: |made, row, deserializer| {
+            parse: |builder, deserializer| {
                 let bytes: Vec<u8> = erased_serde::deserialize(deserializer)?;
-                // SAFETY: the component has a lane.
-                let size = unsafe { (*made.lane()).row_size() };
+                // SAFETY: the component has a lane: the other case is below.
+                let size = unsafe { (*builder.lane()).row_size() };
                 if bytes.len() != size {
                     return Err(serde::de::Error::custom(format_args!(
                         "{} bytes where {size} are a value",
                         bytes.len()
                     )));
                 }
-                // SAFETY: the next row, by the caller's promise; any bytes of its size are a value.
+                // SAFETY: any bytes of the size are a value, by the contract of `Registry::dynamic`. The target is one.
                 let done = unsafe {
-                    put_next_with(made, row, |place| {
-                        place.copy_from_nonoverlapping(bytes.as_ptr(), size);
+                    builder.push_with(|target| {
+                        target.copy_from_nonoverlapping(bytes.as_ptr(), size);
                         Ok(())
                     })
                 };
-                done.map_err(|_| serde::de::Error::custom("there is no memory for it"))
+                done.map_err(|_| serde::de::Error::custom("allocation failed"))
             },
         });
         if entry.schema.lanes.is_empty() {
             entry.readable = Some(Readable {
                 show: |_, _, see| see(&()),
-                parse: |_, _, deserializer| erased_serde::deserialize::<()>(deserializer),
+                parse: |_, deserializer| erased_serde::deserialize::<()>(deserializer),
             });
         }
         Ok(RegisteredDynamic { entry })
     }
 
-    /// Saves a component of [run time](crate::World::register_component) by a codec. It has no readable form.
+    /// Registers a [dynamic component](crate::World::register_component) that is saved by a codec. It has no readable form.
     ///
     /// # Errors
     ///
-    /// As [`dynamic`](Registry::dynamic).
+    /// Returns the errors of [`dynamic`](Registry::dynamic).
     ///
     /// # Safety
     ///
-    /// As for [`World::register_component`](crate::World::register_component). The codec, if it does not fail, writes a value of
-    /// the component, whatever the bytes; if it fails, nothing that needs an end.
+    /// The contract of [`World::register_component`](crate::World::register_component) holds. For any bytes, the codec
+    /// writes a value of the component or fails. If it fails, it leaves nothing that needs a drop.
     pub unsafe fn dynamic_codec(
         &mut self,
         descriptor: ComponentDescriptor,
@@ -252,25 +273,25 @@ impl Registry {
     }
 }
 
-/// A component of run time that was just registered, and what else is to be said of it.
+/// A dynamic component that was just registered, to set its options.
 pub struct RegisteredDynamic<'r> {
     entry: &'r mut Entry,
 }
 
 impl RegisteredDynamic<'_> {
-    /// The present version of the component, 0 unless it is said. Others are refused.
+    /// Sets the version of the component, which is 0 by default. Loading rejects other versions.
     pub fn version(self, version: u32) -> Self {
         self.entry.version = version;
         self
     }
 
-    /// What the bytes mean, in any words: a snapshot of a component that was registered with others is refused.
+    /// Sets a description of the bytes, in any words. Loading rejects a column that was saved with another description.
     pub fn fields(self, text: &str) -> Self {
         self.entry.schema.fields = fields(text, self.entry.column.is_plain());
         self
     }
 
-    /// Says that equal values need not be equal bytes.
+    /// Declares that equal values may have different bytes.
     pub fn not_canonical(self) -> Self {
         self.entry.canonical = false;
         self

@@ -1,0 +1,67 @@
+//! [`KeptState`]: what a checkpoint covers beside entities.
+
+use super::error::TimelineError;
+use super::rollback_report::RollbackReport;
+use crate::alloc::{try_clone_slice, try_vec};
+use crate::resources::KeptResources;
+use crate::world::World;
+use phalanx_store::{AllocError, Entity};
+
+/// The kept resources of a world, the position of its collectors, and the spawned entities that are not dispatched yet.
+///
+/// That of a delta is empty: a delta covers no resource, and nothing that collectors have recorded.
+#[derive(Debug, Default)]
+pub(super) struct KeptState {
+    pub(super) resources: KeptResources,
+    recorded: u64,
+    /// The spawned entities that listeners have not seen yet. A delta leaves those that are still alive.
+    undispatched: Option<Vec<Entity>>,
+}
+
+impl KeptState {
+    /// Copies the state of a world.
+    pub(super) fn try_new(world: &World) -> Result<KeptState, TimelineError> {
+        world.resources.check_kept()?;
+        let journal = &world.storage.journal;
+        let mut undispatched = try_vec(journal.untold().count())?;
+        undispatched.extend(journal.untold());
+        let resources = world.resources.try_clone_kept()?;
+        Ok(KeptState { resources, recorded: journal.recorded(), undispatched: Some(undispatched) })
+    }
+
+    /// Copies the state for a rollback of `world`.
+    pub(super) fn try_clone_for(&self, world: &World) -> Result<KeptState, TimelineError> {
+        world.resources.check_kept()?;
+        let undispatched = self.undispatched.as_deref().map(try_clone_slice).transpose()?;
+        Ok(KeptState { resources: self.resources.try_clone()?, recorded: self.recorded, undispatched })
+    }
+
+    /// Returns the number of bytes that are allocated, without what resources own.
+    pub(super) fn memory(&self) -> usize {
+        let undispatched = self.undispatched.as_ref().map_or(0, Vec::capacity);
+        self.resources.memory() + undispatched * size_of::<Entity>()
+    }
+
+    /// Replaces the state of `world` by this one and the entities of `restored`, which was restored for it.
+    ///
+    /// Fills `report`, if there is one. Returns the replaced state, which the caller drops when everything else is done. On
+    /// error nothing has changed.
+    pub(super) fn try_swap(
+        mut self,
+        world: &mut World,
+        restored: World,
+        report: Option<&mut RollbackReport>,
+    ) -> Result<(World, KeptState), AllocError> {
+        if let Some(report) = report {
+            *report = RollbackReport::try_between(world, &restored)?;
+        }
+        world.storage.journal.try_reserve_untold(self.undispatched.as_ref().map_or(0, Vec::len))?;
+        let old = world.swap_state(restored);
+        world.resources.swap_kept(&mut self.resources);
+        world.storage.journal.forget_since(self.recorded);
+        if let Some(undispatched) = &self.undispatched {
+            world.storage.journal.set_untold(undispatched);
+        }
+        Ok((old, self))
+    }
+}
