@@ -156,6 +156,30 @@ fn what_listeners_recorded_waits_if_a_destructor_panics() {
     assert!(test.world.has::<Pooled>(test.entities[1]));
 }
 
+#[test]
+fn h54_listeners_stay_if_their_commands_panic_when_dropped() {
+    let tally = Tally::new();
+    let mut world = World::new();
+    let calls = Arc::new(AtomicU64::new(0));
+    let (value, count) = (tally.value(0), calls.clone());
+    world.on_add::<Plain>(move |added, _, commands| {
+        commands.insert(added.entity, InTable(value.clone()));
+        assert_ne!(count.fetch_add(1, Ordering::Relaxed), 0, "the first call panics");
+    });
+    // The listener panics, then the value in its command, which is dropped.
+    tally.arm(phalanx_testkit::Site::Drop, 1);
+    let panic = catch(|| world.spawn(Plain(1))).unwrap_err();
+    assert!(tally.disarm(phalanx_testkit::Site::Drop), "the value panics");
+    assert!(panic.message().contains("the first call panics"), "the first panic goes on");
+    world.validate().unwrap();
+    let e = world.spawn(Plain(2));
+    assert_eq!(calls.load(Ordering::Relaxed), 2, "the listener is connected");
+    assert!(world.has::<InTable>(e), "its commands are executed");
+    assert_eq!(world.query::<&InTable>().len(), 1, "those of the panicking call are not");
+    drop(world);
+    tally.assert_no_leaks();
+}
+
 /// A way to move one entity or all of them to another world.
 type Move = fn(&mut World, Entity, &mut World);
 const MOVES: [Move; 2] =
