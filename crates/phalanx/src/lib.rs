@@ -36,7 +36,7 @@ mod world;
 pub use bundle::{Bundle, BundlePtr};
 pub use change_detection::{Mut, Tick};
 pub use commands::{
-    ApplyReport, CommandBuffer, CommandError, CommandKind, CommandQueue, QueueError, QueueReport, TakenKey,
+    ApplyReport, CommandBuffer, CommandError, CommandInbox, CommandKind, DuplicateKey, InboxError, InboxReport,
 };
 pub use component::{Component, ComponentId, ComponentInfo, Components, VisitEntities};
 pub use entities::MapEntities;

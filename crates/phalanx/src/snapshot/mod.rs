@@ -249,9 +249,9 @@ impl World {
     /// let mut world = World::new();
     /// let orcs = world.collector().added::<Orc>().build();
     /// world.merge_quietly(&registry, &*file)?;
-    /// assert_eq!(world.drain(orcs).len(), 0);
+    /// assert_eq!(orcs.drain(&mut world).len(), 0);
     /// world.merge(&registry, &*file)?;
-    /// assert_eq!(world.drain(orcs).len(), 1);
+    /// assert_eq!(orcs.drain(&mut world).len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

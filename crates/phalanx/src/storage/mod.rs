@@ -242,7 +242,7 @@ impl Storage {
 
     /// Checks the components that are not kept in tables.
     pub(crate) fn validate_sparse(&self) -> Result<(), &'static str> {
-        self.sparse.validate(|slot| self.contains(slot), |index| self.slot(index), self.journal.telling)?;
+        self.sparse.validate(|slot| self.contains(slot), |index| self.slot(index), self.journal.is_dispatching)?;
         if !self.sparse.leads(&self.components) {
             return Err("a type that leads to another component's side");
         }

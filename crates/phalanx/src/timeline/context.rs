@@ -22,10 +22,10 @@ impl Context {
     /// Copies the context of a world as it is.
     pub(super) fn try_new(world: &World) -> Result<Context, TimelineError> {
         world.resources.check_kept()?;
-        let mut untold = try_vec(world.storage.journal.untold().count())?;
-        untold.extend(world.storage.journal.untold());
+        let mut untold = try_vec(world.storage.journal.pending_spawns().count())?;
+        untold.extend(world.storage.journal.pending_spawns());
         let resources = world.resources.try_clone_kept()?;
-        Ok(Context { resources, recorded: world.storage.journal.recorded(), untold: Some(untold) })
+        Ok(Context { resources, recorded: world.storage.journal.collected(), untold: Some(untold) })
     }
 
     /// Copies the context for a world that is to be brought back to it.
@@ -54,12 +54,12 @@ impl World {
         if let Some(report) = report {
             *report = RollbackReport::try_between(self, &fresh)?;
         }
-        self.storage.journal.try_reserve_untold(context.untold.as_ref().map_or(0, Vec::len))?;
+        self.storage.journal.try_reserve_pending_spawns(context.untold.as_ref().map_or(0, Vec::len))?;
         let old = self.swap_state(fresh);
         self.resources.swap_kept(&mut context.resources);
-        self.storage.journal.forget_since(context.recorded);
+        self.storage.journal.truncate_collected(context.recorded);
         if let Some(untold) = &context.untold {
-            self.storage.journal.set_untold(untold);
+            self.storage.journal.set_pending_spawns(untold);
         }
         Ok((old, context))
     }

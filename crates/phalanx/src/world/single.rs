@@ -8,7 +8,7 @@ use crate::bundle::Bundle;
 use crate::component::Component;
 use crate::error::panic_change;
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
-use crate::journal::Spot;
+use crate::journal::ValuePtr;
 use phalanx_store::{AllocError, Entity};
 
 impl World {
@@ -87,7 +87,7 @@ impl World {
         unwrap_alloc(self.storage.flush());
         unwrap_alloc(self.storage.reserve_entries(1));
         let outcome = change(self.get_mut::<C>(entity)?);
-        self.storage.record_set::<C>(entity, Spot::None);
+        self.storage.record_set::<C>(entity, ValuePtr::None);
         self.dispatch();
         Ok(outcome)
     }

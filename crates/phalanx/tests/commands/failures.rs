@@ -24,9 +24,9 @@ fn without_memory(sweep: AllocationSweep) {
             let e = world.spawn((Small(1), Value(tally.value(1))));
             let f = world.spawn(Small(2));
             let mut commands = CommandBuffer::new();
-            let g = commands.spawn(&world, Value(tally.value(2)));
+            let g = commands.spawn_with(&world, Value(tally.value(2)));
             for n in 0..70 {
-                commands.spawn_later((Small(n), Value(tally.value(3))));
+                commands.spawn((Small(n), Value(tally.value(3))));
             }
             commands.insert(g, (Wide([0; 5]), Value(tally.value(4))));
             commands.insert(e, (Small(3), Value(tally.value(5))));
@@ -116,22 +116,22 @@ fn eventful(tally: &Tally, dial: &Arc<Dial>) -> (World, CommandBuffer) {
     commands.insert(known[1], (Value(tally.value(12)), Flag));
     let (kept, also) = (tally.value(13), tally.value(14));
     let armed = dial.clone();
-    commands.add(move |world| {
+    commands.queue(move |world| {
         armed.tick_or_panic("callback");
         drop(kept);
         world.spawn(Value(also));
     });
     commands.remove::<Value>(known[2]);
     commands.despawn(known[3]);
-    commands.spawn(&world, (Value(tally.value(15)), Other(tally.value(16))));
+    commands.spawn_with(&world, (Value(tally.value(15)), Other(tally.value(16))));
     commands.despawn(known[8]);
     let kept = tally.value(17);
     let armed = dial.clone();
-    commands.add(move |_| {
+    commands.queue(move |_| {
         armed.tick_or_panic("callback");
         drop(kept);
     });
-    commands.spawn_later(Other(tally.value(18)));
+    commands.spawn(Other(tally.value(18)));
     commands.despawn(known[4]);
     (world, commands)
 }
@@ -187,9 +187,9 @@ fn payloads_of_skipped_commands_are_dropped_once_whichever_panics() {
             let (world, mut commands) = eventful(tally, &Arc::default());
             let stale = *populated(tally).1.last().unwrap();
             commands.insert(stale, Value(tally.value(30)));
-            commands.add(|_| ());
+            commands.queue(|_| ());
             commands.insert(stale, (Other(tally.value(31)), Value(tally.value(32))));
-            commands.spawn_later((Flag, Value(tally.value(33)), Flag));
+            commands.spawn((Flag, Value(tally.value(33)), Flag));
             commands.extend(Key::main(stale), Value(tally.value(34)));
             Some((world, commands))
         },
@@ -219,12 +219,12 @@ fn a_command_that_is_skipped_without_memory_leaves_no_entity_without_a_row() {
         let promised = Arc::new(AtomicU64::new(0));
         let promise = promised.clone();
         world.on_add::<Flag>(move |_, world, commands| {
-            commands.add(|world| {
+            commands.queue(|world| {
                 for _ in 0..60 {
                     world.reserve_entity();
                 }
             });
-            let e = commands.spawn(world, Value(values.next().unwrap()));
+            let e = commands.spawn_with(world, Value(values.next().unwrap()));
             promise.store(e.to_bits(), Ordering::Relaxed);
         });
         // The buffers, which take turns, have room then.

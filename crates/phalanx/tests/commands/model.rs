@@ -34,12 +34,12 @@ impl Op {
             6 => commands.remove::<(Flag, Wide)>(e),
             7 => commands.insert(e, ()),
             8 => commands.despawn(e),
-            9 => commands.spawn_later((Value(tally.value(key)), Small(1))),
-            10 => commands.spawn_later(()),
-            11 => commands.add(move |world| {
+            9 => commands.spawn((Value(tally.value(key)), Small(1))),
+            10 => commands.spawn(()),
+            11 => commands.queue(move |world| {
                 let _ = world.insert(e, Small(key as u8));
             }),
-            12 => drop(commands.spawn(world, (Aligned(key), Value(tally.value(key))))),
+            12 => drop(commands.spawn_with(world, (Aligned(key), Value(tally.value(key))))),
             13 => commands.insert(e, (Flag, Flag)),
             _ => commands.insert(e, (Small(key as u8), Other(tally.value(key)))),
         }

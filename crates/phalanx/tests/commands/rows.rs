@@ -44,7 +44,7 @@ fn populated(tally: &Tally) -> (World, Vec<Entity>, ComponentId) {
 fn a_buffer_knows_the_rows_that_it_makes() {
     let mut world = World::new();
     let mut commands = CommandBuffer::new();
-    let e = commands.spawn(&world, Small(1));
+    let e = commands.spawn_with(&world, Small(1));
     commands.extend(key(e, 1), Small(2));
     commands.update(key(e, 1), Aligned(3));
     commands.extend(key(e, 2), (Small(4), Flag));
@@ -127,8 +127,8 @@ impl Op {
             10 => commands.remove_row_components::<(Value, Small)>(key),
             11 | 12 => commands.delete_row(key),
             13 => commands.despawn(key.entity),
-            14 => commands.add(move |world| _ = world.update(key, Small(1))),
-            _ => commands.spawn_later((Value(tally.value(n)), Small(1))),
+            14 => commands.queue(move |world| _ = world.update(key, Small(1))),
+            _ => commands.spawn((Value(tally.value(n)), Small(1))),
         }
     }
 
@@ -186,7 +186,7 @@ fn a_buffer_of_rows_is_as_its_commands_one_by_one() {
 fn a_promised_entity_with_rows_of_others_stays_when_its_spawn_is_skipped() {
     let mut world = World::new();
     let (mut promise, mut before) = (CommandBuffer::new(), CommandBuffer::new());
-    let e = promise.spawn(&world, (Flag, Flag));
+    let e = promise.spawn_with(&world, (Flag, Flag));
     promise.update(key(e, 1), Small(2));
     promise.insert(e, Small(3));
     before.extend(key(e, 1), Small(1));
@@ -198,7 +198,7 @@ fn a_promised_entity_with_rows_of_others_stays_when_its_spawn_is_skipped() {
     assert_eq!(skipped(report), [1]);
     assert_eq!((world.get::<Small>(e), world.get_key::<Small>(key(e, 1))), (Ok(&Small(3)), Ok(&Small(2))));
     // Had its row ended before, it would end.
-    let e = promise.spawn(&world, (Flag, Flag));
+    let e = promise.spawn_with(&world, (Flag, Flag));
     promise.insert(e, Small(3));
     before.extend(key(e, 1), Small(1));
     before.delete_row(key(e, 1));
@@ -242,7 +242,7 @@ fn eventful(tally: &Tally) -> (World, Vec<Entity>, CommandBuffer) {
     commands.delete_row(key(known[1], 1).with_component(about));
     commands.remove_row_components::<(Other, Aligned)>(key(known[1], 2));
     commands.despawn(known[0]);
-    commands.add(|_| ());
+    commands.queue(|_| ());
     commands.extend(key(known[3], 1), value(23));
     commands.update(key(known[3], 1), value(24));
     commands.despawn(known[2]);

@@ -2,7 +2,7 @@
 
 use super::model::Op;
 use super::{Aligned, Flag, Row, Small, Value, Wide, populated, rows};
-use phalanx::{CommandBuffer, CommandQueue, Entity, World};
+use phalanx::{CommandBuffer, CommandInbox, Entity, World};
 use phalanx_testkit::{Rng, Tally};
 
 /// Commands of eight keys with three buffers each, recorded by so many threads in any order, with pauses.
@@ -21,7 +21,7 @@ fn by_threads(threads: usize, pauses: u64) -> (Vec<Row>, Vec<Entity>) {
     rng.shuffle(&mut jobs);
     let mut shares: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
     jobs.into_iter().enumerate().for_each(|(at, job)| shares[at % threads].push(job));
-    let mut queue = CommandQueue::new();
+    let mut queue = CommandInbox::new();
     std::thread::scope(|scope| {
         for share in shares {
             let (queue, world, tally, known, mut pause) = (&queue, &world, &tally, &known, Rng::new(rng.next_u64()));
@@ -67,13 +67,13 @@ fn a_queue_names_the_buffer_of_an_error() {
     let mut world = World::new();
     let [e, dead] = [world.spawn_empty(), world.spawn_empty()];
     world.despawn(dead).unwrap();
-    let mut queue = CommandQueue::new();
+    let mut queue = CommandInbox::new();
     let buffer = |entities: &[Entity]| {
         let mut commands = CommandBuffer::new();
         entities.iter().for_each(|e| commands.insert(*e, Flag));
         commands
     };
-    let fill = |queue: &CommandQueue<&'static str>| {
+    let fill = |queue: &CommandInbox<&'static str>| {
         queue.submit("b", 1, buffer(&[e, dead])).unwrap();
         queue.submit("b", 0, buffer(&[e])).unwrap();
         queue.submit("a", 7, buffer(&[])).unwrap();
@@ -103,13 +103,13 @@ fn reserved_entities_that_are_not_used_end() {
     let mut world = World::new();
     let mut commands = CommandBuffer::new();
     commands.reserve_entities(&world, 3);
-    let first = commands.spawn(&world, Small(1));
+    let first = commands.spawn_with(&world, Small(1));
     commands.reserve_entities(&world, 2);
     let second = commands.spawn_reserved(Small(2)).unwrap();
     assert_eq!((first.index(), second.index()), (0, 1));
     let mut more = CommandBuffer::new();
     more.reserve_entities(&world, 1);
-    let third = more.spawn(&world, Aligned(3));
+    let third = more.spawn_with(&world, Aligned(3));
     more.append(&mut commands);
     assert_eq!((more.len(), commands.len(), third.index()), (3, 0, 5));
     more.try_apply(&mut world).unwrap();

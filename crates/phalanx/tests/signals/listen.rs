@@ -63,8 +63,8 @@ fn commands_are_one_operation_for_what_listeners_record() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sink = seen.clone();
     let mut commands = CommandBuffer::new();
-    commands.spawn_later(Plain(0));
-    commands.add(move |world| {
+    commands.spawn(Plain(0));
+    commands.queue(move |world| {
         world.spawn(Plain(1));
         sink.lock().unwrap().push(world.iter().filter(|e| world.has::<Pooled>(*e)).count());
     });
@@ -97,7 +97,7 @@ fn h53_listeners_that_connect_and_disconnect_are_heard_from_the_next_operation_o
         let own = id.lock().unwrap().unwrap();
         commands.disconnect(own);
         let sink = sink.clone();
-        commands.add(move |world| {
+        commands.queue(move |world| {
             world.on_spawn(move |_, _, _| sink.lock().unwrap().push("second".into()));
         });
     });
@@ -117,7 +117,7 @@ fn h53_listeners_that_change_what_they_are_told_of_keep_the_order() {
     world.on_add::<Plain>(move |added, world, commands| {
         sink.lock().unwrap().push(format!("added {}", added.value.0));
         if added.value.0 < 3 {
-            let made = commands.spawn(world, Plain(added.value.0 + 1));
+            let made = commands.spawn_with(world, Plain(added.value.0 + 1));
             commands.despawn(added.entity);
             assert_ne!(made, added.entity);
         }
@@ -222,8 +222,8 @@ fn h53_listeners_that_compact_the_world_do_not_mislead_who_holds_it() {
     let mut world = World::new();
     let old = world.spawn((Void, Owned(Box::new(1))));
     world.despawn(old).unwrap();
-    world.on_add::<Plain>(|_, _, commands| commands.add(|world| while world.compact(usize::MAX) > 0 {}));
-    world.on_remove::<Plain>(|_, _, commands| commands.add(|world| while world.compact(usize::MAX) > 0 {}));
+    world.on_add::<Plain>(|_, _, commands| commands.queue(|world| while world.compact(usize::MAX) > 0 {}));
+    world.on_remove::<Plain>(|_, _, commands| commands.queue(|world| while world.compact(usize::MAX) > 0 {}));
     let mut spawner = world.spawner::<(Plain, Void)>();
     let made: Vec<_> = (0..4).map(|n| spawner.spawn((Plain(n), Void))).collect();
     let mut plains = world.access_mut::<Plain>();
@@ -244,7 +244,7 @@ fn commands_that_fail_call_no_listener() {
     log.lock().unwrap().clear();
     let mut commands = CommandBuffer::new();
     commands.reserve_entities(&world, 2);
-    let promised = commands.spawn(&world, Plain(1));
+    let promised = commands.spawn_with(&world, Plain(1));
     commands.insert(gone, Plain(2));
     assert_eq!(commands.try_apply(&mut world).unwrap_err().position, 1);
     assert_eq!(*log.lock().unwrap(), []);
@@ -252,7 +252,7 @@ fn commands_that_fail_call_no_listener() {
     assert!(world.contains(promised) && !world.has::<Plain>(promised));
     let next = world.spawn_empty();
     let spawned: Vec<Told> = log.lock().unwrap().drain(..).collect();
-    let aside = commands.spawn(&world, Plain(3));
+    let aside = commands.spawn_with(&world, Plain(3));
     assert_eq!(spawned, [promised, aside, next].map(Told::Spawned));
     assert!(commands.apply(&mut world).is_complete());
     assert_eq!(world.get::<Plain>(aside).unwrap().0, 3);
@@ -260,8 +260,8 @@ fn commands_that_fail_call_no_listener() {
     world.on_add::<Void>(|added, _, commands| commands.insert(added.entity, Pooled(1)));
     log.lock().unwrap().clear();
     commands.insert(aside, Void);
-    commands.add(|_| ());
-    let promised = commands.spawn(&world, Plain(4));
+    commands.queue(|_| ());
+    let promised = commands.spawn_with(&world, Plain(4));
     commands.despawn(gone);
     assert_eq!(commands.try_apply(&mut world).unwrap_err().position, 3);
     assert!(world.has::<Pooled>(aside) && !world.has::<Plain>(promised));
@@ -274,7 +274,7 @@ fn what_listeners_record_and_is_skipped_is_named() {
         // Not alive any more, which is no failure for the second of them.
         commands.insert(removed.entity, Plain(0));
         commands.despawn(removed.entity);
-        commands.spawn(world, (Void, Void));
+        commands.spawn_with(world, (Void, Void));
     });
     let e = world.spawn(Pooled(1));
     world.despawn(e).unwrap();

@@ -74,7 +74,7 @@ fn without_memory_nobody_is_told_anything() {
         for sweep in [AllocationSweep::new(), AllocationSweep::new().persistent()] {
             let points = sweep.run(set_up, act, |test, outcome| {
                 test.world.validate().unwrap();
-                let (calls, collected) = (test.calls.load(Ordering::Relaxed), test.world.drain(test.collector));
+                let (calls, collected) = (test.calls.load(Ordering::Relaxed), test.collector.drain(&mut test.world));
                 assert_eq!(calls == 0, outcome.is_err(), "{name}");
                 if outcome.is_err() {
                     assert_eq!(collected, [], "{name}");

@@ -396,13 +396,13 @@ impl Test {
             let extra = e.map(|e| Key::main(e).with_role(Role(self.rng.below(3) as u32 + 1)));
             match (self.rng.below(12), e) {
                 (0, _) => with_bundle!(self.rng, X => {
-                    let e = commands.spawn(&self.world, X::of(n));
+                    let e = commands.spawn_with(&self.world, X::of(n));
                     known.push(e);
                     reserved.push(e);
                     steps.push(Step::Insert(Key::main(e), X::LIST, n));
                 }),
                 (1, _) => with_bundle!(self.rng, X => {
-                    commands.spawn_later(X::of(n));
+                    commands.spawn(X::of(n));
                     steps.push(Step::Make(X::LIST, n));
                 }),
                 (2..5, Some(e)) => with_bundle!(self.rng, X => {

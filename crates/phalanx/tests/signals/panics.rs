@@ -82,7 +82,7 @@ const ACTS: [Act; 15] = [
         commands.insert(t.entities[1], all(tally, 6));
         commands.remove::<All>(t.entities[2]);
         commands.despawn(t.entities[0]);
-        commands.spawn_later(all(tally, 7));
+        commands.spawn(all(tally, 7));
         commands.try_apply(&mut t.world).unwrap();
     }),
 ];
@@ -190,7 +190,7 @@ fn a_panic_in_the_source_of_a_move_leaves_nothing_pending_in_the_target() {
     // A listener panics, or a command that a listener has recorded.
     let panicking: [fn(&mut World); 2] = [
         |world| drop(world.on_remove::<Plain>(|_, _, _| panic!("a listener"))),
-        |world| drop(world.on_remove::<Plain>(|_, _, commands| commands.add(|_| panic!("a command")))),
+        |world| drop(world.on_remove::<Plain>(|_, _, commands| commands.queue(|_| panic!("a command")))),
     ];
     for (act, listen) in MOVES.into_iter().flat_map(|act| panicking.map(|listen| (act, listen))) {
         let (mut here, mut there) = (World::new(), World::new());
@@ -210,7 +210,7 @@ fn a_panic_in_the_target_of_a_move_leaves_nothing_pending_in_the_source() {
         let [e, other] = [here.spawn(Plain(1)), here.spawn_empty()];
         here.on_remove::<Plain>(move |_, world, commands| match world.contains(other) {
             true => commands.insert(other, Pooled(1)),
-            false => drop(commands.spawn(world, Pooled(1))),
+            false => drop(commands.spawn_with(world, Pooled(1))),
         });
         if both {
             here.on_remove::<Plain>(|_, _, _| panic!("the source"));
@@ -241,13 +241,13 @@ fn a_spawner_allocates_nothing_while_a_panic_unwinds() {
         world.on_add::<Plain>(move |_, _, commands| {
             // The commands make the world forget its plans, then panic.
             if armed.load(Ordering::Relaxed) == 1 {
-                commands.add(|world| {
+                commands.queue(|world| {
                     let ((), _) = phalanx_testkit::fail_nth(u64::MAX, || while world.compact(usize::MAX) > 0 {});
                 });
-                commands.add(|_| panic_plainly());
+                commands.queue(|_| panic_plainly());
             } else {
-                commands.add(|_| ());
-                commands.add(|_| ());
+                commands.queue(|_| ());
+                commands.queue(|_| ());
             }
         });
         let mut spawner = world.spawner::<(Plain, Pooled)>();

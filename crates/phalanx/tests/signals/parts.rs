@@ -1,6 +1,6 @@
 //! Components of every layout, and a recorder of all signals about them.
 
-use phalanx::signal::RetiredRow;
+use phalanx::signal::DespawnedRow;
 use phalanx::store::Soa;
 use phalanx::{Bundle, BundleBuilder, Component, ComponentId, Entity, Key, World};
 use std::sync::{Arc, Mutex};
@@ -82,7 +82,7 @@ macro_rules! parts {
         }
 
         /// What an entity had.
-        pub(crate) fn retired(row: &RetiredRow<'_>) -> Vec<(usize, u32)> {
+        pub(crate) fn retired(row: &DespawnedRow<'_>) -> Vec<(usize, u32)> {
             let mut had = Vec::new();
             $(if let Some(value) = row.get::<$name>() {
                 assert!(row.has::<$name>());

@@ -32,7 +32,7 @@ fn step(world: &mut World, rng: &mut Rng, n: u32) {
         (11, _) => drop(world.remove_batch::<With<Plain>, B>()),
         (12, _) => {
             let mut commands = CommandBuffer::new();
-            commands.spawn(world, F::of(n));
+            commands.spawn_with(world, F::of(n));
             for _ in 0..4 {
                 let Some(e) = pick(rng) else { break };
                 match rng.below(3) {
