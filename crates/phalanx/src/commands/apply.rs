@@ -112,10 +112,14 @@ impl CommandBuffer {
     ///
     /// # Errors
     ///
-    /// Returns the first command that cannot be executed, with the reason: [`ChangeError::NoSuchEntity`] if its entity is not alive by
-    /// then, also for a [`despawn`](CommandBuffer::despawn); [`ChangeError::Row`] if the entity has no row under the key it
-    /// names, or already has the row it adds; [`ChangeError::Duplicate`] if its bundle contains a component twice; or
-    /// [`ChangeError::Alloc`] if allocation fails.
+    /// Returns the first command that cannot be executed, with the reason:
+    ///
+    /// - [`ChangeError::NoSuchEntity`] if its entity is not alive by then, also for a [`despawn`](CommandBuffer::despawn).
+    /// - [`ChangeError::AnotherWorld`] or [`ChangeError::RolledBack`] if its entity was reserved in another world, or in a time
+    ///   that the world went back over.
+    /// - [`ChangeError::Row`] if the entity has no row under the key it names, or already has the row it adds.
+    /// - [`ChangeError::Duplicate`] if its bundle contains a component twice.
+    /// - [`ChangeError::Alloc`] if allocation fails.
     ///
     /// The changes of the segments before it stay. Its own segment has changed nothing, and calls no listener. All other
     /// commands are dropped. Entities that [`spawn_with`](CommandBuffer::spawn_with) has reserved for them stay as after

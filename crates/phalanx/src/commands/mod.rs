@@ -10,6 +10,7 @@ mod slot_predictor;
 mod step;
 mod vtable;
 
+pub(crate) use apply::Closure;
 pub use apply_report::{ApplyReport, CommandError, CommandKind};
 pub use command_buffer::CommandBuffer;
 pub use command_inbox::{CommandInbox, DuplicateKey, InboxError, InboxReport};

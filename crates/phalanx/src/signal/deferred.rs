@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 use super::observers::KEPT_ERRORS;
-use super::{apply_scope, dispatch_catch};
-use crate::commands::{CommandBuffer, CommandError};
+use super::{Observers, apply_scope, dispatch_catch};
+use crate::commands::Closure;
 use crate::world::World;
 use phalanx_store::raw::DropGuard;
 
@@ -55,13 +55,7 @@ fn apply_segment(world: &mut World) -> bool {
             world.observers.running = commands;
         }
     });
-    let mut segment = Segment::take(guard.state);
-    segment.apply();
-    let closure = segment.commands.next_closure();
-    if closure.is_none() {
-        segment.commands.finish(segment.world);
-    }
-    drop(segment);
+    let closure = apply_running(guard.state);
     match closure {
         // SAFETY: the closure was not called yet, and the buffer that it was recorded in was put back unchanged.
         Some(closure) => unsafe { closure.call(guard.state) },
@@ -72,37 +66,25 @@ fn apply_segment(world: &mut World) -> bool {
     true
 }
 
-/// A segment that is being applied. The world gets the commands back when it is dropped.
-struct Segment<'a> {
-    world: &'a mut World,
-    commands: CommandBuffer,
-    errors: Vec<CommandError>,
-    lost_errors: usize,
-}
-
-impl<'a> Segment<'a> {
-    /// Takes the running commands out of a world.
-    fn take(world: &'a mut World) -> Segment<'a> {
-        let observers = &mut world.observers;
-        let (commands, errors) = (core::mem::take(&mut observers.running), core::mem::take(&mut observers.errors));
-        Segment { world, commands, errors, lost_errors: 0 }
+/// Applies the running commands up to the next closure, which is returned. Keeps the errors of those that are skipped.
+///
+/// The commands are taken out of the world meanwhile, and put back also if one panics.
+fn apply_running(world: &mut World) -> Option<Closure> {
+    let Observers { running, errors, .. } = &mut world.observers;
+    let taken = (core::mem::take(running), core::mem::take(errors), 0, world);
+    let mut guard = DropGuard::new(taken, |(commands, errors, lost_errors, world)| {
+        world.observers.running = core::mem::take(commands);
+        world.observers.errors = core::mem::take(errors);
+        world.observers.lost_errors += *lost_errors;
+    });
+    let (commands, errors, lost_errors, world) = &mut guard.state;
+    commands.apply_deferred(world, &mut |error| match errors.len() < KEPT_ERRORS.min(errors.capacity()) {
+        true => errors.push(error),
+        false => *lost_errors += 1,
+    });
+    let closure = commands.next_closure();
+    if closure.is_none() {
+        commands.finish(world);
     }
-
-    /// Applies the commands up to the next closure, and keeps the errors of those that are skipped.
-    fn apply(&mut self) {
-        let Segment { world, commands, errors, lost_errors } = self;
-        commands.apply_deferred(world, &mut |error| match errors.len() < KEPT_ERRORS.min(errors.capacity()) {
-            true => errors.push(error),
-            false => *lost_errors += 1,
-        });
-    }
-}
-
-impl Drop for Segment<'_> {
-    fn drop(&mut self) {
-        let observers = &mut self.world.observers;
-        observers.running = core::mem::take(&mut self.commands);
-        observers.errors = core::mem::take(&mut self.errors);
-        observers.lost_errors += self.lost_errors;
-    }
+    closure
 }
