@@ -5,6 +5,8 @@ use phalanx_testkit::{Counted, Tally, catch};
 
 #[path = "commands/failures.rs"]
 mod failures;
+#[path = "commands/inbox.rs"]
+mod inbox;
 #[path = "commands/model.rs"]
 mod model;
 #[path = "commands/replaced.rs"]
@@ -13,8 +15,6 @@ mod replaced;
 mod reservations;
 #[path = "commands/rows.rs"]
 mod rows_by_key;
-#[path = "commands/threads.rs"]
-mod threads;
 
 #[global_allocator]
 static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();
@@ -178,7 +178,7 @@ fn a_report_names_the_position_the_command_the_entity_and_the_reason() {
 }
 
 #[test]
-fn a_buffer_promises_entities_of_one_world() {
+fn a_buffer_reserves_entities_of_one_world() {
     let (mut one, mut two) = (World::new(), World::new());
     let bystander = two.spawn_empty();
     let mut commands = CommandBuffer::new();
@@ -207,7 +207,7 @@ fn a_stale_handle_at_any_command_leaves_the_world_alone() {
         let before = rows(&world);
         let stale = *known.last().unwrap();
         let mut commands = CommandBuffer::new();
-        let promised = commands.spawn_with(&world, Value(tally.value(50)));
+        let reserved = commands.spawn_with(&world, Value(tally.value(50)));
         for n in 1..12 {
             let target = if n == k { stale } else { known[n % 8] };
             match n % 3 {
@@ -222,9 +222,9 @@ fn a_stale_handle_at_any_command_leaves_the_world_alone() {
         assert_eq!(error.position, k.max(1));
         assert!(matches!(error.error, ChangeError::NoSuchEntity(e) if e.entity == stale), "{error}");
         assert!(error.to_string().starts_with(&format!("command {} (", k.max(1))));
-        let promised = (promised, None, None, false, None, None, None);
-        assert_eq!(rows(&world).into_iter().filter(|row| *row != promised).collect::<Vec<_>>(), before);
-        assert!(world.contains(promised.0), "what is promised and not made stays reserved");
+        let reserved = (reserved, None, None, false, None, None, None);
+        assert_eq!(rows(&world).into_iter().filter(|row| *row != reserved).collect::<Vec<_>>(), before);
+        assert!(world.contains(reserved.0), "what is reserved and not spawned stays reserved");
         assert!(commands.is_empty());
         world.validate().unwrap();
         drop((world, commands));
@@ -243,7 +243,7 @@ fn entities_are_followed_within_a_segment() {
     commands.insert(a, Flag);
     assert_eq!(commands.try_apply(&mut world).unwrap_err().position, 3);
     assert!(world.contains(a) && !world.has::<Flag>(b));
-    // A closure ends the segment: what was before it stands.
+    // A closure ends the segment: the changes before it stay.
     commands.insert(b, Flag);
     commands.queue(move |world| world.despawn(a).unwrap());
     commands.remove::<Flag>(b);
@@ -293,7 +293,7 @@ fn displaced_values_end_when_the_segment_is_done() {
     }
     #[derive(Component)]
     struct Held(#[expect(dead_code)] Probe);
-    let (send, ended) = std::sync::mpsc::channel();
+    let (send, dropped) = std::sync::mpsc::channel();
     let held = |n| Held(Probe(send.clone(), n));
     let mut world = World::new();
     let [a, b] = [world.spawn(held(1)), world.spawn((held(2), Flag))];
@@ -304,9 +304,9 @@ fn displaced_values_end_when_the_segment_is_done() {
     commands.insert(a, held(5));
     commands.despawn(b);
     commands.try_apply(&mut world).unwrap();
-    assert_eq!(ended.try_iter().collect::<Vec<_>>(), [2, 1, 4, 3]);
+    assert_eq!(dropped.try_iter().collect::<Vec<_>>(), [2, 1, 4, 3]);
     drop(world);
-    assert_eq!(ended.try_iter().collect::<Vec<_>>(), [5]);
+    assert_eq!(dropped.try_iter().collect::<Vec<_>>(), [5]);
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn without_memory(sweep: AllocationSweep) {
                 Err(error) => {
                     assert!(matches!(error.error, ChangeError::Alloc(_)));
                     let mut after = rows(&world);
-                    // Without memory to make them alive, promised entities stay reserved or empty.
+                    // Without memory to make them alive, reserved entities stay reserved or empty.
                     after.retain(|row| before.contains(row) || row.1.is_some() || row.5.is_some());
                     assert_eq!(after, *before);
                 }
@@ -216,8 +216,8 @@ fn a_command_that_is_skipped_without_memory_leaves_no_entity_without_a_row() {
         old.iter().for_each(|e| world.despawn(*e).unwrap());
         let values: Vec<Counted> = (0..5).map(|_| tally.value(7)).collect();
         let mut values = values.into_iter();
-        let promised = Arc::new(AtomicU64::new(0));
-        let promise = promised.clone();
+        let reserved = Arc::new(AtomicU64::new(0));
+        let sink = reserved.clone();
         world.on_add::<Flag>(move |_, world, commands| {
             commands.queue(|world| {
                 for _ in 0..60 {
@@ -225,7 +225,7 @@ fn a_command_that_is_skipped_without_memory_leaves_no_entity_without_a_row() {
                 }
             });
             let e = commands.spawn_with(world, Value(values.next().unwrap()));
-            promise.store(e.to_bits(), Ordering::Relaxed);
+            sink.store(e.to_bits(), Ordering::Relaxed);
         });
         // The buffers, which take turns, have room then.
         for _ in 0..4 {
@@ -236,8 +236,8 @@ fn a_command_that_is_skipped_without_memory_leaves_no_entity_without_a_row() {
         // Reservations that are not made real yet are, by the next change.
         let _ = world.spawn_empty();
         world.validate().unwrap();
-        let promised = Entity::from_bits(promised.load(Ordering::Relaxed)).unwrap();
-        assert!(world.get::<Value>(promised).is_err() || world.get::<Value>(promised).unwrap().0.key() == 7);
+        let reserved = Entity::from_bits(reserved.load(Ordering::Relaxed)).unwrap();
+        assert!(world.get::<Value>(reserved).is_err() || world.get::<Value>(reserved).unwrap().0.key() == 7);
         drop(world);
         tally.assert_no_leaks();
     }

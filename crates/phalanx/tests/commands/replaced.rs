@@ -62,21 +62,21 @@ fn a_closure_may_replace_the_world() {
         // In the slot of the entity that is reserved in the old world.
         world.spawn_batch([Small(10), Small(11)]);
     });
-    let promised = commands.spawn_with(&world, Value(tally.value(1)));
-    commands.insert(promised, Value(tally.value(2)));
-    commands.remove::<Small>(promised);
-    commands.despawn(promised);
-    commands.extend(phalanx::Key::main(promised).with_role(phalanx::Role(1)), Value(tally.value(3)));
+    let reserved = commands.spawn_with(&world, Value(tally.value(1)));
+    commands.insert(reserved, Value(tally.value(2)));
+    commands.remove::<Small>(reserved);
+    commands.despawn(reserved);
+    commands.extend(phalanx::Key::main(reserved).with_role(phalanx::Role(1)), Value(tally.value(3)));
     commands.insert(bystander, Flag);
     commands.insert(Entity::from_bits(99).unwrap(), Value(tally.value(4)));
     commands.spawn(Flag);
     let report = commands.apply(&mut world);
-    let foreign = ChangeError::AnotherWorld { entity: promised };
+    let foreign = ChangeError::AnotherWorld { entity: reserved };
     let mut expected: Vec<_> = (1..6).map(|position| (position, foreign)).collect();
     expected.push((7, phalanx::NoSuchEntity { entity: Entity::from_bits(99).unwrap() }.into()));
     assert_eq!(reasons(report.skipped()), expected);
     assert_eq!(report.executed(), 3);
-    assert_eq!(world.get::<Small>(promised), Ok(&Small(11)), "the entity in its place is another");
+    assert_eq!(world.get::<Small>(reserved), Ok(&Small(11)), "the entity in its place is another");
     // Plain handles mean what they mean in the new world.
     assert!(world.has::<Flag>(bystander) && world.get::<Answers>(bystander) == Ok(&Answers(1)));
     assert_eq!(world.len(), 3);
@@ -94,9 +94,9 @@ fn the_strict_form_names_the_first_command_of_another_world() {
     commands.queue(|world| *world = World::new());
     commands.spawn(Flag);
     commands.queue(|_| ());
-    let promised = commands.spawn_with(&world, Flag);
+    let reserved = commands.spawn_with(&world, Flag);
     let error = commands.try_apply(&mut world).unwrap_err();
-    assert_eq!((error.position, error.error), (3, ChangeError::AnotherWorld { entity: promised }));
+    assert_eq!((error.position, error.error), (3, ChangeError::AnotherWorld { entity: reserved }));
     assert_eq!(world.len(), 1);
     world.validate().unwrap();
 }
@@ -152,7 +152,7 @@ fn a_world_that_comes_back_within_a_buffer_is_the_one_its_reservations_are_of() 
     assert_eq!(reasons(report.skipped()), [(2, ChangeError::AnotherWorld { entity: second })]);
     assert_eq!((world.get::<Small>(first), world.get::<Small>(second)), (Ok(&Small(1)), Ok(&Small(2))));
     assert_eq!(world.get::<Answers>(first), Ok(&Answers(1)));
-    // The third that was put aside is despawned.
+    // The third that was reserved is despawned.
     assert!(world.iter().eq([first, second]));
     assert!(other.lock().unwrap().is_empty());
     assert_answers(&mut world);
@@ -224,14 +224,14 @@ fn a_closure_that_replaces_the_world_and_panics_leaves_both_in_order() {
         world.spawn(Flag);
         panic!("after the swap");
     });
-    let promised = commands.spawn_with(&world, Value(tally.value(1)));
+    let reserved = commands.spawn_with(&world, Value(tally.value(1)));
     assert!(catch(|| commands.apply(&mut world)).is_err());
     other.clear_poison();
     assert!(commands.is_empty());
     tally.assert_no_leaks();
-    // Both answer at their next operation. What was promised in the old world stays, without components.
+    // Both answer at their next operation. What was reserved in the old world stays, without components.
     let mut old = other.lock().unwrap();
-    assert!(old.iter().eq([e, promised]));
+    assert!(old.iter().eq([e, reserved]));
     for world in [&mut world, &mut old] {
         world.spawn_empty();
         assert_eq!(world.query::<&Answers>().iter().copied().collect::<Vec<_>>(), [Answers(1)]);
@@ -277,17 +277,17 @@ fn what_a_closure_does_on_another_thread_is_part_of_the_application() {
 #[test]
 fn a_queue_goes_on_in_the_world_that_a_closure_leaves() {
     let (mut world, other) = (answering(), elsewhere(answering()));
-    let mut queue = phalanx::CommandInbox::new();
+    let mut inbox = phalanx::CommandInbox::new();
     let mut first = CommandBuffer::new();
     first.queue(swapping(&other));
     let mut second = CommandBuffer::new();
     second.spawn(Flag);
-    let promised = second.spawn_with(&world, Flag);
-    queue.submit(1, 0, second).unwrap();
-    queue.submit(0, 0, first).unwrap();
-    let report = queue.apply(&mut world);
+    let reserved = second.spawn_with(&world, Flag);
+    inbox.submit(1, 0, second).unwrap();
+    inbox.submit(0, 0, first).unwrap();
+    let report = inbox.apply(&mut world);
     let skipped: Vec<_> = report.skipped().map(|error| (*error.key, error.error.position, error.error.error)).collect();
-    assert_eq!(skipped, [(1, 1, ChangeError::AnotherWorld { entity: promised })]);
+    assert_eq!(skipped, [(1, 1, ChangeError::AnotherWorld { entity: reserved })]);
     assert_eq!((world.len(), world.query::<&Answers>().len()), (1, 1));
 }
 
@@ -415,13 +415,13 @@ fn clearing_the_world_ends_what_was_reserved() {
     let old = world.spawn(Small(0));
     let mut commands = CommandBuffer::new();
     commands.queue(World::clear);
-    let promised = commands.spawn_with(&world, Flag);
+    let reserved = commands.spawn_with(&world, Flag);
     commands.insert(old, Flag);
     commands.despawn(old);
     commands.spawn(Flag);
     let report = commands.apply(&mut world);
     let dead = |entity| ChangeError::from(phalanx::NoSuchEntity { entity });
-    assert_eq!(reasons(report.skipped()), [(1, dead(promised)), (2, dead(old))]);
+    assert_eq!(reasons(report.skipped()), [(1, dead(reserved)), (2, dead(old))]);
     assert_eq!((world.len(), world.query::<&Answers>().len()), (1, 1));
     assert_answers(&mut world);
 }

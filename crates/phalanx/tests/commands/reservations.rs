@@ -22,8 +22,8 @@ fn lost(entity: Entity) -> ChangeError {
 /// A world with a table that is empty, and entities in others.
 fn world() -> World {
     let mut world = World::new();
-    let gone = world.spawn((Hp(0), Mp(0)));
-    world.despawn(gone).unwrap();
+    let dead = world.spawn((Hp(0), Mp(0)));
+    world.despawn(dead).unwrap();
     world.spawn_batch((0..3).map(Hp));
     world
 }
@@ -59,7 +59,7 @@ fn a_buffer_may_compact_the_world() {
     let b = commands.spawn_with(&world, Hp(8));
     commands.try_apply(&mut world).unwrap();
     assert_eq!((world.get::<Hp>(a), world.get::<Hp>(b)), (Ok(&Hp(7)), Ok(&Hp(8))));
-    assert_eq!(world.len(), 5, "what was put aside and not used is despawned");
+    assert_eq!(world.len(), 5, "what was reserved and not used is despawned");
     world.validate().unwrap();
 }
 
@@ -121,7 +121,7 @@ fn a_reservation_made_after_a_checkpoint_is_reported_after_the_rollback() {
 }
 
 #[test]
-fn reservations_of_one_buffer_are_told_apart() {
+fn reservations_of_one_buffer_are_distinguished() {
     let mut world = world();
     let mut commands = CommandBuffer::new();
     commands.reserve_entities(&world, 1);
@@ -157,7 +157,7 @@ fn buffers_that_are_joined_keep_their_reservations_apart() {
     named.append(&mut late);
     named.append(&mut early);
     let c = named.spawn_with(&world, Hp(3));
-    assert_eq!(c.index(), a.index() + 1, "what was put aside in the discarded time is not used");
+    assert_eq!(c.index(), a.index() + 1, "what was reserved in the discarded time is not used");
     let report = named.apply(&mut world);
     assert_eq!(reasons(report.skipped()), [(0, lost(b)), (2, lost(b))]);
     assert_eq!((world.get::<Hp>(a), world.get::<Mp>(a)), (Ok(&Hp(1)), Ok(&Mp(1))));
@@ -166,7 +166,7 @@ fn buffers_that_are_joined_keep_their_reservations_apart() {
 }
 
 #[test]
-fn what_was_put_aside_in_a_discarded_time_is_nobodys() {
+fn entities_reserved_in_a_discarded_time_are_not_despawned() {
     let mut world = world();
     let before = world.checkpoint().unwrap();
     let mut commands = CommandBuffer::new();
@@ -175,13 +175,13 @@ fn what_was_put_aside_in_a_discarded_time_is_nobodys() {
     // Others have these slots now, without components.
     let others = [(); 3].map(|()| world.spawn_empty());
     assert!(commands.apply(&mut world).is_complete());
-    assert!(others.iter().all(|e| world.contains(*e)), "only what was put aside for the buffer is despawned");
+    assert!(others.iter().all(|e| world.contains(*e)), "only what was reserved for the buffer is despawned");
     // One that was recorded under such an entity is reported.
     commands.reserve_entities(&world, 1);
     let before = world.checkpoint().unwrap();
     let e = commands.spawn_reserved(Hp(1)).unwrap();
     world.rollback(&before).unwrap();
-    assert!(commands.apply(&mut world).is_complete(), "it was put aside before");
+    assert!(commands.apply(&mut world).is_complete(), "it was reserved before");
     assert_eq!(world.get::<Hp>(e), Ok(&Hp(1)));
 }
 
@@ -191,22 +191,22 @@ fn a_reservation_is_good_through_several_rollbacks_and_none_of_a_discarded_time_
     let mut commands = CommandBuffer::new();
     let kept = commands.spawn_with(&world, Hp(1));
     let first = world.checkpoint().unwrap();
-    let gone = commands.spawn_with(&world, Hp(2));
+    let dead = commands.spawn_with(&world, Hp(2));
     let second = world.checkpoint().unwrap();
     let also = commands.spawn_with(&world, Hp(3));
-    // Back to the second, where `gone` is reserved; on; back to the first, where it is not; and to the second again.
+    // Back to the second, where `dead` is reserved; on; back to the first, where it is not; and to the second again.
     world.rollback(&second).unwrap();
     world.spawn_batch((0..4).map(Hp));
     world.rollback(&first).unwrap();
     let other = CommandBuffer::new().spawn_with(&world, Hp(9));
-    assert_eq!(other, gone);
+    assert_eq!(other, dead);
     let mut now = CommandBuffer::new();
     let branch = now.spawn_with(&world, Hp(4));
     world.rollback(&second).unwrap();
     commands.append(&mut now);
     let report = commands.apply(&mut world);
     assert_eq!(reasons(report.skipped()), [(2, lost(also)), (3, lost(branch))]);
-    assert_eq!((world.get::<Hp>(kept), world.get::<Hp>(gone)), (Ok(&Hp(1)), Ok(&Hp(2))));
+    assert_eq!((world.get::<Hp>(kept), world.get::<Hp>(dead)), (Ok(&Hp(1)), Ok(&Hp(2))));
     world.validate().unwrap();
 }
 
@@ -265,7 +265,7 @@ fn a_clone_is_another_world() {
     let mut copy = world.clone_world();
     let report = commands.apply(&mut copy);
     assert_eq!(reasons(report.skipped()), [(0, ChangeError::AnotherWorld { entity: e })]);
-    // Reserved there by nobody, it is alive and stays so.
+    // The buffer has not reserved it there: it is alive and stays so.
     copy.spawn_empty();
     assert!(copy.contains(e) && !copy.has::<Hp>(e));
     world.spawn_empty();
@@ -294,9 +294,9 @@ fn check_going_back(back: impl Fn(&mut World) + Send + Sync + Clone + 'static, w
     let again = back.clone();
     commands.queue(move |world| again(world));
     commands.insert(e, Mp(3));
-    let promised = commands.spawn_with(world, Mp(4));
+    let reserved = commands.spawn_with(world, Mp(4));
     let report = commands.apply(world);
-    assert_eq!(reasons(report.skipped()), [(4, lost(promised))]);
+    assert_eq!(reasons(report.skipped()), [(4, lost(reserved))]);
     assert_eq!([1, 2, 3, 4].map(|mp| answers(world, mp)), [0, 0, 1, 0]);
     world.validate().unwrap();
     world.remove::<Mp>(e).unwrap();
@@ -354,12 +354,12 @@ fn commands_may_load_a_world() {
     let again = load.clone();
     commands.spawn(Mp(1));
     commands.queue(move |world| again(world));
-    let promised = commands.spawn_with(&world, Mp(2));
+    let reserved = commands.spawn_with(&world, Mp(2));
     commands.spawn(Mp(3));
     let report = commands.apply(&mut world);
-    assert_eq!(reasons(report.skipped()), [(2, ChangeError::AnotherWorld { entity: promised })]);
+    assert_eq!(reasons(report.skipped()), [(2, ChangeError::AnotherWorld { entity: reserved })]);
     assert_eq!(world.query::<&Mp>().iter().map(|mp| mp.0).collect::<Vec<_>>(), [3]);
-    // From a listener, whose world ends with all that it has recorded.
+    // From a listener, whose world is dropped with all that it has recorded.
     going_back(&mut world, load);
     let e = world.query_filtered::<Entity, phalanx::With<Hp>>().iter().next().unwrap();
     world.insert(e, Hp(50)).unwrap();

@@ -11,7 +11,7 @@ fn conditions_choose_what_is_collected() {
     let set = world.collector().set::<Plain>().with::<Lined>().without::<Void>().build();
     let removed = world.collector().removed::<Split>().build();
     let spawned = world.collector().spawned().build();
-    let ended = world.collector().despawned().build();
+    let despawned = world.collector().despawned().build();
     let either = world.collector().added::<Void>().removed::<Void>().build();
     let a = world.spawn((Plain(0), Pooled(0), Lined(0)));
     let b = world.spawn((Plain(0), Split::of(0)));
@@ -26,7 +26,7 @@ fn conditions_choose_what_is_collected() {
     assert_eq!(set.drain(&mut world), [a]);
     assert_eq!(removed.drain(&mut world), [b]);
     assert_eq!(spawned.drain(&mut world), [a, b, c]);
-    assert_eq!(ended.drain(&mut world), [c]);
+    assert_eq!(despawned.drain(&mut world), [c]);
     assert_eq!(either.drain(&mut world), [c]);
     assert_eq!(either.drain(&mut world), []);
     world.patch::<Plain, _>(a, |plain| plain.0 = 2).unwrap();
@@ -64,7 +64,7 @@ fn changes_of_extra_rows_count_for_their_entity() {
 #[test]
 fn collectors_miss_nothing_when_a_listener_panics() {
     let mut world = World::new();
-    let (added, ended) = (world.collector().added::<Plain>().build(), world.collector().despawned().build());
+    let (added, despawned) = (world.collector().added::<Plain>().build(), world.collector().despawned().build());
     let first = world.on_add::<Plain>(|_, _, _| panic!("at the first"));
     assert!(catch(|| world.spawn_batch((0..5).map(Plain))).is_err());
     let all: Vec<_> = world.iter().collect();
@@ -73,7 +73,7 @@ fn collectors_miss_nothing_when_a_listener_panics() {
     world.disconnect(first);
     world.on_despawn(|_, _, _| panic!("at the first"));
     assert!(catch(|| world.clear()).is_err());
-    assert_eq!(ended.drain(&mut world), all);
+    assert_eq!(despawned.drain(&mut world), all);
     world.validate().unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! Memory that cannot be had: an error, and nobody is told anything.
+//! Failed allocations: an error, and no listener is called.
 
 use crate::parts::*;
 use phalanx::{ChangeError, Collector, CommandBuffer, Entity, Key, Role, With, World};
@@ -69,7 +69,7 @@ const ACTS: [Act; 13] = [
 ];
 
 #[test]
-fn without_memory_nobody_is_told_anything() {
+fn no_listener_is_called_if_allocation_fails() {
     for (name, act) in ACTS {
         for sweep in [AllocationSweep::new(), AllocationSweep::new().persistent()] {
             let points = sweep.run(set_up, act, |test, outcome| {

@@ -38,11 +38,11 @@ fn set_up(tally: &Tally) -> Test {
     macro_rules! listen {
         ($($on:ident $part:ident)*) => {$({
             let (fuse, calls) = (fuse.clone(), calls.clone());
-            world.$on::<$part>(move |told, world, commands| {
+            world.$on::<$part>(move |event, world, commands| {
                 calls.fetch_add(1, Ordering::Relaxed);
                 world.validate().unwrap();
-                // Never carried out if a listener panics.
-                commands.insert(told.entity, Pooled(7));
+                // Never executed if a listener panics.
+                commands.insert(event.entity, Pooled(7));
                 let left = fuse.load(Ordering::Relaxed);
                 if left > 0 {
                     fuse.store(left - 1, Ordering::Relaxed);
@@ -89,11 +89,11 @@ const ACTS: [Act; 15] = [
 
 /// What the operation makes of a world, whatever listeners do.
 fn shape(world: &World) -> Vec<(Entity, Option<u32>, Option<u32>, Option<u32>)> {
-    let look = |e| {
+    let value_of = |e| {
         let (a, b, c) = (world.get::<InTable>(e), world.get::<InPool>(e), world.get::<InLine>(e));
         (e, a.ok().map(|a| a.0.key()), b.ok().map(|b| b.0.key()), c.ok().map(|c| c.0.key()))
     };
-    world.iter().map(look).collect()
+    world.iter().map(value_of).collect()
 }
 
 #[test]
@@ -108,9 +108,9 @@ fn h54_an_operation_stands_whichever_listener_panics() {
             test.fuse.store(0, Ordering::Relaxed);
             test.world.validate().unwrap_or_else(|error| panic!("{name}, call {k}: {error}"));
             if outcome.is_err() {
-                assert_eq!(test.calls.load(Ordering::Relaxed), k, "{name}: nobody is called after a panic");
+                assert_eq!(test.calls.load(Ordering::Relaxed), k, "{name}: no listener is called after a panic");
                 let world = &test.world;
-                assert!(!world.iter().any(|e| world.has::<Pooled>(e)), "{name}: nothing recorded is carried out");
+                assert!(!world.iter().any(|e| world.has::<Pooled>(e)), "{name}: nothing recorded is executed");
             }
             let now = shape(&test.world);
             assert_eq!(*done.get_or_insert(now.clone()), now, "{name}, call {k}");
@@ -123,7 +123,7 @@ fn h54_an_operation_stands_whichever_listener_panics() {
             tally.assert_no_leaks();
             outcome.is_err()
         });
-        assert!(points > 0, "{name} calls nobody");
+        assert!(points > 0, "{name} calls no listener");
     }
 }
 
@@ -234,12 +234,12 @@ fn a_spawner_allocates_nothing_while_a_panic_unwinds() {
     let name = "panics::a_spawner_allocates_nothing_while_a_panic_unwinds";
     let output = phalanx_testkit::in_child(name, || {
         let mut world = World::new();
-        let gone = world.spawn((Plain(0), Void));
-        world.despawn(gone).unwrap();
+        let dead = world.spawn((Plain(0), Void));
+        world.despawn(dead).unwrap();
         let fuse = Arc::new(AtomicU64::new(0));
         let armed = fuse.clone();
         world.on_add::<Plain>(move |_, _, commands| {
-            // The commands make the world forget its plans, then panic.
+            // The commands make the world forget its bundles, then panic.
             if armed.load(Ordering::Relaxed) == 1 {
                 commands.queue(|world| {
                     let ((), _) = phalanx_testkit::fail_nth(u64::MAX, || while world.compact(usize::MAX) > 0 {});

@@ -6,7 +6,7 @@ use phalanx_testkit::Rng;
 
 /// What can be seen of a world: all rows in order, and the entities that come next.
 fn seen(world: &World) -> (Vec<(Key, Vec<Option<u32>>)>, Vec<Entity>) {
-    let look_all = |key| (0..PARTS).map(|part| look(world, key, part)).collect();
+    let look_all = |key| (0..PARTS).map(|part| value_of(world, key, part)).collect();
     let rows = world.query::<Key>().iter().map(|key| (key, look_all(key))).collect();
     let mut next = world.clone_world();
     (rows, (0..20).map(|_| next.spawn_empty()).collect())
