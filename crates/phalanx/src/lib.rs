@@ -127,7 +127,7 @@ mod world;
 
 pub use bundle::Bundle;
 pub use change_detection::{Mut, Tick};
-pub use commands::{CommandBuffer, CommandError, CommandQueue};
+pub use commands::{CommandBuffer, CommandError, CommandInbox};
 pub use component::{Component, ComponentId, ComponentInfo, Components};
 pub use entities::MapEntities;
 pub use error::{

@@ -1,11 +1,14 @@
 //! Commands: a buffer does what its commands would do one by one, and every payload is dropped once.
 
-use phalanx::commands::CommandKind;
-use phalanx::{CommandBuffer, CommandQueue, Component, DuplicateComponent, Entity, StructuralError, World};
+use phalanx::{
+    CommandBuffer, CommandInbox, CommandKind, Component, DuplicateComponent, Entity, StructuralError, World,
+};
 use phalanx_testkit::{Counted, Tally, catch};
 
 #[path = "commands/failures.rs"]
 mod failures;
+#[path = "commands/inbox.rs"]
+mod inbox;
 #[path = "commands/model.rs"]
 mod model;
 #[path = "commands/replaced.rs"]
@@ -14,8 +17,6 @@ mod replaced;
 mod reservations;
 #[path = "commands/rows.rs"]
 mod rows_by_key;
-#[path = "commands/threads.rs"]
-mod threads;
 
 #[global_allocator]
 static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();
@@ -58,7 +59,7 @@ fn rows(world: &World) -> Vec<Row> {
 fn commands_can_change_threads() {
     fn check<T: Send + Sync>() {}
     check::<CommandBuffer>();
-    check::<CommandQueue<u32>>();
+    check::<CommandInbox<u32>>();
 }
 
 #[test]
@@ -66,12 +67,12 @@ fn a_buffer_does_what_was_recorded() {
     let mut world = World::new();
     let a = world.spawn((Small(1), Flag));
     let mut commands = CommandBuffer::new();
-    let b = commands.spawn(&world, (Small(2), Aligned(7)));
+    let b = commands.spawn_with(&world, (Small(2), Aligned(7)));
     commands.insert(a, Wide([3; 5]));
     commands.insert(b, Small(4));
     commands.remove::<(Flag, Aligned)>(a);
-    commands.add(move |world| world.insert(b, Flag).unwrap());
-    commands.spawn_later(Aligned(9));
+    commands.queue(move |world| world.insert(b, Flag).unwrap());
+    commands.spawn(Aligned(9));
     commands.despawn(a);
     assert_eq!(commands.len(), 7);
     assert!(format!("{commands:?}").starts_with("[Spawn("), "{commands:?}");
@@ -101,8 +102,8 @@ fn the_same_entity_any_number_of_times_and_empty_buffers() {
     let mut world = World::new();
     let mut commands = CommandBuffer::new();
     commands.try_apply(&mut world).unwrap();
-    CommandQueue::<()>::new().try_apply(&mut world).unwrap();
-    let e = commands.spawn(&world, ());
+    CommandInbox::<()>::new().try_apply(&mut world).unwrap();
+    let e = commands.spawn_with(&world, ());
     for n in 0..100 {
         commands.insert(e, Small(n));
         commands.remove::<Small>(e);
@@ -123,9 +124,9 @@ fn despawning_an_entity_that_is_not_alive_is_no_failure() {
     world.despawn(dead).unwrap();
     let mut commands = CommandBuffer::new();
     [dead, a, a].into_iter().for_each(|e| commands.despawn(e));
-    let made = commands.spawn(&world, Small(4));
+    let made = commands.spawn_with(&world, Small(4));
     commands.despawn(made);
-    commands.add(move |world| world.despawn(b).unwrap());
+    commands.queue(move |world| world.despawn(b).unwrap());
     [b, made].into_iter().for_each(|e| commands.despawn(e));
     let report = commands.apply(&mut world);
     assert_eq!((report.executed(), report.skipped()), (8, &[][..]));
@@ -147,8 +148,8 @@ fn a_report_names_the_position_the_command_the_entity_and_the_reason() {
     commands.insert(e, Small(1));
     commands.insert(dead, Small(1));
     commands.remove::<Small>(dead);
-    commands.add(|_| ());
-    commands.spawn_later((Flag, Flag));
+    commands.queue(|_| ());
+    commands.spawn((Flag, Flag));
     commands.extend(key(dead), Flag);
     commands.update(key(e), Flag);
     commands.remove_row_components::<Flag>(key(e));
@@ -179,18 +180,18 @@ fn a_report_names_the_position_the_command_the_entity_and_the_reason() {
 }
 
 #[test]
-fn a_buffer_promises_entities_of_one_world() {
+fn a_buffer_reserves_entities_of_one_world() {
     let (mut one, mut two) = (World::new(), World::new());
     let bystander = two.spawn_empty();
     let mut commands = CommandBuffer::new();
-    assert_eq!(commands.spawn(&one, Small(1)), bystander);
-    assert!(catch(|| commands.spawn(&two, Small(2))).is_err());
+    assert_eq!(commands.spawn_with(&one, Small(1)), bystander);
+    assert!(catch(|| commands.spawn_with(&two, Small(2))).is_err());
     let error = commands.try_apply(&mut two).unwrap_err();
     assert_eq!(error.error, StructuralError::AnotherWorld { entity: bystander });
     assert!(two.contains(bystander) && !two.has::<Small>(bystander));
-    commands.spawn(&two, Small(2));
+    commands.spawn_with(&two, Small(2));
     let mut other = CommandBuffer::new();
-    other.spawn(&one, Small(1));
+    other.spawn_with(&one, Small(1));
     assert!(catch(|| commands.append(&mut other)).is_err());
     let report = other.apply(&mut two);
     commands.try_apply(&mut two).unwrap();
@@ -208,7 +209,7 @@ fn a_stale_handle_at_any_command_leaves_the_world_alone() {
         let before = rows(&world);
         let stale = *known.last().unwrap();
         let mut commands = CommandBuffer::new();
-        let promised = commands.spawn(&world, Value(tally.value(50)));
+        let reserved = commands.spawn_with(&world, Value(tally.value(50)));
         for n in 1..12 {
             let target = if n == k { stale } else { known[n % 8] };
             match n % 3 {
@@ -223,9 +224,9 @@ fn a_stale_handle_at_any_command_leaves_the_world_alone() {
         assert_eq!(error.position, k.max(1));
         assert!(matches!(error.error, StructuralError::NoSuchEntity(e) if e.entity == stale), "{error}");
         assert!(error.to_string().starts_with(&format!("command {} (", k.max(1))));
-        let promised = (promised, None, None, false, None, None, None);
-        assert_eq!(rows(&world).into_iter().filter(|row| *row != promised).collect::<Vec<_>>(), before);
-        assert!(world.contains(promised.0), "what is promised and not made stays reserved");
+        let reserved = (reserved, None, None, false, None, None, None);
+        assert_eq!(rows(&world).into_iter().filter(|row| *row != reserved).collect::<Vec<_>>(), before);
+        assert!(world.contains(reserved.0), "what is reserved and not spawned stays reserved");
         assert!(commands.is_empty());
         world.validate().unwrap();
         drop((world, commands));
@@ -239,14 +240,14 @@ fn entities_are_followed_within_a_segment() {
     let [a, b] = [world.spawn(Small(0)), world.spawn(Small(1))];
     let mut commands = CommandBuffer::new();
     commands.despawn(a);
-    commands.spawn_later(Small(2));
+    commands.spawn(Small(2));
     commands.insert(b, Flag);
     commands.insert(a, Flag);
     assert_eq!(commands.try_apply(&mut world).unwrap_err().position, 3);
     assert!(world.contains(a) && !world.has::<Flag>(b));
-    // A closure ends the segment: what was before it stands.
+    // A closure ends the segment: the changes before it stay.
     commands.insert(b, Flag);
-    commands.add(move |world| world.despawn(a).unwrap());
+    commands.queue(move |world| world.despawn(a).unwrap());
     commands.remove::<Flag>(b);
     commands.insert(a, Flag);
     assert_eq!(commands.try_apply(&mut world).unwrap_err().position, 3);
@@ -258,7 +259,7 @@ fn entities_are_followed_within_a_segment() {
 fn a_bundle_with_a_component_twice_is_refused_by_name() {
     let mut world = World::new();
     let mut commands = CommandBuffer::new();
-    let e = commands.spawn(&world, (Flag, Flag));
+    let e = commands.spawn_with(&world, (Flag, Flag));
     commands.insert(e, Small(1));
     let report = commands.apply(&mut world);
     let skipped: Vec<_> = report.skipped().iter().map(|error| (error.position, error.error)).collect();
@@ -276,7 +277,7 @@ fn a_bundle_with_a_component_twice_is_refused_by_name() {
 fn recording_into_reserved_room_needs_no_memory() {
     let mut commands = CommandBuffer::new();
     commands.try_reserve(10, 10 * size_of::<Wide>()).unwrap();
-    let ((), usage) = phalanx_testkit::measure(|| (0..10).for_each(|_| commands.spawn_later(Wide([0; 5]))));
+    let ((), usage) = phalanx_testkit::measure(|| (0..10).for_each(|_| commands.spawn(Wide([0; 5]))));
     assert_eq!(usage.allocations, 0);
     assert!(commands.memory() > 10 * size_of::<Wide>());
     assert!(commands.try_reserve(usize::MAX, 0).is_err());
@@ -294,7 +295,7 @@ fn displaced_values_end_when_the_segment_is_done() {
     }
     #[derive(Component)]
     struct Held(#[expect(dead_code)] Probe);
-    let (send, ended) = std::sync::mpsc::channel();
+    let (send, dropped) = std::sync::mpsc::channel();
     let held = |n| Held(Probe(send.clone(), n));
     let mut world = World::new();
     let [a, b] = [world.spawn(held(1)), world.spawn((held(2), Flag))];
@@ -305,9 +306,9 @@ fn displaced_values_end_when_the_segment_is_done() {
     commands.insert(a, held(5));
     commands.despawn(b);
     commands.try_apply(&mut world).unwrap();
-    assert_eq!(ended.try_iter().collect::<Vec<_>>(), [2, 1, 4, 3]);
+    assert_eq!(dropped.try_iter().collect::<Vec<_>>(), [2, 1, 4, 3]);
     drop(world);
-    assert_eq!(ended.try_iter().collect::<Vec<_>>(), [5]);
+    assert_eq!(dropped.try_iter().collect::<Vec<_>>(), [5]);
 }
 
 #[test]
@@ -320,12 +321,12 @@ fn payloads_of_any_alignment_keep_their_place() {
     struct Nothing;
     let (mut world, mut commands, mut tail) = (World::new(), CommandBuffer::new(), CommandBuffer::new());
     for n in 0..20 {
-        commands.spawn_later((Small(n), Nothing));
-        commands.spawn_later(Wide([n.into(); 5]));
-        tail.spawn_later((Page(n), Small(n)));
+        commands.spawn((Small(n), Nothing));
+        commands.spawn(Wide([n.into(); 5]));
+        tail.spawn((Page(n), Small(n)));
     }
     commands.append(&mut tail);
-    commands.spawn_later(Nothing);
+    commands.spawn(Nothing);
     commands.try_apply(&mut world).unwrap();
     assert!(world.query::<&Page>().iter().map(|page| page.0).eq(0..20));
     assert!(world.query::<&Wide>().iter().map(|wide| wide.0[4]).eq(0..20));
@@ -341,7 +342,7 @@ fn many_segments_after_a_large_one_take_their_own_time() {
     entities.iter().for_each(|e| commands.insert(*e, Small(0)));
     for e in &entities {
         let e = *e;
-        commands.add(move |world| assert!(world.has::<Small>(e)));
+        commands.queue(move |world| assert!(world.has::<Small>(e)));
         commands.insert(e, Flag);
         commands.remove::<Small>(e);
     }

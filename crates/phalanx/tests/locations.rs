@@ -113,11 +113,11 @@ fn things_of_another_world_are_reported_in_the_line_that_brings_them() {
     panics_here(|| group.sort_by_key(&mut here, |a| a.0));
 
     let mut commands = CommandBuffer::new();
-    commands.spawn(&there, A(1));
-    panics_here(|| commands.spawn(&here, A(1)));
+    commands.spawn_with(&there, A(1));
+    panics_here(|| commands.spawn_with(&here, A(1)));
     panics_here(|| commands.reserve_entities(&here, 1));
     let mut others = CommandBuffer::new();
-    others.spawn(&here, A(1));
+    others.spawn_with(&here, A(1));
     panics_here(|| others.append(&mut commands));
 
     let unknown = ComponentId::from_index(77);

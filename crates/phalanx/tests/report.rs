@@ -86,7 +86,7 @@ fn what_comes_and_goes_is_counted_in_every_layout() {
     assert_eq!(world.despawn_batch([e[3], e[3], e[4]]), 2);
     check(&mut world, "despawning", (0, 3, 0));
     let mut commands = CommandBuffer::new();
-    let made = commands.spawn(&world, all(1));
+    let made = commands.spawn_with(&world, all(1));
     commands.despawn(e[5]);
     commands.remove::<All>(e[6]);
     commands.insert(e[0], all(0));

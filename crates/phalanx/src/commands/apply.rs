@@ -1,32 +1,31 @@
-//! Carrying commands out, segment by segment.
+//! Applying the commands of a buffer, segment by segment.
 //!
-//! A segment goes through the phases of every change. *Resolve* walks the commands and follows each entity that they touch
-//! through the tables, without moving it: the overlay says where it would be. What each command will do is noted as a step,
-//! and how many rows, slots and bytes all of them need is counted. *Reserve* gets exactly that. *Commit* carries the steps
-//! out: it copies and stores, runs no user code, and cannot fail. Displaced values go to a stash, and *drop* ends them.
+//! A segment goes through the phases of every change.
 //!
-//! # What must stay true
+//! 1. *Resolve*: the [resolver](super::resolver) goes through the commands and determines for each entity in which table it
+//!    would be, without moving it. Each command becomes a [`Step`]. It counts the rows, slots and bytes that all steps need.
+//! 2. *Reserve*: exactly that is allocated.
+//! 3. *Commit*: the steps are executed. They copy and store, run no user code but the splitting of soa values, and cannot fail.
+//! 4. *Drop*: displaced values were moved to a stash, and are dropped after the listeners have run.
 //!
-//! - Between resolving and committing a segment nobody else changes the world, so that the entity of a step is in the
-//!   table that the overlay said, and the edge of a step is one of that table.
-//! - The stash has room for every value that the steps displace before the first is carried out; it does not move while it
-//!   holds values. Values beside tables go there right after the step that displaces them: the next may write where they
-//!   lie.
-//! - The slots of new entities and rows are known while resolving, so that places beside tables are made ready for them;
-//!   pages of pools stay until all commands have been applied.
-//! - The payloads of skipped commands end with the stash, where they lie in the arena.
+//! # Invariants
+//!
+//! - Nothing else changes the world between resolving and committing. So the entity of a step is in the table that was
+//!   resolved, and the edge of a step is one of that table.
+//! - The stash has room for every value that the steps displace before the first is committed. It does not move while it
+//!   holds values. Sparse values are moved there by the step that displaces them, because the next step may overwrite them.
+//! - The slots of new entities and rows are predicted while resolving, so that sparse values can be reserved for them. Pages of
+//!   sparse sets are held until all commands are applied.
+//! - The payloads of skipped commands stay in the arena, and are dropped with the stash.
 #![allow(unsafe_code)]
 
-use super::report::{ApplyReport, CommandError, CommandKind};
-use super::resolve::Step;
-use super::{CommandBuffer, Entry};
-use crate::bundle::BundlePtr;
-use crate::change_detection::Moment;
+use super::apply_report::{ApplyReport, CommandError, CommandKind};
+use super::command_buffer::{CommandBuffer, moment_of};
+use super::step::Step;
 use crate::error::StructuralError;
-use crate::mutation::stash::{DropStash, Stash};
-use crate::rows::Key;
-use crate::signal::nesting;
-use crate::world::{Location, World};
+use crate::mutation::stash::DropStash;
+use crate::signal::{apply_deferred, apply_scope, dispatch_catch};
+use crate::world::World;
 use phalanx_store::{AllocError, Entity};
 
 /// Receives the commands that are skipped.
@@ -37,8 +36,9 @@ impl CommandBuffer {
     ///
     /// The report names each skipped command and the reason. A command is skipped if the entity it names is not alive by
     /// then; if the entity has no row under the key it names, or already has the row it adds; or if its bundle contains a
-    /// component twice. Despawning an entity that is not alive does nothing, and is not reported. A skipped command drops its payload. If it
-    /// is a [`spawn`](CommandBuffer::spawn), its entity is despawned, unless other commands gave it components or rows.
+    /// component twice. Despawning an entity that is not alive does nothing, and is not reported. A skipped command drops its
+    /// payload. If it is a [`spawn_with`](CommandBuffer::spawn_with), its entity is despawned, unless other commands gave it
+    /// components or rows.
     ///
     /// ```
     /// use phalanx::{CommandBuffer, Component, World};
@@ -60,25 +60,26 @@ impl CommandBuffer {
     /// assert!(world.has::<Scar>(witness));
     /// ```
     ///
-    /// The memory for a [segment](CommandBuffer#segments) is allocated before the segment changes anything. If that fails, `apply` aborts
-    /// like other operations that allocate; [`try_apply`](CommandBuffer::try_apply) returns an error instead.
+    /// The memory for a [segment](CommandBuffer#segments) is allocated before the segment changes anything. If that fails,
+    /// `apply` aborts like other operations that allocate; [`try_apply`](CommandBuffer::try_apply) returns an error instead.
     ///
     /// # Panics
     ///
-    /// Panics if a closure, a listener or the destructor of a displaced value panics. The segments before it stand, and so does the segment
-    /// that called it; the commands after it are dropped, and the entities that they would have spawned are despawned.
-    /// If the type of a soa component panics while a value is split into its fields, the commands before that one stand.
+    /// Panics if a closure, a listener or the destructor of a displaced value panics. The changes of the segments before it
+    /// stay, and so do those of the segment that called it. The commands after it are dropped, and the entities that they would
+    /// have spawned are despawned. If splitting a soa component into its fields panics, the changes of the commands before
+    /// that one stay.
     pub fn apply(&mut self, world: &mut World) -> ApplyReport {
         let mut report = ApplyReport { executed: self.len(), skipped: Vec::new() };
-        nesting::run(world, |world| {
-            let run = Run::new(self, world);
+        apply_scope::run(world, |world| {
+            let run = Application::new(self, world);
             while run.commands.done < run.commands.entries.len() {
                 let end = run.commands.segment_end();
                 let skip: Report<'_> = &mut |error| report.skipped.push(error);
-                if let Err(error) = run.commands.segment(run.world, end, Some(skip)) {
+                if let Err(error) = run.commands.apply_segment(run.world, end, Some(skip)) {
                     crate::error::panic_change(error.error);
                 }
-                run.commands.call(run.world);
+                run.commands.call_closure(run.world);
             }
         });
         world.dispatch();
@@ -111,38 +112,42 @@ impl CommandBuffer {
     ///
     /// # Errors
     ///
-    /// Returns the first command that cannot be executed, with the reason: [`StructuralError::NoSuchEntity`] if its entity is not alive by
-    /// then, also for a [`despawn`](CommandBuffer::despawn); [`StructuralError::Row`] if the entity has no row under the key it
-    /// names, or already has the row it adds; [`StructuralError::Duplicate`] if its bundle contains a component twice; or
-    /// [`StructuralError::Alloc`] if allocation fails.
+    /// Returns the first command that cannot be executed, with the reason:
     ///
-    /// The segments before it stand. Nothing of its own segment happened, and listeners are not called for it. All other
-    /// commands are dropped. Entities that [`spawn`](CommandBuffer::spawn) has reserved for them stay as after
+    /// - [`StructuralError::NoSuchEntity`] if its entity is not alive by then, also for a [`despawn`](CommandBuffer::despawn).
+    /// - [`StructuralError::AnotherWorld`] or [`StructuralError::RolledBack`] if its entity was reserved in another world, or in a time
+    ///   that the world went back over.
+    /// - [`StructuralError::Row`] if the entity has no row under the key it names, or already has the row it adds.
+    /// - [`StructuralError::Duplicate`] if its bundle contains a component twice.
+    /// - [`StructuralError::Alloc`] if allocation fails.
+    ///
+    /// The changes of the segments before it stay. Its own segment has changed nothing, and calls no listener. All other
+    /// commands are dropped. Entities that [`spawn_with`](CommandBuffer::spawn_with) has reserved for them stay as after
     /// [`clear`](CommandBuffer::clear): alive without components, from the next change of the world on. Entities that
-    /// [`reserve_entities`](CommandBuffer::reserve_entities) has put aside stay put aside.
+    /// [`reserve_entities`](CommandBuffer::reserve_entities) has reserved stay reserved for this buffer.
     ///
     /// # Panics
     ///
     /// Panics like [`apply`](CommandBuffer::apply).
     pub fn try_apply(&mut self, world: &mut World) -> Result<(), CommandError> {
-        let outcome = nesting::run(world, |world| self.try_apply_all(world));
+        let outcome = apply_scope::run(world, |world| self.try_apply_all(world));
         match outcome {
             Ok(()) => world.dispatch(),
-            // What the failed segment flushed is announced by the next operation.
-            Err(_) => world.settle(),
+            // The spawns of entities that the failed segment flushed are dispatched by the next operation.
+            Err(_) => apply_deferred(world),
         }
         outcome
     }
 
     fn try_apply_all(&mut self, world: &mut World) -> Result<(), CommandError> {
-        let mut run = Run::new(self, world);
+        let mut run = Application::new(self, world);
         while run.commands.done < run.commands.entries.len() {
             let end = run.commands.segment_end();
-            if let Err(error) = run.commands.segment(run.world, end, None) {
+            if let Err(error) = run.commands.apply_segment(run.world, end, None) {
                 run.is_failed = true;
                 return Err(error);
             }
-            run.commands.call(run.world);
+            run.commands.call_closure(run.world);
         }
         Ok(())
     }
@@ -151,12 +156,12 @@ impl CommandBuffer {
     /// for lack of memory.
     ///
     /// If the memory for the whole segment cannot be allocated, its commands are executed one by one.
-    pub(crate) fn apply_recorded(&mut self, world: &mut World, report: Report<'_>) {
+    pub(crate) fn apply_deferred(&mut self, world: &mut World, report: Report<'_>) {
         let end = self.segment_end();
-        if self.segment(world, end, Some(report)).is_err() {
+        if self.apply_segment(world, end, Some(report)).is_err() {
             while self.done < end {
                 let next = self.done + 1;
-                if let Err(error) = self.segment(world, next, Some(report)) {
+                if let Err(error) = self.apply_segment(world, next, Some(report)) {
                     self.skip(world);
                     report(error);
                 }
@@ -166,28 +171,28 @@ impl CommandBuffer {
 
     /// Begins an application.
     pub(crate) fn start(&mut self) {
-        self.scratch.start();
+        self.resolver.start();
     }
 
     /// Returns the end of the next segment.
     fn segment_end(&self) -> usize {
         let rest = &self.entries[self.done..];
-        self.done + rest.iter().position(|entry| entry.verb.kind == CommandKind::Closure).unwrap_or(rest.len())
+        self.done + rest.iter().position(|entry| entry.vtable.kind == CommandKind::Closure).unwrap_or(rest.len())
     }
 
-    /// Takes the closure that is next, if one is.
+    /// Takes the next command, if it is a closure.
     pub(crate) fn next_closure(&mut self) -> Option<Closure> {
-        let entry = self.entries.get(self.done).filter(|entry| entry.verb.kind == CommandKind::Closure)?;
+        let entry = self.entries.get(self.done).filter(|entry| entry.vtable.kind == CommandKind::Closure)?;
         self.done += 1;
-        // SAFETY: the payload is where it was placed. From here on the entry does not own it.
-        let payload = unsafe { self.arena.at(entry.offset, entry.verb.layout) };
-        Some(Closure { call: entry.verb.call, payload })
+        // SAFETY: the arena placed the payload at this offset. From here on the entry does not own it.
+        let payload = unsafe { self.arena.at(entry.offset, entry.vtable.layout) };
+        Some(Closure { call: entry.vtable.call, payload })
     }
 
-    /// Calls the closure that is next, if one is.
-    fn call(&mut self, world: &mut World) {
+    /// Calls the next command, if it is a closure.
+    fn call_closure(&mut self, world: &mut World) {
         if let Some(closure) = self.next_closure() {
-            // SAFETY: it was taken just now, and the buffer stays as it is.
+            // SAFETY: the closure was taken just now, and the buffer is borrowed.
             unsafe { closure.call(world) };
         }
     }
@@ -196,33 +201,36 @@ impl CommandBuffer {
     fn skip(&mut self, world: &mut World) {
         let (position, entry) = (self.done, self.entries[self.done]);
         self.done += 1;
-        // Without memory to note it, or to make entities that are reserved, the entity stays, without components.
-        if self.is_reserved(position, world)
+        // If allocation fails, the reserved entity stays, without components.
+        if let Some(entity) = self.reserved_entity(position, world)
             && world.storage.flush().is_ok()
             && world.storage.reserve_entries(1).is_ok()
         {
-            world.end_promise(&entry);
+            world.storage.remove_empty(entity);
         }
-        // SAFETY: the entry owned its payload, which ends here.
-        unsafe { (entry.verb.drop)(self.arena.at(entry.offset, entry.verb.layout)) };
+        // SAFETY: the entry owned its payload at this offset, which is dropped here.
+        unsafe { (entry.vtable.drop)(self.arena.at(entry.offset, entry.vtable.layout)) };
     }
 
-    /// Returns `true` if the entity that a spawn names was reserved in this world, in what is part of its present state.
-    fn is_reserved(&self, position: usize, world: &World) -> bool {
-        self.home == Some(world.identity()) && world.storage.sparse.clock.includes(moment_of(&self.moments, position))
+    /// Returns the entity of a spawn that was reserved in this world, at a time that its present state includes.
+    fn reserved_entity(&self, position: usize, world: &World) -> Option<Entity> {
+        let entity = self.entries[position].entity.filter(|_| self.entries[position].is_reserved_spawn())?;
+        let is_reserved = self.world_id == Some(world.identity())
+            && world.storage.sparse.clock.includes(moment_of(&self.moments, position));
+        is_reserved.then_some(entity)
     }
 
-    /// Drops the commands that are left, and despawns what was reserved for them in this world, or put aside.
+    /// Drops the remaining commands, and despawns the entities that were reserved in this world and not used.
     pub(crate) fn finish(&mut self, world: &mut World) {
-        let notes = self.entries.len() + self.reserved.len();
-        // Without memory to flush them, entities stay reserved, and are alive later, without components.
-        if self.home == Some(world.identity())
+        let events = self.entries.len() + self.reserved.len();
+        // If allocation fails, the entities stay reserved, and are alive later, without components.
+        if self.world_id == Some(world.identity())
             && world.storage.flush().is_ok()
-            && world.storage.reserve_entries(notes).is_ok()
+            && world.storage.reserve_entries(events).is_ok()
         {
             for position in self.done..self.entries.len() {
-                if self.entries[position].is_promise() && self.is_reserved(position, world) {
-                    world.end_promise(&self.entries[position]);
+                if let Some(entity) = self.reserved_entity(position, world) {
+                    world.storage.remove_empty(entity);
                 }
             }
             for &(entity, moment) in self.reserved.iter().rev() {
@@ -237,48 +245,48 @@ impl CommandBuffer {
 
     /// Executes the commands up to `end`, none of which is a closure.
     ///
-    /// Without a report, all of them are executed or none. With one, commands that cannot be resolved are skipped. On
-    /// error, which with a report is a failed allocation, nothing changed.
-    fn segment(&mut self, world: &mut World, end: usize, report: Option<Report<'_>>) -> Result<(), CommandError> {
+    /// Without a report, all of them are executed or none. With a report, commands that cannot be resolved are skipped, and an
+    /// error is a failed allocation. On error, nothing has changed.
+    fn apply_segment(&mut self, world: &mut World, end: usize, report: Option<Report<'_>>) -> Result<(), CommandError> {
         let first = self.done;
         if first == end {
             return Ok(());
         }
-        let CommandBuffer { entries, arena, scratch, done, home, moments, .. } = self;
+        let CommandBuffer { entries, arena, resolver, done, world_id, moments, .. } = self;
         let entries = &*entries;
         let at = |position: usize| move |error: AllocError| entries[position].error(position, error.into());
-        scratch.begin(end - first, report.is_some()).map_err(at(first))?;
-        scratch.find_lost(world, entries, moments, *home).map_err(at(first))?;
+        resolver.begin(end - first, report.is_some()).map_err(at(first))?;
+        resolver.find_lost(world, entries, moments, *world_id).map_err(at(first))?;
         world.storage.flush().map_err(at(first))?;
         for (position, entry) in (first..end).zip(&entries[first..end]) {
             let key = CommandBuffer::key(arena, entry);
-            let step = match scratch.resolve(world, entry, key, position) {
+            let step = match resolver.resolve(world, entry, key, position) {
                 Ok(step) => step,
                 Err(error) if report.is_none() || matches!(error, StructuralError::Alloc(_)) => {
                     return Err(entry.error(position, error));
                 }
-                Err(error) => Step::Skip(error, scratch.forsake(world, entry, position).map_err(at(position))?),
+                Err(error) => Step::Skip(error, resolver.skip_spawn(world, entry, position).map_err(at(position))?),
             };
-            scratch.steps.push(step);
+            resolver.steps.push(step);
         }
-        scratch.reserve(world, first).map_err(|(position, error)| at(position)(error))?;
-        world.storage.begin_notes();
-        let mut ending = DropStash::new(&mut scratch.stash);
-        for (entry, step) in entries[first..end].iter().zip(&scratch.steps) {
-            // Taking a bundle apart may be user code: if it panics, what was displaced ends, and so does the rest.
+        resolver.reserve(world, first).map_err(|(position, error)| at(position)(error))?;
+        world.storage.begin_linked_entries();
+        let mut ending = DropStash::new(&mut resolver.stash);
+        for (entry, step) in entries[first..end].iter().zip(&resolver.steps) {
+            // Splitting a bundle may be user code. If it panics, displaced values and the remaining commands are dropped.
             *done += 1;
             let key = CommandBuffer::key(arena, entry);
-            // SAFETY: the entry owned its payload, and does not from here on. The segment is resolved and reserved, and its
-            // steps are carried out in order.
+            // SAFETY: the entry owned its payload at this offset, and does not from here on. The segment is resolved and
+            // reserved, and its steps are committed in order.
             unsafe {
-                let payload = arena.at(entry.offset, entry.verb.layout);
-                world.carry_out(entry, key, *step, payload, ending.stash());
+                let payload = arena.at(entry.offset, entry.vtable.layout);
+                step.commit(world, entry, key, payload, ending.stash());
             }
         }
-        world.storage.link_notes();
-        world.tell();
+        world.storage.link_entries();
+        dispatch_catch!(world).resume();
         if let Some(report) = report {
-            for ((position, entry), step) in (first..).zip(&entries[first..end]).zip(&scratch.steps) {
+            for ((position, entry), step) in (first..).zip(&entries[first..end]).zip(&resolver.steps) {
                 if let Step::Skip(error, _) = *step {
                     report(entry.error(position, error));
                 }
@@ -287,23 +295,6 @@ impl CommandBuffer {
         ending.run();
         Ok(())
     }
-}
-
-impl Entry {
-    /// Returns the error of this command.
-    fn error(&self, position: usize, error: StructuralError) -> CommandError {
-        CommandError { position, command: self.verb.kind, entity: self.entity, error }
-    }
-
-    /// Returns `true` if this is the spawn of an entity that was reserved.
-    pub(super) fn is_promise(&self) -> bool {
-        self.verb.kind == CommandKind::Spawn && self.entity.is_some()
-    }
-}
-
-/// Returns when the entity of the spawn at a position was reserved.
-pub(super) fn moment_of(moments: &[(usize, Moment)], position: usize) -> Moment {
-    moments[moments.partition_point(|(at, _)| *at <= position) - 1].1
 }
 
 /// A closure that was taken from a buffer.
@@ -317,29 +308,29 @@ impl Closure {
     ///
     /// # Safety
     ///
-    /// The buffer, wherever it is, was neither cleared nor appended to since.
+    /// The buffer was neither cleared nor appended to since the closure was taken. It may have moved.
     pub(crate) unsafe fn call(self, world: &mut World) {
-        // SAFETY: the payload is where it was recorded, and moves out once, before anything else happens.
+        // SAFETY: the payload is where it was recorded, by the caller's contract, and moves out once.
         unsafe { (self.call)(self.payload, world) };
     }
 }
 
-/// Drops what is left of a buffer, however its application ends.
-struct Run<'a> {
+/// An application of a buffer. Drops the remaining commands, also if a command panics.
+struct Application<'a> {
     commands: &'a mut CommandBuffer,
     world: &'a mut World,
-    /// Whether a command could not be executed, so that entities stay reserved.
+    /// Whether a command could not be executed. Entities stay reserved then.
     is_failed: bool,
 }
 
-impl<'a> Run<'a> {
-    fn new(commands: &'a mut CommandBuffer, world: &'a mut World) -> Run<'a> {
+impl<'a> Application<'a> {
+    fn new(commands: &'a mut CommandBuffer, world: &'a mut World) -> Application<'a> {
         commands.start();
-        Run { commands, world, is_failed: false }
+        Application { commands, world, is_failed: false }
     }
 }
 
-impl Drop for Run<'_> {
+impl Drop for Application<'_> {
     fn drop(&mut self) {
         if self.is_failed {
             self.world.storage.sparse.release_pages();
@@ -347,110 +338,5 @@ impl Drop for Run<'_> {
         } else {
             self.commands.finish(self.world);
         }
-    }
-}
-
-impl World {
-    /// Phase 3, for one command.
-    ///
-    /// # Safety
-    ///
-    /// The step was resolved for this entry, all steps before it were carried out, and what they need is reserved. The
-    /// payload is initialised and counts as moved out.
-    unsafe fn carry_out(&mut self, entry: &Entry, key: Option<Key>, step: Step, payload: *mut u8, stash: &mut Stash) {
-        let entity = entry.entity;
-        let known = || entity.expect("only a spawn has no entity");
-        match step {
-            Step::Nothing => {}
-            Step::Skip(_, ends) => {
-                if ends {
-                    self.storage.remove_empty(known());
-                }
-                // SAFETY: the payload is the entry's, which gives it up, and was expected when the command was skipped.
-                unsafe { stash.take_payload(entry.verb.drop, payload) };
-            }
-            Step::Make(bundle_id) => {
-                let info = self.bundles.get(bundle_id);
-                self.storage.sparse.find_places(self.storage.entities.next_index(), &info.sparse);
-                let tail = self.storage.tables[info.table as usize].len;
-                let place = self.storage.bundle_ptr(info.table, info.columns.as_ptr(), tail);
-                // SAFETY: the row, the slot and its sparse values are reserved; the place is that of the bundle in its table.
-                // Splitting a bundle may be user code, so it is written before anything is committed.
-                unsafe {
-                    (entry.verb.write)(payload, place);
-                    let entity = self.storage.entities.alloc();
-                    self.storage.spawn_row::<true>(entity, info.table, &info.sparse);
-                }
-            }
-            Step::Extend { bundle_id, bare, label } => {
-                let edge = self.bundles.edge(bundle_id, bare, true);
-                self.storage.sparse.find_places(self.storage.entities.next_index(), &edge.sparse_inserts);
-                let tail = self.storage.tables[edge.target as usize].len;
-                let place = self.storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail);
-                // SAFETY: the row, the slot, its name and its sparse values are reserved, and the place is that of the bundle in
-                // the edge's target, a table of extra rows. The owner is alive and has no row with this label.
-                unsafe {
-                    (entry.verb.write)(payload, place);
-                    self.storage.spawn_extra_row::<true>(known(), label, edge.target, &edge.sparse_inserts);
-                }
-            }
-            Step::Delete => {
-                let (slot, at) = self.whereabouts(known(), key);
-                // SAFETY: the row is there, and the stash has room for its values.
-                unsafe { self.storage.remove_row(slot, at, stash) };
-            }
-            Step::Insert(bundle_id) | Step::Remove(bundle_id) => {
-                let insert = matches!(step, Step::Insert(_));
-                let (slot, from) = self.whereabouts(known(), key);
-                let write = |place: BundlePtr| {
-                    // SAFETY: the payload is the bundle of the plan, and the place is one for it.
-                    insert.then(|| unsafe { (entry.verb.write)(payload, place) });
-                };
-                // SAFETY: the slot is there, and what the edge needs is reserved, in the stash too.
-                unsafe { self.move_reserved(slot, from, (bundle_id, insert), write, stash) };
-            }
-            // SAFETY: the entity is alive, and the stash has room for the values of all its rows.
-            Step::Despawn => unsafe { self.storage.remove_entity(known(), stash) },
-        }
-    }
-
-    /// Moves a slot along the edge of a plan. Everything it needs was reserved for several moves at once.
-    ///
-    /// # Safety
-    ///
-    /// The slot is alive and at `from`, and the edge was made. What it needs is reserved, and the stash has room for what it
-    /// displaces. `write` moves the values of the plan's bundle in, if the edge inserts it.
-    pub(crate) unsafe fn move_reserved(
-        &mut self,
-        slot: Entity,
-        from: Location,
-        (bundle_id, insert): (usize, bool),
-        write: impl FnOnce(BundlePtr),
-        stash: &mut Stash,
-    ) {
-        let edge = self.bundles.edge(bundle_id, from.table, insert);
-        self.storage.sparse.find_places(slot.index(), &edge.sparse_inserts);
-        let tail = self.storage.tables[edge.target as usize].len;
-        write(self.storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail));
-        // SAFETY: the slot is there, everything is reserved, and the values are written.
-        unsafe { self.storage.move_row(slot, from, edge, stash) };
-    }
-
-    /// The slot of an entity's row, the main one if no key names another, and where it is. It was found while resolving.
-    fn whereabouts(&self, entity: Entity, key: Option<Key>) -> (Entity, Location) {
-        let slot = key.map_or(entity, |key| self.row(key).expect("found while resolving").0);
-        (slot, self.storage.try_location(slot).expect("found alive while resolving"))
-    }
-
-    /// Ends the entity that a spawn has promised and will not make.
-    fn end_promise(&mut self, entry: &Entry) {
-        if let Some(entity) = entry.entity.filter(|_| entry.is_promise()) {
-            self.storage.remove_empty(entity);
-        }
-    }
-
-    /// Whether an entity has components that are not kept in tables.
-    pub(super) fn has_sparse(&self, entity: Entity) -> bool {
-        self.storage.sparse.storages_of(entity.index()).next().is_some()
     }
 }

@@ -1,7 +1,7 @@
-//! [`Collectors`]: the entities that something happened to.
+//! [`Collectors`]: the entities of recorded events, by condition.
 //!
-//! Collectors record while an operation is committed, in memory that was reserved before. No user code runs, so they miss
-//! nothing, whatever listeners do.
+//! Collectors collect while an operation is committed, in memory that is reserved before. No user code runs then, so a
+//! panic of a listener loses nothing.
 
 use super::{Event, JournalEntry};
 use crate::alloc::{try_reserve, try_reserve_map};
@@ -9,11 +9,11 @@ use crate::component::ComponentId;
 use crate::seeded::NumberMap;
 use phalanx_store::{AllocError, Entity};
 
-/// The handle of a collector that a world has: [`World::collector`](crate::World::collector).
+/// The handle of a collector, created by [`World::collector`](crate::World::collector).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Collector(pub(crate) u64);
 
-/// What a collector waits for.
+/// A condition under which an entity is collected.
 #[derive(Clone, Debug)]
 pub(crate) struct Condition {
     pub(crate) event: Event,
@@ -22,86 +22,90 @@ pub(crate) struct Condition {
     pub(crate) without: Vec<ComponentId>,
 }
 
-/// The entities that something happened to.
-pub(crate) struct Gathered {
+/// A collector's conditions, and the entities that it has collected.
+pub(crate) struct CollectorState {
     pub(crate) handle: Collector,
     pub(crate) conditions: Vec<Condition>,
-    /// In the order of the first event.
+    /// In the order of the first event of each.
     pub(crate) entities: Vec<Entity>,
-    /// By index and generation: how many entities collectors had recorded before.
+    /// By index and generation: how many entities all collectors had collected before.
     pub(crate) seen: NumberMap<(u32, u32), u64>,
 }
 
 /// The collectors of a world.
 #[derive(Default)]
 pub(crate) struct Collectors {
-    pub(crate) list: Vec<Gathered>,
+    pub(crate) list: Vec<CollectorState>,
 }
 
 impl Collectors {
+    /// Returns `true` if there are no collectors.
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Tells what is waited for.
-    pub(crate) fn each_subscription(&self, mut each: impl FnMut(Event, ComponentId)) {
-        for condition in self.list.iter().flat_map(|gathered| &gathered.conditions) {
-            each(condition.event, condition.id);
-        }
+    /// Returns a collector, if the world has it.
+    pub(crate) fn get_mut(&mut self, handle: Collector) -> Option<&mut CollectorState> {
+        self.list.iter_mut().find(|state| state.handle == handle)
     }
 
-    /// Makes room for so many more entities in each.
+    /// Iterates over the conditions of all collectors.
+    pub(crate) fn conditions(&self) -> impl Iterator<Item = &Condition> {
+        self.list.iter().flat_map(|state| &state.conditions)
+    }
+
+    /// Reserves room for more entities in each collector.
     pub(crate) fn try_reserve(&mut self, count: usize) -> Result<(), AllocError> {
-        for gathered in &mut self.list {
-            try_reserve(&mut gathered.entities, count)?;
-            try_reserve_map(&mut gathered.seen, count)?;
+        for state in &mut self.list {
+            try_reserve(&mut state.entities, count)?;
+            try_reserve_map(&mut state.seen, count)?;
         }
         Ok(())
     }
 
-    /// Records a change, and counts in `recorded` what is recorded. `has` says whether its row has a component. There is room
-    /// for it.
-    pub(crate) fn record(&mut self, note: &JournalEntry, recorded: &mut u64, has: impl Fn(ComponentId) -> bool) {
-        for gathered in &mut self.list {
-            let meets = gathered.conditions.iter().any(|condition| {
-                condition.event == note.event
-                    && condition.id == note.id
+    /// Collects the entity of an event, and counts in `collected`. `has` says whether its row has a component. Room for the
+    /// entity is reserved.
+    pub(crate) fn collect(&mut self, entry: &JournalEntry, collected: &mut u64, has: impl Fn(ComponentId) -> bool) {
+        for state in &mut self.list {
+            let meets = state.conditions.iter().any(|condition| {
+                condition.event == entry.event
+                    && condition.id == entry.id
                     && condition.with.iter().all(|id| has(*id))
                     && !condition.without.iter().any(|id| has(*id))
             });
-            let name = name(note.entity);
-            // Not inserted at once: a map makes room for one more before it finds that the key is there.
-            if meets && !gathered.seen.contains_key(&name) {
-                gathered.seen.insert(name, *recorded);
-                gathered.entities.push(note.entity);
-                *recorded += 1;
+            let key = key(entry.entity);
+            // Searched before it is inserted: an insertion reserves room before it finds the key.
+            if meets && !state.seen.contains_key(&key) {
+                state.seen.insert(key, *collected);
+                state.entities.push(entry.entity);
+                *collected += 1;
             }
         }
     }
 
-    /// Removes what was recorded when so many had been, and later.
-    pub(crate) fn forget_since(&mut self, recorded: u64) {
-        for Gathered { entities, seen, .. } in &mut self.list {
-            // The later ones come last.
-            while let Some(name) = entities.last().copied().map(name)
-                && seen.get(&name).is_none_or(|before| *before >= recorded)
+    /// Removes the entities that were collected when `collected` had been, and later.
+    pub(crate) fn truncate(&mut self, collected: u64) {
+        for CollectorState { entities, seen, .. } in &mut self.list {
+            // The later ones are last.
+            while let Some(key) = entities.last().copied().map(key)
+                && seen.get(&key).is_none_or(|before| *before >= collected)
             {
-                seen.remove(&name);
+                seen.remove(&key);
                 entities.pop();
             }
         }
     }
 
+    /// Returns the bytes held from the allocator.
     pub(crate) fn bytes(&self) -> usize {
-        let each = |gathered: &Gathered| {
-            gathered.entities.capacity() * size_of::<Entity>()
-                + gathered.seen.capacity() * size_of::<((u32, u32), u64)>()
+        let each = |state: &CollectorState| {
+            state.entities.capacity() * size_of::<Entity>() + state.seen.capacity() * size_of::<((u32, u32), u64)>()
         };
-        self.list.capacity() * size_of::<Gathered>() + self.list.iter().map(each).sum::<usize>()
+        self.list.capacity() * size_of::<CollectorState>() + self.list.iter().map(each).sum::<usize>()
     }
 }
 
 /// Returns the index and the generation of an entity.
-fn name(entity: Entity) -> (u32, u32) {
+fn key(entity: Entity) -> (u32, u32) {
     (entity.index(), entity.generation())
 }

@@ -1,14 +1,17 @@
 //! [`Journal`]: the events of the operation that is under way, for listeners and collectors.
 //!
-//! Commits record events while they change the storage. A journal knows what is to be recorded, and nothing of the listeners.
-#![allow(unsafe_code)]
+//! Commits record events while they change the storage. A journal knows what to record, and nothing of the listeners.
 
 mod collectors;
 mod entry;
+mod row_recorder;
+mod value_ptr;
 
 pub use collectors::Collector;
-pub(crate) use collectors::{Collectors, Condition, Gathered};
-pub(crate) use entry::{JournalEntry, RowName, Spot};
+pub(crate) use collectors::{CollectorState, Collectors, Condition};
+pub(crate) use entry::{JournalEntry, RowName};
+pub(crate) use row_recorder::MovedValues;
+pub(crate) use value_ptr::ValuePtr;
 
 use crate::alloc::{try_reserve, try_reserve_at};
 use crate::component::ComponentId;
@@ -16,7 +19,7 @@ use crate::seeded::NumberMap;
 use core::fmt;
 use phalanx_store::{AllocError, Entity};
 
-/// What an event says.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
     Spawned,
@@ -30,102 +33,103 @@ pub(crate) enum Event {
 #[derive(Default)]
 pub(crate) struct Journal {
     /// The number of operations under way whose events are dispatched as one.
-    pub(crate) held: u32,
+    pub(crate) deferrals: u32,
     /// Whether listeners are being called: displaced values are not dropped yet.
-    pub(crate) telling: bool,
-    /// The number of entities that collectors have recorded ever. It stays when they are dropped, and when the world goes back
-    /// in time.
-    recorded: u64,
+    pub(crate) is_dispatching: bool,
+    /// The number of entities that collectors have collected so far. It is not lowered when they are removed, nor when the
+    /// world goes back in time.
+    collected: u64,
     /// The entities that were spawned from columns, which listeners' commands may have changed since.
-    pub(crate) made: Vec<Entity>,
+    pub(crate) spawned: Vec<Entity>,
     pub(crate) recording: Option<Box<Recording>>,
 }
 
-/// What a journal has while there are listeners or collectors.
+/// The part of a journal that exists while there are listeners or collectors.
 #[derive(Default)]
 pub(crate) struct Recording {
     pub(crate) collectors: Collectors,
     /// For each component, whether its changes are recorded.
     watched: Vec<bool>,
-    /// Whether spawned and despawned entities are recorded.
+    /// Whether spawned entities are recorded.
     spawns: bool,
-    ends: bool,
+    /// Whether despawned entities are recorded.
+    despawns: bool,
     /// The events to dispatch, in order.
-    pub(crate) notes: Vec<JournalEntry>,
-    /// The first note of an operation of several steps that is recording. If it is still set when another begins, the
-    /// operation has panicked, and what its notes name is gone.
-    open: Option<usize>,
-    /// Finds the values that came and went in one operation.
-    links: NumberMap<(u32, u32, u32), Spot>,
+    pub(crate) entries: Vec<JournalEntry>,
+    /// The first entry of an operation of several steps that is under way. If it is set when another operation begins, the
+    /// first one has panicked, and the pointers of its entries are dangling.
+    unlinked_from: Option<usize>,
+    /// Finds the values that one operation has inserted and displaced.
+    links: NumberMap<(u32, u32, u32), ValuePtr>,
 }
 
 impl Journal {
-    /// Whether there are listeners or collectors: the one test that operations make.
+    /// Returns `true` if there are listeners or collectors: the one test that an operation makes.
     #[inline(always)]
     pub(crate) fn is_active(&self) -> bool {
         self.recording.is_some()
     }
 
-    /// Operations begin whose signals are told as one.
-    #[inline(always)]
-    pub(crate) fn hold(&mut self) {
-        self.held += 1;
+    /// Defers the dispatch of events until [`end_deferral`](Journal::end_deferral).
+    pub(crate) fn begin_deferral(&mut self) {
+        self.deferrals += 1;
     }
 
-    /// They are complete.
-    #[inline(always)]
-    pub(crate) fn let_go(&mut self) {
-        self.held -= 1;
+    /// Ends a deferral. The caller dispatches the events.
+    pub(crate) fn end_deferral(&mut self) {
+        self.deferrals -= 1;
     }
 
-    /// Forgets what was noted and not told yet of entities that are not alive. Only reserved entities that have come alive
-    /// wait to be told: with the next operation, if one fails.
-    pub(crate) fn forget_unless(&mut self, is_alive: impl Fn(Entity) -> bool) {
+    /// Removes the entries of entities that are not alive.
+    ///
+    /// Between operations, only the spawns of reserved entities are recorded: those that a failed operation flushed.
+    pub(crate) fn retain_alive(&mut self, is_alive: impl Fn(Entity) -> bool) {
         if let Some(recording) = &mut self.recording {
-            recording.notes.retain(|note| is_alive(note.entity));
+            recording.entries.retain(|entry| is_alive(entry.entity));
         }
     }
 
-    /// Returns the entities whose spawning listeners are still to be told of: those that a failed operation flushed.
-    pub(crate) fn untold(&self) -> impl Iterator<Item = Entity> + '_ {
-        let journal = self.recording.iter().flat_map(|recording| &recording.notes);
-        journal.filter(|note| note.event == Event::Spawned).map(|note| note.entity)
+    /// Returns the entities whose spawn is recorded and not dispatched: those that a failed operation flushed.
+    pub(crate) fn pending_spawns(&self) -> impl Iterator<Item = Entity> + '_ {
+        let entries = self.recording.iter().flat_map(|recording| &recording.entries);
+        entries.filter(|entry| entry.event == Event::Spawned).map(|entry| entry.entity)
     }
 
-    /// Makes room for so many entities in [`set_untold`](Journal::set_untold).
-    pub(crate) fn try_reserve_untold(&mut self, count: usize) -> Result<(), AllocError> {
-        self.recording.as_mut().map_or(Ok(()), |recording| try_reserve(&mut recording.notes, count))
+    /// Reserves room for [`set_pending_spawns`](Journal::set_pending_spawns).
+    pub(crate) fn try_reserve_pending_spawns(&mut self, count: usize) -> Result<(), AllocError> {
+        self.recording.as_mut().map_or(Ok(()), |recording| try_reserve(&mut recording.entries, count))
     }
 
-    /// Replaces the entities whose spawning listeners are still to be told of. Allocates nothing if room was reserved.
-    pub(crate) fn set_untold(&mut self, entities: &[Entity]) {
+    /// Replaces the entities whose spawn is to be dispatched. Room for them is reserved.
+    pub(crate) fn set_pending_spawns(&mut self, entities: &[Entity]) {
         if let Some(recording) = &mut self.recording {
-            recording.notes.clear();
+            recording.entries.clear();
             if recording.spawns {
-                recording.notes.extend(entities.iter().map(|entity| JournalEntry::spawned(*entity)));
+                recording.entries.extend(entities.iter().map(|entity| JournalEntry::spawned(*entity)));
             }
         }
     }
 
-    /// Returns how many entities collectors have recorded so far.
-    pub(crate) fn recorded(&self) -> u64 {
-        self.recorded
+    /// Returns the number of entities that collectors have collected so far.
+    pub(crate) fn collected(&self) -> u64 {
+        self.collected
     }
 
-    /// Removes from collectors what they have recorded since they had recorded so many.
-    pub(crate) fn forget_since(&mut self, recorded: u64) {
+    /// Removes from collectors what they have collected since [`collected`](Journal::collected) returned this number.
+    pub(crate) fn truncate_collected(&mut self, collected: u64) {
         if let Some(recording) = &mut self.recording {
-            recording.collectors.forget_since(recorded);
+            recording.collectors.truncate(collected);
         }
     }
 
     /// Returns the bytes held from the allocator.
     pub(crate) fn bytes(&self) -> usize {
-        let made = self.made.capacity() * size_of::<Entity>();
-        let Some(recording) = &self.recording else { return made };
-        made + size_of::<Recording>()
+        let spawned = self.spawned.capacity() * size_of::<Entity>();
+        let Some(recording) = &self.recording else { return spawned };
+        spawned
+            + size_of::<Recording>()
             + recording.watched.capacity()
-            + recording.notes.capacity() * size_of::<JournalEntry>()
+            + recording.entries.capacity() * size_of::<JournalEntry>()
             + recording.collectors.bytes()
     }
 }
@@ -136,30 +140,39 @@ impl Recording {
         self.watched.get(id.index()).is_some_and(|watched| *watched)
     }
 
-    /// Determines what is recorded: what listeners ask for, and what collectors do. `listens` tells of a component's index.
-    pub(crate) fn set_watched(&mut self, spawns: bool, ends: bool, listens: impl Fn(usize) -> bool) {
-        (self.spawns, self.ends) = (spawns, ends);
+    /// Determines what is recorded: what listeners and collectors ask for. `listens` answers for the index of a component.
+    pub(crate) fn set_watched(&mut self, spawns: bool, despawns: bool, listens: impl Fn(usize) -> bool) {
+        (self.spawns, self.despawns) = (spawns, despawns);
         for (id, watched) in self.watched.iter_mut().enumerate() {
             *watched = listens(id);
         }
-        self.collectors.each_subscription(|event, id| match event {
-            Event::Spawned => self.spawns = true,
-            Event::Despawned => self.ends = true,
-            Event::Added | Event::Set | Event::Removed => self.watched[id.index()] = true,
-        });
+        for condition in self.collectors.conditions() {
+            match condition.event {
+                Event::Spawned => self.spawns = true,
+                Event::Despawned => self.despawns = true,
+                Event::Added | Event::Set | Event::Removed => self.watched[condition.id.index()] = true,
+            }
+        }
     }
 
-    /// Makes room for what is to be known of a component.
+    /// Extends the list of watched components to a component.
     pub(crate) fn try_cover(&mut self, id: ComponentId) -> Result<(), AllocError> {
         try_reserve_at(&mut self.watched, id.index())?;
         let len = self.watched.len().max(id.index() + 1);
         self.watched.resize(len, false);
         Ok(())
     }
+
+    /// Discards the entries of an operation of several steps that panicked.
+    pub(crate) fn discard_unlinked(&mut self) {
+        if let Some(start) = self.unlinked_from.take() {
+            self.entries.truncate(start);
+        }
+    }
 }
 
 impl fmt::Debug for Journal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Journal").field("active", &self.is_active()).finish_non_exhaustive()
+        f.debug_struct("Journal").finish_non_exhaustive()
     }
 }

@@ -8,10 +8,11 @@
 #![allow(unsafe_code)]
 
 use super::displaced::{Displaced, InPlace};
+use crate::bundle::BundlePtr;
 use crate::bundle_info::Edge;
 use crate::change_detection::RunTicks;
 use crate::component::Component;
-use crate::journal::{RowName, Spot};
+use crate::journal::RowName;
 use crate::layout::Layout;
 use crate::rows::{Label, Link, NONE, Row};
 use crate::sparse::Arrivals;
@@ -170,6 +171,28 @@ impl Storage {
             out.accept(self, displaced, Some(&edge.removed));
         }
         self.record_move(slot, from.table, edge, out.moved());
+    }
+
+    /// Writes the values that an edge inserts, then moves the row of a slot along it.
+    ///
+    /// # Safety
+    ///
+    /// - The slot is alive and at `from`, and the edge is one of that table.
+    /// - What the edge needs is reserved, for several moves at once. The sink has room for the displaced values.
+    /// - `write` moves the values in that the edge inserts. If it panics, nothing has changed.
+    pub(crate) unsafe fn move_row_with<D: Displaced>(
+        &mut self,
+        slot: Entity,
+        from: Location,
+        edge: &Edge,
+        write: impl FnOnce(BundlePtr),
+        out: &mut D,
+    ) {
+        self.sparse.find_places(slot.index(), &edge.sparse_inserts);
+        let tail = self.tables[edge.target as usize].len;
+        write(self.bundle_ptr(edge.target, edge.columns.as_ptr(), tail));
+        // SAFETY: the slot is at `from`, and everything is reserved, by the caller's contract. The values are written.
+        unsafe { self.move_row(slot, from, edge, out) };
     }
 
     /// Exchanges values of a row with those that were written beyond the last row of the same table.
@@ -445,14 +468,6 @@ impl Storage {
             for table in 0..self.tables.len() {
                 self.count_removed(table as u32, self.tables[table].len);
             }
-        }
-    }
-
-    /// Records that a component was replaced, if there are listeners.
-    #[inline(always)]
-    pub(crate) fn record_set<C: Component>(&mut self, slot: Entity, old: Spot) {
-        if self.journal.is_active() {
-            self.note_set(slot, self.components.id::<C>(), old);
         }
     }
 }

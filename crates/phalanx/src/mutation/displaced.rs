@@ -2,8 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::alloc::try_vec;
-use crate::component::ComponentId;
-use crate::journal::Spot;
+use crate::journal::MovedValues;
 use crate::mutation::stash::Stash;
 use crate::sparse::SparseStorages;
 use crate::storage::table::{Column, Table};
@@ -25,7 +24,7 @@ pub(crate) trait Displaced {
     unsafe fn accept(&mut self, storage: &mut Storage, at: Location, columns: Option<&[Column]>);
 
     /// Returns the values that were received last and where they are, if they are not where they were displaced to.
-    fn moved(&mut self) -> Option<&mut Vec<(ComponentId, Spot)>> {
+    fn moved(&mut self) -> Option<&mut MovedValues> {
         None
     }
 }
@@ -60,7 +59,7 @@ impl Displaced for Stash {
         }
     }
 
-    fn moved(&mut self) -> Option<&mut Vec<(ComponentId, Spot)>> {
+    fn moved(&mut self) -> Option<&mut MovedValues> {
         Some(&mut self.shown)
     }
 }

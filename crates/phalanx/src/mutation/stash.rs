@@ -9,7 +9,7 @@
 
 use super::arena::{Arena, place_after};
 use crate::component::{ComponentId, DropFn};
-use crate::journal::{Journal, Spot};
+use crate::journal::{Journal, MovedValues, ValuePtr};
 use crate::sparse::{SparseStorage, SparseStorages};
 use crate::storage::Storage;
 use crate::storage::table::{ALIGNED_FOR_ALL, Column, Table, copy_row, row_ptr};
@@ -26,10 +26,11 @@ unsafe impl Sync for Stash {}
 pub(crate) struct Stash {
     values: Vec<(DropFn, *mut u8)>,
     arena: Arena,
-    /// The values that the last step displaced and that listeners can see, with their locations.
-    pub(crate) shown: Vec<(ComponentId, Spot)>,
-    /// The expected number of values, their bytes, and the greatest alignment.
+    /// What the last step has displaced and is to be shown to listeners, and where it is.
+    pub(crate) shown: MovedValues,
+    /// Counted while resolving: values, values that are shown, bytes, the greatest alignment.
     count: usize,
+    shown_count: usize,
     bytes: usize,
     align: usize,
 }
@@ -38,20 +39,20 @@ impl Stash {
     /// Returns the bytes held from the allocator.
     pub(crate) fn held(&self) -> usize {
         let lists = self.values.capacity() * size_of::<(DropFn, *mut u8)>()
-            + self.shown.capacity() * size_of::<(ComponentId, Spot)>();
+            + self.shown.capacity() * size_of::<(ComponentId, ValuePtr)>();
         lists + self.arena.bytes()
     }
 
     /// Starts to count expected values.
     pub(crate) fn begin(&mut self) {
-        (self.count, self.bytes, self.align) = (0, 0, 1);
+        (self.count, self.shown_count, self.bytes, self.align) = (0, 0, 0, 1);
     }
 
-    /// Reserves capacity for the expected values, and for showing them to listeners if `shows` is `true`.
-    pub(crate) fn try_reserve(&mut self, shows: bool) -> Result<(), AllocError> {
+    /// Makes room for what was counted.
+    pub(crate) fn try_reserve(&mut self) -> Result<(), AllocError> {
         crate::alloc::try_reserve(&mut self.values, self.count)?;
         self.shown.clear();
-        crate::alloc::try_reserve(&mut self.shown, if shows { self.count } else { 0 })?;
+        crate::alloc::try_reserve(&mut self.shown, self.shown_count)?;
         self.arena.try_reserve(self.bytes, self.align)
     }
 
@@ -79,8 +80,12 @@ impl Stash {
 
     /// Counts the values of a row in these columns that are dropped or shown.
     pub(crate) fn expect_row(&mut self, storage: &Storage, columns: &[Column]) -> Result<(), AllocError> {
-        for column in columns.iter().filter(|column| column.drop.is_some() || storage.journal.keeps(column.id)) {
-            self.expect(block(storage.components.info(column.id).value_layouts())?)?;
+        for column in columns {
+            let shown = storage.journal.keeps_displaced(column.id);
+            if column.drop.is_some() || shown {
+                self.shown_count += usize::from(shown);
+                self.expect(block(storage.components.info(column.id).value_layouts())?)?;
+            }
         }
         Ok(())
     }
@@ -102,7 +107,9 @@ impl Stash {
     }
 
     fn expect_of(&mut self, storage: &Storage, side: &SparseStorage) -> Result<(), AllocError> {
-        match side.values().needs_drop() || storage.journal.keeps(side.id) {
+        let shown = storage.journal.keeps_displaced(side.id);
+        self.shown_count += usize::from(shown);
+        match side.values().needs_drop() || shown {
             true => self.expect(side.values().layout()),
             false => Ok(()),
         }
@@ -115,14 +122,14 @@ impl Stash {
     /// The values were [expected](Stash::expect).
     pub(crate) unsafe fn take_sparse(&mut self, sparse: &mut SparseStorages, journal: &Journal) {
         sparse.hand_over_retired(|side, row| {
-            let (drop, shown) = (side.values().drop_fn(), journal.keeps(side.id));
+            let (drop, shown) = (side.values().drop_fn(), journal.keeps_displaced(side.id));
             if drop.is_none() && !shown {
                 return;
             }
             // SAFETY: sparse components have one lane, or none. The value is displaced there, and was expected.
             let value = unsafe { self.take_one(drop, side.values().layout(), side.values().at(row)) };
             if shown {
-                self.shown.push((side.id, Spot::Block(value)));
+                self.shown.push((side.id, ValuePtr::Block(value)));
             }
         });
     }
@@ -134,7 +141,7 @@ impl Stash {
     /// The row is initialised in these columns, and the values were [expected](Stash::expect).
     pub(crate) unsafe fn take(&mut self, storage: &Storage, table: &Table, row: u32, columns: &[Column]) {
         for column in columns {
-            let shown = storage.journal.keeps(column.id);
+            let shown = storage.journal.keeps_displaced(column.id);
             if column.drop.is_none() && !shown {
                 continue;
             }
@@ -152,7 +159,7 @@ impl Stash {
                 }
             };
             if shown {
-                self.shown.push((column.id, Spot::Block(value)));
+                self.shown.push((column.id, ValuePtr::Block(value)));
             }
         }
     }

@@ -1,62 +1,62 @@
-//! What listeners are told.
+//! The events that listeners are called with.
 #![allow(unsafe_code)]
 
-use super::JournalEntry;
 use crate::component::Component;
+use crate::journal::JournalEntry;
 use crate::rows::Key;
 use crate::world::{Ref, World};
 use core::fmt;
 use phalanx_store::Entity;
 
-/// A component came to a row: [`World::on_add`].
+/// A component was added to a row: the event of [`World::on_add`].
 pub struct Added<'a, C: Component> {
-    /// Whose row it is.
+    /// The entity that the row belongs to.
     pub entity: Entity,
     pub(super) key: Key,
-    /// The value.
+    /// The added value.
     pub value: Ref<'a, C>,
 }
 
-/// A component was replaced, or changed by [`World::patch`]: [`World::on_set`].
+/// A component was replaced, or changed by [`World::patch`]: the event of [`World::on_set`].
 pub struct Set<'a, C: Component> {
-    /// Whose row it is.
+    /// The entity that the row belongs to.
     pub entity: Entity,
     pub(super) key: Key,
-    /// What it was; none if it was changed in its place, by [`World::patch`].
+    /// The old value. `None` if it was changed in place by [`World::patch`].
     pub old: Option<Ref<'a, C>>,
-    /// What it is.
+    /// The new value.
     pub new: Ref<'a, C>,
 }
 
-/// A row lost a component: [`World::on_remove`].
+/// A component was removed from a row: the event of [`World::on_remove`].
 pub struct Removed<'a, C: Component> {
-    /// Whose row it is.
+    /// The entity that the row belongs to.
     pub entity: Entity,
     pub(super) key: Key,
-    /// What it was.
+    /// The removed value.
     pub value: Ref<'a, C>,
 }
 
-/// An entity was made: [`World::on_spawn`].
+/// An entity was spawned: the event of [`World::on_spawn`].
 #[derive(Clone, Copy, Debug)]
 pub struct Spawned {
     /// The entity.
     pub entity: Entity,
 }
 
-/// An entity has ended: [`World::on_despawn`].
+/// An entity was despawned: the event of [`World::on_despawn`].
 #[derive(Clone, Copy, Debug)]
 pub struct Despawned<'a> {
-    /// The entity, which is not alive any more.
+    /// The entity, which is not alive.
     pub entity: Entity,
-    /// What its main row had.
-    pub row: RetiredRow<'a>,
+    /// The components of its main row.
+    pub row: DespawnedRow<'a>,
 }
 
 macro_rules! keyed {
     ($($name:ident)*) => {$(
         impl<C: Component> $name<'_, C> {
-            /// The key of the row: that of the main row, or of an extra one.
+            /// Returns the key of the row, which is the main row or an extra row.
             pub fn key(&self) -> Key {
                 self.key
             }
@@ -71,37 +71,37 @@ macro_rules! keyed {
 }
 keyed!(Added Set Removed);
 
-/// The components that an entity had when it ended.
+/// The components that an entity had when it was despawned.
 #[derive(Clone, Copy)]
-pub struct RetiredRow<'a> {
-    /// A note for each component of the row.
-    pub(super) notes: &'a [JournalEntry],
+pub struct DespawnedRow<'a> {
+    /// An entry for each component of the row.
+    pub(super) entries: &'a [JournalEntry],
     pub(super) world: &'a World,
 }
 
-impl<'a> RetiredRow<'a> {
-    /// A component that the entity had.
+impl<'a> DespawnedRow<'a> {
+    /// Returns a component that the entity had.
     pub fn get<C: Component>(&self) -> Option<Ref<'a, C>> {
         let id = self.world.storage.components.id::<C>();
-        let note = self.notes.iter().find(|note| note.id == id)?;
-        // SAFETY: the note is one of this component, and what it names does not end while signals are told.
-        unsafe { note.old.get::<C>() }
+        let entry = self.entries.iter().find(|entry| entry.id == id)?;
+        // SAFETY: the entry is of this component. Its value is dropped after the listeners have run.
+        unsafe { entry.old.get::<C>() }
     }
 
-    /// Whether the entity had a component.
+    /// Returns `true` if the entity had a component.
     pub fn has<C: Component>(&self) -> bool {
         let id = self.world.storage.components.id::<C>();
-        self.notes.iter().any(|note| note.id == id)
+        self.entries.iter().any(|entry| entry.id == id)
     }
 
-    /// The names of the components, by id.
+    /// Iterates over the names of the components, by id.
     pub fn components(&self) -> impl Iterator<Item = &'static str> + 'a {
         let components = &self.world.storage.components;
-        self.notes.iter().map(|note| components.info(note.id).name())
+        self.entries.iter().map(|entry| components.info(entry.id).name())
     }
 }
 
-impl fmt::Debug for RetiredRow<'_> {
+impl fmt::Debug for DespawnedRow<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.components()).finish()
     }

@@ -237,7 +237,7 @@ impl Storage {
 
     /// Checks the invariants of sparse storages.
     pub(crate) fn validate_sparse(&self) -> Result<(), &'static str> {
-        self.sparse.validate(|slot| self.contains(slot), |index| self.slot(index), self.journal.telling)?;
+        self.sparse.validate(|slot| self.contains(slot), |index| self.slot(index), self.journal.is_dispatching)?;
         if !self.sparse.leads(&self.components) {
             return Err("a type that leads to another component's side");
         }

@@ -23,10 +23,10 @@ impl KeptState {
     pub(super) fn try_new(world: &World) -> Result<KeptState, TimelineError> {
         world.resources.check_kept()?;
         let journal = &world.storage.journal;
-        let mut undispatched = try_vec(journal.untold().count())?;
-        undispatched.extend(journal.untold());
+        let mut undispatched = try_vec(journal.pending_spawns().count())?;
+        undispatched.extend(journal.pending_spawns());
         let resources = world.resources.try_clone_kept()?;
-        Ok(KeptState { resources, recorded: journal.recorded(), undispatched: Some(undispatched) })
+        Ok(KeptState { resources, recorded: journal.collected(), undispatched: Some(undispatched) })
     }
 
     /// Copies the state for a rollback of `world`.
@@ -55,12 +55,12 @@ impl KeptState {
         if let Some(report) = report {
             *report = RollbackReport::try_between(world, &restored)?;
         }
-        world.storage.journal.try_reserve_untold(self.undispatched.as_ref().map_or(0, Vec::len))?;
+        world.storage.journal.try_reserve_pending_spawns(self.undispatched.as_ref().map_or(0, Vec::len))?;
         let old = world.swap_state(restored);
         world.resources.swap_kept(&mut self.resources);
-        world.storage.journal.forget_since(self.recorded);
+        world.storage.journal.truncate_collected(self.recorded);
         if let Some(undispatched) = &self.undispatched {
-            world.storage.journal.set_untold(undispatched);
+            world.storage.journal.set_pending_spawns(undispatched);
         }
         Ok((old, self))
     }

@@ -18,6 +18,7 @@ use crate::error::StructuralError;
 use crate::error::infallible;
 use crate::mutation::stash::{DropStash, Stash};
 use crate::query::{Candidate, QueryFilter, TableRef};
+use crate::signal::{apply_deferred, dispatch_catch};
 use crate::sparse::SparseInserts;
 use crate::storage::Storage;
 use crate::storage::table::{Column, Table};
@@ -61,7 +62,7 @@ impl World {
     pub fn try_insert_batch<F: QueryFilter, B: Bundle + Clone>(&mut self, bundle: B) -> Result<usize, StructuralError> {
         let bundle_id = self.bundle_id::<B>()?;
         self.storage.flush()?;
-        if B::SPARSE > 0 || !F::IS_ARCHETYPAL || self.storage.journal.is_active() {
+        if B::SPARSE > 0 || !F::IS_ARCHETYPAL || !self.storage.allows_bulk() {
             // SAFETY: the plan is that of the bundle.
             return unsafe { self.insert_each(bundle_id, self.slots_that_pass::<F>()?, bundle) };
         }
@@ -142,7 +143,7 @@ impl World {
     pub fn try_remove_batch<F: QueryFilter, B: Bundle>(&mut self) -> Result<usize, StructuralError> {
         let bundle_id = self.bundle_id::<B>()?;
         self.storage.flush()?;
-        if B::SPARSE > 0 || !F::IS_ARCHETYPAL || self.storage.journal.is_active() {
+        if B::SPARSE > 0 || !F::IS_ARCHETYPAL || !self.storage.allows_bulk() {
             return self.remove_each(bundle_id, self.slots_that_pass::<F>()?);
         }
         let (mut sources, _) = self.rows_that_pass::<F>()?;
@@ -226,13 +227,14 @@ impl World {
         fresh.extend((1..slots.len()).map(|_| bundle.clone()));
         fresh.push(bundle);
         self.reserve_each(bundle_id, &slots, true, &mut stash)?;
-        self.storage.begin_notes();
+        self.storage.begin_linked_entries();
         // What is displaced ends also if taking a value apart panics.
         let mut ending = DropStash::new(&mut stash);
         for (&slot, value) in slots.iter().zip(fresh) {
             let from = self.storage.try_location(slot)?;
+            let edge = self.bundles.edge(bundle_id, from.table, true);
             // SAFETY: the slot is there, its edge for this bundle was made, and what it needs is reserved.
-            unsafe { self.move_reserved(slot, from, (bundle_id, true), |place| value.write(place), ending.stash()) };
+            unsafe { self.storage.move_row_with(slot, from, edge, |place| value.write(place), ending.stash()) };
         }
         self.storage.sparse.release_pages();
         self.end_steps(ending);
@@ -243,14 +245,14 @@ impl World {
     fn remove_each(&mut self, bundle_id: usize, slots: Vec<Entity>) -> Result<usize, StructuralError> {
         let (mut stash, mut count) = (Stash::default(), 0);
         self.reserve_each(bundle_id, &slots, false, &mut stash)?;
-        self.storage.begin_notes();
+        self.storage.begin_linked_entries();
         for slot in slots {
             let from = self.storage.try_location(slot)?;
             let edge = self.bundles.edge(bundle_id, from.table, false);
             let has = |side: &u32| self.storage.sparse.get(*side).row(slot.index()).is_some();
             count += usize::from(edge.target != from.table || edge.sparse_removes.iter().any(has));
             // SAFETY: the slot is there, its edge for this bundle was made, and what it needs is reserved.
-            unsafe { self.move_reserved(slot, from, (bundle_id, false), |_| (), &mut stash) };
+            unsafe { self.storage.move_row_with(slot, from, edge, |_| (), &mut stash) };
         }
         self.storage.sparse.release_pages();
         self.end_steps(DropStash::new(&mut stash));
@@ -259,11 +261,11 @@ impl World {
 
     /// Tells what the steps have changed, and ends what they displaced.
     fn end_steps(&mut self, mut ending: DropStash<'_>) {
-        self.storage.link_notes();
-        self.tell();
+        self.storage.link_entries();
+        dispatch_catch!(self).resume();
         ending.run();
         drop(ending);
-        self.settle();
+        apply_deferred(self);
     }
 
     /// Makes room for following a plan's edges with these slots.
@@ -285,7 +287,7 @@ impl World {
             let source = self.storage.try_location(*slot)?.table;
             let edge = self.bundles.edge(bundle_id, source, insert);
             self.storage.expect_move(slot.index(), edge, &mut sparse_inserts, stash)?;
-            notes += self.storage.edge_notes(edge);
+            notes += self.storage.entries_of_edge(edge);
             let (rows, spare) = &mut needs[edge.target as usize];
             match edge.target == source {
                 // A value that replaces another lies beyond the last row for a moment.
@@ -296,8 +298,8 @@ impl World {
         for (table, (rows, spare)) in (0..).zip(needs) {
             self.storage.reserve_table(table, rows.checked_add(spare).ok_or(AllocError::CapacityOverflow)?)?;
         }
-        self.storage.reserve_linked_notes(notes)?;
-        stash.try_reserve(self.storage.journal.is_active())?;
+        self.storage.reserve_linked_entries(notes)?;
+        stash.try_reserve()?;
         // Values may move, even if one of several stores cannot grow.
         self.storage.restructured();
         let reserved = self.storage.sparse.try_reserve_all(&sparse_inserts);

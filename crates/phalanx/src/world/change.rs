@@ -6,10 +6,11 @@ use crate::alloc::{try_vec, unwrap_alloc};
 use crate::bundle::{Bundle, BundlePtr, VisitSingle};
 use crate::bundle_info::EdgeKey;
 use crate::component::Component;
-use crate::error::{NoSuchEntity, StructuralError, infallible, require_alive};
-use crate::journal::Spot;
+use crate::error::{NoSuchEntity, StructuralError};
+use crate::error::{infallible, require_alive};
+use crate::journal::ValuePtr;
 use crate::mutation::InPlace;
-use crate::signal::dispatch_events;
+use crate::signal::dispatch_catch;
 use core::mem::ManuallyDrop;
 use phalanx_store::Entity;
 
@@ -115,10 +116,10 @@ impl World {
         write(self.storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail));
         // SAFETY: the entity is there, everything is reserved, and the values are written.
         unsafe { self.storage.move_row(entity, from, edge, &mut InPlace) };
-        let notified = dispatch_events!(self);
+        let outcome = dispatch_catch!(self);
         // SAFETY: the displaced values were left in place, and nothing was committed since.
         unsafe { self.storage.drop_in_place(from.table, Some(&edge.removed)) };
-        self.complete(notified);
+        outcome.finish(self);
         Ok(())
     }
 
@@ -180,10 +181,10 @@ impl World {
         if edge.target == from.table && self.storage.sparse.displaced_values.is_empty() {
             return Ok(false);
         }
-        let notified = dispatch_events!(self);
+        let outcome = dispatch_catch!(self);
         // SAFETY: the displaced values were left in place, and nothing was committed since.
         unsafe { self.storage.drop_in_place(from.table, Some(&edge.removed)) };
-        self.complete(notified);
+        outcome.finish(self);
         Ok(true)
     }
 
@@ -240,14 +241,14 @@ impl World {
         self.storage.reserve_move(entity.index(), from, edge)?;
         // SAFETY: the entity is there, and everything is reserved; the target has no lanes but those that come along.
         unsafe { self.storage.move_row(entity, from, edge, &mut InPlace) };
-        let notified = dispatch_events!(self);
+        let outcome = dispatch_catch!(self);
         let sparse = self.storage.sparse.places_of_retired();
         self.storage.sparse.displaced_values.clear();
         let (source, clock) = (&self.storage.tables[from.table as usize], &raw const self.storage.sparse.clock);
         let (lanes, columns, row) = (source.lanes(), edge.columns.as_ptr(), source.len as usize);
         // SAFETY: the values were left in place, in the table and in sparse storages, and are moved out once.
         let taken = unsafe { B::read(BundlePtr { lanes, columns, row, sparse, clock }) };
-        self.complete(notified);
+        outcome.finish(self);
         Ok(taken)
     }
 
@@ -263,7 +264,7 @@ impl World {
         let (lane, row) = self.find::<C>(entity)?;
         // SAFETY: the lane is the component's and the row is in use.
         let old = unsafe { self.storage.set_value(lane, row, value) };
-        self.storage.record_set::<C>(entity, Spot::Value((&raw const old).cast()));
+        self.storage.record_set::<C>(entity, ValuePtr::Value((&raw const old).cast()));
         self.dispatch();
         Ok(old)
     }
@@ -310,7 +311,7 @@ impl World {
     /// [listeners or collectors](crate::signal) the iterator is walked to its end before the first of them ends.
     #[track_caller]
     pub fn despawn_batch(&mut self, entities: impl IntoIterator<Item = Entity>) -> usize {
-        if self.storage.journal.is_active() {
+        if !self.storage.allows_bulk() {
             // All are told as one: so the iterator has said who they are before the first ends.
             let mut list = Vec::new();
             entities.into_iter().for_each(|entity| list.push(entity));
@@ -335,7 +336,7 @@ impl World {
     /// If memory cannot be had; nothing happens then.
     pub fn try_clear(&mut self) -> Result<(), StructuralError> {
         self.storage.flush()?;
-        if self.storage.journal.is_active() {
+        if !self.storage.allows_bulk() {
             let mut entities = try_vec(self.len())?;
             entities.extend(self.iter());
             return Ok(self.despawn_all(&entities, true).map(|_| ())?);

@@ -44,7 +44,7 @@ impl World {
     pub fn try_clear_component<C: Component>(&mut self) -> Result<usize, StructuralError> {
         let id = self.storage.components.id::<C>();
         if let Some(side) = self.storage.sparse.number(id)
-            && !self.storage.journal.is_active()
+            && self.storage.allows_bulk()
         {
             let count = self.storage.sparse.get(side).len() as usize;
             self.storage.restructured();

@@ -218,7 +218,7 @@ impl World {
                 table.mark_new(table.len - 1..table.len, self.tick());
             }
             self.storage.receive(&beside);
-            self.storage.record_spawns(twin);
+            self.storage.record_spawn_with_rows(twin);
             self.dispatch();
             Ok(twin)
         }

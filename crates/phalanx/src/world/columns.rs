@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use super::World;
-use crate::alloc::{try_reserve, try_vec};
+use crate::alloc::try_vec;
 use crate::bundle::{Bundle, BundlePtr, all_tuples};
 use crate::change_detection::RunTicks;
 use crate::component::Component;
@@ -220,11 +220,7 @@ impl World {
         let count = u32::try_from(len).map_err(|_| AllocError::CapacityOverflow)?;
         self.storage.flush()?;
         self.storage.reserve_entities(count)?;
-        self.storage.reserve_row_entries(self.bundles.get(bundle_id).table, len)?;
-        if self.storage.journal.is_active() {
-            self.storage.journal.made.clear();
-            try_reserve(&mut self.storage.journal.made, len)?;
-        }
+        self.storage.reserve_spawned_rows(self.bundles.get(bundle_id).table, len)?;
         let mut slots = Vec::new();
         let sparse = &raw const *self.bundles.get(bundle_id).sparse;
         if C::Bundle::SPARSE > 0 {
@@ -275,25 +271,16 @@ impl World {
             }
             self.storage.sparse.release_pages();
         }
-        if self.storage.journal.is_active() {
-            return Ok(self.columns_arrived(table, first..first + count));
-        }
-        Ok(&self.storage.tables[table as usize].entities()[first as usize..])
-    }
-
-    /// Tells listeners of new rows. The entities are the ones that were made, whatever listeners have done to them.
-    #[cold]
-    fn columns_arrived(&mut self, table: u32, rows: core::ops::Range<u32>) -> &[Entity] {
-        for row in rows {
-            let entity = self.storage.tables[table as usize].slots()[row as usize];
-            self.storage.journal.made.push(entity);
-            self.storage.record_spawn(entity);
-        }
-        // Listeners may have recorded that more columns are to come, which are listed here too.
-        let made = core::mem::take(&mut self.storage.journal.made);
+        self.storage.record_spawned_rows(table, first..first + count);
+        // Listeners' commands may spawn columns too, and change the entities of these.
+        let spawned = core::mem::take(&mut self.storage.journal.spawned);
         self.dispatch();
-        self.storage.journal.made = made;
-        &self.storage.journal.made
+        self.storage.journal.spawned = spawned;
+        match self.storage.journal.spawned.len() == len {
+            true => Ok(&self.storage.journal.spawned),
+            // Not listed, because nothing is recorded.
+            false => Ok(&self.storage.tables[table as usize].entities()[first as usize..]),
+        }
     }
 
     /// Makes room for a value of each of these sides for each of these slots, which have none, and finds the first places.

@@ -5,6 +5,7 @@ use super::World;
 use crate::error::RowError;
 use crate::mutation::{InPlace, RemovedRows};
 use crate::rows::Row;
+use crate::signal::dispatch_catch;
 use crate::world::RowId;
 use phalanx_store::{AllocError, Entity};
 
@@ -28,10 +29,10 @@ impl World {
         self.storage.reserve_row_entries(at.table, 1)?;
         // SAFETY: the row is there. There is always room for the sparse values of one slot.
         unsafe { self.storage.remove_row(slot, at, &mut InPlace) };
-        let notified = self.notify();
+        let outcome = dispatch_catch!(self);
         // SAFETY: the values were left in place, and nothing was committed since.
         unsafe { self.storage.drop_in_place(at.table, None) };
-        self.complete(notified);
+        outcome.finish(self);
         Ok(())
     }
 
@@ -62,10 +63,10 @@ impl World {
         if all {
             self.storage.entities.clear();
         }
-        let notified = self.notify();
+        let outcome = dispatch_catch!(self);
         // SAFETY: the rows were removed above, and nothing was committed since.
         unsafe { removed.drop_values(&mut self.storage) };
-        self.complete(notified);
+        outcome.finish(self);
         Ok(despawned)
     }
 }

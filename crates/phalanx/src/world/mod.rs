@@ -260,7 +260,7 @@ impl World {
         core::mem::swap(&mut self.storage.rows, &mut other.storage.rows);
         core::mem::swap(&mut self.storage.sparse, &mut other.storage.sparse);
         self.id = World::next_id();
-        self.storage.journal.forget_unless(|entity| self.storage.entities.contains(entity));
+        self.storage.journal.retain_alive(|entity| self.storage.entities.contains(entity));
         self.storage.restructured();
         other
     }

@@ -6,8 +6,9 @@ use super::access::Mut;
 use crate::alloc::unwrap_alloc;
 use crate::bundle::Bundle;
 use crate::component::Component;
-use crate::error::{ComponentError, NoSuchEntity, StructuralError, require_alive};
-use crate::journal::Spot;
+use crate::error::require_alive;
+use crate::error::{ComponentError, NoSuchEntity, StructuralError};
+use crate::journal::ValuePtr;
 use phalanx_store::{AllocError, Entity};
 
 impl World {
@@ -82,7 +83,7 @@ impl World {
         unwrap_alloc(self.storage.flush());
         unwrap_alloc(self.storage.reserve_entries(1));
         let outcome = change(self.get_mut::<C>(entity)?);
-        self.storage.record_set::<C>(entity, Spot::None);
+        self.storage.record_set::<C>(entity, ValuePtr::None);
         self.dispatch();
         Ok(outcome)
     }

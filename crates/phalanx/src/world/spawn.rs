@@ -176,7 +176,7 @@ impl World {
     #[track_caller]
     pub fn spawn_batch<B: Bundle>(&mut self, bundles: impl IntoIterator<Item = B>) -> Vec<Entity> {
         let bundles = bundles.into_iter();
-        if B::SPARSE > 0 || self.storage.journal.is_active() {
+        if B::SPARSE > 0 || !self.storage.allows_bulk() {
             return self.spawn_each(bundles);
         }
         let bundle_id = infallible(self.bundle_id::<B>());
@@ -207,11 +207,11 @@ impl World {
         struct Held<'w>(&'w mut World);
         impl Drop for Held<'_> {
             fn drop(&mut self) {
-                self.0.storage.journal.let_go();
+                self.0.storage.journal.end_deferral();
                 self.0.dispatch();
             }
         }
-        self.storage.journal.hold();
+        self.storage.journal.begin_deferral();
         let held = Held(self);
         let mut spawner = held.0.spawner::<B>();
         let mut entities = Vec::new();

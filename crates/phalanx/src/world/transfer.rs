@@ -7,6 +7,7 @@ use crate::component::ComponentId;
 use crate::error::StructuralError;
 use crate::mutation::MovedOut;
 use crate::rows::{Label, Link, NONE, Row};
+use crate::signal::dispatch_catch;
 use crate::signature::Signature;
 use crate::sparse::Arrivals;
 use crate::storage::table::row_ptr;
@@ -271,10 +272,10 @@ impl World {
             left += rows as usize * self.storage.entries_of(source);
             came += rows as usize * other.storage.entries_of(target);
         }
-        self.storage.reserve_linked_notes(left)?;
-        other.storage.reserve_linked_notes(came)?;
-        self.storage.begin_notes();
-        other.storage.begin_notes();
+        self.storage.reserve_linked_entries(left)?;
+        other.storage.reserve_linked_entries(came)?;
+        self.storage.begin_linked_entries();
+        other.storage.begin_linked_entries();
         Ok(())
     }
 
@@ -282,7 +283,7 @@ impl World {
     fn note_moves(&mut self, map: &EntityMap, other: &mut World) {
         for (old, new) in map.iter() {
             self.storage.record_departure(old, &other.storage, new);
-            other.storage.record_spawns(new);
+            other.storage.record_spawn_with_rows(new);
         }
     }
 
@@ -290,16 +291,15 @@ impl World {
     ///
     /// Whatever panics in one of the worlds, the other is complete. If both panic, the first panic goes on.
     pub(crate) fn announce_moves(&mut self, other: &mut World) {
-        self.storage.link_notes();
-        other.storage.link_notes();
-        let notified = (self.notify(), other.notify());
-        let completed = self.try_complete(notified.0);
-        match completed {
-            Ok(()) => return other.complete(notified.1),
-            Err(_) => drop(other.try_complete(notified.1)),
-        }
-        if let Err(panic) = completed {
-            std::panic::resume_unwind(panic);
+        self.storage.link_entries();
+        other.storage.link_entries();
+        let outcomes = (dispatch_catch!(self), dispatch_catch!(other));
+        match outcomes.0.try_finish(self) {
+            Ok(()) => outcomes.1.finish(other),
+            Err(panic) => {
+                drop(outcomes.1.try_finish(other));
+                std::panic::resume_unwind(panic);
+            }
         }
     }
 

@@ -25,9 +25,9 @@ fn without_memory(sweep: AllocationSweep) {
             let e = world.spawn((Small(1), Value(tally.value(1))));
             let f = world.spawn(Small(2));
             let mut commands = CommandBuffer::new();
-            let g = commands.spawn(&world, Value(tally.value(2)));
+            let g = commands.spawn_with(&world, Value(tally.value(2)));
             for n in 0..70 {
-                commands.spawn_later((Small(n), Value(tally.value(3))));
+                commands.spawn((Small(n), Value(tally.value(3))));
             }
             commands.insert(g, (Wide([0; 5]), Value(tally.value(4))));
             commands.insert(e, (Small(3), Value(tally.value(5))));
@@ -50,7 +50,7 @@ fn without_memory(sweep: AllocationSweep) {
                 Err(error) => {
                     assert!(matches!(error.error, StructuralError::Alloc(_)));
                     let mut after = rows(&world);
-                    // Without memory to make them alive, promised entities stay reserved or empty.
+                    // Without memory to make them alive, reserved entities stay reserved or empty.
                     after.retain(|row| before.contains(row) || row.1.is_some() || row.5.is_some());
                     assert_eq!(after, *before);
                 }
@@ -117,22 +117,22 @@ fn eventful(tally: &Tally, dial: &Arc<Dial>) -> (World, CommandBuffer) {
     commands.insert(known[1], (Value(tally.value(12)), Flag));
     let (kept, also) = (tally.value(13), tally.value(14));
     let armed = dial.clone();
-    commands.add(move |world| {
+    commands.queue(move |world| {
         armed.tick_or_panic("callback");
         drop(kept);
         world.spawn(Value(also));
     });
     commands.remove::<Value>(known[2]);
     commands.despawn(known[3]);
-    commands.spawn(&world, (Value(tally.value(15)), Other(tally.value(16))));
+    commands.spawn_with(&world, (Value(tally.value(15)), Other(tally.value(16))));
     commands.despawn(known[8]);
     let kept = tally.value(17);
     let armed = dial.clone();
-    commands.add(move |_| {
+    commands.queue(move |_| {
         armed.tick_or_panic("callback");
         drop(kept);
     });
-    commands.spawn_later(Other(tally.value(18)));
+    commands.spawn(Other(tally.value(18)));
     commands.despawn(known[4]);
     (world, commands)
 }
@@ -188,9 +188,9 @@ fn payloads_of_skipped_commands_are_dropped_once_whichever_panics() {
             let (world, mut commands) = eventful(tally, &Arc::default());
             let stale = *populated(tally).1.last().unwrap();
             commands.insert(stale, Value(tally.value(30)));
-            commands.add(|_| ());
+            commands.queue(|_| ());
             commands.insert(stale, (Other(tally.value(31)), Value(tally.value(32))));
-            commands.spawn_later((Flag, Value(tally.value(33)), Flag));
+            commands.spawn((Flag, Value(tally.value(33)), Flag));
             commands.extend(Key::main(stale), Value(tally.value(34)));
             Some((world, commands))
         },
@@ -217,16 +217,16 @@ fn a_command_that_is_skipped_without_memory_leaves_no_entity_without_a_row() {
         old.iter().for_each(|e| world.despawn(*e).unwrap());
         let values: Vec<Counted> = (0..5).map(|_| tally.value(7)).collect();
         let mut values = values.into_iter();
-        let promised = Arc::new(AtomicU64::new(0));
-        let promise = promised.clone();
+        let reserved = Arc::new(AtomicU64::new(0));
+        let sink = reserved.clone();
         world.on_add::<Flag>(move |_, world, commands| {
-            commands.add(|world| {
+            commands.queue(|world| {
                 for _ in 0..60 {
                     world.reserve_entity();
                 }
             });
-            let e = commands.spawn(world, Value(values.next().unwrap()));
-            promise.store(e.to_bits(), Ordering::Relaxed);
+            let e = commands.spawn_with(world, Value(values.next().unwrap()));
+            sink.store(e.to_bits(), Ordering::Relaxed);
         });
         // The buffers, which take turns, have room then.
         for _ in 0..4 {
@@ -237,8 +237,8 @@ fn a_command_that_is_skipped_without_memory_leaves_no_entity_without_a_row() {
         // Reservations that are not made real yet are, by the next change.
         let _ = world.spawn_empty();
         world.validate().unwrap();
-        let promised = Entity::from_bits(promised.load(Ordering::Relaxed)).unwrap();
-        assert!(world.get::<Value>(promised).is_err() || world.get::<Value>(promised).unwrap().0.key() == 7);
+        let reserved = Entity::from_bits(reserved.load(Ordering::Relaxed)).unwrap();
+        assert!(world.get::<Value>(reserved).is_err() || world.get::<Value>(reserved).unwrap().0.key() == 7);
         drop(world);
         tally.assert_no_leaks();
     }

@@ -35,30 +35,30 @@ impl Op {
             6 => commands.remove::<(Flag, Wide)>(e),
             7 => commands.insert(e, ()),
             8 => commands.despawn(e),
-            9 => commands.spawn_later((Value(tally.value(key)), Small(1))),
-            10 => commands.spawn_later(()),
-            11 => commands.add(move |world| {
+            9 => commands.spawn((Value(tally.value(key)), Small(1))),
+            10 => commands.spawn(()),
+            11 => commands.queue(move |world| {
                 let _ = world.insert(e, Small(key as u8));
             }),
-            12 => drop(commands.spawn(world, (Aligned(key), Value(tally.value(key))))),
+            12 => drop(commands.spawn_with(world, (Aligned(key), Value(tally.value(key))))),
             13 => commands.insert(e, (Flag, Flag)),
             _ => commands.insert(e, (Small(key as u8), Other(tally.value(key)))),
         }
     }
 
     /// What a report says of it.
-    fn named(self, promised: Option<Entity>) -> (CommandKind, Option<Entity>) {
+    fn named(self, reserved: Option<Entity>) -> (CommandKind, Option<Entity>) {
         match self.kind {
             4..=6 => (CommandKind::Remove, Some(self.entity)),
             8 => (CommandKind::Despawn, Some(self.entity)),
-            9 | 10 | 12 => (CommandKind::Spawn, promised),
+            9 | 10 | 12 => (CommandKind::Spawn, reserved),
             11 => (CommandKind::Closure, None),
             _ => (CommandKind::Insert, Some(self.entity)),
         }
     }
 
-    /// The same at once, through the world; `promised` is what was reserved for it.
-    fn carry_out(self, world: &mut World, tally: &Tally, promised: Option<Entity>) -> Result<(), StructuralError> {
+    /// The same at once, through the world; `reserved` is what was reserved for it.
+    fn execute(self, world: &mut World, tally: &Tally, reserved: Option<Entity>) -> Result<(), StructuralError> {
         let Op { kind, entity: e, key } = self;
         match kind {
             0 => world.try_insert(e, Small(key as u8)),
@@ -77,7 +77,7 @@ impl Op {
             9 => world.try_spawn((Value(tally.value(key)), Small(1))).map(drop),
             10 => world.try_spawn(()).map(drop),
             11 => world.try_insert(e, Small(key as u8)).or(Ok(())),
-            12 => world.try_insert(promised.unwrap(), (Aligned(key), Value(tally.value(key)))),
+            12 => world.try_insert(reserved.unwrap(), (Aligned(key), Value(tally.value(key)))),
             13 => world.try_insert(e, (Flag, Flag)),
             _ => world.try_insert(e, (Small(key as u8), Other(tally.value(key)))),
         }
@@ -92,7 +92,7 @@ fn a_buffer_does_what_its_commands_do_one_by_one_without_those_that_fail() {
         let (mut single, _) = populated(&tally);
         let mut rng = Rng::new(seed);
         let ops: Vec<Op> = (0..1 + seed as usize % 50).map(|_| Op::draw(&mut rng, &known)).collect();
-        let promised: Vec<_> = ops.iter().map(|op| (op.kind == 12).then(|| single.reserve_entity())).collect();
+        let reserved: Vec<_> = ops.iter().map(|op| (op.kind == 12).then(|| single.reserve_entity())).collect();
         let mut commands = CommandBuffer::new();
         ops.iter().for_each(|op| op.record(&whole, &tally, &mut commands));
         let report = commands.apply(&mut whole);
@@ -102,8 +102,8 @@ fn a_buffer_does_what_its_commands_do_one_by_one_without_those_that_fail() {
         });
         let mut expected = Vec::new();
         for (position, op) in ops.iter().enumerate() {
-            if let Err(error) = op.carry_out(&mut single, &tally, promised[position]) {
-                expected.push((position, op.named(promised[position]), error));
+            if let Err(error) = op.execute(&mut single, &tally, reserved[position]) {
+                expected.push((position, op.named(reserved[position]), error));
             }
         }
         assert_eq!(skipped.collect::<Vec<_>>(), expected, "seed {seed}");

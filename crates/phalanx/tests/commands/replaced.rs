@@ -15,7 +15,7 @@ fn answering() -> World {
     let mut world = World::new();
     world.on_add::<Flag>(|added, _, commands| {
         let e = added.entity;
-        commands.add(move |world| {
+        commands.queue(move |world| {
             if let Ok(answers) = world.get_mut::<Answers>(e) {
                 answers.0 += 1;
             } else if world.contains(e) {
@@ -57,31 +57,31 @@ fn a_closure_may_replace_the_world() {
     let mut world = answering();
     let bystander = world.spawn(Small(0));
     let mut commands = CommandBuffer::new();
-    commands.add(|world| {
+    commands.queue(|world| {
         *world = answering();
         // In the slot of the entity that is reserved in the old world.
         world.spawn_batch([Small(10), Small(11)]);
     });
-    let promised = commands.spawn(&world, Value(tally.value(1)));
-    commands.insert(promised, Value(tally.value(2)));
-    commands.remove::<Small>(promised);
-    commands.despawn(promised);
-    commands.extend(phalanx::Key::main(promised).with_role(phalanx::Role(1)), Value(tally.value(3)));
+    let reserved = commands.spawn_with(&world, Value(tally.value(1)));
+    commands.insert(reserved, Value(tally.value(2)));
+    commands.remove::<Small>(reserved);
+    commands.despawn(reserved);
+    commands.extend(phalanx::Key::main(reserved).with_role(phalanx::Role(1)), Value(tally.value(3)));
     commands.insert(bystander, Flag);
     commands.insert(Entity::from_bits(99).unwrap(), Value(tally.value(4)));
-    commands.spawn_later(Flag);
+    commands.spawn(Flag);
     let report = commands.apply(&mut world);
-    let foreign = StructuralError::AnotherWorld { entity: promised };
+    let foreign = StructuralError::AnotherWorld { entity: reserved };
     let mut expected: Vec<_> = (1..6).map(|position| (position, foreign)).collect();
     expected.push((7, phalanx::NoSuchEntity { entity: Entity::from_bits(99).unwrap() }.into()));
     assert_eq!(reasons(report.skipped()), expected);
     assert_eq!(report.executed(), 3);
-    assert_eq!(world.get::<Small>(promised), Ok(&Small(11)), "the entity in its place is another");
+    assert_eq!(world.get::<Small>(reserved), Ok(&Small(11)), "the entity in its place is another");
     // Plain handles mean what they mean in the new world.
     assert!(world.has::<Flag>(bystander) && world.get::<Answers>(bystander) == Ok(&Answers(1)));
     assert_eq!(world.len(), 3);
     assert_answers(&mut world);
-    commands.spawn(&world, Flag);
+    commands.spawn_with(&world, Flag);
     assert!(commands.apply(&mut world).is_complete());
     drop((world, commands));
     tally.assert_no_leaks();
@@ -91,12 +91,12 @@ fn a_closure_may_replace_the_world() {
 fn the_strict_form_names_the_first_command_of_another_world() {
     let mut world = World::new();
     let mut commands = CommandBuffer::new();
-    commands.add(|world| *world = World::new());
-    commands.spawn_later(Flag);
-    commands.add(|_| ());
-    let promised = commands.spawn(&world, Flag);
+    commands.queue(|world| *world = World::new());
+    commands.spawn(Flag);
+    commands.queue(|_| ());
+    let reserved = commands.spawn_with(&world, Flag);
     let error = commands.try_apply(&mut world).unwrap_err();
-    assert_eq!((error.position, error.error), (3, StructuralError::AnotherWorld { entity: promised }));
+    assert_eq!((error.position, error.error), (3, StructuralError::AnotherWorld { entity: reserved }));
     assert_eq!(world.len(), 1);
     world.validate().unwrap();
 }
@@ -105,9 +105,9 @@ fn the_strict_form_names_the_first_command_of_another_world() {
 fn what_listeners_recorded_goes_with_their_world() {
     let (mut world, other) = (answering(), elsewhere(answering()));
     let mut commands = CommandBuffer::new();
-    let e = commands.spawn(&world, Flag);
-    commands.add(swapping(&other));
-    commands.spawn_later(Flag);
+    let e = commands.spawn_with(&world, Flag);
+    commands.queue(swapping(&other));
+    commands.spawn(Flag);
     assert!(commands.apply(&mut world).is_complete());
     // The new world has answered its own entity, and nothing of the old world's.
     let made = world.iter().next().unwrap();
@@ -125,8 +125,8 @@ fn what_listeners_recorded_goes_with_their_world() {
 fn a_world_that_was_swapped_back_answers_at_its_next_operation() {
     let (mut world, other) = (answering(), elsewhere(answering()));
     let mut commands = CommandBuffer::new();
-    let e = commands.spawn(&world, Flag);
-    commands.add(swapping(&other));
+    let e = commands.spawn_with(&world, Flag);
+    commands.queue(swapping(&other));
     assert!(commands.apply(&mut world).is_complete());
     // To the very place in which it was while the commands were applied.
     swap(&mut world, &mut other.lock().unwrap());
@@ -142,17 +142,17 @@ fn a_world_that_comes_back_within_a_buffer_is_the_one_its_reservations_are_of() 
     let (mut world, other) = (answering(), elsewhere(answering()));
     let mut commands = CommandBuffer::new();
     commands.reserve_entities(&world, 3);
-    let first = commands.spawn(&world, Flag);
-    commands.add(swapping(&other));
-    let second = commands.spawn(&world, Flag);
-    commands.add(swapping(&other));
+    let first = commands.spawn_with(&world, Flag);
+    commands.queue(swapping(&other));
+    let second = commands.spawn_with(&world, Flag);
+    commands.queue(swapping(&other));
     commands.insert(first, Small(1));
     commands.insert(second, Small(2));
     let report = commands.apply(&mut world);
     assert_eq!(reasons(report.skipped()), [(2, StructuralError::AnotherWorld { entity: second })]);
     assert_eq!((world.get::<Small>(first), world.get::<Small>(second)), (Ok(&Small(1)), Ok(&Small(2))));
     assert_eq!(world.get::<Answers>(first), Ok(&Answers(1)));
-    // The third that was put aside is despawned.
+    // The third that was reserved is despawned.
     assert!(world.iter().eq([first, second]));
     assert!(other.lock().unwrap().is_empty());
     assert_answers(&mut world);
@@ -163,9 +163,9 @@ fn a_world_that_comes_back_within_a_buffer_is_the_one_its_reservations_are_of() 
 fn a_closure_may_change_both_worlds_after_a_swap() {
     let (mut world, other) = (answering(), elsewhere(answering()));
     let mut commands = CommandBuffer::new();
-    let e = commands.spawn(&world, Flag);
+    let e = commands.spawn_with(&world, Flag);
     let shared = other.clone();
-    commands.add(move |world| {
+    commands.queue(move |world| {
         let mut old = shared.lock().unwrap();
         swap(world, &mut old);
         let new = old.spawn(Flag);
@@ -186,17 +186,17 @@ fn buffers_within_buffers_may_replace_the_world() {
     for depth in 1..5 {
         let (mut world, other) = (answering(), elsewhere(answering()));
         let mut commands = CommandBuffer::new();
-        commands.add(swapping(&other));
+        commands.queue(swapping(&other));
         for _ in 0..depth {
             let mut outer = CommandBuffer::new();
-            outer.spawn_later(Flag);
+            outer.spawn(Flag);
             let inner = Mutex::new(commands);
-            outer.add(move |world| {
+            outer.queue(move |world| {
                 world.spawn(Flag);
                 assert!(inner.into_inner().unwrap().apply(world).is_complete());
                 world.spawn(Flag);
             });
-            outer.spawn_later(Flag);
+            outer.spawn(Flag);
             commands = outer;
         }
         assert!(commands.apply(&mut world).is_complete());
@@ -217,21 +217,21 @@ fn a_closure_that_replaces_the_world_and_panics_leaves_both_in_order() {
     let tally = Tally::new();
     let (mut world, other) = (answering(), elsewhere(answering()));
     let mut commands = CommandBuffer::new();
-    let e = commands.spawn(&world, Flag);
+    let e = commands.spawn_with(&world, Flag);
     let shared = other.clone();
-    commands.add(move |world| {
+    commands.queue(move |world| {
         swap(world, &mut shared.lock().unwrap());
         world.spawn(Flag);
         panic!("after the swap");
     });
-    let promised = commands.spawn(&world, Value(tally.value(1)));
+    let reserved = commands.spawn_with(&world, Value(tally.value(1)));
     assert!(catch(|| commands.apply(&mut world)).is_err());
     other.clear_poison();
     assert!(commands.is_empty());
     tally.assert_no_leaks();
-    // Both answer at their next operation. What was promised in the old world stays, without components.
+    // Both answer at their next operation. What was reserved in the old world stays, without components.
     let mut old = other.lock().unwrap();
-    assert!(old.iter().eq([e, promised]));
+    assert!(old.iter().eq([e, reserved]));
     for world in [&mut world, &mut old] {
         world.spawn_empty();
         assert_eq!(world.query::<&Answers>().iter().copied().collect::<Vec<_>>(), [Answers(1)]);
@@ -242,8 +242,8 @@ fn a_closure_that_replaces_the_world_and_panics_leaves_both_in_order() {
 #[test]
 fn a_world_that_a_closure_sends_away_answers_on_the_other_thread() {
     let (mut world, mut commands) = (answering(), CommandBuffer::new());
-    let e = commands.spawn(&world, Flag);
-    commands.add(move |world| {
+    let e = commands.spawn_with(&world, Flag);
+    commands.queue(move |world| {
         let mut old = std::mem::replace(world, answering());
         let thread = std::thread::spawn(move || {
             old.spawn_empty();
@@ -261,8 +261,8 @@ fn a_world_that_a_closure_sends_away_answers_on_the_other_thread() {
 #[test]
 fn what_a_closure_does_on_another_thread_is_part_of_the_application() {
     let (mut world, mut commands) = (answering(), CommandBuffer::new());
-    let e = commands.spawn(&world, Flag);
-    commands.add(move |world| {
+    let e = commands.spawn_with(&world, Flag);
+    commands.queue(move |world| {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 world.spawn(Flag);
@@ -277,17 +277,17 @@ fn what_a_closure_does_on_another_thread_is_part_of_the_application() {
 #[test]
 fn a_queue_goes_on_in_the_world_that_a_closure_leaves() {
     let (mut world, other) = (answering(), elsewhere(answering()));
-    let mut queue = phalanx::CommandQueue::new();
+    let mut inbox = phalanx::CommandInbox::new();
     let mut first = CommandBuffer::new();
-    first.add(swapping(&other));
+    first.queue(swapping(&other));
     let mut second = CommandBuffer::new();
-    second.spawn_later(Flag);
-    let promised = second.spawn(&world, Flag);
-    queue.submit(1, 0, second).unwrap();
-    queue.submit(0, 0, first).unwrap();
-    let report = queue.apply(&mut world);
+    second.spawn(Flag);
+    let reserved = second.spawn_with(&world, Flag);
+    inbox.submit(1, 0, second).unwrap();
+    inbox.submit(0, 0, first).unwrap();
+    let report = inbox.apply(&mut world);
     let skipped: Vec<_> = report.skipped().map(|error| (*error.key, error.error.position, error.error.error)).collect();
-    assert_eq!(skipped, [(1, 1, StructuralError::AnotherWorld { entity: promised })]);
+    assert_eq!(skipped, [(1, 1, StructuralError::AnotherWorld { entity: reserved })]);
     assert_eq!((world.len(), world.query::<&Answers>().len()), (1, 1));
 }
 
@@ -298,8 +298,8 @@ fn replacing(replace: impl Fn(&mut World) + Send + Sync + Clone + 'static, tally
     world.on_add::<Small>(move |added, world, commands| {
         let (e, replace) = (added.entity, replace.clone());
         commands.insert(e, Flag);
-        commands.add(move |world| replace(world));
-        commands.spawn(world, Value(tally.value(1)));
+        commands.queue(move |world| replace(world));
+        commands.spawn_with(world, Value(tally.value(1)));
         commands.insert(e, Value(tally.value(2)));
     });
     world
@@ -414,14 +414,14 @@ fn clearing_the_world_ends_what_was_reserved() {
     let mut world = answering();
     let old = world.spawn(Small(0));
     let mut commands = CommandBuffer::new();
-    commands.add(World::clear);
-    let promised = commands.spawn(&world, Flag);
+    commands.queue(World::clear);
+    let reserved = commands.spawn_with(&world, Flag);
     commands.insert(old, Flag);
     commands.despawn(old);
-    commands.spawn_later(Flag);
+    commands.spawn(Flag);
     let report = commands.apply(&mut world);
     let dead = |entity| StructuralError::from(phalanx::NoSuchEntity { entity });
-    assert_eq!(reasons(report.skipped()), [(1, dead(promised)), (2, dead(old))]);
+    assert_eq!(reasons(report.skipped()), [(1, dead(reserved)), (2, dead(old))]);
     assert_eq!((world.len(), world.query::<&Answers>().len()), (1, 1));
     assert_answers(&mut world);
 }

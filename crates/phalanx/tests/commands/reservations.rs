@@ -22,8 +22,8 @@ fn lost(entity: Entity) -> StructuralError {
 /// A world with a table that is empty, and entities in others.
 fn world() -> World {
     let mut world = World::new();
-    let gone = world.spawn((Hp(0), Mp(0)));
-    world.despawn(gone).unwrap();
+    let dead = world.spawn((Hp(0), Mp(0)));
+    world.despawn(dead).unwrap();
     world.spawn_batch((0..3).map(Hp));
     world
 }
@@ -38,10 +38,10 @@ fn a_world_is_known_again_when_it_was_compacted() {
     let mut world = world();
     let mut commands = CommandBuffer::new();
     commands.reserve_entities(&world, 2);
-    let [a, b] = [commands.spawn(&world, Hp(7)), commands.spawn_reserved(Mp(8)).unwrap()];
+    let [a, b] = [commands.spawn_with(&world, Hp(7)), commands.spawn_reserved(Mp(8)).unwrap()];
     commands.insert(a, Mp(9));
     compact(&mut world);
-    let c = commands.spawn(&world, Hp(10));
+    let c = commands.spawn_with(&world, Hp(10));
     assert!(commands.apply(&mut world).is_complete());
     assert_eq!((world.get::<Hp>(a), world.get::<Mp>(a)), (Ok(&Hp(7)), Ok(&Mp(9))));
     assert_eq!((world.get::<Mp>(b), world.get::<Hp>(c)), (Ok(&Mp(8)), Ok(&Hp(10))));
@@ -54,12 +54,12 @@ fn a_buffer_may_compact_the_world() {
     let mut world = world();
     let mut commands = CommandBuffer::new();
     commands.reserve_entities(&world, 3);
-    let a = commands.spawn(&world, Hp(7));
-    commands.add(compact);
-    let b = commands.spawn(&world, Hp(8));
+    let a = commands.spawn_with(&world, Hp(7));
+    commands.queue(compact);
+    let b = commands.spawn_with(&world, Hp(8));
     commands.try_apply(&mut world).unwrap();
     assert_eq!((world.get::<Hp>(a), world.get::<Hp>(b)), (Ok(&Hp(7)), Ok(&Hp(8))));
-    assert_eq!(world.len(), 5, "what was put aside and not used is despawned");
+    assert_eq!(world.len(), 5, "what was reserved and not used is despawned");
     world.validate().unwrap();
 }
 
@@ -67,8 +67,8 @@ fn a_buffer_may_compact_the_world() {
 fn listeners_may_reserve_entities_before_the_world_is_compacted() {
     let mut world = world();
     world.on_add::<Mp>(|_, world, commands| {
-        commands.add(compact);
-        commands.spawn(world, Hp(1));
+        commands.queue(compact);
+        commands.spawn_with(world, Hp(1));
     });
     world.spawn(Mp(1));
     assert_eq!(world.len(), 5);
@@ -81,7 +81,7 @@ fn a_reservation_made_before_a_checkpoint_is_good_after_the_rollback() {
     for flushed in [false, true] {
         let mut world = world();
         let mut commands = CommandBuffer::new();
-        let e = commands.spawn(&world, Hp(7));
+        let e = commands.spawn_with(&world, Hp(7));
         if flushed {
             world.spawn_empty();
         }
@@ -105,7 +105,7 @@ fn a_reservation_made_after_a_checkpoint_is_reported_after_the_rollback() {
         let mut world = world();
         let before = world.checkpoint().unwrap();
         let mut commands = CommandBuffer::new();
-        let e = commands.spawn(&world, Hp(7));
+        let e = commands.spawn_with(&world, Hp(7));
         commands.insert(e, Mp(7));
         commands.despawn(e);
         world.rollback(&before).unwrap();
@@ -121,16 +121,16 @@ fn a_reservation_made_after_a_checkpoint_is_reported_after_the_rollback() {
 }
 
 #[test]
-fn reservations_of_one_buffer_are_told_apart() {
+fn reservations_of_one_buffer_are_distinguished() {
     let mut world = world();
     let mut commands = CommandBuffer::new();
     commands.reserve_entities(&world, 1);
-    let first = commands.spawn(&world, Hp(1));
+    let first = commands.spawn_with(&world, Hp(1));
     let before = world.checkpoint().unwrap();
-    let second = commands.spawn(&world, Hp(2));
+    let second = commands.spawn_with(&world, Hp(2));
     world.rollback(&before).unwrap();
     // The same handle again, and good now.
-    let third = commands.spawn(&world, Hp(3));
+    let third = commands.spawn_with(&world, Hp(3));
     assert_eq!(second, third);
     commands.insert(first, Mp(1));
     commands.insert(third, Mp(3));
@@ -146,18 +146,18 @@ fn buffers_that_are_joined_keep_their_reservations_apart() {
     let mut world = world();
     let (mut early, mut late, mut named) = (CommandBuffer::new(), CommandBuffer::new(), CommandBuffer::new());
     early.reserve_entities(&world, 2);
-    let a = early.spawn(&world, Hp(1));
+    let a = early.spawn_with(&world, Hp(1));
     let before = world.checkpoint().unwrap();
     late.reserve_entities(&world, 2);
-    let b = late.spawn(&world, Hp(2));
+    let b = late.spawn_with(&world, Hp(2));
     // Commands that name an entity come before its spawn here.
     named.insert(b, Mp(2));
     named.insert(a, Mp(1));
     world.rollback(&before).unwrap();
     named.append(&mut late);
     named.append(&mut early);
-    let c = named.spawn(&world, Hp(3));
-    assert_eq!(c.index(), a.index() + 1, "what was put aside in the discarded time is not used");
+    let c = named.spawn_with(&world, Hp(3));
+    assert_eq!(c.index(), a.index() + 1, "what was reserved in the discarded time is not used");
     let report = named.apply(&mut world);
     assert_eq!(reasons(report.skipped()), [(0, lost(b)), (2, lost(b))]);
     assert_eq!((world.get::<Hp>(a), world.get::<Mp>(a)), (Ok(&Hp(1)), Ok(&Mp(1))));
@@ -166,7 +166,7 @@ fn buffers_that_are_joined_keep_their_reservations_apart() {
 }
 
 #[test]
-fn what_was_put_aside_in_a_discarded_time_is_nobodys() {
+fn entities_reserved_in_a_discarded_time_are_not_despawned() {
     let mut world = world();
     let before = world.checkpoint().unwrap();
     let mut commands = CommandBuffer::new();
@@ -175,13 +175,13 @@ fn what_was_put_aside_in_a_discarded_time_is_nobodys() {
     // Others have these slots now, without components.
     let others = [(); 3].map(|()| world.spawn_empty());
     assert!(commands.apply(&mut world).is_complete());
-    assert!(others.iter().all(|e| world.contains(*e)), "only what was put aside for the buffer is despawned");
+    assert!(others.iter().all(|e| world.contains(*e)), "only what was reserved for the buffer is despawned");
     // One that was recorded under such an entity is reported.
     commands.reserve_entities(&world, 1);
     let before = world.checkpoint().unwrap();
     let e = commands.spawn_reserved(Hp(1)).unwrap();
     world.rollback(&before).unwrap();
-    assert!(commands.apply(&mut world).is_complete(), "it was put aside before");
+    assert!(commands.apply(&mut world).is_complete(), "it was reserved before");
     assert_eq!(world.get::<Hp>(e), Ok(&Hp(1)));
 }
 
@@ -189,24 +189,24 @@ fn what_was_put_aside_in_a_discarded_time_is_nobodys() {
 fn a_reservation_is_good_through_several_rollbacks_and_none_of_a_discarded_time_is() {
     let mut world = world();
     let mut commands = CommandBuffer::new();
-    let kept = commands.spawn(&world, Hp(1));
+    let kept = commands.spawn_with(&world, Hp(1));
     let first = world.checkpoint().unwrap();
-    let gone = commands.spawn(&world, Hp(2));
+    let dead = commands.spawn_with(&world, Hp(2));
     let second = world.checkpoint().unwrap();
-    let also = commands.spawn(&world, Hp(3));
-    // Back to the second, where `gone` is reserved; on; back to the first, where it is not; and to the second again.
+    let also = commands.spawn_with(&world, Hp(3));
+    // Back to the second, where `dead` is reserved; on; back to the first, where it is not; and to the second again.
     world.rollback(&second).unwrap();
     world.spawn_batch((0..4).map(Hp));
     world.rollback(&first).unwrap();
-    let other = CommandBuffer::new().spawn(&world, Hp(9));
-    assert_eq!(other, gone);
+    let other = CommandBuffer::new().spawn_with(&world, Hp(9));
+    assert_eq!(other, dead);
     let mut now = CommandBuffer::new();
-    let branch = now.spawn(&world, Hp(4));
+    let branch = now.spawn_with(&world, Hp(4));
     world.rollback(&second).unwrap();
     commands.append(&mut now);
     let report = commands.apply(&mut world);
     assert_eq!(reasons(report.skipped()), [(2, lost(also)), (3, lost(branch))]);
-    assert_eq!((world.get::<Hp>(kept), world.get::<Hp>(gone)), (Ok(&Hp(1)), Ok(&Hp(2))));
+    assert_eq!((world.get::<Hp>(kept), world.get::<Hp>(dead)), (Ok(&Hp(1)), Ok(&Hp(2))));
     world.validate().unwrap();
 }
 
@@ -216,13 +216,13 @@ fn reservations_follow_a_timeline() {
     let mut commands = CommandBuffer::new();
     let mut made = Vec::new();
     for n in 0..4 {
-        made.push(commands.spawn(&world, Hp(n)));
+        made.push(commands.spawn_with(&world, Hp(n)));
         timeline.capture(&mut world).unwrap();
         if n == 2 {
             world.spawn(Mp(1));
         }
     }
-    made.push(commands.spawn(&world, Hp(4)));
+    made.push(commands.spawn_with(&world, Hp(4)));
     timeline.rewind(&mut world, 2).unwrap();
     let report = commands.apply(&mut world);
     assert_eq!(reasons(report.skipped()), (2..5).map(|n| (n, lost(made[n]))).collect::<Vec<_>>());
@@ -231,7 +231,7 @@ fn reservations_follow_a_timeline() {
     // And again, to a frame from before all of them.
     let mut commands = CommandBuffer::new();
     timeline.rewind(&mut world, 1).unwrap();
-    let e = commands.spawn(&world, Hp(9));
+    let e = commands.spawn_with(&world, Hp(9));
     timeline.capture(&mut world).unwrap();
     timeline.rewind(&mut world, 0).unwrap();
     assert!(commands.apply(&mut world).is_complete());
@@ -242,7 +242,7 @@ fn reservations_follow_a_timeline() {
 fn no_reservation_outlives_a_delta() {
     let mut world = world();
     let mut commands = CommandBuffer::new();
-    let e = commands.spawn(&world, Hp(7));
+    let e = commands.spawn_with(&world, Hp(7));
     commands.insert(e, Mp(7));
     let base = world.checkpoint().unwrap();
     world.spawn_empty();
@@ -261,11 +261,11 @@ fn no_reservation_outlives_a_delta() {
 fn a_clone_is_another_world() {
     let mut world = world();
     let mut commands = CommandBuffer::new();
-    let e = commands.spawn(&world, Hp(7));
+    let e = commands.spawn_with(&world, Hp(7));
     let mut copy = world.clone_world();
     let report = commands.apply(&mut copy);
     assert_eq!(reasons(report.skipped()), [(0, StructuralError::AnotherWorld { entity: e })]);
-    // Reserved there by nobody, it is alive and stays so.
+    // The buffer has not reserved it there: it is alive and stays so.
     copy.spawn_empty();
     assert!(copy.contains(e) && !copy.has::<Hp>(e));
     world.spawn_empty();
@@ -277,10 +277,10 @@ fn going_back(world: &mut World, back: impl Fn(&mut World) + Send + Sync + Clone
     world.on_set::<Hp>(move |set, world, commands| {
         let back = back.clone();
         commands.insert(set.entity, Mp(1));
-        commands.spawn(world, Mp(2));
-        commands.add(move |world| back(world));
+        commands.spawn_with(world, Mp(2));
+        commands.queue(move |world| back(world));
         commands.insert(set.entity, Mp(3));
-        commands.spawn(world, Mp(4));
+        commands.spawn_with(world, Mp(4));
     });
 }
 
@@ -290,13 +290,13 @@ fn check_going_back(back: impl Fn(&mut World) + Send + Sync + Clone + 'static, w
     let answers = |world: &World, mp: u32| world.query::<&Mp>().iter().filter(|found| found.0 == mp).count();
     let mut commands = CommandBuffer::new();
     commands.insert(e, Mp(1));
-    commands.spawn(world, Mp(2));
+    commands.spawn_with(world, Mp(2));
     let again = back.clone();
-    commands.add(move |world| again(world));
+    commands.queue(move |world| again(world));
     commands.insert(e, Mp(3));
-    let promised = commands.spawn(world, Mp(4));
+    let reserved = commands.spawn_with(world, Mp(4));
     let report = commands.apply(world);
-    assert_eq!(reasons(report.skipped()), [(4, lost(promised))]);
+    assert_eq!(reasons(report.skipped()), [(4, lost(reserved))]);
     assert_eq!([1, 2, 3, 4].map(|mp| answers(world, mp)), [0, 0, 1, 0]);
     world.validate().unwrap();
     world.remove::<Mp>(e).unwrap();
@@ -352,14 +352,14 @@ fn commands_may_load_a_world() {
     let mut world = world();
     let mut commands = CommandBuffer::new();
     let again = load.clone();
-    commands.spawn_later(Mp(1));
-    commands.add(move |world| again(world));
-    let promised = commands.spawn(&world, Mp(2));
-    commands.spawn_later(Mp(3));
+    commands.spawn(Mp(1));
+    commands.queue(move |world| again(world));
+    let reserved = commands.spawn_with(&world, Mp(2));
+    commands.spawn(Mp(3));
     let report = commands.apply(&mut world);
-    assert_eq!(reasons(report.skipped()), [(2, StructuralError::AnotherWorld { entity: promised })]);
+    assert_eq!(reasons(report.skipped()), [(2, StructuralError::AnotherWorld { entity: reserved })]);
     assert_eq!(world.query::<&Mp>().iter().map(|mp| mp.0).collect::<Vec<_>>(), [3]);
-    // From a listener, whose world ends with all that it has recorded.
+    // From a listener, whose world is dropped with all that it has recorded.
     going_back(&mut world, load);
     let e = world.query_filtered::<Entity, phalanx::With<Hp>>().iter().next().unwrap();
     world.insert(e, Hp(50)).unwrap();

@@ -44,7 +44,7 @@ fn populated(tally: &Tally) -> (World, Vec<Entity>, ComponentId) {
 fn a_buffer_knows_the_rows_that_it_makes() {
     let mut world = World::new();
     let mut commands = CommandBuffer::new();
-    let e = commands.spawn(&world, Small(1));
+    let e = commands.spawn_with(&world, Small(1));
     commands.extend(key(e, 1), Small(2));
     commands.update(key(e, 1), Aligned(3));
     commands.extend(key(e, 2), (Small(4), Flag));
@@ -56,7 +56,7 @@ fn a_buffer_knows_the_rows_that_it_makes() {
     commands.try_apply(&mut world).unwrap();
     world.validate().unwrap();
     let roles: Vec<u32> = world.rows(e).unwrap().map(|(key, _)| key.role.0).collect();
-    assert_eq!(roles, [0, 2, 1], "made anew, a row is the last");
+    assert_eq!(roles, [0, 2, 1], "spawned again, a row is the last");
     assert!(world.has::<Flag>(e));
     assert_eq!(world.get_key::<Small>(key(e, 2)), Ok(&Small(4)));
     assert_eq!(world.get_key::<Aligned>(key(e, 1)), Ok(&Aligned(5)));
@@ -127,12 +127,12 @@ impl Op {
             10 => commands.remove_row_components::<(Value, Small)>(key),
             11 | 12 => commands.delete_row(key),
             13 => commands.despawn(key.entity),
-            14 => commands.add(move |world| _ = world.update(key, Small(1))),
-            _ => commands.spawn_later((Value(tally.value(n)), Small(1))),
+            14 => commands.queue(move |world| _ = world.update(key, Small(1))),
+            _ => commands.spawn((Value(tally.value(n)), Small(1))),
         }
     }
 
-    fn carry_out(self, world: &mut World, tally: &Tally) -> Result<(), StructuralError> {
+    fn execute(self, world: &mut World, tally: &Tally) -> Result<(), StructuralError> {
         let Op(kind, key, n) = self;
         let value = || Value(tally.value(n));
         match kind {
@@ -167,7 +167,7 @@ fn a_buffer_of_rows_is_as_its_commands_one_by_one() {
         let report = commands.apply(&mut whole);
         let refused: Vec<_> = report.skipped().iter().map(|error| (error.position, error.error)).collect();
         for (position, op) in ops.iter().enumerate() {
-            if let Err(error) = op.carry_out(&mut single, &tally) {
+            if let Err(error) = op.execute(&mut single, &tally) {
                 expected.push((position, error));
             }
             single.validate().unwrap();
@@ -183,27 +183,26 @@ fn a_buffer_of_rows_is_as_its_commands_one_by_one() {
 }
 
 #[test]
-fn a_promised_entity_with_rows_of_others_stays_when_its_spawn_is_skipped() {
+fn a_reserved_entity_with_other_rows_stays_when_its_spawn_is_skipped() {
     let mut world = World::new();
-    let (mut promise, mut before) = (CommandBuffer::new(), CommandBuffer::new());
-    let e = promise.spawn(&world, (Flag, Flag));
-    promise.update(key(e, 1), Small(2));
-    promise.insert(e, Small(3));
+    let (mut commands, mut before) = (CommandBuffer::new(), CommandBuffer::new());
+    let e = commands.spawn_with(&world, (Flag, Flag));
+    commands.update(key(e, 1), Small(2));
+    commands.insert(e, Small(3));
     before.extend(key(e, 1), Small(1));
-    before.append(&mut promise);
-    let skipped = |report: phalanx::commands::ApplyReport| {
-        report.skipped().iter().map(|error| error.position).collect::<Vec<_>>()
-    };
+    before.append(&mut commands);
+    let skipped =
+        |report: phalanx::ApplyReport| report.skipped().iter().map(|error| error.position).collect::<Vec<_>>();
     let report = before.apply(&mut world);
     world.validate().unwrap();
     assert_eq!(skipped(report), [1]);
     assert_eq!((world.get::<Small>(e), world.get_key::<Small>(key(e, 1))), (Ok(&Small(3)), Ok(&Small(2))));
-    // Had its row ended before, it would end.
-    let e = promise.spawn(&world, (Flag, Flag));
-    promise.insert(e, Small(3));
+    // If its row is removed before, it is despawned.
+    let e = commands.spawn_with(&world, (Flag, Flag));
+    commands.insert(e, Small(3));
     before.extend(key(e, 1), Small(1));
     before.delete_row(key(e, 1));
-    before.append(&mut promise);
+    before.append(&mut commands);
     let report = before.apply(&mut world);
     world.validate().unwrap();
     assert_eq!((skipped(report), world.contains(e)), (vec![2, 3], false));
@@ -231,7 +230,7 @@ fn rows_end_before_their_main_row_whatever_their_alignment() {
     tally.assert_no_leaks();
 }
 
-/// A buffer that makes, moves and ends rows, in two segments: rows of the world and of its own, by name and with their owner.
+/// A buffer that spawns, moves and removes rows, in two segments: rows of the world and of its own, by name and with their owner.
 fn eventful(tally: &Tally) -> (World, Vec<Entity>, CommandBuffer) {
     let (world, known, about) = populated(tally);
     let mut commands = CommandBuffer::new();
@@ -243,7 +242,7 @@ fn eventful(tally: &Tally) -> (World, Vec<Entity>, CommandBuffer) {
     commands.delete_row(key(known[1], 1).with_component(about));
     commands.remove_row_components::<(Other, Aligned)>(key(known[1], 2));
     commands.despawn(known[0]);
-    commands.add(|_| ());
+    commands.queue(|_| ());
     commands.extend(key(known[3], 1), value(23));
     commands.update(key(known[3], 1), value(24));
     commands.despawn(known[2]);
@@ -311,7 +310,7 @@ fn a_failing_allocation_leaves_rows_alone() {
         let points = sweep.run(
             || {
                 let tally = Tally::new();
-                // Tables, plans and edges are caches, made before.
+                // Tables, bundles and edges are caches, created before.
                 let (mut world, known, mut commands) = eventful(&tally);
                 commands.try_apply(&mut world).unwrap();
                 let e = known[3];

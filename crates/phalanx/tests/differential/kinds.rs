@@ -242,8 +242,8 @@ const fn pile<B: Made>() -> Pile {
         remove_row: |world, key| world.try_remove_row_components::<B>(key),
         record_insert: |commands, tally, entity, key| commands.insert(entity, B::made(tally, key)),
         record_remove: |commands, entity| commands.remove::<B>(entity),
-        record_spawn: |commands, world, tally, key| commands.spawn(world, B::made(tally, key)),
-        record_make: |commands, tally, key| commands.spawn_later(B::made(tally, key)),
+        record_spawn: |commands, world, tally, key| commands.spawn_with(world, B::made(tally, key)),
+        record_make: |commands, tally, key| commands.spawn(B::made(tally, key)),
     }
 }
 

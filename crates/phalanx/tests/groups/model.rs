@@ -354,7 +354,7 @@ impl Scene {
             }
             (31 | 32, Some(id @ (e, 0))) => {
                 let mut commands = CommandBuffer::new();
-                let made = commands.spawn(&self.world, (a, l, b.clone()));
+                let made = commands.spawn_with(&self.world, (a, l, b.clone()));
                 commands.insert(made, M);
                 commands.remove::<(D, L)>(e);
                 commands.insert(e, (b.clone(), c));

@@ -211,7 +211,7 @@ pub(crate) fn disturb(world: &mut World, pick: Pick<'_>, log: &Log, reserved: bo
                     let all: &[fn(&mut World)] = &[$(|world| {
                         let listener = world.on_add::<$component>(|_, _, _| {});
                         let collector = world.collector().removed::<$component>().with::<Water>().build();
-                        assert!(world.disconnect(listener) && world.drop_collector(collector));
+                        assert!(world.disconnect(listener) && collector.remove(world));
                     }),*];
                     all[pick(all.len())](world);
                 }};
@@ -308,7 +308,7 @@ pub(crate) fn listen(world: &mut World, log: &Log) {
     world.on_add::<Ice>(|event, _, commands| commands.insert(event.entity, Water(7)));
     world.on_remove::<Place>(|event, world, commands| {
         if world.contains(event.entity) && world.len() < 200 {
-            commands.spawn_later((Rage(1), Name("ghost".into())));
+            commands.spawn((Rage(1), Name("ghost".into())));
         }
     });
     world.on_add::<Fire>(|event, _, commands| commands.remove::<Ice>(event.entity));

@@ -282,12 +282,12 @@ fn recorded(tally: &Tally, dial: &'static Dial) -> (World, phalanx::CommandBuffe
     world.extend(row(1), A::new(tally, 3)).unwrap();
     let mut commands = phalanx::CommandBuffer::new();
     commands.insert(e[0], A::new(tally, 10));
-    commands.spawn(&world, A::new(tally, 11));
+    commands.spawn_with(&world, A::new(tally, 11));
     commands.update(row(1), A::new(tally, 12));
     commands.extend(row(2), A::new(tally, 13));
     commands.insert(e[1], (A::new(tally, 14), Rude(dial, "new")));
     commands.despawn(e[2]);
-    commands.spawn_later((Rude(dial, "new"), A::new(tally, 15)));
+    commands.spawn((Rude(dial, "new"), A::new(tally, 15)));
     commands.insert(e[0], A::new(tally, 16));
     (world, commands)
 }
@@ -307,7 +307,7 @@ fn h58_a_buffer_that_panics_half_way_ends_each_payload_once() {
         // What was displaced has ended; the values that are left are those in rows.
         assert!(world.query::<&A>().len() as u32 <= tally.live());
         // The buffer is as good as new.
-        commands.spawn_later(A::new(&tally, 20));
+        commands.spawn(A::new(&tally, 20));
         commands.try_apply(&mut world).unwrap();
         world.validate().unwrap();
         drop((world, commands));
@@ -354,7 +354,7 @@ fn h54_what_an_operation_noted_that_panicked_is_not_told_later() {
     world.spawn(());
     assert_eq!(told.load(std::sync::atomic::Ordering::Relaxed), 0);
     // What was carried out was collected.
-    assert_eq!(world.drain(set), [a]);
+    assert_eq!(set.drain(&mut world), [a]);
     world.insert(b, A::new(&tally, 30)).unwrap();
     assert_eq!(told.load(std::sync::atomic::Ordering::Relaxed), 32);
 }

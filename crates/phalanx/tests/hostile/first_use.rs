@@ -206,10 +206,10 @@ const ACTS: &[Act] = &[
     (
         "apply",
         |kit, tally, _| {
-            kit.commands.spawn_later((B::new(tally, 1), SPIN));
+            kit.commands.spawn((B::new(tally, 1), SPIN));
             kit.commands.insert(kit.e, (B::new(tally, 2), Velocity(3.0)));
             kit.commands.remove::<(A, Tag)>(kit.e);
-            kit.commands.spawn_later(Pair { copied: Copied(3), rest: (Velocity(1.0), Tag) });
+            kit.commands.spawn(Pair { copied: Copied(3), rest: (Velocity(1.0), Tag) });
             kit.commands.insert(kit.e, (B::new(tally, 4), Tag));
         },
         |kit, _| change(kit.commands.try_apply(&mut kit.world).map_err(|error| error.error)),

@@ -34,7 +34,7 @@ fn kit(tally: &Tally) -> Kit {
     commands.despawn(all[0]);
     commands.despawn(all[9]);
     for n in 0..70 {
-        commands.spawn_later((P(tally.value(n)), L(tally.value(n)), Tag));
+        commands.spawn((P(tally.value(n)), L(tally.value(n)), Tag));
     }
     commands.extend(Key::main(all[2]).with_role(Role(1)), (NewToo(tally.value(1)), P(tally.value(3))));
     commands.update(Key::main(all[2]).with_role(Role(1)), (P(tally.value(4)), Wide(1)));

@@ -67,8 +67,8 @@ fn change(n: usize, key: Key, value: impl Fn() -> Counted, to: Result<&mut World
             _ => world.try_spawn(Seen).map(drop).is_ok(),
         }),
         Err(commands) => match n {
-            0 => commands.spawn_later((T(v()), P(v()), L(v()))),
-            1 => commands.spawn_later((Tag, P(v()), Wide(v().key()))),
+            0 => commands.spawn((T(v()), P(v()), L(v()))),
+            1 => commands.spawn((Tag, P(v()), Wide(v().key()))),
             2 => commands.despawn(e),
             3 => commands.insert(e, (P(v()), Seen)),
             4 => commands.insert(e, (T(v()), L(v()), Tag)),
@@ -79,7 +79,7 @@ fn change(n: usize, key: Key, value: impl Fn() -> Counted, to: Result<&mut World
             9 => commands.update(key, (P(v()), L(v()), Tag)),
             10 => commands.remove_row_components::<(P, Wide)>(key),
             11 => commands.delete_row(key),
-            _ => commands.spawn_later(Seen),
+            _ => commands.spawn(Seen),
         },
     }
 }
@@ -153,9 +153,9 @@ fn a_slot_without_generations_is_not_taken_again() {
     world.spawn_at(last, Wide(1)).unwrap();
     let mut commands = CommandBuffer::new();
     commands.despawn(last);
-    commands.spawn_later(Wide(2));
-    commands.spawn_later((Wide(3), Seen));
-    commands.spawn_later(Wide(4));
+    commands.spawn(Wide(2));
+    commands.spawn((Wide(3), Seen));
+    commands.spawn(Wide(4));
     commands.try_apply(&mut world).unwrap();
     world.validate().unwrap();
     let wide: Vec<_> = world.iter().filter_map(|e| Some((e.index(), world.get::<Wide>(e).ok()?.0))).collect();

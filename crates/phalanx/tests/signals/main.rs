@@ -1,12 +1,12 @@
-//! Signals: what is told, in what order, and what becomes of it when something goes wrong.
+//! Signals: which events are dispatched, in what order, and what happens on failure.
 
 // Lists of functions are what the tests are made of.
 #![allow(clippy::type_complexity)]
 // In a list of things to do, `drop` is how their results end.
 #![allow(dropping_copy_types, clippy::drop_non_drop)]
 
-mod collect;
-mod listen;
+mod collector;
+mod listener;
 mod memory;
 mod model;
 mod panics;

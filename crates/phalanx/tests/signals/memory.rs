@@ -1,4 +1,4 @@
-//! Memory that cannot be had: an error, and nobody is told anything.
+//! Failed allocations: an error, and no listener is called.
 
 use crate::parts::*;
 use phalanx::{Collector, CommandBuffer, Entity, Key, Role, StructuralError, With, World};
@@ -69,12 +69,12 @@ const ACTS: [Act; 13] = [
 ];
 
 #[test]
-fn without_memory_nobody_is_told_anything() {
+fn no_listener_is_called_if_allocation_fails() {
     for (name, act) in ACTS {
         for sweep in [AllocationSweep::new(), AllocationSweep::new().persistent()] {
             let points = sweep.run(set_up, act, |test, outcome| {
                 test.world.validate().unwrap();
-                let (calls, collected) = (test.calls.load(Ordering::Relaxed), test.world.drain(test.collector));
+                let (calls, collected) = (test.calls.load(Ordering::Relaxed), test.collector.drain(&mut test.world));
                 assert_eq!(calls == 0, outcome.is_err(), "{name}");
                 if outcome.is_err() {
                     assert_eq!(collected, [], "{name}");

@@ -1,4 +1,4 @@
-//! Every way to change a world, at random, against a model that says what is told.
+//! Every way to change a world, at random, against a model that says which events are dispatched.
 
 use crate::parts::*;
 use phalanx::group::Owned as OwnedPools;
@@ -13,7 +13,7 @@ type Row = BTreeMap<usize, u32>;
 struct Model {
     /// By entity: its rows, the main one first.
     entities: BTreeMap<Entity, Vec<(Key, Row)>>,
-    expected: Vec<Told>,
+    expected: Vec<Event>,
 }
 
 impl Model {
@@ -23,7 +23,7 @@ impl Model {
 
     fn spawn(&mut self, entity: Entity) {
         self.entities.insert(entity, vec![(Key::main(entity), Row::new())]);
-        self.expected.push(Told::Spawned(entity));
+        self.expected.push(Event::Spawned(entity));
     }
 
     fn extend(&mut self, key: Key) {
@@ -35,11 +35,11 @@ impl Model {
         parts.sort_unstable();
         for part in parts {
             let n = kept(part, n);
-            let told = match self.row(key).insert(part, n) {
-                None => Told::Added(key, part, n),
-                Some(old) => Told::Set(key, part, Some(old), n),
+            let event = match self.row(key).insert(part, n) {
+                None => Event::Added(key, part, n),
+                Some(old) => Event::Set(key, part, Some(old), n),
             };
-            self.expected.push(told);
+            self.expected.push(event);
         }
     }
 
@@ -48,7 +48,7 @@ impl Model {
         parts.sort_unstable();
         for part in parts {
             if let Some(n) = self.row(key).remove(&part) {
-                self.expected.push(Told::Removed(key, part, n));
+                self.expected.push(Event::Removed(key, part, n));
             }
         }
     }
@@ -57,7 +57,7 @@ impl Model {
         let rows = self.entities.get_mut(&key.entity).unwrap();
         let at = rows.iter().position(|row| row.0 == key).unwrap();
         let (_, row) = rows.remove(at);
-        self.expected.extend(row.into_iter().map(|(part, n)| Told::Removed(key, part, n)));
+        self.expected.extend(row.into_iter().map(|(part, n)| Event::Removed(key, part, n)));
     }
 
     fn despawn(&mut self, entity: Entity) -> bool {
@@ -65,10 +65,10 @@ impl Model {
         let mut rows = rows.into_iter();
         let (main, row) = rows.next().unwrap();
         for (key, row) in rows {
-            self.expected.extend(row.into_iter().map(|(part, n)| Told::Removed(key, part, n)));
+            self.expected.extend(row.into_iter().map(|(part, n)| Event::Removed(key, part, n)));
         }
-        self.expected.extend(row.iter().map(|(part, n)| Told::Removed(main, *part, *n)));
-        self.expected.push(Told::Despawned(entity, row.into_iter().collect()));
+        self.expected.extend(row.iter().map(|(part, n)| Event::Removed(main, *part, *n)));
+        self.expected.push(Event::Despawned(entity, row.into_iter().collect()));
         true
     }
 
@@ -256,7 +256,7 @@ impl Test {
             3 => {
                 if self.world.patch::<Pooled, _>(e, |pooled| pooled.0 = u64::from(n)).is_ok() {
                     self.model.row(main).insert(Pooled::NUMBER, n);
-                    self.model.expected.push(Told::Set(main, Pooled::NUMBER, None, n));
+                    self.model.expected.push(Event::Set(main, Pooled::NUMBER, None, n));
                 }
                 if self
                     .world
@@ -264,14 +264,14 @@ impl Test {
                     .is_ok()
                 {
                     self.model.row(main).insert(Split::NUMBER, n);
-                    self.model.expected.push(Told::Set(main, Split::NUMBER, None, n));
+                    self.model.expected.push(Event::Set(main, Split::NUMBER, None, n));
                 }
             }
             4 => with_bundle!(self.rng, X => with_bundle!(self.rng, Y => {
                 self.world.exchange::<X, Y>(e, Y::of(n)).unwrap();
                 self.model.insert(main, Y::LIST, n);
-                let gone: Vec<_> = X::LIST.iter().copied().filter(|part| !Y::LIST.contains(part)).collect();
-                self.model.remove(main, &gone);
+                let removed: Vec<_> = X::LIST.iter().copied().filter(|part| !Y::LIST.contains(part)).collect();
+                self.model.remove(main, &removed);
             })),
             5 => with_bundle!(self.rng, X => {
                 self.world.remove::<X>(e).unwrap();
@@ -306,14 +306,14 @@ impl Test {
             11 => with_bundle!(self.rng, X => with_bundle!(self.rng, Y => {
                 self.world.exchange_row::<X, Y>(key, Y::of(n)).unwrap();
                 self.model.insert(key, Y::LIST, n);
-                let gone: Vec<_> = X::LIST.iter().copied().filter(|part| !Y::LIST.contains(part)).collect();
-                self.model.remove(key, &gone);
+                let removed: Vec<_> = X::LIST.iter().copied().filter(|part| !Y::LIST.contains(part)).collect();
+                self.model.remove(key, &removed);
             })),
             12 => {
                 if self.world.patch_row::<Lined, _>(key, |lined| lined.0 = n as u16).is_ok() {
                     let n = kept(Lined::NUMBER, n);
                     self.model.row(key).insert(Lined::NUMBER, n);
-                    self.model.expected.push(Told::Set(key, Lined::NUMBER, None, n));
+                    self.model.expected.push(Event::Set(key, Lined::NUMBER, None, n));
                 }
                 if self.world.replace_row(key, PooledBox::of(n)).is_ok() {
                     self.model.insert(key, &[PooledBox::NUMBER], n);
@@ -339,8 +339,8 @@ impl Test {
             }
             9..11 => {
                 let list: Vec<_> = (0..4).filter_map(|_| self.pick()).collect();
-                let ended = self.world.despawn_batch(list.iter().copied());
-                assert_eq!(ended, list.iter().filter(|e| self.model.despawn(**e)).count());
+                let despawned = self.world.despawn_batch(list.iter().copied());
+                assert_eq!(despawned, list.iter().filter(|e| self.model.despawn(**e)).count());
             }
             _ if self.rng.below(8) == 0 => {
                 self.world.clear();
@@ -396,13 +396,13 @@ impl Test {
             let extra = e.map(|e| Key::main(e).with_role(Role(self.rng.below(3) as u32 + 1)));
             match (self.rng.below(12), e) {
                 (0, _) => with_bundle!(self.rng, X => {
-                    let e = commands.spawn(&self.world, X::of(n));
+                    let e = commands.spawn_with(&self.world, X::of(n));
                     known.push(e);
                     reserved.push(e);
                     steps.push(Step::Insert(Key::main(e), X::LIST, n));
                 }),
                 (1, _) => with_bundle!(self.rng, X => {
-                    commands.spawn_later(X::of(n));
+                    commands.spawn(X::of(n));
                     steps.push(Step::Make(X::LIST, n));
                 }),
                 (2..5, Some(e)) => with_bundle!(self.rng, X => {
@@ -442,7 +442,7 @@ impl Test {
             match step {
                 Step::Make(parts, n) => {
                     let at = self.model.expected.len();
-                    let Told::Spawned(e) = self.log.lock().unwrap()[at] else { panic!("an entity is spawned first") };
+                    let Event::Spawned(e) = self.log.lock().unwrap()[at] else { panic!("an entity is spawned first") };
                     self.made(e, parts, n);
                 }
                 Step::Insert(key, parts, n) if self.model.has(key) => self.model.insert(key, parts, n),
@@ -488,8 +488,8 @@ impl Test {
             17 | 18 => self.commands(),
             _ => self.transfer(),
         }
-        let told = core::mem::take(&mut *self.log.lock().unwrap());
-        assert_eq!(told, core::mem::take(&mut self.model.expected), "step of kind {kind}");
+        let event = core::mem::take(&mut *self.log.lock().unwrap());
+        assert_eq!(event, core::mem::take(&mut self.model.expected), "step of kind {kind}");
         self.world.validate().unwrap();
     }
 }
@@ -510,7 +510,7 @@ fn every_change_tells_what_the_model_says() {
         }
         for key in test.model.keys() {
             for part in 0..PARTS {
-                assert_eq!(look(&test.world, key, part), test.model.row(key).get(&part).copied());
+                assert_eq!(value_of(&test.world, key, part), test.model.row(key).get(&part).copied());
             }
         }
     }

@@ -38,11 +38,11 @@ fn set_up(tally: &Tally) -> Test {
     macro_rules! listen {
         ($($on:ident $part:ident)*) => {$({
             let (fuse, calls) = (fuse.clone(), calls.clone());
-            world.$on::<$part>(move |told, world, commands| {
+            world.$on::<$part>(move |event, world, commands| {
                 calls.fetch_add(1, Ordering::Relaxed);
                 world.validate().unwrap();
-                // Never carried out if a listener panics.
-                commands.insert(told.entity, Pooled(7));
+                // Never executed if a listener panics.
+                commands.insert(event.entity, Pooled(7));
                 let left = fuse.load(Ordering::Relaxed);
                 if left > 0 {
                     fuse.store(left - 1, Ordering::Relaxed);
@@ -82,18 +82,18 @@ const ACTS: [Act; 15] = [
         commands.insert(t.entities[1], all(tally, 6));
         commands.remove::<All>(t.entities[2]);
         commands.despawn(t.entities[0]);
-        commands.spawn_later(all(tally, 7));
+        commands.spawn(all(tally, 7));
         commands.try_apply(&mut t.world).unwrap();
     }),
 ];
 
 /// What the operation makes of a world, whatever listeners do.
 fn shape(world: &World) -> Vec<(Entity, Option<u32>, Option<u32>, Option<u32>)> {
-    let look = |e| {
+    let value_of = |e| {
         let (a, b, c) = (world.get::<InTable>(e), world.get::<InPool>(e), world.get::<InLine>(e));
         (e, a.ok().map(|a| a.0.key()), b.ok().map(|b| b.0.key()), c.ok().map(|c| c.0.key()))
     };
-    world.iter().map(look).collect()
+    world.iter().map(value_of).collect()
 }
 
 #[test]
@@ -108,9 +108,9 @@ fn h54_an_operation_stands_whichever_listener_panics() {
             test.fuse.store(0, Ordering::Relaxed);
             test.world.validate().unwrap_or_else(|error| panic!("{name}, call {k}: {error}"));
             if outcome.is_err() {
-                assert_eq!(test.calls.load(Ordering::Relaxed), k, "{name}: nobody is called after a panic");
+                assert_eq!(test.calls.load(Ordering::Relaxed), k, "{name}: no listener is called after a panic");
                 let world = &test.world;
-                assert!(!world.iter().any(|e| world.has::<Pooled>(e)), "{name}: nothing recorded is carried out");
+                assert!(!world.iter().any(|e| world.has::<Pooled>(e)), "{name}: nothing recorded is executed");
             }
             let now = shape(&test.world);
             assert_eq!(*done.get_or_insert(now.clone()), now, "{name}, call {k}");
@@ -123,7 +123,7 @@ fn h54_an_operation_stands_whichever_listener_panics() {
             tally.assert_no_leaks();
             outcome.is_err()
         });
-        assert!(points > 0, "{name} calls nobody");
+        assert!(points > 0, "{name} calls no listener");
     }
 }
 
@@ -156,6 +156,30 @@ fn what_listeners_recorded_waits_if_a_destructor_panics() {
     assert!(test.world.has::<Pooled>(test.entities[1]));
 }
 
+#[test]
+fn h54_listeners_stay_if_their_commands_panic_when_dropped() {
+    let tally = Tally::new();
+    let mut world = World::new();
+    let calls = Arc::new(AtomicU64::new(0));
+    let (value, count) = (tally.value(0), calls.clone());
+    world.on_add::<Plain>(move |added, _, commands| {
+        commands.insert(added.entity, InTable(value.clone()));
+        assert_ne!(count.fetch_add(1, Ordering::Relaxed), 0, "the first call panics");
+    });
+    // The listener panics, then the value in its command, which is dropped.
+    tally.arm(phalanx_testkit::Site::Drop, 1);
+    let panic = catch(|| world.spawn(Plain(1))).unwrap_err();
+    assert!(tally.disarm(phalanx_testkit::Site::Drop), "the value panics");
+    assert!(panic.message().contains("the first call panics"), "the first panic goes on");
+    world.validate().unwrap();
+    let e = world.spawn(Plain(2));
+    assert_eq!(calls.load(Ordering::Relaxed), 2, "the listener is connected");
+    assert!(world.has::<InTable>(e), "its commands are executed");
+    assert_eq!(world.query::<&InTable>().len(), 1, "those of the panicking call are not");
+    drop(world);
+    tally.assert_no_leaks();
+}
+
 /// A way to move one entity or all of them to another world.
 type Move = fn(&mut World, Entity, &mut World);
 const MOVES: [Move; 2] =
@@ -166,7 +190,7 @@ fn a_panic_in_the_source_of_a_move_leaves_nothing_pending_in_the_target() {
     // A listener panics, or a command that a listener has recorded.
     let panicking: [fn(&mut World); 2] = [
         |world| drop(world.on_remove::<Plain>(|_, _, _| panic!("a listener"))),
-        |world| drop(world.on_remove::<Plain>(|_, _, commands| commands.add(|_| panic!("a command")))),
+        |world| drop(world.on_remove::<Plain>(|_, _, commands| commands.queue(|_| panic!("a command")))),
     ];
     for (act, listen) in MOVES.into_iter().flat_map(|act| panicking.map(|listen| (act, listen))) {
         let (mut here, mut there) = (World::new(), World::new());
@@ -186,7 +210,7 @@ fn a_panic_in_the_target_of_a_move_leaves_nothing_pending_in_the_source() {
         let [e, other] = [here.spawn(Plain(1)), here.spawn_empty()];
         here.on_remove::<Plain>(move |_, world, commands| match world.contains(other) {
             true => commands.insert(other, Pooled(1)),
-            false => drop(commands.spawn(world, Pooled(1))),
+            false => drop(commands.spawn_with(world, Pooled(1))),
         });
         if both {
             here.on_remove::<Plain>(|_, _, _| panic!("the source"));
@@ -210,20 +234,20 @@ fn a_spawner_allocates_nothing_while_a_panic_unwinds() {
     let name = "panics::a_spawner_allocates_nothing_while_a_panic_unwinds";
     let output = phalanx_testkit::in_child(name, || {
         let mut world = World::new();
-        let gone = world.spawn((Plain(0), Void));
-        world.despawn(gone).unwrap();
+        let dead = world.spawn((Plain(0), Void));
+        world.despawn(dead).unwrap();
         let fuse = Arc::new(AtomicU64::new(0));
         let armed = fuse.clone();
         world.on_add::<Plain>(move |_, _, commands| {
-            // The commands make the world forget its plans, then panic.
+            // The commands make the world forget its bundles, then panic.
             if armed.load(Ordering::Relaxed) == 1 {
-                commands.add(|world| {
+                commands.queue(|world| {
                     let ((), _) = phalanx_testkit::fail_nth(u64::MAX, || while world.compact(usize::MAX) > 0 {});
                 });
-                commands.add(|_| panic_plainly());
+                commands.queue(|_| panic_plainly());
             } else {
-                commands.add(|_| ());
-                commands.add(|_| ());
+                commands.queue(|_| ());
+                commands.queue(|_| ());
             }
         });
         let mut spawner = world.spawner::<(Plain, Pooled)>();

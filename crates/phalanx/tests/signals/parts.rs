@@ -1,13 +1,13 @@
 //! Components of every layout, and a recorder of all signals about them.
 
-use phalanx::signal::RetiredRow;
+use phalanx::signal::DespawnedRow;
 use phalanx::store::Soa;
 use phalanx::{Bundle, BundleBuilder, Component, ComponentId, Entity, Key, World};
 use std::sync::{Arc, Mutex};
 
-/// What a listener was told.
+/// An event that a listener was called with.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Told {
+pub(crate) enum Event {
     Spawned(Entity),
     Added(Key, usize, u32),
     Set(Key, usize, Option<u32>, u32),
@@ -15,7 +15,7 @@ pub(crate) enum Told {
     Despawned(Entity, Vec<(usize, u32)>),
 }
 
-pub(crate) type Log = Arc<Mutex<Vec<Told>>>;
+pub(crate) type Log = Arc<Mutex<Vec<Event>>>;
 
 /// A component made of a number, which it gives back.
 pub(crate) trait Part: Component {
@@ -55,34 +55,34 @@ macro_rules! parts {
             register(world);
             $(
                 let sink = log.clone();
-                world.on_add::<$name>(move |told, world, _| {
+                world.on_add::<$name>(move |event, world, _| {
                     world.validate().unwrap();
-                    assert_eq!(told.key().entity, told.entity);
-                    sink.lock().unwrap().push(Told::Added(told.key(), $number, $name::seen(&told.value)));
+                    assert_eq!(event.key().entity, event.entity);
+                    sink.lock().unwrap().push(Event::Added(event.key(), $number, $name::seen(&event.value)));
                 });
                 let sink = log.clone();
-                world.on_set::<$name>(move |told, world, _| {
+                world.on_set::<$name>(move |event, world, _| {
                     world.validate().unwrap();
-                    let old = told.old.as_ref().map(|old| $name::seen(old));
-                    sink.lock().unwrap().push(Told::Set(told.key(), $number, old, $name::seen(&told.new)));
+                    let old = event.old.as_ref().map(|old| $name::seen(old));
+                    sink.lock().unwrap().push(Event::Set(event.key(), $number, old, $name::seen(&event.new)));
                 });
                 let sink = log.clone();
-                world.on_remove::<$name>(move |told, world, _| {
+                world.on_remove::<$name>(move |event, world, _| {
                     world.validate().unwrap();
-                    sink.lock().unwrap().push(Told::Removed(told.key(), $number, $name::seen(&told.value)));
+                    sink.lock().unwrap().push(Event::Removed(event.key(), $number, $name::seen(&event.value)));
                 });
             )*
             let sink = log.clone();
-            world.on_spawn(move |told, _, _| sink.lock().unwrap().push(Told::Spawned(told.entity)));
+            world.on_spawn(move |event, _, _| sink.lock().unwrap().push(Event::Spawned(event.entity)));
             let sink = log.clone();
-            world.on_despawn(move |told, world, _| {
-                assert!(!world.contains(told.entity));
-                sink.lock().unwrap().push(Told::Despawned(told.entity, retired(&told.row)));
+            world.on_despawn(move |event, world, _| {
+                assert!(!world.contains(event.entity));
+                sink.lock().unwrap().push(Event::Despawned(event.entity, components_of(&event.row)));
             });
         }
 
-        /// What an entity had.
-        pub(crate) fn retired(row: &RetiredRow<'_>) -> Vec<(usize, u32)> {
+        /// Returns the components of a despawned entity.
+        pub(crate) fn components_of(row: &DespawnedRow<'_>) -> Vec<(usize, u32)> {
             let mut had = Vec::new();
             $(if let Some(value) = row.get::<$name>() {
                 assert!(row.has::<$name>());
@@ -101,7 +101,7 @@ macro_rules! parts {
         }
 
         /// The component of a number, as a row has it.
-        pub(crate) fn look(world: &World, key: Key, part: usize) -> Option<u32> {
+        pub(crate) fn value_of(world: &World, key: Key, part: usize) -> Option<u32> {
             match part {
                 $($number => world.get_key::<$name>(key).ok().map(|seen| $name::seen(&seen)),)*
                 _ => unreachable!(),

@@ -6,7 +6,7 @@ use phalanx_testkit::Rng;
 
 /// What can be seen of a world: all rows in order, and the entities that come next.
 fn seen(world: &World) -> (Vec<(Key, Vec<Option<u32>>)>, Vec<Entity>) {
-    let look_all = |key| (0..PARTS).map(|part| look(world, key, part)).collect();
+    let look_all = |key| (0..PARTS).map(|part| value_of(world, key, part)).collect();
     let rows = world.query::<Key>().iter().map(|key| (key, look_all(key))).collect();
     let mut next = world.clone_world();
     (rows, (0..20).map(|_| next.spawn_empty()).collect())
@@ -32,7 +32,7 @@ fn step(world: &mut World, rng: &mut Rng, n: u32) {
         (11, _) => drop(world.remove_batch::<With<Plain>, B>()),
         (12, _) => {
             let mut commands = CommandBuffer::new();
-            commands.spawn(world, F::of(n));
+            commands.spawn_with(world, F::of(n));
             for _ in 0..4 {
                 let Some(e) = pick(rng) else { break };
                 match rng.below(3) {

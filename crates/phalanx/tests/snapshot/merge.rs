@@ -194,10 +194,10 @@ fn a_quiet_merge_tells_nobody() {
     assert_eq!((map.len(), world.len()), (3, 4));
     // Who was reserved before is no part of it.
     assert_eq!(taken(&words), [format!("spawned {}", reserved.index())]);
-    assert_eq!((world.drain(named).len(), world.query::<&Marked>().len()), (0, 0));
+    assert_eq!((named.drain(&mut world).len(), world.query::<&Marked>().len()), (0, 0));
     assert!(registry().merge_silent(&mut world, &b"nothing"[..]).is_err());
     world.spawn(Name("d".into()));
-    assert_eq!((taken(&words).len(), world.drain(named).len()), (2, 1));
+    assert_eq!((taken(&words).len(), named.drain(&mut world).len()), (2, 1));
     world.validate().unwrap();
 }
 

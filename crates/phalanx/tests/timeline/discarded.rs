@@ -98,7 +98,7 @@ fn act(world: &mut World, model: &mut Model, collectors: [Collector; 2], rng: &m
 
 fn check_drained(world: &mut World, model: &mut Model, collectors: [Collector; 2], at: usize) {
     let expected: Vec<Entity> = model.pending[at].drain(..).map(|(entity, _)| entity).collect();
-    assert_eq!(world.drain(collectors[at]), expected);
+    assert_eq!(collectors[at].drain(world), expected);
 }
 
 fn check_resources(world: &World, model: &Model) {
@@ -191,13 +191,13 @@ fn what_was_pending_and_not_drained_remains_and_what_came_later_is_gone() {
     let later = world.collector().spawned().build();
     let _last = world.spawn(Flag);
     world.rollback(&before).unwrap();
-    assert_eq!((world.drain(lives), world.drain(later)), (vec![early, drained], vec![]));
+    assert_eq!((lives.drain(&mut world), later.drain(&mut world)), (vec![early, drained], vec![]));
     // What was drained since does not come back, and what is made again is new.
     assert_eq!(world.spawn(Flag), late);
-    assert_eq!((world.drain(lives), world.drain(later)), (vec![late], vec![late]));
+    assert_eq!((lives.drain(&mut world), later.drain(&mut world)), (vec![late], vec![late]));
     world.spawn(Flag);
     world.rollback(&before).unwrap();
-    assert_eq!((world.drain(lives), world.drain(later)), (vec![], vec![]));
+    assert_eq!((lives.drain(&mut world), later.drain(&mut world)), (vec![], vec![]));
     world.validate().unwrap();
 }
 
@@ -206,11 +206,11 @@ fn a_collector_made_anew_does_not_remember_an_older_one() {
     let (mut world, collectors) = fresh();
     (0..10).for_each(|_| _ = world.spawn(Flag));
     let before = world.checkpoint().unwrap();
-    assert!(collectors.into_iter().all(|collector| world.drop_collector(collector)));
+    assert!(collectors.into_iter().all(|collector| collector.remove(&mut world)));
     let again = world.collector().spawned().build();
     world.spawn(Flag);
     world.rollback(&before).unwrap();
-    assert_eq!(world.drain(again), []);
+    assert_eq!(again.drain(&mut world), []);
 }
 
 #[test]

@@ -1,71 +1,76 @@
-//! Commands from several threads, in an order that no thread decides.
+//! [`CommandInbox`]: commands from several threads, in an order that does not depend on the threads.
 
-use super::report::write_counts;
+use super::apply_report::write_counts;
 use super::{ApplyReport, CommandBuffer, CommandError};
 use crate::world::World;
 use core::fmt;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Collects command buffers from several threads, to be carried out by key and sequence, whoever came first.
+/// Collects command buffers from several threads, and applies them by key and sequence number.
+///
+/// The order in which the threads submit them does not matter.
 ///
 /// ```
-/// use phalanx::{CommandQueue, CommandBuffer, Component, World};
+/// use phalanx::{CommandInbox, CommandBuffer, Component, World};
 ///
 /// #[derive(Component)]
 /// struct Rank(u32);
 ///
 /// let mut world = World::new();
-/// let mut queue = CommandQueue::new();
+/// let mut inbox = CommandInbox::new();
 /// std::thread::scope(|scope| {
 ///     for rank in (0..4).rev() {
-///         let queue = &queue;
+///         let inbox = &inbox;
 ///         scope.spawn(move || {
 ///             let mut commands = CommandBuffer::new();
-///             commands.spawn_later(Rank(rank));
-///             queue.submit(rank, 0, commands).unwrap();
+///             commands.spawn(Rank(rank));
+///             inbox.submit(rank, 0, commands).unwrap();
 ///         });
 ///     }
 /// });
-/// assert!(queue.apply(&mut world).is_complete());
+/// assert!(inbox.apply(&mut world).is_complete());
 /// assert!(world.query::<&Rank>().iter().map(|rank| rank.0).eq(0..4));
 /// ```
 ///
-/// The entities of [`CommandBuffer::spawn`] depend on who reserved first, unless they were put aside before the threads
-/// started ([`CommandBuffer::reserve_entities`]); those of [`CommandBuffer::spawn_later`] never do.
+/// The entities of [`CommandBuffer::spawn_with`] depend on which thread reserves first, unless they were reserved before the
+/// threads started, by [`CommandBuffer::reserve_entities`]. Those of [`CommandBuffer::spawn`] never do.
 #[derive(Debug)]
-pub struct CommandQueue<K> {
+#[doc(alias = "CommandQueue")]
+pub struct CommandInbox<K> {
     parts: Mutex<BTreeMap<(K, u64), CommandBuffer>>,
 }
 
-impl<K> Default for CommandQueue<K> {
+impl<K> Default for CommandInbox<K> {
     fn default() -> Self {
-        CommandQueue { parts: Mutex::new(BTreeMap::new()) }
+        CommandInbox { parts: Mutex::new(BTreeMap::new()) }
     }
 }
 
-/// Commands that were refused because others have the same key and sequence: their order would depend on the threads.
+/// Commands that were refused because others have the same key and sequence number.
+///
+/// Their order would depend on the threads.
 #[derive(Debug)]
-pub struct TakenKey<K> {
+pub struct DuplicateKey<K> {
     /// The key.
     pub key: K,
-    /// The number in the sequence.
+    /// The sequence number.
     pub sequence: u64,
     /// The commands that were refused.
     pub commands: Box<CommandBuffer>,
 }
 
-impl<K: fmt::Debug> fmt::Display for TakenKey<K> {
+impl<K: fmt::Debug> fmt::Display for DuplicateKey<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "commands were submitted already as number {} of {:?}", self.sequence, self.key)
     }
 }
 
-impl<K: fmt::Debug> core::error::Error for TakenKey<K> {}
+impl<K: fmt::Debug> core::error::Error for DuplicateKey<K> {}
 
-/// A command of a queue that was not executed, and the reason.
+/// A command of an inbox that was not executed, and the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QueueError<K> {
+pub struct InboxError<K> {
     /// The key of its buffer.
     pub key: K,
     /// The sequence number of its buffer.
@@ -74,46 +79,46 @@ pub struct QueueError<K> {
     pub error: CommandError,
 }
 
-impl<K: fmt::Debug> fmt::Display for QueueError<K> {
+impl<K: fmt::Debug> fmt::Display for InboxError<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "number {} of {:?}, {}", self.sequence, self.key, self.error)
     }
 }
 
-impl<K: fmt::Debug> core::error::Error for QueueError<K> {
+impl<K: fmt::Debug> core::error::Error for InboxError<K> {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         Some(&self.error)
     }
 }
 
-impl<K: Ord> CommandQueue<K> {
-    /// A queue without commands.
-    pub fn new() -> CommandQueue<K> {
-        CommandQueue::default()
+impl<K: Ord> CommandInbox<K> {
+    /// Creates an inbox without commands.
+    pub fn new() -> CommandInbox<K> {
+        CommandInbox::default()
     }
 
-    /// Adds commands, from any thread.
+    /// Adds a buffer of commands, from any thread.
     ///
     /// # Errors
     ///
-    /// The commands, if others were submitted under this key and number.
-    pub fn submit(&self, key: K, sequence: u64, commands: CommandBuffer) -> Result<(), TakenKey<K>> {
-        // Whoever panicked under the lock did so in a comparison of keys, which leaves the map whole.
+    /// Returns [`DuplicateKey`] with the commands if others were submitted under this key and sequence number.
+    pub fn submit(&self, key: K, sequence: u64, commands: CommandBuffer) -> Result<(), DuplicateKey<K>> {
+        // Only a comparison of keys can panic under the lock, which leaves the map consistent.
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = (key, sequence);
-        if parts.contains_key(&place) {
-            return Err(TakenKey { key: place.0, sequence, commands: Box::new(commands) });
+        let at = (key, sequence);
+        if parts.contains_key(&at) {
+            return Err(DuplicateKey { key: at.0, sequence, commands: Box::new(commands) });
         }
-        parts.insert(place, commands);
+        parts.insert(at, commands);
         Ok(())
     }
 
-    /// How many buffers there are.
+    /// Returns the number of buffers.
     pub fn len(&self) -> usize {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no buffers.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -129,7 +134,7 @@ impl<K: Ord> CommandQueue<K> {
         (all, Parts(ends))
     }
 
-    /// Executes all commands by key and sequence, skips those that cannot be executed, and empties the queue.
+    /// Executes all commands by key and sequence, skips those that cannot be executed, and empties the inbox.
     ///
     /// The commands are executed like those of one buffer, in which segments reach across the ends of the submitted
     /// buffers: see [`CommandBuffer::apply`].
@@ -137,13 +142,13 @@ impl<K: Ord> CommandQueue<K> {
     /// # Panics
     ///
     /// Panics like [`CommandBuffer::apply`].
-    pub fn apply(&mut self, world: &mut World) -> QueueReport<K> {
+    pub fn apply(&mut self, world: &mut World) -> InboxReport<K> {
         let (mut commands, parts) = self.merge();
-        QueueReport { report: commands.apply(world), parts }
+        InboxReport { report: commands.apply(world), parts }
     }
 
     /// Executes all commands by key and sequence, stops at the first segment with a command that cannot be executed, and
-    /// empties the queue.
+    /// empties the inbox.
     ///
     /// The commands are executed like those of one buffer, in which segments reach across the ends of the submitted
     /// buffers: see [`CommandBuffer::try_apply`].
@@ -155,12 +160,12 @@ impl<K: Ord> CommandQueue<K> {
     /// # Panics
     ///
     /// Panics like [`CommandBuffer::apply`].
-    pub fn try_apply(&mut self, world: &mut World) -> Result<(), QueueError<K>> {
+    pub fn try_apply(&mut self, world: &mut World) -> Result<(), InboxError<K>> {
         let (mut commands, mut parts) = self.merge();
         commands.try_apply(world).map_err(|error| {
-            let (at, error) = parts.try_location(error);
+            let (at, error) = parts.buffer_of(error);
             let (_, key, sequence) = parts.0.swap_remove(at);
-            QueueError { key, sequence, error }
+            InboxError { key, sequence, error }
         })
     }
 }
@@ -171,32 +176,32 @@ struct Parts<K>(Vec<(usize, K, u64)>);
 
 impl<K> Parts<K> {
     /// Returns the number of the buffer that a command was recorded in, and the error with the position in that buffer.
-    fn try_location(&self, error: CommandError) -> (usize, CommandError) {
+    fn buffer_of(&self, error: CommandError) -> (usize, CommandError) {
         let at = self.0.partition_point(|(end, ..)| *end <= error.position);
         let start = at.checked_sub(1).map_or(0, |before| self.0[before].0);
         (at, CommandError { position: error.position - start, ..error })
     }
 }
 
-/// What became of the commands of a queue, returned by [`CommandQueue::apply`].
+/// The executed and skipped commands of an inbox, returned by [`CommandInbox::apply`].
 #[derive(Clone, Debug)]
-pub struct QueueReport<K> {
+pub struct InboxReport<K> {
     report: ApplyReport,
     parts: Parts<K>,
 }
 
-impl<K> QueueReport<K> {
+impl<K> InboxReport<K> {
     /// Returns the number of commands that were executed.
     pub fn executed(&self) -> usize {
         self.report.executed()
     }
 
     /// Returns the commands that were skipped, by key, sequence and position.
-    pub fn skipped(&self) -> impl ExactSizeIterator<Item = QueueError<&K>> + '_ {
+    pub fn skipped(&self) -> impl ExactSizeIterator<Item = InboxError<&K>> + '_ {
         self.report.skipped().iter().map(|error| {
-            let (at, error) = self.parts.try_location(*error);
+            let (at, error) = self.parts.buffer_of(*error);
             let (_, key, sequence) = &self.parts.0[at];
-            QueueError { key, sequence: *sequence, error }
+            InboxError { key, sequence: *sequence, error }
         })
     }
 
@@ -207,7 +212,7 @@ impl<K> QueueReport<K> {
 }
 
 /// Writes how many commands were executed, and each skipped command with its buffer and its reason.
-impl<K: fmt::Debug> fmt::Display for QueueReport<K> {
+impl<K: fmt::Debug> fmt::Display for InboxReport<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_counts(f, self.executed(), self.report.skipped().len())?;
         self.skipped().try_for_each(|skipped| write!(f, "\n{skipped}"))

@@ -1,18 +1,16 @@
-//! Collectors: the entities that something happened to, gathered until they are asked for.
-//!
-//! A collector is no user code: it records while an operation is carried out, in memory that was had before. So it misses
-//! nothing, whatever listeners do.
+//! [`CollectorBuilder`], and the methods of [`Collector`].
 
+use super::deferred::stop_if_unused;
 use crate::alloc::unwrap_alloc;
 use crate::component::{Component, ComponentId};
-use crate::journal::{Collector, Condition, Event, Gathered};
+use crate::journal::{Collector, CollectorState, Condition, Event};
 use crate::seeded::NumberMap;
 use crate::world::World;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use phalanx_store::Entity;
 
-/// Says what a collector waits for: [`World::collector`]. An entity is collected when one of the conditions is met.
+/// Builds a [`Collector`], created by [`World::collector`]. An entity is collected when one of the conditions is met.
 pub struct CollectorBuilder<'w> {
     world: &'w mut World,
     conditions: Vec<Condition>,
@@ -30,41 +28,41 @@ impl CollectorBuilder<'_> {
         self
     }
 
-    /// A row got a component that it did not have.
+    /// Collects entities to which a component is added.
     #[must_use]
     pub fn added<C: Component>(self) -> Self {
         self.on::<C>(Event::Added)
     }
 
-    /// A component was replaced, or changed by [`World::patch`].
+    /// Collects entities whose component is replaced, or changed by [`World::patch`].
     #[must_use]
     pub fn set<C: Component>(self) -> Self {
         self.on::<C>(Event::Set)
     }
 
-    /// A row lost a component, also by its end.
+    /// Collects entities that lose a component, also when they are despawned.
     #[must_use]
     pub fn removed<C: Component>(self) -> Self {
         self.on::<C>(Event::Removed)
     }
 
-    /// An entity was made.
+    /// Collects entities that are spawned.
     #[must_use]
     pub fn spawned(self) -> Self {
         self.on_entity(Event::Spawned)
     }
 
-    /// An entity has ended.
+    /// Collects entities that are despawned.
     #[must_use]
     pub fn despawned(self) -> Self {
         self.on_entity(Event::Despawned)
     }
 
-    /// Only if the row has this component, too, when the change has been made. A row that ended has none.
+    /// Narrows the last condition to rows that have this component after the change. A despawned row has none.
     ///
     /// # Panics
     ///
-    /// If it does not follow a condition.
+    /// Panics if there is no condition before it.
     #[must_use]
     #[track_caller]
     pub fn with<D: Component>(mut self) -> Self {
@@ -73,11 +71,11 @@ impl CollectorBuilder<'_> {
         self
     }
 
-    /// Only if the row does not have this component when the change has been made.
+    /// Narrows the last condition to rows that do not have this component after the change.
     ///
     /// # Panics
     ///
-    /// If it does not follow a condition.
+    /// Panics if there is no condition before it.
     #[must_use]
     #[track_caller]
     pub fn without<D: Component>(mut self) -> Self {
@@ -91,16 +89,17 @@ impl CollectorBuilder<'_> {
         self.conditions.last_mut().expect("`with` and `without` narrow the condition before them")
     }
 
-    /// Makes the collector, which gathers from now on.
+    /// Creates the collector, which collects from now on.
     pub fn build(self) -> Collector {
         static COLLECTORS: AtomicU64 = AtomicU64::new(0);
         let handle = Collector(COLLECTORS.fetch_add(1, Ordering::Relaxed));
-        let (recording, observers) = self.world.listening();
+        let World { storage, observers, .. } = self.world;
+        let recording = storage.journal.recording.get_or_insert_default();
         for condition in &self.conditions {
             unwrap_alloc(recording.try_cover(condition.id));
         }
         let (entities, seen) = (Vec::new(), NumberMap::default());
-        recording.collectors.list.push(Gathered { handle, conditions: self.conditions, entities, seen });
+        recording.collectors.list.push(CollectorState { handle, conditions: self.conditions, entities, seen });
         observers.subscribe(recording);
         handle
     }
@@ -113,11 +112,11 @@ impl fmt::Debug for CollectorBuilder<'_> {
 }
 
 impl World {
-    /// Starts a collector: it gathers the entities that something happens to, until they are [drained](World::drain).
+    /// Returns a builder for a collector, which lists entities that were changed until they are [drained](Collector::drain).
     ///
-    /// Changes of an extra row count for its entity, and `with` and `without` look at the row that changed. Collectors record what happens while it happens, so they miss nothing,
-    /// also if a listener panics. What was recorded in a time that the world [went back over](crate::signal#back-in-time) is
-    /// dropped.
+    /// A change of an extra row counts for its entity; `with` and `without` are about the row that changed. Collectors run while
+    /// an operation is committed, so a panic of a listener loses nothing. What was collected in a time that the world [went
+    /// back over](crate::signal#back-in-time) is dropped.
     ///
     /// ```
     /// use phalanx::{Component, World};
@@ -130,40 +129,38 @@ impl World {
     /// let mut world = World::new();
     /// let redraw = world.collector().set::<Position>().with::<Sprite>().added::<Sprite>().build();
     /// let [seen, unseen] = [world.spawn((Position(0.0), Sprite)), world.spawn(Position(0.0))];
-    /// assert_eq!(world.drain(redraw), [seen]);
+    /// assert_eq!(redraw.drain(&mut world), [seen]);
     /// for e in [unseen, seen, seen] {
     ///     world.insert(e, Position(1.0)).unwrap();
     /// }
-    /// assert_eq!(world.drain(redraw), [seen]);
-    /// assert_eq!(world.drain(redraw), []);
+    /// assert_eq!(redraw.drain(&mut world), [seen]);
+    /// assert_eq!(redraw.drain(&mut world), []);
     /// ```
     pub fn collector(&mut self) -> CollectorBuilder<'_> {
         CollectorBuilder { world: self, conditions: Vec::new() }
     }
+}
 
-    /// The entities that a collector has gathered, each once, in the order of what happened first to each; it starts anew.
-    /// None if the world does not have the collector.
+impl Collector {
+    /// Returns the collected entities, and empties the collector.
     ///
-    /// Those that have ended since are among them: [`contains`](World::contains) tells.
-    pub fn drain(&mut self, collector: Collector) -> Vec<Entity> {
-        let Some(recording) = &mut self.storage.journal.recording else { return Vec::new() };
-        match recording.collectors.list.iter_mut().find(|gathered| gathered.handle == collector) {
-            Some(gathered) => {
-                gathered.seen.clear();
-                core::mem::take(&mut gathered.entities)
-            }
-            None => Vec::new(),
-        }
+    /// Each entity is listed once, in the order of its first event. Entities that were despawned since are among them; see
+    /// [`World::contains`]. The list is empty if the world does not have the collector.
+    pub fn drain(self, world: &mut World) -> Vec<Entity> {
+        let recording = world.storage.journal.recording.as_deref_mut();
+        let Some(state) = recording.and_then(|recording| recording.collectors.get_mut(self)) else { return Vec::new() };
+        state.seen.clear();
+        core::mem::take(&mut state.entities)
     }
 
-    /// Drops a collector. Whether the world had it.
-    pub fn drop_collector(&mut self, collector: Collector) -> bool {
-        let Some(recording) = &mut self.storage.journal.recording else { return false };
+    /// Removes the collector from its world. Returns `true` if the world had it.
+    pub fn remove(self, world: &mut World) -> bool {
+        let Some(recording) = &mut world.storage.journal.recording else { return false };
         let before = recording.collectors.list.len();
-        recording.collectors.list.retain(|gathered| gathered.handle != collector);
+        recording.collectors.list.retain(|state| state.handle != self);
         let found = recording.collectors.list.len() < before;
-        self.observers.subscribe(recording);
-        self.rest();
+        world.observers.subscribe(recording);
+        stop_if_unused(world);
         found
     }
 }

@@ -11,7 +11,7 @@ fn conditions_choose_what_is_collected() {
     let set = world.collector().set::<Plain>().with::<Lined>().without::<Void>().build();
     let removed = world.collector().removed::<Split>().build();
     let spawned = world.collector().spawned().build();
-    let ended = world.collector().despawned().build();
+    let despawned = world.collector().despawned().build();
     let either = world.collector().added::<Void>().removed::<Void>().build();
     let a = world.spawn((Plain(0), Pooled(0), Lined(0)));
     let b = world.spawn((Plain(0), Split::of(0)));
@@ -22,15 +22,15 @@ fn conditions_choose_what_is_collected() {
     world.remove::<(Split, Pooled)>(b).unwrap();
     world.remove::<Void>(c).unwrap();
     world.despawn(c).unwrap();
-    assert_eq!(world.drain(added), [a]);
-    assert_eq!(world.drain(set), [a]);
-    assert_eq!(world.drain(removed), [b]);
-    assert_eq!(world.drain(spawned), [a, b, c]);
-    assert_eq!(world.drain(ended), [c]);
-    assert_eq!(world.drain(either), [c]);
-    assert_eq!(world.drain(either), []);
+    assert_eq!(added.drain(&mut world), [a]);
+    assert_eq!(set.drain(&mut world), [a]);
+    assert_eq!(removed.drain(&mut world), [b]);
+    assert_eq!(spawned.drain(&mut world), [a, b, c]);
+    assert_eq!(despawned.drain(&mut world), [c]);
+    assert_eq!(either.drain(&mut world), [c]);
+    assert_eq!(either.drain(&mut world), []);
     world.patch::<Plain, _>(a, |plain| plain.0 = 2).unwrap();
-    assert_eq!(world.drain(set), [a]);
+    assert_eq!(set.drain(&mut world), [a]);
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn entities_are_collected_once_in_the_order_of_what_happened_first() {
     }
     commands.try_apply(&mut world).unwrap();
     world.despawn(b).unwrap();
-    assert_eq!(world.drain(changed), [b, a]);
+    assert_eq!(changed.drain(&mut world), [b, a]);
     assert!(!world.contains(b));
 }
 
@@ -55,25 +55,25 @@ fn changes_of_extra_rows_count_for_their_entity() {
     let e = world.spawn(Lined(0));
     let key = Key::main(e).with_role(Role(1));
     world.extend(key, Plain(0)).unwrap();
-    assert_eq!(world.drain(changed), []);
+    assert_eq!(changed.drain(&mut world), []);
     world.delete_row(key).unwrap();
     world.extend(key, (Plain(0), Lined(0))).unwrap();
-    assert_eq!(world.drain(changed), [e]);
+    assert_eq!(changed.drain(&mut world), [e]);
 }
 
 #[test]
 fn collectors_miss_nothing_when_a_listener_panics() {
     let mut world = World::new();
-    let (added, ended) = (world.collector().added::<Plain>().build(), world.collector().despawned().build());
+    let (added, despawned) = (world.collector().added::<Plain>().build(), world.collector().despawned().build());
     let first = world.on_add::<Plain>(|_, _, _| panic!("at the first"));
     assert!(catch(|| world.spawn_batch((0..5).map(Plain))).is_err());
     let all: Vec<_> = world.iter().collect();
     assert_eq!(all.len(), 5);
-    assert_eq!(world.drain(added), all);
+    assert_eq!(added.drain(&mut world), all);
     world.disconnect(first);
     world.on_despawn(|_, _, _| panic!("at the first"));
     assert!(catch(|| world.clear()).is_err());
-    assert_eq!(world.drain(ended), all);
+    assert_eq!(despawned.drain(&mut world), all);
     world.validate().unwrap();
 }
 
@@ -83,7 +83,7 @@ fn handles_of_collectors_are_good_for_one_world_and_until_they_are_dropped() {
     let mine = world.collector().spawned().build();
     let theirs = other.collector().spawned().build();
     world.spawn_empty();
-    assert_eq!((world.drain(theirs), other.drain(mine)), (vec![], vec![]));
-    assert!(world.drop_collector(mine) && !world.drop_collector(mine));
-    assert_eq!(world.drain(mine), []);
+    assert_eq!((theirs.drain(&mut world), mine.drain(&mut other)), (vec![], vec![]));
+    assert!(mine.remove(&mut world) && !mine.remove(&mut world));
+    assert_eq!(mine.drain(&mut world), []);
 }

@@ -1,4 +1,4 @@
-//! Listeners: their order, what they may record, and when that is carried out.
+//! Listeners: their order, what they may record, and when that is applied.
 
 use crate::parts::*;
 use phalanx::{CommandBuffer, Component, Entity, ListenerId, StructuralError, World};
@@ -22,7 +22,7 @@ fn listeners_are_called_in_the_order_of_their_connection() {
 }
 
 #[test]
-fn what_listeners_record_is_carried_out_in_order_when_the_operation_is_complete() {
+fn what_listeners_record_is_applied_in_order_when_the_operation_is_complete() {
     #[derive(Component)]
     struct Noisy(Words);
     impl Drop for Noisy {
@@ -63,8 +63,8 @@ fn commands_are_one_operation_for_what_listeners_record() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sink = seen.clone();
     let mut commands = CommandBuffer::new();
-    commands.spawn_later(Plain(0));
-    commands.add(move |world| {
+    commands.spawn(Plain(0));
+    commands.queue(move |world| {
         world.spawn(Plain(1));
         sink.lock().unwrap().push(world.iter().filter(|e| world.has::<Pooled>(*e)).count());
     });
@@ -76,7 +76,7 @@ fn commands_are_one_operation_for_what_listeners_record() {
 #[test]
 fn errors_of_what_listeners_record_are_kept() {
     let mut world = World::new();
-    world.on_despawn(|ended, _, commands| commands.insert(ended.entity, Plain(0)));
+    world.on_despawn(|despawned, _, commands| commands.insert(despawned.entity, Plain(0)));
     let entities = world.spawn_batch((0..70).map(Plain));
     for e in &entities {
         world.despawn(*e).unwrap();
@@ -97,13 +97,13 @@ fn h53_listeners_that_connect_and_disconnect_are_heard_from_the_next_operation_o
         let own = id.lock().unwrap().unwrap();
         commands.disconnect(own);
         let sink = sink.clone();
-        commands.add(move |world| {
+        commands.queue(move |world| {
             world.on_spawn(move |_, _, _| sink.lock().unwrap().push("second".into()));
         });
     });
     *own.lock().unwrap() = Some(first);
     world.spawn_batch([Plain(0), Plain(1)]);
-    // Both entities are one operation, at whose end the first is gone, and the second there twice.
+    // Both entities are one operation, at whose end the first is removed, and the second there twice.
     assert_eq!(taken(&words), ["first", "first"]);
     assert!(!world.disconnect(first));
     world.spawn(Plain(2));
@@ -111,13 +111,13 @@ fn h53_listeners_that_connect_and_disconnect_are_heard_from_the_next_operation_o
 }
 
 #[test]
-fn h53_listeners_that_change_what_they_are_told_of_keep_the_order() {
+fn h53_listeners_that_change_their_entities_keep_the_order() {
     let (mut world, words) = (World::new(), Words::default());
     let sink = words.clone();
     world.on_add::<Plain>(move |added, world, commands| {
         sink.lock().unwrap().push(format!("added {}", added.value.0));
         if added.value.0 < 3 {
-            let made = commands.spawn(world, Plain(added.value.0 + 1));
+            let made = commands.spawn_with(world, Plain(added.value.0 + 1));
             commands.despawn(added.entity);
             assert_ne!(made, added.entity);
         }
@@ -141,14 +141,14 @@ fn h53_a_listener_that_destroys_its_entity_leaves_later_listeners_their_values()
     assert!(!world.contains(e));
     let key = phalanx::Key::main(e);
     let expected = [
-        Told::Spawned(e),
-        Told::Added(key, 0, 1),
-        Told::Added(key, 5, 2),
-        Told::Added(key, 8, 3),
-        Told::Removed(key, 0, 1),
-        Told::Removed(key, 5, 2),
-        Told::Removed(key, 8, 3),
-        Told::Despawned(e, vec![(0, 1), (5, 2), (8, 3)]),
+        Event::Spawned(e),
+        Event::Added(key, 0, 1),
+        Event::Added(key, 5, 2),
+        Event::Added(key, 8, 3),
+        Event::Removed(key, 0, 1),
+        Event::Removed(key, 5, 2),
+        Event::Removed(key, 8, 3),
+        Event::Despawned(e, vec![(0, 1), (5, 2), (8, 3)]),
     ];
     assert_eq!(*log.lock().unwrap(), expected);
 }
@@ -199,7 +199,7 @@ fn reserved_entities_are_spawned_before_the_operation_that_makes_them_alive() {
     let reserved: Vec<Entity> = (0..2).map(|_| world.reserve_entity()).collect();
     assert_eq!(*log.lock().unwrap(), []);
     let e = world.spawn(Plain(0));
-    let spawned: Vec<Told> = reserved.into_iter().chain([e]).map(Told::Spawned).collect();
+    let spawned: Vec<Event> = reserved.into_iter().chain([e]).map(Event::Spawned).collect();
     assert_eq!(log.lock().unwrap()[..3], spawned);
 }
 
@@ -207,14 +207,14 @@ fn reserved_entities_are_spawned_before_the_operation_that_makes_them_alive() {
 fn an_operation_that_fails_keeps_the_signals_of_reserved_entities_for_the_next() {
     let (mut world, log) = (World::new(), Log::default());
     record(&mut world, &log);
-    let gone = world.spawn_empty();
-    world.despawn(gone).unwrap();
+    let dead = world.spawn_empty();
+    world.despawn(dead).unwrap();
     log.lock().unwrap().clear();
     let reserved = world.reserve_entity();
-    assert!(world.insert(gone, Plain(0)).is_err() && world.contains(reserved));
+    assert!(world.insert(dead, Plain(0)).is_err() && world.contains(reserved));
     assert_eq!(*log.lock().unwrap(), []);
     let e = world.spawn_empty();
-    assert_eq!(*log.lock().unwrap(), [Told::Spawned(reserved), Told::Spawned(e)]);
+    assert_eq!(*log.lock().unwrap(), [Event::Spawned(reserved), Event::Spawned(e)]);
 }
 
 #[test]
@@ -222,8 +222,8 @@ fn h53_listeners_that_compact_the_world_do_not_mislead_who_holds_it() {
     let mut world = World::new();
     let old = world.spawn((Void, Owned(Box::new(1))));
     world.despawn(old).unwrap();
-    world.on_add::<Plain>(|_, _, commands| commands.add(|world| while world.compact(usize::MAX) > 0 {}));
-    world.on_remove::<Plain>(|_, _, commands| commands.add(|world| while world.compact(usize::MAX) > 0 {}));
+    world.on_add::<Plain>(|_, _, commands| commands.queue(|world| while world.compact(usize::MAX) > 0 {}));
+    world.on_remove::<Plain>(|_, _, commands| commands.queue(|world| while world.compact(usize::MAX) > 0 {}));
     let mut spawner = world.spawner::<(Plain, Void)>();
     let made: Vec<_> = (0..4).map(|n| spawner.spawn((Plain(n), Void))).collect();
     let mut plains = world.access_mut::<Plain>();
@@ -239,42 +239,42 @@ fn h53_listeners_that_compact_the_world_do_not_mislead_who_holds_it() {
 fn commands_that_fail_call_no_listener() {
     let (mut world, log) = (World::new(), Log::default());
     record(&mut world, &log);
-    let gone = world.spawn_empty();
-    world.despawn(gone).unwrap();
+    let dead = world.spawn_empty();
+    world.despawn(dead).unwrap();
     log.lock().unwrap().clear();
     let mut commands = CommandBuffer::new();
     commands.reserve_entities(&world, 2);
-    let promised = commands.spawn(&world, Plain(1));
-    commands.insert(gone, Plain(2));
+    let reserved = commands.spawn_with(&world, Plain(1));
+    commands.insert(dead, Plain(2));
     assert_eq!(commands.try_apply(&mut world).unwrap_err().position, 1);
     assert_eq!(*log.lock().unwrap(), []);
     // The entities stay reserved, and are spawned by the next operation.
-    assert!(world.contains(promised) && !world.has::<Plain>(promised));
+    assert!(world.contains(reserved) && !world.has::<Plain>(reserved));
     let next = world.spawn_empty();
-    let spawned: Vec<Told> = log.lock().unwrap().drain(..).collect();
-    let aside = commands.spawn(&world, Plain(3));
-    assert_eq!(spawned, [promised, aside, next].map(Told::Spawned));
+    let spawned: Vec<Event> = log.lock().unwrap().drain(..).collect();
+    let aside = commands.spawn_with(&world, Plain(3));
+    assert_eq!(spawned, [reserved, aside, next].map(Event::Spawned));
     assert!(commands.apply(&mut world).is_complete());
     assert_eq!(world.get::<Plain>(aside).unwrap().0, 3);
     // What came before the failing segment stands, and what it made listeners record is executed.
     world.on_add::<Void>(|added, _, commands| commands.insert(added.entity, Pooled(1)));
     log.lock().unwrap().clear();
     commands.insert(aside, Void);
-    commands.add(|_| ());
-    let promised = commands.spawn(&world, Plain(4));
-    commands.despawn(gone);
+    commands.queue(|_| ());
+    let reserved = commands.spawn_with(&world, Plain(4));
+    commands.despawn(dead);
     assert_eq!(commands.try_apply(&mut world).unwrap_err().position, 3);
-    assert!(world.has::<Pooled>(aside) && !world.has::<Plain>(promised));
+    assert!(world.has::<Pooled>(aside) && !world.has::<Plain>(reserved));
 }
 
 #[test]
 fn what_listeners_record_and_is_skipped_is_named() {
     let mut world = World::new();
     world.on_remove::<Pooled>(|removed, world, commands| {
-        // Not alive any more, which is no failure for the second of them.
+        // The entity is not alive, which the second command does not report.
         commands.insert(removed.entity, Plain(0));
         commands.despawn(removed.entity);
-        commands.spawn(world, (Void, Void));
+        commands.spawn_with(world, (Void, Void));
     });
     let e = world.spawn(Pooled(1));
     world.despawn(e).unwrap();

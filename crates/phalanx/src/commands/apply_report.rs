@@ -1,4 +1,4 @@
-//! What became of the commands of a buffer.
+//! [`ApplyReport`] and [`CommandError`]: which commands of a buffer were executed.
 
 use crate::error::StructuralError;
 use core::fmt;
@@ -24,7 +24,7 @@ pub enum CommandKind {
     RemoveRowComponents,
     /// [`CommandBuffer::delete_row`](crate::CommandBuffer::delete_row).
     DeleteRow,
-    /// [`CommandBuffer::add`](crate::CommandBuffer::add).
+    /// [`CommandBuffer::queue`](crate::CommandBuffer::queue).
     Closure,
 }
 
@@ -48,7 +48,7 @@ impl fmt::Display for CommandKind {
             CommandKind::Update => "update",
             CommandKind::RemoveRowComponents => "remove_row_components",
             CommandKind::DeleteRow => "delete_row",
-            CommandKind::Closure => "add",
+            CommandKind::Closure => "queue",
         })
     }
 }
@@ -85,7 +85,7 @@ impl core::error::Error for CommandError {
     }
 }
 
-/// What became of the commands of a buffer, returned by [`CommandBuffer::apply`](crate::CommandBuffer::apply).
+/// The executed and skipped commands of a buffer, returned by [`CommandBuffer::apply`](crate::CommandBuffer::apply).
 ///
 /// ```
 /// use phalanx::commands::CommandKind;
@@ -141,6 +141,7 @@ impl fmt::Display for ApplyReport {
     }
 }
 
+/// Writes how many commands were executed, and how many were skipped.
 pub(super) fn write_counts(f: &mut fmt::Formatter<'_>, executed: usize, skipped: usize) -> fmt::Result {
     let s = if executed == 1 { "" } else { "s" };
     match skipped {

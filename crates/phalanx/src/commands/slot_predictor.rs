@@ -1,19 +1,21 @@
-//! Which slots the entities and rows of a segment will have: found out before any is made.
+//! [`SlotPredictor`]: the slots that the entities and rows of a segment will have.
 
 use crate::alloc::try_reserve;
 use phalanx_store::{AllocError, Entity, EntityPool};
 
-/// Follows a pool through a segment: a slot that is freed is used next, then those that the pool has on its stack, then new
-/// ones.
+/// Predicts the slots that an entity pool allocates in a segment, before any is allocated.
+///
+/// The pool uses the slot that was freed last first, then those of its free list, then new ones.
 #[derive(Debug, Default)]
-pub(super) struct Slots {
-    /// What will live in the slots that were freed in the segment and not taken since, the next one last.
+pub(super) struct SlotPredictor {
+    /// The next entity of each slot that the segment frees and does not use again. The last is used first.
     freed: Vec<Entity>,
-    /// How many the segment takes from the pool as it is.
+    /// The number of slots that the segment takes from the pool as it is.
     taken: u32,
 }
 
-impl Slots {
+impl SlotPredictor {
+    /// Returns the bytes held from the allocator.
     pub(super) fn bytes(&self) -> usize {
         self.freed.capacity() * size_of::<Entity>()
     }
@@ -24,14 +26,14 @@ impl Slots {
         self.taken = 0;
     }
 
-    /// Notes the end of an entity or row.
+    /// Predicts that a slot is freed.
     pub(super) fn try_free(&mut self, slot: Entity) -> Result<(), AllocError> {
         try_reserve(&mut self.freed, 1)?;
         self.freed.extend(EntityPool::<()>::next_generation(slot));
         Ok(())
     }
 
-    /// Returns the entity that is made next, or in whose slot a row is, in a pool in which nothing is reserved.
+    /// Returns the entity that is allocated next in a pool without reserved entities.
     ///
     /// # Errors
     ///

@@ -1,0 +1,431 @@
+//! [`Resolver`]: determines the steps of a segment and the memory they need, before anything changes.
+//!
+//! The steps of a segment are valid for the world as it was when they were resolved. They are committed before anything else
+//! changes it.
+
+use super::apply_report::CommandKind;
+use super::command_buffer::{Entry, moment_of};
+use super::row_overlay::RowOverlay;
+use super::slot_predictor::SlotPredictor;
+use super::step::Step;
+use crate::alloc::{try_reserve, try_reserve_map};
+use crate::change_detection::Moment;
+use crate::error::{NoSuchEntity, RowError, StructuralError};
+use crate::mutation::stash::Stash;
+use crate::rows::{Key, Label, Name};
+use crate::seeded::NumberMap;
+use crate::sparse::SparseInserts;
+use crate::world::World;
+use phalanx_store::{AllocError, Entity};
+
+/// A row that a command changes.
+#[derive(Clone, Copy, Debug)]
+enum RowRef {
+    Main(Entity),
+    Extra(Name, Entity),
+}
+
+/// Where an entity would be after the commands so far.
+#[derive(Clone, Copy, Debug)]
+struct PendingLocation {
+    /// The segment that set it. It counts in that segment only.
+    segment: u32,
+    generation: u32,
+    /// `None` if it would be despawned.
+    table: Option<u32>,
+    /// Whether the segment inserts sparse components.
+    has_sparse: bool,
+}
+
+/// The rows that a table would have beyond those it has.
+#[derive(Clone, Copy, Debug, Default)]
+struct RowDemand {
+    /// After the commands so far.
+    now: i64,
+    /// The maximum so far.
+    max: i64,
+    /// The command that reached the maximum.
+    position: usize,
+}
+
+/// Resolves the commands of a segment. A buffer keeps its memory for the next application.
+#[derive(Debug, Default)]
+pub(super) struct Resolver {
+    pub(super) steps: Vec<Step>,
+    /// By slot. Emptied when an application begins. Segments are told apart by number.
+    overlay: NumberMap<u32, PendingLocation>,
+    segment: u32,
+    rows: RowOverlay,
+    /// The slots and tables of the extra rows of one entity.
+    extra: Vec<(Entity, u32)>,
+    demands: Vec<RowDemand>,
+    /// The sparse values that are inserted.
+    sparse_inserts: SparseInserts,
+    /// The greatest number of events.
+    entries: usize,
+    predictor: SlotPredictor,
+    /// The number of entities and extra rows to spawn.
+    slots: u32,
+    /// The first command that spawns one.
+    slots_position: usize,
+    /// The number of extra rows among them.
+    names: usize,
+    /// The spawns of reserved entities, by entity and position, each with the reason why it cannot be executed in this world,
+    /// if there is one. Empty if all can be executed.
+    lost: Vec<(Entity, usize, Option<StructuralError>)>,
+    /// The world for which `lost` was determined, and the state of its clock.
+    lost_in: Option<(u64, [u64; 2])>,
+    /// Whether commands that cannot be executed are skipped.
+    is_lenient: bool,
+    pub(super) stash: Stash,
+}
+
+impl Resolver {
+    /// Returns the bytes held from the allocator.
+    pub(super) fn bytes(&self) -> usize {
+        self.steps.capacity() * size_of::<Step>()
+            + self.overlay.capacity() * size_of::<(u32, PendingLocation)>()
+            + self.rows.bytes()
+            + self.extra.capacity() * size_of::<(Entity, u32)>()
+            + self.demands.capacity() * size_of::<RowDemand>()
+            + self.sparse_inserts.bytes()
+            + self.lost.capacity() * size_of::<(Entity, usize, Option<StructuralError>)>()
+            + self.predictor.bytes()
+            + self.stash.held()
+    }
+
+    /// Begins an application.
+    pub(super) fn start(&mut self) {
+        self.overlay.clear();
+        self.rows.start();
+        self.segment = 0;
+        self.lost_in = None;
+    }
+
+    /// Begins a segment of `count` commands.
+    pub(super) fn begin(&mut self, count: usize, is_lenient: bool) -> Result<(), AllocError> {
+        if self.segment == u32::MAX {
+            self.start();
+        }
+        self.segment += 1;
+        self.steps.clear();
+        self.demands.clear();
+        self.rows.begin(self.segment);
+        self.sparse_inserts.clear();
+        self.predictor.begin();
+        (self.slots, self.names, self.entries) = (0, 0, 0);
+        self.is_lenient = is_lenient;
+        self.stash.begin();
+        try_reserve(&mut self.steps, count)?;
+        try_reserve_map(&mut self.overlay, count)
+    }
+
+    /// Determines which entities that the buffer has reserved are not reserved in this world.
+    pub(super) fn find_lost(
+        &mut self,
+        world: &World,
+        entries: &[Entry],
+        moments: &[(usize, Moment)],
+        world_id: Option<u64>,
+    ) -> Result<(), AllocError> {
+        let clock = &world.storage.sparse.clock;
+        let now = Some((world.identity(), clock.state()));
+        if self.lost_in == now {
+            return Ok(());
+        }
+        self.lost_in = None;
+        self.lost.clear();
+        let same_world = world_id.is_none_or(|id| id == world.identity());
+        if !same_world || !moments.iter().all(|(_, moment)| clock.includes(*moment)) {
+            for (position, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.is_reserved_spawn()) {
+                let Some(entity) = entry.entity else { continue };
+                let reason = match same_world {
+                    false => Some(StructuralError::AnotherWorld { entity }),
+                    true if clock.includes(moment_of(moments, position)) => None,
+                    true => Some(StructuralError::RolledBack { entity }),
+                };
+                try_reserve(&mut self.lost, 1)?;
+                self.lost.push((entity, position, reason));
+            }
+            self.lost.sort_unstable_by_key(|(entity, position, _)| (*entity, *position));
+        }
+        self.lost_in = now;
+        Ok(())
+    }
+
+    /// Returns why an entity that the buffer has reserved is not reserved in this world, if that is so.
+    ///
+    /// If it was reserved more than once, the last spawn up to the command counts, or else the first after it.
+    fn why_lost(&self, entity: Entity, position: usize) -> Option<StructuralError> {
+        let next = self.lost.partition_point(|(other, at, _)| (*other, *at) <= (entity, position));
+        let of_entity = |found: &&(Entity, usize, Option<StructuralError>)| found.0 == entity;
+        let last = next.checked_sub(1).map(|at| &self.lost[at]).filter(of_entity);
+        last.or_else(|| self.lost.get(next).filter(of_entity)).and_then(|(_, _, reason)| *reason)
+    }
+
+    /// Resolves one command: phase 1. The key names the row that it changes, if it is a command about a row.
+    pub(super) fn resolve(
+        &mut self,
+        world: &mut World,
+        entry: &Entry,
+        key: Option<Key>,
+        position: usize,
+    ) -> Result<Step, StructuralError> {
+        let kind = entry.vtable.kind;
+        if let Some(reason) = entry.entity.and_then(|entity| self.why_lost(entity, position)) {
+            return Err(reason);
+        }
+        if let Some(key) = key {
+            return self.resolve_row(world, entry, key, position);
+        }
+        if kind == CommandKind::Despawn {
+            let entity = entry.entity.expect("a despawn names its entity");
+            let table = match self.find(world, entity) {
+                Err(_) if self.is_lenient => return Ok(Step::Nothing),
+                found => found?,
+            };
+            // Its extra rows are removed before its main row.
+            self.list_extra_rows(world, entity.index())?;
+            self.extra.push((entity, table));
+            for at in 0..self.extra.len() {
+                let (slot, table) = self.extra[at];
+                self.remove_row(world, slot, table, position)?;
+            }
+            self.set(entity, None, false);
+            return Ok(Step::Despawn);
+        }
+        let bundle_id = (entry.vtable.bundle_id)(world)?;
+        let Some(entity) = entry.entity else {
+            self.add_rows(world, position, world.bundles.get(bundle_id).table, 1)?;
+            self.entries += world.storage.entries_of(world.bundles.get(bundle_id).table);
+            self.take_slot(world, &world.bundles.get(bundle_id).sparse, position)?;
+            return Ok(Step::Spawn(bundle_id));
+        };
+        let table = self.find(world, entity)?;
+        self.change(world, RowRef::Main(entity), table, bundle_id, kind != CommandKind::Remove, position)
+    }
+
+    /// Resolves a command about a row.
+    fn resolve_row(
+        &mut self,
+        world: &mut World,
+        entry: &Entry,
+        key: Key,
+        position: usize,
+    ) -> Result<Step, StructuralError> {
+        match entry.vtable.kind {
+            CommandKind::Extend => {
+                let bundle_id = (entry.vtable.bundle_id)(world)?;
+                let source = world.row_edge(bundle_id)?;
+                let edge = world.bundles.edge(bundle_id, source, true);
+                let (target, sparse_inserts) = (edge.target, &edge.sparse_inserts);
+                self.find(world, key.entity)?;
+                let free = |label: &Label| self.find_name(world, (key.entity.index(), *label)).is_none();
+                let Some(label) = world.label(key.component, key.role)?.filter(free) else {
+                    return Err(RowError::Exists { key }.into());
+                };
+                let slot = self.take_slot(world, sparse_inserts, position)?;
+                self.rows.spawn((key.entity.index(), label), slot, target)?;
+                self.add_rows(world, position, target, 1)?;
+                self.names += 1;
+                self.entries += world.storage.entries_of(target);
+                Ok(Step::Extend { bundle_id, source, label })
+            }
+            CommandKind::DeleteRow => match self.find_row(world, key)? {
+                (RowRef::Main(entity), _) => Err(RowError::MainRow { entity }.into()),
+                (RowRef::Extra(name, slot), table) => {
+                    self.remove_row(world, slot, table, position)?;
+                    self.rows.set(name, slot, None)?;
+                    Ok(Step::DeleteRow)
+                }
+            },
+            kind => {
+                let (row, table) = self.find_row(world, key)?;
+                let bundle_id = (entry.vtable.bundle_id)(world)?;
+                self.change(world, row, table, bundle_id, kind == CommandKind::Update, position)
+            }
+        }
+    }
+
+    /// Resolves the insertion or the removal of a bundle, for a row that is in a table.
+    fn change(
+        &mut self,
+        world: &mut World,
+        row: RowRef,
+        table: u32,
+        bundle_id: usize,
+        insert: bool,
+        position: usize,
+    ) -> Result<Step, StructuralError> {
+        world.edge(bundle_id, table, insert)?;
+        let edge = world.bundles.edge(bundle_id, table, insert);
+        let (target, gets_sparse) = (edge.target, !edge.sparse_inserts.is_empty());
+        if target == table && !insert && edge.sparse_removes.is_empty() {
+            return Ok(Step::Nothing);
+        }
+        let slot = match row {
+            RowRef::Main(entity) => {
+                if target != table || gets_sparse {
+                    self.set(entity, Some(target), gets_sparse);
+                }
+                entity
+            }
+            RowRef::Extra(name, slot) => {
+                if target != table {
+                    self.rows.set(name, slot, Some(target))?;
+                }
+                slot
+            }
+        };
+        world.storage.expect_move(slot.index(), edge, &mut self.sparse_inserts, &mut self.stash)?;
+        self.entries += world.storage.entries_of_edge(edge);
+        if target != table {
+            self.add_rows(world, position, target, 1)?;
+            self.add_rows(world, position, table, -1)?;
+        } else {
+            // The new values are beyond the last row until they are exchanged with the old ones.
+            self.add_rows(world, position, table, 1)?;
+            self.add_rows(world, position, table, -1)?;
+        }
+        Ok(if insert { Step::Insert(bundle_id) } else { Step::Remove(bundle_id) })
+    }
+
+    /// Predicts the next slot that is allocated, which gets these sparse values.
+    fn take_slot(&mut self, world: &World, sparse: &[u32], position: usize) -> Result<Entity, AllocError> {
+        if self.slots == 0 {
+            self.slots_position = position;
+        }
+        self.slots = self.slots.checked_add(1).ok_or(AllocError::CapacityOverflow)?;
+        let slot = self.predictor.try_take(&world.storage.entities)?;
+        self.stash.expect_inserts(&world.storage, sparse)?;
+        self.sparse_inserts.try_add(sparse, slot.index())?;
+        Ok(slot)
+    }
+
+    /// Counts the removal of a row that is in a table.
+    fn remove_row(&mut self, world: &World, slot: Entity, table: u32, position: usize) -> Result<(), AllocError> {
+        self.stash.expect_row(&world.storage, &world.storage.tables[table as usize].columns)?;
+        self.stash.expect_all(&world.storage, slot.index())?;
+        self.entries += world.storage.entries_of(table);
+        self.add_rows(world, position, table, -1)?;
+        self.predictor.try_free(slot)
+    }
+
+    /// Returns the row under a key, and the table in which it would be.
+    fn find_row(&self, world: &World, key: Key) -> Result<(RowRef, u32), StructuralError> {
+        let main = self.find(world, key.entity)?;
+        if key.is_main() {
+            return Ok((RowRef::Main(key.entity), main));
+        }
+        let name = world.label(key.component, key.role).ok().flatten().map(|label| (key.entity.index(), label));
+        let found = name.and_then(|name| {
+            let (slot, table) = self.find_name(world, name)?;
+            Some((RowRef::Extra(name, slot), table))
+        });
+        found.ok_or(RowError::NoSuchRow { key }.into())
+    }
+
+    /// Returns the slot and the table that an extra row would have, if there is one under the name by then.
+    fn find_name(&self, world: &World, name: Name) -> Option<(Entity, u32)> {
+        match self.rows.get(name) {
+            Some(state) => state.table.map(|table| (state.slot, table)),
+            None => world.storage.row_of_name(name),
+        }
+    }
+
+    /// Lists the slots and tables of the extra rows that an entity would have, in the order of their creation, with room for one
+    /// more.
+    fn list_extra_rows(&mut self, world: &World, owner: u32) -> Result<(), AllocError> {
+        let Resolver { rows, extra, .. } = self;
+        extra.clear();
+        // Without removed rows. A new row under the name of a removed one follows below.
+        let kept = world.storage.extra_rows(owner).filter_map(|(_, label)| match rows.get((owner, label)) {
+            Some(state) => state.table.filter(|_| !state.is_new).map(|table| (state.slot, table)),
+            None => world.storage.row_of_name((owner, label)),
+        });
+        for row in kept.chain(rows.new_rows(owner)) {
+            try_reserve(extra, 1)?;
+            extra.push(row);
+        }
+        try_reserve(extra, 1)
+    }
+
+    /// Resolves a command that is skipped. Returns `true` if the entity that was reserved for it is despawned: other commands have
+    /// given it no components or rows.
+    pub(super) fn skip_spawn(&mut self, world: &World, entry: &Entry, position: usize) -> Result<bool, AllocError> {
+        self.stash.expect(None)?;
+        let Some(entity) = entry.entity.filter(|_| entry.is_reserved_spawn()) else { return Ok(false) };
+        if self.why_lost(entity, position).is_some() {
+            return Ok(false);
+        }
+        if self.find(world, entity) != Ok(0) {
+            return Ok(false);
+        }
+        self.list_extra_rows(world, entity.index())?;
+        let has_sparse = self.pending(entity).is_some_and(|found| found.has_sparse)
+            || world.storage.sparse.storages_of(entity.index()).next().is_some();
+        let is_empty = self.extra.is_empty() && !has_sparse;
+        if is_empty {
+            self.remove_row(world, entity, 0, position)?;
+            self.set(entity, None, false);
+        }
+        Ok(is_empty)
+    }
+
+    /// Returns the table in which an entity would be.
+    fn find(&self, world: &World, entity: Entity) -> Result<u32, NoSuchEntity> {
+        match self.pending(entity) {
+            None => world.storage.try_location(entity).map(|location| location.table),
+            Some(found) if found.generation == entity.generation() => found.table.ok_or(NoSuchEntity { entity }),
+            Some(_) => Err(NoSuchEntity { entity }),
+        }
+    }
+
+    /// Returns where an entity would be, if the segment has moved the entity of its slot.
+    fn pending(&self, entity: Entity) -> Option<&PendingLocation> {
+        self.overlay.get(&entity.index()).filter(|found| found.segment == self.segment)
+    }
+
+    /// Sets where an entity would be, and whether sparse components are inserted. Room for it is reserved.
+    fn set(&mut self, entity: Entity, table: Option<u32>, gets_sparse: bool) {
+        let has_sparse = gets_sparse || self.pending(entity).is_some_and(|found| found.has_sparse);
+        let found = PendingLocation { segment: self.segment, generation: entity.generation(), table, has_sparse };
+        self.overlay.insert(entity.index(), found);
+    }
+
+    /// Counts rows that a table gets, or loses.
+    fn add_rows(&mut self, world: &World, position: usize, table: u32, change: i64) -> Result<(), AllocError> {
+        if self.demands.len() <= table as usize {
+            let more = world.storage.tables.len() - self.demands.len();
+            try_reserve(&mut self.demands, more)?;
+            self.demands.resize(world.storage.tables.len(), RowDemand::default());
+        }
+        let demand = &mut self.demands[table as usize];
+        demand.now += change;
+        if demand.now > demand.max {
+            (demand.max, demand.position) = (demand.now, position);
+        }
+        Ok(())
+    }
+
+    /// Reserves everything that the segment needs: phase 2. On error, returns the position of the command that needed the most.
+    pub(super) fn reserve(&mut self, world: &mut World, first: usize) -> Result<(), (usize, AllocError)> {
+        let at = |position| move |error: AllocError| (position, error);
+        if self.slots > 0 {
+            world.storage.reserve_entities(self.slots).map_err(at(self.slots_position))?;
+        }
+        if self.names > 0 {
+            let slots = world.storage.entities.capacity();
+            world.storage.rows.try_reserve(self.names, self.names, slots).map_err(at(self.slots_position))?;
+        }
+        for (table, demand) in (0..).zip(&self.demands).filter(|(_, demand)| demand.max > 0) {
+            let rows = u32::try_from(demand.max).map_err(|_| AllocError::CapacityOverflow);
+            rows.and_then(|rows| world.storage.reserve_table(table, rows)).map_err(at(demand.position))?;
+        }
+        // Values may move, even if one of several storages cannot grow.
+        world.storage.restructured();
+        world.storage.sparse.try_reserve_all(&self.sparse_inserts).map_err(at(first))?;
+        world.storage.reserve_linked_entries(self.entries).map_err(at(first))?;
+        self.stash.try_reserve().map_err(at(first))
+    }
+}

@@ -1,0 +1,114 @@
+//! [`Step`]: what one command of a segment does, and its commit.
+#![allow(unsafe_code)]
+
+use super::command_buffer::Entry;
+use crate::bundle::BundlePtr;
+use crate::error::StructuralError;
+use crate::mutation::stash::Stash;
+use crate::rows::{Key, Label};
+use crate::storage::Location;
+use crate::world::World;
+use phalanx_store::Entity;
+
+/// What a command does, resolved before anything changes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step {
+    /// The command is skipped. The flag says whether the entity that was reserved for it is despawned.
+    Skip(StructuralError, bool),
+    /// Spawns an entity with a bundle.
+    Spawn(usize),
+    /// Spawns an extra row in the target of a bundle's edge from the table `source`.
+    Extend { bundle_id: usize, source: u32, label: Label },
+    /// Removes an extra row.
+    DeleteRow,
+    /// Inserts a bundle.
+    Insert(usize),
+    /// Removes a bundle.
+    Remove(usize),
+    /// Does nothing.
+    Nothing,
+    /// Despawns an entity.
+    Despawn,
+}
+
+impl Step {
+    /// Executes the command: phase 3.
+    ///
+    /// # Safety
+    ///
+    /// - The step was resolved for this command, and everything that the segment needs is reserved.
+    /// - The steps before it were committed, in order.
+    /// - The payload is initialised. The command gives it up.
+    pub(super) unsafe fn commit(
+        self,
+        world: &mut World,
+        entry: &Entry,
+        key: Option<Key>,
+        payload: *mut u8,
+        stash: &mut Stash,
+    ) {
+        let World { bundles, storage, .. } = world;
+        let named = || entry.entity.expect("only a spawn names no entity");
+        match self {
+            Step::Nothing => {}
+            Step::Skip(_, despawns) => {
+                if despawns {
+                    storage.remove_empty(named());
+                }
+                // SAFETY: the payload is given up, by the caller's contract, and was expected when the command was skipped.
+                unsafe { stash.take_payload(entry.vtable.drop, payload) };
+            }
+            Step::Spawn(bundle_id) => {
+                let info = bundles.get(bundle_id);
+                storage.sparse.find_places(storage.entities.next_index(), &info.sparse);
+                let tail = storage.tables[info.table as usize].len;
+                let to = storage.bundle_ptr(info.table, info.columns.as_ptr(), tail);
+                // SAFETY: the row, the slot and its sparse values are reserved, and `to` is where the bundle goes in its table.
+                // Splitting a bundle may be user code, so it is written before anything is committed.
+                unsafe {
+                    (entry.vtable.write)(payload, to);
+                    let entity = storage.entities.alloc();
+                    storage.spawn_row::<true>(entity, info.table, &info.sparse);
+                }
+            }
+            Step::Extend { bundle_id, source, label } => {
+                let edge = bundles.edge(bundle_id, source, true);
+                storage.sparse.find_places(storage.entities.next_index(), &edge.sparse_inserts);
+                let tail = storage.tables[edge.target as usize].len;
+                let to = storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail);
+                // SAFETY: the row, the slot, its name and its sparse values are reserved. `to` is where the bundle goes in the
+                // edge's target, a table of extra rows. The owner is alive and has no row with this label.
+                unsafe {
+                    (entry.vtable.write)(payload, to);
+                    storage.spawn_extra_row::<true>(named(), label, edge.target, &edge.sparse_inserts);
+                }
+            }
+            Step::DeleteRow => {
+                let (slot, at) = find_row(world, named(), key);
+                // SAFETY: the row was found in use, and the stash has room for its values.
+                unsafe { world.storage.remove_row(slot, at, stash) };
+            }
+            Step::Insert(bundle_id) | Step::Remove(bundle_id) => {
+                let insert = matches!(self, Step::Insert(_));
+                let (slot, from) = find_row(world, named(), key);
+                let edge = world.bundles.edge(bundle_id, from.table, insert);
+                let write = |to: BundlePtr| {
+                    if insert {
+                        // SAFETY: the payload is the bundle that the edge inserts, and `to` is where it goes.
+                        unsafe { (entry.vtable.write)(payload, to) };
+                    }
+                };
+                // SAFETY: the row was found at `from`, and what the edge needs is reserved, in the stash too.
+                unsafe { world.storage.move_row_with(slot, from, edge, write, stash) };
+            }
+            // SAFETY: the entity is alive, and the stash has room for the values of all its rows.
+            Step::Despawn => unsafe { storage.remove_entity(named(), stash) },
+        }
+    }
+}
+
+/// Returns the slot and the location of an entity's row: the main row if there is no key. It exists, as resolving found.
+fn find_row(world: &World, entity: Entity, key: Option<Key>) -> (Entity, Location) {
+    let slot = key.map_or(entity, |key| world.row(key).expect("a resolved row exists").0);
+    (slot, world.storage.try_location(slot).expect("a resolved entity is alive"))
+}

@@ -1,0 +1,44 @@
+//! [`ValuePtr`]: where a component value is.
+#![allow(unsafe_code)]
+
+use crate::change_detection::RunTicks;
+use crate::component::Component;
+use crate::layout::Layout;
+use phalanx_store::raw::Lane;
+
+/// The address of a component value, in one of the forms in which a storage or an operation holds it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ValuePtr {
+    /// The address is not known, or there is no value.
+    None,
+    /// A row of the component's lanes, of which this is the first.
+    Lanes(*const Lane, u32),
+    /// A block with a row of each lane, one after another.
+    Block(*const u8),
+    /// A value of the component's type.
+    Value(*const u8),
+}
+
+// SAFETY: a pointer is followed only by the operation that recorded it, which has exclusive access to its world.
+unsafe impl Send for ValuePtr {}
+// SAFETY: a shared reference to a pointer gives no access to the value.
+unsafe impl Sync for ValuePtr {}
+
+impl ValuePtr {
+    /// Returns the value.
+    ///
+    /// # Safety
+    ///
+    /// Unless this is `None`, there is a value of `C`, which is neither written nor dropped while the item is in use.
+    pub(crate) unsafe fn get<'a, C: Component>(self) -> Option<<C::Layout as Layout<C>>::Ref<'a>> {
+        // SAFETY: there is a value of `C` in the form that the variant says, by the caller's contract.
+        unsafe {
+            match self {
+                ValuePtr::None => None,
+                ValuePtr::Lanes(lane, row) => Some(C::Layout::get(C::Layout::ptr(lane, RunTicks::READ), row as usize)),
+                ValuePtr::Block(block) => Some(C::Layout::get_in(block)),
+                ValuePtr::Value(value) => Some(C::Layout::show(&*value.cast::<C>())),
+            }
+        }
+    }
+}
