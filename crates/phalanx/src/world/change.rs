@@ -252,7 +252,7 @@ impl World {
         Ok(taken)
     }
 
-    /// SparseInserts another value in the place of a component's, and returns the old one.
+    /// Inserts another value in the place of a component's, and returns the old one.
     ///
     /// # Errors
     ///
