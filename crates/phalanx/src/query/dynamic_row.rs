@@ -6,9 +6,8 @@ use super::dynamic_query::{DynamicError, DynamicQuery, RawLane, Term};
 use super::lookup::item_of;
 use super::sparse_iter::SparseIter;
 use super::{Access, AlignedStores, Candidate, Mismatch, QueryData, ReadOnlyQueryData, RowRef};
-use crate::change_detection::RunTicks;
 use crate::component::{Component, ComponentId, Components};
-use crate::layout::{Kind, Layout};
+use crate::layout::{ComponentRef, Kind, Layout};
 use crate::rows::{Key, Row};
 use crate::signature::Signature;
 use crate::world::World;
@@ -313,7 +312,7 @@ impl<'w> DynamicRow<'w, '_> {
     pub fn get<C: Component>(&self) -> Result<<C::Layout as Layout<C>>::Ref<'w>, DynamicError> {
         let (lanes, row) = self.read(self.world.storage.components.id::<C>(), core::any::type_name::<C>())?;
         // SAFETY: the lanes are the component's, whose id was found by its type; the row is in use, and nobody writes it.
-        unsafe { Ok(C::Layout::get(C::Layout::ptr(lanes, RunTicks::READ), row)) }
+        unsafe { Ok(ComponentRef::<C>::new(lanes, row).get()) }
     }
 
     /// Takes a component that the query writes.
@@ -327,7 +326,7 @@ impl<'w> DynamicRow<'w, '_> {
         // SAFETY: as in `get`; nobody else has it, since a component that is written is named once and taken once. Rows may be
         // sent to other threads, which take theirs at the same time: all of them here, as the query has the world
         // exclusively.
-        unsafe { Ok(self.world.item_mut_shared::<C>(lanes, row)) }
+        unsafe { Ok(ComponentRef::<C>::new(lanes, row).get_mut_shared(&self.world.storage.sparse.clock)) }
     }
 
     /// Returns the lanes of a component that the query reads, each with the one value of this row.
