@@ -23,6 +23,7 @@ pub use crate::change_detection::{ColumnTrackedPtr, RowTrackedPtr, RunTicks};
 use crate::component::{Cloning, Component, DropFn};
 use crate::plain::{ByteInfo, Bytes};
 pub use crate::plain::{PlainLayout, PlainShape};
+use core::marker::PhantomData;
 use core::ptr::NonNull;
 use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
@@ -345,6 +346,85 @@ pub(crate) unsafe fn set_row_dirty_shared<C: Component>(lane: *const Lane, row: 
         // SAFETY: there is a lane, the row is within its capacity, and dirty bits are set only in this way: all by the
         // caller's contract.
         unsafe { (*lane).mark_shared(row as u32) };
+    }
+}
+
+/// A component of one row, in a world that is borrowed for `'w`: type, lanes and row tied together.
+pub(crate) struct ComponentRef<'w, C> {
+    lanes: *const Lane,
+    row: usize,
+    world: PhantomData<&'w C>,
+}
+
+impl<'w, C: Component> ComponentRef<'w, C> {
+    /// Creates a reference to the value at a row.
+    ///
+    /// # Safety
+    ///
+    /// The lanes are those of `C`, and the row is in use. For `'w` only [`get_mut`](ComponentRef::get_mut) and
+    /// [`get_mut_shared`](ComponentRef::get_mut_shared) give access to write it.
+    #[inline(always)]
+    pub(crate) unsafe fn new(lanes: *const Lane, row: usize) -> ComponentRef<'w, C> {
+        ComponentRef { lanes, row, world: PhantomData }
+    }
+
+    /// Returns the lanes and the row.
+    #[inline(always)]
+    pub(crate) fn location(self) -> (*const Lane, usize) {
+        (self.lanes, self.row)
+    }
+
+    /// Returns the value.
+    #[inline(always)]
+    pub(crate) fn get(self) -> <C::Layout as Layout<C>>::Ref<'w> {
+        // SAFETY: the lanes are those of `C`, the row is in use, and it is not written for `'w`, by the contract of `new`.
+        unsafe { C::Layout::get(C::Layout::ptr(self.lanes, RunTicks::READ), self.row) }
+    }
+
+    /// Returns the value mutably. Sets its dirty bit and, if it is tracked by column, the change tick.
+    ///
+    /// # Safety
+    ///
+    /// No other code uses the value for `'w`. No other code writes a row of the lanes, or accesses their dirty bits, during the
+    /// call.
+    #[inline(always)]
+    pub(crate) unsafe fn get_mut(self, clock: &Clock) -> <C::Layout as Layout<C>>::Mut<'w> {
+        // SAFETY: the row is in use, by the contract of `new`. The access is exclusive, by the caller's contract.
+        unsafe {
+            set_row_dirty::<C>(self.lanes, self.row);
+            self.get_mut_clean(clock)
+        }
+    }
+
+    /// Like [`get_mut`](ComponentRef::get_mut), but other threads may call this function for other rows at the same time.
+    ///
+    /// # Safety
+    ///
+    /// No other code uses the value for `'w`. During the call no other code reads the dirty bits of the lanes, or sets them by
+    /// another function.
+    pub(crate) unsafe fn get_mut_shared(self, clock: &Clock) -> <C::Layout as Layout<C>>::Mut<'w> {
+        // SAFETY: the row is in use, by the contract of `new`. Dirty bits are set only in this way, and no other code uses the
+        // value, by the caller's contract.
+        unsafe {
+            set_row_dirty_shared::<C>(self.lanes, self.row);
+            self.get_mut_clean(clock)
+        }
+    }
+
+    /// Returns the value mutably, without a dirty bit. Ticks of columns are atomic, and those of a row belong to its user.
+    ///
+    /// # Safety
+    ///
+    /// No other code uses the value for `'w`.
+    #[inline(always)]
+    unsafe fn get_mut_clean(self, clock: &Clock) -> <C::Layout as Layout<C>>::Mut<'w> {
+        // SAFETY: the lanes are those of `C` and the row is in use, by the contract of `new`. No other code uses the value, by
+        // the caller's contract.
+        unsafe {
+            let ticks = RunTicks::of::<C>(clock);
+            C::Layout::touch(self.lanes, ticks.now);
+            C::Layout::get_mut(C::Layout::ptr(self.lanes, ticks), self.row)
+        }
     }
 }
 

@@ -53,7 +53,7 @@
 //!
 //! Start with the default, `table`. Use `soa` for components that are iterated field by field. Use `pool` for components that are
 //! often inserted and removed, or rare, and `linear` for components that nearly all entities have and that are looked up by entity.
-//! [`layout`] has the table; [`World::layout_report`] counts what a program does and advises.
+//! [`World::layout_report`] counts what a program does, and advises. `docs/choosing.md` in the repository has figures.
 //!
 //! # Modules
 //!

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::change_detection::RunTicks;
 use crate::component::{Component, ComponentId, Components};
-use crate::layout::{Kind, Layout};
+use crate::layout::{ComponentRef, Kind, Layout};
 use crate::rows::{Key, Row};
 use crate::signature::Signature;
 use crate::world::World;

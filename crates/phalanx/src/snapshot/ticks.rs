@@ -1,4 +1,4 @@
-//! Saves and loads change ticks: which values were added and changed since the last [`World::settle_changes`].
+//! Saves and loads change ticks: which values were added and changed since the last [`World::clear_trackers`].
 //!
 //! The number of queries that ran since then does not affect the result.
 //!
@@ -20,11 +20,11 @@ use crate::sparse::Store;
 use crate::world::World;
 use phalanx_store::raw::Lane;
 
-/// The bits of a change: the value was added, or changed, after the last [`World::settle_changes`].
+/// The bits of a change: the value was added, or changed, after the last [`World::clear_trackers`].
 const ADDED: u8 = 1;
 const CHANGED: u8 = 2;
 
-/// The ticks of a loaded world: that of older changes, that of `settle_changes`, and the present one. They are those of a
+/// The ticks of a loaded world: that of older changes, that of `clear_trackers`, and the present one. They are those of a
 /// world that was settled once.
 const OLD: Tick = Tick(1);
 const SETTLED: Tick = Tick(2);
@@ -49,7 +49,7 @@ unsafe fn tick_lane<'a>(lanes: *const Lane, info: &ComponentInfo) -> &'a Lane {
 }
 
 impl Saver<'_> {
-    /// Writes the changes since the last [`World::settle_changes`]. Writes nothing if all values were changed since then,
+    /// Writes the changes since the last [`World::clear_trackers`]. Writes nothing if all values were changed since then,
     /// as in a world that was never settled.
     pub(super) fn write_ticks(&self, tables: &[SavedTable], out: &mut Writer<'_>) -> Result<(), SaveError> {
         let clock = &self.world.storage.sparse.clock;

@@ -2,10 +2,9 @@
 #![allow(unsafe_code)]
 
 use super::{Location, World};
-use crate::change_detection::RunTicks;
 use crate::component::Component;
 use crate::error::ComponentError;
-use crate::layout::{Kind, Layout};
+use crate::layout::{ComponentRef, Kind, Layout};
 use crate::sparse::{SparseStorage, Store};
 use core::marker::PhantomData;
 use phalanx_store::raw::{DenseIndex, Lane};
@@ -24,9 +23,7 @@ impl World {
     /// If the entity is not alive, or does not have the component.
     #[inline]
     pub fn get<C: Component>(&self, entity: Entity) -> Result<Ref<'_, C>, ComponentError> {
-        let (lane, row) = self.find::<C>(entity)?;
-        // SAFETY: the lane is the component's, the row is in use, and the world is borrowed.
-        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane, RunTicks::READ), row) })
+        Ok(self.find::<C>(entity)?.get())
     }
 
     /// A component of an entity, for writing.
@@ -36,54 +33,9 @@ impl World {
     /// If the entity is not alive, or does not have the component.
     #[inline]
     pub fn get_mut<C: Component>(&mut self, entity: Entity) -> Result<Mut<'_, C>, ComponentError> {
-        let (lane, row) = self.find::<C>(entity)?;
-        // SAFETY: the lane is the component's, the row is in use, and the world is borrowed exclusively.
-        Ok(unsafe { self.item_mut::<C>(lane, row) })
-    }
-
-    /// A value for writing.
-    ///
-    /// # Safety
-    ///
-    /// The lane is the component's, and the row is in use. Nobody else uses the row for `'a`, and nobody else writes any row of
-    /// the lane during the call.
-    #[inline(always)]
-    pub(crate) unsafe fn item_mut<'a, C: Component>(&self, lane: *const Lane, row: usize) -> Mut<'a, C> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            crate::layout::set_row_dirty::<C>(lane, row);
-            self.item_marked::<C>(lane, row)
-        }
-    }
-
-    /// Like [`item_mut`](World::item_mut), but other threads may get other rows of the lane at the same time, in this way.
-    ///
-    /// # Safety
-    ///
-    /// The lane is the component's, and the row is in use. Nobody else uses the row for `'a`. The world is borrowed exclusively
-    /// by those who write rows of the lane, all of them in this way.
-    pub(crate) unsafe fn item_mut_shared<'a, C: Component>(&self, lane: *const Lane, row: usize) -> Mut<'a, C> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            crate::layout::set_row_dirty_shared::<C>(lane, row);
-            self.item_marked::<C>(lane, row)
-        }
-    }
-
-    /// A value for writing, whose row is marked for those who keep frames. What is tracked is marked here: marks of columns
-    /// are atomic, and those of a row belong to the one who has it.
-    ///
-    /// # Safety
-    ///
-    /// The lane is the component's, the row is in use, and nobody else uses it for `'a`.
-    #[inline(always)]
-    unsafe fn item_marked<'a, C: Component>(&self, lane: *const Lane, row: usize) -> Mut<'a, C> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let look = RunTicks::of::<C>(&raw const self.storage.sparse.clock);
-            C::Layout::touch(lane, look.now);
-            C::Layout::get_mut(C::Layout::ptr(lane, look), row)
-        }
+        let value = self.find::<C>(entity)?;
+        // SAFETY: the world is borrowed exclusively.
+        Ok(unsafe { value.get_mut(&self.storage.sparse.clock) })
     }
 
     /// Whether an entity is alive and has a component.
@@ -92,27 +44,30 @@ impl World {
         self.find::<C>(entity).is_ok()
     }
 
-    /// The lane and the row of an entity's component.
+    /// Finds the component of an entity.
     #[inline(always)]
-    pub(crate) fn find<C: Component>(&self, entity: Entity) -> Result<(*const Lane, usize), ComponentError> {
-        self.source::<C>().find::<C>(self, entity)
+    pub(crate) fn find<C: Component>(&self, entity: Entity) -> Result<ComponentRef<'_, C>, ComponentError> {
+        self.source::<C>().find(self, entity)
     }
 
     /// Where the values of a component are.
     #[inline(always)]
-    fn source<C: Component>(&self) -> Source<'_> {
-        let locations = self.storage.entities.payloads();
+    fn source<C: Component>(&self) -> Source<'_, C> {
+        let places = self.storage.entities.places();
         match C::Layout::KIND {
-            Kind::Table => {
-                Source { locations, lanes: self.storage.lanes_of(self.storage.components.id::<C>()), side: None }
-            }
+            Kind::Table => Source {
+                places,
+                lanes: self.storage.lanes_of(self.storage.components.id::<C>()),
+                side: None,
+                component: PhantomData,
+            },
             Kind::Pool | Kind::Linear => {
                 let side = self
                     .storage
                     .sparse
                     .number_of::<C>(&self.storage.components)
                     .map(|side| self.storage.sparse.get(side));
-                Source { locations, lanes: &[], side }
+                Source { places, lanes: &[], side, component: PhantomData }
             }
         }
     }
@@ -133,7 +88,7 @@ impl World {
     /// ```
     #[inline]
     pub fn view<C: Component>(&self) -> View<'_, C> {
-        View { world: self, source: self.source::<C>(), component: PhantomData }
+        View { world: self, source: self.source::<C>() }
     }
 
     /// Random access to one component, for writing.
@@ -166,17 +121,24 @@ impl World {
 }
 
 /// Where the values of a component are: its lanes by table, or its side; and where entities are. As the world is.
-#[derive(Clone, Copy)]
-struct Source<'w> {
-    locations: Payloads<'w, Location>,
+struct Source<'w, C> {
+    places: Places<Location>,
     lanes: &'w [*mut Lane],
     side: Option<&'w SparseStorage>,
+    component: PhantomData<fn() -> C>,
 }
 
-impl Source<'_> {
-    /// The lane and the row of an entity's component.
+impl<C> Clone for Source<'_, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<C> Copy for Source<'_, C> {}
+
+impl<'w, C: Component> Source<'w, C> {
+    /// Finds the component of an entity.
     #[inline(always)]
-    fn find<C: Component>(&self, world: &World, entity: Entity) -> Result<(*const Lane, usize), ComponentError> {
+    fn find(&self, world: &World, entity: Entity) -> Result<ComponentRef<'w, C>, ComponentError> {
         #[cfg(feature = "counters")]
         if world.storage.counting {
             world.storage.components.count_lookup(world.storage.components.id::<C>());
@@ -199,7 +161,8 @@ impl Source<'_> {
             _ => None,
         };
         if let Some((lane, row)) = found {
-            return Ok((lane, row as usize));
+            // SAFETY: the source has the lanes of `C`, and the row is in use. The world is borrowed for `'w`.
+            return Ok(unsafe { ComponentRef::new(lane, row as usize) });
         }
         Err(absent(world, entity, core::any::type_name::<C>()))
     }
@@ -218,8 +181,7 @@ fn absent(world: &World, entity: Entity, component: &'static str) -> ComponentEr
 /// Random access to one component: [`World::view`].
 pub struct View<'w, C> {
     world: &'w World,
-    source: Source<'w>,
-    component: PhantomData<fn() -> C>,
+    source: Source<'w, C>,
 }
 
 impl<'w, C: Component> View<'w, C> {
@@ -230,15 +192,13 @@ impl<'w, C: Component> View<'w, C> {
     /// If the entity is not alive, or does not have the component.
     #[inline]
     pub fn get(&self, entity: Entity) -> Result<Ref<'w, C>, ComponentError> {
-        let (lane, row) = self.source.find::<C>(self.world, entity)?;
-        // SAFETY: the lane is the component's, the row is in use, and the world is borrowed.
-        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane, RunTicks::READ), row) })
+        Ok(self.source.find(self.world, entity)?.get())
     }
 
     /// Whether an entity has the component.
     #[inline]
     pub fn has(&self, entity: Entity) -> bool {
-        self.source.find::<C>(self.world, entity).is_ok()
+        self.source.find(self.world, entity).is_ok()
     }
 }
 
@@ -274,9 +234,7 @@ impl<C: Component> ViewMut<'_, C> {
     /// If the entity is not alive, or does not have the component.
     #[inline]
     pub fn get(&self, entity: Entity) -> Result<Ref<'_, C>, ComponentError> {
-        let (lane, row) = self.world.find::<C>(entity)?;
-        // SAFETY: the lane is the component's, the row is in use, and the view is borrowed.
-        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane, RunTicks::READ), row) })
+        Ok(self.world.find::<C>(entity)?.get())
     }
 
     /// The component of an entity, for writing.
@@ -286,9 +244,9 @@ impl<C: Component> ViewMut<'_, C> {
     /// If the entity is not alive, or does not have the component.
     #[inline]
     pub fn get_mut(&mut self, entity: Entity) -> Result<Mut<'_, C>, ComponentError> {
-        let (lane, row) = self.world.find::<C>(entity)?;
-        // SAFETY: the lane is the component's, the row is in use, and the world is borrowed exclusively.
-        Ok(unsafe { self.world.item_mut::<C>(lane, row) })
+        let value = self.world.find::<C>(entity)?;
+        // SAFETY: the world is borrowed exclusively.
+        Ok(unsafe { value.get_mut(&self.world.storage.sparse.clock) })
     }
 }
 

@@ -5,10 +5,8 @@ use super::World;
 use super::access::{Mut, Ref};
 use crate::bundle::Bundle;
 use crate::bundle_info::EdgeKey;
-use crate::change_detection::RunTicks;
 use crate::component::Component;
 use crate::error::{ComponentError, NoSuchEntity, StructuralError, infallible, require_alive};
-use crate::layout::Layout;
 use crate::sparse::{Put, has_fast_path};
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
@@ -140,9 +138,7 @@ impl<C: Component> AccessMut<'_, C> {
     /// If the entity is not alive, or does not have the component.
     #[inline]
     pub fn get(&self, entity: Entity) -> Result<Ref<'_, C>, ComponentError> {
-        let (lane, row) = self.world.find::<C>(entity)?;
-        // SAFETY: the lane is the component's, the row is in use, and the accessor is borrowed.
-        Ok(unsafe { C::Layout::get(C::Layout::ptr(lane, RunTicks::READ), row) })
+        Ok(self.world.find::<C>(entity)?.get())
     }
 
     /// The component of an entity, for writing.
@@ -152,9 +148,9 @@ impl<C: Component> AccessMut<'_, C> {
     /// If the entity is not alive, or does not have the component.
     #[inline]
     pub fn get_mut(&mut self, entity: Entity) -> Result<Mut<'_, C>, ComponentError> {
-        let (lane, row) = self.world.find::<C>(entity)?;
-        // SAFETY: the lane is the component's, the row is in use, and the accessor is borrowed exclusively.
-        Ok(unsafe { self.world.item_mut::<C>(lane, row) })
+        let value = self.world.find::<C>(entity)?;
+        // SAFETY: the world is borrowed exclusively.
+        Ok(unsafe { value.get_mut(&self.world.storage.sparse.clock) })
     }
 
     /// Whether an entity is alive and has the component.

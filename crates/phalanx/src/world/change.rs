@@ -261,7 +261,7 @@ impl World {
     pub fn replace<C: Component>(&mut self, entity: Entity, value: C) -> Result<C, crate::error::ComponentError> {
         unwrap_alloc(self.storage.flush());
         unwrap_alloc(self.storage.reserve_entries(1));
-        let (lane, row) = self.find::<C>(entity)?;
+        let (lane, row) = self.find::<C>(entity)?.location();
         // SAFETY: the lane is the component's and the row is in use.
         let old = unsafe { self.storage.set_value(lane, row, value) };
         self.storage.record_set::<C>(entity, ValuePtr::Value((&raw const old).cast()));

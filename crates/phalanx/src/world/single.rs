@@ -6,9 +6,9 @@ use super::access::Mut;
 use crate::alloc::unwrap_alloc;
 use crate::bundle::Bundle;
 use crate::component::Component;
-use crate::error::require_alive;
-use crate::error::{ComponentError, NoSuchEntity, StructuralError};
-use crate::journal::ValuePtr;
+use crate::error::{ComponentError, NoSuchEntity, StructuralError, require_alive};
+use crate::journal::Spot;
+use crate::layout::ComponentRef;
 use phalanx_store::{AllocError, Entity};
 
 impl World {
@@ -111,17 +111,18 @@ impl World {
         &mut self,
         entities: [Entity; N],
     ) -> Result<[Mut<'_, C>; N], ComponentError> {
-        let mut places = [(core::ptr::null(), 0); N];
+        let mut found = [(core::ptr::null(), 0); N];
         for (at, &entity) in entities.iter().enumerate() {
-            let place = self.find::<C>(entity)?;
+            let location = self.find::<C>(entity)?.location();
             if entities[..at].contains(&entity) {
                 return Err(ComponentError::DuplicateEntity { entity });
             }
-            places[at] = place;
+            found[at] = location;
         }
-        // SAFETY: each lane is the component's and each row in use; the entities differ, so the rows do, and the world
-        // is borrowed exclusively.
-        Ok(places.map(|(lane, row)| unsafe { self.item_mut::<C>(lane, row) }))
+        let clock = &self.storage.sparse.clock;
+        // SAFETY: each component was found at its row. The entities differ, so the rows do, and the world is borrowed
+        // exclusively.
+        Ok(found.map(|(lanes, row)| unsafe { ComponentRef::<C>::new(lanes, row).get_mut(clock) }))
     }
 
     /// Makes exactly this entity, with these components: for entities whose numbers come from elsewhere.

@@ -115,7 +115,7 @@ fn no_bytes_make_groups_rows_or_reservations_that_cannot_be() {
     world.extend(row(1, 2), Owner(7)).unwrap();
     world.despawn(all[5]).unwrap();
     let before = world.checkpoint().unwrap();
-    world.settle_changes();
+    world.clear_trackers();
     world.make_group::<Observed<(Owner, Line)>>().unwrap();
     world.extend(row(1, 3), Row(3)).unwrap();
     world.extend(row(2, 1), (Owner(1), Line(3))).unwrap();
