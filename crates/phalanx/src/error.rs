@@ -51,7 +51,7 @@ pub enum ComponentError {
         component: &'static str,
     },
     /// The entity is named twice where each must be another.
-    NamedTwice {
+    DuplicateEntity {
         /// The entity.
         entity: Entity,
     },
@@ -75,7 +75,7 @@ impl fmt::Display for ComponentError {
                 write!(f, "{entity} has {component}, which the query excludes")
             }
             ComponentError::NoAddress { component } => write!(f, "{component} lies in lanes and has no address"),
-            ComponentError::NamedTwice { entity } => write!(f, "{entity} is named twice"),
+            ComponentError::DuplicateEntity { entity } => write!(f, "{entity} is named twice"),
         }
     }
 }
@@ -109,7 +109,7 @@ pub enum ChangeError {
         component: &'static str,
     },
     /// The entity's slot is not free for it.
-    Taken {
+    SlotOccupied {
         /// The entity that was to be made.
         entity: Entity,
         /// The entity that lives in its slot; `None` if the slot is past that generation.
@@ -164,8 +164,8 @@ impl fmt::Display for ChangeError {
             ChangeError::NoSuchEntity(error) => error.fmt(f),
             ChangeError::Duplicate(error) => error.fmt(f),
             ChangeError::Missing { entity, component } => write!(f, "{entity} has no {component}"),
-            ChangeError::Taken { entity, by: Some(by) } => write!(f, "{entity} cannot be made: {by} is alive"),
-            ChangeError::Taken { entity, by: None } => {
+            ChangeError::SlotOccupied { entity, by: Some(by) } => write!(f, "{entity} cannot be made: {by} is alive"),
+            ChangeError::SlotOccupied { entity, by: None } => {
                 write!(f, "{entity} cannot be made: its slot is past that generation, or there is none")
             }
             ChangeError::UnequalColumns(error) => error.fmt(f),
@@ -309,7 +309,7 @@ impl RowError {
             ChangeError::NoSuchEntity(_) => RowError::NoSuchRow { key },
             ChangeError::Row(error) => error,
             // Giving and taking components ends in none of these.
-            ChangeError::Taken { .. }
+            ChangeError::SlotOccupied { .. }
             | ChangeError::UnequalColumns(_)
             | ChangeError::NotClone { .. }
             | ChangeError::Resource(_)

@@ -1,4 +1,4 @@
-//! What happens to components, counted while a world is asked to: [`World::count_accesses`].
+//! What happens to components, counted while a world is asked to: [`World::set_access_counting`].
 //!
 //! What comes is not counted at all: it follows from how many there were, how many there are, and how many have gone. So
 //! making entities costs nothing, and what takes rows out of tables makes one test. Values beside tables are counted by

@@ -35,7 +35,7 @@ fn number(world: &mut World, name: String) -> ComponentId {
         clone: None,
     };
     // SAFETY: numbers can be sent and shared, and need no destructor.
-    unsafe { world.register_component(descriptor) }
+    unsafe { world.register_component_with_descriptor(descriptor) }
 }
 
 fn counted(world: &mut World) -> ComponentId {
@@ -47,7 +47,7 @@ fn counted(world: &mut World) -> ComponentId {
     let descriptor =
         ComponentDescriptor { name: "counted".into(), layout, kind: Kind::Table, drop: Some(end), clone: None };
     // SAFETY: the values are `Send` and `Sync`, and that is their destructor.
-    unsafe { world.register_component(descriptor) }
+    unsafe { world.register_component_with_descriptor(descriptor) }
 }
 
 fn address<T>(value: &mut T) -> NonNull<u8> {
@@ -241,7 +241,7 @@ fn counted_in(world: &mut World, kind: Kind) -> ComponentId {
     let (layout, name) = (Layout::new::<Counted>(), format!("counted {kind:?}").into());
     let descriptor = ComponentDescriptor { name, layout, kind, drop: Some(end), clone: Some(clone) };
     // SAFETY: the values are `Send` and `Sync`, those are their destructor and their clone.
-    unsafe { world.register_component(descriptor) }
+    unsafe { world.register_component_with_descriptor(descriptor) }
 }
 
 fn key(world: &World, e: phalanx::Entity, id: ComponentId) -> Option<u32> {

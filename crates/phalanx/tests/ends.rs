@@ -44,7 +44,7 @@ fn values_without_a_size_end_as_often_as_they_begin() {
     let all = world.spawn_columns((vec![Position(1.0); 5], (0..5).map(|_| Token::new()).collect::<Vec<_>>()));
     let all = all.unwrap().to_vec();
     assert_eq!(live(), 5);
-    assert_eq!(world.insert_batch::<With<Position>, _>(Token::new()), 5);
+    assert_eq!(world.insert_where::<With<Position>, _>(Token::new()), 5);
     assert_eq!(live(), 5);
     let e = world.spawn(Position(2.0));
     world.exchange::<Position, _>(e, Token::new()).unwrap();
@@ -64,7 +64,7 @@ fn values_without_a_size_end_as_often_as_they_begin() {
     let f = world.spawn_built(bundle);
     assert_eq!(live(), 15);
     assert_eq!(world.remove_ids(f, &[world.component_id::<Token>().unwrap()]), Ok(true));
-    assert_eq!(copy.remove_batch::<(), Token>(), 14);
+    assert_eq!(copy.remove_where::<(), Token>(), 14);
     assert_eq!(live(), 0);
     world.validate().unwrap();
     copy.validate().unwrap();

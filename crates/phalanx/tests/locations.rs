@@ -79,8 +79,8 @@ fn bundles_that_name_a_component_twice_are_reported_in_the_line_that_uses_them()
     panics_here(|| w.remove::<(A, A)>(e));
     panics_here(|| w.exchange::<(A, A), B>(e, B(1)));
     panics_here(|| w.exchange::<B, (A, A)>(e, TWICE));
-    panics_here(|| w.insert_batch::<With<B>, _>(TWICE));
-    panics_here(|| w.remove_batch::<With<B>, (A, A)>());
+    panics_here(|| w.insert_where::<With<B>, _>(TWICE));
+    panics_here(|| w.remove_where::<With<B>, (A, A)>());
     panics_here(|| w.entity_mut(e).unwrap().insert(TWICE).has::<A>());
     panics_here(|| w.entity_mut(e).unwrap().remove::<(A, A)>());
     panics_here(|| w.extend(Key::main(e).with_role(Role(2)), TWICE));
@@ -161,6 +161,6 @@ fn what_cannot_be_is_reported_in_the_line_that_asks_for_it() {
         clone: None,
     };
     // SAFETY: no value of the component is ever made.
-    panics_here(|| unsafe { world.register_component(descriptor()) });
+    panics_here(|| unsafe { world.register_component_with_descriptor(descriptor()) });
     world.validate().unwrap();
 }

@@ -98,11 +98,11 @@ fn an_exact_entity_is_made_once() {
     world.spawn_at(far, Position(1.0)).unwrap();
     world.validate().unwrap();
     assert_eq!(world.get::<Position>(far), Ok(&Position(1.0)));
-    assert_eq!(world.spawn_at(far, Position(2.0)), Err(ChangeError::Taken { entity: far, by: Some(far) }));
+    assert_eq!(world.spawn_at(far, Position(2.0)), Err(ChangeError::SlotOccupied { entity: far, by: Some(far) }));
     let past = Entity::from_bits(6 << 32 | 9).unwrap();
-    assert_eq!(world.spawn_at(past, Enemy), Err(ChangeError::Taken { entity: past, by: Some(far) }));
+    assert_eq!(world.spawn_at(past, Enemy), Err(ChangeError::SlotOccupied { entity: past, by: Some(far) }));
     world.despawn(far).unwrap();
-    assert_eq!(world.spawn_at(far, Enemy), Err(ChangeError::Taken { entity: far, by: None }));
+    assert_eq!(world.spawn_at(far, Enemy), Err(ChangeError::SlotOccupied { entity: far, by: None }));
     let next = Entity::from_bits(8 << 32 | 9).unwrap();
     world.spawn_at(next, Enemy).unwrap();
     // The slots in between are used one after another, and beyond.
@@ -183,7 +183,7 @@ fn several_at_once_are_different_ones() {
     let [x, y] = world.get_many_mut::<Position, 2>([a, b]).unwrap();
     std::mem::swap(x, y);
     assert_eq!(world.get::<Position>(a), Ok(&Position(2.0)));
-    assert_eq!(world.get_many_mut::<Position, 3>([a, b, a]).unwrap_err(), ComponentError::NamedTwice { entity: a });
+    assert_eq!(world.get_many_mut::<Position, 3>([a, b, a]).unwrap_err(), ComponentError::DuplicateEntity { entity: a });
     assert!(
         matches!(world.get_many_mut::<Position, 2>([a, none]), Err(ComponentError::MissingComponent { entity, .. }) if entity == none)
     );
@@ -215,7 +215,7 @@ fn batches_change_whole_tables() {
     let tally = Tally::new();
     let (mut world, all) = mixed(&tally);
     let before = tally.live();
-    assert_eq!(world.insert_batch::<With<Position>, _>((Value(tally.value(77)), Other(tally.value(78)), Enemy)), 30);
+    assert_eq!(world.insert_where::<With<Position>, _>((Value(tally.value(77)), Other(tally.value(78)), Enemy)), 30);
     world.validate().unwrap();
     for (n, e) in all.iter().enumerate() {
         assert_eq!(world.get::<Value>(*e).unwrap().0.key() == 77, n % 4 < 3);
@@ -223,8 +223,8 @@ fn batches_change_whole_tables() {
         assert_eq!(world.get::<Position>(*e).ok().map(|p| p.0), (n % 4 < 3).then_some((n / 4) as f32));
     }
     assert_eq!(tally.live(), 10 + 60);
-    assert_eq!(world.remove_batch::<Without<Velocity>, (Value, Enemy)>(), 30);
-    assert_eq!(world.remove_batch::<Without<Velocity>, (Value, Enemy)>(), 0);
+    assert_eq!(world.remove_where::<Without<Velocity>, (Value, Enemy)>(), 30);
+    assert_eq!(world.remove_where::<Without<Velocity>, (Value, Enemy)>(), 0);
     world.validate().unwrap();
     assert_eq!(tally.live(), 10 + 30);
     assert!(before > 0);
@@ -238,7 +238,7 @@ fn a_panic_in_a_batch_is_before_or_after() {
         PanicSweep::new(site).run(
             mixed,
             |(world, _), tally| {
-                world.insert_batch::<With<Position>, _>((Value(tally.value(77)), Other(tally.value(78)), Enemy));
+                world.insert_where::<With<Position>, _>((Value(tally.value(77)), Other(tally.value(78)), Enemy));
             },
             |(world, all), _, panicked| {
                 world.validate().unwrap();
@@ -250,7 +250,7 @@ fn a_panic_in_a_batch_is_before_or_after() {
     }
     PanicSweep::new(Site::Drop).run(
         mixed,
-        |(world, _), _| assert_eq!(world.remove_batch::<With<Position>, Value>(), 20),
+        |(world, _), _| assert_eq!(world.remove_where::<With<Position>, Value>(), 20),
         |(world, _), _, _| {
             world.validate().unwrap();
             assert_eq!(world.query_mut::<&Value>().len(), 10);
@@ -264,11 +264,11 @@ fn a_batch_without_memory_does_not_happen() {
     for_every_failing_allocation(
         || {
             let (mut world, all) = mixed(&tally);
-            world.insert_batch::<With<Position>, _>(Velocity(2.0));
-            world.remove_batch::<With<Position>, Velocity>();
+            world.insert_where::<With<Position>, _>(Velocity(2.0));
+            world.remove_where::<With<Position>, Velocity>();
             (world, all)
         },
-        |(world, _)| world.try_insert_batch::<With<Position>, _>(Velocity(2.0)),
+        |(world, _)| world.try_insert_where::<With<Position>, _>(Velocity(2.0)),
         |(world, _), outcome| {
             world.validate().unwrap();
             assert_eq!(world.query_mut::<&Velocity>().len(), if outcome.is_ok() { 40 } else { 10 });
@@ -325,7 +325,7 @@ fn a_batch_gives_each_table_as_many_values_as_it_has_rows() {
     world.spawn_batch((0..3).map(|_| (First, Second)));
     world.spawn_batch((0..2).map(|n| (First, Second, Given(Box::new(n)))));
     world.spawn_batch((0..4).map(|_| (First, Third)));
-    assert_eq!(world.insert_batch::<phalanx::With<First>, _>(Given(Box::new(9))), 9);
+    assert_eq!(world.insert_where::<phalanx::With<First>, _>(Given(Box::new(9))), 9);
     assert!(world.query::<&Given>().iter().map(|given| *given.0).eq([9; 9]));
     world.validate().unwrap();
 }

@@ -54,7 +54,7 @@ fn visits<C: Component>(report: &LayoutReport, world: &World) -> (u64, u64) {
 fn counting() -> (World, Vec<Entity>) {
     let mut world = World::new();
     let entities = world.spawn_batch((0..10).map(all));
-    world.count_accesses(true);
+    world.set_access_counting(true);
     (world, entities)
 }
 
@@ -101,7 +101,7 @@ fn what_comes_and_goes_is_counted_in_every_layout() {
     world.despawn(e[7]).unwrap();
     check(&mut world, "an entity with an extra row", (0, 2, 0));
     let mut other = World::new();
-    other.count_accesses(true);
+    other.set_access_counting(true);
     world.transfer(e[8], &mut other).unwrap();
     check(&mut world, "one that leaves", (0, 1, 0));
     check(&mut other, "one that arrives", (1, 0, 0));
@@ -116,9 +116,9 @@ fn what_comes_and_goes_is_counted_in_every_layout() {
 #[test]
 fn batches_are_counted_as_their_rows_are() {
     let (mut world, _) = counting();
-    world.insert_batch::<phalanx::Without<Mark>, _>(Mark);
+    world.insert_where::<phalanx::Without<Mark>, _>(Mark);
     assert_eq!(flow::<Mark>(&world.layout_report(), &world), (10, 0, 0));
-    world.remove_batch::<(), All>();
+    world.remove_where::<(), All>();
     let report = world.layout_report();
     assert_eq!([flow::<Place>(&report, &world), flow::<Hot>(&report, &world)], [(0, 10, 10); 2]);
     assert_eq!([flow::<Fields>(&report, &world), flow::<Level>(&report, &world)], [(0, 10, 10); 2]);
@@ -203,14 +203,14 @@ fn nothing_is_counted_unless_asked_for() {
     let report = world.layout_report();
     assert!(!report.counted && is_silent(&report) && report.to_string().contains("not counted"));
     // What happened before does not count.
-    world.count_accesses(true);
+    world.set_access_counting(true);
     assert!(is_silent(&world.layout_report()));
     work(&mut world);
     assert!(!is_silent(&world.layout_report()));
     assert!(is_silent(&world.layout_report()), "each report begins anew");
     work(&mut world);
     assert!(!world.clone_world().layout_report().counted, "a copy counts for itself");
-    world.count_accesses(false);
+    world.set_access_counting(false);
     work(&mut world);
     assert!(is_silent(&world.layout_report()));
 }
@@ -278,7 +278,7 @@ fn clear_cases_get_clear_advice() {
     struct Target(u32);
     let mut world = World::new();
     let e = world.spawn_batch((0..1000).map(|n| (Place(n), Velocity(1.0), Target(n as u32))));
-    world.count_accesses(true);
+    world.set_access_counting(true);
     for frame in 0..20 {
         world.query_mut::<(&mut Place, &Velocity)>().for_each(|(place, velocity)| place.0 += velocity.0 as u64);
         for entity in &e[frame * 10..][..100] {

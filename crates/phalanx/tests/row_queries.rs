@@ -55,8 +55,8 @@ fn what_an_entity_carries_does_not_end_it() {
     assert_eq!(dead, [wreck]);
     assert_eq!(world.query_filtered_mut::<Entity, Without<Health>>().len(), 1);
     assert_eq!(world.query_filtered::<(Entity, &T), Without<Health>>().single().unwrap().0, wreck);
-    assert_eq!(world.insert_batch::<Without<Health>, _>(Tag), 1);
-    assert_eq!(world.remove_batch::<(), Tag>(), 1);
+    assert_eq!(world.insert_where::<Without<Health>, _>(Tag), 1);
+    assert_eq!(world.remove_where::<(), Tag>(), 1);
     dead.into_iter().for_each(|e| world.despawn(e).unwrap());
     assert_eq!((world.get::<Health>(tank).unwrap().0, world.row_count()), (100, 4));
 }
@@ -422,13 +422,13 @@ fn batches_change_main_rows_unless_extra_ones_are_asked_for() {
         let key = Key::main(e).with_role(Role(1));
         let row = world.extend(key, (T(2), P(2))).unwrap();
         let has = |world: &World| (world.has::<Tag>(e), world.get_row::<Tag>(row).is_ok());
-        assert_eq!((world.insert_batch::<(), _>(Tag), has(&world)), (1, (true, false)));
-        assert_eq!((world.remove_batch::<AllRows, Tag>(), has(&world)), (1, (false, false)));
-        assert_eq!((world.insert_batch::<ExtraRows, _>(Tag), has(&world)), (1, (false, true)));
-        assert_eq!((world.remove_batch::<With<P>, Tag>(), has(&world)), (0, (false, true)));
-        assert_eq!((world.insert_batch::<(With<P>, AllRows), _>(Tag), has(&world)), (2, (true, true)));
-        assert_eq!((world.remove_batch::<(With<P>, With<T>), Tag>(), has(&world)), (1, (false, true)));
-        assert_eq!((world.insert_batch::<Without<Tag>, _>((L(7), Tag)), has(&world)), (1, (true, true)));
+        assert_eq!((world.insert_where::<(), _>(Tag), has(&world)), (1, (true, false)));
+        assert_eq!((world.remove_where::<AllRows, Tag>(), has(&world)), (1, (false, false)));
+        assert_eq!((world.insert_where::<ExtraRows, _>(Tag), has(&world)), (1, (false, true)));
+        assert_eq!((world.remove_where::<With<P>, Tag>(), has(&world)), (0, (false, true)));
+        assert_eq!((world.insert_where::<(With<P>, AllRows), _>(Tag), has(&world)), (2, (true, true)));
+        assert_eq!((world.remove_where::<(With<P>, With<T>), Tag>(), has(&world)), (1, (false, true)));
+        assert_eq!((world.insert_where::<Without<Tag>, _>((L(7), Tag)), has(&world)), (1, (true, true)));
         assert_eq!(world.get_row::<L>(row).ok(), None);
         // A component can be cleared wherever it is.
         assert_eq!((world.clear_component::<Tag>(), has(&world)), (2, (false, false)));

@@ -142,7 +142,7 @@ macro_rules! model_test {
                             for e in all.iter().filter(|e| world.has::<Other>(**e)) {
                                 wrote(&mut model, *e, step);
                             }
-                            world.insert_batch::<With<Other>, _>(value());
+                            world.insert_where::<With<Other>, _>(value());
                         }
                         (17, _) => {
                             let mut odd = false;
@@ -178,7 +178,7 @@ macro_rules! model_test {
                         }
                         (22, _) => while world.compact(usize::MAX) > 0 {},
                         (23, _) => {
-                            world.settle_changes();
+                            world.clear_trackers();
                             settled = step;
                         }
                         (24 | 25, _) => {
@@ -320,7 +320,7 @@ fn tables_whose_column_did_not_change_are_passed_over_as_wholes() {
     world.remove::<Other>(e).unwrap();
     world.spawn((TableWide(1), Other(1)));
     assert_eq!(state.iter(&world).count(), 12);
-    world.settle_changes();
+    world.clear_trackers();
     assert_eq!(world.query_filtered::<&TableWide, Changed<TableWide>>().chunks().count(), 0);
     assert_eq!(world.query_filtered_mut::<&mut TableWide, Changed<TableWide>>().len(), 0);
     assert!(state.is_empty(&world), "a query that found nothing has marked nothing");
@@ -339,7 +339,7 @@ fn filters_work_in_every_combination() {
     let a = world.spawn((InTable(text.clone()), InPool(text.clone()), Other(1)));
     let b = world.spawn((InTable(text.clone()), InLinear(text.clone())));
     let c = world.spawn((InPool(text.clone()), TableWide(1), Another));
-    world.settle_changes();
+    world.clear_trackers();
     world.get_mut::<InTable>(b).unwrap().0.push('!');
     world.get_mut::<InPool>(a).unwrap().0.push('!');
     let who = |found: Vec<Entity>| found.into_iter().collect::<BTreeSet<_>>();
@@ -380,9 +380,9 @@ fn filters_work_in_every_combination() {
         pairs += 1;
     });
     assert_eq!(pairs, 1);
-    assert_eq!(world.insert_batch::<Added<InTable>, _>(Another), 0);
-    assert_eq!(world.insert_batch::<Changed<InTable>, _>(Another), 2);
-    assert_eq!(world.remove_batch::<Changed<TableWide>, Another>(), 1);
+    assert_eq!(world.insert_where::<Added<InTable>, _>(Another), 0);
+    assert_eq!(world.insert_where::<Changed<InTable>, _>(Another), 2);
+    assert_eq!(world.remove_where::<Changed<TableWide>, Another>(), 1);
 }
 
 #[test]
@@ -412,7 +412,7 @@ fn extra_rows_have_marks_of_their_own() {
     world.get_row_mut::<InPool>(row).unwrap().0.push('!');
     assert!(tables.iter(&world).map(|(key, _)| key).eq([key]));
     assert!(pools.iter(&world).eq([key]));
-    world.settle_changes();
+    world.clear_trackers();
     let unchanged = world.query_filtered::<&InPool, Changed<InPool>>().get_row(key).unwrap_err();
     assert!(matches!(unchanged, phalanx::RowError::UnchangedComponent { .. }), "{unchanged}");
 }
@@ -443,7 +443,7 @@ fn what_comes_from_another_world_is_new() {
 fn a_copy_of_a_world_has_the_marks_and_a_time_of_its_own() {
     let mut world = World::new();
     let [a, b] = [world.spawn(InTable("a".into())), world.spawn((InTable("b".into()), InPool("b".into())))];
-    world.settle_changes();
+    world.clear_trackers();
     world.get_mut::<InTable>(b).unwrap().0.push('!');
     let mut copy = world.clone_world();
     assert_eq!(copy.tick(), world.tick());
@@ -507,7 +507,7 @@ fn slices_mark_what_is_written() {
 fn values_by_id_are_marked_too() {
     let mut world = World::new();
     let [a, b] = [world.spawn((InTable("a".into()), TableWide(1))), world.spawn((InTable("b".into()), TableWide(2)))];
-    world.settle_changes();
+    world.clear_trackers();
     let (text, wide) = (world.component_id::<InTable>().unwrap(), world.component_id::<TableWide>().unwrap());
     assert_eq!(world.components().info(text).track(), phalanx::layout::Track::Row);
     let found = world.get_by_id(a, text).unwrap();

@@ -104,8 +104,8 @@ fn components_of_run_time_are_known_by_what_they_are() {
     };
     // SAFETY: numbers can be sent and shared, and need no destructor.
     let (a, _, b_there) = unsafe {
-        let b_there = there.register_component(descriptor("transfer b"));
-        (here.register_component(descriptor("transfer a")), here.register_component(descriptor("transfer b")), b_there)
+        let b_there = there.register_component_with_descriptor(descriptor("transfer b"));
+        (here.register_component_with_descriptor(descriptor("transfer a")), here.register_component_with_descriptor(descriptor("transfer b")), b_there)
     };
     let e = here.spawn(Enemy);
     let mut value = 5_u64;
@@ -115,7 +115,7 @@ fn components_of_run_time_are_known_by_what_they_are() {
     assert!(!there.has_id(new, b_there));
     // SAFETY: numbers can be sent and shared, and need no destructor; the value is there.
     unsafe {
-        let a_there = there.register_component(descriptor("transfer a"));
+        let a_there = there.register_component_with_descriptor(descriptor("transfer a"));
         assert_eq!(there.get_by_id(new, a_there).unwrap().cast::<u64>().read(), 5);
     }
     there.validate().unwrap();

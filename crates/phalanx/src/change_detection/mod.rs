@@ -17,7 +17,7 @@
 //!   `is_empty` look without counting as a look). In its first run everything is new. What it writes itself, through the items
 //!   of a run, is news to others and not to its own next run.
 //! - [`World::query`](crate::World::query) and [`World::query_mut`](crate::World::query_mut) remember nothing. For them everything is
-//!   new since [`World::settle_changes`](crate::World::settle_changes), which says: all of this has been seen.
+//!   new since [`World::clear_trackers`](crate::World::clear_trackers), which says: all of this has been seen.
 //!
 //! ```
 //! use phalanx::{Added, Changed, Component, Entity, QueryState, World};
@@ -39,7 +39,7 @@
 //!
 //! // Without a state: since the world was settled.
 //! assert_eq!(world.query_filtered::<&Health, Added<Health>>().len(), 2);
-//! world.settle_changes();
+//! world.clear_trackers();
 //! assert_eq!(world.query_filtered::<&Health, Added<Health>>().len(), 0);
 //! ```
 //!

@@ -88,7 +88,7 @@ pub struct TrackedPtr<P> {
 ///
 /// let mut world = World::new();
 /// let e = world.spawn(Health(10));
-/// world.settle_changes();
+/// world.clear_trackers();
 /// let mut health = world.get_mut::<Health>(e).unwrap();
 /// health.bypass().0 = 9; // nobody is told
 /// assert!(health.0 == 9 && !health.is_changed());
@@ -114,7 +114,7 @@ impl<C> Mut<'_, C> {
     }
 
     /// Whether the value was added since the last look: of the query's state, or since the world was
-    /// [settled](crate::World::settle_changes).
+    /// [settled](crate::World::clear_trackers).
     pub fn is_added(&self) -> bool {
         self.look.is_new(self.marks().added)
     }

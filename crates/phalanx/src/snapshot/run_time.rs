@@ -128,7 +128,7 @@ fn fields(text: &str, is_plain: bool) -> u64 {
 }
 
 impl Registry {
-    /// Saves a component of [run time](crate::World::register_component) as it is in memory. Its name is that of the
+    /// Saves a component of [run time](crate::World::register_component_with_descriptor) as it is in memory. Its name is that of the
     /// descriptor; worlds know it by the same name, layout and destructor. A world that is loaded knows it without further ado:
     /// [`Components::find`](crate::Components::find) leads to its id, and registering it again gives that id.
     ///
@@ -156,7 +156,7 @@ impl Registry {
     ///
     /// let mut world = World::new();
     /// // SAFETY: as above.
-    /// let id = unsafe { world.register_component(fuel) };
+    /// let id = unsafe { world.register_component_with_descriptor(fuel) };
     /// let ship = world.spawn_empty();
     /// let mut litres = 40.5_f64;
     /// // SAFETY: a value of the component.
@@ -178,7 +178,7 @@ impl Registry {
     ///
     /// # Safety
     ///
-    /// As for [`World::register_component`](crate::World::register_component). No byte of a value is padding, and any bytes of
+    /// As for [`World::register_component_with_descriptor`](crate::World::register_component_with_descriptor). No byte of a value is padding, and any bytes of
     /// its size are a value: a file may be anybody's.
     pub unsafe fn dynamic(&mut self, descriptor: ComponentDescriptor) -> Result<RegisteredDynamic<'_>, RegistryError> {
         let entry = self.add_dynamic(descriptor, |lanes| Box::new(PlainBytes(lanes)))?;
@@ -220,7 +220,7 @@ impl Registry {
         Ok(RegisteredDynamic { entry })
     }
 
-    /// Saves a component of [run time](crate::World::register_component) by a codec. It has no readable form.
+    /// Saves a component of [run time](crate::World::register_component_with_descriptor) by a codec. It has no readable form.
     ///
     /// # Errors
     ///
@@ -228,7 +228,7 @@ impl Registry {
     ///
     /// # Safety
     ///
-    /// As for [`World::register_component`](crate::World::register_component). The codec, if it does not fail, writes a value of
+    /// As for [`World::register_component_with_descriptor`](crate::World::register_component_with_descriptor). The codec, if it does not fail, writes a value of
     /// the component, whatever the bytes; if it fails, nothing that needs an end.
     pub unsafe fn dynamic_codec(
         &mut self,

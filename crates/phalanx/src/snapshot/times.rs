@@ -17,7 +17,7 @@ use crate::sparse::Store;
 use crate::world::World;
 use phalanx_store::raw::Lane;
 
-/// What a mark says: the value was added, or changed, after the world was [settled](World::settle_changes) last.
+/// What a mark says: the value was added, or changed, after the world was [settled](World::clear_trackers) last.
 const ADDED: u8 = 1;
 const CHANGED: u8 = 2;
 

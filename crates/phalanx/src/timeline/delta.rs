@@ -713,7 +713,7 @@ mod tests {
         world.extend(row(1, 2), Owner(7)).unwrap();
         world.despawn(all[5]).unwrap();
         let before = world.checkpoint().unwrap();
-        world.settle_changes();
+        world.clear_trackers();
         world.make_group::<Observed<(Owner, Line)>>().unwrap();
         world.extend(row(1, 3), Row(3)).unwrap();
         world.extend(row(2, 1), (Owner(1), Line(3))).unwrap();
@@ -761,7 +761,7 @@ mod tests {
             let (name, layout) = (format!("number {}", world.components().len()).into(), Layout::new::<u32>());
             let descriptor = ComponentDescriptor { name, layout, kind: Kind::Table, drop: None, clone: None };
             // SAFETY: values are numbers, which need no end.
-            unsafe { world.register_component(descriptor) }
+            unsafe { world.register_component_with_descriptor(descriptor) }
         });
         for n in 1..=count - 2 {
             let chosen = ids.iter().enumerate().filter(|(bit, _)| n >> bit & 1 != 0).map(|(_, id)| *id);

@@ -41,24 +41,24 @@ impl World {
     ///
     /// let mut world = World::new();
     /// world.spawn_batch((0..10).map(|_| Enemy));
-    /// assert_eq!(world.insert_batch::<With<Enemy>, _>(Alerted(3)), 10);
-    /// assert_eq!(world.remove_batch::<With<Enemy>, Alerted>(), 10);
+    /// assert_eq!(world.insert_where::<With<Enemy>, _>(Alerted(3)), 10);
+    /// assert_eq!(world.remove_where::<With<Enemy>, Alerted>(), 10);
     /// ```
     ///
     /// # Panics
     ///
     /// If the bundle names a component twice.
     #[track_caller]
-    pub fn insert_batch<F: QueryFilter, B: Bundle + Clone>(&mut self, bundle: B) -> usize {
-        infallible(self.try_insert_batch::<F, B>(bundle))
+    pub fn insert_where<F: QueryFilter, B: Bundle + Clone>(&mut self, bundle: B) -> usize {
+        infallible(self.try_insert_where::<F, B>(bundle))
     }
 
-    /// As [`insert_batch`](World::insert_batch).
+    /// As [`insert_where`](World::insert_where).
     ///
     /// # Errors
     ///
     /// If the bundle names a component twice, or memory cannot be had; the bundle is dropped, and nothing else happens.
-    pub fn try_insert_batch<F: QueryFilter, B: Bundle + Clone>(&mut self, bundle: B) -> Result<usize, ChangeError> {
+    pub fn try_insert_where<F: QueryFilter, B: Bundle + Clone>(&mut self, bundle: B) -> Result<usize, ChangeError> {
         let bundle_id = self.bundle_id::<B>()?;
         self.storage.flush()?;
         if B::SPARSE > 0 || !F::IS_ARCHETYPAL || self.storage.journal.is_active() {
@@ -130,16 +130,16 @@ impl World {
     ///
     /// If the bundle names a component twice.
     #[track_caller]
-    pub fn remove_batch<F: QueryFilter, B: Bundle>(&mut self) -> usize {
-        infallible(self.try_remove_batch::<F, B>())
+    pub fn remove_where<F: QueryFilter, B: Bundle>(&mut self) -> usize {
+        infallible(self.try_remove_where::<F, B>())
     }
 
-    /// As [`remove_batch`](World::remove_batch).
+    /// As [`remove_where`](World::remove_where).
     ///
     /// # Errors
     ///
     /// If the bundle names a component twice, or memory cannot be had; nothing happens then.
-    pub fn try_remove_batch<F: QueryFilter, B: Bundle>(&mut self) -> Result<usize, ChangeError> {
+    pub fn try_remove_where<F: QueryFilter, B: Bundle>(&mut self) -> Result<usize, ChangeError> {
         let bundle_id = self.bundle_id::<B>()?;
         self.storage.flush()?;
         if B::SPARSE > 0 || !F::IS_ARCHETYPAL || self.storage.journal.is_active() {

@@ -13,7 +13,7 @@ impl World {
     ///
     /// In a pool or a linear store, if nobody listens to anything and no group names the component, only what its own store
     /// keeps is looked at: no entity is, and no row moves. Otherwise it is as
-    /// [`remove_batch::<(AllRows, With<C>), C>`](World::remove_batch).
+    /// [`remove_where::<(AllRows, With<C>), C>`](World::remove_where).
     ///
     /// ```
     /// use phalanx::{Component, World};
@@ -53,6 +53,6 @@ impl World {
                 return Ok(count);
             }
         }
-        self.try_remove_batch::<(AllRows, With<C>), C>()
+        self.try_remove_where::<(AllRows, With<C>), C>()
     }
 }

@@ -23,7 +23,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-/// What a component is that has no type in the program: [`World::register_component`].
+/// What a component is that has no type in the program: [`World::register_component_with_descriptor`].
 #[derive(Clone, Debug)]
 pub struct ComponentDescriptor {
     /// Its name, for messages. Kept for the life of the process, each name once.
@@ -86,7 +86,7 @@ impl World {
     /// let layout = Layout::new::<u64>();
     /// let descriptor = ComponentDescriptor { name: "score".into(), layout, kind: Kind::Table, drop: None, clone: None };
     /// // SAFETY: numbers can be sent and shared, and need no destructor.
-    /// let score = unsafe { world.register_component(descriptor) };
+    /// let score = unsafe { world.register_component_with_descriptor(descriptor) };
     /// let e = world.spawn_empty();
     /// let mut value = 5_u64;
     /// // SAFETY: the value is what the component was registered for.
@@ -107,7 +107,7 @@ impl World {
     ///
     /// If a value takes 4 GiB or more, or is aligned to more than 2 GiB.
     #[track_caller]
-    pub unsafe fn register_component(&mut self, descriptor: ComponentDescriptor) -> ComponentId {
+    pub unsafe fn register_component_with_descriptor(&mut self, descriptor: ComponentDescriptor) -> ComponentId {
         let layout = descriptor.layout.pad_to_align();
         assert!(
             layout.size() <= u32::MAX as usize && layout.align() <= 1 << 31,

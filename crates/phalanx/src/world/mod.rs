@@ -154,7 +154,7 @@ impl World {
     }
 
     /// Says that all changes so far have been seen: for queries that [do not remember](crate::change_detection) when they looked last.
-    pub fn settle_changes(&mut self) {
+    pub fn clear_trackers(&mut self) {
         self.storage.sparse.clock.settle();
     }
 

@@ -163,7 +163,7 @@ impl World {
     /// While nobody counts, what takes rows out of tables and what begins a query makes one test more, and pools and linear
     /// stores raise a number for each value that goes; making entities and giving components costs nothing.
     /// Reads by entity are only counted with the feature `counters`.
-    pub fn count_accesses(&mut self, count: bool) {
+    pub fn set_access_counting(&mut self, count: bool) {
         self.storage.counting = count;
         self.begin_counts();
     }
@@ -171,7 +171,7 @@ impl World {
     /// How each component is kept, what happened to it since the last report, and where it should rather be kept. The next
     /// report counts from here.
     ///
-    /// Without [`count_accesses`](World::count_accesses) it says what is there, and advises nothing.
+    /// Without [`set_access_counting`](World::set_access_counting) it says what is there, and advises nothing.
     ///
     /// ```
     /// use phalanx::{Component, Placement, World};
@@ -183,7 +183,7 @@ impl World {
     ///
     /// let mut world = World::new();
     /// let units = world.spawn_batch((0..1000).map(Health));
-    /// world.count_accesses(true);
+    /// world.set_access_counting(true);
     /// for unit in &units {
     ///     world.insert(*unit, Burning)?;
     ///     world.remove::<Burning>(*unit)?;

@@ -289,7 +289,7 @@ impl World {
                 RowError::UnchangedComponent { key, component }
             }
             (Ok(key), ComponentError::NoAddress { component }) => RowError::MissingComponent { key, component },
-            (Ok(_), ComponentError::NamedTwice { .. }) => RowError::Stale { row },
+            (Ok(_), ComponentError::DuplicateEntity { .. }) => RowError::Stale { row },
             (Err(error), _) => error,
             (Ok(_), ComponentError::NoSuchEntity(_)) => RowError::Stale { row },
         }

@@ -119,7 +119,7 @@ impl World {
         for (at, &entity) in entities.iter().enumerate() {
             let place = self.find::<C>(entity)?;
             if entities[..at].contains(&entity) {
-                return Err(ComponentError::NamedTwice { entity });
+                return Err(ComponentError::DuplicateEntity { entity });
             }
             places[at] = place;
         }
@@ -146,13 +146,13 @@ impl World {
     /// let (mut server, mut client) = (World::new(), World::new());
     /// let ann = server.spawn(Name("Ann"));
     /// client.spawn_at(ann, Name("Ann"))?;
-    /// assert!(matches!(client.spawn_at(ann, Name("Bob")), Err(ChangeError::Taken { .. })));
+    /// assert!(matches!(client.spawn_at(ann, Name("Bob")), Err(ChangeError::SlotOccupied { .. })));
     /// # Ok::<(), ChangeError>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`ChangeError::Taken`] otherwise; or if the bundle names a component twice, or memory cannot be had. The bundle is
+    /// [`ChangeError::SlotOccupied`] otherwise; or if the bundle names a component twice, or memory cannot be had. The bundle is
     /// dropped then, and nothing else happens.
     pub fn spawn_at<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), ChangeError> {
         let bundle_id = self.bundle_id::<B>()?;
@@ -161,12 +161,12 @@ impl World {
             let has_none = self.storage.sparse.storages_of(entity.index()).next().is_none();
             return match location.table {
                 0 if has_none => self.try_insert(entity, bundle),
-                _ => Err(ChangeError::Taken { entity, by: Some(entity) }),
+                _ => Err(ChangeError::SlotOccupied { entity, by: Some(entity) }),
             };
         }
         let by = self.storage.entities.get(entity.index());
         if by.is_some() {
-            return Err(ChangeError::Taken { entity, by });
+            return Err(ChangeError::SlotOccupied { entity, by });
         }
         let table = self.bundles.get(bundle_id).table;
         self.storage.reserve_table(table, 1)?;
@@ -193,7 +193,7 @@ impl World {
             // SAFETY: the values beyond what counts are nobody's, and end.
             drop(unsafe { B::read(place) });
             claimed?;
-            return Err(ChangeError::Taken { entity, by: None });
+            return Err(ChangeError::SlotOccupied { entity, by: None });
         }
         // SAFETY: the slot was claimed just now; the row is written, and so are its sparse values.
         unsafe { self.storage.spawn_row::<true>(entity, table, &info.sparse) };

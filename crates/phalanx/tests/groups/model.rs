@@ -257,25 +257,25 @@ impl Scene {
                 "clear"
             }
             (11, _) => {
-                self.world.remove_batch::<With<Table>, (D, B)>();
+                self.world.remove_where::<With<Table>, (D, B)>();
                 for has in self.main_rows().filter(|has| has.t.is_some()) {
                     (has.d, has.b) = (None, None);
                 }
-                "remove_batch"
+                "remove_where"
             }
             (12, _) => {
-                self.world.insert_batch::<With<Table>, _>((l, D));
+                self.world.insert_where::<With<Table>, _>((l, D));
                 for has in self.main_rows().filter(|has| has.t.is_some()) {
                     (has.l, has.d) = (Some(l), Some(D));
                 }
-                "insert_batch"
+                "insert_where"
             }
             (37, _) => {
-                self.world.insert_batch::<(AllRows, With<Table>), _>((a, c));
+                self.world.insert_where::<(AllRows, With<Table>), _>((a, c));
                 for has in self.rows.values_mut().filter(|has| has.t.is_some()) {
                     (has.a, has.c) = (Some(a), Some(c));
                 }
-                "insert_batch of all rows"
+                "insert_where of all rows"
             }
             (_, None) => "nothing",
             (13 | 14, Some(id)) => {
@@ -456,13 +456,13 @@ fn batches_and_commands_have_the_result_of_one_by_one() {
             single.insert(*e, bundle()).unwrap();
             commands.insert(*e, bundle());
         }
-        batch.insert_batch::<With<Table>, _>(bundle());
+        batch.insert_where::<With<Table>, _>(bundle());
         commands.try_apply(&mut later).unwrap();
         for e in &all {
             single.remove::<(D, L)>(*e).unwrap();
             commands.remove::<(D, L)>(*e);
         }
-        batch.remove_batch::<With<Table>, (D, L)>();
+        batch.remove_where::<With<Table>, (D, L)>();
         commands.try_apply(&mut later).unwrap();
         for n in 0..4 {
             single.spawn((A(n), B("spawned".into()), D));

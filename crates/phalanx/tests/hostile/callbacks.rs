@@ -204,14 +204,14 @@ fn h26_a_row_type_that_panics_leaves_no_half_made_row() {
             let columns = (vec![Name("n"), Name("n")], vec![Rude(&DIAL, "new"), Rude(&DIAL, "other")]);
             assert_eq!(world.spawn_columns(columns).unwrap().len(), 2);
         }),
-        ("insert_batch, moving", |world, _, _| {
-            world.insert_batch::<Without<Rude>, _>((Rude(&DIAL, "new"), Name("n")));
+        ("insert_where, moving", |world, _, _| {
+            world.insert_where::<Without<Rude>, _>((Rude(&DIAL, "new"), Name("n")));
         }),
-        ("insert_batch, over tables", |world, _, tally| {
-            world.insert_batch::<With<A>, _>((Before(tally.value(4)), Rude(&DIAL, "new"), After(tally.value(5))));
+        ("insert_where, over tables", |world, _, tally| {
+            world.insert_where::<With<A>, _>((Before(tally.value(4)), Rude(&DIAL, "new"), After(tally.value(5))));
         }),
-        ("insert_batch, in place", |world, _, _| {
-            world.insert_batch::<With<Rude>, _>((Position(7.0), Rude(&DIAL, "other")));
+        ("insert_where, in place", |world, _, _| {
+            world.insert_where::<With<Rude>, _>((Position(7.0), Rude(&DIAL, "other")));
         }),
         ("commands", |world, e, _| {
             let mut commands = phalanx::CommandBuffer::new();
@@ -253,8 +253,8 @@ fn h26_a_row_type_that_panics_leaves_no_half_made_row() {
                 "take, first",
                 "take, derived",
                 "spawn_batch",
-                "insert_batch, moving",
-                "insert_batch, over tables",
+                "insert_where, moving",
+                "insert_where, over tables",
             ];
             if fired && !partly.contains(&name) {
                 assert_eq!(structure(&world), before, "{name}: did not happen");

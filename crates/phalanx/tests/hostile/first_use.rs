@@ -141,13 +141,13 @@ const ACTS: &[Act] = &[
         },
         |kit, _| change(kit.world.try_spawn_columns(std::mem::take(&mut kit.columns))),
     ),
-    ("try_insert_batch", nothing, |kit, _| {
-        change(kit.world.try_insert_batch::<With<Position>, _>((Velocity(1.0), SPIN)))
+    ("try_insert_where", nothing, |kit, _| {
+        change(kit.world.try_insert_where::<With<Position>, _>((Velocity(1.0), SPIN)))
     }),
-    ("try_insert_batch, in place", nothing, |kit, _| {
-        change(kit.world.try_insert_batch::<With<Position>, _>(Position(8.0)))
+    ("try_insert_where, in place", nothing, |kit, _| {
+        change(kit.world.try_insert_where::<With<Position>, _>(Position(8.0)))
     }),
-    ("try_remove_batch", nothing, |kit, _| change(kit.world.try_remove_batch::<With<Position>, (A, Tag)>())),
+    ("try_remove_where", nothing, |kit, _| change(kit.world.try_remove_where::<With<Position>, (A, Tag)>())),
     ("try_insert_by_ids", nothing, |kit, _| {
         let (mut first, mut second) = (Position(7.0), Position(8.0));
         let values = [(kit.ids[0], first.address()), (kit.ids[1], second.address())];
@@ -254,7 +254,7 @@ fn setup(tally: &Tally, known: Known, prepare: fn(&mut Kit, &Tally, bool)) -> Ki
         let layout = Layout::new::<Position>();
         // SAFETY: a `Position` can be sent and shared, and needs no end.
         let id = unsafe {
-            world.register_component(ComponentDescriptor {
+            world.register_component_with_descriptor(ComponentDescriptor {
                 name,
                 layout,
                 kind: phalanx::layout::Kind::Table,

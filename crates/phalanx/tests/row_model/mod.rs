@@ -195,7 +195,7 @@ impl Run {
         };
         match self.rng.below(3) {
             0 => {
-                assert_eq!(self.world.insert_batch::<With<Item>, _>((Depth(n), Item(n))), mains);
+                assert_eq!(self.world.insert_where::<With<Item>, _>((Depth(n), Item(n))), mains);
                 change(&mut self.alive, true, |has, n| {
                     if has.item.is_some() {
                         (has.depth, has.item) = (Some(n), Some(n));
@@ -203,12 +203,12 @@ impl Run {
                 });
             }
             1 => {
-                assert_eq!(self.world.remove_batch::<ExtraRows, Depth>(), extras);
+                assert_eq!(self.world.remove_where::<ExtraRows, Depth>(), extras);
                 change(&mut self.alive, false, |has, _| has.depth = None);
             }
             _ => {
                 let changed = rows().filter(|(.., has)| has.depth.is_none()).count();
-                assert_eq!(self.world.insert_batch::<(AllRows, Without<Depth>), _>(Depth(n)), changed);
+                assert_eq!(self.world.insert_where::<(AllRows, Without<Depth>), _>(Depth(n)), changed);
                 for main in [true, false] {
                     change(&mut self.alive, main, |has, n| _ = has.depth.get_or_insert(n));
                 }

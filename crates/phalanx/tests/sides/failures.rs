@@ -96,15 +96,15 @@ const ACTS: &[Act] = &[
     ("delete_row", |kit, _| row(kit.world.delete_row(Key::main(kit.all[0]).with_role(Role(1))))),
     ("despawn", |kit, _| change(kit.world.try_despawn(kit.all[0]))),
     ("commands", |kit, _| change(kit.commands.try_apply(&mut kit.world).map_err(|error| error.error))),
-    ("insert_batch", |kit, tally| {
+    ("insert_where", |kit, tally| {
         let bundle = (P(tally.value(1)), L(tally.value(2)), Wide(3));
-        change(kit.world.try_insert_batch::<With<T>, _>(bundle))
+        change(kit.world.try_insert_where::<With<T>, _>(bundle))
     }),
-    ("insert_batch by pool", |kit, tally| change(kit.world.try_insert_batch::<With<P>, _>((T(tally.value(2)), Tag)))),
-    ("insert_batch into all", |kit, tally| {
-        change(kit.world.try_insert_batch::<(), _>((P(tally.value(1)), T(tally.value(2)))))
+    ("insert_where by pool", |kit, tally| change(kit.world.try_insert_where::<With<P>, _>((T(tally.value(2)), Tag)))),
+    ("insert_where into all", |kit, tally| {
+        change(kit.world.try_insert_where::<(), _>((P(tally.value(1)), T(tally.value(2)))))
     }),
-    ("remove_batch", |kit, _| change(kit.world.try_remove_batch::<(), (P, L, T)>())),
+    ("remove_where", |kit, _| change(kit.world.try_remove_where::<(), (P, L, T)>())),
     ("spawn_columns", |kit, _| {
         let columns = kit.columns.take().unwrap();
         change(kit.world.try_spawn_columns(columns).map(drop))

@@ -178,19 +178,19 @@ fn batches_give_and_take_components_of_all_layouts() {
     world.extend(Key::main(first).with_role(Role(1)), T(tally.value(0))).unwrap();
     let made = tally.made();
     let bundle = || (P(tally.value(100)), L(tally.value(200)), Seen);
-    assert_eq!(world.insert_batch::<phalanx::With<T>, _>(bundle()), 30);
-    assert_eq!(world.insert_batch::<(phalanx::With<T>, ExtraRows), _>(bundle()), 1);
+    assert_eq!(world.insert_where::<phalanx::With<T>, _>(bundle()), 30);
+    assert_eq!(world.insert_where::<(phalanx::With<T>, ExtraRows), _>(bundle()), 1);
     assert_eq!(tally.made(), made + 62);
     world.validate().unwrap();
     for (key, [t, p, l, _], _, seen) in look(&world, 0) {
         assert_eq!((p, l, seen), if t.is_some() { (Some(100), Some(200), true) } else { (None, None, false) }, "{key}");
     }
-    assert_eq!(world.insert_batch::<AllRows, _>((T(tally.value(7)), Tag)), 41);
+    assert_eq!(world.insert_where::<AllRows, _>((T(tally.value(7)), Tag)), 41);
     world.validate().unwrap();
     assert!(look(&world, 0).iter().all(|(_, [t, ..], tag, _)| *t == Some(7) && *tag));
-    assert_eq!(world.remove_batch::<(), (T, P, Seen)>(), 40);
-    assert_eq!(world.remove_batch::<AllRows, (T, P, Seen)>(), 1);
-    assert_eq!(world.remove_batch::<AllRows, P>(), 0);
+    assert_eq!(world.remove_where::<(), (T, P, Seen)>(), 40);
+    assert_eq!(world.remove_where::<AllRows, (T, P, Seen)>(), 1);
+    assert_eq!(world.remove_where::<AllRows, P>(), 0);
     world.validate().unwrap();
     assert!(look(&world, 0).iter().all(|(_, [t, p, ..], tag, seen)| t.is_none() && p.is_none() && *tag && !seen));
     drop(world);
@@ -220,19 +220,19 @@ fn batches_go_by_filters_over_components_of_all_layouts() {
     };
     assert_eq!(count(&world), [30, 20, 12]);
     // Into and out of tables, by what is kept elsewhere.
-    assert_eq!(world.insert_batch::<(With<P>, Without<L>), _>(T(tally.value(1000))), 16);
+    assert_eq!(world.insert_where::<(With<P>, Without<L>), _>(T(tally.value(1000))), 16);
     assert_eq!((world.validate(), count(&world)), (Ok(()), [38, 20, 12]));
     for row in look(&world, 0) {
         let n = row.1[3].unwrap();
         let expected = if n % 3 == 0 && n % 5 != 0 { Some(1000) } else { (n % 2 == 0).then_some(n) };
         assert_eq!(row.1[0], expected, "{n}");
     }
-    assert_eq!(world.remove_batch::<Or<(With<P>, With<L>)>, (T, L)>(), 28);
+    assert_eq!(world.remove_where::<Or<(With<P>, With<L>)>, (T, L)>(), 28);
     assert_eq!((world.validate(), count(&world)), (Ok(()), [16, 20, 0]));
     // What a filter asks for is taken away itself.
-    assert_eq!(world.remove_batch::<With<P>, P>(), 20);
-    assert_eq!(world.remove_batch::<With<P>, P>(), 0);
-    assert_eq!(world.insert_batch::<Without<P>, _>((P(tally.value(5)), L(tally.value(6)))), 60);
+    assert_eq!(world.remove_where::<With<P>, P>(), 20);
+    assert_eq!(world.remove_where::<With<P>, P>(), 0);
+    assert_eq!(world.insert_where::<Without<P>, _>((P(tally.value(5)), L(tally.value(6)))), 60);
     assert_eq!((world.validate(), count(&world)), (Ok(()), [16, 60, 60]));
     drop(world);
     tally.assert_no_leaks();
@@ -261,18 +261,18 @@ fn a_filter_that_changes_its_mind_moves_whole_rows() {
         for n in 0..6 {
             let e = world.spawn(Wide(n));
             for _ in 0..2 {
-                let _ = world.insert_batch::<phalanx::With<T>, _>(L(tally.value(9)));
+                let _ = world.insert_where::<phalanx::With<T>, _>(L(tally.value(9)));
             }
             if n % 2 == 0 {
                 world.insert(e, T(tally.value(n))).unwrap();
             }
         }
         for _ in 0..5 {
-            world.insert_batch::<Moody, _>(T(tally.value(1)));
+            world.insert_where::<Moody, _>(T(tally.value(1)));
             world.validate().unwrap();
-            world.insert_batch::<Moody, _>((T(tally.value(2)), P(tally.value(3))));
+            world.insert_where::<Moody, _>((T(tally.value(2)), P(tally.value(3))));
             world.validate().unwrap();
-            world.remove_batch::<Moody, T>();
+            world.remove_where::<Moody, T>();
             world.validate().unwrap();
         }
     }

@@ -62,8 +62,8 @@ const ACTS: [Act; 13] = [
     ("try_despawn", |t| t.world.try_despawn(t.entities[0])),
     ("try_clear", |t| t.world.try_clear()),
     ("clone_entity", |t| t.world.clone_entity(t.plain).map(drop)),
-    ("try_insert_batch", |t| t.world.try_insert_batch::<With<Owned>, B>(B::of(3)).map(drop)),
-    ("try_remove_batch", |t| t.world.try_remove_batch::<With<Owned>, E>().map(drop)),
+    ("try_insert_where", |t| t.world.try_insert_where::<With<Owned>, B>(B::of(3)).map(drop)),
+    ("try_remove_where", |t| t.world.try_remove_where::<With<Owned>, E>().map(drop)),
     ("commands", |t| t.commands.try_apply(&mut t.world).map_err(|error| error.error)),
     ("transfer", |t| t.world.transfer(t.entities[0], &mut t.other).map(drop)),
 ];

@@ -358,19 +358,19 @@ impl Test {
         with_bundle!(self.rng, X => {
             match self.rng.below(4) {
                 0 => {
-                    self.world.insert_batch::<With<Plain>, X>(X::of(self.n));
+                    self.world.insert_where::<With<Plain>, X>(X::of(self.n));
                     main.into_iter().for_each(|key| self.model.insert(key, X::LIST, self.n));
                 }
                 1 => {
-                    self.world.insert_batch::<(AllRows, With<Plain>), X>(X::of(self.n));
+                    self.world.insert_where::<(AllRows, With<Plain>), X>(X::of(self.n));
                     all.into_iter().for_each(|key| self.model.insert(key, X::LIST, self.n));
                 }
                 2 => {
-                    self.world.remove_batch::<With<Plain>, X>();
+                    self.world.remove_where::<With<Plain>, X>();
                     main.into_iter().for_each(|key| self.model.remove(key, X::LIST));
                 }
                 _ => {
-                    self.world.remove_batch::<(AllRows, With<Plain>), X>();
+                    self.world.remove_where::<(AllRows, With<Plain>), X>();
                     all.into_iter().for_each(|key| self.model.remove(key, X::LIST));
                 }
             }

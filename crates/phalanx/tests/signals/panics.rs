@@ -73,8 +73,8 @@ const ACTS: [Act; 15] = [
     ("despawn", |t, _| t.world.despawn(t.entities[0]).unwrap()),
     ("despawn_batch", |t, _| drop(t.world.despawn_batch(t.entities.clone()))),
     ("clear", |t, _| t.world.clear()),
-    ("insert_batch", |t, tally| drop(t.world.insert_batch::<With<Plain>, _>(all(tally, 5)))),
-    ("remove_batch", |t, _| drop(t.world.remove_batch::<With<Plain>, All>())),
+    ("insert_where", |t, tally| drop(t.world.insert_where::<With<Plain>, _>(all(tally, 5)))),
+    ("remove_where", |t, _| drop(t.world.remove_where::<With<Plain>, All>())),
     ("delete_row", |t, _| t.world.delete_row(Key::main(t.entities[0]).with_role(Role(1))).unwrap()),
     ("commands", |t, tally| {
         let mut commands = CommandBuffer::new();

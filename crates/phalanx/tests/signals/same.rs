@@ -28,8 +28,8 @@ fn step(world: &mut World, rng: &mut Rng, n: u32) {
             world.despawn_batch(list);
         }
         (9, _) if rng.below(6) == 0 => world.clear(),
-        (10, _) => drop(world.insert_batch::<With<Plain>, _>(E::of(n))),
-        (11, _) => drop(world.remove_batch::<With<Plain>, B>()),
+        (10, _) => drop(world.insert_where::<With<Plain>, _>(E::of(n))),
+        (11, _) => drop(world.remove_where::<With<Plain>, B>()),
         (12, _) => {
             let mut commands = CommandBuffer::new();
             commands.spawn(world, F::of(n));

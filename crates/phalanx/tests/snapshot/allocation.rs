@@ -64,7 +64,7 @@ fn scene() -> World {
         world.extend(Key::main(*owner).with_role(Role(1)), (Armor(1), Weight(3))).unwrap();
         world.extend(Key::main(*owner).with_role(Role(2)), Position { x: 0.0, y: 0.0 }).unwrap();
     }
-    world.settle_changes();
+    world.clear_trackers();
     world.get_mut::<Armor>(list[0]).unwrap().0 += 1;
     world.insert_resource(Clock(5));
     world.insert_resource(Weather(1, 2.0));

@@ -56,7 +56,7 @@ fn full() -> World {
     world.make_group::<Observed<(Burning, Title)>>().unwrap();
     world.make_group::<(Observed<Burning>, Without<Marked>)>().unwrap();
     world.spawn((Armor(1), Mana("m".into()), Rage(vec![1]), Breath(3), Alert));
-    world.settle_changes();
+    world.clear_trackers();
     world.spawn((Armor(2), Burning(4), Title("lady".into()), Alert));
     world
 }

@@ -11,7 +11,7 @@ fn world() -> phalanx::World {
     world.make_group::<Observed<(Burning, Title)>>().unwrap();
     let a = world.spawn((Armor(1), Rage(vec![1]), Alert));
     world.spawn((Mana("full".into()), Breath(3)));
-    world.settle_changes();
+    world.clear_trackers();
     world.spawn((Armor(2), Breath(4)));
     world.get_mut::<Rage>(a).unwrap().0.push(2);
     world

@@ -156,7 +156,7 @@ pub(crate) fn grow(world: &mut World, rng: &mut Rng, steps: usize) {
                     armor.0 += 2;
                 }
             }),
-            (33, _) => world.settle_changes(),
+            (33, _) => world.clear_trackers(),
             _ => {}
         }
     }

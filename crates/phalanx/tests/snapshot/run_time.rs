@@ -19,7 +19,7 @@ fn tag(name: &'static str) -> ComponentDescriptor {
 
 fn known(world: &mut World, descriptor: ComponentDescriptor) -> ComponentId {
     // SAFETY: numbers, or nothing, or texts that are ended by the destructor.
-    unsafe { world.register_component(descriptor) }
+    unsafe { world.register_component_with_descriptor(descriptor) }
 }
 
 fn give(world: &mut World, e: Entity, id: ComponentId, mut value: u64) {

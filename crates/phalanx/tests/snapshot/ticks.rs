@@ -93,7 +93,7 @@ fn history(start: u32) -> (World, Vec<Entity>) {
         )));
     }
     world.extend(Key::main(list[1]).with_role(Role(1)), (TableRow(90), PoolRow(91), TagRow)).unwrap();
-    world.settle_changes();
+    world.clear_trackers();
     world.get_mut::<TableRow>(list[2]).unwrap().0 += 1;
     world.get_mut::<LinearRow>(list[4]).unwrap().0 += 1;
     world.get_mut::<PoolRow>(list[6]).unwrap().0 += 1;
@@ -126,8 +126,8 @@ fn filters_let_through_after_a_load_what_they_did_before() {
             world.insert(list[0], (PoolRow(5), SoaColumn { x: 1, y: 2 })).unwrap();
         }
         assert_eq!(told(&copy), told(&world));
-        world.settle_changes();
-        copy.settle_changes();
+        world.clear_trackers();
+        copy.clear_trackers();
         assert!(told(&copy).iter().all(|(_, keys)| keys.is_empty()));
         assert!(saved(&registry, &copy) == saved(&registry, &world));
     }
@@ -165,7 +165,7 @@ fn pools_of_a_group_keep_their_marks() {
     let mut world = World::new();
     world.make_group::<Owned<(PoolRow, PoolColumn)>>().unwrap();
     let list: Vec<_> = (0..8).map(|i| world.spawn((PoolRow(i), TagRow))).collect();
-    world.settle_changes();
+    world.clear_trackers();
     for at in [6, 1, 3] {
         world.insert(list[at], PoolColumn(at.to_string())).unwrap();
         world.get_mut::<PoolRow>(list[at + 1]).unwrap().0 += 1;
@@ -180,7 +180,7 @@ fn worlds_that_track_nothing_pay_nothing() {
     world.spawn(Position { x: 1.0, y: 2.0 });
     let size = bytes(&world).len();
     assert!(!inspect(&*bytes(&world)).unwrap().has_times);
-    world.settle_changes();
+    world.clear_trackers();
     assert_eq!(bytes(&world).len(), size);
 }
 
@@ -210,12 +210,12 @@ fn equal_values_are_equal_whenever_they_came() {
     let (mut a, mut b) = (World::new(), World::new());
     let values = || (TableRow(1), LinearColumn("x".into()));
     a.spawn(values());
-    b.settle_changes();
+    b.clear_trackers();
     let e = b.spawn(values());
     b.get_mut::<TableRow>(e).unwrap().0 = 1;
     // All is new in both.
     assert!(saved(&registry, &a) == saved(&registry, &b));
-    a.settle_changes();
+    a.clear_trackers();
     assert!(saved(&registry, &a) != saved(&registry, &b));
     assert_eq!(a.checksum(&registry), b.checksum(&registry));
     assert_eq!(diff(&registry, &a, &b), Ok(None));
@@ -227,12 +227,12 @@ fn equal_values_are_equal_whenever_they_came() {
 #[test]
 fn what_is_merged_or_read_from_text_is_new() {
     let mut scene = world(2, 150);
-    scene.settle_changes();
+    scene.clear_trackers();
     let (armed, file) = (scene.query::<&Armor>().len(), bytes(&scene));
     assert!(armed > 0 && load(&file).query_filtered::<(), Changed<Armor>>().is_empty());
     let mut target = World::new();
     target.spawn((Armor(1), Breath(2)));
-    target.settle_changes();
+    target.clear_trackers();
     let tick = target.tick();
     target.merge(registry(), &*file).unwrap();
     assert_eq!(target.tick(), tick);
@@ -262,7 +262,7 @@ fn ticks_of_another_way_of_tracking_are_passed_over() {
     }
     let (none, row, column) = (of::<Untracked>(), of::<TableRow>(), of::<ByColumn>());
     let settled = |mut world: World| {
-        world.settle_changes();
+        world.clear_trackers();
         world
     };
     let mut worlds = [World::new(), World::new(), World::new()];
@@ -324,7 +324,7 @@ fn values_of_an_older_version_keep_their_marks() {
     entry.version(1).migrate_plain(0, |TableRow(n)| Armor(n + 1));
     let mut world = World::new();
     let [a, b] = [world.spawn(TableRow(1)), world.spawn(TableRow(2))];
-    world.settle_changes();
+    world.clear_trackers();
     world.get_mut::<TableRow>(b).unwrap().0 = 3;
     let copy = loaded(&new, &saved(&old, &world));
     assert_eq!(copy.get::<Armor>(a), Ok(&Armor(2)));
@@ -351,7 +351,7 @@ fn parts_and_tables_that_become_one_keep_their_marks() {
     let mut world = World::new();
     let a = world.spawn(TableColumn("a".into()));
     let b = world.spawn((TableColumn("b".into()), Untracked(1)));
-    world.settle_changes();
+    world.clear_trackers();
     assert!(loaded(&partial, &saved(&partial, &world)).query_filtered::<(), Changed<TableColumn>>().is_empty());
     world.get_mut::<TableColumn>(b).unwrap().0.push('!');
     let copy = loaded(&partial, &saved(&partial, &world));
@@ -361,7 +361,7 @@ fn parts_and_tables_that_become_one_keep_their_marks() {
 fn forged() -> Forged {
     let mut world = World::new();
     world.spawn((Armor(1), Breath(2)));
-    world.settle_changes();
+    world.clear_trackers();
     world.spawn((Armor(3), Mana("m".into()), Rage(vec![1])));
     Forged::of(&bytes(&world))
 }

@@ -144,7 +144,7 @@ fn who_looked_before_a_checkpoint_goes_on_from_there() {
     for round in 0..20 {
         world.query_mut::<&mut Seen>().for_each(|mut seen| seen.0 += 1);
         world.spawn(Seen(round));
-        world.settle_changes();
+        world.clear_trackers();
         world.rollback(&before).unwrap();
         assert_eq!((world.tick(), world.get::<Seen>(all[0]).unwrap().0), (then, 1));
         assert_eq!(world.query_filtered::<&Seen, Changed<Seen>>().len(), 10);
@@ -170,7 +170,7 @@ fn to_who_looked_in_the_discarded_time_everything_is_new() {
     // The time in which it looked comes again; what happens in it is no less new.
     world.get_mut::<Seen>(all[3]).unwrap().0 += 1;
     for _ in 0..4 {
-        world.settle_changes();
+        world.clear_trackers();
     }
     assert_eq!(news(&world, &mut states), [10, 10]);
     assert_eq!(news(&world, &mut states), [0, 0]);
@@ -185,7 +185,7 @@ fn one_who_looked_long_ago_and_many_times_back_sees_all_rather_than_too_little()
     for n in 0..20 {
         world.get_mut::<Seen>(all[0]).unwrap().0 += 1;
         let before = world.checkpoint().unwrap();
-        world.settle_changes();
+        world.clear_trackers();
         world.rollback(&before).unwrap();
         assert_eq!(states.0.len(&world), if n < 8 { 1 } else { 10 }, "{n} times back");
     }
@@ -201,7 +201,7 @@ fn marks_of_columns_come_back_with_clones() {
     struct Told;
     let mut world = World::new();
     let e = world.spawn((Noted("a".into()), Told));
-    world.settle_changes();
+    world.clear_trackers();
     let (changed, told) = (
         |world: &World| world.query_filtered::<&Noted, Changed<Noted>>().len(),
         |world: &World| world.query_filtered::<&Told, Changed<Told>>().len(),

@@ -140,7 +140,7 @@ fn what_a_delta_brought_is_new_and_nothing_else() {
     let mut added = QueryState::<Entity, Added<Heat>>::new();
     assert_eq!((changed.iter(&there).count(), added.iter(&there).count()), (3, 3));
     there.query_mut::<&mut Wound>().for_each(drop);
-    there.settle_changes();
+    there.clear_trackers();
     let before = here.checkpoint().unwrap();
     here.get_mut::<Health>(e).unwrap().0 = 5;
     here.insert(moved, Place([1; 3])).unwrap();
@@ -167,7 +167,7 @@ fn every_way_to_write_what_is_tracked_is_noticed() {
     let all: Vec<Entity> =
         (0..300).map(|n| world.spawn((Health(n), Heat(1), Wound(n), Speed(2), Aim(3), Rank(4), Told, Known))).collect();
     let (e, other) = (all[200], all[3]);
-    world.settle_changes();
+    world.clear_trackers();
     let ways: Vec<Way> = vec![
         Box::new(move |w| w.get_mut::<Health>(e).unwrap().0 ^= 1),
         Box::new(move |w| w.get_mut::<Heat>(e).unwrap().set_changed()),
@@ -201,7 +201,7 @@ fn every_way_to_write_what_is_tracked_is_noticed() {
         Box::new(move |w| w.despawn(other).unwrap()),
         Box::new(move |w| _ = w.clear_component::<Wound>()),
         Box::new(move |w| _ = w.clear_component::<Aim>()),
-        Box::new(move |w| w.settle_changes()),
+        Box::new(move |w| w.clear_trackers()),
     ];
     let mut timeline = Timeline::new(4);
     timeline.capture(&mut world).unwrap();
@@ -219,7 +219,7 @@ fn every_way_to_write_what_is_tracked_is_noticed() {
         timeline.rewind(&mut world, 0).unwrap();
         assert!(everything(&world, &nothing) == after, "way {at}");
         // What is marked now is marked with another tick than what is written next.
-        world.settle_changes();
+        world.clear_trackers();
         timeline.capture(&mut world).unwrap();
     }
 }

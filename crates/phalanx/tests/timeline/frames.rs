@@ -95,7 +95,7 @@ fn every_way_to_write_is_noticed() {
         Box::new(move |w| _ = w.access_mut::<Mass>().remove(e).unwrap()),
         Box::new(move |w| _ = w.access_mut::<Burning>().insert(e, Burning(13)).unwrap()),
         Box::new(move |w| _ = w.access_mut::<Mass>().insert(e, Mass(13)).unwrap()),
-        Box::new(move |w| _ = w.insert_batch::<With<Burning>, _>((Position([14; 3]), Mass(14)))),
+        Box::new(move |w| _ = w.insert_where::<With<Burning>, _>((Position([14; 3]), Mass(14)))),
         Box::new(move |w| _ = w.clear_component::<Burning>()),
         Box::new(move |w| _ = w.clear_component::<Mass>()),
         Box::new(move |w| {

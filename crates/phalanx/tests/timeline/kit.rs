@@ -146,7 +146,7 @@ pub(crate) fn act(world: &mut World, rng: &mut Rng, tally: &Tally) {
             felt.into_iter().for_each(|mut felt| felt.set_changed());
         }),
         53 => world.get_mut::<Heard>(e).into_iter().for_each(|mut h| h.0.set_key(n)),
-        54 => world.settle_changes(),
+        54 => world.clear_trackers(),
         _ if n % 16 == 0 => world.clear(),
         _ => drop(world.exchange::<Tag, _>(e, Position([n; 3]))),
     }

@@ -138,7 +138,7 @@ pub(crate) fn act(world: &mut World, mut pick: impl FnMut(usize) -> usize) {
         22 => world.query_mut::<(&mut Wound, Option<&mut Rank>)>().for_each(|(mut w, _)| w.bypass().0 ^= 1),
         23 => world.query_mut::<(&mut Speed, Option<&mut Known>)>().for_each(|(s, _)| s.0 ^= 3),
         39 => world.query_mut::<&mut Told>().for_each(|mut told| told.set_changed()),
-        24 => world.settle_changes(),
+        24 => world.clear_trackers(),
         25 => drop(world.extend(key, (Place([n; 3]), Fire(n), Load(3)))),
         26 => drop(world.extend(key, (Health(n), Ice(1), Heat(1)))),
         27 => drop(world.delete_row(key)),
