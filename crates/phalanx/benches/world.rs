@@ -183,7 +183,7 @@ fn get(name: &'static str, n: usize) -> Workload {
                 "view",
                 move || ours(n),
                 |w, es| {
-                    let view = w.view::<Position>();
+                    let view = w.component::<Position>();
                     es.iter().map(|e| view.get(*e).unwrap().0).sum()
                 },
             ),
@@ -445,7 +445,7 @@ fn structure() -> Vec<Workload> {
                     },
                     1,
                     |(w, es)| {
-                        let mut access = w.access_mut::<B>();
+                        let mut access = w.component_mut::<B>();
                         es.iter().for_each(|e| assert!(access.insert(*e, B(1.0)).unwrap().is_none()));
                         es.iter().for_each(|e| _ = black_box(access.remove(*e).unwrap().unwrap().0));
                     },

@@ -133,7 +133,7 @@ pub enum ChangeError {
         /// The entity.
         entity: Entity,
     },
-    /// A [kept](crate::World::keep_resource) resource is taken out by a scope, so that the world cannot be cloned.
+    /// A [kept](crate::ResourcesMut::keep) resource is taken out by a scope, so that the world cannot be cloned.
     Resource(NoSuchResource),
     /// There is no memory for it.
     Alloc(AllocError),

@@ -54,13 +54,13 @@ pub use rows::{Key, Role, Row};
 pub use signal::{Collector, CollectorBuilder, ListenerId};
 pub use signature::Signature;
 pub use sparse::Removal;
-pub use world::RowId;
+#[doc(hidden)]
+pub use world::testing;
 pub use world::{
-    AccessMut, Advice, BundleBuilder, ColumnMemory, ColumnPtrs, Columns, ComponentDescriptor, ComponentReport,
-    EntityMap, EntityMut, EntityRef, LaneMemory, LayoutBytes, LayoutReport, Memory, Placement, SparseMemory, Spawner,
-    TableMemory, View, ViewMut, World,
+    Advice, BundleBuilder, ColumnMemory, ColumnPtrs, Columns, ComponentDescriptor, ComponentReport, ComponentView,
+    ComponentViewMut, EntityMap, EntityMut, EntityRef, LaneMemory, LayoutBytes, LayoutReport, Memory, Placement,
+    PoolMut, PoolRef, ResourcesMut, RowId, RowMut, RowRef, SparseMemory, Spawner, TableMemory, World,
 };
-pub use world::{PoolMut, PoolRef};
 
 /// What the expansions of derives call.
 #[doc(hidden)]

@@ -79,7 +79,7 @@ fn columns_come_whole_or_not_at_all() {
                 let values = tally.values(200).map(Value).collect::<Vec<_>>();
                 (world, Some((values, vec![Spin { axis: 1.0, speed: 1.0 }; 200])))
             },
-            |(world, columns)| world.try_spawn_columns(columns.take().unwrap()).map(drop),
+            |(world, columns)| world.spawn_columns(columns.take().unwrap()).map(drop),
             |(world, _), outcome| {
                 world.validate().unwrap();
                 assert_eq!(world.len(), rows as usize + if outcome.is_ok() { 200 } else { 0 });
@@ -127,7 +127,7 @@ fn closures_run_before_anything_changes() {
                 tally.callback();
                 (Value(tally.value(2)), Enemy)
             };
-            world.insert_with(*e, bundle).unwrap();
+            world.entity_mut(*e).unwrap().insert(bundle());
         },
         |(world, e), _, panicked| {
             world.validate().unwrap();
@@ -153,7 +153,7 @@ fn an_exchange_is_one_move() {
     world.exchange::<(Value, Position), _>(f, Value(tally.value(5))).unwrap();
     assert_eq!((world.get::<Value>(f).unwrap().0.key(), world.has::<Position>(f), tally.live()), (5, false, 2));
     world.exchange::<Value, ()>(f, ()).unwrap();
-    assert_eq!(world.components_of(f).unwrap().count(), 0);
+    assert_eq!(world.entity(f).unwrap().component_names().count(), 0);
     world.despawn(f).unwrap();
     assert!(world.exchange::<Value, _>(f, Other(tally.value(9))).is_err());
     world.validate().unwrap();
@@ -167,9 +167,12 @@ fn a_set_of_ids_is_removed() {
     let mut world = World::new();
     let e = world.spawn((Value(tally.value(1)), Position(1.0), Enemy));
     let ids = [world.component_id::<Value>().unwrap(), world.component_id::<Enemy>().unwrap()];
-    assert_eq!(world.remove_ids(e, &[ids[0], ids[1], ids[0]]), Ok(true));
-    assert_eq!(world.remove_ids(e, &ids), Ok(false));
-    assert_eq!(world.remove_ids(e, &[phalanx::ComponentId::from_index(4000)]), Ok(false));
+    assert_eq!(world.entity_mut(e).map(|mut entity| entity.remove_by_ids(&[ids[0], ids[1], ids[0]])), Ok(true));
+    assert_eq!(world.entity_mut(e).map(|mut entity| entity.remove_by_ids(&ids)), Ok(false));
+    assert_eq!(
+        world.entity_mut(e).map(|mut entity| entity.remove_by_ids(&[phalanx::ComponentId::from_index(4000)])),
+        Ok(false)
+    );
     assert_eq!(tally.live(), 0);
     assert_eq!(world.get::<Position>(e), Ok(&Position(1.0)));
     world.validate().unwrap();
@@ -180,15 +183,19 @@ fn several_at_once_are_different_ones() {
     let mut world = World::new();
     let [a, b] = [world.spawn(Position(1.0)), world.spawn((Position(2.0), Enemy))];
     let none = world.spawn(Enemy);
-    let [x, y] = world.get_many_mut::<Position, 2>([a, b]).unwrap();
+    let mut positions = world.component_mut::<Position>();
+    let [x, y] = positions.get_many_mut([a, b]).unwrap();
     std::mem::swap(x, y);
     assert_eq!(world.get::<Position>(a), Ok(&Position(2.0)));
-    assert_eq!(world.get_many_mut::<Position, 3>([a, b, a]).unwrap_err(), ComponentError::DuplicateEntity { entity: a });
+    assert_eq!(
+        world.component_mut::<Position>().get_many_mut([a, b, a]).unwrap_err(),
+        ComponentError::DuplicateEntity { entity: a }
+    );
     assert!(
-        matches!(world.get_many_mut::<Position, 2>([a, none]), Err(ComponentError::MissingComponent { entity, .. }) if entity == none)
+        matches!(world.component_mut::<Position>().get_many_mut([a, none]), Err(ComponentError::MissingComponent { entity, .. }) if entity == none)
     );
     world.despawn(b).unwrap();
-    assert!(matches!(world.get_many_mut::<Position, 2>([a, b]), Err(ComponentError::NoSuchEntity(_))));
+    assert!(matches!(world.component_mut::<Position>().get_many_mut([a, b]), Err(ComponentError::NoSuchEntity(_))));
     assert_eq!(
         world.patch::<Position, _>(a, |p| {
             p.0 += 1.0;
@@ -283,13 +290,13 @@ fn handles_look_and_change() {
     let e = world.spawn((Position(1.0), Enemy));
     let handle = world.entity(e).unwrap();
     assert_eq!((handle.id(), handle.get::<Position>(), handle.has::<Velocity>()), (e, Ok(&Position(1.0)), false));
-    assert!(handle.components().any(|name| name.ends_with("Enemy")));
+    assert!(handle.component_names().any(|name| name.ends_with("Enemy")));
     assert!(format!("{handle:?}").starts_with("0v0 {") && format!("{handle:?}").contains("Position"));
     let mut handle = world.entity_mut(e).unwrap();
     handle.insert(Velocity(2.0)).insert(Position(3.0));
     handle.get_mut::<Velocity>().unwrap().0 += 1.0;
     assert_eq!(handle.take::<(Velocity, Position)>().unwrap(), (Velocity(3.0), Position(3.0)));
-    assert!(handle.remove::<Enemy>() && !handle.remove::<Enemy>() && handle.components().count() == 0);
+    assert!(handle.remove::<Enemy>() && !handle.remove::<Enemy>() && handle.component_names().count() == 0);
     handle.despawn();
     assert!(world.entity(e).is_err() && world.entity_mut(e).is_err());
     world.validate().unwrap();

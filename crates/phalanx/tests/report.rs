@@ -96,13 +96,13 @@ fn what_comes_and_goes_is_counted_in_every_layout() {
     world.exchange::<All, Mark>(made, Mark).unwrap();
     check(&mut world, "exchanging", (0, 1, 1));
     let key = Key::main(e[7]).with_role(Role(1));
-    world.extend(key, all(3)).unwrap();
+    world.add_row(key, all(3)).unwrap();
     check(&mut world, "an extra row", (1, 0, 0));
     world.despawn(e[7]).unwrap();
     check(&mut world, "an entity with an extra row", (0, 2, 0));
     let mut other = World::new();
     other.set_access_counting(true);
-    world.transfer(e[8], &mut other).unwrap();
+    world.entity_mut(e[8]).unwrap().transfer(&mut other).unwrap();
     check(&mut world, "one that leaves", (0, 1, 0));
     check(&mut other, "one that arrives", (1, 0, 0));
     other.transfer_all(&mut world).unwrap();
@@ -172,7 +172,7 @@ fn look_ups_are_counted_with_the_feature_alone() {
     for entity in &e {
         assert!(world.get::<Place>(*entity).is_ok() && world.get_mut::<Hot>(*entity).is_ok());
     }
-    let levels = world.view::<Level>();
+    let levels = world.component::<Level>();
     assert_eq!(e.iter().filter(|entity| levels.get(**entity).is_ok()).count(), 10);
     assert!(world.query_mut::<(&Place, &Level)>().get(e[0]).is_ok());
     assert!(world.get::<Cold>(e[0]).is_err());
@@ -209,7 +209,7 @@ fn nothing_is_counted_unless_asked_for() {
     assert!(!is_silent(&world.layout_report()));
     assert!(is_silent(&world.layout_report()), "each report begins anew");
     work(&mut world);
-    assert!(!world.clone_world().layout_report().counted, "a copy counts for itself");
+    assert!(!world.try_clone().unwrap().layout_report().counted, "a copy counts for itself");
     world.set_access_counting(false);
     work(&mut world);
     assert!(is_silent(&world.layout_report()));
@@ -287,7 +287,7 @@ fn clear_cases_get_clear_advice() {
         for entity in &e[frame * 10..][..100] {
             world.remove::<Burning>(*entity).unwrap();
         }
-        let targets = world.view::<Target>();
+        let targets = world.component::<Target>();
         assert!((0..1000).zip(&e).all(|(n, entity)| targets.get(*entity).unwrap().0 == n));
     }
     let report = world.layout_report();

@@ -79,7 +79,7 @@ use crate::layout::Layout;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use phalanx_store::raw::Lane;
 
-/// A moment in the life of a world: [`World::tick`](crate::World::tick).
+/// A moment in the life of a world: [`World::change_tick`](crate::World::change_tick).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct Tick(pub(crate) u32);

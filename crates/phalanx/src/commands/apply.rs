@@ -438,7 +438,7 @@ impl World {
 
     /// The slot of an entity's row, the main one if no key names another, and where it is. It was found while resolving.
     fn whereabouts(&self, entity: Entity, key: Option<Key>) -> (Entity, Location) {
-        let slot = key.map_or(entity, |key| self.row(key).expect("found while resolving").0);
+        let slot = key.map_or(entity, |key| self.storage.find_row(key).expect("found while resolving").0);
         (slot, self.storage.try_location(slot).expect("found alive while resolving"))
     }
 

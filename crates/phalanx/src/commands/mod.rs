@@ -197,7 +197,7 @@ impl CommandBuffer {
         self.record(DESPAWN, Some(entity), ());
     }
 
-    /// Records [`World::extend`].
+    /// Records [`World::add_row`].
     ///
     /// Later commands can name the row by its key, and it may be one of an entity that [`spawn`](CommandBuffer::spawn) has
     /// promised.
@@ -224,7 +224,7 @@ impl CommandBuffer {
         self.record(Of::<B>::EXTEND, Some(key.entity), OfRow { key, bundle });
     }
 
-    /// Records [`World::update`].
+    /// Records [`RowMut::insert`](crate::RowMut::insert).
     pub fn update<B: Bundle>(&mut self, key: Key, bundle: B) {
         self.record(Of::<B>::UPDATE, Some(key.entity), OfRow { key, bundle });
     }
@@ -234,7 +234,7 @@ impl CommandBuffer {
         self.record(Of::<B>::REMOVE_FROM_ROW, Some(key.entity), key);
     }
 
-    /// Records [`World::delete_row`].
+    /// Records [`World::remove_row`].
     pub fn delete_row(&mut self, key: Key) {
         self.record(DELETE_ROW, Some(key.entity), key);
     }

@@ -391,7 +391,7 @@ impl<'w> DynamicTable<'w> {
             // the column is taken once.
             unsafe {
                 let lane = &*self.world.storage.lane(id, self.number).add(info.value_lanes());
-                (0..self.len()).for_each(|row| (*marks(lane, row)).changed = self.world.tick());
+                (0..self.len()).for_each(|row| (*marks(lane, row)).changed = self.world.change_tick());
             }
         }
         Ok(self.raw(id))
@@ -411,7 +411,7 @@ impl<'w> DynamicTable<'w> {
                 if info.track == Track::Column {
                     // SAFETY: the table has the component, whose last lane has its mark.
                     let lane = unsafe { &*self.world.storage.lane(id, self.number).add(info.value_lanes()) };
-                    mark_column(lane, self.world.tick());
+                    mark_column(lane, self.world.change_tick());
                 }
                 Ok(())
             }

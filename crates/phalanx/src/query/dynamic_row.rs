@@ -260,7 +260,7 @@ impl DynamicQuery {
     unsafe fn one<'w>(&self, world: &'w World, entity: Entity) -> Result<DynamicRow<'w, '_>, DynamicError> {
         #[cfg(feature = "counters")]
         if world.storage.counting {
-            self.terms().iter().for_each(|term| world.count_lookup(term.id));
+            self.terms().iter().for_each(|term| world.storage.count_lookup(term.id));
         }
         // SAFETY: `Rows` touches nothing.
         let row = unsafe { item_of::<Rows, ()>(world, &self.states, entity) };
@@ -290,7 +290,7 @@ impl<'w> DynamicRow<'w, '_> {
     /// Returns the key of the row.
     pub fn key(&self) -> Key {
         let slot = self.row.key(self.world);
-        self.world.key_of(Row(slot)).unwrap_or(Key::main(slot))
+        self.world.storage.key_of(Row(slot)).unwrap_or(Key::main(slot))
     }
 
     /// Returns the named components that the row has, and whether they are written, in the order of the terms.
@@ -327,7 +327,7 @@ impl<'w> DynamicRow<'w, '_> {
         // SAFETY: as in `get`; nobody else has it, since a component that is written is named once and taken once. Rows may be
         // sent to other threads, which take theirs at the same time: all of them here, as the query has the world
         // exclusively.
-        unsafe { Ok(self.world.item_mut_shared::<C>(lanes, row)) }
+        unsafe { Ok(self.world.storage.item_mut_shared::<C>(lanes, row)) }
     }
 
     /// Returns the lanes of a component that the query reads, each with the one value of this row.

@@ -2,6 +2,8 @@
 
 use super::{Access, QueryData};
 use crate::component::ComponentId;
+#[cfg(feature = "counters")]
+use crate::storage::Storage;
 use crate::world::World;
 
 impl World {
@@ -32,17 +34,19 @@ impl World {
     pub(crate) fn count_lookups<D: QueryData>(&self) {
         let Ok(access) = Access::try_of::<D>() else { return };
         for key in access.types() {
-            self.count_lookup(self.storage.components.id_of_type(key));
+            self.storage.count_lookup(self.storage.components.id_of_type(key));
         }
     }
+}
 
+#[cfg(feature = "counters")]
+impl Storage {
     /// Notes that a value is looked up by entity.
-    #[cfg(feature = "counters")]
     #[cold]
     #[inline(never)]
     pub(crate) fn count_lookup(&self, id: ComponentId) {
         if id != ComponentId::UNKNOWN {
-            self.storage.components.info(id).usage.find();
+            self.components.info(id).usage.find();
         }
     }
 }

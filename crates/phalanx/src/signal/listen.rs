@@ -134,7 +134,7 @@ impl World {
         event: Event,
         call: impl FnMut(Told<'_>, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
-        let id = self.register::<C>();
+        let id = self.register_component::<C>();
         self.connect_to(event, id, call)
     }
 

@@ -257,7 +257,8 @@ impl Loading<'_, '_> {
                     Some(at) => entry.older[at].migration.read(entry.name, made, &mut self.input)?,
                 }
             }
-            self.input.unwrap_alloc(made.try_mark(self.world.storage.components.info(id).track, self.world.tick()))?;
+            self.input
+                .unwrap_alloc(made.try_mark(self.world.storage.components.info(id).track, self.world.change_tick()))?;
         }
         self.input.end_section()?;
         // SAFETY: the values of all columns were read, and so many rows named. What fails, fails before they are counted.
@@ -359,7 +360,7 @@ impl Loading<'_, '_> {
                 Some(at) => entry.older[at].migration.read(entry.name, &mut made, &mut self.input)?,
             }
         }
-        self.input.unwrap_alloc(made.try_mark(info.track, self.world.tick()))?;
+        self.input.unwrap_alloc(made.try_mark(info.track, self.world.change_tick()))?;
         self.input.end_section()?;
         // SAFETY: the values were read, in the order of the keys with room for the holes, or at the slots. What fails, fails
         // before they are counted.

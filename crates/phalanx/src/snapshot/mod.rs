@@ -9,7 +9,7 @@
 //! The clock of a world and the marks of [tracked](crate::change_detection) components are saved too: after a load
 //! [`Added`](crate::Added) and [`Changed`](crate::Changed) let through what they let through before. A held state begins anew, as
 //! with any other world. What is [merged](World::merge) is new, as are values that come from another world by
-//! [`transfer`](World::transfer); and so is what is read in [readable form](World::serialize), which has no marks.
+//! [`transfer`](crate::EntityMut::transfer); and so is what is read in [readable form](World::serialize), which has no marks.
 //! [`World::checksum`] and [`diff`] are about values, however they came to be: marks make no difference.
 //!
 //! # What loading promises
@@ -164,7 +164,7 @@ impl World {
     /// Entities, rows, stores, groups and their orders are exactly those that were saved, and so are the entities to come, times
     /// of changes, and the resources that are registered. An entity that was reserved is alive, without components.
     ///
-    /// The world has no other resources, keeps [none](World::keep_resource), and has no listeners and no collectors. Components
+    /// The world has no other resources, keeps [none](crate::ResourcesMut::keep), and has no listeners and no collectors. Components
     /// may have other ids than in the world that was saved.
     ///
     /// # Errors

@@ -165,7 +165,7 @@ fn each_column(
 
 /// Marks all values of a component as new.
 fn renew(world: &World, id: ComponentId) -> Result<(), LoadError> {
-    let (info, now) = (world.storage.components.info(id), world.tick());
+    let (info, now) = (world.storage.components.info(id), world.change_tick());
     if info.track == Track::None {
         return Ok(());
     }

@@ -47,7 +47,7 @@ fn damaged<T>(what: &'static str) -> Result<T, DeltaError> {
 
 /// Returns what leads from one state of a world to another, as bytes, for a world that is in the first.
 ///
-/// Resources are not part of it, also if they are [kept](World::keep_resource).
+/// Resources are not part of it, also if they are [kept](crate::ResourcesMut::keep).
 ///
 /// ```
 /// use phalanx::timeline::delta;
@@ -59,7 +59,7 @@ fn damaged<T>(what: &'static str) -> Result<T, DeltaError> {
 ///
 /// let mut here = World::new();
 /// let hero = here.spawn(Health(10));
-/// let mut there = here.clone_world();
+/// let mut there = here.try_clone().unwrap();
 ///
 /// let before = here.checkpoint()?;
 /// here.get_mut::<Health>(hero)?.0 = 9;
@@ -251,7 +251,7 @@ impl World {
     /// Brings the world from the first state of a [`delta`] to the second.
     ///
     /// The world need not be a copy of the other: it must be in the same state, and know the components that the delta names,
-    /// in any order of registration. [`register`](World::register) makes a component known that no entity has had yet.
+    /// in any order of registration. [`register_component`](World::register_component) makes a component known that no entity has had yet.
     ///
     /// Afterwards entities, rows, stores, groups and their orders are exactly those of the second state. Values that the delta
     /// adds or changes count as added and changed now, where they are [tracked](crate::change_detection). All others stay as they were
@@ -457,7 +457,7 @@ impl World {
             let mut column = input.column(was.map(|was| &was.column), self, id, slots.rows())?;
             if let Some(happened) = happened {
                 let each = slots.pairs().map(|slot| past.of_table(slot, number));
-                let marks = each.zip(happened.bytes()).map(|(before, what)| marked(before, *what, self.tick()));
+                let marks = each.zip(happened.bytes()).map(|(before, what)| marked(before, *what, self.change_tick()));
                 column.try_push_marks(id, self, slots.rows(), (0..).zip(marks))?;
             }
             columns.push(ColumnImage { id, column, seen: 0, tick });
@@ -501,7 +501,7 @@ impl World {
             each_value(&state, &keys, |row, key| {
                 let before = key.map_or_else(|| marks.of_slot(row), |key| marks.of_key(key));
                 let what = happened.bytes().get(row as usize).copied().unwrap_or(0);
-                list.push((row, marked(before, what, self.tick())));
+                list.push((row, marked(before, what, self.change_tick())));
             });
             column.try_push_marks(id, self, rows, list.into_iter())?;
         }
@@ -512,7 +512,7 @@ impl World {
     fn tick_of(&self, before: Option<u64>, is_touched: bool) -> u64 {
         match before.filter(|_| !is_touched) {
             Some(before) => before,
-            None => before.unwrap_or(0) << 32 | u64::from(self.tick().number()),
+            None => before.unwrap_or(0) << 32 | u64::from(self.change_tick().number()),
         }
     }
 }
@@ -644,7 +644,7 @@ mod tests {
     #[test]
     fn no_bytes_make_a_value_that_cannot_be() {
         let mut world = World::new();
-        world.set_removal::<Pooled>(Removal::Deferred).unwrap();
+        world.pool_mut::<Pooled>().set_removal(Removal::Deferred).unwrap();
         let all: Vec<Entity> = (0..4).map(|_| world.spawn_empty()).collect();
         let pooled = |n: usize| Pooled([all[n], all[3 - n]]);
         let lined = |n: usize| Lined(all[n], [true, false, true, n == 0], 'z');
@@ -689,7 +689,7 @@ mod tests {
     #[test]
     fn no_bytes_make_a_world_that_cannot_be() {
         let mut world = World::new();
-        world.set_removal::<SparseStorage>(Removal::Deferred).unwrap();
+        world.pool_mut::<SparseStorage>().set_removal(Removal::Deferred).unwrap();
         let all: Vec<_> = (0..20).map(|n| world.spawn((Row(n), SparseStorage(n as u16), Line(n as u8)))).collect();
         world.despawn(all[3]).unwrap();
         let before = world.checkpoint().unwrap();
@@ -709,14 +709,14 @@ mod tests {
         let all: Vec<Entity> = (0..6).map(|n| world.spawn((Owner(n), Line(n as u8)))).collect();
         world.make_group::<Owned<Owner>>().unwrap();
         let row = |n: usize, role| Key::main(all[n]).with_role(Role(role));
-        world.extend(row(1, 1), (Row(1), Line(2))).unwrap();
-        world.extend(row(1, 2), Owner(7)).unwrap();
+        world.add_row(row(1, 1), (Row(1), Line(2))).unwrap();
+        world.add_row(row(1, 2), Owner(7)).unwrap();
         world.despawn(all[5]).unwrap();
         let before = world.checkpoint().unwrap();
         world.clear_trackers();
         world.make_group::<Observed<(Owner, Line)>>().unwrap();
-        world.extend(row(1, 3), Row(3)).unwrap();
-        world.extend(row(2, 1), (Owner(1), Line(3))).unwrap();
+        world.add_row(row(1, 3), Row(3)).unwrap();
+        world.add_row(row(2, 1), (Owner(1), Line(3))).unwrap();
         world.get_mut::<Owner>(all[2]).unwrap().0 = 9;
         let _reserved = [(); 3].map(|()| world.reserve_entity());
         let bytes = delta(&before, &world.checkpoint().unwrap()).unwrap();

@@ -24,7 +24,7 @@
 //! - Entities with their generations, those that are reserved, and those that are free in the order in which they will be used.
 //! - Tables, rows and their order, pools with their order and holes, linear stores, groups.
 //! - Marks of what is [tracked](crate::change_detection), and the time.
-//! - Resources that are [kept](World::keep_resource): each has the value that it had, or is absent if it was.
+//! - Resources that are [kept](crate::ResourcesMut::keep): each has the value that it had, or is absent if it was.
 //! - [Collectors](crate::signal#back-in-time): what they have recorded since is gone.
 //!
 //! The same operations then give the same entities and the same order again. So a handle that was made in the discarded time may
@@ -52,7 +52,7 @@
 //!
 //! # Which way back
 //!
-//! | | [`rollback`](World::rollback) | [`rewind`](Timeline::rewind) | [`apply_delta`](World::apply_delta) | `World::load` | [`clone_world`](World::clone_world) |
+//! | | [`rollback`](World::rollback) | [`rewind`](Timeline::rewind) | [`apply_delta`](World::apply_delta) | `World::load` | [`try_clone`](World::try_clone) |
 //! |---|---|---|---|---|---|
 //! | result | the same world | the same world | the same world | a new world | a new world |
 //! | entities, rows, order, groups | as they were | as they were | as in the second state | as they were saved | as they are |
@@ -105,7 +105,7 @@ impl Checkpoint {
 
     /// Returns the type names of the resources of a world that the checkpoint does not cover, in alphabetical order.
     ///
-    /// A [`rollback`](World::rollback) leaves them alone. [`World::keep_resource`] has later checkpoints cover them.
+    /// A [`rollback`](World::rollback) leaves them alone. [`ResourcesMut::keep`](crate::ResourcesMut::keep) has later checkpoints cover them.
     ///
     /// ```
     /// # use phalanx::World;
@@ -116,7 +116,7 @@ impl Checkpoint {
     /// let mut world = World::new();
     /// world.insert_resource(Score(3));
     /// world.insert_resource(Window);
-    /// world.keep_resource::<Score>();
+    /// world.resources_mut().keep::<Score>();
     /// let checkpoint = world.checkpoint()?;
     /// let names: Vec<&str> = checkpoint.uncovered_resources(&world).collect();
     /// assert!(names.len() == 1 && names[0].ends_with("Window"));
@@ -128,7 +128,7 @@ impl Checkpoint {
 }
 
 impl World {
-    /// Copies the state of the world as it is now, with the resources that are [kept](World::keep_resource).
+    /// Copies the state of the world as it is now, with the resources that are [kept](crate::ResourcesMut::keep).
     ///
     /// # Errors
     ///

@@ -46,7 +46,7 @@ use std::collections::VecDeque;
 /// Changes are cheap where they lie together. If one row of a hundred is written, here and there, three of four chunks are
 /// touched: such a frame costs more than copying the column, in time and in memory.
 ///
-/// Each frame has a clone of each resource that the world [keeps](World::keep_resource), changed or not.
+/// Each frame has a clone of each resource that the world [keeps](crate::ResourcesMut::keep), changed or not.
 ///
 /// Groups that own nothing are copied whole in frames in which their members change; and so is everything in the frame after
 /// tables got other numbers, by [`World::compact`] or [`World::rollback`].
@@ -109,14 +109,14 @@ impl Timeline {
     /// Returns the type names of the resources of a world that not every frame covers, in alphabetical order.
     ///
     /// A [`rewind`](Timeline::rewind) to some frame leaves them alone. Before the first capture they are those that the world
-    /// does not [keep](World::keep_resource). A resource that is kept later is covered when the frames before are forgotten.
+    /// does not [keep](crate::ResourcesMut::keep). A resource that is kept later is covered when the frames before are forgotten.
     pub fn uncovered_resources(&self, world: &World) -> impl Iterator<Item = &'static str> + use<> {
         // What is kept stays so: the oldest frame covers least.
         let oldest = self.past.front().map_or(&self.context, |(_, context)| context);
         world.resources.uncovered(self.now.as_ref().map(|_| &oldest.resources)).into_iter()
     }
 
-    /// Keeps the state of the world as a frame, with the resources that are [kept](World::keep_resource). The oldest frame is
+    /// Keeps the state of the world as a frame, with the resources that are [kept](crate::ResourcesMut::keep). The oldest frame is
     /// forgotten if there are too many.
     ///
     /// # Errors

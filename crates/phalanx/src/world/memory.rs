@@ -2,8 +2,10 @@
 
 use super::{Location, World};
 use crate::layout::Kind;
+use crate::storage::Storage;
+use crate::storage::table::{Column, Table};
 use core::fmt;
-use phalanx_store::raw::Rows;
+use phalanx_store::raw::{Lane, Rows};
 
 /// The bytes that a world holds from the allocator for entities and components: [`World::memory`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,7 +129,7 @@ impl World {
             rows: table.len as usize,
             capacity: table.cap as usize,
             entities: table.entities.bytes(),
-            columns: table.columns.iter().map(|column| self.column_memory(table, column)).collect(),
+            columns: table.columns.iter().map(|column| column_memory(&self.storage, table, column)).collect(),
         });
         // A slot's word and its location lie side by side.
         let slots = self.storage.entities.memory();
@@ -152,23 +154,14 @@ impl World {
         );
         Memory { entities, locations, rows, tables: tables.collect(), sparse: sparse.collect(), masks, signals }
     }
+}
 
-    pub(super) fn column_memory(
-        &self,
-        table: &crate::storage::table::Table,
-        column: &crate::storage::table::Column,
-    ) -> ColumnMemory {
-        let lanes = &table.lane_list()[column.first as usize..][..column.lanes as usize];
-        let lane = |lane: &phalanx_store::raw::Lane| LaneMemory {
-            row: lane.row_size(),
-            capacity: lane.capacity() as usize,
-            bytes: lane.bytes(),
-        };
-        ColumnMemory {
-            component: self.storage.components.info(column.id).name(),
-            lanes: lanes.iter().map(lane).collect(),
-        }
-    }
+/// Returns the memory of a column.
+pub(super) fn column_memory(storage: &Storage, table: &Table, column: &Column) -> ColumnMemory {
+    let lanes = &table.lane_list()[column.first as usize..][..column.lanes as usize];
+    let lane =
+        |lane: &Lane| LaneMemory { row: lane.row_size(), capacity: lane.capacity() as usize, bytes: lane.bytes() };
+    ColumnMemory { component: storage.components.info(column.id).name(), lanes: lanes.iter().map(lane).collect() }
 }
 
 impl fmt::Display for Memory {

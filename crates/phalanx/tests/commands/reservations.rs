@@ -262,7 +262,7 @@ fn a_clone_is_another_world() {
     let mut world = world();
     let mut commands = CommandBuffer::new();
     let e = commands.spawn(&world, Hp(7));
-    let mut copy = world.clone_world();
+    let mut copy = world.try_clone().unwrap();
     let report = commands.apply(&mut copy);
     assert_eq!(reasons(report.skipped()), [(0, ChangeError::AnotherWorld { entity: e })]);
     // Reserved there by nobody, it is alive and stays so.

@@ -219,7 +219,7 @@ fn h26_a_row_type_that_panics_leaves_no_half_made_row() {
             commands.try_apply(world).unwrap();
         }),
         ("extend", |world, e, _| {
-            world.extend(phalanx::Key::main(e[0]).with_role(phalanx::Role(1)), Rude(&DIAL, "new")).unwrap();
+            world.add_row(phalanx::Key::main(e[0]).with_role(phalanx::Role(1)), Rude(&DIAL, "new")).unwrap();
         }),
         ("get", |world, e, _| drop(world.get::<Rude>(e[1]).unwrap())),
         ("query", |world, _, _| drop(world.query::<&Rude>().iter().count())),
@@ -279,7 +279,7 @@ fn recorded(tally: &Tally, dial: &'static Dial) -> (World, phalanx::CommandBuffe
     let mut world = World::new();
     let e = [0, 1, 2].map(|n| world.spawn((Position(1.0), A::new(tally, n))));
     let row = |n: u32| phalanx::Key::main(e[2]).with_role(phalanx::Role(n));
-    world.extend(row(1), A::new(tally, 3)).unwrap();
+    world.add_row(row(1), A::new(tally, 3)).unwrap();
     let mut commands = phalanx::CommandBuffer::new();
     commands.insert(e[0], A::new(tally, 10));
     commands.spawn(&world, A::new(tally, 11));

@@ -34,12 +34,17 @@ pub(super) fn look(world: &World, from: u32) -> Vec<Look> {
     for e in world.iter().filter(|e| e.index() >= from) {
         for (key, row) in world.rows(e).unwrap() {
             let values = [
-                world.get_row::<T>(row).ok().map(|c| c.0.key()),
-                world.get_row::<P>(row).ok().map(|c| c.0.key()),
-                world.get_row::<L>(row).ok().map(|c| c.0.key()),
-                world.get_row::<Wide>(row).ok().map(|c| c.0),
+                world.row(row).and_then(|row| row.get::<T>()).ok().map(|c| c.0.key()),
+                world.row(row).and_then(|row| row.get::<P>()).ok().map(|c| c.0.key()),
+                world.row(row).and_then(|row| row.get::<L>()).ok().map(|c| c.0.key()),
+                world.row(row).and_then(|row| row.get::<Wide>()).ok().map(|c| c.0),
             ];
-            all.push((key, values, world.get_row::<Tag>(row).is_ok(), world.get_row::<Seen>(row).is_ok()));
+            all.push((
+                key,
+                values,
+                world.row(row).and_then(|row| row.get::<Tag>()).is_ok(),
+                world.row(row).and_then(|row| row.get::<Seen>()).is_ok(),
+            ));
         }
     }
     all
@@ -59,11 +64,11 @@ fn change(n: usize, key: Key, value: impl Fn() -> Counted, to: Result<&mut World
             4 => world.insert(e, (T(v()), L(v()), Tag)).is_ok(),
             5 => world.remove::<(P, L)>(e).is_ok(),
             6 => world.remove::<(T, Tag, Seen, Wide)>(e).is_ok(),
-            7 => world.extend(key, (P(v()), T(v()))).is_ok(),
-            8 => world.extend(key, (L(v()), Wide(v().key()))).is_ok(),
-            9 => world.update(key, (P(v()), L(v()), Tag)).is_ok(),
-            10 => world.remove_row_components::<(P, Wide)>(key).is_ok(),
-            11 => world.delete_row(key).is_ok(),
+            7 => world.add_row(key, (P(v()), T(v()))).is_ok(),
+            8 => world.add_row(key, (L(v()), Wide(v().key()))).is_ok(),
+            9 => world.row_mut(key).and_then(|mut row| row.try_insert((P(v()), L(v()), Tag))).is_ok(),
+            10 => world.row_mut(key).and_then(|mut row| row.try_remove::<(P, Wide)>()).is_ok(),
+            11 => world.remove_row(key).is_ok(),
             _ => world.try_spawn(Seen).map(drop).is_ok(),
         }),
         Err(commands) => match n {
@@ -118,7 +123,7 @@ fn recorded_and_direct(seeds: std::ops::Range<u64>, first: u32, with_groups: boo
             assert_eq!((direct.validate(), recorded.validate()), (Ok(()), Ok(())), "seed {seed}");
             assert_eq!(look(&direct, first), look(&recorded, first), "seed {seed}, round {round}");
             if round % 8 == 7 {
-                recorded = recorded.clone_world();
+                recorded = recorded.try_clone().unwrap();
                 assert_eq!(recorded.validate(), Ok(()));
                 while direct.compact(100) > 0 {}
                 assert_eq!(direct.validate(), Ok(()));
@@ -175,7 +180,7 @@ fn batches_give_and_take_components_of_all_layouts() {
         };
     }
     let first = world.iter().next().unwrap();
-    world.extend(Key::main(first).with_role(Role(1)), T(tally.value(0))).unwrap();
+    world.add_row(Key::main(first).with_role(Role(1)), T(tally.value(0))).unwrap();
     let made = tally.made();
     let bundle = || (P(tally.value(100)), L(tally.value(200)), Seen);
     assert_eq!(world.insert_where::<phalanx::With<T>, _>(bundle()), 30);
@@ -334,7 +339,7 @@ pub(super) fn populated(tally: &Tally) -> (World, Vec<Entity>) {
     all.extend((6..10).map(|n| world.spawn((L(tally.value(n)), Wide(n)))));
     for (at, role) in [(0, 1), (0, 2), (8, 1)] {
         let key = Key::main(all[at]).with_role(Role(role));
-        world.extend(key, (P(tally.value(50 + role)), L(tally.value(60 + role)), Tag)).unwrap();
+        world.add_row(key, (P(tally.value(50 + role)), L(tally.value(60 + role)), Tag)).unwrap();
     }
     (world, all)
 }
@@ -344,7 +349,7 @@ fn clones_have_clones_of_all_layouts() {
     let tally = Tally::new();
     let (mut world, all) = populated(&tally);
     for e in [all[0], all[8], all[3]] {
-        let twin = world.clone_entity(e).unwrap();
+        let twin = world.entity_mut(e).unwrap().clone_entity().unwrap();
         world.validate().unwrap();
         let of = |whose: Entity| {
             let rows = look(&world, 0).into_iter().filter(move |row| row.0.entity == whose);
@@ -352,7 +357,7 @@ fn clones_have_clones_of_all_layouts() {
         };
         assert_eq!(of(e), of(twin));
     }
-    let copy = world.clone_world();
+    let copy = world.try_clone().unwrap();
     copy.validate().unwrap();
     assert_eq!(look(&copy, 0), look(&world, 0));
     drop((world, copy));
@@ -366,11 +371,15 @@ fn what_cannot_be_cloned_is_named_in_all_layouts() {
     struct Soul;
     let mut world = World::new();
     let e = world.spawn(Soul);
-    let error = world.clone_entity(e).unwrap_err();
+    let error = world
+        .entity_mut(e)
+        .map_err(phalanx::ChangeError::from)
+        .and_then(|mut entity| entity.clone_entity())
+        .unwrap_err();
     assert!(error.to_string().contains("Soul"), "{error}");
     assert_eq!(world.try_clone().unwrap_err(), error);
     world.remove::<Soul>(e).unwrap();
-    assert_eq!(world.clone_world().len(), 1);
+    assert_eq!(world.try_clone().unwrap().len(), 1);
 }
 
 #[test]
@@ -383,7 +392,7 @@ fn entities_move_with_components_of_all_layouts() {
     here.insert(all[1], (Likes(all[8]), Follows(all[0]))).unwrap();
     let made = tally.made();
     let old: Vec<_> = look(&here, 0).into_iter().filter(|row| row.0.entity == all[0]).collect();
-    let new = here.transfer(all[0], &mut there).unwrap();
+    let new = here.entity_mut(all[0]).unwrap().transfer(&mut there).unwrap();
     assert_eq!((here.validate(), there.validate()), (Ok(()), Ok(())));
     let moved: Vec<_> = look(&there, 0).into_iter().filter(|row| row.0.entity == new).collect();
     assert_eq!(old.len(), 3);
@@ -482,7 +491,7 @@ fn rows_end_with_their_entity_in_the_order_of_their_making() {
         let e = world.spawn((A(Last(7)), C(Last(9)), B(Last(8))));
         for role in 1..3 {
             let at = role * 3 - 2;
-            world.extend(Key::main(e).with_role(Role(role)), (B(Last(at + 1)), A(Last(at)), C(Last(at + 2)))).unwrap();
+            world.add_row(Key::main(e).with_role(Role(role)), (B(Last(at + 1)), A(Last(at)), C(Last(at + 2)))).unwrap();
         }
         match recorded {
             false => world.despawn(e).unwrap(),
