@@ -141,7 +141,7 @@ macro_rules! world {
                         b.remove(e).unwrap();
                     }
                 }
-                vec![("insert", Self::add_b, Self::remove_b), ("access_mut", add, remove)]
+                vec![("insert", Self::add_b, Self::remove_b), ("component_mut", add, remove)]
             }
 
             fn insert_each(ways: &mut Ways<Self>) {
@@ -219,7 +219,7 @@ macro_rules! world {
             }
 
             fn get(ways: &mut Ways<Reading<Self>>) {
-                ways.add("view", |r| {
+                ways.add("component", |r| {
                     let view = r.world.world.component::<$layout::Position>();
                     r.sum += r.order.iter().map(|&e| f64::from(view.get(e).unwrap().x)).sum::<f64>();
                 });
