@@ -180,7 +180,7 @@ fn get(name: &'static str, n: usize) -> Workload {
         ops: n as f64,
         build: vec![
             read(
-                "view",
+                "component",
                 move || ours(n),
                 |w, es| {
                     let view = w.component::<Position>();
@@ -569,9 +569,9 @@ const TARGETS: &[Target] = &[
     target("columns 10k", "phalanx", &["hecs columns"], Times(1.05)),
     target("columns 10k", "phalanx", LIMIT, Within(1.3)),
     target("churn 100k", "phalanx", HECS, Times(1.6)),
-    target("get 10k", "view", &["hecs view"], LEVEL),
+    target("get 10k", "component", &["hecs view"], LEVEL),
     target("get 10k", "world", &["hecs world"], LEVEL),
-    target("get 1M", "view", &["hecs view"], Times(1.15)),
+    target("get 1M", "component", &["hecs view"], Times(1.15)),
     target("get 1M", "world", &["hecs world"], Times(1.15)),
     target("soa: one field 1M", "phalanx", LIMIT, LEVEL_LARGE),
     // Two cores.

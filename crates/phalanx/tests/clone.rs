@@ -59,8 +59,7 @@ fn a_clone_has_the_same_components() {
     }
     assert_eq!((tally.live(), world.len()), (2 * live, 2 * count));
     world.insert(all[1], Soul).unwrap();
-    let error =
-        world.entity_mut(all[1]).map_err(ChangeError::from).and_then(|mut entity| entity.clone_entity()).unwrap_err();
+    let error = world.entity_mut(all[1]).unwrap().clone_entity().unwrap_err();
     assert!(matches!(error, ChangeError::NotClone { component } if component.ends_with("Soul")));
     assert!(world.try_clone().is_err());
     drop(world);
@@ -131,8 +130,7 @@ fn a_clone_has_the_same_rows() {
     world.validate().unwrap();
     assert_eq!((tally.live(), world.rows(twin).unwrap().count()), (live, 5));
     world.row_mut(key(twin, 4)).unwrap().insert(Soul);
-    let error =
-        world.entity_mut(twin).map_err(ChangeError::from).and_then(|mut entity| entity.clone_entity()).unwrap_err();
+    let error = world.entity_mut(twin).unwrap().clone_entity().unwrap_err();
     assert!(matches!(error, ChangeError::NotClone { component } if component.ends_with("Soul")));
     drop(world);
     tally.assert_no_leaks();
@@ -164,7 +162,7 @@ fn a_clone_of_rows_without_memory_does_not_happen() {
             let count = world.row_count();
             (world, e, count)
         },
-        |(world, e, _)| world.entity_mut(*e).map_err(ChangeError::from).and_then(|mut entity| entity.clone_entity()),
+        |(world, e, _)| world.entity_mut(*e).unwrap().clone_entity(),
         |(world, e, count), outcome| {
             world.validate().unwrap();
             let made = if outcome.is_ok() { world.rows(*e).unwrap().count() } else { 0 };
@@ -204,7 +202,7 @@ fn a_clone_without_memory_does_not_happen() {
             let all = world.spawn_batch((0..64).map(|n| (Value(tally.value(n)), Enemy)));
             (world, all[3])
         },
-        |(world, e)| world.entity_mut(*e).map_err(ChangeError::from).and_then(|mut entity| entity.clone_entity()),
+        |(world, e)| world.entity_mut(*e).unwrap().clone_entity(),
         |(world, _), outcome| {
             world.validate().unwrap();
             assert_eq!(world.len(), if outcome.is_ok() { 65 } else { 64 });

@@ -73,16 +73,13 @@ fn bundles_that_name_a_component_twice_are_reported_in_the_line_that_uses_them()
     panics_here(|| w.insert(e, TWICE));
     panics_here(|| w.insert(e, (Fire(1), Fire(2))));
     panics_here(|| w.remove::<(A, A)>(e));
-    panics_here(|| w.exchange::<B, (A, A)>(e, TWICE));
     panics_here(|| w.insert_where::<With<B>, _>(TWICE));
     panics_here(|| w.remove_where::<With<B>, (A, A)>());
     panics_here(|| w.entity_mut(e).unwrap().insert(TWICE).has::<A>());
     panics_here(|| w.entity_mut(e).unwrap().remove::<(A, A)>());
     panics_here(|| w.add_row(Key::main(e).with_role(Role(2)), TWICE));
-    panics_here(|| w.row_mut(row).and_then(|mut row| row.try_insert(TWICE)));
-    panics_here(|| w.row_mut(row).and_then(|mut row| row.try_insert(TWICE)));
-    panics_here(|| w.row_mut(row).and_then(|mut row| row.try_remove::<(A, A)>()));
-    panics_here(|| w.row_mut(row).and_then(|mut row| row.exchange::<B, (A, A)>(TWICE)));
+    panics_here(|| w.row_mut(row).unwrap().insert(TWICE).has::<A>());
+    panics_here(|| w.row_mut(row).unwrap().remove::<(A, A)>());
     w.on_spawn(|_, _, _| ());
     panics_here(|| w.spawn_batch([TWICE]));
     w.validate().unwrap();

@@ -263,9 +263,7 @@ fn rows_that_find_no_memory_stay_with_their_entity() {
     };
     let one = for_every_failing_allocation(
         setup,
-        |(here, there, all)| {
-            here.entity_mut(all[3]).map_err(phalanx::ChangeError::from).and_then(|entity| entity.transfer(there))
-        },
+        |(here, there, all)| here.entity_mut(all[3]).unwrap().transfer(there),
         |(here, there, _), outcome| check(here, there, usize::from(outcome.is_ok())),
     );
     let all = for_every_failing_allocation(
@@ -288,9 +286,7 @@ fn rows_that_find_no_memory_stay_with_their_entity() {
     };
     let one = for_every_failing_allocation(
         cold,
-        |(here, there, e)| {
-            here.entity_mut(*e).map_err(phalanx::ChangeError::from).and_then(|entity| entity.transfer(there))
-        },
+        |(here, there, e)| here.entity_mut(*e).unwrap().transfer(there),
         |(here, there, _), outcome| check(here, there, outcome.is_ok()),
     );
     let all = for_every_failing_allocation(
@@ -319,9 +315,7 @@ fn a_move_without_memory_does_not_happen() {
     let tally = Tally::new();
     let one = for_every_failing_allocation(
         || setup(&tally),
-        |(here, there, all)| {
-            here.entity_mut(all[3]).map_err(phalanx::ChangeError::from).and_then(|entity| entity.transfer(there))
-        },
+        |(here, there, all)| here.entity_mut(all[3]).unwrap().transfer(there),
         |(here, there, _), outcome| check(here, there, usize::from(outcome.is_ok())),
     );
     let all = for_every_failing_allocation(

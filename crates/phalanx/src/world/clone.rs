@@ -39,6 +39,19 @@ impl Drop for Made<'_> {
     }
 }
 
+/// An address that is aligned for any value.
+const DANGLING: *mut u8 = core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get());
+
+/// Returns the address of a row in a lane of a table.
+///
+/// # Safety
+///
+/// The table has the lane, and the row is within its capacity.
+unsafe fn lane_ptr(table: &Table, lane: u16, row: u32) -> *mut u8 {
+    // SAFETY: the table has the lane, and the row is within its capacity, by the caller's contract.
+    unsafe { row_ptr(&*table.lanes().add(lane as usize), row) }
+}
+
 /// Writes clones of `rows` rows from `row` on to rows from `first` on of a table with the same columns. If a clone panics, the
 /// clones are dropped.
 ///
@@ -49,38 +62,29 @@ impl Drop for Made<'_> {
 unsafe fn clone_rows(components: &Components, from: &Table, row: u32, to: &Table, first: u32, rows: u32) {
     let mut made = Made { table: to, first, columns: &to.columns, done: 0, rows, rows_done: 0 };
     for column in &from.columns {
-        // SAFETY: the lanes are the column's in both tables. The rows are in use in `from` and within the capacity of `to`, by the
-        // caller's contract. A zero-sized value has any aligned address.
-        unsafe {
-            match components.info(column.id).clone {
-                Some(Cloning::Value(clone)) => {
-                    for at in 0..rows {
-                        let dangling = core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get());
-                        let (source, target) = match column.lanes {
-                            0 => (dangling, dangling),
-                            _ => {
-                                let lane = column.first as usize;
-                                let (a, b) = (&*from.lanes().add(lane), &*to.lanes().add(lane));
-                                (row_ptr(a, row + at), row_ptr(b, first + at))
-                            }
-                        };
-                        clone(source, target);
-                        made.rows_done = at + 1;
-                    }
-                    // The change ticks of a component that is tracked by row.
-                    for lane in (column.first..column.first + column.lanes).skip(1) {
-                        let (a, b) = (&*from.lanes().add(lane as usize), &*to.lanes().add(lane as usize));
-                        let bytes = rows as usize * a.row_size();
-                        core::ptr::copy_nonoverlapping(row_ptr(a, row), row_ptr(b, first), bytes);
-                    }
+        let mut lanes = column.first..column.first + column.lanes;
+        if let Some(Cloning::Value(clone)) = components.info(column.id).clone {
+            let value = lanes.next();
+            for at in 0..rows {
+                // SAFETY: the lane is the component's in both tables. The rows are in use in `from` and within the capacity of
+                // `to`, by the caller's contract. A zero-sized value has any aligned address.
+                unsafe {
+                    let (source, target) = match value {
+                        None => (DANGLING, DANGLING),
+                        Some(lane) => (lane_ptr(from, lane, row + at), lane_ptr(to, lane, first + at)),
+                    };
+                    clone(source, target);
                 }
-                _ => {
-                    for lane in column.first..column.first + column.lanes {
-                        let (a, b) = (&*from.lanes().add(lane as usize), &*to.lanes().add(lane as usize));
-                        let bytes = rows as usize * a.row_size();
-                        core::ptr::copy_nonoverlapping(row_ptr(a, row), row_ptr(b, first), bytes);
-                    }
-                }
+                made.rows_done = at + 1;
+            }
+        }
+        // The bytes of a component that is copied, or the change ticks of one that is tracked by row.
+        for lane in lanes {
+            // SAFETY: the lane is the component's in both tables. The rows are in use in `from` and within the capacity of `to`,
+            // by the caller's contract, and differ if the tables are the same.
+            unsafe {
+                let bytes = rows as usize * (*from.lanes().add(lane as usize)).row_size();
+                core::ptr::copy_nonoverlapping(lane_ptr(from, lane, row), lane_ptr(to, lane, first), bytes);
             }
         }
         (made.done, made.rows_done) = (made.done + 1, 0);

@@ -333,7 +333,7 @@ impl Scene {
                 self.world.entity_mut(e).unwrap().remove_by_ids(&ids.into_iter().flatten().collect::<Vec<_>>());
                 let has = self.rows.get_mut(&id).unwrap();
                 (has.m, has.c) = (None, None);
-                "remove_ids"
+                "remove_by_ids"
             }
             (28, Some((e, 0))) => {
                 self.world.despawn(e).unwrap();
@@ -345,12 +345,12 @@ impl Scene {
                 if self.world.add_row(Scene::key(id), (a, b.clone(), Table(9))).is_ok() {
                     self.rows.insert(id, Has { a: Some(a), b: Some(b), t: Some(Table(9)), ..Has::default() });
                 }
-                "extend"
+                "add_row"
             }
             (30, Some(id @ (_, 1..))) => {
                 self.world.remove_row(Scene::key(id)).unwrap();
                 self.rows.remove(&id);
-                "delete_row"
+                "remove_row"
             }
             (31 | 32, Some(id @ (e, 0))) => {
                 let mut commands = CommandBuffer::new();
@@ -387,7 +387,7 @@ impl Scene {
                 for (at, group) in &mut self.groups {
                     *group = (self.specs[*at].make)(&mut self.world).unwrap();
                 }
-                "clone_world"
+                "try_clone"
             }
             (35, Some(_)) if n.is_multiple_of(5) => {
                 // The groups there get all members, and those here lose them.

@@ -218,7 +218,7 @@ fn h26_a_row_type_that_panics_leaves_no_half_made_row() {
             commands.insert(e[1], Rude(&DIAL, "other"));
             commands.try_apply(world).unwrap();
         }),
-        ("extend", |world, e, _| {
+        ("add_row", |world, e, _| {
             world.add_row(phalanx::Key::main(e[0]).with_role(phalanx::Role(1)), Rude(&DIAL, "new")).unwrap();
         }),
         ("get", |world, e, _| drop(world.get::<Rude>(e[1]).unwrap())),

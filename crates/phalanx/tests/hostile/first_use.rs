@@ -110,21 +110,13 @@ const ACTS: &[Act] = &[
         change(kit.world.try_insert(kit.e, (A::new(tally, 7), Velocity(1.0))))
     }),
     ("try_insert, in place", nothing, |kit, tally| change(kit.world.try_insert(kit.e, A::new(tally, 7)))),
-    ("try_insert_with", nothing, |kit, tally| {
-        change(
-            kit.world
-                .entity_mut(kit.e)
-                .map_err(ChangeError::from)
-                .and_then(|mut entity| entity.try_insert(B::new(tally, 7))),
-        )
-    }),
     ("try_insert by handle", nothing, |kit, tally| {
         let mut e = kit.world.entity_mut(kit.e).unwrap();
         change(e.try_insert((B::new(tally, 7), Tag)))
     }),
     ("try_remove", nothing, |kit, _| change(kit.world.try_remove::<(A, Velocity)>(kit.e))),
     ("take", nothing, |kit, _| change(kit.world.take::<A>(kit.e))),
-    ("try_exchange", nothing, |kit, tally| {
+    ("exchange", nothing, |kit, tally| {
         change(kit.world.exchange::<(A, Tag), _>(kit.e, (B::new(tally, 7), Velocity(2.0))))
     }),
     (
@@ -137,7 +129,7 @@ const ACTS: &[Act] = &[
         |kit, tally| change(kit.world.spawn_at(kit.reserved[39], (B::new(tally, 7), Velocity(2.0)))),
     ),
     (
-        "try_spawn_columns",
+        "spawn_columns",
         |kit, _, _| {
             let numbers = 0..100_u8;
             kit.columns = (
@@ -155,39 +147,32 @@ const ACTS: &[Act] = &[
         change(kit.world.try_insert_where::<With<Position>, _>(Position(8.0)))
     }),
     ("try_remove_where", nothing, |kit, _| change(kit.world.try_remove_where::<With<Position>, (A, Tag)>())),
-    ("try_insert_by_ids", nothing, |kit, _| {
+    ("insert_by_ids", nothing, |kit, _| {
         let (mut first, mut second) = (Position(7.0), Position(8.0));
         let values = [(kit.ids[0], first.address()), (kit.ids[1], second.address())];
         // SAFETY: the components of run time were registered with the layout of a `Position`, which needs no end.
-        change(unsafe {
-            kit.world.entity_mut(kit.e).map_err(ChangeError::from).and_then(|mut entity| entity.insert_by_ids(&values))
-        })
+        change(unsafe { kit.world.entity_mut(kit.e).unwrap().insert_by_ids(&values) })
     }),
-    ("try_spawn_by_ids", nothing, |kit, _| {
+    ("spawn_by_ids", nothing, |kit, _| {
         let mut value = Position(7.0);
         // SAFETY: as above.
         change(unsafe { kit.world.spawn_by_ids(&[(kit.ids[0], value.address())]) })
     }),
-    ("try_remove_ids", nothing, |kit, _| {
+    ("try_remove_by_ids", nothing, |kit, _| {
         let position = kit.world.component_id::<Position>().unwrap();
-        change(
-            kit.world
-                .entity_mut(kit.e)
-                .map_err(ChangeError::from)
-                .and_then(|mut entity| entity.try_remove_by_ids(&[position, kit.ids[0]])),
-        )
+        change(kit.world.entity_mut(kit.e).unwrap().try_remove_by_ids(&[position, kit.ids[0]]))
     }),
-    ("try_spawn_built", build, |kit, _| change(std::mem::take(&mut kit.builder).try_spawn(&mut kit.world))),
-    ("try_insert_built", build, |kit, _| change(std::mem::take(&mut kit.builder).try_insert(&mut kit.world, kit.e))),
+    ("BundleBuilder::try_spawn", build, |kit, _| change(std::mem::take(&mut kit.builder).try_spawn(&mut kit.world))),
+    ("BundleBuilder::try_insert", build, |kit, _| {
+        change(std::mem::take(&mut kit.builder).try_insert(&mut kit.world, kit.e))
+    }),
     (
         "clone_entity",
         |kit, tally, first| {
             clonable(kit, tally, first);
             reserve(kit, first);
         },
-        |kit, _| {
-            change(kit.world.entity_mut(kit.e).map_err(ChangeError::from).and_then(|mut entity| entity.clone_entity()))
-        },
+        |kit, _| change(kit.world.entity_mut(kit.e).unwrap().clone_entity()),
     ),
     ("try_clone", clonable, |kit, _| {
         kit.copy = None;
@@ -197,11 +182,7 @@ const ACTS: &[Act] = &[
         }
         Ok(())
     }),
-    ("transfer", nothing, |kit, _| {
-        change(
-            kit.world.entity_mut(kit.e).map_err(ChangeError::from).and_then(|entity| entity.transfer(&mut kit.other)),
-        )
-    }),
+    ("transfer", nothing, |kit, _| change(kit.world.entity_mut(kit.e).unwrap().transfer(&mut kit.other))),
     (
         "transfer_all",
         |kit, tally, first| {
@@ -212,9 +193,9 @@ const ACTS: &[Act] = &[
         },
         |kit, _| change(kit.world.transfer_all(&mut kit.other)),
     ),
-    ("try_spawn_keyed", nothing, |kit, tally| row(kit.world.spawn_keyed(None, EXTRA, (B::new(tally, 7), Tag, SPIN)))),
-    ("try_extend", nothing, |kit, tally| row(kit.world.try_add_row(extra(kit.e), (B::new(tally, 7), Tag, SPIN)))),
-    ("try_update", extra_row, |kit, tally| {
+    ("spawn_keyed", nothing, |kit, tally| row(kit.world.spawn_keyed(None, EXTRA, (B::new(tally, 7), Tag, SPIN)))),
+    ("try_add_row", nothing, |kit, tally| row(kit.world.try_add_row(extra(kit.e), (B::new(tally, 7), Tag, SPIN)))),
+    ("RowMut::try_insert", extra_row, |kit, tally| {
         row(kit
             .world
             .row_mut(extra(kit.e))
@@ -239,7 +220,7 @@ const ACTS: &[Act] = &[
     ),
     ("try_despawn", reserved, |kit, _| change(kit.world.try_despawn(kit.e))),
     ("try_clear", reserved, |kit, _| change(kit.world.try_clear())),
-    ("delete_row", reserved, |kit, _| row(kit.world.remove_row(extra(kit.e)))),
+    ("remove_row", reserved, |kit, _| row(kit.world.remove_row(extra(kit.e)))),
 ];
 
 fn build(kit: &mut Kit, tally: &Tally, _: bool) {

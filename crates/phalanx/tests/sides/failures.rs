@@ -85,18 +85,18 @@ const ACTS: &[Act] = &[
     ("spawn_keyed", |kit, tally| {
         row(kit.world.spawn_keyed(None, Role(1), (New(tally.value(1)), P(tally.value(1)), Tag)))
     }),
-    ("extend", |kit, tally| {
+    ("add_row", |kit, tally| {
         row(kit
             .world
             .try_add_row(Key::main(kit.all[1]).with_role(Role(1)), (L(tally.value(1)), NewToo(tally.value(1)))))
     }),
-    ("update", |kit, tally| {
+    ("RowMut::insert", |kit, tally| {
         row(kit
             .world
             .row_mut(Key::main(kit.all[0]).with_role(Role(1)))
             .and_then(|mut row| row.try_insert((P(tally.value(1)), T(tally.value(1)), Wide(1)))))
     }),
-    ("delete_row", |kit, _| row(kit.world.remove_row(Key::main(kit.all[0]).with_role(Role(1))))),
+    ("remove_row", |kit, _| row(kit.world.remove_row(Key::main(kit.all[0]).with_role(Role(1))))),
     ("despawn", |kit, _| change(kit.world.try_despawn(kit.all[0]))),
     ("commands", |kit, _| change(kit.commands.try_apply(&mut kit.world).map_err(|error| error.error))),
     ("insert_where", |kit, tally| {
@@ -112,29 +112,11 @@ const ACTS: &[Act] = &[
         let columns = kit.columns.take().unwrap();
         change(kit.world.spawn_columns(columns).map(drop))
     }),
-    ("clone_entity", |kit, _| {
-        change(kit.world.entity_mut(kit.all[0]).map_err(ChangeError::from).and_then(|mut entity| entity.clone_entity()))
-    }),
-    ("clone_entity without rows", |kit, _| {
-        change(kit.world.entity_mut(kit.all[1]).map_err(ChangeError::from).and_then(|mut entity| entity.clone_entity()))
-    }),
+    ("clone_entity", |kit, _| change(kit.world.entity_mut(kit.all[0]).unwrap().clone_entity())),
+    ("clone_entity without rows", |kit, _| change(kit.world.entity_mut(kit.all[1]).unwrap().clone_entity())),
     ("try_clone", |kit, _| change(kit.world.try_clone().map(|copy| kit.copy = Some(copy)))),
-    ("transfer", |kit, _| {
-        change(
-            kit.world
-                .entity_mut(kit.all[0])
-                .map_err(ChangeError::from)
-                .and_then(|entity| entity.transfer(&mut kit.other)),
-        )
-    }),
-    ("transfer to a new world", |kit, _| {
-        change(
-            kit.world
-                .entity_mut(kit.all[8])
-                .map_err(ChangeError::from)
-                .and_then(|entity| entity.transfer(&mut kit.empty)),
-        )
-    }),
+    ("transfer", |kit, _| change(kit.world.entity_mut(kit.all[0]).unwrap().transfer(&mut kit.other))),
+    ("transfer to a new world", |kit, _| change(kit.world.entity_mut(kit.all[8]).unwrap().transfer(&mut kit.empty))),
     ("transfer_all", |kit, _| change(kit.world.transfer_all(&mut kit.other))),
     ("clear", |kit, _| change(kit.world.try_clear())),
 ];

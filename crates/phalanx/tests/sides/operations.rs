@@ -371,11 +371,7 @@ fn what_cannot_be_cloned_is_named_in_all_layouts() {
     struct Soul;
     let mut world = World::new();
     let e = world.spawn(Soul);
-    let error = world
-        .entity_mut(e)
-        .map_err(phalanx::ChangeError::from)
-        .and_then(|mut entity| entity.clone_entity())
-        .unwrap_err();
+    let error = world.entity_mut(e).unwrap().clone_entity().unwrap_err();
     assert!(error.to_string().contains("Soul"), "{error}");
     assert_eq!(world.try_clone().unwrap_err(), error);
     world.remove::<Soul>(e).unwrap();

@@ -58,22 +58,14 @@ const ACTS: [Act; 13] = [
     ("try_insert, moving", |t| t.world.try_insert(t.entities[1], B::of(1))),
     ("try_remove", |t| t.world.try_remove::<E>(t.entities[1]).map(drop)),
     ("take", |t| t.world.take::<E>(t.entities[1]).map(drop)),
-    ("try_exchange", |t| t.world.exchange::<E, D>(t.entities[1], t.d.take().unwrap())),
+    ("exchange", |t| t.world.exchange::<E, D>(t.entities[1], t.d.take().unwrap())),
     ("try_despawn", |t| t.world.try_despawn(t.entities[0])),
     ("try_clear", |t| t.world.try_clear()),
-    ("clone_entity", |t| {
-        t.world.entity_mut(t.plain).map_err(ChangeError::from).and_then(|mut entity| entity.clone_entity()).map(drop)
-    }),
+    ("clone_entity", |t| t.world.entity_mut(t.plain).unwrap().clone_entity().map(drop)),
     ("try_insert_where", |t| t.world.try_insert_where::<With<Owned>, B>(B::of(3)).map(drop)),
     ("try_remove_where", |t| t.world.try_remove_where::<With<Owned>, E>().map(drop)),
     ("commands", |t| t.commands.try_apply(&mut t.world).map_err(|error| error.error)),
-    ("transfer", |t| {
-        t.world
-            .entity_mut(t.entities[0])
-            .map_err(ChangeError::from)
-            .and_then(|entity| entity.transfer(&mut t.other))
-            .map(drop)
-    }),
+    ("transfer", |t| t.world.entity_mut(t.entities[0]).unwrap().transfer(&mut t.other).map(drop)),
 ];
 
 #[test]

@@ -75,7 +75,7 @@ const ACTS: [Act; 15] = [
     ("clear", |t, _| t.world.clear()),
     ("insert_where", |t, tally| drop(t.world.insert_where::<With<Plain>, _>(all(tally, 5)))),
     ("remove_where", |t, _| drop(t.world.remove_where::<With<Plain>, All>())),
-    ("delete_row", |t, _| t.world.remove_row(Key::main(t.entities[0]).with_role(Role(1))).unwrap()),
+    ("remove_row", |t, _| t.world.remove_row(Key::main(t.entities[0]).with_role(Role(1))).unwrap()),
     ("commands", |t, tally| {
         let mut commands = CommandBuffer::new();
         commands.insert(t.entities[1], all(tally, 5));
