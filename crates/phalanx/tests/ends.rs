@@ -1,7 +1,7 @@
 //! What ends when, in the operations beyond the plain ones: panicking destructors, values without a size, no memory.
 
 use core::sync::atomic::{AtomicI32, Ordering};
-use phalanx::{BundleBuilder, ChangeError, Component, Entity, With, World};
+use phalanx::{BundleBuilder, Component, Entity, With, World};
 use phalanx_testkit::{Counted, PanicSweep, Site, Tally, for_every_failing_allocation};
 
 #[global_allocator]

@@ -216,8 +216,8 @@ impl CommandBuffer {
     /// commands.extend(right, Ring("of fire"));
     /// commands.delete_row(left);
     /// commands.try_apply(&mut world)?;
-    /// assert_eq!(world.get_key::<Ring>(right)?, &Ring("of fire"));
-    /// assert!(!world.contains_key(left));
+    /// assert_eq!(world.row(right)?.get::<Ring>()?, &Ring("of fire"));
+    /// assert!(world.row(left).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn extend<B: Bundle>(&mut self, key: Key, bundle: B) {
@@ -229,7 +229,7 @@ impl CommandBuffer {
         self.record(Of::<B>::UPDATE, Some(key.entity), OfRow { key, bundle });
     }
 
-    /// Records [`World::remove_row_components`].
+    /// Records [`RowMut::remove`](crate::RowMut::remove).
     pub fn remove_row_components<B: Bundle>(&mut self, key: Key) {
         self.record(Of::<B>::REMOVE_FROM_ROW, Some(key.entity), key);
     }

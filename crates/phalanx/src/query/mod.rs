@@ -63,7 +63,7 @@
 //!
 //! let mut world = World::new();
 //! let tank = world.spawn(Health(100));
-//! world.extend(Key::main(tank).with_role(Role(1)), Item("shell"))?;
+//! world.add_row(Key::main(tank).with_role(Role(1)), Item("shell"))?;
 //! assert!(world.query_filtered::<Entity, Without<Health>>().is_empty(), "the item is not an entity");
 //! assert!(world.query::<(Key, &Item)>().iter().map(|(key, item)| (key.role, item.0)).eq([(Role(1), "shell")]));
 //! assert_eq!(world.query_filtered::<&Item, ExtraRows>().len(), 1);

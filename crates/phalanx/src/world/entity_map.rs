@@ -2,7 +2,7 @@
 
 use phalanx_store::Entity;
 
-/// The entities of a transfer, before and after: [`World::transfer_all`].
+/// The entities of a transfer, before and after: [`World::transfer_all`](crate::World::transfer_all).
 #[derive(Clone, Debug, Default)]
 pub struct EntityMap {
     /// The old and the new entity, sorted by the old index.
