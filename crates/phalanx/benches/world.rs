@@ -180,10 +180,10 @@ fn get(name: &'static str, n: usize) -> Workload {
         ops: n as f64,
         build: vec![
             read(
-                "view",
+                "component",
                 move || ours(n),
                 |w, es| {
-                    let view = w.view::<Position>();
+                    let view = w.component::<Position>();
                     es.iter().map(|e| view.get(*e).unwrap().0).sum()
                 },
             ),
@@ -445,7 +445,7 @@ fn structure() -> Vec<Workload> {
                     },
                     1,
                     |(w, es)| {
-                        let mut access = w.access_mut::<B>();
+                        let mut access = w.component_mut::<B>();
                         es.iter().for_each(|e| assert!(access.insert(*e, B(1.0)).unwrap().is_none()));
                         es.iter().for_each(|e| _ = black_box(access.remove(*e).unwrap().unwrap().0));
                     },
@@ -569,9 +569,9 @@ const TARGETS: &[Target] = &[
     target("columns 10k", "phalanx", &["hecs columns"], Times(1.05)),
     target("columns 10k", "phalanx", LIMIT, Within(1.3)),
     target("churn 100k", "phalanx", HECS, Times(1.6)),
-    target("get 10k", "view", &["hecs view"], LEVEL),
+    target("get 10k", "component", &["hecs view"], LEVEL),
     target("get 10k", "world", &["hecs world"], LEVEL),
-    target("get 1M", "view", &["hecs view"], Times(1.15)),
+    target("get 1M", "component", &["hecs view"], Times(1.15)),
     target("get 1M", "world", &["hecs world"], Times(1.15)),
     target("soa: one field 1M", "phalanx", LIMIT, LEVEL_LARGE),
     // Two cores.

@@ -29,10 +29,10 @@ fn place(role: Role) -> String {
 
 /// What an entity carries: its extra rows, in the order in which it got them.
 fn show(world: &World, who: Entity) -> Result<(), RowError> {
-    println!("{}:", world.get_key::<Name>(Key::main(who))?.0);
+    println!("{}:", world.row(Key::main(who))?.get::<Name>()?.0);
     for (key, row) in world.rows(who)?.skip(1) {
-        let fire = if world.get_row::<Burning>(row).is_ok() { ", burning" } else { "" };
-        let (name, weight) = (world.get_row::<Name>(row)?, world.get_row::<Weight>(row)?);
+        let fire = if world.row(row).and_then(|row| row.get::<Burning>()).is_ok() { ", burning" } else { "" };
+        let (name, weight) = (world.row(row)?.get::<Name>()?, world.row(row)?.get::<Weight>()?);
         println!("  {:<14} {} ({} kg{fire})", place(key.role), name.0, weight.0);
     }
     Ok(())
@@ -44,17 +44,17 @@ fn main() -> Result<(), RowError> {
     let scout = world.spawn(Name("Scout"));
     let at = |who: Entity, role: Role| Key::main(who).with_role(role);
 
-    world.extend(at(ranger, LEFT_HAND), (Name("bow"), Weight(1.5)))?;
-    world.extend(at(ranger, BELT), (Name("knife"), Weight(0.5)))?;
+    world.add_row(at(ranger, LEFT_HAND), (Name("bow"), Weight(1.5)))?;
+    world.add_row(at(ranger, BELT), (Name("knife"), Weight(0.5)))?;
     for (n, thing) in (0..).zip([("rope", 3.0), ("bread", 1.0), ("tent", 6.0)]) {
-        world.extend(at(ranger, Role(PACK + n)), (Name(thing.0), Weight(thing.1)))?;
+        world.add_row(at(ranger, Role(PACK + n)), (Name(thing.0), Weight(thing.1)))?;
     }
     // A handle names the row wherever it goes, without a search.
-    let torch = world.extend(at(scout, RIGHT_HAND), (Name("torch"), Weight(1.0)))?;
-    world.update(torch, Burning)?;
+    let torch = world.add_row(at(scout, RIGHT_HAND), (Name("torch"), Weight(1.0)))?;
+    world.row_mut(torch)?.insert(Burning);
 
     // A hand holds one thing.
-    let refused = world.extend(at(ranger, LEFT_HAND), (Name("shield"), Weight(4.0)));
+    let refused = world.add_row(at(ranger, LEFT_HAND), (Name("shield"), Weight(4.0)));
     println!("a second thing in the left hand: {}\n", refused.unwrap_err());
 
     show(&world, ranger)?;
@@ -67,18 +67,18 @@ fn main() -> Result<(), RowError> {
         *load.entry(who).or_insert(0.0) += weight.0;
     }
     for (who, kilograms) in load {
-        println!("{} carries {kilograms} kg", world.get_key::<Name>(Key::main(who))?.0);
+        println!("{} carries {kilograms} kg", world.row(Key::main(who))?.get::<Name>()?.0);
     }
     for (key, name) in world.query_filtered::<(Key, &Name), (ExtraRows, With<Burning>)>().iter() {
         println!("the {} in the {} burns", name.0, place(key.role));
     }
 
     // The bread is eaten, the torch burns out, and with the ranger all that is carried ends.
-    world.delete_row(at(ranger, Role(PACK + 1)))?;
-    world.remove_row_components::<Burning>(torch)?;
+    world.remove_row(at(ranger, Role(PACK + 1)))?;
+    world.row_mut(torch)?.remove::<Burning>();
     assert_eq!((world.len(), world.row_count()), (2, 2 + 5));
     world.despawn(ranger)?;
     assert_eq!((world.len(), world.row_count()), (1, 2));
-    assert!(world.contains_row(torch));
+    assert!(world.row(torch).is_ok());
     Ok(())
 }

@@ -454,7 +454,7 @@ impl Components {
     /// let layout = Layout::new::<u64>();
     /// let descriptor = ComponentDescriptor { name: "score".into(), layout, kind: Kind::Table, drop: None, clone: None };
     /// // SAFETY: numbers can be sent and shared, and need no destructor.
-    /// let score = unsafe { world.register_component(descriptor) };
+    /// let score = unsafe { world.register_component_with_descriptor(descriptor) };
     /// assert_eq!(world.components().find("score"), Some(score));
     /// assert_eq!(world.components().find("row"), None); // the reserved component is not found
     /// ```

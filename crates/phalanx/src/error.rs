@@ -137,7 +137,7 @@ pub enum StructuralError {
         /// The entity.
         entity: Entity,
     },
-    /// A [kept](crate::World::keep_resource) resource is borrowed by a scope, so the world cannot be cloned.
+    /// A [kept](crate::ResourcesMut::keep) resource is borrowed by a scope, so the world cannot be cloned.
     Resource(NoSuchResource),
     /// Allocation failed.
     Alloc(AllocError),

@@ -144,9 +144,11 @@ pub use rows::{Key, Role, Row};
 pub use signal::{Collector, ListenerId};
 pub use signature::Signature;
 pub use sparse::Removal;
+#[doc(hidden)]
+pub use world::testing;
 pub use world::{
-    AccessMut, BundleBuilder, Columns, ComponentDescriptor, EntityMap, EntityMut, EntityRef, PoolMut, PoolRef, RowId,
-    Spawner, View, ViewMut, World,
+    BundleBuilder, Columns, ComponentDescriptor, ComponentView, ComponentViewMut, EntityMap, EntityMut, EntityRef,
+    PoolMut, PoolRef, ResourcesMut, RowId, RowMut, RowRef, Spawner, World,
 };
 
 /// The memory of a world in bytes, as it was requested from the allocator: [`World::memory`].

@@ -1,7 +1,7 @@
-//! Resources: values of which a world has one of each type.
+//! Resources: values of which a world has one for each type.
 //!
-//! They lie in the order in which they were first inserted or [kept](crate::World::keep_resource), and end in that order: never in one
-//! that type ids decide.
+//! They are stored in the order in which they were first inserted or [kept](crate::ResourcesMut::keep), and dropped in that
+//! order, which does not depend on type ids.
 
 mod kept_resources;
 
@@ -26,7 +26,7 @@ pub(crate) struct Resources {
 /// A resource of a type that its slot knows.
 pub(crate) type Stored = Box<dyn Any + Send + Sync>;
 
-/// The place of a type. It stays when the value is removed.
+/// The slot of a type. It stays when the value is removed.
 pub(crate) struct Slot {
     type_id: TypeId,
     name: &'static str,
@@ -37,17 +37,19 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// Makes the place of a type that is not kept, without a value.
+    /// Creates the slot of a type that is not kept, without a value.
     fn new(type_id: TypeId, name: &'static str) -> Slot {
         Slot { type_id, name, value: None, in_scope: false, keep: None }
     }
 }
 
 impl Resources {
+    /// Returns the slot of a type.
     pub(crate) fn find<R: 'static>(&self) -> Result<&Slot, NoSuchResource> {
         self.by_type.get(&TypeId::of::<R>()).map(|at| &self.list[*at]).ok_or_else(|| missing::<R>(false))
     }
 
+    /// Returns the slot of a type, for writing.
     pub(crate) fn find_mut<R: 'static>(&mut self) -> Result<&mut Slot, NoSuchResource> {
         self.by_type.get(&TypeId::of::<R>()).map(|at| &mut self.list[*at]).ok_or_else(|| missing::<R>(false))
     }
@@ -58,47 +60,49 @@ impl Resources {
         self.list.iter().filter(|slot| slot.value.is_some()).map(|slot| (slot.type_id, slot.name))
     }
 
-    /// Makes room for so many more.
+    /// Reserves capacity for `additional` more slots.
     pub(crate) fn try_reserve(&mut self, additional: usize) -> Result<(), AllocError> {
         crate::alloc::try_reserve(&mut self.list, additional)?;
         crate::alloc::try_reserve_map(&mut self.by_type, additional)
     }
 
-    /// Takes in a resource, if there is memory for it. The one that was there ends.
+    /// Inserts a resource, and drops the old one.
     #[cfg(feature = "snapshot")]
     pub(crate) fn try_insert<R: Send + Sync + 'static>(&mut self, value: R) -> Result<(), AllocError> {
         let value = crate::alloc::try_box(value)?;
         self.try_reserve(1)?;
-        drop(self.place::<R>().value.replace(value));
+        drop(self.slot_mut::<R>().value.replace(value));
         Ok(())
     }
 
-    /// Makes room for [those of another world](Resources::absorb).
+    /// Reserves capacity for [those of another world](Resources::absorb).
     #[cfg(feature = "snapshot")]
     pub(crate) fn try_reserve_for(&mut self, other: &Resources) -> Result<(), AllocError> {
         self.try_reserve(other.list.len())
     }
 
-    /// Takes over the resources of another world of which there are none here; the others stay there. Allocates nothing, if
-    /// there is room.
+    /// Moves resources here from another world, except for types of which there is one here. Allocates nothing if capacity was
+    /// reserved.
     #[cfg(feature = "snapshot")]
     pub(crate) fn absorb(&mut self, other: &mut Resources) {
         for slot in &mut other.list {
             if slot.value.is_none() {
                 continue;
             }
-            let place = self.place_of(slot.type_id, slot.name);
-            if place.value.is_none() && !place.in_scope {
-                place.value = slot.value.take();
+            let target = self.slot_of(slot.type_id, slot.name);
+            if target.value.is_none() && !target.in_scope {
+                target.value = slot.value.take();
             }
         }
     }
 
-    pub(crate) fn place<R: 'static>(&mut self) -> &mut Slot {
-        self.place_of(TypeId::of::<R>(), core::any::type_name::<R>())
+    /// Returns the slot of a type, which is created if there is none.
+    pub(crate) fn slot_mut<R: 'static>(&mut self) -> &mut Slot {
+        self.slot_of(TypeId::of::<R>(), core::any::type_name::<R>())
     }
 
-    fn place_of(&mut self, type_id: TypeId, name: &'static str) -> &mut Slot {
+    /// Returns the slot of a type id, which is created if there is none.
+    fn slot_of(&mut self, type_id: TypeId, name: &'static str) -> &mut Slot {
         let at = *self.by_type.entry(type_id).or_insert(self.list.len());
         if at == self.list.len() {
             self.list.push(Slot::new(type_id, name));
@@ -107,6 +111,7 @@ impl Resources {
     }
 }
 
+/// Returns the value of a slot of type `R`.
 pub(crate) fn unboxed<R: 'static>(value: Stored) -> R {
     match value.downcast() {
         Ok(value) => *value,
@@ -114,6 +119,7 @@ pub(crate) fn unboxed<R: 'static>(value: Stored) -> R {
     }
 }
 
+/// Returns the error for a resource that is not there.
 pub(crate) fn missing<R>(in_scope: bool) -> NoSuchResource {
     NoSuchResource { resource: core::any::type_name::<R>(), in_scope }
 }

@@ -1,16 +1,15 @@
-//! Names of rows: an entity has its main row, and may have extra ones, each under a component and a role.
+//! Keys and handles of rows. An entity has a main row, and may have extra rows, each under a component and a role.
 //!
 //! # Representation
 //!
-//! An extra row is a slot of the entities' index space, marked in the pool, so that no handle of an entity leads to it.
-//! It lies in a table whose signature has the reserved component, id 0: with main rows it never shares a table. That
-//! component has three lanes, which move with the row like those of any other: the owner, the label that
-//! with the owner makes the name, and the links to the extra rows of the same entity made before and after. Structure
-//! code knows nothing of this: it moves slots.
+//! An extra row is a slot of the entities' index space, with a bit set in the pool, so that no entity handle leads to it. Its table
+//! has the reserved component, id 0, in its signature, so it never shares a table with main rows. That component has three lanes,
+//! which move with the row like those of any other: the owner, the label, and the links to the previous and next extra row of the
+//! same entity. The code that moves rows needs no special case.
 //!
-//! `by_name` leads from a name to a slot, `first` from an entity that has extra rows to the first of them; the `prev` of the
-//! first is the last, the `next` of the last is none. `owners` has a bit for each index in `first`: despawning an entity
-//! without extra rows asks nothing else.
+//! `by_name` maps the owner and the label to a slot. `first` maps an entity with extra rows to the first of them. The `prev` of the
+//! first is the last, and the `next` of the last is none. `owners` has a bit for each index in `first`, so that a despawn tests one
+//! bit.
 
 use crate::alloc::{try_clone_map, try_clone_slice, try_reserve_at, try_reserve_map};
 use crate::component::ComponentId;
@@ -18,7 +17,7 @@ use crate::seeded::NumberMap;
 use core::fmt;
 use phalanx_store::{AllocError, Entity};
 
-/// What a row is to its entity: a number that the program gives meaning to.
+/// The role of a row for its entity: a number that the program gives a meaning.
 ///
 /// ```
 /// use phalanx::Role;
@@ -32,45 +31,45 @@ use phalanx_store::{AllocError, Entity};
 pub struct Role(pub u32);
 
 impl Role {
-    /// No role: that of the main row.
+    /// No role, as the main row has.
     pub const NONE: Role = Role(0);
 }
 
-/// The name of a row: whose it is, what component it is about, if one, and in what role.
+/// The name of a row: its entity, the component that it is about, if any, and its role.
 ///
 /// The key without component and role is that of the main row. A key is stale when its entity is.
 ///
-/// Queries, filters and batches are about main rows; [extra rows](crate::query#extra-rows) are visited if they are asked for. As a
-/// term of a query, `Key` asks for them.
+/// Queries, filters and batches visit main rows, and [extra rows](crate::query#extra-rows) only if they ask for them. As a term of
+/// a query, `Key` asks for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// Whose row it is.
+    /// The entity.
     pub entity: Entity,
-    /// The component that the row is about. It is part of the name only: the row may have it or not.
+    /// The component that the row is about. It is only part of the name: the row need not have it.
     pub component: Option<ComponentId>,
     /// The role.
     pub role: Role,
 }
 
 impl Key {
-    /// The key of an entity's main row.
+    /// Returns the key of an entity's main row.
     pub const fn main(entity: Entity) -> Key {
         Key { entity, component: None, role: Role::NONE }
     }
 
-    /// The key with another role.
+    /// Returns the key with another role.
     #[must_use]
     pub const fn with_role(self, role: Role) -> Key {
         Key { role, ..self }
     }
 
-    /// The key with another component.
+    /// Returns the key with another component.
     #[must_use]
     pub const fn with_component(self, component: ComponentId) -> Key {
         Key { component: Some(component), ..self }
     }
 
-    /// Whether it is that of the main row.
+    /// Returns `true` if it is the key of the main row.
     pub const fn is_main(&self) -> bool {
         self.component.is_none() && self.role.0 == 0
     }
@@ -95,7 +94,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// A handle of one row, main or extra: found without a search, and stale from the end of the row on, whoever takes its place.
+/// A handle of one row, main or extra. It leads to the row without a lookup, and is stale once the row is removed.
 ///
 /// As a term of a query, `Row` asks for [extra rows](crate::query#extra-rows).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -103,7 +102,7 @@ impl fmt::Display for Key {
 pub struct Row(pub(crate) Entity);
 
 impl Row {
-    /// Whether it is an entity's main row.
+    /// Returns `true` if it is the main row of an entity.
     pub const fn is_main(self) -> bool {
         !self.0.is_row()
     }
@@ -116,7 +115,7 @@ impl fmt::Debug for Row {
     }
 }
 
-/// What an extra row is to its owner: the second lane of the reserved component.
+/// The component and role of an extra row: the second lane of the reserved component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub(crate) struct Label {
@@ -126,23 +125,23 @@ pub(crate) struct Label {
 }
 
 impl Label {
-    /// The label of a component, which is not the reserved one, and a role; none for the main row.
+    /// Returns the label of a component, which is not the reserved one, and a role. Returns `None` for the main row.
     pub(crate) fn of(component: Option<ComponentId>, role: Role) -> Option<Label> {
         let label = Label { component: component.map_or(0, |id| id.index() as u32), role: role.0 };
         (label != Label { component: 0, role: 0 }).then_some(label)
     }
 
-    /// The component, if the label has one.
+    /// Returns the component, if the label has one.
     pub(crate) fn component(self) -> Option<ComponentId> {
         Some(ComponentId::from_index(self.component)).filter(|id| *id != ComponentId::ROW)
     }
 
-    /// The label with the id that its component has in another world.
+    /// Returns the label with another id, which its component has in another world.
     pub(crate) fn with_component(self, id: ComponentId) -> Label {
         Label { component: id.index() as u32, ..self }
     }
 
-    /// The key of an entity's row with this label.
+    /// Returns the key of an entity's row with this label.
     #[inline]
     pub(crate) fn key(self, entity: Entity) -> Key {
         Key { entity, component: self.component(), role: Role(self.role) }
@@ -164,7 +163,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) const LANES: [core::alloc::Layout; 3] =
     [core::alloc::Layout::new::<Entity>(), core::alloc::Layout::new::<Label>(), core::alloc::Layout::new::<Link>()];
 
-/// Where the reserved component's lanes of a table begin.
+/// The starts of the reserved component's lanes in a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowLanes {
     pub(crate) owners: *mut Entity,
@@ -172,10 +171,10 @@ pub(crate) struct RowLanes {
     pub(crate) links: *mut Link,
 }
 
-/// The owner's index and the label: what `by_name` is keyed by. The owner's generation is settled before it is asked.
+/// The key of `by_name`: the owner's index and the label. The owner's generation is checked before a lookup.
 pub(crate) type Name = (u32, Label);
 
-/// Finds the extra rows of a world.
+/// The maps that lead to the extra rows of a world.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     pub(crate) by_name: NumberMap<Name, u32>,
@@ -186,27 +185,27 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// A copy that finds the same.
+    /// Returns a copy.
     pub(crate) fn try_clone(&self) -> Result<Rows, AllocError> {
         let (by_name, first) = (try_clone_map(&self.by_name)?, try_clone_map(&self.first)?);
         Ok(Rows { by_name, first, owners: try_clone_slice(&self.owners)?, bare: self.bare })
     }
 
-    /// Whether the entity at this index has extra rows.
+    /// Returns `true` if the entity at this index has extra rows.
     #[inline(always)]
     pub(crate) fn owns(&self, index: u32) -> bool {
         self.owners.get(index as usize / 64).is_some_and(|word| word & 1 << (index % 64) != 0)
     }
 
-    /// Makes room for so many more rows of at most so many entities among so many slots. Rows that end in between take
-    /// none of it away.
+    /// Reserves capacity for `more` rows of at most `owners` entities among `slots` slots. Rows that are removed meanwhile do not
+    /// reduce it.
     pub(crate) fn try_reserve(&mut self, more: usize, owners: usize, slots: usize) -> Result<(), AllocError> {
         try_reserve_map(&mut self.by_name, more)?;
         try_reserve_map(&mut self.first, owners)?;
         try_reserve_at(&mut self.owners, slots / 64)
     }
 
-    /// Notes which is the first extra row of an entity that had none. There is room for it.
+    /// Sets the first extra row of an entity that had none. Capacity for it is reserved.
     pub(crate) fn begin(&mut self, index: u32, slot: u32) {
         self.first.insert(index, slot);
         let word = index as usize / 64;
@@ -216,20 +215,20 @@ impl Rows {
         self.owners[word] |= 1 << (index % 64);
     }
 
-    /// Notes that an entity has no more extra rows.
+    /// Removes an entity that has no more extra rows.
     pub(crate) fn end(&mut self, index: u32) {
         self.first.remove(&index);
         self.owners[index as usize / 64] &= !(1 << (index % 64));
     }
 
-    /// Forgets all rows. The memory stays.
+    /// Removes all rows. The memory stays allocated.
     pub(crate) fn clear(&mut self) {
         self.by_name.clear();
         self.first.clear();
         self.owners.clear();
     }
 
-    /// Bytes held from the allocator, as far as maps let that be known.
+    /// Returns the allocated bytes, as far as maps report them.
     pub(crate) fn bytes(&self) -> usize {
         let names = self.by_name.capacity() * size_of::<(Name, u32)>();
         names + self.first.capacity() * size_of::<(u32, u32)>() + self.owners.capacity() * 8

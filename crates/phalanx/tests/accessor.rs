@@ -46,13 +46,13 @@ fn agrees<C: Component>(value: impl Fn(u32) -> C, key: impl Fn(&World, Entity) -
     assert_eq!(entities, others);
     let mut rng = Rng::new(11);
     for round in 0..40 {
-        let mut access = world.access_mut::<C>();
+        let mut access = world.component_mut::<C>();
         for step in 0..25 {
             let (entity, number) = (entities[rng.below(entities.len())], round * 25 + step);
             if rng.below(9) == 0 && plain.contains(entity) && round % 4 == 3 {
                 world.despawn(entity).unwrap();
                 plain.despawn(entity).unwrap();
-                access = world.access_mut::<C>();
+                access = world.component_mut::<C>();
             }
             let had = key(&plain, entity);
             if rng.below(2) == 0 {
@@ -110,7 +110,7 @@ fn it_keeps_groups_and_tells_listeners() {
     let all: Vec<_> = (0..20).map(|n| world.spawn(Pooled(n.to_string()))).collect();
     let group = world.make_group::<Owned<(Pooled, Flagged)>>().unwrap();
     for (n, e) in all.iter().enumerate() {
-        let mut access = world.access_mut::<Flagged>();
+        let mut access = world.component_mut::<Flagged>();
         if n % 3 > 0 {
             access.insert(*e, Flagged).unwrap();
         }
@@ -129,7 +129,7 @@ fn it_keeps_groups_and_tells_listeners() {
     world.on_remove::<Flagged>(move |_, _, _| {
         removed.fetch_add(100, Ordering::Relaxed);
     });
-    let mut access = world.access_mut::<Flagged>();
+    let mut access = world.component_mut::<Flagged>();
     access.insert(all[0], Flagged).unwrap();
     access.remove(all[0]).unwrap();
     access.remove(all[0]).unwrap();
@@ -171,7 +171,7 @@ fn dead_entities_are_errors_and_their_values_end() {
     world.despawn(dead).unwrap();
     let again = world.spawn_empty();
     assert_eq!(again.index(), dead.index());
-    let mut access = world.access_mut::<Value>();
+    let mut access = world.component_mut::<Value>();
     assert_eq!(access.insert(dead, Value(tally.value(1))).map(drop), Err(NoSuchEntity { entity: dead }));
     assert_eq!(access.remove(dead).map(drop), Err(NoSuchEntity { entity: dead }));
     assert!(access.get(dead).is_err() && access.get_mut(dead).is_err() && !access.has(dead));
@@ -184,7 +184,7 @@ fn dead_entities_are_errors_and_their_values_end() {
 fn reserved_entities_are_alive_for_it() {
     let mut world = World::new();
     let reserved = world.reserve_entity();
-    assert_eq!(world.access_mut::<Number>().insert(reserved, Number(4)), Ok(None));
+    assert_eq!(world.component_mut::<Number>().insert(reserved, Number(4)), Ok(None));
     assert_eq!(world.get::<Number>(reserved).unwrap().0, 4);
     world.validate().unwrap();
 }
@@ -197,8 +197,8 @@ fn without_memory_nothing_happens() {
             let mut world = World::new();
             let entity = world.spawn(Name(7));
             // What it means is resolved before; what can be refused is room in a table that is full.
-            world.access_mut::<Value>().insert(entity, Value(tally.value(0))).unwrap();
-            world.access_mut::<Value>().remove(entity).unwrap();
+            world.component_mut::<Value>().insert(entity, Value(tally.value(0))).unwrap();
+            world.component_mut::<Value>().remove(entity).unwrap();
             while world.memory().tables.iter().any(|table| table.rows > 1 && table.rows < table.capacity)
                 || world.len() < 3
             {
@@ -206,7 +206,7 @@ fn without_memory_nothing_happens() {
             }
             (world, entity)
         },
-        |(world, entity)| world.access_mut::<Value>().try_insert(*entity, Value(tally.value(2))),
+        |(world, entity)| world.component_mut::<Value>().try_insert(*entity, Value(tally.value(2))),
         |(world, entity), outcome| {
             world.validate().unwrap();
             assert_eq!(world.get::<Name>(*entity), Ok(&Name(7)));
@@ -231,8 +231,8 @@ fn every_change_makes_reserved_entities_first_whether_there_is_room_or_not() {
         |world, e| assert!(!world.remove::<Pooled>(e).unwrap()),
         |world, e| world.insert(e, (Lined,)).unwrap(),
         |world, e| assert!(!world.remove::<Lined>(e).unwrap()),
-        |world, e| assert!(world.access_mut::<Pooled>().insert(e, Pooled).unwrap().is_none()),
-        |world, e| assert!(world.access_mut::<Lined>().remove(e).unwrap().is_none()),
+        |world, e| assert!(world.component_mut::<Pooled>().insert(e, Pooled).unwrap().is_none()),
+        |world, e| assert!(world.component_mut::<Lined>().remove(e).unwrap().is_none()),
     ];
     for change in changes {
         for has_room in [false, true] {

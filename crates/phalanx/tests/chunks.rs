@@ -62,7 +62,7 @@ fn world() -> World {
         world.spawn((Position(2.0), Spin { axis: 0.0, speed: 1.0 }));
         world.spawn((Position(3.0), Health(n), Heat(n)));
         let entity = world.spawn((Position(4.0), Enemy));
-        world.extend(Key::main(entity).with_role(Role(n + 1)), Position(5.0)).unwrap();
+        world.add_row(Key::main(entity).with_role(Role(n + 1)), Position(5.0)).unwrap();
     }
     world
 }

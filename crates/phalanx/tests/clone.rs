@@ -48,16 +48,18 @@ fn a_clone_has_the_same_components() {
     let (mut world, all) = mixed(&tally);
     let (live, count) = (tally.live(), world.len());
     for e in &all {
-        let twin = world.clone_entity(*e).unwrap();
+        let twin = world.entity_mut(*e).unwrap().clone_entity().unwrap();
         world.validate().unwrap();
-        assert!(twin != *e && world.components_of(twin).unwrap().eq(world.components_of(*e).unwrap()));
+        assert!(
+            twin != *e && world.entity(twin).unwrap().component_names().eq(world.entity(*e).unwrap().component_names())
+        );
         assert_eq!(world.get::<Value>(twin).ok().map(|v| v.0.key()), world.get::<Value>(*e).ok().map(|v| v.0.key()));
         assert_eq!(world.get::<Other>(twin).ok().map(|v| v.0.key()), world.get::<Other>(*e).ok().map(|v| v.0.key()));
         assert_eq!(world.get::<Spin>(twin).ok(), world.get::<Spin>(*e).ok());
     }
     assert_eq!((tally.live(), world.len()), (2 * live, 2 * count));
     world.insert(all[1], Soul).unwrap();
-    let error = world.clone_entity(all[1]).unwrap_err();
+    let error = world.entity_mut(all[1]).unwrap().clone_entity().unwrap_err();
     assert!(matches!(error, StructuralError::NotClone { component } if component.ends_with("Soul")));
     assert!(world.try_clone().is_err());
     drop(world);
@@ -69,7 +71,7 @@ fn a_world_and_its_copy_have_the_same_future() {
     let tally = Tally::new();
     let (mut world, all) = mixed(&tally);
     let reserved = world.reserve_entity();
-    let mut copy = world.clone_world();
+    let mut copy = world.try_clone().unwrap();
     copy.validate().unwrap();
     assert_eq!(tally.live() % 2, 0);
     for e in &all {
@@ -89,16 +91,16 @@ fn a_world_and_its_copy_have_the_same_future() {
 /// An entity with rows: two in one table, one in another, one without components; and another's between them.
 fn with_rows(tally: &Tally) -> (World, Entity) {
     let mut world = World::new();
-    let about = world.register::<Position>();
+    let about = world.register_component::<Position>();
     let [by, e] = [0, 1].map(|n| world.spawn((Value(tally.value(n)), Enemy)));
     for n in 1..=2 {
-        world.extend(key(e, n), (Value(tally.value(10 + n)), Other(tally.value(20 + n)))).unwrap();
-        world.extend(key(by, n), (Value(tally.value(30 + n)), Other(tally.value(40 + n)))).unwrap();
+        world.add_row(key(e, n), (Value(tally.value(10 + n)), Other(tally.value(20 + n)))).unwrap();
+        world.add_row(key(by, n), (Value(tally.value(30 + n)), Other(tally.value(40 + n)))).unwrap();
     }
-    world.extend(key(e, 1).with_component(about), (Value(tally.value(13)), Position(1.0))).unwrap();
-    world.extend(key(e, 4), ()).unwrap();
-    world.delete_row(key(e, 1)).unwrap();
-    world.extend(key(e, 1), (Value(tally.value(14)), Other(tally.value(24)))).unwrap();
+    world.add_row(key(e, 1).with_component(about), (Value(tally.value(13)), Position(1.0))).unwrap();
+    world.add_row(key(e, 4), ()).unwrap();
+    world.remove_row(key(e, 1)).unwrap();
+    world.add_row(key(e, 1), (Value(tally.value(14)), Other(tally.value(24)))).unwrap();
     (world, e)
 }
 
@@ -111,21 +113,24 @@ fn a_clone_has_the_same_rows() {
     let tally = Tally::new();
     let (mut world, e) = with_rows(&tally);
     let (live, count) = (tally.live(), world.row_count());
-    let twin = world.clone_entity(e).unwrap();
+    let twin = world.entity_mut(e).unwrap().clone_entity().unwrap();
     world.validate().unwrap();
     assert_eq!((tally.live(), world.row_count()), (live + 6, count + 5));
     for ((a, row_a), (b, row_b)) in world.rows(e).unwrap().zip(world.rows(twin).unwrap()) {
         assert_eq!(((a.component, a.role), b.entity), ((b.component, b.role), twin), "in the order of their making");
-        let value = |row| world.get_row::<Value>(row).ok().map(|v| v.0.key());
-        let other = |row| world.get_row::<Other>(row).ok().map(|v| v.0.key());
+        let value = |row| world.row(row).and_then(|row| row.get::<Value>()).ok().map(|v| v.0.key());
+        let other = |row| world.row(row).and_then(|row| row.get::<Other>()).ok().map(|v| v.0.key());
         assert_eq!((value(row_a), other(row_a)), (value(row_b), other(row_b)));
-        assert_eq!(world.get_row::<Position>(row_a).ok(), world.get_row::<Position>(row_b).ok());
+        assert_eq!(
+            world.row(row_a).and_then(|row| row.get::<Position>()).ok(),
+            world.row(row_b).and_then(|row| row.get::<Position>()).ok()
+        );
     }
     world.despawn(e).unwrap();
     world.validate().unwrap();
     assert_eq!((tally.live(), world.rows(twin).unwrap().count()), (live, 5));
-    world.update(key(twin, 4), Soul).unwrap();
-    let error = world.clone_entity(twin).unwrap_err();
+    world.row_mut(key(twin, 4)).unwrap().insert(Soul);
+    let error = world.entity_mut(twin).unwrap().clone_entity().unwrap_err();
     assert!(matches!(error, StructuralError::NotClone { component } if component.ends_with("Soul")));
     drop(world);
     tally.assert_no_leaks();
@@ -135,7 +140,7 @@ fn a_clone_has_the_same_rows() {
 fn a_clone_of_rows_that_panics_leaves_nothing() {
     let points = PanicSweep::new(Site::Clone).run(
         |tally| (with_rows(tally), tally.live()),
-        |((world, e), _), _| _ = world.clone_entity(*e).unwrap(),
+        |((world, e), _), _| _ = world.entity_mut(*e).unwrap().clone_entity().unwrap(),
         |((world, e), live), tally, panicked| {
             world.validate().unwrap();
             let (values, entities) = if panicked { (0, 2) } else { (6, 3) };
@@ -152,12 +157,12 @@ fn a_clone_of_rows_without_memory_does_not_happen() {
         || {
             let (mut world, e) = with_rows(&tally);
             for n in 5..70 {
-                world.extend(key(e, n), Value(tally.value(n))).unwrap();
+                world.add_row(key(e, n), Value(tally.value(n))).unwrap();
             }
             let count = world.row_count();
             (world, e, count)
         },
-        |(world, e, _)| world.clone_entity(*e),
+        |(world, e, _)| world.entity_mut(*e).unwrap().clone_entity(),
         |(world, e, count), outcome| {
             world.validate().unwrap();
             let made = if outcome.is_ok() { world.rows(*e).unwrap().count() } else { 0 };
@@ -172,12 +177,14 @@ fn a_clone_of_rows_without_memory_does_not_happen() {
 fn a_clone_that_panics_leaves_nothing() {
     PanicSweep::new(Site::Clone).run(
         mixed,
-        |(world, all), _| drop(all.iter().map(|e| world.clone_entity(*e).unwrap()).collect::<Vec<_>>()),
+        |(world, all), _| {
+            drop(all.iter().map(|e| world.entity_mut(*e).unwrap().clone_entity().unwrap()).collect::<Vec<_>>())
+        },
         |(world, _), _, _| world.validate().unwrap(),
     );
     let count = PanicSweep::new(Site::Clone).run(
         |tally| (mixed(tally), tally.live()),
-        |((world, _), _), _| drop(world.clone_world()),
+        |((world, _), _), _| drop(world.try_clone().unwrap()),
         |((world, _), live), tally, _| {
             world.validate().unwrap();
             assert_eq!(tally.live(), *live);
@@ -195,7 +202,7 @@ fn a_clone_without_memory_does_not_happen() {
             let all = world.spawn_batch((0..64).map(|n| (Value(tally.value(n)), Enemy)));
             (world, all[3])
         },
-        |(world, e)| world.clone_entity(*e),
+        |(world, e)| world.entity_mut(*e).unwrap().clone_entity(),
         |(world, _), outcome| {
             world.validate().unwrap();
             assert_eq!(world.len(), if outcome.is_ok() { 65 } else { 64 });

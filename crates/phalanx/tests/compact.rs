@@ -129,5 +129,5 @@ fn the_report_adds_up() {
     assert_eq!((table.rows, table.capacity, table.entities), (100, 100, 800));
     assert_eq!(table.columns.iter().map(|c| (c.lanes.len(), c.total())).collect::<Vec<_>>(), [(0, 0), (1, 1200)]);
     assert_eq!(memory.total(), 800 + 800 + 800 + 1200);
-    assert!(memory.to_string().contains("table 1: 100 rows, room for 100"));
+    assert!(memory.to_string().contains("table 1: 100 rows, capacity 100"));
 }

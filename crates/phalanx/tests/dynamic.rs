@@ -37,7 +37,7 @@ fn number(world: &mut World, name: String) -> ComponentId {
         clone: None,
     };
     // SAFETY: numbers can be sent and shared, and need no destructor.
-    unsafe { world.register_component(descriptor) }
+    unsafe { world.register_component_with_descriptor(descriptor) }
 }
 
 fn counted(world: &mut World) -> ComponentId {
@@ -49,7 +49,7 @@ fn counted(world: &mut World) -> ComponentId {
     let descriptor =
         ComponentDescriptor { name: "counted".into(), layout, kind: Kind::Table, drop: Some(end), clone: None };
     // SAFETY: the values are `Send` and `Sync`, and that is their destructor.
-    unsafe { world.register_component(descriptor) }
+    unsafe { world.register_component_with_descriptor(descriptor) }
 }
 
 fn address<T>(value: &mut T) -> NonNull<u8> {
@@ -68,26 +68,26 @@ fn two_thousand_components_in_one_world() {
     for (n, id) in ids.iter().enumerate().step_by(97) {
         let mut value = n as u32;
         // SAFETY: a number, as registered.
-        unsafe { world.insert_by_id(e, *id, address(&mut value)) }.unwrap();
+        unsafe { world.entity_mut(e).map(|mut entity| drop(entity.insert_by_id(*id, address(&mut value)))) }.unwrap();
     }
     world.validate().unwrap();
     for (n, id) in ids.iter().enumerate() {
-        match world.get_by_id(e, *id) {
+        match world.entity(e).map_err(ComponentError::from).and_then(|entity| entity.get_by_id(*id)) {
             // SAFETY: the value is there.
             Ok(found) => assert_eq!((n % 97, unsafe { found.cast::<u32>().read() }), (0, n as u32)),
             Err(error) => assert!(n % 97 != 0 && error.to_string().contains(&format!("number {n}"))),
         }
-        assert_eq!(world.has_id(e, *id), n % 97 == 0);
+        assert_eq!(world.entity(e).unwrap().has_by_id(*id), n % 97 == 0);
     }
     let mut all: Vec<u32> = (0..2000).collect();
     let values: Vec<_> = ids.iter().copied().zip(all.iter_mut().map(address)).collect();
     // SAFETY: numbers, as registered.
-    let full = unsafe { world.try_spawn_by_ids(&values) }.unwrap();
-    assert_eq!(world.components_of(full).unwrap().count(), 2000);
+    let full = unsafe { world.spawn_by_ids(&values) }.unwrap();
+    assert_eq!(world.entity(full).unwrap().component_names().count(), 2000);
     world.insert(full, Position(3.0)).unwrap();
     world.validate().unwrap();
-    assert_eq!(world.remove_ids(full, &ids), Ok(true));
-    assert_eq!(world.components_of(full).unwrap().count(), 1);
+    assert_eq!(world.entity_mut(full).map(|mut entity| entity.remove_by_ids(&ids)), Ok(true));
+    assert_eq!(world.entity(full).unwrap().component_names().count(), 1);
     assert_eq!(world.get::<Position>(full), Ok(&Position(3.0)));
     world.validate().unwrap();
 }
@@ -101,28 +101,37 @@ fn values_by_address_end_once() {
     for key in 0..3 {
         let mut value = core::mem::ManuallyDrop::new(tally.value(key));
         // SAFETY: a value as registered, which is given up.
-        unsafe { world.insert_by_id(e, id, address(&mut value)) }.unwrap();
+        unsafe { world.entity_mut(e).map(|mut entity| drop(entity.insert_by_id(id, address(&mut value)))) }.unwrap();
         assert_eq!(tally.live(), 1);
         // SAFETY: the value is there.
-        assert_eq!(unsafe { world.get_mut_by_id(e, id).unwrap().cast::<Counted>().as_ref() }.key(), key);
+        assert_eq!(
+            unsafe { world.entity_mut(e).unwrap().get_mut_by_id(id).unwrap().cast::<Counted>().as_ref() }.key(),
+            key
+        );
     }
     world.insert(e, Enemy).unwrap();
-    world.remove_ids(e, &[id]).unwrap();
+    world.entity_mut(e).unwrap().remove_by_ids(&[id]);
     assert_eq!(tally.live(), 0);
     let mut value = tally.value(9);
     world.despawn(e).unwrap();
     // SAFETY: a value as registered; it is not given up, as the entity is not alive.
-    assert!(unsafe { world.insert_by_id(e, id, address(&mut value)) }.is_err());
+    assert!(
+        unsafe { world.entity_mut(e).map(|mut entity| drop(entity.insert_by_id(id, address(&mut value)))) }.is_err()
+    );
     assert_eq!(value.key(), 9);
     // SAFETY: as above: the id comes twice.
-    let twice = unsafe { world.try_spawn_by_ids(&[(id, address(&mut value)), (id, address(&mut value))]) };
+    let twice = unsafe { world.spawn_by_ids(&[(id, address(&mut value)), (id, address(&mut value))]) };
     assert!(matches!(twice, Err(StructuralError::Duplicate(twice)) if twice.component == "counted"));
     let spin = world.spawn(Spin { axis: 1.0, speed: 2.0 });
     let spin_id = world.component_id::<Spin>().unwrap();
-    assert!(matches!(world.get_by_id(spin, spin_id), Err(ComponentError::NoAddress { .. })));
+    assert!(matches!(
+        world.entity(spin).map_err(ComponentError::from).and_then(|entity| entity.get_by_id(spin_id)),
+        Err(ComponentError::NoAddress { .. })
+    ));
     let mut another = Spin { axis: 5.0, speed: 6.0 };
     // SAFETY: a value of the component.
-    unsafe { world.insert_by_id(spin, spin_id, address(&mut another)) }.unwrap();
+    unsafe { world.entity_mut(spin).map(|mut entity| drop(entity.insert_by_id(spin_id, address(&mut another)))) }
+        .unwrap();
     assert_eq!(world.get::<Spin>(spin), Ok(another));
     drop((value, world));
     tally.assert_no_leaks();
@@ -139,17 +148,17 @@ fn a_builder_gives_or_drops_what_it_has() {
         assert!(bundle.has::<Value>() && !bundle.has::<Other>() && bundle.len() == 4);
         bundle
     };
-    let e = world.spawn_built(build(1));
+    let e = build(1).spawn(&mut world);
     assert_eq!(world.get::<Value>(e).unwrap().0.key(), 2);
     assert_eq!(world.get::<Spin>(e), Ok(Spin { axis: 0.5, speed: 1.5 }));
     drop(build(5));
     assert_eq!(tally.live(), 1);
     let f = world.spawn((Other(tally.value(0)), Value(tally.value(7))));
-    world.insert_built(f, build(20)).unwrap();
+    build(20).insert(&mut world, f).unwrap();
     world.validate().unwrap();
     assert_eq!((world.get::<Value>(f).unwrap().0.key(), tally.live()), (21, 3));
     world.despawn(f).unwrap();
-    assert!(world.insert_built(f, build(30)).is_err());
+    assert!(build(30).insert(&mut world, f).is_err());
     assert!(format!("{:?}", build(1)).contains("Position"));
     drop(world);
     tally.assert_no_leaks();
@@ -243,12 +252,17 @@ fn counted_in(world: &mut World, kind: Kind) -> ComponentId {
     let (layout, name) = (Layout::new::<Counted>(), format!("counted {kind:?}").into());
     let descriptor = ComponentDescriptor { name, layout, kind, drop: Some(end), clone: Some(clone) };
     // SAFETY: the values are `Send` and `Sync`, those are their destructor and their clone.
-    unsafe { world.register_component(descriptor) }
+    unsafe { world.register_component_with_descriptor(descriptor) }
 }
 
 fn key(world: &World, e: phalanx::Entity, id: ComponentId) -> Option<u32> {
     // SAFETY: a counted value, as registered.
-    world.get_by_id(e, id).ok().map(|value| unsafe { value.cast::<Counted>().as_ref() }.key())
+    world
+        .entity(e)
+        .map_err(ComponentError::from)
+        .and_then(|entity| entity.get_by_id(id))
+        .ok()
+        .map(|value| unsafe { value.cast::<Counted>().as_ref() }.key())
 }
 
 #[test]
@@ -263,7 +277,10 @@ fn components_of_run_time_are_kept_where_their_descriptors_say() {
         let mut at = values.iter_mut();
         let values = ids.map(|id| (id, address(at.next().unwrap())));
         // SAFETY: counted values, which are given up.
-        unsafe { world.try_insert_by_ids(e, &values) }.unwrap();
+        unsafe {
+            world.entity_mut(e).map_err(StructuralError::from).and_then(|mut entity| entity.insert_by_ids(&values))
+        }
+        .unwrap();
     };
     let e = world.spawn_empty();
     put(&mut world, e, [1, 2, 3]);
@@ -275,19 +292,22 @@ fn components_of_run_time_are_kept_where_their_descriptors_say() {
         world.memory().sparse.iter().map(|side| (side.kind, side.len)).collect::<Vec<_>>(),
         [(Kind::Pool, 1), (Kind::Linear, 1)]
     );
-    assert_eq!(world.remove_ids(e, &ids[1..]), Ok(true));
-    assert_eq!((world.memory().tables.len(), world.remove_ids(e, &ids[1..])), (tables, Ok(false)));
+    assert_eq!(world.entity_mut(e).map(|mut entity| entity.remove_by_ids(&ids[1..])), Ok(true));
+    assert_eq!(
+        (world.memory().tables.len(), world.entity_mut(e).map(|mut entity| entity.remove_by_ids(&ids[1..]))),
+        (tables, Ok(false))
+    );
     put(&mut world, e, [7, 8, 9]);
-    let twin = world.clone_entity(e).unwrap();
-    let copy = world.clone_world();
+    let twin = world.entity_mut(e).unwrap().clone_entity().unwrap();
+    let copy = world.try_clone().unwrap();
     let mut there = World::new();
-    let moved = world.transfer(e, &mut there).unwrap();
+    let moved = world.entity_mut(e).unwrap().transfer(&mut there).unwrap();
     let ids_there = kinds.map(|kind| counted_in(&mut there, kind));
     for (world, e, ids) in [(&world, twin, ids), (&copy, e, ids), (&there, moved, ids_there)] {
         world.validate().unwrap();
         assert_eq!(ids.map(|id| key(world, e, id)), [Some(7), Some(8), Some(9)]);
     }
-    let names: Vec<_> = world.components_of(twin).unwrap().collect();
+    let names: Vec<_> = world.entity(twin).unwrap().component_names().collect();
     assert_eq!(names, ["counted Linear", "counted Pool", "counted Table"]);
     assert_eq!(format!("{:?}", world.entity(twin).unwrap()).matches("counted").count(), 3);
     drop((world, copy, there));
@@ -309,8 +329,8 @@ fn builders_take_components_of_all_layouts() {
         bundle.add(Placed(tally.value(key))).add(Value(tally.value(key + 1))).add(Pooled(tally.value(key + 2)));
         bundle
     };
-    let e = world.spawn_built(built(1));
-    world.insert_built(e, built(10)).unwrap();
+    let e = built(1).spawn(&mut world);
+    built(10).insert(&mut world, e).unwrap();
     world.validate().unwrap();
     let keys = (world.get::<Placed>(e).unwrap().0.key(), world.get::<Pooled>(e).unwrap().0.key());
     assert_eq!((keys, world.get::<Value>(e).unwrap().0.key()), ((10, 12), 11));

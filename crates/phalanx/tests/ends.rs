@@ -1,7 +1,7 @@
 //! What ends when, in the operations beyond the plain ones: panicking destructors, values without a size, no memory.
 
 use core::sync::atomic::{AtomicI32, Ordering};
-use phalanx::{BundleBuilder, Component, Entity, StructuralError, With, World};
+use phalanx::{BundleBuilder, Component, Entity, With, World};
 use phalanx_testkit::{Counted, PanicSweep, Site, Tally, for_every_failing_allocation};
 
 #[global_allocator]
@@ -44,27 +44,28 @@ fn values_without_a_size_end_as_often_as_they_begin() {
     let all = world.spawn_columns((vec![Position(1.0); 5], (0..5).map(|_| Token::new()).collect::<Vec<_>>()));
     let all = all.unwrap().to_vec();
     assert_eq!(live(), 5);
-    assert_eq!(world.insert_batch::<With<Position>, _>(Token::new()), 5);
+    assert_eq!(world.insert_where::<With<Position>, _>(Token::new()), 5);
     assert_eq!(live(), 5);
     let e = world.spawn(Position(2.0));
     world.exchange::<Position, _>(e, Token::new()).unwrap();
     world.exchange::<Token, _>(e, (Token::new(), Position(3.0))).unwrap();
     assert_eq!(live(), 6);
-    let twin = world.clone_entity(e).unwrap();
+    let twin = world.entity_mut(e).unwrap().clone_entity().unwrap();
     assert_eq!(live(), 7);
-    let mut copy = world.clone_world();
+    let mut copy = world.try_clone().unwrap();
     assert_eq!(live(), 14);
-    let moved = world.transfer(twin, &mut copy).unwrap();
+    let moved = world.entity_mut(twin).unwrap().transfer(&mut copy).unwrap();
     assert_eq!((live(), copy.has::<Token>(moved)), (14, true));
     world.transfer_all(&mut copy).unwrap();
     assert_eq!((live(), world.len(), copy.len()), (14, 0, 14));
     let mut bundle = BundleBuilder::new();
     bundle.add(Token::new()).add(Token::new());
     world.spawn_at(all[0], Position(0.0)).unwrap_err();
-    let f = world.spawn_built(bundle);
+    let f = bundle.spawn(&mut world);
     assert_eq!(live(), 15);
-    assert_eq!(world.remove_ids(f, &[world.component_id::<Token>().unwrap()]), Ok(true));
-    assert_eq!(copy.remove_batch::<(), Token>(), 14);
+    let token = world.component_id::<Token>().unwrap();
+    assert!(world.entity_mut(f).unwrap().remove_by_ids(&[token]));
+    assert_eq!(copy.remove_where::<(), Token>(), 14);
     assert_eq!(live(), 0);
     world.validate().unwrap();
     copy.validate().unwrap();
@@ -90,11 +91,11 @@ fn a_destructor_that_panics_ends_the_operation_whole() {
         setup,
         |(world, all), _| {
             let ids = [world.component_id::<Value>().unwrap(), world.component_id::<Other>().unwrap()];
-            world.remove_ids(all[1], &ids).unwrap();
+            world.entity_mut(all[1]).unwrap().remove_by_ids(&ids);
         },
         |(world, all), _, _| {
             world.validate().unwrap();
-            assert_eq!(world.components_of(all[1]).unwrap().count(), 1);
+            assert_eq!(world.entity(all[1]).unwrap().component_names().count(), 1);
         },
     );
     PanicSweep::new(Site::Drop).run(
@@ -102,7 +103,7 @@ fn a_destructor_that_panics_ends_the_operation_whole() {
         |(world, all), tally| {
             let mut bundle = BundleBuilder::new();
             bundle.add(Value(tally.value(20))).add(Other(tally.value(21)));
-            world.insert_built(all[2], bundle).unwrap();
+            bundle.insert(world, all[2]).unwrap();
         },
         |(world, all), _, _| {
             world.validate().unwrap();
@@ -125,7 +126,10 @@ fn components_of_run_time_come_and_go_whole_or_not_at_all() {
     };
     for_every_failing_allocation(
         setup,
-        |(world, e, _)| world.try_remove_ids(*e, &[world.component_id::<Value>().unwrap()]),
+        |(world, e, _)| {
+            let value = world.component_id::<Value>().unwrap();
+            world.entity_mut(*e).unwrap().try_remove_by_ids(&[value])
+        },
         |(world, e, _), outcome| {
             world.validate().unwrap();
             assert_eq!(world.has::<Value>(*e), outcome.is_err());
@@ -133,7 +137,7 @@ fn components_of_run_time_come_and_go_whole_or_not_at_all() {
     );
     for_every_failing_allocation(
         setup,
-        |(world, e, bundle)| world.try_insert_built(*e, bundle.take().unwrap()),
+        |(world, e, bundle)| bundle.take().unwrap().try_insert(world, *e),
         |(world, e, _), outcome| {
             world.validate().unwrap();
             assert_eq!(world.get::<Value>(*e).unwrap().0.key(), if outcome.is_ok() { 99 } else { 5 });
@@ -141,7 +145,7 @@ fn components_of_run_time_come_and_go_whole_or_not_at_all() {
     );
     for_every_failing_allocation(
         setup,
-        |(world, _, bundle)| world.try_spawn_built(bundle.take().unwrap()),
+        |(world, _, bundle)| bundle.take().unwrap().try_spawn(world),
         |(world, _, _), outcome| {
             world.validate().unwrap();
             assert_eq!(world.len(), if outcome.is_ok() { 129 } else { 128 });
@@ -189,13 +193,12 @@ fn columns_use_slots_again_in_the_order_of_plain_spawns() {
 }
 
 #[test]
-fn a_closure_is_not_asked_for_the_dead() {
+fn a_handle_is_made_of_the_reserved_and_not_of_the_dead() {
     let mut world = World::new();
     let e = world.spawn_empty();
     world.despawn(e).unwrap();
-    let dead = world.try_insert_with::<Position>(e, || unreachable!("nobody to give it to"));
-    assert!(matches!(dead, Err(StructuralError::NoSuchEntity(error)) if error.entity == e));
+    assert!(matches!(world.entity_mut(e), Err(error) if error.entity == e));
     let reserved = world.reserve_entity();
-    world.insert_with(reserved, || Position(1.0)).unwrap();
+    world.entity_mut(reserved).unwrap().insert(Position(1.0));
     assert!(world.entity(reserved).unwrap().has::<Position>());
 }

@@ -64,30 +64,22 @@ fn queries_that_alias_are_reported_in_the_line_that_runs_them() {
 fn bundles_that_name_a_component_twice_are_reported_in_the_line_that_uses_them() {
     let mut world = World::new();
     let e = world.spawn(B(1));
-    let row = world.extend(Key::main(e).with_role(Role(1)), B(2)).unwrap();
+    let row = world.add_row(Key::main(e).with_role(Role(1)), B(2)).unwrap();
     let w = &mut world;
     panics_here(|| w.spawn(TWICE));
     panics_here(|| w.spawn_batch([TWICE]));
     panics_here(|| w.spawn_batch([(Fire(1), Fire(2))]));
     panics_here(|| w.spawner::<(A, A)>().spawn(TWICE));
-    panics_here(|| w.spawn_columns((vec![A(1)], vec![A(2)])).is_ok());
-    panics_here(|| w.spawn_keyed(None, Role(1), TWICE));
-    panics_here(|| w.spawn_keyed(ComponentId::from_index(77), Role(1), A(1)));
     panics_here(|| w.insert(e, TWICE));
     panics_here(|| w.insert(e, (Fire(1), Fire(2))));
-    panics_here(|| w.insert_with(e, || TWICE));
     panics_here(|| w.remove::<(A, A)>(e));
-    panics_here(|| w.exchange::<(A, A), B>(e, B(1)));
-    panics_here(|| w.exchange::<B, (A, A)>(e, TWICE));
-    panics_here(|| w.insert_batch::<With<B>, _>(TWICE));
-    panics_here(|| w.remove_batch::<With<B>, (A, A)>());
+    panics_here(|| w.insert_where::<With<B>, _>(TWICE));
+    panics_here(|| w.remove_where::<With<B>, (A, A)>());
     panics_here(|| w.entity_mut(e).unwrap().insert(TWICE).has::<A>());
     panics_here(|| w.entity_mut(e).unwrap().remove::<(A, A)>());
-    panics_here(|| w.extend(Key::main(e).with_role(Role(2)), TWICE));
-    panics_here(|| w.update(row, TWICE));
-    panics_here(|| w.update_with(row, || TWICE));
-    panics_here(|| w.remove_row_components::<(A, A)>(row));
-    panics_here(|| w.exchange_row::<B, (A, A)>(row, TWICE));
+    panics_here(|| w.add_row(Key::main(e).with_role(Role(2)), TWICE));
+    panics_here(|| w.row_mut(row).unwrap().insert(TWICE).has::<A>());
+    panics_here(|| w.row_mut(row).unwrap().remove::<(A, A)>());
     w.on_spawn(|_, _, _| ());
     panics_here(|| w.spawn_batch([TWICE]));
     w.validate().unwrap();
@@ -125,11 +117,11 @@ fn things_of_another_world_are_reported_in_the_line_that_brings_them() {
     panics_here(|| Signature::default().index(unknown, &Signature::default()));
     let value = NonNull::from(&mut 1_u32).cast();
     // SAFETY: nothing is moved: the calls panic before.
-    panics_here(|| unsafe { here.insert_by_id(e, unknown, value) });
+    panics_here(|| unsafe { here.entity_mut(e).unwrap().insert_by_id(unknown, value).id() });
     // SAFETY: as above.
-    panics_here(|| unsafe { here.try_insert_by_ids(e, &[(unknown, value)]) });
+    panics_here(|| unsafe { here.entity_mut(e).unwrap().insert_by_ids(&[(unknown, value)]) });
     // SAFETY: as above.
-    panics_here(|| unsafe { here.try_spawn_by_ids(&[(unknown, value)]) });
+    panics_here(|| unsafe { here.spawn_by_ids(&[(unknown, value)]) });
     here.validate().unwrap();
 }
 
@@ -141,7 +133,7 @@ fn what_cannot_be_is_reported_in_the_line_that_asks_for_it() {
 
     let mut world = World::new();
     world.spawn(Unique);
-    panics_here(|| world.clone_world());
+    panics_here(|| world.try_clone().unwrap());
     panics_here(|| world.spawner::<A>().reserve(usize::MAX));
     panics_here(|| world.collector().with::<A>().build());
     panics_here(|| world.collector().without::<A>().build());
@@ -149,7 +141,7 @@ fn what_cannot_be_is_reported_in_the_line_that_asks_for_it() {
     world
         .resource_scope(|world, _: &mut Score| {
             panics_here(|| {
-                world.init_resource(|_| Score);
+                world.resources_mut().init(|_| Score);
             });
         })
         .unwrap();
@@ -161,6 +153,6 @@ fn what_cannot_be_is_reported_in_the_line_that_asks_for_it() {
         clone: None,
     };
     // SAFETY: no value of the component is ever made.
-    panics_here(|| unsafe { world.register_component(descriptor()) });
+    panics_here(|| unsafe { world.register_component_with_descriptor(descriptor()) });
     world.validate().unwrap();
 }

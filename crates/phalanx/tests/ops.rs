@@ -79,7 +79,7 @@ fn columns_come_whole_or_not_at_all() {
                 let values = tally.values(200).map(Value).collect::<Vec<_>>();
                 (world, Some((values, vec![Spin { axis: 1.0, speed: 1.0 }; 200])))
             },
-            |(world, columns)| world.try_spawn_columns(columns.take().unwrap()).map(drop),
+            |(world, columns)| world.spawn_columns(columns.take().unwrap()).map(drop),
             |(world, _), outcome| {
                 world.validate().unwrap();
                 assert_eq!(world.len(), rows as usize + if outcome.is_ok() { 200 } else { 0 });
@@ -127,7 +127,7 @@ fn closures_run_before_anything_changes() {
                 tally.callback();
                 (Value(tally.value(2)), Enemy)
             };
-            world.insert_with(*e, bundle).unwrap();
+            world.entity_mut(*e).unwrap().insert(bundle());
         },
         |(world, e), _, panicked| {
             world.validate().unwrap();
@@ -153,7 +153,7 @@ fn an_exchange_is_one_move() {
     world.exchange::<(Value, Position), _>(f, Value(tally.value(5))).unwrap();
     assert_eq!((world.get::<Value>(f).unwrap().0.key(), world.has::<Position>(f), tally.live()), (5, false, 2));
     world.exchange::<Value, ()>(f, ()).unwrap();
-    assert_eq!(world.components_of(f).unwrap().count(), 0);
+    assert_eq!(world.entity(f).unwrap().component_names().count(), 0);
     world.despawn(f).unwrap();
     assert!(world.exchange::<Value, _>(f, Other(tally.value(9))).is_err());
     world.validate().unwrap();
@@ -167,9 +167,12 @@ fn a_set_of_ids_is_removed() {
     let mut world = World::new();
     let e = world.spawn((Value(tally.value(1)), Position(1.0), Enemy));
     let ids = [world.component_id::<Value>().unwrap(), world.component_id::<Enemy>().unwrap()];
-    assert_eq!(world.remove_ids(e, &[ids[0], ids[1], ids[0]]), Ok(true));
-    assert_eq!(world.remove_ids(e, &ids), Ok(false));
-    assert_eq!(world.remove_ids(e, &[phalanx::ComponentId::from_index(4000)]), Ok(false));
+    assert_eq!(world.entity_mut(e).map(|mut entity| entity.remove_by_ids(&[ids[0], ids[1], ids[0]])), Ok(true));
+    assert_eq!(world.entity_mut(e).map(|mut entity| entity.remove_by_ids(&ids)), Ok(false));
+    assert_eq!(
+        world.entity_mut(e).map(|mut entity| entity.remove_by_ids(&[phalanx::ComponentId::from_index(4000)])),
+        Ok(false)
+    );
     assert_eq!(tally.live(), 0);
     assert_eq!(world.get::<Position>(e), Ok(&Position(1.0)));
     world.validate().unwrap();
@@ -180,18 +183,19 @@ fn several_at_once_are_different_ones() {
     let mut world = World::new();
     let [a, b] = [world.spawn(Position(1.0)), world.spawn((Position(2.0), Enemy))];
     let none = world.spawn(Enemy);
-    let [x, y] = world.get_many_mut::<Position, 2>([a, b]).unwrap();
+    let mut positions = world.component_mut::<Position>();
+    let [x, y] = positions.get_many_mut([a, b]).unwrap();
     std::mem::swap(x, y);
     assert_eq!(world.get::<Position>(a), Ok(&Position(2.0)));
     assert_eq!(
-        world.get_many_mut::<Position, 3>([a, b, a]).unwrap_err(),
+        world.component_mut::<Position>().get_many_mut([a, b, a]).unwrap_err(),
         ComponentError::DuplicateEntity { entity: a }
     );
     assert!(
-        matches!(world.get_many_mut::<Position, 2>([a, none]), Err(ComponentError::MissingComponent { entity, .. }) if entity == none)
+        matches!(world.component_mut::<Position>().get_many_mut([a, none]), Err(ComponentError::MissingComponent { entity, .. }) if entity == none)
     );
     world.despawn(b).unwrap();
-    assert!(matches!(world.get_many_mut::<Position, 2>([a, b]), Err(ComponentError::NoSuchEntity(_))));
+    assert!(matches!(world.component_mut::<Position>().get_many_mut([a, b]), Err(ComponentError::NoSuchEntity(_))));
     assert_eq!(
         world.patch::<Position, _>(a, |p| {
             p.0 += 1.0;
@@ -218,7 +222,7 @@ fn batches_change_whole_tables() {
     let tally = Tally::new();
     let (mut world, all) = mixed(&tally);
     let before = tally.live();
-    assert_eq!(world.insert_batch::<With<Position>, _>((Value(tally.value(77)), Other(tally.value(78)), Enemy)), 30);
+    assert_eq!(world.insert_where::<With<Position>, _>((Value(tally.value(77)), Other(tally.value(78)), Enemy)), 30);
     world.validate().unwrap();
     for (n, e) in all.iter().enumerate() {
         assert_eq!(world.get::<Value>(*e).unwrap().0.key() == 77, n % 4 < 3);
@@ -226,8 +230,8 @@ fn batches_change_whole_tables() {
         assert_eq!(world.get::<Position>(*e).ok().map(|p| p.0), (n % 4 < 3).then_some((n / 4) as f32));
     }
     assert_eq!(tally.live(), 10 + 60);
-    assert_eq!(world.remove_batch::<Without<Velocity>, (Value, Enemy)>(), 30);
-    assert_eq!(world.remove_batch::<Without<Velocity>, (Value, Enemy)>(), 0);
+    assert_eq!(world.remove_where::<Without<Velocity>, (Value, Enemy)>(), 30);
+    assert_eq!(world.remove_where::<Without<Velocity>, (Value, Enemy)>(), 0);
     world.validate().unwrap();
     assert_eq!(tally.live(), 10 + 30);
     assert!(before > 0);
@@ -241,7 +245,7 @@ fn a_panic_in_a_batch_is_before_or_after() {
         PanicSweep::new(site).run(
             mixed,
             |(world, _), tally| {
-                world.insert_batch::<With<Position>, _>((Value(tally.value(77)), Other(tally.value(78)), Enemy));
+                world.insert_where::<With<Position>, _>((Value(tally.value(77)), Other(tally.value(78)), Enemy));
             },
             |(world, all), _, panicked| {
                 world.validate().unwrap();
@@ -253,7 +257,7 @@ fn a_panic_in_a_batch_is_before_or_after() {
     }
     PanicSweep::new(Site::Drop).run(
         mixed,
-        |(world, _), _| assert_eq!(world.remove_batch::<With<Position>, Value>(), 20),
+        |(world, _), _| assert_eq!(world.remove_where::<With<Position>, Value>(), 20),
         |(world, _), _, _| {
             world.validate().unwrap();
             assert_eq!(world.query_mut::<&Value>().len(), 10);
@@ -267,11 +271,11 @@ fn a_batch_without_memory_does_not_happen() {
     for_every_failing_allocation(
         || {
             let (mut world, all) = mixed(&tally);
-            world.insert_batch::<With<Position>, _>(Velocity(2.0));
-            world.remove_batch::<With<Position>, Velocity>();
+            world.insert_where::<With<Position>, _>(Velocity(2.0));
+            world.remove_where::<With<Position>, Velocity>();
             (world, all)
         },
-        |(world, _)| world.try_insert_batch::<With<Position>, _>(Velocity(2.0)),
+        |(world, _)| world.try_insert_where::<With<Position>, _>(Velocity(2.0)),
         |(world, _), outcome| {
             world.validate().unwrap();
             assert_eq!(world.query_mut::<&Velocity>().len(), if outcome.is_ok() { 40 } else { 10 });
@@ -286,13 +290,13 @@ fn handles_look_and_change() {
     let e = world.spawn((Position(1.0), Enemy));
     let handle = world.entity(e).unwrap();
     assert_eq!((handle.id(), handle.get::<Position>(), handle.has::<Velocity>()), (e, Ok(&Position(1.0)), false));
-    assert!(handle.components().any(|name| name.ends_with("Enemy")));
+    assert!(handle.component_names().any(|name| name.ends_with("Enemy")));
     assert!(format!("{handle:?}").starts_with("0v0 {") && format!("{handle:?}").contains("Position"));
     let mut handle = world.entity_mut(e).unwrap();
     handle.insert(Velocity(2.0)).insert(Position(3.0));
     handle.get_mut::<Velocity>().unwrap().0 += 1.0;
     assert_eq!(handle.take::<(Velocity, Position)>().unwrap(), (Velocity(3.0), Position(3.0)));
-    assert!(handle.remove::<Enemy>() && !handle.remove::<Enemy>() && handle.components().count() == 0);
+    assert!(handle.remove::<Enemy>() && !handle.remove::<Enemy>() && handle.component_names().count() == 0);
     handle.despawn();
     assert!(world.entity(e).is_err() && world.entity_mut(e).is_err());
     world.validate().unwrap();
@@ -328,7 +332,7 @@ fn a_batch_gives_each_table_as_many_values_as_it_has_rows() {
     world.spawn_batch((0..3).map(|_| (First, Second)));
     world.spawn_batch((0..2).map(|n| (First, Second, Given(Box::new(n)))));
     world.spawn_batch((0..4).map(|_| (First, Third)));
-    assert_eq!(world.insert_batch::<phalanx::With<First>, _>(Given(Box::new(9))), 9);
+    assert_eq!(world.insert_where::<phalanx::With<First>, _>(Given(Box::new(9))), 9);
     assert!(world.query::<&Given>().iter().map(|given| *given.0).eq([9; 9]));
     world.validate().unwrap();
 }

@@ -154,17 +154,17 @@ fn any_bytes_are_values_of_numbers_only() {
 fn a_delta_carries_entities_and_whatever_else_is_plain() {
     let mut here = World::new();
     let [a, b] = [here.spawn_empty(), here.spawn_empty()];
-    here.register::<Walker>();
-    here.register::<Target>();
-    here.register::<Generic<[Flags; 2]>>();
-    here.register::<Aim>();
-    let mut there = here.clone_world();
+    here.register_component::<Walker>();
+    here.register_component::<Target>();
+    here.register_component::<Generic<[Flags; 2]>>();
+    here.register_component::<Aim>();
+    let mut there = here.try_clone().unwrap();
     let before = here.checkpoint().unwrap();
     let flags = [Flags { seen: true, lucky: [true; 3] }; 2];
     here.insert(a, (walker(), Target(b), Generic([flags; 2], a))).unwrap();
     here.insert(b, (Target(a), Aim { on: true, at: a, parts: [Gait::Crawl; 3] }, Generic(flags, b))).unwrap();
     let bytes = delta(&before, &here.checkpoint().unwrap()).unwrap();
-    there.register::<Generic<[[Flags; 2]; 2]>>();
+    there.register_component::<Generic<[[Flags; 2]; 2]>>();
     there.apply_delta(&bytes).unwrap();
     there.validate().unwrap();
     assert_eq!(there.get::<Walker>(a), Ok(&walker()));
@@ -203,7 +203,7 @@ fn plain_components_are_copied_without_being_asked_to_be_cloned() {
     let mut world = World::new();
     let mut pool = EntityPool::new();
     let e = world.spawn((Target(pool.alloc()), walker()));
-    let copy = world.clone_world();
+    let copy = world.try_clone().unwrap();
     assert_eq!(copy.get::<Walker>(e), Ok(&walker()));
     assert_eq!(copy.get::<Target>(e), world.get::<Target>(e));
 }
@@ -250,14 +250,14 @@ fn a_delta_of_a_component_with_other_fields_is_refused() {
     fn check<Here: Component, There: Component>(value: Here) {
         assert_eq!(std::any::type_name::<Here>(), std::any::type_name::<There>(), "otherwise this tests nothing");
         let mut here = World::new();
-        here.register::<Here>();
-        let mut same = here.clone_world();
+        here.register_component::<Here>();
+        let mut same = here.try_clone().unwrap();
         let before = here.checkpoint().unwrap();
         here.spawn(value);
         let bytes = delta(&before, &here.checkpoint().unwrap()).unwrap();
         same.apply_delta(&bytes).unwrap();
         let mut other = World::new();
-        other.register::<There>();
+        other.register_component::<There>();
         assert_eq!(other.apply_delta(&bytes), Err(DeltaError::OtherComponents));
     }
     let (place, lanes) = Ours::both();

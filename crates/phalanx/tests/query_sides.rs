@@ -662,9 +662,9 @@ fn extra_rows_in_stores_are_their_owners() {
     let mut world = World::new();
     let (e, f) = (world.spawn((T(1), P(1), L(1))), world.spawn((P(2), L(2), M(2))));
     let key = Key::main(e).with_role(Role(7));
-    let row = world.extend(key, (P(3), L(3), M(3), U(9))).unwrap();
+    let row = world.add_row(key, (P(3), L(3), M(3), U(9))).unwrap();
     let found: Vec<_> = world.query::<(Entity, Key, Row, &P)>().iter().map(|(e, k, r, p)| (e, k, r, p.0)).collect();
-    let [main_e, main_f] = [e, f].map(|e| world.row(Key::main(e)).unwrap());
+    let [main_e, main_f] = [e, f].map(|e| world.row(Key::main(e)).unwrap().id());
     assert_eq!(found, [(e, Key::main(e), main_e, 1), (f, Key::main(f), main_f, 2), (e, key, row, 3)]);
     let linear: Vec<_> = world.query::<(Entity, Key, Row, &L)>().iter().map(|(e, k, r, l)| (e, k, r, l.0)).collect();
     assert_eq!(linear, found);
@@ -687,7 +687,7 @@ fn extra_rows_in_stores_are_their_owners() {
     assert!(dynamic.rows(&world).unwrap().map(|row| row.key()).eq([Key::main(e), Key::main(f), key]));
     let dynamic = DynamicQuery::builder().read(pool).build(&world).unwrap();
     assert!(dynamic.rows(&world).unwrap().map(|row| row.key()).eq([Key::main(e), Key::main(f)]));
-    world.delete_row(key).unwrap();
+    world.remove_row(key).unwrap();
     assert!(world.query::<(Entity, &P)>().iter().map(|(e, _)| e).eq([e, f]));
     world.validate().unwrap();
 }
@@ -695,7 +695,7 @@ fn extra_rows_in_stores_are_their_owners() {
 #[test]
 fn holes_in_a_pool_are_passed_over() {
     let mut world = World::new();
-    world.set_removal::<P>(Removal::Deferred).unwrap();
+    world.pool_mut::<P>().set_removal(Removal::Deferred).unwrap();
     let all: Vec<_> = (0..100).map(|n| world.spawn((P(n), T(n)))).collect();
     for &e in all.iter().step_by(3) {
         world.remove::<P>(e).unwrap();
@@ -708,7 +708,7 @@ fn holes_in_a_pool_are_passed_over() {
     let mut seen = Vec::new();
     world.query_mut::<(Entity, &mut P)>().for_each(|(e, p)| seen.push((e, p.0)));
     assert!(seen.into_iter().eq(left().map(|n| (all[n as usize], n))));
-    world.compact_pool::<P>(usize::MAX);
+    world.pool_mut::<P>().compact(usize::MAX);
     assert!(matches!(world.query::<&P>().explain().driver, PlanDriver::Pool { slots: 66, whole: true, .. }));
     assert!(world.query::<&P>().iter().map(|p| p.0).eq(left()));
 }

@@ -53,7 +53,7 @@ fn visits<C: Component>(report: &LayoutReport, world: &World) -> (u64, u64) {
 fn counting() -> (World, Vec<Entity>) {
     let mut world = World::new();
     let entities = world.spawn_batch((0..10).map(all));
-    world.count_accesses(true);
+    world.set_access_counting(true);
     (world, entities)
 }
 
@@ -95,13 +95,13 @@ fn what_comes_and_goes_is_counted_in_every_layout() {
     world.exchange::<All, Mark>(made, Mark).unwrap();
     check(&mut world, "exchanging", (0, 1, 1));
     let key = Key::main(e[7]).with_role(Role(1));
-    world.extend(key, all(3)).unwrap();
+    world.add_row(key, all(3)).unwrap();
     check(&mut world, "an extra row", (1, 0, 0));
     world.despawn(e[7]).unwrap();
     check(&mut world, "an entity with an extra row", (0, 2, 0));
     let mut other = World::new();
-    other.count_accesses(true);
-    world.transfer(e[8], &mut other).unwrap();
+    other.set_access_counting(true);
+    world.entity_mut(e[8]).unwrap().transfer(&mut other).unwrap();
     check(&mut world, "one that leaves", (0, 1, 0));
     check(&mut other, "one that arrives", (1, 0, 0));
     other.transfer_all(&mut world).unwrap();
@@ -115,9 +115,9 @@ fn what_comes_and_goes_is_counted_in_every_layout() {
 #[test]
 fn batches_are_counted_as_their_rows_are() {
     let (mut world, _) = counting();
-    world.insert_batch::<phalanx::Without<Mark>, _>(Mark);
+    world.insert_where::<phalanx::Without<Mark>, _>(Mark);
     assert_eq!(flow::<Mark>(&world.layout_report(), &world), (10, 0, 0));
-    world.remove_batch::<(), All>();
+    world.remove_where::<(), All>();
     let report = world.layout_report();
     assert_eq!([flow::<Place>(&report, &world), flow::<Hot>(&report, &world)], [(0, 10, 10); 2]);
     assert_eq!([flow::<Fields>(&report, &world), flow::<Level>(&report, &world)], [(0, 10, 10); 2]);
@@ -171,7 +171,7 @@ fn look_ups_are_counted_with_the_feature_alone() {
     for entity in &e {
         assert!(world.get::<Place>(*entity).is_ok() && world.get_mut::<Hot>(*entity).is_ok());
     }
-    let levels = world.view::<Level>();
+    let levels = world.component::<Level>();
     assert_eq!(e.iter().filter(|entity| levels.get(**entity).is_ok()).count(), 10);
     assert!(world.query_mut::<(&Place, &Level)>().get(e[0]).is_ok());
     assert!(world.get::<Cold>(e[0]).is_err());
@@ -202,14 +202,14 @@ fn nothing_is_counted_unless_asked_for() {
     let report = world.layout_report();
     assert!(!report.counted && is_silent(&report) && report.to_string().contains("not counted"));
     // What happened before does not count.
-    world.count_accesses(true);
+    world.set_access_counting(true);
     assert!(is_silent(&world.layout_report()));
     work(&mut world);
     assert!(!is_silent(&world.layout_report()));
     assert!(is_silent(&world.layout_report()), "each report begins anew");
     work(&mut world);
-    assert!(!world.clone_world().layout_report().counted, "a copy counts for itself");
-    world.count_accesses(false);
+    assert!(!world.try_clone().unwrap().layout_report().counted, "a copy counts for itself");
+    world.set_access_counting(false);
     work(&mut world);
     assert!(is_silent(&world.layout_report()));
 }
@@ -277,7 +277,7 @@ fn clear_cases_get_clear_advice() {
     struct Target(u32);
     let mut world = World::new();
     let e = world.spawn_batch((0..1000).map(|n| (Place(n), Velocity(1.0), Target(n as u32))));
-    world.count_accesses(true);
+    world.set_access_counting(true);
     for frame in 0..20 {
         world.query_mut::<(&mut Place, &Velocity)>().for_each(|(place, velocity)| place.0 += velocity.0 as u64);
         for entity in &e[frame * 10..][..100] {
@@ -286,7 +286,7 @@ fn clear_cases_get_clear_advice() {
         for entity in &e[frame * 10..][..100] {
             world.remove::<Burning>(*entity).unwrap();
         }
-        let targets = world.view::<Target>();
+        let targets = world.component::<Target>();
         assert!((0..1000).zip(&e).all(|(n, entity)| targets.get(*entity).unwrap().0 == n));
     }
     let report = world.layout_report();

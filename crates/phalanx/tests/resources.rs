@@ -19,7 +19,7 @@ fn a_world_with_resources_is_send_and_sync() {
 #[test]
 fn one_of_each_type() {
     let mut world = World::new();
-    assert!(!world.contains_resource::<Gravity>());
+    assert!(!world.resource::<Gravity>().is_ok());
     assert_eq!(world.insert_resource(Gravity(1.0)), None);
     assert_eq!(world.insert_resource(Gravity(2.0)), Some(Gravity(1.0)));
     assert_eq!(world.insert_resource(Score(7)), None);
@@ -38,10 +38,10 @@ fn one_of_each_type() {
 fn what_is_missing_is_made_once() {
     let mut world = World::new();
     world.spawn_empty();
-    assert_eq!(world.init_resource(|world| Score(world.len() as u32)), &mut Score(1));
-    assert_eq!(world.init_resource::<Score>(|_| unreachable!()), &mut Score(1));
-    assert!(catch(|| world.init_resource::<Gravity>(|_| panic!("no gravity"))).is_err());
-    assert!(!world.contains_resource::<Gravity>());
+    assert_eq!(world.resources_mut().init(|world| Score(world.len() as u32)), &mut Score(1));
+    assert_eq!(world.resources_mut().init::<Score>(|_| unreachable!()), &mut Score(1));
+    assert!(catch(|| world.resources_mut().init::<Gravity>(|_| panic!("no gravity"))).is_err());
+    assert!(!world.resource::<Gravity>().is_ok());
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_scope_has_the_resource_to_itself() {
         assert!(error.in_scope && error.to_string().contains("Score"));
         assert_eq!(world.remove_resource::<Score>(), Err(error));
         assert_eq!(world.resource_scope(|_, _: &mut Score| ()), Err(error));
-        assert!(catch(|| world.init_resource(|_| Score(0)).0).is_err());
+        assert!(catch(|| world.resources_mut().init(|_| Score(0)).0).is_err());
         world.insert_resource(Gravity(1.0));
         world.spawn_empty()
     });

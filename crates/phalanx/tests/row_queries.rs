@@ -49,14 +49,14 @@ fn what_an_entity_carries_does_not_end_it() {
     let tank = world.spawn((Health(100), T(0)));
     let wreck = world.spawn(T(1));
     for role in 1..4 {
-        world.extend(Key::main(tank).with_role(Role(role)), T(2)).unwrap();
+        world.add_row(Key::main(tank).with_role(Role(role)), T(2)).unwrap();
     }
     let dead: Vec<Entity> = world.query_filtered::<Entity, Without<Health>>().iter().collect();
     assert_eq!(dead, [wreck]);
     assert_eq!(world.query_filtered_mut::<Entity, Without<Health>>().len(), 1);
     assert_eq!(world.query_filtered::<(Entity, &T), Without<Health>>().single().unwrap().0, wreck);
-    assert_eq!(world.insert_batch::<Without<Health>, _>(Tag), 1);
-    assert_eq!(world.remove_batch::<(), Tag>(), 1);
+    assert_eq!(world.insert_where::<Without<Health>, _>(Tag), 1);
+    assert_eq!(world.remove_where::<(), Tag>(), 1);
     dead.into_iter().for_each(|e| world.despawn(e).unwrap());
     assert_eq!((world.get::<Health>(tank).unwrap().0, world.row_count()), (100, 4));
 }
@@ -90,13 +90,13 @@ impl Scene {
             (0..2, _) | (_, None) => Key::main(self.world.spawn_empty()),
             (2..5, Some(key)) => {
                 let key = Key::main(key.entity).with_role(Role(n + 1));
-                self.world.extend(key, ()).unwrap();
+                self.world.add_row(key, ()).unwrap();
                 key
             }
             (5, Some(key)) => {
                 match key.is_main() {
                     true => self.world.despawn(key.entity).unwrap(),
-                    false => self.world.delete_row(key).unwrap(),
+                    false => self.world.remove_row(key).unwrap(),
                 }
                 self.rows
                     .retain(|_, (other, _)| if key.is_main() { other.entity != key.entity } else { *other != key });
@@ -105,7 +105,7 @@ impl Scene {
             (_, Some(key)) => {
                 // A row that exists gets other components.
                 let world = &mut self.world;
-                world.remove_row_components::<(T, Tag, S, P, Q, L, M)>(key).unwrap();
+                world.row_mut(key).unwrap().remove::<(T, Tag, S, P, Q, L, M)>();
                 self.rows.retain(|_, (other, _)| *other != key);
                 key
             }
@@ -117,25 +117,25 @@ impl Scene {
     fn give(&mut self, key: Key, has: [bool; 7], n: u32) {
         let world = &mut self.world;
         if has[TABLE] {
-            world.update(key, T(n)).unwrap();
+            world.row_mut(key).unwrap().insert(T(n));
         }
         if has[TAG] {
-            world.update(key, Tag).unwrap();
+            world.row_mut(key).unwrap().insert(Tag);
         }
         if has[SOA] {
-            world.update(key, S { number: n, other: 0 }).unwrap();
+            world.row_mut(key).unwrap().insert(S { number: n, other: 0 });
         }
         if has[POOL] {
-            world.update(key, P(n)).unwrap();
+            world.row_mut(key).unwrap().insert(P(n));
         }
         if has[QOOL] {
-            world.update(key, Q(n)).unwrap();
+            world.row_mut(key).unwrap().insert(Q(n));
         }
         if has[LINEAR] {
-            world.update(key, L(n)).unwrap();
+            world.row_mut(key).unwrap().insert(L(n));
         }
         if has[MINEAR] {
-            world.update(key, M(n)).unwrap();
+            world.row_mut(key).unwrap().insert(M(n));
         }
     }
 
@@ -246,7 +246,7 @@ macro_rules! cases {
                     // A term that names rows asks for them.
                     let named = $scene.world.query_filtered::<(Key, Row, $query), $filter>();
                     let mut found: Vec<u32> = named.iter().map(|(key, row, item)| {
-                        assert_eq!(($scene.world.row(key), row.is_main()), (Ok(row), key.is_main()));
+                        assert_eq!(($scene.world.row(key).map(|row| row.id()), row.is_main()), (Ok(row), key.is_main()));
                         let n = $name::number(item);
                         assert_eq!($scene.rows[&n].0, key);
                         n
@@ -291,7 +291,7 @@ fn every_door_visits_extra_rows_only_when_they_are_asked_for() {
             scene.world.make_group::<Owned<(P, Q)>>().unwrap();
         }
         if seed % 4 == 2 {
-            scene.world.set_removal::<P>(Removal::Deferred).unwrap();
+            scene.world.pool_mut::<P>().set_removal(Removal::Deferred).unwrap();
         }
         for step in 0..120 {
             scene.step(&mut rng);
@@ -302,7 +302,7 @@ fn every_door_visits_extra_rows_only_when_they_are_asked_for() {
         }
         // Stores that are left without extra rows.
         let extra: Vec<Key> = scene.rows.values().map(|(key, _)| *key).filter(|key| !key.is_main()).collect();
-        extra.iter().for_each(|key| scene.world.delete_row(*key).unwrap());
+        extra.iter().for_each(|key| scene.world.remove_row(*key).unwrap());
         scene.rows.retain(|_, (key, _)| key.is_main());
         held.check(&mut scene);
     }
@@ -312,13 +312,13 @@ fn every_door_visits_extra_rows_only_when_they_are_asked_for() {
 fn run_time_queries_visit_extra_rows_only_when_they_are_asked_for() {
     let ids = |world: &mut World| -> [ComponentId; 7] {
         [
-            world.register::<T>(),
-            world.register::<Tag>(),
-            world.register::<S>(),
-            world.register::<P>(),
-            world.register::<Q>(),
-            world.register::<L>(),
-            world.register::<M>(),
+            world.register_component::<T>(),
+            world.register_component::<Tag>(),
+            world.register_component::<S>(),
+            world.register_component::<P>(),
+            world.register_component::<Q>(),
+            world.register_component::<L>(),
+            world.register_component::<M>(),
         ]
     };
     for seed in 0..4 {
@@ -377,7 +377,7 @@ fn run_time_queries_visit_extra_rows_only_when_they_are_asked_for() {
 fn chunks_are_of_main_rows_unless_extra_ones_are_asked_for() {
     let mut world = World::new();
     let e = world.spawn((T(1), S { number: 1, other: 0 }));
-    world.extend(Key::main(e).with_role(Role(1)), (T(2), S { number: 2, other: 0 })).unwrap();
+    world.add_row(Key::main(e).with_role(Role(1)), (T(2), S { number: 2, other: 0 })).unwrap();
     let numbers = |chunks: Vec<&[T]>| chunks.concat().iter().map(|t| t.0).collect::<Vec<_>>();
     assert_eq!(numbers(world.query::<&T>().chunks().collect()), [1]);
     assert_eq!(numbers(world.query_mut::<&T>().chunks().collect()), [1]);
@@ -404,7 +404,7 @@ fn a_derived_query_asks_for_rows_if_one_of_its_terms_does() {
     let mut world = World::new();
     let e = world.spawn(T(1));
     let key = Key::main(e).with_role(Role(1));
-    world.extend(key, T(2)).unwrap();
+    world.add_row(key, T(2)).unwrap();
     assert!(world.query::<Plain>().iter().map(|item| (item.entity, item.t.0)).eq([(e, 1)]));
     let named = world.query_mut::<Named>().into_iter().map(|item| (item.key, item.plain.t.0));
     assert!(named.eq([(Key::main(e), 1), (key, 2)]));
@@ -420,19 +420,19 @@ fn batches_change_main_rows_unless_extra_ones_are_asked_for() {
         }
         let e = world.spawn((T(1), P(1)));
         let key = Key::main(e).with_role(Role(1));
-        let row = world.extend(key, (T(2), P(2))).unwrap();
-        let has = |world: &World| (world.has::<Tag>(e), world.get_row::<Tag>(row).is_ok());
-        assert_eq!((world.insert_batch::<(), _>(Tag), has(&world)), (1, (true, false)));
-        assert_eq!((world.remove_batch::<AllRows, Tag>(), has(&world)), (1, (false, false)));
-        assert_eq!((world.insert_batch::<ExtraRows, _>(Tag), has(&world)), (1, (false, true)));
-        assert_eq!((world.remove_batch::<With<P>, Tag>(), has(&world)), (0, (false, true)));
-        assert_eq!((world.insert_batch::<(With<P>, AllRows), _>(Tag), has(&world)), (2, (true, true)));
-        assert_eq!((world.remove_batch::<(With<P>, With<T>), Tag>(), has(&world)), (1, (false, true)));
-        assert_eq!((world.insert_batch::<Without<Tag>, _>((L(7), Tag)), has(&world)), (1, (true, true)));
-        assert_eq!(world.get_row::<L>(row).ok(), None);
+        let row = world.add_row(key, (T(2), P(2))).unwrap();
+        let has = |world: &World| (world.has::<Tag>(e), world.row(row).and_then(|row| row.get::<Tag>()).is_ok());
+        assert_eq!((world.insert_where::<(), _>(Tag), has(&world)), (1, (true, false)));
+        assert_eq!((world.remove_where::<AllRows, Tag>(), has(&world)), (1, (false, false)));
+        assert_eq!((world.insert_where::<ExtraRows, _>(Tag), has(&world)), (1, (false, true)));
+        assert_eq!((world.remove_where::<With<P>, Tag>(), has(&world)), (0, (false, true)));
+        assert_eq!((world.insert_where::<(With<P>, AllRows), _>(Tag), has(&world)), (2, (true, true)));
+        assert_eq!((world.remove_where::<(With<P>, With<T>), Tag>(), has(&world)), (1, (false, true)));
+        assert_eq!((world.insert_where::<Without<Tag>, _>((L(7), Tag)), has(&world)), (1, (true, true)));
+        assert_eq!(world.row(row).and_then(|row| row.get::<L>()).ok(), None);
         // A component can be cleared wherever it is.
-        assert_eq!((world.clear_component::<Tag>(), has(&world)), (2, (false, false)));
-        assert_eq!(world.clear_component::<P>(), 2);
+        assert_eq!((world.component_mut::<Tag>().clear(), has(&world)), (2, (false, false)));
+        assert_eq!(world.component_mut::<P>().clear(), 2);
         world.validate().unwrap();
     }
 }
@@ -448,16 +448,16 @@ fn a_pool_is_one_loop_while_it_holds_no_extra_row() {
     };
     assert_eq!(whole(&world), (true, 101));
     // Rows elsewhere do not concern it.
-    world.extend(Key::main(e).with_role(Role(1)), (Q(1), T(1))).unwrap();
+    world.add_row(Key::main(e).with_role(Role(1)), (Q(1), T(1))).unwrap();
     assert_eq!(whole(&world), (true, 101));
     // More entities without it, so that the pool stays the shortest.
     world.spawn_batch((0..10).map(T));
-    let row = world.extend(Key::main(e).with_role(Role(2)), P(1000)).unwrap();
+    let row = world.add_row(Key::main(e).with_role(Role(2)), P(1000)).unwrap();
     assert_eq!(whole(&world), (false, 102));
     assert_eq!(world.query::<(Entity, &P)>().len(), 101);
     let plan = world.query::<(Row, &P)>().explain();
     assert!(matches!(plan.driver, PlanDriver::Pool { whole: true, slots: 102, .. }), "{plan}");
-    world.delete_row(row).unwrap();
+    world.remove_row(row).unwrap();
     assert_eq!(whole(&world), (true, 101));
 }
 
@@ -466,7 +466,7 @@ fn a_group_serves_queries_beside_extra_rows() {
     let mut world = World::new();
     let all = world.spawn_batch((0..10).map(|n| (P(n), Q(n))));
     for (n, e) in (100..).zip(&all) {
-        world.extend(Key::main(*e).with_role(Role(1)), (P(n), Q(n))).unwrap();
+        world.add_row(Key::main(*e).with_role(Role(1)), (P(n), Q(n))).unwrap();
     }
     let group = world.make_group::<Owned<(P, Q)>>().unwrap();
     assert_eq!((group.len(&world), group.slices(&world).0.len()), (10, 10));

@@ -75,7 +75,7 @@ macro_rules! model_test {
                 let (mut dice, mut world, mut model) = (Dice(seed * 7919), World::new(), Model::new());
                 // Near the end of the numbers: it makes no difference.
                 if seed % 2 == 0 {
-                    world.set_tick(u32::MAX - 20);
+                    phalanx::testing::set_change_tick(&mut world, u32::MAX - 20);
                 }
                 let mut first = QueryState::<Entity, Changed<$c>>::new();
                 let mut second = QueryState::<(Entity, &mut $c), Added<$c>>::new();
@@ -142,7 +142,7 @@ macro_rules! model_test {
                             for e in all.iter().filter(|e| world.has::<Other>(**e)) {
                                 wrote(&mut model, *e, step);
                             }
-                            world.insert_batch::<With<Other>, _>(value());
+                            world.insert_where::<With<Other>, _>(value());
                         }
                         (17, _) => {
                             let mut odd = false;
@@ -163,7 +163,7 @@ macro_rules! model_test {
                         }
                         (19, Some(e)) => {
                             let marks = model[&e].map(|_| (step, step));
-                            model.insert(world.clone_entity(e).unwrap(), marks);
+                            model.insert(world.entity_mut(e).unwrap().clone_entity().unwrap(), marks);
                         }
                         (20, Some(e)) => {
                             if world.take::<$c>(e).is_ok() {
@@ -173,7 +173,7 @@ macro_rules! model_test {
                         (21, Some(e)) => {
                             let mut bundle = BundleBuilder::new();
                             bundle.add(Other(1)).add(value());
-                            world.insert_built(e, bundle).unwrap();
+                            bundle.insert(&mut world, e).unwrap();
                             wrote(&mut model, e, step);
                         }
                         (22, _) => while world.compact(usize::MAX) > 0 {},
@@ -271,18 +271,18 @@ macro_rules! column_test {
             sees(&mut world, 2, "replaced");
             world.replace(a, $make).unwrap();
             sees(&mut world, 2, "replaced in place");
-            world.view_mut::<$c>().get_mut(a).unwrap();
+            world.component_mut::<$c>().get_mut(a).unwrap();
             sees(&mut world, 2, "a view that writes");
             let c = world.spawn($make);
             sees(&mut world, 3, "one more");
             world.despawn(c).unwrap();
             sees(&mut world, 2, "one less");
-            let c = world.clone_entity(a).unwrap();
+            let c = world.entity_mut(a).unwrap().clone_entity().unwrap();
             sees(&mut world, 3, "a clone");
             world.remove::<$c>(c).unwrap();
             sees(&mut world, 2, "taken away");
-            let copy = world.clone_world();
-            assert_eq!((copy.tick(), copy.query_filtered::<&$c, Changed<$c>>().len()), (world.tick(), 2));
+            let copy = world.try_clone().unwrap();
+            assert_eq!((copy.change_tick(), copy.query_filtered::<&$c, Changed<$c>>().len()), (world.change_tick(), 2));
             let mut own = QueryState::<&mut $c, Changed<$c>>::new();
             assert_eq!(own.iter_mut(&mut world).count(), 2);
             assert_eq!(own.iter_mut(&mut world).count(), 0, "its own writes are no news");
@@ -380,9 +380,9 @@ fn filters_work_in_every_combination() {
         pairs += 1;
     });
     assert_eq!(pairs, 1);
-    assert_eq!(world.insert_batch::<Added<InTable>, _>(Another), 0);
-    assert_eq!(world.insert_batch::<Changed<InTable>, _>(Another), 2);
-    assert_eq!(world.remove_batch::<Changed<TableWide>, Another>(), 1);
+    assert_eq!(world.insert_where::<Added<InTable>, _>(Another), 0);
+    assert_eq!(world.insert_where::<Changed<InTable>, _>(Another), 2);
+    assert_eq!(world.remove_where::<Changed<TableWide>, Another>(), 1);
 }
 
 #[test]
@@ -401,15 +401,15 @@ fn a_filter_does_not_look_at_marks_that_another_query_writes() {
 fn extra_rows_have_marks_of_their_own() {
     let mut world = World::new();
     let e = world.spawn((InTable("main".into()), InPool("main".into())));
-    let component = world.register::<InTable>();
+    let component = world.register_component::<InTable>();
     let key = Key::main(e).with_component(component).with_role(Role(1));
-    world.extend(key, (InTable("extra".into()), InPool("extra".into()))).unwrap();
+    world.add_row(key, (InTable("extra".into()), InPool("extra".into()))).unwrap();
     let mut tables = QueryState::<(Key, &InTable), Changed<InTable>>::new();
     let mut pools = QueryState::<Key, Changed<InPool>>::new();
     assert_eq!((tables.iter(&world).count(), pools.iter(&world).count()), (2, 2));
-    let row = world.row(key).unwrap();
-    world.get_row_mut::<InTable>(row).unwrap().0.push('!');
-    world.get_row_mut::<InPool>(row).unwrap().0.push('!');
+    let row = world.row(key).unwrap().id();
+    world.row_mut(row).unwrap().get_mut::<InTable>().unwrap().0.push('!');
+    world.row_mut(row).unwrap().get_mut::<InPool>().unwrap().0.push('!');
     assert!(tables.iter(&world).map(|(key, _)| key).eq([key]));
     assert!(pools.iter(&world).eq([key]));
     world.clear_trackers();
@@ -420,7 +420,7 @@ fn extra_rows_have_marks_of_their_own() {
 #[test]
 fn what_comes_from_another_world_is_new() {
     let (mut here, mut there) = (World::new(), World::new());
-    there.set_tick(1000);
+    phalanx::testing::set_change_tick(&mut there, 1000);
     let mut state = QueryState::<Entity, Or<(Added<InTable>, Added<InPool>, Changed<PoolWide>)>>::new();
     assert!(state.is_empty(&there));
     for _ in 0..5 {
@@ -428,9 +428,9 @@ fn what_comes_from_another_world_is_new() {
     }
     let text = String::new();
     let [a, b, c] = [here.spawn(InTable(text.clone())), here.spawn(InPool(text.clone())), here.spawn(PoolWide(1))];
-    let moved = here.transfer(a, &mut there).unwrap();
+    let moved = here.entity_mut(a).unwrap().transfer(&mut there).unwrap();
     assert!(state.iter(&there).eq([moved]));
-    here.transfer(b, &mut there).unwrap();
+    here.entity_mut(b).unwrap().transfer(&mut there).unwrap();
     assert_eq!(state.iter(&there).count(), 1);
     here.spawn(InTable(text));
     here.transfer_all(&mut there).unwrap();
@@ -445,8 +445,8 @@ fn a_copy_of_a_world_has_the_marks_and_a_time_of_its_own() {
     let [a, b] = [world.spawn(InTable("a".into())), world.spawn((InTable("b".into()), InPool("b".into())))];
     world.clear_trackers();
     world.get_mut::<InTable>(b).unwrap().0.push('!');
-    let mut copy = world.clone_world();
-    assert_eq!(copy.tick(), world.tick());
+    let mut copy = world.try_clone().unwrap();
+    assert_eq!(copy.change_tick(), world.change_tick());
     assert!(copy.query_filtered::<Entity, Changed<InTable>>().iter().eq([b]));
     assert_eq!(copy.query_filtered::<Entity, Added<InTable>>().len(), 0);
     assert_eq!(copy.query_filtered::<Entity, Changed<InPool>>().len(), 0);
@@ -464,7 +464,7 @@ fn a_copy_of_a_world_has_the_marks_and_a_time_of_its_own() {
 #[test]
 fn the_number_of_a_tick_wraps_without_being_noticed() {
     let mut world = World::new();
-    world.set_tick(u32::MAX - 3);
+    phalanx::testing::set_change_tick(&mut world, u32::MAX - 3);
     let e = world.spawn(InTable(String::new()));
     let mut state = QueryState::<Entity, Changed<InTable>>::new();
     let mut other = QueryState::<Entity, Changed<InTable>>::new();
@@ -474,10 +474,11 @@ fn the_number_of_a_tick_wraps_without_being_noticed() {
         world.get_mut::<InTable>(e).unwrap().0.push('!');
         assert_eq!(other.iter(&world).count(), 1, "round {round}");
     }
-    assert!(world.tick().number() < 100);
+    assert!(world.change_tick().number() < 100);
     // More than half of the numbers later.
     assert!(state.iter(&world).eq([e]));
-    world.set_tick(world.tick().number().wrapping_add(3 << 30));
+    let later = world.change_tick().number().wrapping_add(3 << 30);
+    phalanx::testing::set_change_tick(&mut world, later);
     assert!(state.is_empty(&world));
     world.get_mut::<InTable>(e).unwrap().0.push('!');
     assert!(state.iter(&world).eq([e]));
@@ -510,17 +511,22 @@ fn values_by_id_are_marked_too() {
     world.clear_trackers();
     let (text, wide) = (world.component_id::<InTable>().unwrap(), world.component_id::<TableWide>().unwrap());
     assert_eq!(world.components().info(text).track(), phalanx::layout::Track::Row);
-    let found = world.get_by_id(a, text).unwrap();
+    let found = world.entity(a).unwrap().get_by_id(text).unwrap();
     // SAFETY: the value is there while the world is not changed.
     assert_eq!(unsafe { &found.cast::<InTable>().as_ref().0 }, "a");
     assert_eq!(world.query_filtered::<Entity, Or<(Changed<InTable>, Changed<TableWide>)>>().len(), 0);
-    world.get_mut_by_id(b, text).unwrap();
+    world.entity_mut(b).unwrap().get_mut_by_id(text).unwrap();
     assert!(world.query_filtered::<Entity, Changed<InTable>>().iter().eq([b]));
-    world.get_mut_by_id(b, wide).unwrap();
+    world.entity_mut(b).unwrap().get_mut_by_id(wide).unwrap();
     assert_eq!(world.query_filtered::<Entity, Changed<TableWide>>().len(), 2);
     let mut value = core::mem::ManuallyDrop::new(InTable("c".into()));
     // SAFETY: a value of the component, which is given up.
-    unsafe { world.insert_by_id(a, text, core::ptr::NonNull::from(&mut *value).cast()) }.unwrap();
+    unsafe {
+        world
+            .entity_mut(a)
+            .map(|mut entity| drop(entity.insert_by_id(text, core::ptr::NonNull::from(&mut *value).cast())))
+    }
+    .unwrap();
     assert_eq!(world.query_filtered::<Entity, Changed<InTable>>().len(), 2);
     assert_eq!(world.query_filtered::<Entity, Added<InTable>>().len(), 0);
 }
@@ -545,7 +551,7 @@ fn components_without_data_are_tracked_too() {
     assert_eq!(wide.iter(&world).count(), 2);
     world.insert(b, Tag).unwrap();
     assert!(tags.is_empty(&world) && wide.is_empty(&world));
-    let c = world.clone_entity(b).unwrap();
+    let c = world.entity_mut(b).unwrap().clone_entity().unwrap();
     assert!(tags.iter(&world).eq([c]));
     world.validate().unwrap();
 }
@@ -579,10 +585,10 @@ fn what_is_not_tracked_takes_no_memory() {
 fn queries_over_what_is_not_tracked_take_no_ticks() {
     let mut world = World::new();
     world.spawn((Other(1), InTable(String::new())));
-    let before = world.tick();
+    let before = world.change_tick();
     let mut state = QueryState::<(&mut Other, &InTable)>::new();
     state.iter_mut(&mut world).for_each(|(other, _)| other.0 += 1);
-    assert_eq!(world.tick(), before);
+    assert_eq!(world.change_tick(), before);
 }
 
 #[cfg(feature = "parallel")]

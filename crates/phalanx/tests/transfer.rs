@@ -47,15 +47,20 @@ fn an_entity_takes_its_values_along() {
     let e = here.spawn((Position(1.0), Value(tally.value(1)), Other(tally.value(11))));
     let f = here.spawn((Position(2.0), Value(tally.value(2)), Other(tally.value(12))));
     let live = tally.live();
-    let new = here.transfer(e, &mut there).unwrap();
+    let new = here.entity_mut(e).unwrap().transfer(&mut there).unwrap();
     here.validate().unwrap();
     there.validate().unwrap();
     assert_eq!((tally.live(), here.contains(e), here.len(), there.len()), (live, false, 2, 2));
     assert_eq!(there.get::<Position>(new), Ok(&Position(1.0)));
     assert_eq!((there.get::<Value>(new).unwrap().0.key(), there.get::<Other>(new).unwrap().0.key()), (1, 11));
     assert_eq!(here.get::<Value>(f).unwrap().0.key(), 2);
-    assert!(here.transfer(e, &mut there).is_err());
-    let back = there.transfer(new, &mut here).unwrap();
+    assert!(
+        here.entity_mut(e)
+            .map_err(phalanx::StructuralError::from)
+            .and_then(|entity| entity.transfer(&mut there))
+            .is_err()
+    );
+    let back = there.entity_mut(new).unwrap().transfer(&mut here).unwrap();
     assert_eq!((back.index(), here.get::<Other>(back).unwrap().0.key()), (e.index(), 11));
     drop((here, there));
     tally.assert_no_leaks();
@@ -104,19 +109,24 @@ fn components_of_run_time_are_known_by_what_they_are() {
     };
     // SAFETY: numbers can be sent and shared, and need no destructor.
     let (a, _, b_there) = unsafe {
-        let b_there = there.register_component(descriptor("transfer b"));
-        (here.register_component(descriptor("transfer a")), here.register_component(descriptor("transfer b")), b_there)
+        let b_there = there.register_component_with_descriptor(descriptor("transfer b"));
+        (
+            here.register_component_with_descriptor(descriptor("transfer a")),
+            here.register_component_with_descriptor(descriptor("transfer b")),
+            b_there,
+        )
     };
     let e = here.spawn(Enemy);
     let mut value = 5_u64;
     // SAFETY: a number, as registered.
-    unsafe { here.insert_by_id(e, a, NonNull::from(&mut value).cast()) }.unwrap();
-    let new = here.transfer(e, &mut there).unwrap();
-    assert!(!there.has_id(new, b_there));
+    unsafe { here.entity_mut(e).map(|mut entity| drop(entity.insert_by_id(a, NonNull::from(&mut value).cast()))) }
+        .unwrap();
+    let new = here.entity_mut(e).unwrap().transfer(&mut there).unwrap();
+    assert!(!there.entity(new).unwrap().has_by_id(b_there));
     // SAFETY: numbers can be sent and shared, and need no destructor; the value is there.
     unsafe {
-        let a_there = there.register_component(descriptor("transfer a"));
-        assert_eq!(there.get_by_id(new, a_there).unwrap().cast::<u64>().read(), 5);
+        let a_there = there.register_component_with_descriptor(descriptor("transfer a"));
+        assert_eq!(there.entity(new).unwrap().get_by_id(a_there).unwrap().cast::<u64>().read(), 5);
     }
     there.validate().unwrap();
 }
@@ -130,14 +140,14 @@ type Told = Vec<(Option<&'static str>, u32, Option<u32>, Option<u32>, Option<Vec
 
 fn told(world: &World, entity: Entity) -> Told {
     let rows = world.rows(entity).unwrap().map(|(key, row)| {
-        assert_eq!((world.row(key), world.key_of(row)), (Ok(row), Ok(key)));
+        assert_eq!((world.row(key).map(|row| row.id()), world.row(row).map(|row| row.key())), (Ok(row), Ok(key)));
         (
             key.component.map(|id| world.components().info(id).name()),
             key.role.0,
-            world.get_row::<Value>(row).ok().map(|v| v.0.key()),
-            world.get_row::<Other>(row).ok().map(|v| v.0.key()),
-            world.get_row::<Likes>(row).ok().map(|likes| likes.0.clone()),
-            world.get_row::<Bond>(row).ok().map(|bond| bond.to),
+            world.row(row).and_then(|row| row.get::<Value>()).ok().map(|v| v.0.key()),
+            world.row(row).and_then(|row| row.get::<Other>()).ok().map(|v| v.0.key()),
+            world.row(row).and_then(|row| row.get::<Likes>()).ok().map(|likes| likes.0.clone()),
+            world.row(row).and_then(|row| row.get::<Bond>()).ok().map(|bond| bond.to),
         )
     });
     rows.collect()
@@ -145,16 +155,16 @@ fn told(world: &World, entity: Entity) -> Told {
 
 /// Gives an entity rows: two in one table under one role, one that was moved, one made anew, one without components.
 fn extend(world: &mut World, tally: &Tally, e: Entity, friend: Entity) {
-    let about = [world.register::<Other>(), world.register::<Enemy>()];
+    let about = [world.register_component::<Other>(), world.register_component::<Enemy>()];
     let value = |n| Value(tally.value(n));
-    world.extend(key(e, 1), (value(1), Likes(vec![e, friend]))).unwrap();
-    world.extend(key(e, 2), ()).unwrap();
-    world.extend(key(e, 1).with_component(about[0]), (value(2), Other(tally.value(2)))).unwrap();
-    world.extend(key(e, 1).with_component(about[1]), (value(3), Other(tally.value(3)))).unwrap();
-    world.extend(Key::main(e).with_component(about[0]), Bond { strength: 1.0, to: e }).unwrap();
-    world.delete_row(key(e, 1)).unwrap();
-    world.extend(key(e, 1), (value(4), Likes(vec![friend, e]))).unwrap();
-    world.update(key(e, 2), Enemy).unwrap();
+    world.add_row(key(e, 1), (value(1), Likes(vec![e, friend]))).unwrap();
+    world.add_row(key(e, 2), ()).unwrap();
+    world.add_row(key(e, 1).with_component(about[0]), (value(2), Other(tally.value(2)))).unwrap();
+    world.add_row(key(e, 1).with_component(about[1]), (value(3), Other(tally.value(3)))).unwrap();
+    world.add_row(Key::main(e).with_component(about[0]), Bond { strength: 1.0, to: e }).unwrap();
+    world.remove_row(key(e, 1)).unwrap();
+    world.add_row(key(e, 1), (value(4), Likes(vec![friend, e]))).unwrap();
+    world.row_mut(key(e, 2)).unwrap().insert(Enemy);
 }
 
 #[test]
@@ -162,7 +172,7 @@ fn an_entity_takes_its_rows_along() {
     let tally = Tally::new();
     let (mut here, mut there) = (World::new(), World::new());
     // Other ids there, and rows in the same tables.
-    there.register::<Enemy>();
+    there.register_component::<Enemy>();
     let native = there.spawn(Position(0.0));
     extend(&mut there, &tally, native, native);
     let [by, e] = [0, 1].map(|n| here.spawn((Value(tally.value(n)), Other(tally.value(n)))));
@@ -171,7 +181,7 @@ fn an_entity_takes_its_rows_along() {
     let (live, rows) = (tally.live(), told(&here, e));
     let bystanders = (told(&here, by), told(&there, native));
     let handles: Vec<_> = here.rows(e).unwrap().collect();
-    let new = here.transfer(e, &mut there).unwrap();
+    let new = here.entity_mut(e).unwrap().transfer(&mut there).unwrap();
     here.validate().unwrap();
     there.validate().unwrap();
     assert_eq!((here.row_count(), there.row_count(), tally.live()), (6, 12, live));
@@ -183,13 +193,13 @@ fn an_entity_takes_its_rows_along() {
     };
     assert_eq!(told(&there, new), renamed(rows.clone(), new));
     // Nothing of it is left here.
-    assert!(handles.iter().all(|(key, row)| !here.contains_row(*row) && !here.contains_key(*key)));
+    assert!(handles.iter().all(|(key, row)| !here.row(*row).is_ok() && !here.row(*key).is_ok()));
     assert!(matches!(here.row(key(e, 1)), Err(RowError::NoSuchEntity(_))));
     let heir = here.spawn(Enemy);
     assert_eq!(here.rows(heir).unwrap().count(), 1);
     // They can be changed and ended there.
-    there.delete_row(key(new, 2)).unwrap();
-    there.extend(key(new, 2), Enemy).unwrap();
+    there.remove_row(key(new, 2)).unwrap();
+    there.add_row(key(new, 2), Enemy).unwrap();
     there.validate().unwrap();
     there.despawn(new).unwrap();
     there.validate().unwrap();
@@ -201,7 +211,7 @@ fn an_entity_takes_its_rows_along() {
 fn all_entities_take_their_rows_along() {
     let tally = Tally::new();
     let (mut here, mut there) = (World::new(), World::new());
-    there.register::<Enemy>();
+    there.register_component::<Enemy>();
     let native = there.spawn(Position(0.0));
     extend(&mut there, &tally, native, native);
     let all: Vec<_> = (0..7).map(|n| here.spawn((Value(tally.value(n)), Position(0.0)))).collect();
@@ -242,10 +252,10 @@ fn rows_that_find_no_memory_stay_with_their_entity() {
         let (mut here, mut there) = (World::new(), World::new());
         let all = here.spawn_batch((0..5).map(|_| Enemy));
         for e in &all {
-            (1..30).for_each(|n| _ = here.extend(key(*e, n), Value(tally.value(n))).unwrap());
+            (1..30).for_each(|n| _ = here.add_row(key(*e, n), Value(tally.value(n))).unwrap());
         }
         let native = there.spawn(Enemy);
-        (1..30).for_each(|n| _ = there.extend(key(native, n), Value(tally.value(n))).unwrap());
+        (1..30).for_each(|n| _ = there.add_row(key(native, n), Value(tally.value(n))).unwrap());
         (here, there, all)
     };
     let check = |here: &World, there: &World, moved: usize| {
@@ -256,7 +266,7 @@ fn rows_that_find_no_memory_stay_with_their_entity() {
     };
     let one = for_every_failing_allocation(
         setup,
-        |(here, there, all)| here.transfer(all[3], there),
+        |(here, there, all)| here.entity_mut(all[3]).unwrap().transfer(there),
         |(here, there, _), outcome| check(here, there, usize::from(outcome.is_ok())),
     );
     let all = for_every_failing_allocation(
@@ -279,7 +289,7 @@ fn rows_that_find_no_memory_stay_with_their_entity() {
     };
     let one = for_every_failing_allocation(
         cold,
-        |(here, there, e)| here.transfer(*e, there),
+        |(here, there, e)| here.entity_mut(*e).unwrap().transfer(there),
         |(here, there, _), outcome| check(here, there, outcome.is_ok()),
     );
     let all = for_every_failing_allocation(
@@ -308,7 +318,7 @@ fn a_move_without_memory_does_not_happen() {
     let tally = Tally::new();
     let one = for_every_failing_allocation(
         || setup(&tally),
-        |(here, there, all)| here.transfer(all[3], there),
+        |(here, there, all)| here.entity_mut(all[3]).unwrap().transfer(there),
         |(here, there, _), outcome| check(here, there, usize::from(outcome.is_ok())),
     );
     let all = for_every_failing_allocation(

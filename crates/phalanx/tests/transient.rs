@@ -38,12 +38,12 @@ fn all_are_gone_and_nothing_else_is() {
     let tally = Tally::new();
     let (mut world, all) = world(&tally);
     let live = tally.live();
-    assert_eq!((world.clear_component::<Pooled>(), tally.live()), (100, live - 100));
+    assert_eq!((world.component_mut::<Pooled>().clear(), tally.live()), (100, live - 100));
     world.validate().unwrap();
-    assert_eq!((world.clear_component::<Lined>(), tally.live()), (67, live - 167));
+    assert_eq!((world.component_mut::<Lined>().clear(), tally.live()), (67, live - 167));
     world.validate().unwrap();
-    assert_eq!((world.clear_component::<Row>(), tally.live()), (100, live - 267));
-    assert_eq!((world.clear_component::<Mark>(), world.clear_component::<Mark>()), (67, 0));
+    assert_eq!((world.component_mut::<Row>().clear(), tally.live()), (100, live - 267));
+    assert_eq!((world.component_mut::<Mark>().clear(), world.component_mut::<Mark>().clear()), (67, 0));
     world.validate().unwrap();
     assert!(all.iter().all(|e| world.has::<Stay>(*e) && !world.has::<Pooled>(*e) && !world.has::<Lined>(*e)));
     // The stores are as good as new.
@@ -58,15 +58,15 @@ fn all_are_gone_and_nothing_else_is() {
 fn holes_groups_and_listeners_are_kept_right() {
     let tally = Tally::new();
     let (mut holes, all) = world(&tally);
-    holes.set_removal::<Pooled>(Removal::Deferred).unwrap();
+    holes.pool_mut::<Pooled>().set_removal(Removal::Deferred).unwrap();
     holes.remove::<Pooled>(all[4]).unwrap();
-    assert_eq!(holes.clear_component::<Pooled>(), 99);
+    assert_eq!(holes.component_mut::<Pooled>().clear(), 99);
     holes.validate().unwrap();
 
     let (mut grouped, all) = world(&tally);
     let group = grouped.make_group::<Owned<(Pooled, Mark)>>().unwrap();
     assert_eq!(group.len(&grouped), 34);
-    assert_eq!(grouped.clear_component::<Mark>(), 67);
+    assert_eq!(grouped.component_mut::<Mark>().clear(), 67);
     assert!(group.is_empty(&grouped));
     grouped.validate().unwrap();
     grouped.insert(all[0], Mark).unwrap();
@@ -78,7 +78,7 @@ fn holes_groups_and_listeners_are_kept_right() {
     heard.on_remove::<Lined>(move |_, _, _| {
         counted.fetch_add(1, Ordering::Relaxed);
     });
-    assert_eq!((heard.clear_component::<Lined>(), count.load(Ordering::Relaxed)), (67, 67));
+    assert_eq!((heard.component_mut::<Lined>().clear(), count.load(Ordering::Relaxed)), (67, 67));
     heard.validate().unwrap();
     drop((holes, grouped, heard));
     tally.assert_no_leaks();
@@ -90,12 +90,12 @@ fn a_destructor_that_panics_leaves_none_behind() {
     for n in [1, 2, 50, 67] {
         let (mut world, _) = world(&tally);
         tally.arm(Site::Drop, n);
-        assert!(catch(|| world.clear_component::<Lined>()).is_err());
+        assert!(catch(|| world.component_mut::<Lined>().clear()).is_err());
         tally.disarm(Site::Drop);
         assert!(world.query::<&Lined>().is_empty());
         world.validate().unwrap();
         tally.arm(Site::Drop, n);
-        assert!(catch(|| world.clear_component::<Pooled>()).is_err());
+        assert!(catch(|| world.component_mut::<Pooled>().clear()).is_err());
         tally.disarm(Site::Drop);
         assert!(world.query::<&Pooled>().is_empty());
         world.validate().unwrap();

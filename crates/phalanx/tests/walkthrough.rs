@@ -55,7 +55,7 @@ fn six_kinds_of_entities_and_their_components() {
     ];
     let names = |e: Entity| -> Vec<String> {
         let mut names: Vec<String> =
-            world.components_of(e).unwrap().map(|n| n.rsplit("::").next().unwrap().to_lowercase()).collect();
+            world.entity(e).unwrap().component_names().map(|n| n.rsplit("::").next().unwrap().to_lowercase()).collect();
         names.sort();
         names
     };
@@ -231,7 +231,7 @@ fn an_entity_outlives_its_last_component() {
     assert_eq!(game.remove::<Hp>(player), Ok(true));
     assert_eq!(update(&mut game), 0);
     assert!(game.contains(player), "lives on after its last component is gone");
-    assert_eq!(game.components_of(player).unwrap().count(), 0);
+    assert_eq!(game.entity(player).unwrap().component_names().count(), 0);
     game.despawn(player).unwrap();
     assert!(game.is_empty());
     game.validate().unwrap();

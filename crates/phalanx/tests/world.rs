@@ -32,7 +32,7 @@ fn an_entity_lives_on_after_its_last_component_is_gone() {
     let e = world.spawn((Position(1.0), Enemy));
     assert_eq!(world.remove::<(Position, Enemy)>(e), Ok(true));
     assert!(world.contains(e));
-    assert_eq!(world.components_of(e).unwrap().count(), 0);
+    assert_eq!(world.entity(e).unwrap().component_names().count(), 0);
     assert_eq!(world.remove::<Position>(e), Ok(false));
     world.validate().unwrap();
 }
@@ -143,9 +143,9 @@ fn reserved_entities_become_alive_with_every_change_of_a_component() {
         ("patch", |world, e| world.patch::<Position, _>(e, |position| position.0 = 2.0).unwrap()),
         ("insert", |world, e| world.insert(e, Position(2.0)).unwrap()),
         ("insert in a pool", |world, e| world.insert(e, Burning(2)).unwrap()),
-        ("accessor", |world, e| assert!(world.access_mut::<Position>().insert(e, Position(2.0)).unwrap().is_some())),
+        ("accessor", |world, e| assert!(world.component_mut::<Position>().insert(e, Position(2.0)).unwrap().is_some())),
         ("accessor of a pool", |world, e| {
-            assert!(world.access_mut::<Burning>().insert(e, Burning(2)).unwrap().is_some())
+            assert!(world.component_mut::<Burning>().insert(e, Burning(2)).unwrap().is_some())
         }),
         ("remove", |world, e| assert_eq!(world.remove::<Burning>(e), Ok(true))),
     ];

@@ -46,7 +46,7 @@ fn run() -> LayoutReport {
             if n % 100 == 0 { world.spawn((unit, Beacon(1.0))) } else { world.spawn(unit) }
         })
         .collect();
-    world.count_accesses(true);
+    world.set_access_counting(true);
     for _ in 0..FRAMES {
         world.query_mut::<(&mut Position, &Velocity)>().for_each(|(position, velocity)| {
             position.0[0] += velocity.0[0];

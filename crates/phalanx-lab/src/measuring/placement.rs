@@ -114,11 +114,11 @@ macro_rules! burn {
                 count
             }
             fn look(world: &World, entities: &[Entity]) -> f32 {
-                let burns = world.view::<$name>();
+                let burns = world.component::<$name>();
                 entities.iter().filter_map(|entity| burns.get(*entity).ok()).map(|burn| burn.left).sum()
             }
             fn follow(world: &World, entities: &[Entity]) -> usize {
-                let burns = world.view::<$name>();
+                let burns = world.component::<$name>();
                 // A division would show up in the timings.
                 let (mut at, mask) = (0, (entities.len() / 2 + 1).next_power_of_two() - 1);
                 for _ in 0..entities.len() {

@@ -10,7 +10,7 @@
 //!
 //! # Ticks and runs
 //!
-//! The clock of a world counts *ticks* ([`World::tick`](crate::World::tick)). A change records the current tick beside the value. A
+//! The clock of a world counts *ticks* ([`World::change_tick`](crate::World::change_tick)). A change records the current tick beside the value. A
 //! *run* of a query matches values whose tick is newer than its previous run:
 //!
 //! - A [`QueryState`](crate::QueryState) remembers its last run (`iter`, `query` and the like; `get`, `len` and `is_empty` do not
@@ -89,7 +89,7 @@ use crate::component::Component;
 use crate::layout::Layout;
 use phalanx_store::raw::Lane;
 
-/// A time of the clock of a world: [`World::tick`](crate::World::tick).
+/// A time of the clock of a world: [`World::change_tick`](crate::World::change_tick).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct Tick(pub(crate) u32);

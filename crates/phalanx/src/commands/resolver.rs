@@ -221,7 +221,7 @@ impl Resolver {
                 let (target, sparse_inserts) = (edge.target, &edge.sparse_inserts);
                 self.find(world, key.entity)?;
                 let free = |label: &Label| self.find_name(world, (key.entity.index(), *label)).is_none();
-                let Some(label) = world.label(key.component, key.role)?.filter(free) else {
+                let Some(label) = world.storage.label(key.component, key.role)?.filter(free) else {
                     return Err(RowError::Exists { key }.into());
                 };
                 let slot = self.take_slot(world, sparse_inserts, position)?;
@@ -317,7 +317,7 @@ impl Resolver {
         if key.is_main() {
             return Ok((RowRef::Main(key.entity), main));
         }
-        let name = world.label(key.component, key.role).ok().flatten().map(|label| (key.entity.index(), label));
+        let name = world.storage.label(key.component, key.role).ok().flatten().map(|label| (key.entity.index(), label));
         let found = name.and_then(|name| {
             let (slot, table) = self.find_name(world, name)?;
             Some((RowRef::Extra(name, slot), table))

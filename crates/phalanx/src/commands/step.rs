@@ -109,6 +109,6 @@ impl Step {
 
 /// Returns the slot and the location of an entity's row: the main row if there is no key. It exists, as resolving found.
 fn find_row(world: &World, entity: Entity, key: Option<Key>) -> (Entity, Location) {
-    let slot = key.map_or(entity, |key| world.row(key).expect("a resolved row exists").0);
+    let slot = key.map_or(entity, |key| world.storage.find_row(key).expect("a resolved row exists").0);
     (slot, world.storage.try_location(slot).expect("a resolved entity is alive"))
 }

@@ -398,7 +398,7 @@ impl<'w> DynamicTable<'w> {
             // column is taken once.
             unsafe {
                 let lane = &*self.world.storage.lane(id, self.number).add(info.value_lanes());
-                (0..self.len()).for_each(|row| (*ticks_at(lane, row)).changed = self.world.tick());
+                (0..self.len()).for_each(|row| (*ticks_at(lane, row)).changed = self.world.change_tick());
             }
         }
         Ok(self.raw(id))
@@ -414,7 +414,7 @@ impl<'w> DynamicTable<'w> {
             (false, _) => Err(DynamicError::OnlyRead { component }),
             (true, true) => Err(DynamicError::Taken { component }),
             (true, false) => {
-                set_column_tick(world, id, Some(self.number), world.tick());
+                set_column_tick(world, id, Some(self.number), world.change_tick());
                 Ok(())
             }
         }

@@ -9,7 +9,6 @@ use super::sparse_iter::SparseIter;
 use super::{
     Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, QueryData, ReadOnlyQueryData, RowRef,
 };
-use crate::change_detection::RunTicks;
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{ComponentRef, Kind, Layout};
 use crate::rows::{Key, Row};
@@ -278,7 +277,7 @@ impl<'w> DynamicRow<'w, '_> {
     /// Returns the key of the row.
     pub fn key(&self) -> Key {
         let slot = self.row.key(self.world);
-        self.world.key_of(Row(slot)).unwrap_or(Key::main(slot))
+        self.world.storage.key_of(Row(slot)).unwrap_or(Key::main(slot))
     }
 
     /// Returns the named components that the row has, and whether they are written, in the order of the terms.
@@ -302,7 +301,7 @@ impl<'w> DynamicRow<'w, '_> {
         let (lanes, row) = self.read(self.world.storage.components.id::<C>(), core::any::type_name::<C>())?;
         // SAFETY: the lanes are the component's, whose id was found by its type. The row is in use, and nothing writes it: this
         // query does not, and others cannot while the world is borrowed.
-        unsafe { Ok(C::Layout::get(C::Layout::ptr(lanes, RunTicks::READ), row)) }
+        unsafe { Ok(ComponentRef::<C>::new(lanes, row).get()) }
     }
 
     /// Takes a component that the query writes.
@@ -316,7 +315,7 @@ impl<'w> DynamicRow<'w, '_> {
         // SAFETY: the lanes are the component's, whose id was found by its type, and the row is in use. Nothing else uses the
         // value: a component that is written is named once and taken once. Rows may be sent to other threads, which take
         // theirs at the same time: all of them here, as the query has the world exclusively.
-        unsafe { Ok(self.world.item_mut_shared::<C>(lanes, row)) }
+        unsafe { Ok(ComponentRef::<C>::new(lanes, row).get_mut_shared(&self.world.storage.sparse.clock)) }
     }
 
     /// Returns the lanes of a component that the query reads, each with the one value of this row.

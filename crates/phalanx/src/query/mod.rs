@@ -63,7 +63,7 @@
 //!
 //! let mut world = World::new();
 //! let tank = world.spawn(Health(100));
-//! world.extend(Key::main(tank).with_role(Role(1)), Item("shell"))?;
+//! world.add_row(Key::main(tank).with_role(Role(1)), Item("shell"))?;
 //! assert!(world.query_filtered::<Entity, Without<Health>>().is_empty(), "the item is not an entity");
 //! assert!(world.query::<(Key, &Item)>().iter().map(|(key, item)| (key.role, item.0)).eq([(Role(1), "shell")]));
 //! assert_eq!(world.query_filtered::<&Item, ExtraRows>().len(), 1);
@@ -71,7 +71,7 @@
 //! ```
 //!
 //! The same rule holds for [groups](crate::group), which have no extra rows as members, for
-//! [`insert_batch`](crate::World::insert_batch) and [`remove_batch`](crate::World::remove_batch), and for run-time queries,
+//! [`insert_where`](crate::World::insert_where) and [`remove_where`](crate::World::remove_where), and for run-time queries,
 //! which have [`all_rows`](QueryBuilder::all_rows) and [`extra_rows`](QueryBuilder::extra_rows). Lookups find any row:
 //! [`Query::get`] returns the item of the main row of an entity, [`Query::get_row`] that of any row.
 //!

@@ -295,7 +295,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
         D: ReadOnlyQueryData,
     {
         let row = row.find(self.world)?;
-        self.get(row.0).map_err(|error| self.world.access_error(row, error))
+        self.get(row.0).map_err(|error| self.world.storage.row_error(row, error))
     }
 
     /// Returns the item of a row, named by its key or its handle.
@@ -305,7 +305,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
     /// Returns [`RowError`] if the row does not exist or does not match.
     pub fn get_row_mut(&mut self, row: impl RowId) -> Result<D::Item<'_>, RowError> {
         let (world, row) = (self.world, row.find(self.world)?);
-        self.get_mut(row.0).map_err(|error| world.access_error(row, error))
+        self.get_mut(row.0).map_err(|error| world.storage.row_error(row, error))
     }
 
     /// Returns the only item.

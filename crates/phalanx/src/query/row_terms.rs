@@ -220,8 +220,8 @@ pub enum MainRows {}
 ///
 /// let mut world = World::new();
 /// let tank = world.spawn(Weight(40_000));
-/// world.extend(Key::main(tank).with_role(Role(1)), Weight(12))?;
-/// world.extend(Key::main(tank).with_role(Role(2)), Weight(30))?;
+/// world.add_row(Key::main(tank).with_role(Role(1)), Weight(12))?;
+/// world.add_row(Key::main(tank).with_role(Role(2)), Weight(30))?;
 /// assert_eq!(world.query::<&Weight>().iter().map(|weight| weight.0).sum::<u32>(), 40_000);
 /// let cargo = world.query_filtered::<(Entity, &Weight), ExtraRows>();
 /// assert!(cargo.iter().map(|(owner, weight)| (owner, weight.0)).eq([(tank, 12), (tank, 30)]));
@@ -241,7 +241,7 @@ pub enum ExtraRows {}
 ///
 /// let mut world = World::new();
 /// let tank = world.spawn(Weight(40_000));
-/// world.extend(Key::main(tank).with_role(Role(1)), Weight(12))?;
+/// world.add_row(Key::main(tank).with_role(Role(1)), Weight(12))?;
 /// assert_eq!(world.query_filtered::<&Weight, AllRows>().iter().map(|weight| weight.0).sum::<u32>(), 40_012);
 /// # Ok::<(), phalanx::RowError>(())
 /// ```

@@ -74,7 +74,7 @@ impl Resources {
 
     /// Clones the resources that are kept.
     ///
-    /// [`check_kept`](Resources::check_kept) says before whether all of them can be cloned.
+    /// [`check_kept`](Resources::check_kept) checks before whether all of them can be cloned.
     pub(crate) fn try_clone_kept(&self) -> Result<KeptResources, AllocError> {
         let mut list = try_vec(self.kept().count())?;
         for (slot, clone) in self.kept() {
@@ -104,7 +104,7 @@ impl Resources {
         }
     }
 
-    /// Makes resources of those that are kept: they are kept there, too.
+    /// Creates resources from those that were kept. They are kept there, too.
     pub(crate) fn try_from_kept(kept: KeptResources) -> Result<Resources, AllocError> {
         let mut resources = Resources::default();
         resources.try_reserve(kept.list.len())?;

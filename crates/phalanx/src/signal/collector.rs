@@ -18,7 +18,7 @@ pub struct CollectorBuilder<'w> {
 
 impl CollectorBuilder<'_> {
     fn on<C: Component>(mut self, event: Event) -> Self {
-        let id = self.world.register::<C>();
+        let id = self.world.register_component::<C>();
         self.conditions.push(Condition { event, id, with: Vec::new(), without: Vec::new() });
         self
     }
@@ -66,7 +66,7 @@ impl CollectorBuilder<'_> {
     #[must_use]
     #[track_caller]
     pub fn with<D: Component>(mut self) -> Self {
-        let id = self.world.register::<D>();
+        let id = self.world.register_component::<D>();
         self.last().with.push(id);
         self
     }
@@ -79,7 +79,7 @@ impl CollectorBuilder<'_> {
     #[must_use]
     #[track_caller]
     pub fn without<D: Component>(mut self) -> Self {
-        let id = self.world.register::<D>();
+        let id = self.world.register_component::<D>();
         self.last().without.push(id);
         self
     }

@@ -136,7 +136,7 @@ impl World {
         &mut self,
         mut listener: impl FnMut(Added<'_, C>, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
-        let id = self.register::<C>();
+        let id = self.register_component::<C>();
         connect(self, Event::Added, id, move |event, world, commands| {
             let (entity, key) = (event.entry.entity, event.entry.key());
             // SAFETY: the entry is of this component. Its value is not written or dropped while listeners run.
@@ -154,7 +154,7 @@ impl World {
         &mut self,
         mut listener: impl FnMut(Set<'_, C>, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
-        let id = self.register::<C>();
+        let id = self.register_component::<C>();
         connect(self, Event::Set, id, move |event, world, commands| {
             let (entity, key) = (event.entry.entity, event.entry.key());
             // SAFETY: the entry is of this component. Its values are not written or dropped while listeners run.
@@ -192,7 +192,7 @@ impl World {
         &mut self,
         mut listener: impl FnMut(Removed<'_, C>, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
-        let id = self.register::<C>();
+        let id = self.register_component::<C>();
         connect(self, Event::Removed, id, move |event, world, commands| {
             let (entity, key) = (event.entry.entity, event.entry.key());
             // SAFETY: the entry is of this component. Its value is dropped after the listeners have run.

@@ -176,17 +176,17 @@ impl Registry {
     ///
     /// let mut world = World::new();
     /// // SAFETY: as above.
-    /// let id = unsafe { world.register_component(fuel) };
+    /// let id = unsafe { world.register_component_with_descriptor(fuel) };
     /// let ship = world.spawn_empty();
     /// let mut litres = 40.5_f64;
     /// // SAFETY: a value of the component.
-    /// unsafe { world.insert_by_id(ship, id, NonNull::from(&mut litres).cast())? };
+    /// unsafe { world.entity_mut(ship)?.insert_by_id(id, NonNull::from(&mut litres).cast()) };
     /// let mut file = Vec::new();
     /// registry.save(&world, &mut file)?;
     ///
     /// let copy = registry.load(&*file)?;
     /// let id = copy.components().find("mod:Fuel").unwrap();
-    /// let found = copy.get_by_id(ship, id)?;
+    /// let found = copy.entity(ship)?.get_by_id(id)?;
     /// // SAFETY: the value is there while the world is not changed.
     /// assert_eq!(unsafe { found.cast::<f64>().read() }, 40.5);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -260,7 +260,8 @@ impl Loader<'_, '_> {
                     Some(at) => entry.older[at].migration.read(entry.name, builder, &mut self.input)?,
                 }
             }
-            self.input.alloc(builder.try_set_ticks(self.world.storage.components.info(id).track, self.world.tick()))?;
+            self.input
+                .alloc(builder.try_set_ticks(self.world.storage.components.info(id).track, self.world.change_tick()))?;
         }
         self.input.end_section()?;
         // SAFETY: all columns were read, and all slots were added. The builders own the values until this succeeds.
@@ -364,7 +365,7 @@ impl Loader<'_, '_> {
                 Some(at) => entry.older[at].migration.read(entry.name, &mut builder, &mut self.input)?,
             }
         }
-        self.input.alloc(builder.try_set_ticks(info.track, self.world.tick()))?;
+        self.input.alloc(builder.try_set_ticks(info.track, self.world.change_tick()))?;
         self.input.end_section()?;
         // SAFETY: the values were read, at the positions of their keys or at their slots. The builder owns them until this
         // succeeds.

@@ -175,7 +175,7 @@ fn each_column(
 
 /// Sets the ticks of all values of a component to now.
 fn renew(world: &World, id: ComponentId) -> Result<(), LoadError> {
-    let (info, now) = (world.storage.components.info(id), world.tick());
+    let (info, now) = (world.storage.components.info(id), world.change_tick());
     if info.track == Track::None {
         return Ok(());
     }

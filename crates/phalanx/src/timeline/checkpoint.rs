@@ -23,7 +23,7 @@ impl Checkpoint {
 
     /// Returns the type names of the resources of a world that the checkpoint does not cover, in alphabetical order.
     ///
-    /// A [`rollback`](World::rollback) does not change them. [`World::keep_resource`] makes later checkpoints cover them.
+    /// A [`rollback`](World::rollback) does not change them. [`ResourcesMut::keep`] makes later checkpoints cover them.
     ///
     /// ```
     /// # use phalanx::World;
@@ -34,7 +34,7 @@ impl Checkpoint {
     /// let mut world = World::new();
     /// world.insert_resource(Score(3));
     /// world.insert_resource(Window);
-    /// world.keep_resource::<Score>();
+    /// world.resources_mut().keep::<Score>();
     /// let checkpoint = world.checkpoint()?;
     /// let names: Vec<&str> = checkpoint.uncovered_resources(&world).collect();
     /// assert!(names.len() == 1 && names[0].ends_with("Window"));
@@ -46,7 +46,7 @@ impl Checkpoint {
 }
 
 impl World {
-    /// Returns a copy of the state of the world, with the resources that are [kept](World::keep_resource).
+    /// Returns a copy of the state of the world, with the resources that are [kept](ResourcesMut::keep).
     ///
     /// # Errors
     ///

@@ -24,7 +24,7 @@ pub enum TimelineError {
         /// The number of frames before the last one.
         kept: usize,
     },
-    /// A [kept](crate::World::keep_resource) resource is taken out by a scope.
+    /// A [kept](crate::ResourcesMut::keep) resource is taken out by a scope.
     Resource(NoSuchResource),
     /// Allocation failed.
     Alloc(AllocError),
@@ -88,7 +88,7 @@ pub enum DeltaError {
         /// What is wrong.
         what: &'static str,
     },
-    /// A [kept](crate::World::keep_resource) resource is taken out by a scope.
+    /// A [kept](crate::ResourcesMut::keep) resource is taken out by a scope.
     Resource(NoSuchResource),
     /// Allocation failed.
     Alloc(AllocError),

@@ -1,4 +1,4 @@
-//! A bundle that is put together at run time.
+//! [`BundleBuilder`]: a bundle that is composed at run time.
 #![allow(unsafe_code)]
 
 use super::World;
@@ -10,9 +10,10 @@ use core::any::TypeId;
 use core::fmt;
 use phalanx_store::{AllocError, Entity};
 
-/// Components of which only the run shows which they are.
+/// A bundle whose components are chosen at run time.
 ///
-/// What is not given to an entity is dropped with the builder.
+/// [`spawn`](BundleBuilder::spawn) and [`insert`](BundleBuilder::insert) move the components out, and the builder is empty
+/// afterwards. Components that are not moved out are dropped with the builder.
 ///
 /// ```
 /// use phalanx::{BundleBuilder, Component, World};
@@ -28,7 +29,7 @@ use phalanx_store::{AllocError, Entity};
 /// if world.is_empty() {
 ///     bundle.add(Armed);
 /// }
-/// let e = world.spawn_built(bundle);
+/// let e = bundle.spawn(&mut world);
 /// assert!(world.has::<Armed>(e) && world.get::<Health>(e).unwrap().0 == 10);
 /// ```
 #[derive(Default)]
@@ -36,7 +37,7 @@ pub struct BundleBuilder {
     values: Vec<Box<dyn Value>>,
 }
 
-/// A component whose type is forgotten.
+/// A component of any type.
 trait Value: Send + Sync {
     fn key(&self) -> TypeId;
     fn name(&self) -> &'static str;
@@ -46,8 +47,8 @@ trait Value: Send + Sync {
     ///
     /// # Safety
     ///
-    /// The place is one for the component, and nothing lives there.
-    unsafe fn write(self: Box<Self>, place: BundlePtr);
+    /// The column is that of the component, and the row has no value.
+    unsafe fn write(self: Box<Self>, to: BundlePtr);
 }
 
 impl<C: Component> Value for C {
@@ -63,19 +64,19 @@ impl<C: Component> Value for C {
         components.register::<C>()
     }
 
-    unsafe fn write(self: Box<Self>, place: BundlePtr) {
-        // SAFETY: the caller's promise.
-        unsafe { Bundle::write(*self, place) };
+    unsafe fn write(self: Box<Self>, to: BundlePtr) {
+        // SAFETY: the column is that of the component, and the row has no value, by the caller's contract.
+        unsafe { Bundle::write(*self, to) };
     }
 }
 
 impl BundleBuilder {
-    /// A bundle without components.
+    /// Creates a bundle without components.
     pub fn new() -> BundleBuilder {
         BundleBuilder::default()
     }
 
-    /// Adds a component. One of the same type that was added before is dropped.
+    /// Adds a component. A component of the same type that was added before is dropped.
     pub fn add<C: Component>(&mut self, component: C) -> &mut Self {
         let value: Box<dyn Value> = Box::new(component);
         match self.values.iter_mut().find(|known| (***known).key() == TypeId::of::<C>()) {
@@ -85,21 +86,63 @@ impl BundleBuilder {
         self
     }
 
-    /// Whether a component was added.
+    /// Returns `true` if the bundle contains the component.
     pub fn has<C: Component>(&self) -> bool {
         self.values.iter().any(|value| (**value).key() == TypeId::of::<C>())
     }
 
-    /// How many components there are.
+    /// Returns the number of components.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no components.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
+    /// Spawns an entity with the components, and returns it. The builder is empty afterwards.
+    #[track_caller]
+    pub fn spawn(&mut self, world: &mut World) -> Entity {
+        infallible(self.try_spawn(world))
+    }
+
+    /// Spawns an entity with the components, like [`spawn`](BundleBuilder::spawn), but returns an error if allocation fails.
+    ///
+    /// # Errors
+    ///
+    /// [`StructuralError::Alloc`] if allocation fails. The components stay in the builder, and nothing has changed.
+    pub fn try_spawn(&mut self, world: &mut World) -> Result<Entity, StructuralError> {
+        let ids = self.ids(&mut world.storage.components)?;
+        // SAFETY: the values of the ids are moved in, in the same order.
+        unsafe { world.spawn_erased(&ids, |ptr| self.write(ptr)) }
+    }
+
+    /// Inserts the components into an entity, like [`World::insert`]. The builder is empty afterwards.
+    ///
+    /// # Errors
+    ///
+    /// [`NoSuchEntity`] if the entity is not alive. The components stay in the builder, and nothing has changed.
+    #[track_caller]
+    pub fn insert(&mut self, world: &mut World, entity: Entity) -> Result<(), NoSuchEntity> {
+        require_alive(self.try_insert(world, entity))
+    }
+
+    /// Inserts the components into an entity, like [`insert`](BundleBuilder::insert), but returns an error if allocation fails.
+    ///
+    /// # Errors
+    ///
+    /// - [`StructuralError::NoSuchEntity`] if the entity is not alive.
+    /// - [`StructuralError::Alloc`] if allocation fails.
+    ///
+    /// On error the components stay in the builder, and nothing has changed.
+    pub fn try_insert(&mut self, world: &mut World, entity: Entity) -> Result<(), StructuralError> {
+        let ids = self.ids(&mut world.storage.components)?;
+        // SAFETY: the values of the ids are moved in, in the same order.
+        unsafe { world.insert_erased(entity, &ids, |ptr| self.write(ptr)) }
+    }
+
+    /// Returns the ids of the components, which are registered if they are not known yet.
     fn ids(&self, components: &mut Components) -> Result<Vec<ComponentId>, AllocError> {
         let mut ids = try_vec(self.values.len())?;
         for value in &self.values {
@@ -112,11 +155,11 @@ impl BundleBuilder {
     ///
     /// # Safety
     ///
-    /// The place is one for the components, in order, and nothing lives there.
-    unsafe fn write(self, place: BundlePtr) {
-        for (at, value) in self.values.into_iter().enumerate() {
-            // SAFETY: the caller's promise.
-            unsafe { value.write(place.skip(at)) };
+    /// The columns are those of the components, in order, and the row has no values.
+    unsafe fn write(&mut self, to: BundlePtr) {
+        for (at, value) in core::mem::take(&mut self.values).into_iter().enumerate() {
+            // SAFETY: the columns are those of the components, and the row has no values, by the caller's contract.
+            unsafe { value.write(to.skip(at)) };
         }
     }
 }
@@ -124,45 +167,5 @@ impl BundleBuilder {
 impl fmt::Debug for BundleBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.values.iter().map(|value| (**value).name())).finish()
-    }
-}
-
-impl World {
-    /// Makes an entity with the components of a builder.
-    #[track_caller]
-    pub fn spawn_built(&mut self, bundle: BundleBuilder) -> Entity {
-        infallible(self.try_spawn_built(bundle))
-    }
-
-    /// As [`spawn_built`](World::spawn_built).
-    ///
-    /// # Errors
-    ///
-    /// If memory cannot be had; the components are dropped, and nothing else happens.
-    pub fn try_spawn_built(&mut self, bundle: BundleBuilder) -> Result<Entity, StructuralError> {
-        let ids = bundle.ids(&mut self.storage.components)?;
-        // SAFETY: the values of the ids are moved in, in the same order.
-        unsafe { self.spawn_erased(&ids, |place| bundle.write(place)) }
-    }
-
-    /// Gives an entity the components of a builder; those that it has already are replaced.
-    ///
-    /// # Errors
-    ///
-    /// If the entity is not alive; the components are dropped, and nothing else happens.
-    #[track_caller]
-    pub fn insert_built(&mut self, entity: Entity, bundle: BundleBuilder) -> Result<(), NoSuchEntity> {
-        require_alive(self.try_insert_built(entity, bundle))
-    }
-
-    /// As [`insert_built`](World::insert_built).
-    ///
-    /// # Errors
-    ///
-    /// If the entity is not alive, or memory cannot be had; the components are dropped, and nothing else happens.
-    pub fn try_insert_built(&mut self, entity: Entity, bundle: BundleBuilder) -> Result<(), StructuralError> {
-        let ids = bundle.ids(&mut self.storage.components)?;
-        // SAFETY: the values of the ids are moved in, in the same order.
-        unsafe { self.insert_erased(entity, &ids, |place| bundle.write(place)) }
     }
 }

@@ -1,9 +1,9 @@
-//! Whole columns moved in.
+//! [`Columns`]: whole columns of components, which are moved into a table.
 //!
 //! # Invariants
 //!
-//! A lane takes over a vector's block only while its table has no rows. Lanes of one table may then have room for
-//! different numbers of rows; the table's capacity is the least of them.
+//! A lane takes over a vector's block only while its table has no rows. Lanes of one table may then have different
+//! capacities; the table's capacity is the least of them.
 #![allow(unsafe_code)]
 
 use super::World;
@@ -11,10 +11,10 @@ use crate::alloc::try_vec;
 use crate::bundle::{Bundle, BundlePtr, all_tuples};
 use crate::change_detection::RunTicks;
 use crate::component::Component;
-use crate::error::panic_change;
 use crate::error::{StructuralError, UnequalColumns};
 use crate::layout::{Kind, Layout};
 use crate::sparse::SparseInserts;
+use crate::storage::Storage;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use phalanx_store::{AllocError, Entity};
@@ -31,58 +31,59 @@ use phalanx_store::{AllocError, Entity};
     note = "`spawn_columns` takes `(Vec<A>, Vec<B>, …)`"
 )]
 pub unsafe trait Columns: Sized {
-    /// What an entity gets.
+    /// The components of an entity.
     type Bundle: Bundle;
 
-    /// Tells the component and the length of each column.
+    /// Calls a function with the component and the length of each column.
     fn lengths(&self, each: &mut dyn FnMut(&'static str, usize));
 
-    /// Makes room in those lanes of an empty table that will not take over a vector's block.
+    /// Reserves capacity in those lanes of an empty table that will not take over a vector's block.
     ///
     /// # Errors
     ///
-    /// If memory cannot be had.
+    /// [`AllocError`] if allocation fails.
     ///
     /// # Safety
     ///
-    /// The places are those of the components; no row of the table is in use.
+    /// The columns are those of the components, and no row of the table is in use.
     unsafe fn reserve(&self, to: ColumnPtrs<'_>, rows: u32) -> Result<(), AllocError>;
 
-    /// Moves the values in: those of a table in whole blocks where that can be, if it is told to.
+    /// Moves the values in. If blocks are to be taken over, lanes of a table take over the blocks of vectors where possible.
     ///
     /// # Safety
     ///
-    /// As for [`reserve`](Columns::reserve), which was called before if blocks are to be taken over; otherwise the rows are
-    /// within the lanes' capacity, and nothing lives there.
+    /// - The columns are those of the components.
+    /// - If blocks are to be taken over, no row of the table is in use, and [`reserve`](Columns::reserve) was called.
+    /// - Otherwise the rows are within the lanes' capacity, and have no values.
     unsafe fn write(self, to: ColumnPtrs<'_>);
 }
 
-/// Where the values of columns go to: rows of a table from one on, and for each component that is not kept in tables rows of
-/// its own, from one on in a pool, at the slots of the entities in a linear store.
+/// The destination of the values of columns: consecutive rows of a table, consecutive positions in each pool, and the slots of
+/// the entities in each linear storage.
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnPtrs<'a> {
-    /// The first row, and that beside it in each pool.
+    /// The first row, and the first position in each pool.
     first: BundlePtr,
-    /// The slots of the entities, in order; empty if no component is kept by slot.
+    /// The slots of the entities, in order; empty if no component is sparse.
     slots: &'a [u32],
     /// Whether lanes of the table take over the blocks of vectors.
     adopt: bool,
 }
 
 impl ColumnPtrs<'_> {
-    /// The places without those of the first `count` components.
+    /// Returns the destination without that of the first `count` components.
     ///
     /// # Safety
     ///
-    /// They are those of so many components at least.
+    /// It is the destination of at least `count` components.
     #[must_use]
     pub unsafe fn skip(self, count: usize) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the destination has at least `count` components, by the caller's contract.
         ColumnPtrs { first: unsafe { self.first.skip(count) }, ..self }
     }
 }
 
-/// Whether a lane takes over this vector's block: where a copy would have to allocate.
+/// Returns `true` if a lane takes over this vector's block.
 fn adopts<C: Component>(values: &Vec<C>) -> bool {
     C::Layout::WHOLE && u32::try_from(values.capacity()).is_ok()
 }
@@ -100,7 +101,7 @@ unsafe impl<C: Component> Columns for Vec<C> {
             return Ok(());
         }
         for lane in 0..C::Layout::LANES {
-            // SAFETY: the caller's promise; no row is in use.
+            // SAFETY: the columns are those of the component and no row is in use, by the caller's contract.
             unsafe { (*to.first.lane(0, Kind::Table).0.add(lane)).try_grow(rows)? };
         }
         Ok(())
@@ -109,9 +110,9 @@ unsafe impl<C: Component> Columns for Vec<C> {
     unsafe fn write(self, to: ColumnPtrs<'_>) {
         let adopt = C::Layout::KIND == Kind::Table && to.adopt && adopts(&self);
         let mut values = self;
-        // SAFETY: the caller's promise. A vector's block was allocated for its capacity in rows of `C`, as those of the
-        // one lane are. Values that are copied count as moved out of the vector, whose block is freed at the end, also if
-        // taking one apart panics.
+        // SAFETY: the columns are those of the component, and the rows have no values, by the caller's contract. A vector's
+        // block was allocated for its capacity in rows of `C`, as that of the one lane is. Values that are copied count as
+        // moved out of the vector, whose block is freed at the end, also if splitting one panics.
         unsafe {
             let (lane, row) = to.first.lane(0, C::Layout::KIND);
             if adopt {
@@ -135,7 +136,7 @@ unsafe impl<C: Component> Columns for Vec<C> {
 
 macro_rules! tuple_columns {
     ($($name:ident)*) => {
-        // SAFETY: each member handles its own components, at the places after those of the members before it.
+        // SAFETY: each member handles its own components, in the columns after those of the members before it.
         #[allow(unused_variables, unused_mut, unused_assignments, non_snake_case)]
         unsafe impl<$($name: Columns),*> Columns for ($($name,)*) {
             type Bundle = ($($name::Bundle,)*);
@@ -147,7 +148,7 @@ macro_rules! tuple_columns {
 
             unsafe fn reserve(&self, mut to: ColumnPtrs<'_>, rows: u32) -> Result<(), AllocError> {
                 let ($($name,)*) = self;
-                // SAFETY: the caller's promise, for each member in turn.
+                // SAFETY: the columns are those of all members in turn, by the caller's contract.
                 $(unsafe {
                     $name.reserve(to, rows)?;
                     to = to.skip(<$name::Bundle as Bundle>::LEN);
@@ -157,7 +158,7 @@ macro_rules! tuple_columns {
 
             unsafe fn write(self, mut to: ColumnPtrs<'_>) {
                 let ($($name,)*) = self;
-                // SAFETY: the caller's promise, for each member in turn.
+                // SAFETY: the columns are those of all members in turn, by the caller's contract.
                 $(unsafe {
                     $name.write(to);
                     to = to.skip(<$name::Bundle as Bundle>::LEN);
@@ -169,10 +170,11 @@ macro_rules! tuple_columns {
 all_tuples!(tuple_columns);
 
 impl World {
-    /// Makes an entity of each row of some columns, which are moved in whole: the fastest way to make many.
+    /// Spawns an entity for each row of some columns, and returns the entities in the order of the rows. It is the fastest way to
+    /// spawn many.
     ///
-    /// If the world has no entities with just these components yet, their table takes over the vectors' memory (for
-    /// table components); otherwise the columns are copied. The entities are made in order of the rows.
+    /// If the table of these components has no rows yet, it takes over the memory of the vectors. Otherwise the columns are
+    /// copied.
     ///
     /// ```
     /// use phalanx::{StructuralError, Component, World};
@@ -195,26 +197,12 @@ impl World {
     ///
     /// # Errors
     ///
-    /// If the columns are not of equal length. They are dropped, and nothing else happens.
+    /// - [`StructuralError::UnequalColumns`] if the columns are not of equal length.
+    /// - [`StructuralError::Duplicate`] if a component occurs twice.
+    /// - [`StructuralError::Alloc`] if allocation fails.
     ///
-    /// # Panics
-    ///
-    /// If a component comes twice.
-    #[track_caller]
+    /// On error the columns are dropped, and nothing else changes.
     pub fn spawn_columns<C: Columns>(&mut self, columns: C) -> Result<&[Entity], StructuralError> {
-        match self.try_spawn_columns(columns) {
-            Err(error @ (StructuralError::Duplicate(_) | StructuralError::Alloc(_))) => panic_change(error),
-            outcome => outcome,
-        }
-    }
-
-    /// As [`spawn_columns`](World::spawn_columns).
-    ///
-    /// # Errors
-    ///
-    /// If the columns are not of equal length, a component comes twice, or memory cannot be had. The columns are dropped,
-    /// and nothing else happens.
-    pub fn try_spawn_columns<C: Columns>(&mut self, columns: C) -> Result<&[Entity], StructuralError> {
         let bundle_id = self.bundle_id::<C::Bundle>()?;
         let len = common_length(&columns)?;
         let count = u32::try_from(len).map_err(|_| AllocError::CapacityOverflow)?;
@@ -228,10 +216,11 @@ impl World {
             for n in 0..count {
                 slots.push(self.storage.entities.nth_index(n).ok_or(AllocError::CapacityOverflow)?);
             }
-            // SAFETY: plans are forgotten only by compaction.
-            self.reserve_column_sparse(unsafe { &*sparse }, &slots)?;
+            // SAFETY: bundles are removed only by compaction.
+            self.storage.reserve_column_sparse(unsafe { &*sparse }, &slots)?;
         }
-        let (table, lane_numbers) = (self.bundles.get(bundle_id).table, self.bundles.get(bundle_id).columns.as_ptr());
+        let (table, columns_of_bundle) =
+            (self.bundles.get(bundle_id).table, self.bundles.get(bundle_id).columns.as_ptr());
         let goal = &self.storage.tables[table as usize];
         // A lane with a bitmap keeps its block.
         let adopt = goal.len == 0 && goal.cap < count && !goal.entities.lane().is_tracked();
@@ -239,11 +228,16 @@ impl World {
         let clock = &raw const self.storage.sparse.clock;
         let table_ref = &mut self.storage.tables[table as usize];
         let (first, beside) = (table_ref.len, self.storage.sparse.places());
-        let place =
-            BundlePtr { lanes: table_ref.lanes(), row: first as usize, columns: lane_numbers, sparse: beside, clock };
+        let place = BundlePtr {
+            lanes: table_ref.lanes(),
+            row: first as usize,
+            columns: columns_of_bundle,
+            sparse: beside,
+            clock,
+        };
         let to = ColumnPtrs { first: place, slots: &slots, adopt };
         let reserved = if adopt {
-            // SAFETY: the places are those of the bundle in its table, which has no rows.
+            // SAFETY: the columns are those of the bundle in its table, which has no rows.
             table_ref.entities.try_grow(count).and_then(|()| unsafe { columns.reserve(to, count) })
         } else {
             table_ref.try_reserve(count, &mut self.storage.epoch)
@@ -252,27 +246,27 @@ impl World {
             self.storage.sparse.release_pages();
             return Err(error.into());
         }
-        // Taking a soa value apart may be user code: it is done before anything is committed.
-        // SAFETY: there is room for so many rows from `first` on, or will be with the vectors' blocks; and beside the table, in
-        // pools from the first row beyond the last on, and in linear stores at the slots.
+        // Splitting a soa value may be user code: it is done before anything is committed.
+        // SAFETY: capacity for the rows from `first` on is reserved, or comes with the vectors' blocks. So is that for sparse
+        // values: in pools beyond the last one, and in linear storages at the slots.
         unsafe { columns.write(to) };
         if adopt {
             table_ref.update_capacity();
         }
         debug_assert!(table_ref.cap - first >= count);
-        // SAFETY: there is room for so many rows and slots, and the rows are written.
+        // SAFETY: capacity for these rows and slots is reserved, and the rows are written.
         unsafe { self.storage.spawn_rows(table, first + count) };
         let table_ref = &self.storage.tables[table as usize];
         if C::Bundle::SPARSE > 0 {
             for &entity in &table_ref.slots()[first as usize..] {
-                // SAFETY: reserved for these slots, which had nothing; and the values are written where each in turn counts
-                // them.
+                // SAFETY: capacity is reserved for these slots, which had no values. The values are written in the order in which
+                // the slots get them.
                 unsafe { self.storage.sparse.commit_spawn_values(entity, &*sparse) };
             }
             self.storage.sparse.release_pages();
         }
         self.storage.record_spawned_rows(table, first..first + count);
-        // Listeners' commands may spawn columns too, and change the entities of these.
+        // Commands of listeners may spawn columns too, and change the entities of these.
         let spawned = core::mem::take(&mut self.storage.journal.spawned);
         self.dispatch();
         self.storage.journal.spawned = spawned;
@@ -282,24 +276,27 @@ impl World {
             false => Ok(&self.storage.tables[table as usize].entities()[first as usize..]),
         }
     }
+}
 
-    /// Makes room for a value of each of these sides for each of these slots, which have none, and finds the first places.
+impl Storage {
+    /// Reserves the capacity for a value in each of these sparse storages for each of these slots, which have none, and finds the
+    /// first destinations.
     fn reserve_column_sparse(&mut self, sparse: &[u32], slots: &[u32]) -> Result<(), AllocError> {
-        // Values may move, even if one of several stores cannot grow.
-        self.storage.restructured();
-        let mut sparse_inserts = SparseInserts::new();
-        slots.iter().try_for_each(|slot| sparse_inserts.try_add(sparse, *slot))?;
-        let reserved = self.storage.sparse.try_reserve_all(&sparse_inserts);
+        // Values may move, even if one of several storages cannot grow.
+        self.restructured();
+        let mut inserts = SparseInserts::new();
+        slots.iter().try_for_each(|slot| inserts.try_add(sparse, *slot))?;
+        let reserved = self.sparse.try_reserve_all(&inserts);
         if reserved.is_err() {
-            self.storage.sparse.release_pages();
+            self.sparse.release_pages();
         }
         reserved?;
-        self.storage.sparse.find_places(slots.first().copied().unwrap_or(0), sparse);
+        self.sparse.find_places(slots.first().copied().unwrap_or(0), sparse);
         Ok(())
     }
 }
 
-/// The length that all columns have.
+/// Returns the length that all columns have.
 fn common_length<C: Columns>(columns: &C) -> Result<usize, UnequalColumns> {
     let (mut first, mut unequal) = (None, None);
     columns.lengths(&mut |component, len| {

@@ -1,11 +1,11 @@
-//! Giving memory back.
+//! Frees memory that is not needed.
 //!
 //! # Invariants
 //!
-//! Tables that go away give the tables after them other numbers. Numbers of tables are in locations, in the directory, in
-//! plans and their edges, and in the states of queries: the first are rewritten, plans are forgotten, and states start
-//! anew because the world has another id. Nothing else remembers them from one operation to the next. The order of the
-//! tables that stay does not change, nor does that of their rows.
+//! Dropping a table changes the numbers of the tables after it. Numbers of tables are stored in locations, in the directory, in
+//! bundles and their edges, and in the states of queries. Locations and the directory are rewritten, and bundles are removed.
+//! Query states are resolved again, because the id of the world changes. Nothing else stores them from one operation to the
+//! next. The order of the remaining tables and of their rows does not change.
 #![allow(unsafe_code)]
 
 use super::World;
@@ -13,11 +13,11 @@ use phalanx_store::Entity;
 use std::collections::HashMap;
 
 impl World {
-    /// Gives memory back that is not needed: lanes are cut to the rows in use, tables without rows are dropped, holes of
-    /// pools are closed, and pools and linear stores are cut to the values in use.
+    /// Frees memory that is not needed, and returns the number of rows that were moved or freed. Zero means that nothing is left
+    /// to do.
     ///
-    /// `budget` is how many rows may be moved or given back; the last step may exceed it. Returns how many there were:
-    /// zero when nothing is left to be done. So a frame can be given a little of it at a time:
+    /// Columns, pools and linear storages are shrunk to the values in use, holes of pools are closed, and tables without rows are
+    /// dropped. `budget` limits the number of rows; the last step may exceed it. So the work can be spread over frames:
     ///
     /// ```
     /// use phalanx::{Component, World};
@@ -33,7 +33,8 @@ impl World {
     /// assert!(world.memory().total() < before / 2);
     /// ```
     ///
-    /// The order of rows, of tables and of pools stays. What remains of an entity that is gone are 16 bytes: they keep its handle dead.
+    /// The order of rows, of tables and of pools stays. Of a despawned entity 16 bytes remain, so that its handle stays invalid.
+    #[doc(alias = "shrink_to_fit")]
     pub fn compact(&mut self, budget: usize) -> usize {
         let mut done = 0;
         for table in 0..self.storage.tables.len() {
@@ -43,7 +44,7 @@ impl World {
             let table = &mut self.storage.tables[table];
             let (kept, freed) = (table.len, table.slack());
             if freed > 0 {
-                // What cannot be had smaller stays as it was.
+                // If allocation fails, the columns stay as they were.
                 let shrunk = table.try_resize(kept, &mut self.storage.epoch);
                 done += if shrunk.is_ok() { kept as usize + freed as usize } else { 0 };
             }
@@ -56,20 +57,15 @@ impl World {
             done += self.drop_empty_tables();
         }
         if done < budget {
-            done += self.shrink_slots();
+            let before = self.storage.entities.capacity();
+            self.storage.entities.shrink_to_fit();
+            done += before - self.storage.entities.capacity();
         }
         done
     }
 
-    /// Gives back the room of slots that were never used.
-    fn shrink_slots(&mut self) -> usize {
-        let before = self.storage.entities.capacity();
-        self.storage.entities.shrink_to_fit();
-        let slots = self.storage.entities.capacity() as u32;
-        before - slots as usize
-    }
-
-    /// Drops tables without rows, but for the first. How many rows were given another table number, and tables dropped.
+    /// Drops tables without rows, except the first. Returns the number of rows with another table number, plus the number of
+    /// dropped tables.
     fn drop_empty_tables(&mut self) -> usize {
         let kept = |at: usize, len: u32| at == 0 || len > 0;
         let dropped = self.storage.tables.iter().enumerate().filter(|(at, table)| !kept(*at, table.len)).count();
@@ -79,7 +75,7 @@ impl World {
         self.bundles.clear();
         self.queries = None;
         self.storage.rows.bare = None;
-        self.id = World::next_id();
+        self.id = super::next_id();
         self.storage.restructured();
         let (mut at, mut moved) = (0, 0);
         self.storage.tables.retain(|table| {

@@ -1,15 +1,108 @@
-//! Removing rows: one extra row, or all rows of entities.
+//! Despawns entities and removes extra rows.
 #![allow(unsafe_code)]
 
-use super::World;
-use crate::error::RowError;
+use super::{RowId, World};
+use crate::alloc::{try_vec, unwrap_alloc};
+use crate::error::{NoSuchEntity, RowError, StructuralError, infallible, require_alive};
 use crate::mutation::{InPlace, RemovedRows};
 use crate::rows::Row;
 use crate::signal::dispatch_catch;
-use crate::world::RowId;
+use phalanx_store::raw::drop_all;
 use phalanx_store::{AllocError, Entity};
 
 impl World {
+    /// Despawns an entity, and drops its components.
+    ///
+    /// # Errors
+    ///
+    /// [`NoSuchEntity`] if the entity is not alive.
+    #[doc(alias = "destroy")]
+    #[doc(alias = "delete")]
+    #[inline]
+    #[track_caller]
+    pub fn despawn(&mut self, entity: Entity) -> Result<(), NoSuchEntity> {
+        require_alive(self.try_despawn(entity))
+    }
+
+    /// Despawns an entity, like [`despawn`](World::despawn), but returns an error if allocation fails.
+    ///
+    /// This allocates only for rows of [reserved](World::reserve_entity) entities, for removed extra rows, and for the entries
+    /// that [listeners and collectors](crate::signal) read.
+    ///
+    /// # Errors
+    ///
+    /// - [`StructuralError::NoSuchEntity`] if the entity is not alive.
+    /// - [`StructuralError::Alloc`] if allocation fails. Nothing has changed.
+    #[inline(always)]
+    pub fn try_despawn(&mut self, entity: Entity) -> Result<(), StructuralError> {
+        self.storage.sparse.prefetch_despawn(entity.index());
+        self.storage.flush()?;
+        let at = self.storage.try_location(entity)?;
+        if self.storage.rows.owns(entity.index()) || self.storage.journal.is_active() {
+            return Ok(self.despawn_all(&[entity], false).map(|_| ())?);
+        }
+        // SAFETY: the entity is there and has no extra rows. The capacity for the sparse values of one slot is always
+        // reserved. The values that need a drop are left in place, and dropped once.
+        unsafe {
+            self.storage.remove_row(entity, at, &mut InPlace);
+            self.storage.drop_in_place(at.table, None);
+        }
+        Ok(())
+    }
+
+    /// Despawns entities, in order. Returns the number of those that were alive; an entity that occurs twice counts once.
+    ///
+    /// To handle a failing allocation, call [`try_despawn`](World::try_despawn) for each entity. While there are
+    /// [listeners or collectors](crate::signal), the iterator is exhausted before the first entity is despawned.
+    #[track_caller]
+    pub fn despawn_batch(&mut self, entities: impl IntoIterator<Item = Entity>) -> usize {
+        if !self.storage.allows_bulk() {
+            // All are dispatched as one operation, so the list is complete before the first is despawned.
+            let mut list = Vec::new();
+            entities.into_iter().for_each(|entity| list.push(entity));
+            return unwrap_alloc(self.storage.flush().and_then(|()| self.despawn_all(&list, false)));
+        }
+        // Also for a batch without entities.
+        unwrap_alloc(self.storage.flush());
+        // Not `filter` and `count`, which trust the iterator's hint.
+        entities.into_iter().fold(0, |count, entity| count + usize::from(self.despawn(entity).is_ok()))
+    }
+
+    /// Despawns all entities. Tables, components and resources stay.
+    #[doc(alias = "clear_entities")]
+    #[track_caller]
+    pub fn clear(&mut self) {
+        infallible(self.try_clear());
+    }
+
+    /// Despawns all entities, like [`clear`](World::clear), but returns an error if allocation fails.
+    ///
+    /// # Errors
+    ///
+    /// [`StructuralError::Alloc`] if allocation fails. Nothing has changed.
+    pub fn try_clear(&mut self) -> Result<(), StructuralError> {
+        self.storage.flush()?;
+        if !self.storage.allows_bulk() {
+            let mut entities = try_vec(self.len())?;
+            entities.extend(self.iter());
+            return Ok(self.despawn_all(&entities, true).map(|_| ())?);
+        }
+        let mut lens = try_vec(self.storage.tables.len())?;
+        self.storage.count_all_removed();
+        self.storage.entities.clear();
+        self.storage.rows.clear();
+        self.storage.restructured();
+        (0..self.storage.tables.len() as u32).for_each(|table| self.storage.mark_removal(table));
+        lens.extend(self.storage.tables.iter_mut().map(|table| core::mem::replace(&mut table.len, 0)));
+        let _cleared = self.storage.sparse.clear();
+        let removed = self.storage.tables.iter().zip(lens);
+        // SAFETY: the row was in use, and the table has given it up above.
+        drop_all(removed.flat_map(|(table, len)| (0..len).map(move |row| (table, row))), |(table, row)| unsafe {
+            table.drop_row(row, &table.columns);
+        });
+        Ok(())
+    }
+
     /// Removes one extra row, named by its key or its handle, and drops its components. Its entity and the other rows stay.
     ///
     /// # Errors
@@ -19,7 +112,7 @@ impl World {
     /// - [`RowError::Alloc`] if allocation fails.
     ///
     /// On error nothing has changed.
-    pub fn delete_row(&mut self, row: impl RowId) -> Result<(), RowError> {
+    pub fn remove_row(&mut self, row: impl RowId) -> Result<(), RowError> {
         self.storage.flush()?;
         let Row(slot) = row.find(self)?;
         if !slot.is_row() {
@@ -27,7 +120,7 @@ impl World {
         }
         let at = self.storage.try_location(slot)?;
         self.storage.reserve_row_entries(at.table, 1)?;
-        // SAFETY: the row is there. There is always room for the sparse values of one slot.
+        // SAFETY: the row is there. The capacity for the sparse values of one slot is always reserved.
         unsafe { self.storage.remove_row(slot, at, &mut InPlace) };
         let outcome = dispatch_catch!(self);
         // SAFETY: the values were left in place, and nothing was committed since.
@@ -42,20 +135,20 @@ impl World {
     /// With `all`, they are all entities of the world, and slots are used again as in a new world.
     #[cold]
     #[inline(never)]
-    pub(super) fn despawn_all(&mut self, entities: &[Entity], all: bool) -> Result<usize, AllocError> {
-        let (mut count, mut notes) = (0, 0);
+    fn despawn_all(&mut self, entities: &[Entity], all: bool) -> Result<usize, AllocError> {
+        let (mut count, mut entries) = (0, 0);
         for (_, row) in entities.iter().flat_map(|entity| self.rows(*entity)).flatten() {
             count += 1;
             // SAFETY: the row is alive.
-            notes += self.storage.entries_of(unsafe { self.storage.location_unchecked(row.0) }.table);
+            entries += self.storage.entries_of(unsafe { self.storage.location_unchecked(row.0) }.table);
         }
         let mut removed = RemovedRows::try_with_capacity(count)?;
         self.storage.sparse.try_reserve_ends(count)?;
-        self.storage.reserve_entries(notes)?;
+        self.storage.reserve_entries(entries)?;
         let mut despawned = 0;
         for &entity in entities {
             if self.contains(entity) {
-                // SAFETY: the entity is alive, and there is room for all of its rows and their sparse values.
+                // SAFETY: the entity is alive, and capacity for all of its rows and their sparse values is reserved.
                 unsafe { self.storage.remove_entity(entity, &mut removed) };
                 despawned += 1;
             }

@@ -1,28 +1,24 @@
-//! Handles of one entity of a world.
+//! [`EntityRef`]: an entity of a shared world.
+#![allow(unsafe_code)]
 
 use super::World;
-use super::access::{Mut, Ref};
-use crate::bundle::Bundle;
-use crate::component::Component;
-use crate::error::{ComponentError, NoSuchEntity, StructuralError};
+use super::get::Ref;
+use crate::component::{Component, ComponentId};
+use crate::error::{ComponentError, NoSuchEntity};
+use crate::storage::table::{ALIGNED_FOR_ALL, row_ptr};
 use core::fmt;
+use core::ptr::NonNull;
 use phalanx_store::Entity;
 
 /// An entity of a shared world: [`World::entity`].
 #[derive(Clone, Copy)]
 pub struct EntityRef<'w> {
-    world: &'w World,
-    entity: Entity,
-}
-
-/// An entity of a world that is borrowed exclusively: [`World::entity_mut`].
-pub struct EntityMut<'w> {
-    world: &'w mut World,
-    entity: Entity,
+    pub(super) world: &'w World,
+    pub(super) entity: Entity,
 }
 
 impl World {
-    /// An entity, to be looked at.
+    /// Returns a handle that reads one entity.
     ///
     /// ```
     /// use phalanx::{Component, World};
@@ -45,163 +41,90 @@ impl World {
     ///
     /// # Errors
     ///
-    /// If it is not alive.
+    /// [`NoSuchEntity`] if the entity is not alive.
     pub fn entity(&self, entity: Entity) -> Result<EntityRef<'_>, NoSuchEntity> {
         self.storage.try_location(entity)?;
         Ok(EntityRef { world: self, entity })
     }
-
-    /// An entity, to be changed.
-    ///
-    /// # Errors
-    ///
-    /// If it is not alive.
-    #[track_caller]
-    pub fn entity_mut(&mut self, entity: Entity) -> Result<EntityMut<'_>, NoSuchEntity> {
-        if let Err(error) = self.storage.flush() {
-            crate::error::panic_change(error.into());
-        }
-        self.storage.try_location(entity)?;
-        Ok(EntityMut { world: self, entity })
-    }
 }
 
 impl<'w> EntityRef<'w> {
-    /// The entity.
+    /// Returns the entity.
     pub fn id(&self) -> Entity {
         self.entity
     }
 
-    /// One of its components.
+    /// Returns the world.
+    pub fn world(&self) -> &'w World {
+        self.world
+    }
+
+    /// Returns a component.
     ///
     /// # Errors
     ///
-    /// If it does not have it.
+    /// [`ComponentError::MissingComponent`] if the entity does not have it.
     pub fn get<C: Component>(&self) -> Result<Ref<'w, C>, ComponentError> {
         self.world.get::<C>(self.entity)
     }
 
-    /// Whether it has a component.
+    /// Returns `true` if the entity has the component.
+    #[doc(alias = "contains")]
     pub fn has<C: Component>(&self) -> bool {
         self.world.has::<C>(self.entity)
     }
 
-    /// The names of its components, by id.
-    pub fn components(&self) -> impl Iterator<Item = &'static str> + 'w {
-        self.world.components_of(self.entity).into_iter().flatten()
+    /// Returns the names of the entity's components, in alphabetical order.
+    #[doc(alias = "component_types")]
+    pub fn component_names(&self) -> impl Iterator<Item = &'static str> + use<'w> {
+        let EntityRef { world, entity } = *self;
+        let components = &world.storage.components;
+        components.in_order().filter(move |id| world.storage.has(entity, *id)).map(|id| components.info(id).name())
     }
 
-    /// The world.
-    pub fn world(&self) -> &'w World {
-        self.world
-    }
-}
-
-impl EntityMut<'_> {
-    /// The entity.
-    pub fn id(&self) -> Entity {
-        self.entity
-    }
-
-    /// The entity, to be looked at.
-    pub fn as_ref(&self) -> EntityRef<'_> {
-        EntityRef { world: self.world, entity: self.entity }
-    }
-
-    /// One of its components.
+    /// Returns the address of a component's value. It is valid until the world is changed or the value is written.
+    ///
+    /// For a zero-sized component, the address is aligned and points at nothing.
     ///
     /// # Errors
     ///
-    /// If it does not have it.
-    pub fn get<C: Component>(&self) -> Result<Ref<'_, C>, ComponentError> {
-        self.world.get::<C>(self.entity)
-    }
-
-    /// One of its components, for writing.
-    ///
-    /// # Errors
-    ///
-    /// If it does not have it.
-    pub fn get_mut<C: Component>(&mut self) -> Result<Mut<'_, C>, ComponentError> {
-        self.world.get_mut::<C>(self.entity)
-    }
-
-    /// Whether it has a component.
-    pub fn has<C: Component>(&self) -> bool {
-        self.world.has::<C>(self.entity)
-    }
-
-    /// The names of its components, by id.
-    pub fn components(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.world.components_of(self.entity).into_iter().flatten()
-    }
-
-    /// Gives it components: [`World::insert`].
-    ///
-    /// # Panics
-    ///
-    /// If the bundle names a component twice.
-    #[track_caller]
-    pub fn insert<B: Bundle>(&mut self, bundle: B) -> &mut Self {
-        if let Err(error) = self.try_insert(bundle) {
-            crate::error::panic_change(error);
+    /// - [`ComponentError::MissingComponent`] if the entity does not have the component.
+    /// - [`ComponentError::NoAddress`] if the component's values are split over several columns.
+    #[doc(alias = "get_id")]
+    pub fn get_by_id(&self, id: ComponentId) -> Result<NonNull<u8>, ComponentError> {
+        let (storage, entity) = (&self.world.storage, self.entity);
+        let location = storage.try_location(entity)?;
+        let (lane, row) = match storage.sparse.of(id) {
+            None => (storage.lane(id, location.table), location.row),
+            Some(sparse) => match sparse.row(entity.index()) {
+                None => (core::ptr::null_mut(), 0),
+                Some(row) => (sparse.values().lane(), row),
+            },
+        };
+        if lane.is_null() {
+            let info = storage.components.iter().nth(id.index());
+            let component = info.map_or("an unknown component", |(_, info)| info.name());
+            return Err(ComponentError::MissingComponent { entity, component });
         }
-        self
+        let info = storage.components.info(id);
+        match (info.has_address, info.is_zero_sized()) {
+            (false, _) => Err(ComponentError::NoAddress { component: info.name() }),
+            (true, true) => Ok(NonNull::without_provenance(ALIGNED_FOR_ALL)),
+            // SAFETY: the lane is the component's, the row is in use, and a lane's block is not at zero.
+            (true, false) => unsafe { Ok(NonNull::new_unchecked(row_ptr(&*lane, row))) },
+        }
     }
 
-    /// Gives it components: [`World::try_insert`].
-    ///
-    /// # Errors
-    ///
-    /// If the bundle names a component twice, or memory cannot be had; the bundle is dropped, and nothing else happens.
-    pub fn try_insert<B: Bundle>(&mut self, bundle: B) -> Result<(), StructuralError> {
-        self.world.try_insert(self.entity, bundle)
-    }
-
-    /// Takes components from it and drops them. Whether it had any.
-    ///
-    /// # Panics
-    ///
-    /// If the bundle names a component twice.
-    #[track_caller]
-    pub fn remove<B: Bundle>(&mut self) -> bool {
-        crate::error::infallible(self.try_remove::<B>())
-    }
-
-    /// Takes components from it and drops them. Whether it had any.
-    ///
-    /// # Errors
-    ///
-    /// If the bundle names a component twice, or memory cannot be had; nothing happens then.
-    pub fn try_remove<B: Bundle>(&mut self) -> Result<bool, StructuralError> {
-        self.world.try_remove::<B>(self.entity)
-    }
-
-    /// Takes components from it and returns them: [`World::take`].
-    ///
-    /// # Errors
-    ///
-    /// If it does not have all of them, the bundle names one twice, or memory cannot be had; nothing happens then.
-    pub fn take<B: Bundle>(&mut self) -> Result<B, StructuralError> {
-        self.world.take(self.entity)
-    }
-
-    /// Ends it and drops its components.
-    pub fn despawn(self) {
-        // It was alive when the handle was made, and nothing but the handle could end it.
-        let _ = self.world.despawn(self.entity);
+    /// Returns `true` if the entity has the component with this id.
+    #[doc(alias = "contains_id")]
+    pub fn has_by_id(&self, id: ComponentId) -> bool {
+        self.world.storage.has(self.entity, id)
     }
 }
 
 impl fmt::Debug for EntityRef<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ", self.entity)?;
-        f.debug_set().entries(self.components()).finish()
-    }
-}
-
-impl fmt::Debug for EntityMut<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.as_ref().fmt(f)
+        f.debug_set().entries(self.component_names()).finish()
     }
 }

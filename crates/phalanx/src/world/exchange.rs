@@ -1,24 +1,23 @@
-//! Several components out and in, in one move; and components that are known by their ids.
+//! Removes and inserts components in one archetype move.
 #![allow(unsafe_code)]
 
 use super::World;
 use crate::alloc::{try_clone_slice, try_vec};
 use crate::bundle::Bundle;
 use crate::bundle_info::{self, EdgeKey};
-use crate::component::ComponentId;
-use crate::error::{NoSuchEntity, StructuralError, require_alive};
+use crate::error::StructuralError;
 use crate::signature::Signature;
 use core::any::TypeId;
 use core::marker::PhantomData;
 use phalanx_store::{AllocError, Entity};
 
-/// The key of a plan that takes `R` away and brings `I`.
+/// The key of a bundle that inserts `I` and removes `R`.
 struct Exchange<R, I>(PhantomData<fn(R) -> I>);
 
 impl World {
-    /// Takes the components of `R` from an entity and gives it those of a bundle, in one move.
+    /// Removes the components of `R` from `entity` and inserts those of `bundle`, in one archetype move.
     ///
-    /// Those of `R` that it does not have are no error; a component of both is replaced.
+    /// Components of `R` that the entity does not have are ignored. A component of both is overwritten.
     ///
     /// ```
     /// use phalanx::{Component, World};
@@ -36,23 +35,12 @@ impl World {
     ///
     /// # Errors
     ///
-    /// If the entity is not alive; the bundle is dropped, and nothing else happens.
+    /// - [`StructuralError::NoSuchEntity`] if the entity is not alive.
+    /// - [`StructuralError::Duplicate`] if a bundle contains a component twice.
+    /// - [`StructuralError::Alloc`] if allocation fails.
     ///
-    /// # Panics
-    ///
-    /// If a bundle names a component twice.
-    #[track_caller]
-    pub fn exchange<R: Bundle, I: Bundle>(&mut self, entity: Entity, bundle: I) -> Result<(), NoSuchEntity> {
-        require_alive(self.try_exchange::<R, I>(entity, bundle))
-    }
-
-    /// As [`exchange`](World::exchange).
-    ///
-    /// # Errors
-    ///
-    /// If the entity is not alive, a bundle names a component twice, or memory cannot be had; the bundle is dropped, and
-    /// nothing else happens.
-    pub fn try_exchange<R: Bundle, I: Bundle>(&mut self, entity: Entity, bundle: I) -> Result<(), StructuralError> {
+    /// On error the bundle is dropped, and nothing else changes.
+    pub fn exchange<R: Bundle, I: Bundle>(&mut self, entity: Entity, bundle: I) -> Result<(), StructuralError> {
         let bundle_id = match self.bundles.find(TypeId::of::<Exchange<R, I>>()) {
             Some(bundle_id) => bundle_id,
             None => self.make_exchange::<R, I>()?,
@@ -63,93 +51,41 @@ impl World {
             self.make_exchange_edge::<R>(bundle_id, from.table)?;
         }
         // SAFETY: the entity is at `from`, and the edge is one of that table that inserts this bundle.
-        unsafe {
-            self.insert_along(entity, from, EdgeKey::Cached { bundle_id, insert: true }, |place| bundle.write(place))
-        }
+        unsafe { self.insert_along(entity, from, EdgeKey::Cached { bundle_id, insert: true }, |ptr| bundle.write(ptr)) }
     }
 
+    /// Resolves the bundle of an exchange.
     #[cold]
     fn make_exchange<R: Bundle, I: Bundle>(&mut self) -> Result<usize, StructuralError> {
-        let (mut ids, mut gone) = (try_vec(I::LEN)?, try_vec(R::LEN)?);
-        R::ids(&mut self.storage.components, &mut gone)?;
+        let (mut ids, mut removed) = (try_vec(I::LEN)?, try_vec(R::LEN)?);
+        R::ids(&mut self.storage.components, &mut removed)?;
         I::ids(&mut self.storage.components, &mut ids)?;
-        bundle_info::signature(&gone, &self.storage.components)?;
-        self.storage.sparse(&gone)?;
+        bundle_info::signature(&removed, &self.storage.components)?;
+        self.storage.sparse(&removed)?;
         self.bundle_of(TypeId::of::<Exchange<R, I>>(), ids)
     }
 
+    /// Creates the edge of an exchange from a table.
     #[cold]
     fn make_exchange_edge<R: Bundle>(&mut self, bundle_id: usize, source: u32) -> Result<(), AllocError> {
-        let mut gone = try_vec(R::LEN)?;
-        R::known_ids(&self.storage.components, &mut gone);
+        let mut removed = try_vec(R::LEN)?;
+        R::known_ids(&self.storage.components, &mut removed);
         let bundle_sparse = &self.bundles.get(bundle_id).sparse;
-        // A component that comes and goes is replaced.
-        let taken = || {
-            gone.iter().filter_map(|id| self.storage.sparse.number(*id)).filter(|side| !bundle_sparse.contains(side))
-        };
-        let mut sparse_removes = try_vec(taken().count())?;
-        sparse_removes.extend(taken());
+        // A component that is both removed and inserted is overwritten.
+        let numbers =
+            || removed.iter().filter_map(|id| self.storage.sparse.number(*id)).filter(|id| !bundle_sparse.contains(id));
+        let mut sparse_removes = try_vec(numbers().count())?;
+        sparse_removes.extend(numbers());
         let sparse_inserts = try_clone_slice(bundle_sparse)?;
-        let gone = Signature::try_of(gone)?;
+        let removed = Signature::try_of(removed)?;
         let (present, bundle) =
             (&self.storage.tables[source as usize].signature, &self.bundles.get(bundle_id).signature);
-        let goal = present.try_difference(&gone)?.try_merge(bundle)?;
-        let left = gone.try_merge(bundle)?;
+        let goal = present.try_difference(&removed)?.try_merge(bundle)?;
+        let left = removed.try_merge(bundle)?;
         let target = self.storage.table_of(&goal)?;
         let columns = self.storage.bundle_columns(target, &self.bundles.get(bundle_id).ids)?;
         let mut edge = self.storage.edge_between(source, target, &left, columns)?;
         (edge.sparse_inserts, edge.sparse_removes) = (sparse_inserts.into(), sparse_removes.into());
         self.bundles.add_edge(bundle_id, source, true, edge)
-    }
-
-    /// Takes components from an entity that are known by their ids, and drops them; those that it does not have are no
-    /// error. Whether it had any.
-    ///
-    /// ```
-    /// use phalanx::{Component, World};
-    ///
-    /// #[derive(Component)]
-    /// struct Fire;
-    /// #[derive(Component)]
-    /// struct Frost;
-    ///
-    /// let mut world = World::new();
-    /// let e = world.spawn((Fire, Frost));
-    /// let curable: Vec<_> = world.component_id::<Fire>().into_iter().collect();
-    /// assert_eq!(world.remove_ids(e, &curable), Ok(true));
-    /// assert_eq!(world.remove_ids(e, &curable), Ok(false));
-    /// assert!(world.has::<Frost>(e));
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// If the entity is not alive.
-    #[track_caller]
-    pub fn remove_ids(&mut self, entity: Entity, ids: &[ComponentId]) -> Result<bool, NoSuchEntity> {
-        require_alive(self.try_remove_ids(entity, ids))
-    }
-
-    /// As [`remove_ids`](World::remove_ids).
-    ///
-    /// # Errors
-    ///
-    /// If the entity is not alive, or memory cannot be had; nothing happens then.
-    pub fn try_remove_ids(&mut self, entity: Entity, ids: &[ComponentId]) -> Result<bool, StructuralError> {
-        self.storage.flush()?;
-        let from = self.storage.try_location(entity)?;
-        let present = &self.storage.tables[from.table as usize].signature;
-        let gone = Signature::try_of(ids.iter().copied().filter(|id| present.has(*id)))?;
-        let mut sparse_removes = try_vec(ids.len())?;
-        for side in ids.iter().filter_map(|id| self.storage.sparse.number(*id)) {
-            if !sparse_removes.contains(&side) {
-                sparse_removes.push(side);
-            }
-        }
-        let goal = present.try_difference(&gone)?;
-        let target = self.storage.table_of(&goal)?;
-        let mut edge = self.storage.edge_between(from.table, target, &gone, Box::default())?;
-        edge.sparse_removes = sparse_removes.into();
-        // SAFETY: the entity is there, and the edge brings nothing.
-        unsafe { self.remove_along(entity, from, EdgeKey::Own(&edge)) }
     }
 }

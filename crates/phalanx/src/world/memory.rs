@@ -1,50 +1,52 @@
-//! Where a world's bytes are.
+//! [`Memory`]: the bytes that a world has allocated.
 
 use super::{Location, World};
 use crate::layout::Kind;
+use crate::storage::Storage;
+use crate::storage::table::{Column, Table};
 use core::fmt;
-use phalanx_store::raw::Rows;
+use phalanx_store::raw::{Lane, Rows};
 
-/// The bytes that a world holds from the allocator for entities and components: [`World::memory`].
+/// The bytes that a world has allocated for entities and components: [`World::memory`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// Who is alive: 8 bytes a slot.
+    /// Generations: 8 bytes a slot.
     pub entities: usize,
-    /// Where they are: 8 bytes a slot.
+    /// Locations: 8 bytes a slot.
     pub locations: usize,
-    /// What leads to extra rows, by name and by owner.
+    /// The maps that lead to extra rows, by name and by owner.
     pub rows: usize,
     /// The tables, in order of creation.
     pub tables: Vec<TableMemory>,
-    /// The components that are not kept in tables, in order of first use.
+    /// The sparse components, in order of first use.
     pub sparse: Vec<SparseMemory>,
-    /// Which pools hold which slot: 8 bytes a slot for each 64 pools, and what leads from components to their stores.
+    /// Presence bits: 8 bytes a slot for each 64 pools, and the lists that lead from components to their storages.
     pub masks: usize,
-    /// What listeners and collectors need, without what the listeners hold themselves.
+    /// Listeners and collectors, without what the listeners allocate themselves.
     pub signals: usize,
 }
 
-/// The bytes of a component that is not kept in tables.
+/// The bytes of a sparse component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SparseMemory {
     /// The component.
     pub component: &'static str,
-    /// A pool or a linear store.
+    /// The kind of its storage: a pool or a linear storage.
     pub kind: Kind,
-    /// How many values there are.
+    /// The number of values.
     pub len: usize,
-    /// How many there is room for: side by side in a pool, at as many slots in a linear store.
+    /// The capacity: in values for a pool, in slots for a linear storage.
     pub capacity: usize,
-    /// Bytes of the values and of room for them.
+    /// Bytes of the values, at this capacity.
     pub values: usize,
-    /// Bytes of the keys of a pool, or of the bits of a linear store that say which slots have a value.
+    /// Bytes of the keys of a pool, or of the presence bits of a linear storage.
     pub keys: usize,
-    /// Bytes of the index that leads from slots to the values of a pool.
+    /// Bytes of the index of a pool, from slots to positions.
     pub index: usize,
 }
 
 impl SparseMemory {
-    /// All bytes.
+    /// Returns the sum of all bytes.
     pub fn total(&self) -> usize {
         self.values + self.keys + self.index
     }
@@ -53,13 +55,13 @@ impl SparseMemory {
 /// The bytes of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableMemory {
-    /// How many rows are in use.
+    /// The number of rows.
     pub rows: usize,
-    /// How many there is room for.
+    /// The capacity, in rows.
     pub capacity: usize,
     /// Bytes of the entity column.
     pub entities: usize,
-    /// The components, with data and without, by id.
+    /// The components by id, with the zero-sized ones.
     pub columns: Vec<ColumnMemory>,
 }
 
@@ -68,7 +70,7 @@ pub struct TableMemory {
 pub struct ColumnMemory {
     /// The component.
     pub component: &'static str,
-    /// Its lanes: one, or one a field; none for a component without data.
+    /// Its lanes: one, or one for each field; none for a zero-sized component.
     pub lanes: Vec<LaneMemory>,
 }
 
@@ -77,28 +79,28 @@ pub struct ColumnMemory {
 pub struct LaneMemory {
     /// Bytes in a row.
     pub row: usize,
-    /// Rows there is room for.
+    /// The capacity, in rows.
     pub capacity: usize,
-    /// Bytes in all.
+    /// All bytes.
     pub bytes: usize,
 }
 
 impl ColumnMemory {
-    /// Bytes in all lanes.
+    /// Returns the bytes of all lanes.
     pub fn total(&self) -> usize {
         self.lanes.iter().map(|lane| lane.bytes).sum()
     }
 }
 
 impl TableMemory {
-    /// Bytes in all columns.
+    /// Returns the bytes of all columns.
     pub fn total(&self) -> usize {
         self.entities + self.columns.iter().map(ColumnMemory::total).sum::<usize>()
     }
 }
 
 impl Memory {
-    /// All bytes.
+    /// Returns the sum of all bytes.
     pub fn total(&self) -> usize {
         let tables = self.tables.iter().map(TableMemory::total).sum::<usize>();
         let sparse = self.sparse.iter().map(SparseMemory::total).sum::<usize>();
@@ -107,7 +109,7 @@ impl Memory {
 }
 
 impl World {
-    /// Where the bytes are that the world holds from the allocator for entities and components.
+    /// Returns the bytes that the world has allocated for entities and components.
     ///
     /// ```
     /// use phalanx::{Component, World};
@@ -127,20 +129,20 @@ impl World {
             rows: table.len as usize,
             capacity: table.cap as usize,
             entities: table.entities.bytes(),
-            columns: table.columns.iter().map(|column| self.column_memory(table, column)).collect(),
+            columns: table.columns.iter().map(|column| column_memory(&self.storage, table, column)).collect(),
         });
-        // A slot's word and its location lie side by side.
+        // A slot's word and its location are one entry.
         let slots = self.storage.entities.memory();
         let locations = slots.keys / size_of::<(u32, Location)>() * size_of::<Location>();
         let entities = slots.total() - locations;
-        let sparse = self.storage.sparse.iter().map(|side| {
-            let (keys, index) = side.overhead();
+        let sparse = self.storage.sparse.iter().map(|sparse| {
+            let (keys, index) = sparse.overhead();
             SparseMemory {
-                component: self.storage.components.info(side.id).name(),
-                kind: self.storage.components.info(side.id).kind(),
-                len: side.len() as usize,
-                capacity: side.capacity() as usize,
-                values: side.values().bytes(),
+                component: self.storage.components.info(sparse.id).name(),
+                kind: self.storage.components.info(sparse.id).kind(),
+                len: sparse.len() as usize,
+                capacity: sparse.capacity() as usize,
+                values: sparse.values().bytes(),
                 keys,
                 index,
             }
@@ -152,32 +154,23 @@ impl World {
         );
         Memory { entities, locations, rows, tables: tables.collect(), sparse: sparse.collect(), masks, signals }
     }
+}
 
-    pub(super) fn column_memory(
-        &self,
-        table: &crate::storage::table::Table,
-        column: &crate::storage::table::Column,
-    ) -> ColumnMemory {
-        let lanes = &table.lane_list()[column.first as usize..][..column.lanes as usize];
-        let lane = |lane: &phalanx_store::raw::Lane| LaneMemory {
-            row: lane.row_size(),
-            capacity: lane.capacity() as usize,
-            bytes: lane.bytes(),
-        };
-        ColumnMemory {
-            component: self.storage.components.info(column.id).name(),
-            lanes: lanes.iter().map(lane).collect(),
-        }
-    }
+/// Returns the memory of a column.
+pub(super) fn column_memory(storage: &Storage, table: &Table, column: &Column) -> ColumnMemory {
+    let lanes = &table.lane_list()[column.first as usize..][..column.lanes as usize];
+    let lane =
+        |lane: &Lane| LaneMemory { row: lane.row_size(), capacity: lane.capacity() as usize, bytes: lane.bytes() };
+    ColumnMemory { component: storage.components.info(column.id).name(), lanes: lanes.iter().map(lane).collect() }
 }
 
 impl fmt::Display for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:>12} bytes", self.total())?;
-        writeln!(f, "{:>12} who is alive", self.entities)?;
-        writeln!(f, "{:>12} where they are", self.locations)?;
+        writeln!(f, "{:>12} generations", self.entities)?;
+        writeln!(f, "{:>12} locations", self.locations)?;
         for (number, table) in self.tables.iter().enumerate().filter(|(_, table)| table.total() > 0) {
-            writeln!(f, "{:>12} table {number}: {} rows, room for {}", table.total(), table.rows, table.capacity)?;
+            writeln!(f, "{:>12} table {number}: {} rows, capacity {}", table.total(), table.rows, table.capacity)?;
             writeln!(f, "{:>12}   entities", table.entities)?;
             for column in &table.columns {
                 write!(f, "{:>12}   {}", column.total(), column.component)?;
@@ -189,13 +182,13 @@ impl fmt::Display for Memory {
                 f.write_str("\n")?;
             }
         }
-        for side in &self.sparse {
-            let kind = if side.kind == Kind::Pool { "pool" } else { "linear store" };
-            let (total, component, len) = (side.total(), side.component, side.len);
-            writeln!(f, "{total:>12} {kind} of {component}: {len} values, room for {}", side.capacity)?;
+        for sparse in &self.sparse {
+            let kind = if sparse.kind == Kind::Pool { "pool" } else { "linear storage" };
+            let (total, component, len) = (sparse.total(), sparse.component, sparse.len);
+            writeln!(f, "{total:>12} {kind} of {component}: {len} values, capacity {}", sparse.capacity)?;
         }
         if !self.sparse.is_empty() {
-            writeln!(f, "{:>12} which pools they are in", self.masks)?;
+            writeln!(f, "{:>12} presence bits", self.masks)?;
         }
         if self.signals == 0 { Ok(()) } else { writeln!(f, "{:>12} listeners and collectors", self.signals) }
     }

@@ -1,61 +1,73 @@
-//! [`World`]: entities, their components, and the tables they lie in.
-//!
-//! # Representation
-//!
-//! `entities` says who is alive, and carries where, for every entity that is alive, beside the generation of its slot: both
-//! are one load. Table 0 is that of
-//! entities without components. `directory[component][table]` points at the component's first lane in that table (at
-//! nothing in particular for a component without data), or is null.
+//! [`World`]: entities, their components and resources.
 //!
 //! # The five phases
 //!
-//! Every operation first resolves (ids, plans, tables, edges: caches, which nobody sees), then reserves, then commits
-//! (copies and integer stores; no user code, no allocation, no panic), then tells [listeners](crate::signal) what has
-//! changed, if there are any, and at last runs destructors. Resolving fails as
-//! reserving does, if memory cannot be had: each component, plan, table and edge is made whole or not at all, and those
-//! that were made before one that could not be stay known.
+//! Every operation runs in five phases:
+//!
+//! 1. It resolves ids, bundles, tables and edges. These are caches, which are not part of the state.
+//! 2. It reserves everything that it needs.
+//! 3. It commits: copies and integer stores, without user code, allocation or panics.
+//! 4. It calls the [listeners](crate::signal) of the changes.
+//! 5. It drops displaced values.
+//!
+//! The first two phases fail if allocation fails. Each component, bundle, table and edge is then created as a whole or not at
+//! all, and those that were created before stay.
 #![allow(unsafe_code)]
 
-mod access;
-mod accessor;
-mod batch;
+mod add_row;
 mod bundle_builder;
-mod change;
-mod clear_component;
+mod by_ids;
 mod clone;
 mod columns;
 mod compact;
+mod component_descriptor;
+mod component_view;
+mod component_view_mut;
 mod despawn;
-mod dynamic;
+mod entity_map;
+mod entity_mut;
 mod entity_ref;
 mod exchange;
+mod get;
+mod insert;
+mod insert_where;
+mod layout_report;
 mod memory;
 mod pool_mut;
 mod pool_ref;
-mod report;
-mod resource_access;
-mod row_changes;
+mod remove;
+mod replace;
+mod resolve_bundle;
+mod resource;
+mod resources_mut;
 mod row_id;
-mod rows;
-mod single;
+mod row_mut;
+mod row_ref;
 mod spawn;
-mod structure;
+mod spawn_at;
+mod spawn_batch;
+mod spawner;
+pub mod testing;
 mod transfer;
 
-pub(crate) use access::Ref;
-pub use access::{View, ViewMut};
-pub use accessor::AccessMut;
 pub use bundle_builder::BundleBuilder;
 pub use columns::{ColumnPtrs, Columns};
-pub use dynamic::ComponentDescriptor;
-pub use entity_ref::{EntityMut, EntityRef};
+pub use component_descriptor::ComponentDescriptor;
+pub use component_view::ComponentView;
+pub use component_view_mut::ComponentViewMut;
+pub use entity_map::EntityMap;
+pub use entity_mut::EntityMut;
+pub use entity_ref::EntityRef;
+pub(crate) use get::Ref;
+pub use layout_report::{Advice, ComponentReport, LayoutBytes, LayoutReport, Placement};
 pub use memory::{ColumnMemory, LaneMemory, Memory, SparseMemory, TableMemory};
 pub use pool_mut::PoolMut;
 pub use pool_ref::PoolRef;
-pub use report::{Advice, ComponentReport, LayoutBytes, LayoutReport, Placement};
+pub use resources_mut::ResourcesMut;
 pub use row_id::RowId;
-pub use spawn::Spawner;
-pub use transfer::EntityMap;
+pub use row_mut::RowMut;
+pub use row_ref::RowRef;
+pub use spawner::Spawner;
 
 use crate::alloc::unwrap_alloc;
 use crate::bundle_info::BundleInfos;
@@ -88,8 +100,9 @@ use phalanx_store::{AllocError, Entity};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct World {
-    /// A number that no other world of the process has or had, and that stays.
+    /// The number that [`identity`](World::identity) returns.
     identity: u64,
+    /// The number that [`id`](World::id) returns.
     id: u64,
     pub(crate) storage: Storage,
     pub(crate) observers: crate::signal::Observers,
@@ -98,22 +111,22 @@ pub struct World {
     pub(crate) resources: crate::resources::Resources,
 }
 
-// SAFETY: the query cache holds states of queries, which are `Send` and `Sync`; everything else is by itself.
+// SAFETY: the query cache has states of queries, which are `Send` and `Sync`. So is everything else.
 unsafe impl Send for World {}
-// SAFETY: as above; the query cache changes only through an exclusive reference.
+// SAFETY: as for `Send`; the query cache changes only through an exclusive reference.
 unsafe impl Sync for World {}
 
 impl World {
-    /// A world without entities.
+    /// Creates a world without entities.
     pub fn new() -> World {
         unwrap_alloc(Components::try_new(&crate::rows::LANES).and_then(World::try_with))
     }
 
-    /// A world without entities that knows these components.
+    /// Creates a world without entities that knows these components.
     pub(crate) fn try_with(components: Components) -> Result<World, AllocError> {
         let mut world = World {
-            identity: World::next_id(),
-            id: World::next_id(),
+            identity: next_id(),
+            id: next_id(),
             storage: Storage::new(components),
             observers: Default::default(),
             bundles: BundleInfos::try_new()?,
@@ -125,13 +138,8 @@ impl World {
         Ok(world)
     }
 
-    fn next_id() -> u64 {
-        static WORLDS: AtomicU64 = AtomicU64::new(0);
-        WORLDS.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Returns a number that no other world of the process has or had. It stays as long as the world lives, also if the
-    /// world is compacted or rolled back.
+    /// Returns a number that no other world of the process has or had. It does not change when the world is compacted or rolled
+    /// back.
     pub(crate) fn identity(&self) -> u64 {
         self.identity
     }
@@ -141,62 +149,59 @@ impl World {
         self.storage.sparse.clock.moment()
     }
 
-    /// Returns the number under which caches remember numbers of tables. No other world of the process has or had it, and
-    /// it changes when tables get other numbers.
+    /// Returns the number under which caches store numbers of tables. No other world of the process has or had it, and it changes
+    /// when the numbers of tables change.
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
 
-    /// The present tick: what changes is marked with it, where it is [tracked](crate::change_detection).
+    /// Returns the present change tick, which [tracked](crate::change_detection) changes are recorded with.
+    #[doc(alias = "tick")]
     #[inline(always)]
-    pub fn tick(&self) -> Tick {
+    pub fn change_tick(&self) -> Tick {
         self.storage.sparse.clock.now()
     }
 
-    /// Says that all changes so far have been seen: for queries that [do not remember](crate::change_detection) when they looked last.
+    /// Marks all changes so far as seen, for queries that do not store [the tick of their last run](crate::change_detection).
     pub fn clear_trackers(&mut self) {
         self.storage.sparse.clock.clear_trackers();
     }
 
-    /// Sets the time, as when a world is restored.
-    #[doc(hidden)]
-    pub fn set_tick(&mut self, number: u32) {
-        self.storage.sparse.clock.set(Tick(number));
-    }
-
-    /// How many entities are alive.
+    /// Returns the number of live entities.
     pub fn len(&self) -> usize {
         self.storage.entities.len()
     }
 
-    /// Whether none is.
+    /// Returns `true` if there are no live entities.
     pub fn is_empty(&self) -> bool {
         self.storage.entities.is_empty()
     }
 
-    /// Whether the entity is alive.
+    /// Returns `true` if the entity is alive.
+    #[doc(alias = "is_alive")]
+    #[doc(alias = "valid")]
     #[inline]
     pub fn contains(&self, entity: Entity) -> bool {
         self.storage.entities.contains(entity)
     }
 
-    /// All entities, by index.
+    /// Returns all live entities, by index.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Entity> + Clone + '_ {
         self.storage.entities.iter()
     }
 
-    /// What the world knows of components.
+    /// Returns the components that the world knows.
     pub fn components(&self) -> &Components {
         &self.storage.components
     }
 
-    /// The id of a component, if this world knows it: an entity had it, or was to have it, or it was registered.
+    /// Returns the id of a component, if the world knows it. It does if an operation named the component, or if it was registered.
     pub fn component_id<C: Component>(&self) -> Option<ComponentId> {
         Some(self.storage.components.id::<C>()).filter(|id| *id != ComponentId::UNKNOWN)
     }
 
-    /// The id of a component, which is given one if it has none: for [keys](crate::Key).
-    pub fn register<C: Component>(&mut self) -> ComponentId {
+    /// Returns the id of a component, which is registered if the world does not know it.
+    pub fn register_component<C: Component>(&mut self) -> ComponentId {
         unwrap_alloc(self.storage.components.register::<C>())
     }
 
@@ -204,14 +209,14 @@ impl World {
     ///
     /// # Errors
     ///
-    /// A sentence that says what does not hold. It never does for a world that was used by safe code alone.
+    /// A sentence about the invariant that does not hold. This does not happen to a world that only safe code has used.
     pub fn validate(&self) -> Result<(), &'static str> {
         self.storage.entities.validate()?;
         self.storage.components.validate()?;
         let tables = self.storage.tables.len();
         let entered = self.storage.directory.iter().map(Vec::len).max().unwrap_or(0);
         if self.storage.by_signature.len() != tables || entered > tables {
-            return Err("a table that is half known");
+            return Err("a table that is registered in part");
         }
         self.storage.table_order.validate(self.storage.tables.iter().map(|table| table.stamp))?;
         let mut rows = 0;
@@ -243,10 +248,9 @@ impl World {
 }
 
 impl World {
-    /// Takes over the state of another world with the same components, and drops its own.
+    /// Swaps the state with that of another world with the same components, and returns the old state, which the caller drops last.
     ///
-    /// Numbers of tables and sides mean something else afterwards: what remembers them is forgotten.
-    /// Its old state is in what is returned, to be dropped when nothing else is left to be done.
+    /// Numbers of tables and sparse storages change, so the caches that contain them are cleared.
     #[must_use]
     pub(crate) fn swap_state(&mut self, mut other: World) -> World {
         other.storage.sparse.bump_group_serial(&self.storage.sparse);
@@ -259,11 +263,17 @@ impl World {
         core::mem::swap(&mut self.storage.directory, &mut other.storage.directory);
         core::mem::swap(&mut self.storage.rows, &mut other.storage.rows);
         core::mem::swap(&mut self.storage.sparse, &mut other.storage.sparse);
-        self.id = World::next_id();
+        self.id = next_id();
         self.storage.journal.retain_alive(|entity| self.storage.entities.contains(entity));
         self.storage.restructured();
         other
     }
+}
+
+/// Returns a number that was not returned before.
+fn next_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 impl Default for World {
@@ -279,9 +289,9 @@ impl fmt::Debug for World {
             let names: Vec<&str> = table.columns.iter().map(|c| self.storage.components.info(c.id).name()).collect();
             list.entry(&format_args!("{} × {}", table.len, names.join(" + ")));
         }
-        for side in self.storage.sparse.in_order().filter(|side| side.len() > 0) {
-            let info = self.storage.components.info(side.id);
-            list.entry(&format_args!("{} × {} in a {}", side.len(), info.name(), side.kind()));
+        for sparse in self.storage.sparse.in_order().filter(|sparse| sparse.len() > 0) {
+            let info = self.storage.components.info(sparse.id);
+            list.entry(&format_args!("{} × {} in a {}", sparse.len(), info.name(), sparse.kind()));
         }
         list.finish()
     }

@@ -1,4 +1,4 @@
-//! A pool by itself: its values in their order, sorted, compacted.
+//! [`PoolMut`]: the pool of a component, in a world that is borrowed exclusively.
 #![allow(unsafe_code)]
 
 use super::World;
@@ -13,11 +13,11 @@ use core::fmt;
 use core::marker::PhantomData;
 use phalanx_store::{AllocError, Entity};
 
-/// The pool of a component: [`World::pool_mut`].
+/// The pool of a component, for writing: [`World::pool_mut`].
 pub struct PoolMut<'w, C> {
     world: &'w mut World,
-    /// None if no entity may have it yet.
-    side: Option<u32>,
+    /// The number of the sparse storage; `None` if there is none yet.
+    number: Option<u32>,
     component: PhantomData<fn() -> C>,
 }
 
@@ -28,7 +28,7 @@ impl<C> fmt::Debug for PoolMut<'_, C> {
 }
 
 impl World {
-    /// The pool of a component: its values in their order, and ways to sort them.
+    /// Returns the pool of a component, to read its values in their order, sort and compact them.
     ///
     /// ```
     /// use phalanx::{Component, World};
@@ -51,11 +51,18 @@ impl World {
     /// # Ok::<(), phalanx::group::PoolError>(())
     /// ```
     pub fn pool_mut<C: Component<Layout = layout::Pool>>(&mut self) -> PoolMut<'_, C> {
-        let side = self.storage.sparse.number(self.storage.components.id::<C>());
-        PoolMut { world: self, side, component: PhantomData }
+        let number = self.storage.sparse.number(self.storage.components.id::<C>());
+        PoolMut { world: self, number, component: PhantomData }
+    }
+}
+
+impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
+    /// Returns the pool, if there is one yet.
+    fn pool(&self) -> Option<&Pool> {
+        self.number.map(|number| self.world.storage.sparse.pool(number))
     }
 
-    /// Says what becomes of the places of values that are removed from a pool. Holes are closed first.
+    /// Sets what becomes of the positions of values that are removed from the pool. Holes are closed first.
     ///
     /// ```
     /// use phalanx::{Component, Removal, World};
@@ -65,7 +72,7 @@ impl World {
     /// struct Line(u32);
     ///
     /// let mut world = World::new();
-    /// world.set_removal::<Line>(Removal::Ordered)?;
+    /// world.pool_mut::<Line>().set_removal(Removal::Ordered)?;
     /// let lines: Vec<_> = (0..4).map(|n| world.spawn(Line(n))).collect();
     /// world.despawn(lines[1]).unwrap();
     /// assert_eq!(world.pool_mut::<Line>().values(), [Line(0), Line(2), Line(3)]);
@@ -74,71 +81,67 @@ impl World {
     ///
     /// # Errors
     ///
-    /// If a group owns the pool, and it is to be anything but [`Removal::Swap`]: entering and leaving the group changes the
-    /// order. Or if memory cannot be had. Nothing has changed.
-    pub fn set_removal<C: Component<Layout = layout::Pool>>(&mut self, removal: Removal) -> Result<(), PoolError> {
-        let id = self.storage.components.register::<C>()?;
-        let side = self.storage.sparse.try_register(id, &self.storage.components)?;
+    /// - [`PoolError::Owned`] if a group owns the pool and `removal` is not [`Removal::Swap`]. Entering and leaving the group
+    ///   changes the order.
+    /// - [`PoolError::Alloc`] if allocation fails.
+    ///
+    /// On error nothing has changed.
+    pub fn set_removal(&mut self, removal: Removal) -> Result<(), PoolError> {
+        let storage = &mut self.world.storage;
+        let id = storage.components.register::<C>()?;
+        self.number = Some(storage.sparse.try_register(id, &storage.components)?);
         if removal != Removal::Swap {
-            self.not_owned(side)?;
+            self.check_unowned()?;
         }
-        self.close_holes(side, u32::MAX);
-        self.storage.sparse.set_removal(side, removal);
+        self.compact(usize::MAX);
+        if let Some(number) = self.number {
+            self.world.storage.sparse.set_removal(number, removal);
+        }
         Ok(())
     }
 
-    /// Closes holes that [deferred removal](Removal::Deferred) has left in a pool, from the left, with at most so many moves
-    /// of a value. Returns how many there were: fewer than allowed when no hole is left. The order stays.
-    pub fn compact_pool<C: Component<Layout = layout::Pool>>(&mut self, budget: usize) -> usize {
-        let side = self.storage.sparse.number(self.storage.components.id::<C>());
-        side.map_or(0, |side| self.close_holes(side, u32::try_from(budget).unwrap_or(u32::MAX)) as usize)
-    }
-
-    fn close_holes(&mut self, side: u32, budget: u32) -> u32 {
-        let dense = &mut self.storage.sparse.pool_mut(side).dense;
+    /// Closes holes that [deferred removal](Removal::Deferred) has left, from the front, by at most `budget` moves of a value.
+    /// Returns the number of moves, which is less than `budget` when no hole is left. The order stays.
+    pub fn compact(&mut self, budget: usize) -> usize {
+        let Some(number) = self.number else { return 0 };
+        let dense = &mut self.world.storage.sparse.pool_mut(number).dense;
         if dense.holes() == 0 {
             return 0;
         }
-        let moves = dense.compact(budget);
-        self.storage.restructured();
-        moves
+        let moves = dense.compact(u32::try_from(budget).unwrap_or(u32::MAX));
+        self.world.storage.restructured();
+        moves as usize
     }
 
-    fn not_owned(&self, side: u32) -> Result<(), PoolError> {
-        let component = || self.storage.components.info(self.storage.sparse.get(side).id).name();
-        match self.storage.sparse.owner(side) {
-            Some(group) => Err(PoolError::Owned { component: component(), group: group.what.name }),
+    /// Returns an error if a group owns the pool.
+    fn check_unowned(&self) -> Result<(), PoolError> {
+        match self.number.and_then(|number| self.world.storage.sparse.owner(number)) {
+            Some(group) => Err(PoolError::Owned { component: core::any::type_name::<C>(), group: group.what.name }),
             None => Ok(()),
         }
     }
-}
 
-impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
-    fn pool(&self) -> Option<&Pool> {
-        self.side.map(|side| self.world.storage.sparse.pool(side))
-    }
-
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.pool().map_or(0, |pool| pool.len() as usize)
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many places of values that were removed are still there.
+    /// Returns the number of holes: positions whose values were removed.
     pub fn holes(&self) -> usize {
         self.pool().map_or(0, |pool| pool.dense.holes() as usize)
     }
 
-    /// What becomes of the places of values that are removed.
+    /// Returns what becomes of the positions of values that are removed.
     pub fn removal(&self) -> Removal {
         self.pool().map_or(Removal::Swap, |pool| pool.removal)
     }
 
-    /// The entities that have the component, in the order of the values. That of an extra row is its owner.
+    /// Returns the entities that have the component, in the order of the values. For an extra row, this is its owner.
     pub fn entities(&self) -> impl DoubleEndedIterator<Item = Entity> + '_ {
         let slots = self
             .pool()
@@ -148,42 +151,43 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
         slots.map(|slot| unsafe { self.world.storage.owner_of(slot) })
     }
 
-    /// The values, side by side. Closes holes first.
+    /// Returns the values as one slice. Closes holes first.
     pub fn values(&mut self) -> &mut [C] {
-        let Some(side) = self.side else { return &mut [] };
-        self.world.close_holes(side, u32::MAX);
-        self.world.storage.touch_component(self.world.storage.sparse.get(side).id, |_| false);
-        let pool = self.world.storage.sparse.pool(side);
+        let Some(number) = self.number else { return &mut [] };
+        self.compact(usize::MAX);
+        let id = self.world.storage.sparse.get(number).id;
+        self.world.storage.touch_component(id, |_| false);
+        let pool = self.world.storage.sparse.pool(number);
         if self.world.storage.counting {
-            self.world.storage.components.count_visit(
-                self.world.storage.sparse.get(side).id,
-                u64::from(pool.len()),
-                false,
-            );
+            self.world.storage.components.count_visit(id, u64::from(pool.len()), false);
         }
-        // SAFETY: so many values are there without a hole, in lanes of the component, and the world is borrowed exclusively.
+        // SAFETY: the pool has that many values and no hole, in lanes of the component, and the world is borrowed exclusively.
         unsafe {
             let ptr = <layout::Pool as layout::Layout<C>>::ptr(pool.values().lane(), RunTicks::READ);
             <layout::Pool as layout::Layout<C>>::slice_mut(ptr, pool.len() as usize)
         }
     }
 
-    /// The value of an entity.
+    /// Returns the value of an entity.
     ///
     /// # Errors
     ///
-    /// If the entity is not alive, or does not have the component.
+    /// - [`ComponentError::NoSuchEntity`] if the entity is not alive.
+    /// - [`ComponentError::MissingComponent`] if it does not have the component.
     pub fn get(&self, entity: Entity) -> Result<&C, ComponentError> {
         self.world.get::<C>(entity)
     }
 
     /// Sorts the values; equal ones keep their order. Closes holes first.
     ///
-    /// A comparison that panics has changed nothing, and one that is no order gives some order, or panics.
+    /// If the comparison panics, the order is unchanged. If it is not a total order, the result is unspecified, or this panics.
     ///
     /// # Errors
     ///
-    /// If a group owns the pool (sort the group), or memory cannot be had; the order is as it was.
+    /// - [`PoolError::Owned`] if a group owns the pool. Sort the group instead.
+    /// - [`PoolError::Alloc`] if allocation fails.
+    ///
+    /// On error the order is unchanged.
     pub fn sort_by(&mut self, mut compare: impl FnMut(&C, &C) -> Ordering) -> Result<(), PoolError> {
         let sort = |values: &[C], _: &World, order: &mut [u32]| {
             order.sort_unstable_by(|&a, &b| compare(&values[a as usize], &values[b as usize]).then(a.cmp(&b)));
@@ -193,30 +197,30 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
         unsafe { self.arrange(sort) }
     }
 
-    /// As [`sort_by`](PoolMut::sort_by), by a key of each value, which is made for each comparison.
+    /// Sorts the values by a key, which is computed for each comparison, like [`sort_by`](PoolMut::sort_by).
     ///
     /// # Errors
     ///
-    /// If a group owns the pool, or memory cannot be had; the order is as it was.
+    /// Those of [`sort_by`](PoolMut::sort_by).
     pub fn sort_by_key<K: Ord>(&mut self, mut key: impl FnMut(&C) -> K) -> Result<(), PoolError> {
         self.sort_by(|a, b| key(a).cmp(&key(b)))
     }
 
-    /// Sorts by the index of the entities, so that walks over several pools all run from left to right. Closes holes first.
+    /// Sorts by the index of the entities, so that iterating several pools reads all of them in order. Closes holes first.
     ///
     /// # Errors
     ///
-    /// If a group owns the pool, or memory cannot be had; the order is as it was.
+    /// Those of [`sort_by`](PoolMut::sort_by).
     pub fn sort_by_index(&mut self) -> Result<(), PoolError> {
         self.sort_slots(|_, slot| slot)
     }
 
-    /// SparseInserts the values into the order in which another pool has their entities; those that it does not have come last and
-    /// keep their order. Closes holes first.
+    /// Sorts the values into the order in which another pool has their entities. Entities that it does not have come last and keep
+    /// their order. Closes holes first.
     ///
     /// # Errors
     ///
-    /// If a group owns the pool, or memory cannot be had; the order is as it was.
+    /// Those of [`sort_by`](PoolMut::sort_by).
     pub fn sort_like<D: Component<Layout = layout::Pool>>(&mut self) -> Result<(), PoolError> {
         let other = self.world.storage.sparse.number(self.world.storage.components.id::<D>());
         let Some(other) = other else { return Ok(()) };
@@ -224,12 +228,12 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
     }
 
     /// Sorts by a number for the index of each slot.
-    fn sort_slots(&mut self, number: impl Fn(&World, u32) -> u32) -> Result<(), PoolError> {
-        let Some(side) = self.side else { return Ok(()) };
+    fn sort_slots(&mut self, key: impl Fn(&World, u32) -> u32) -> Result<(), PoolError> {
+        let Some(number) = self.number else { return Ok(()) };
         let sort = |_: &[C], world: &World, order: &mut [u32]| {
             let mut numbers = try_vec(order.len())?;
-            let keys = world.storage.sparse.pool(side).dense.keys().unwrap_or_default();
-            numbers.extend(keys.iter().map(|slot| number(world, slot.index())));
+            let keys = world.storage.sparse.pool(number).dense.keys().unwrap_or_default();
+            numbers.extend(keys.iter().map(|slot| key(world, slot.index())));
             order.sort_unstable_by_key(|at| (numbers[*at as usize], *at));
             Ok(())
         };
@@ -237,7 +241,7 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
         unsafe { self.arrange(sort) }
     }
 
-    /// SparseInserts the values into the order that a function makes of `0, 1, …`.
+    /// Arranges the values in the order that a function makes of `0, 1, …`.
     ///
     /// # Safety
     ///
@@ -246,22 +250,22 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
         &mut self,
         sort: impl FnOnce(&[C], &World, &mut [u32]) -> Result<(), AllocError>,
     ) -> Result<(), PoolError> {
-        let Some(side) = self.side else { return Ok(()) };
-        self.world.not_owned(side)?;
+        let Some(number) = self.number else { return Ok(()) };
+        self.check_unowned()?;
         let mut order = try_vec(self.len())?;
         order.extend(0..self.len() as u32);
         self.values();
         let world = &*self.world;
-        let pool = world.storage.sparse.pool(side);
-        // SAFETY: so many values are there without a hole, in lanes of the component, and the world is borrowed.
+        let pool = world.storage.sparse.pool(number);
+        // SAFETY: the pool has that many values and no hole, in lanes of the component, and the world is borrowed.
         let values = unsafe {
             let ptr = <layout::Pool as layout::Layout<C>>::ptr(pool.values().lane(), RunTicks::READ);
             <layout::Pool as layout::Layout<C>>::slice(ptr, order.len())
         };
         sort(values, world, &mut order)?;
-        // SAFETY: the order was made of all positions, once each, and only rearranged, by the caller's promise; there are no
+        // SAFETY: the order was made of all positions, once each, and only rearranged, by the caller's contract; there are no
         // holes.
-        unsafe { self.world.storage.sparse.pool_mut(side).dense.permute(&mut order) };
+        unsafe { self.world.storage.sparse.pool_mut(number).dense.permute(&mut order) };
         self.world.storage.restructured();
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! A pool of a shared world.
+//! [`PoolRef`]: the pool of a component, in a shared world.
 #![allow(unsafe_code)]
 
 use super::World;
@@ -11,10 +11,10 @@ use core::fmt;
 use core::marker::PhantomData;
 use phalanx_store::Entity;
 
-/// The pool of a component, to be read: [`World::pool`].
+/// The pool of a component, for reading: [`World::pool`].
 pub struct PoolRef<'w, C> {
     world: &'w World,
-    /// None if no entity may have it yet.
+    /// `None` if there is none yet.
     pool: Option<&'w Pool>,
     component: PhantomData<fn() -> C>,
 }
@@ -33,7 +33,7 @@ impl<C> fmt::Debug for PoolRef<'_, C> {
 }
 
 impl World {
-    /// The pool of a component, to be read.
+    /// Returns the pool of a component, to read its values in their order.
     ///
     /// ```
     /// use phalanx::{Component, World};
@@ -49,7 +49,7 @@ impl World {
     /// assert!(depths.iter().map(|(entity, _)| entity).eq(all));
     /// ```
     pub fn pool<C: Component<Layout = layout::Pool>>(&self) -> PoolRef<'_, C> {
-        let pool = match self.storage.sparse.of(self.storage.components.id::<C>()).map(|side| &side.store) {
+        let pool = match self.storage.sparse.of(self.storage.components.id::<C>()).map(|sparse| &sparse.store) {
             Some(Store::Pool(pool)) => Some(pool),
             _ => None,
         };
@@ -58,37 +58,38 @@ impl World {
 }
 
 impl<'w, C: Component<Layout = layout::Pool>> PoolRef<'w, C> {
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.pool.map_or(0, |pool| pool.len() as usize)
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many places of values that were removed are still there.
+    /// Returns the number of holes: positions whose values were removed.
     pub fn holes(&self) -> usize {
         self.pool.map_or(0, |pool| pool.dense.holes() as usize)
     }
 
-    /// What becomes of the places of values that are removed.
+    /// Returns what becomes of the positions of values that are removed.
     pub fn removal(&self) -> Removal {
         self.pool.map_or(Removal::Swap, |pool| pool.removal)
     }
 
-    /// The values, side by side, unless there are holes between them.
+    /// Returns the values as one slice, or `None` if there are holes between them.
     pub fn values(&self) -> Option<&'w [C]> {
         let Some(pool) = self.pool else { return Some(&[]) };
-        // SAFETY: so many values are there without a hole, in lanes of the component, and the world is borrowed.
+        // SAFETY: the pool has that many values and no hole, in lanes of the component, and the world is borrowed.
         (pool.dense.holes() == 0).then(|| unsafe {
             let values = <layout::Pool as Layout<C>>::ptr(pool.values().lane(), RunTicks::READ);
             <layout::Pool as Layout<C>>::slice(values, pool.len() as usize)
         })
     }
 
-    /// The entities that have the component, and their values, in the order of the pool. That of an extra row is its owner.
+    /// Returns the entities that have the component and their values, in the order of the pool. For an extra row, the entity is
+    /// its owner.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Entity, &'w C)> + use<'w, C> {
         let world = self.world;
         let positions = self.pool.into_iter().flat_map(|pool| (0..pool.dense.positions()).map(move |at| (pool, at)));
@@ -102,11 +103,12 @@ impl<'w, C: Component<Layout = layout::Pool>> PoolRef<'w, C> {
         })
     }
 
-    /// The value of an entity.
+    /// Returns the value of an entity.
     ///
     /// # Errors
     ///
-    /// If the entity is not alive, or does not have the component.
+    /// - [`ComponentError::NoSuchEntity`] if the entity is not alive.
+    /// - [`ComponentError::MissingComponent`] if it does not have the component.
     pub fn get(&self, entity: Entity) -> Result<&'w C, ComponentError> {
         self.world.get::<C>(entity)
     }

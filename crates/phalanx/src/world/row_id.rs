@@ -1,10 +1,10 @@
-//! [`RowId`]: what names a row.
+//! [`RowId`]: the name of a row.
 
 use super::World;
 use crate::error::RowError;
 use crate::rows::{Key, Row};
 
-/// What names a row: a [`Key`], which is looked up, or a [`Row`], which is not. Sealed.
+/// The name of a row: a [`Key`], which is looked up, or a [`Row`] handle, which is not. Sealed.
 pub trait RowId: Copy + sealed::Sealed {}
 impl RowId for Key {}
 impl RowId for Row {}
@@ -13,17 +13,18 @@ mod sealed {
     use super::{Key, Row, RowError, World};
 
     pub trait Sealed {
-        /// The row, if it is there.
+        /// Returns the handle of the row, if the row exists.
         fn find(self, world: &World) -> Result<Row, RowError>;
     }
     impl Sealed for Key {
         fn find(self, world: &World) -> Result<Row, RowError> {
-            world.row(self)
+            world.storage.find_row(self)
         }
     }
     impl Sealed for Row {
+        #[inline]
         fn find(self, world: &World) -> Result<Row, RowError> {
-            if world.contains_row(self) { Ok(self) } else { Err(RowError::Stale { row: self }) }
+            if world.storage.contains(self.0) { Ok(self) } else { Err(RowError::Stale { row: self }) }
         }
     }
 }

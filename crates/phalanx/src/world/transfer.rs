@@ -1,7 +1,7 @@
-//! Entities that move to another world.
+//! [`Transfer`]: moves entities to another world.
 #![allow(unsafe_code)]
 
-use super::World;
+use super::{EntityMap, World};
 use crate::alloc::try_vec;
 use crate::component::ComponentId;
 use crate::error::StructuralError;
@@ -10,287 +10,39 @@ use crate::rows::{Label, Link, NONE, Row};
 use crate::signal::dispatch_catch;
 use crate::signature::Signature;
 use crate::sparse::Arrivals;
+use crate::storage::Storage;
 use crate::storage::table::row_ptr;
 use core::ops::Range;
 use phalanx_store::{AllocError, Entity};
 
-/// Which entities have become which: [`World::transfer_all`].
-#[derive(Clone, Debug, Default)]
-pub struct EntityMap {
-    /// By the old index: sorted, so that looking up is a search.
-    pairs: Vec<(Entity, Entity)>,
-}
-
-impl EntityMap {
-    fn of(mut pairs: Vec<(Entity, Entity)>) -> EntityMap {
-        pairs.sort_unstable_by_key(|(old, _)| old.index());
-        EntityMap { pairs }
-    }
-
-    /// What an entity has become.
-    pub fn get(&self, old: Entity) -> Option<Entity> {
-        self.at(old.index()).and_then(|(found, new)| (found == old).then_some(new))
-    }
-
-    /// The pair of an old index.
-    fn at(&self, index: u32) -> Option<(Entity, Entity)> {
-        let found = self.pairs.binary_search_by_key(&index, |(old, _)| old.index());
-        found.ok().map(|at| self.pairs[at])
-    }
-
-    /// All entities: what each was, and what it has become; by the old index.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (Entity, Entity)> + '_ {
-        self.pairs.iter().copied()
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.pairs.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.pairs.is_empty()
-    }
-}
-
-/// How the rows of a table get to one of another world.
-struct Passage {
-    source: u32,
-    target: u32,
-    /// How many do.
-    rows: u32,
-    /// The lanes: from, to.
-    lanes: Vec<(u16, u16)>,
-}
-
-impl Passage {
-    /// Copies rows to the end of the target, where nobody counts them yet.
-    ///
-    /// # Safety
-    ///
-    /// The rows are in use in the source, and there is room for them in the target. They count as moved out of the source
-    /// from then on.
-    unsafe fn copy(&self, from: &World, row: u32, to: &World, rows: u32) {
-        let (source, target) = (&from.storage.tables[self.source as usize], &to.storage.tables[self.target as usize]);
-        for &(a, b) in &self.lanes {
-            // SAFETY: the caller's promise; the lanes of a pair belong to the same component.
-            unsafe {
-                let (a, b) = (&*source.lanes().add(a as usize), &*target.lanes().add(b as usize));
-                let bytes = rows as usize * a.row_size();
-                core::ptr::copy_nonoverlapping(row_ptr(a, row), row_ptr(b, target.len), bytes);
-            }
-        }
-    }
-}
-
-/// A row of an entity that is about to move.
-struct Leaving {
-    slot: Entity,
-    /// Of an extra row: its label in the other world.
-    label: Option<Label>,
-    passage: usize,
-}
-
 impl World {
-    /// Moves an entity with its components to another world, where it is another entity. Values are moved as they are:
-    /// none is cloned or dropped.
+    /// Moves all entities with their components to another world, and returns which have become which. This world is empty
+    /// afterwards. The entities of the other world keep their handles.
     ///
-    /// Its [extra rows](crate::Key) go along: they have the same keys there, but for the entity and the component's id, and
-    /// the same order.
-    ///
-    /// Entities in its components ([`Component::ENTITIES`](crate::Component::ENTITIES)) that name itself are changed
-    /// along; others mean nothing in the other world.
-    ///
-    /// To [listeners](crate::signal) it is removed and despawned here, then spawned and added there.
-    ///
-    /// ```
-    /// use phalanx::{Component, World};
-    ///
-    /// #[derive(Component)]
-    /// struct Name(String);
-    ///
-    /// let (mut here, mut there) = (World::new(), World::new());
-    /// let ann = here.spawn(Name("Ann".into()));
-    /// let ann_there = here.transfer(ann, &mut there).unwrap();
-    /// assert_eq!(there.get::<Name>(ann_there).unwrap().0, "Ann");
-    /// assert!(!here.contains(ann));
-    /// ```
+    /// - [Extra rows](crate::Key) go along, as in [`EntityMut::transfer`](crate::EntityMut::transfer). Rows of a table keep their
+    ///   order.
+    /// - Entities in components ([`Component::ENTITIES`](crate::Component::ENTITIES)) are changed to what they have become. Those
+    ///   that were not alive stay as they were, and mean nothing.
     ///
     /// # Errors
     ///
-    /// If the entity is not alive, or memory cannot be had; nothing happens then.
-    pub fn transfer(&mut self, entity: Entity, other: &mut World) -> Result<Entity, StructuralError> {
-        self.storage.flush()?;
-        other.storage.flush()?;
-        self.storage.try_location(entity)?;
-        let count = self.storage.extra_rows(entity.index()).count() + 1;
-        let (mut leaving, mut passages) = (try_vec::<Leaving>(count)?, try_vec::<Passage>(count)?);
-        let (mut pairs, mut arrived) = (try_vec(1)?, try_vec(count)?);
-        for (Row(slot), label) in self.storage.extra_rows(entity.index()) {
-            let label = Some(self.label_in(label, other)?);
-            leaving.push(Leaving { slot, label, passage: self.find_passage(&mut passages, slot, other)? });
-        }
-        let passage = self.find_passage(&mut passages, entity, other)?;
-        leaving.push(Leaving { slot: entity, label: None, passage });
-        self.reserve_arrival(&passages, count, usize::from(count > 1), other)?;
-        // The slot of the entity is taken first, then those of its extra rows.
-        let (main, extra) = ((entity, 0), leaving.iter().map(|leaving| leaving.slot).zip(1..));
-        let mut beside = Arrivals::default();
-        for (old, count) in core::iter::once(main).chain(extra.take(count - 1)) {
-            for (number, side) in self.storage.sparse.numbered_in_order() {
-                if let Some(row) = side.row(old.index()) {
-                    let slot = other.storage.entities.nth_index(count).ok_or(AllocError::CapacityOverflow)?;
-                    beside.try_add(self.side_in(number, other)?, slot, (number, row))?;
-                }
-            }
-        }
-        // Values may move, even if one of several stores cannot grow.
-        other.storage.restructured();
-        beside.try_reserve(&mut other.storage.sparse)?;
-        let notes = passages.iter().map(|passage| (passage.rows, passage.source, passage.target));
-        self.reserve_moves(notes, other)?;
-        let new = other.storage.entities.alloc();
-        // SAFETY: room was made there, and the values count as moved out here.
-        unsafe { beside.move_in(&self.storage.sparse, &other.storage.sparse) };
-        for &Leaving { slot, label, passage } in &leaving {
-            let passage = &passages[passage];
-            // SAFETY: the row is in use here, and room for it was made there, for its slot and its name too. All of its values
-            // count as moved out. A row with a label is an extra one, whose components were copied before it is made one there.
-            unsafe {
-                let from = self.storage.location_unchecked(slot);
-                passage.copy(self, from.row, other, 1);
-                match label {
-                    Some(label) => drop(other.storage.spawn_extra_row::<false>(new, label, passage.target, &[])),
-                    None => other.storage.spawn_row::<false>(new, passage.target, &[]),
-                }
-                arrived.push((passage.target, other.storage.tables[passage.target as usize].len - 1));
-                self.storage.remove_row(slot, from, &mut MovedOut);
-            }
-        }
-        // SAFETY: the values were moved in above, and their slots are there.
-        unsafe { other.storage.receive(&beside) };
-        self.storage.restructured();
-        other.storage.restructured();
-        pairs.push((entity, new));
-        let map = EntityMap { pairs };
-        self.note_moves(&map, other);
-        other.rename_beside(&map, &beside);
-        // SAFETY: the rows were made just now.
-        arrived.into_iter().for_each(|(table, row)| unsafe { other.rename(&map, table, row..row + 1) });
-        self.announce_moves(other);
-        Ok(new)
-    }
-
-    /// Moves all entities with their components to another world, and tells which have become which. This world is empty
-    /// then; the others' handles stay as they are.
-    ///
-    /// [Extra rows](crate::Key) go along, as in [`transfer`](World::transfer). Rows of a table keep their order.
-    ///
-    /// Entities in components ([`Component::ENTITIES`](crate::Component::ENTITIES)) are changed to what they have become;
-    /// those of entities that were not alive stay as they were, and mean nothing.
-    ///
-    /// # Errors
-    ///
-    /// If memory cannot be had; nothing happens then.
+    /// [`StructuralError::Alloc`] if allocation fails. Nothing has changed.
+    #[doc(alias = "move_entities_from")]
     pub fn transfer_all(&mut self, other: &mut World) -> Result<EntityMap, StructuralError> {
         let map = self.move_all(other)?;
-        self.announce_moves(other);
+        self.dispatch_moves(other);
         Ok(map)
     }
 
-    /// [`transfer_all`](World::transfer_all), whose moves are [told](World::announce_moves) by the caller.
+    /// Moves all entities to another world. The caller [dispatches](World::dispatch_moves) the moves.
     pub(crate) fn move_all(&mut self, other: &mut World) -> Result<EntityMap, StructuralError> {
-        self.storage.flush()?;
-        other.storage.flush()?;
-        let (count, extra) = (self.storage.entities.len(), self.storage.entities.row_count());
-        let (mut passages, mut labels) = (try_vec(self.storage.tables.len())?, try_vec::<Label>(extra)?);
-        // Main rows first: the owners of extra ones are known then.
-        for extra in [false, true] {
-            for (source, table) in self.storage.tables_in_order() {
-                if table.row_lanes().is_some() == extra {
-                    passages.push(Passage { rows: table.len, ..self.passage(source, other)? });
-                    for label in table.labels() {
-                        labels.push(self.label_in(*label, other)?);
-                    }
-                }
-            }
-        }
-        let (mut pairs, mut slots) = (try_vec(count)?, try_vec(extra)?);
-        let mut arrived = try_vec::<(u32, Range<u32>)>(passages.len())?;
-        self.reserve_arrival(&passages, count + extra, self.storage.rows.first.len(), other)?;
-        let beside = self.arrivals_of_all(&passages, other)?;
-        let notes = passages.iter().map(|passage| (passage.rows, passage.source, passage.target));
-        self.reserve_moves(notes, other)?;
-        // SAFETY: room was made there, and the values count as moved out here.
-        unsafe { beside.move_in(&self.storage.sparse, &other.storage.sparse) };
-        self.storage.count_all_removed();
-        self.storage.sparse.forget_all();
-        self.storage.entities.clear();
-        for passage in &passages {
-            // SAFETY: the rows are in use here, and there is room for as many there, and for their slots. All values count as
-            // moved out. What names the slots of extra rows stays in tables.
-            unsafe {
-                passage.copy(self, 0, other, passage.rows);
-                let target = &other.storage.tables[passage.target as usize];
-                let (first, is_extra) = (target.len, target.row_lanes().is_some());
-                for &old in self.storage.tables[passage.source as usize].slots() {
-                    let pool = &mut other.storage.entities;
-                    let new = if is_extra { pool.alloc_row() } else { pool.alloc() };
-                    other.storage.spawn_row::<false>(new, passage.target, &[]);
-                    if is_extra { &mut slots } else { &mut pairs }.push((old, new));
-                }
-                arrived.push((passage.target, first..other.storage.tables[passage.target as usize].len));
-            }
-            self.storage.tables[passage.source as usize].len = 0;
-            self.storage.mark_removal(passage.source);
-        }
-        let (map, slots) = (EntityMap::of(pairs), EntityMap::of(slots));
-        // SAFETY: the rows were made just now, as copies of those here.
-        unsafe { self.hand_over_rows(other, &map, &slots, &arrived, labels) };
-        // SAFETY: the values were moved in above, and their slots are there.
-        unsafe { other.storage.receive(&beside) };
-        self.storage.restructured();
-        other.storage.restructured();
-        self.note_moves(&map, other);
-        for (table, rows) in arrived {
-            // SAFETY: the rows were made just now.
-            unsafe { other.rename(&map, table, rows) };
-        }
-        other.rename_beside(&map, &beside);
-        Ok(map)
+        Transfer::new(self, other).all()
     }
 
-    /// Makes room for noting that rows move, so many from a table here to one there, and begins to note.
-    fn reserve_moves(
-        &mut self,
-        moves: impl Iterator<Item = (u32, u32, u32)>,
-        other: &mut World,
-    ) -> Result<(), AllocError> {
-        let (mut left, mut came) = (0, 0);
-        for (rows, source, target) in moves {
-            left += rows as usize * self.storage.entries_of(source);
-            came += rows as usize * other.storage.entries_of(target);
-        }
-        self.storage.reserve_linked_entries(left)?;
-        other.storage.reserve_linked_entries(came)?;
-        self.storage.begin_linked_entries();
-        other.storage.begin_linked_entries();
-        Ok(())
-    }
-
-    /// Notes, in both worlds, that entities have moved. What each had here is shown where it lies there.
-    fn note_moves(&mut self, map: &EntityMap, other: &mut World) {
-        for (old, new) in map.iter() {
-            self.storage.record_departure(old, &other.storage, new);
-            other.storage.record_spawn_with_rows(new);
-        }
-    }
-
-    /// Tells the listeners of both worlds of the moves that were noted: first those of the world that entities have left.
+    /// Calls the listeners of both worlds for the recorded moves: first those of this world, which the entities have left.
     ///
-    /// Whatever panics in one of the worlds, the other is complete. If both panic, the first panic goes on.
-    pub(crate) fn announce_moves(&mut self, other: &mut World) {
+    /// If a listener of one world panics, the operation of the other is completed. If both panic, the first panic is resumed.
+    pub(crate) fn dispatch_moves(&mut self, other: &mut World) {
         self.storage.link_entries();
         other.storage.link_entries();
         let outcomes = (dispatch_catch!(self), dispatch_catch!(other));
@@ -302,170 +54,353 @@ impl World {
             }
         }
     }
+}
 
-    /// The number that a side has in another world, where it is made if there is none.
-    fn side_in(&self, side: u32, other: &mut World) -> Result<u32, StructuralError> {
-        let id = other.storage.components.adopt(self.storage.components.info(self.storage.sparse.get(side).id))?;
-        Ok(other.storage.sparse.try_register(id, &other.storage.components)?)
+/// A move of entities from one storage to another.
+pub(super) struct Transfer<'a> {
+    from: &'a mut Storage,
+    to: &'a mut Storage,
+}
+
+/// The move of the rows of a table to one of the other storage.
+struct Passage {
+    source: u32,
+    target: u32,
+    /// The number of rows that are moved.
+    rows: u32,
+    /// The lanes in the source, and those of the same component in the target.
+    lanes: Vec<(u16, u16)>,
+}
+
+/// A row of an entity that is about to be moved.
+struct Leaving {
+    slot: Entity,
+    /// The label of an extra row in the other storage.
+    label: Option<Label>,
+    passage: usize,
+}
+
+impl<'a> Transfer<'a> {
+    /// Creates a transfer from one world to another.
+    pub(super) fn new(from: &'a mut World, to: &'a mut World) -> Transfer<'a> {
+        Transfer { from: &mut from.storage, to: &mut to.storage }
     }
 
-    /// Makes room in another world for all values that are not kept in tables, if rows go through these passages in order.
-    /// They go in the order of their pools, or of their slots.
-    fn arrivals_of_all(&self, passages: &[Passage], other: &mut World) -> Result<Arrivals, StructuralError> {
-        let mut beside = Arrivals::default();
-        if self.storage.sparse.iter().all(|side| side.len() == 0) {
-            return Ok(beside);
+    /// Moves an entity, and returns what it has become. The caller dispatches the move.
+    pub(super) fn entity(mut self, entity: Entity) -> Result<Entity, StructuralError> {
+        self.from.flush()?;
+        self.to.flush()?;
+        self.from.try_location(entity)?;
+        let count = self.from.extra_rows(entity.index()).count() + 1;
+        let (mut leaving, mut passages) = (try_vec::<Leaving>(count)?, try_vec::<Passage>(count)?);
+        let (mut pairs, mut arrived) = (try_vec(1)?, try_vec(count)?);
+        for (Row(slot), label) in self.from.extra_rows(entity.index()) {
+            let label = Some(adopt_label(self.from, self.to, label)?);
+            leaving.push(Leaving { slot, label, passage: find_passage(self.from, self.to, &mut passages, slot)? });
         }
-        let mut new_slots: Vec<u32> = try_vec(self.storage.entities.slot_count())?;
-        new_slots.resize(self.storage.entities.slot_count(), 0);
-        let moved = passages.iter().flat_map(|passage| self.storage.tables[passage.source as usize].slots());
+        let passage = find_passage(self.from, self.to, &mut passages, entity)?;
+        leaving.push(Leaving { slot: entity, label: None, passage });
+        self.reserve_rows(&passages, count, usize::from(count > 1))?;
+        // The slot of the entity is allocated first, then those of its extra rows.
+        let (main, extra) = ((entity, 0), leaving.iter().map(|leaving| leaving.slot).zip(1..));
+        let mut sparse = Arrivals::default();
+        for (old, count) in core::iter::once(main).chain(extra.take(count - 1)) {
+            for (number, storage) in self.from.sparse.numbered_in_order() {
+                if let Some(row) = storage.row(old.index()) {
+                    let slot = self.to.entities.nth_index(count).ok_or(AllocError::CapacityOverflow)?;
+                    sparse.try_add(adopt_sparse(self.from, self.to, number)?, slot, (number, row))?;
+                }
+            }
+        }
+        // Values may move, even if one of several storages cannot grow.
+        self.to.restructured();
+        sparse.try_reserve(&mut self.to.sparse)?;
+        self.reserve_entries(&passages)?;
+        let new = self.to.entities.alloc();
+        // SAFETY: capacity is reserved there, and the values count as moved out here.
+        unsafe { sparse.move_in(&self.from.sparse, &self.to.sparse) };
+        for &Leaving { slot, label, passage } in &leaving {
+            let passage = &passages[passage];
+            // SAFETY: the row is in use here. Capacity is reserved there for the row, its slot and its name. All of its values
+            // count as moved out. The components of an extra row are copied before the row is created there.
+            unsafe {
+                let at = self.from.location_unchecked(slot);
+                self.copy(passage, at.row, 1);
+                match label {
+                    Some(label) => drop(self.to.spawn_extra_row::<false>(new, label, passage.target, &[])),
+                    None => self.to.spawn_row::<false>(new, passage.target, &[]),
+                }
+                arrived.push((passage.target, self.to.tables[passage.target as usize].len - 1));
+                self.from.remove_row(slot, at, &mut MovedOut);
+            }
+        }
+        pairs.push((entity, new));
+        let map = EntityMap::of(pairs);
+        self.finish(&map, &sparse);
+        // SAFETY: the rows were created above.
+        arrived.into_iter().for_each(|(table, row)| unsafe { self.to.map_entities(&map, table, row..row + 1) });
+        Ok(new)
+    }
+
+    /// Moves all entities, and returns which have become which. The caller dispatches the moves.
+    fn all(mut self) -> Result<EntityMap, StructuralError> {
+        self.from.flush()?;
+        self.to.flush()?;
+        let (count, extra) = (self.from.entities.len(), self.from.entities.row_count());
+        let (mut passages, mut labels) = (try_vec(self.from.tables.len())?, try_vec::<Label>(extra)?);
+        // Main rows first, so that the owners of extra rows are known.
+        for extra in [false, true] {
+            for (source, table) in self.from.tables_in_order() {
+                if table.row_lanes().is_some() == extra {
+                    passages.push(Passage { rows: table.len, ..passage(self.from, self.to, source)? });
+                    for label in table.labels() {
+                        labels.push(adopt_label(self.from, self.to, *label)?);
+                    }
+                }
+            }
+        }
+        let (mut pairs, mut slots) = (try_vec(count)?, try_vec(extra)?);
+        let mut arrived = try_vec::<(u32, Range<u32>)>(passages.len())?;
+        self.reserve_rows(&passages, count + extra, self.from.rows.first.len())?;
+        let sparse = self.reserve_all_sparse(&passages)?;
+        self.reserve_entries(&passages)?;
+        // SAFETY: capacity is reserved there, and the values count as moved out here.
+        unsafe { sparse.move_in(&self.from.sparse, &self.to.sparse) };
+        self.from.count_all_removed();
+        self.from.sparse.forget_all();
+        self.from.entities.clear();
+        for passage in &passages {
+            // SAFETY: the rows are in use here, and capacity for them and their slots is reserved there. All values count as moved
+            // out. The tables still list the slots of extra rows.
+            unsafe {
+                self.copy(passage, 0, passage.rows);
+                let target = &self.to.tables[passage.target as usize];
+                let (first, is_extra) = (target.len, target.row_lanes().is_some());
+                for &old in self.from.tables[passage.source as usize].slots() {
+                    let pool = &mut self.to.entities;
+                    let new = if is_extra { pool.alloc_row() } else { pool.alloc() };
+                    self.to.spawn_row::<false>(new, passage.target, &[]);
+                    if is_extra { &mut slots } else { &mut pairs }.push((old, new));
+                }
+                arrived.push((passage.target, first..self.to.tables[passage.target as usize].len));
+            }
+            self.from.tables[passage.source as usize].len = 0;
+            self.from.mark_removal(passage.source);
+        }
+        let (map, slots) = (EntityMap::of(pairs), EntityMap::of(slots));
+        // SAFETY: the rows were created above, as copies of those here.
+        unsafe { self.move_extra_rows(&map, &slots, &arrived, labels) };
+        self.finish(&map, &sparse);
+        for (table, rows) in arrived {
+            // SAFETY: the rows were created above.
+            unsafe { self.to.map_entities(&map, table, rows) };
+        }
+        Ok(map)
+    }
+
+    /// Reserves capacity for rows that arrive by these passages: `count` in all, with extra rows of `owners` entities among them.
+    fn reserve_rows(&mut self, passages: &[Passage], count: usize, owners: usize) -> Result<(), StructuralError> {
+        self.to.reserve_entities(u32::try_from(count).map_err(|_| AllocError::CapacityOverflow)?)?;
+        for passage in passages {
+            // Different tables here are different tables there.
+            self.to.reserve_table(passage.target, passage.rows)?;
+        }
+        if owners > 0 {
+            let is_extra = |passage: &&Passage| self.from.tables[passage.source as usize].row_lanes().is_some();
+            let extra = passages.iter().filter(is_extra).map(|passage| passage.rows as usize).sum();
+            self.to.rows.try_reserve(extra, owners, self.to.entities.capacity())?;
+        }
+        Ok(())
+    }
+
+    /// Reserves capacity for all sparse values, if rows arrive by these passages in order. The values keep the order of their pool
+    /// or of their slots.
+    fn reserve_all_sparse(&mut self, passages: &[Passage]) -> Result<Arrivals, StructuralError> {
+        let mut arrivals = Arrivals::default();
+        if self.from.sparse.iter().all(|storage| storage.len() == 0) {
+            return Ok(arrivals);
+        }
+        let mut new_slots: Vec<u32> = try_vec(self.from.entities.slot_count())?;
+        new_slots.resize(self.from.entities.slot_count(), 0);
+        let moved = passages.iter().flat_map(|passage| self.from.tables[passage.source as usize].slots());
         for (count, old) in (0..).zip(moved) {
-            let slot = other.storage.entities.nth_index(count).ok_or(AllocError::CapacityOverflow)?;
+            let slot = self.to.entities.nth_index(count).ok_or(AllocError::CapacityOverflow)?;
             new_slots[old.index() as usize] = slot;
         }
-        for (number, side) in self.storage.sparse.numbered_in_order().filter(|(_, side)| side.len() > 0) {
-            let to = self.side_in(number, other)?;
-            for (slot, row) in side.slots_and_rows() {
-                beside.try_add(to, new_slots[slot as usize], (number, row))?;
+        for (number, storage) in self.from.sparse.numbered_in_order().filter(|(_, storage)| storage.len() > 0) {
+            let target = adopt_sparse(self.from, self.to, number)?;
+            for (slot, row) in storage.slots_and_rows() {
+                arrivals.try_add(target, new_slots[slot as usize], (number, row))?;
             }
         }
-        // Values may move, even if one of several stores cannot grow.
-        other.storage.restructured();
-        beside.try_reserve(&mut other.storage.sparse)?;
-        Ok(beside)
+        // Values may move, even if one of several storages cannot grow.
+        self.to.restructured();
+        arrivals.try_reserve(&mut self.to.sparse)?;
+        Ok(arrivals)
     }
 
-    /// Changes the entities in values that have arrived beside the tables.
-    fn rename_beside(&mut self, map: &EntityMap, beside: &Arrivals) {
-        for (side, slot) in beside.iter() {
-            let side = self.storage.sparse.get(side);
-            let (Some(visit), Some(row)) = (self.storage.components.info(side.id).visit, side.row(slot)) else {
-                continue;
-            };
-            let mut change = |entity: &mut Entity| *entity = map.get(*entity).unwrap_or(*entity);
-            // SAFETY: the lane is the component's, the row is in use, and the world is borrowed exclusively.
-            unsafe {
-                visit(side.values().lane(), row as usize, &mut change);
-                side.values().mark_new(row, &self.storage.sparse.clock);
-            }
+    /// Reserves the journal entries of these moves, and begins to record.
+    fn reserve_entries(&mut self, passages: &[Passage]) -> Result<(), AllocError> {
+        let (mut removed, mut added) = (0, 0);
+        for passage in passages {
+            removed += passage.rows as usize * self.from.entries_of(passage.source);
+            added += passage.rows as usize * self.to.entries_of(passage.target);
         }
+        self.from.reserve_linked_entries(removed)?;
+        self.to.reserve_linked_entries(added)?;
+        self.from.begin_linked_entries();
+        self.to.begin_linked_entries();
+        Ok(())
     }
 
-    /// Gives the extra rows that have arrived in another world their owners, labels and links there, and forgets them here.
+    /// Copies rows to the end of their target, whose length does not change.
     ///
     /// # Safety
     ///
-    /// The rows that have arrived are in use, and their lanes are copies of what they were here.
-    unsafe fn hand_over_rows(
+    /// The rows are in use in the source, and capacity for them is reserved in the target. From then on they count as moved out of
+    /// the source.
+    unsafe fn copy(&self, passage: &Passage, row: u32, rows: u32) {
+        let (source, target) = (&self.from.tables[passage.source as usize], &self.to.tables[passage.target as usize]);
+        for &(a, b) in &passage.lanes {
+            // SAFETY: the lanes of a pair belong to the same component. The rows are in use in one and within the capacity of the
+            // other, by the caller's contract.
+            unsafe {
+                let (a, b) = (&*source.lanes().add(a as usize), &*target.lanes().add(b as usize));
+                let bytes = rows as usize * a.row_size();
+                core::ptr::copy_nonoverlapping(row_ptr(a, row), row_ptr(b, target.len), bytes);
+            }
+        }
+    }
+
+    /// Sets the owners, labels and links of the extra rows that have arrived, and removes them here.
+    ///
+    /// # Safety
+    ///
+    /// The rows that have arrived are in use, and their lanes are copies of those here.
+    unsafe fn move_extra_rows(
         &mut self,
-        other: &mut World,
         map: &EntityMap,
         slots: &EntityMap,
         arrived: &[(u32, Range<u32>)],
         labels: Vec<Label>,
     ) {
-        let now_at = |slot: u32| slots.at(slot).map_or(NONE, |(_, new)| new.index());
+        let new_slot = |slot: u32| slots.at(slot).map_or(NONE, |(_, new)| new.index());
         let mut labels = labels.into_iter();
         for (table, rows) in arrived {
-            let table = &other.storage.tables[*table as usize];
+            let table = &self.to.tables[*table as usize];
             let Some(lanes) = table.row_lanes() else { continue };
             for (row, label) in rows.clone().map(|row| row as usize).zip(labels.by_ref()) {
-                // SAFETY: the row is in use, and its lanes say what it was here, by the caller's promise.
+                // SAFETY: the row is in use, and its lanes are copies of those here, by the caller's contract.
                 unsafe {
                     let (owner, link) = (&mut *lanes.owners.add(row), &mut *lanes.links.add(row));
                     *owner = map.get(*owner).expect("the owner of an extra row goes along");
                     lanes.labels.add(row).write(label);
-                    *link = Link { prev: now_at(link.prev), next: now_at(link.next) };
-                    other.storage.rows.by_name.insert((owner.index(), label), table.slots()[row].index());
+                    *link = Link { prev: new_slot(link.prev), next: new_slot(link.next) };
+                    self.to.rows.by_name.insert((owner.index(), label), table.slots()[row].index());
                 }
             }
         }
-        for (old, new) in map.iter().filter(|(old, _)| self.storage.rows.owns(old.index())) {
-            other.storage.rows.begin(new.index(), now_at(self.storage.rows.first[&old.index()]));
+        for (old, new) in map.iter().filter(|(old, _)| self.from.rows.owns(old.index())) {
+            self.to.rows.begin(new.index(), new_slot(self.from.rows.first[&old.index()]));
         }
-        self.storage.rows.clear();
+        self.from.rows.clear();
     }
 
-    /// Makes room in another world for rows that come through these passages, so many in all, extra ones of so many owners
-    /// among them.
-    fn reserve_arrival(
-        &self,
-        passages: &[Passage],
-        count: usize,
-        owners: usize,
-        other: &mut World,
-    ) -> Result<(), StructuralError> {
-        other.storage.reserve_entities(u32::try_from(count).map_err(|_| AllocError::CapacityOverflow)?)?;
-        for passage in passages {
-            // Different tables here are different tables there.
-            other.storage.reserve_table(passage.target, passage.rows)?;
+    /// Commits the sparse values that have arrived, records the moves in both journals, and maps the entities in sparse values.
+    fn finish(&mut self, map: &EntityMap, sparse: &Arrivals) {
+        // SAFETY: the values were moved in, and their slots are alive.
+        unsafe { self.to.receive(sparse) };
+        self.from.restructured();
+        self.to.restructured();
+        for (old, new) in map.iter() {
+            self.from.record_departure(old, self.to, new);
+            self.to.record_spawn_with_rows(new);
         }
-        if owners > 0 {
-            let is_extra = |passage: &&Passage| self.storage.tables[passage.source as usize].row_lanes().is_some();
-            let extra = passages.iter().filter(is_extra).map(|passage| passage.rows as usize).sum();
-            other.storage.rows.try_reserve(extra, owners, other.storage.entities.capacity())?;
-        }
-        Ok(())
+        self.to.map_sparse_entities(map, sparse);
     }
+}
 
-    /// The passage that a row goes through, one more row for it; it is added if it is none of these. There is room for it.
-    fn find_passage(
-        &self,
-        passages: &mut Vec<Passage>,
-        slot: Entity,
-        other: &mut World,
-    ) -> Result<usize, StructuralError> {
-        let source = self.storage.try_location(slot)?.table;
-        let at = match passages.iter().position(|passage| passage.source == source) {
-            Some(at) => at,
-            None => {
-                passages.push(self.passage(source, other)?);
-                passages.len() - 1
+/// Returns the passage of a row, for one more row. It is added to the list, which has capacity for it, if it is not there.
+fn find_passage(
+    from: &Storage,
+    to: &mut Storage,
+    passages: &mut Vec<Passage>,
+    slot: Entity,
+) -> Result<usize, StructuralError> {
+    let source = from.try_location(slot)?.table;
+    let at = match passages.iter().position(|passage| passage.source == source) {
+        Some(at) => at,
+        None => {
+            passages.push(passage(from, to, source)?);
+            passages.len() - 1
+        }
+    };
+    passages[at].rows += 1;
+    Ok(at)
+}
+
+/// Returns the passage from a table to that of the same components in the other storage, which is created if there is none.
+fn passage(from: &Storage, to: &mut Storage, source: u32) -> Result<Passage, StructuralError> {
+    let table = &from.tables[source as usize];
+    let (mut ids, mut lanes) = (try_vec::<ComponentId>(table.columns.len())?, try_vec(table.lane_count())?);
+    for column in &table.columns {
+        ids.push(to.components.adopt(from.components.info(column.id))?);
+    }
+    let target = to.table_of(&Signature::try_of(ids.iter().copied())?)?;
+    for (column, id) in table.columns.iter().zip(ids) {
+        let first = to.tables[target as usize].column(id).map_or(0, |column| column.first);
+        lanes.extend((0..column.lanes).map(|lane| (column.first + lane, first + lane)));
+    }
+    Ok(Passage { source, target, rows: 0, lanes })
+}
+
+/// Returns the number of a sparse storage in the other storage, where it is created if there is none.
+fn adopt_sparse(from: &Storage, to: &mut Storage, number: u32) -> Result<u32, AllocError> {
+    let id = to.components.adopt(from.components.info(from.sparse.get(number).id))?;
+    to.sparse.try_register(id, &to.components)
+}
+
+/// Returns a label in the other storage, where its component is registered if it is not known.
+fn adopt_label(from: &Storage, to: &mut Storage, label: Label) -> Result<Label, AllocError> {
+    Ok(match label.component() {
+        Some(id) => label.with_component(to.components.adopt(from.components.info(id))?),
+        None => label,
+    })
+}
+
+impl Storage {
+    /// Changes the entities in sparse values that have arrived to what they have become.
+    fn map_sparse_entities(&mut self, map: &EntityMap, arrivals: &Arrivals) {
+        for (number, slot) in arrivals.iter() {
+            let storage = self.sparse.get(number);
+            let (Some(visit), Some(row)) = (self.components.info(storage.id).visit, storage.row(slot)) else {
+                continue;
+            };
+            let mut change = |entity: &mut Entity| *entity = map.get(*entity).unwrap_or(*entity);
+            // SAFETY: the lane is the component's, the row is in use, and the storage is borrowed exclusively.
+            unsafe {
+                visit(storage.values().lane(), row as usize, &mut change);
+                storage.values().mark_new(row, &self.sparse.clock);
             }
-        };
-        passages[at].rows += 1;
-        Ok(at)
-    }
-
-    /// A label as it is in another world, where its component is given an id if it has none.
-    fn label_in(&self, label: Label, other: &mut World) -> Result<Label, AllocError> {
-        Ok(match label.component() {
-            Some(id) => label.with_component(other.storage.components.adopt(self.storage.components.info(id))?),
-            None => label,
-        })
-    }
-
-    /// The way from a table to that of the same components in another world, which is made if there is none.
-    fn passage(&self, source: u32, other: &mut World) -> Result<Passage, StructuralError> {
-        let from = &self.storage.tables[source as usize];
-        let (mut ids, mut lanes) = (try_vec::<ComponentId>(from.columns.len())?, try_vec(from.lane_count())?);
-        for column in &from.columns {
-            ids.push(other.storage.components.adopt(self.storage.components.info(column.id))?);
         }
-        let target = other.storage.table_of(&Signature::try_of(ids.iter().copied())?)?;
-        for (column, id) in from.columns.iter().zip(ids) {
-            let to = other.storage.tables[target as usize].column(id).map_or(0, |column| column.first);
-            lanes.extend((0..column.lanes).map(|lane| (column.first + lane, to + lane)));
-        }
-        Ok(Passage { source, target, rows: 0, lanes })
     }
 
-    /// Changes the entities in the components of some rows, which have arrived, to what they have become.
+    /// Changes the entities in the components of rows that have arrived to what they have become.
     ///
     /// # Safety
     ///
     /// The rows are in use.
-    unsafe fn rename(&mut self, map: &EntityMap, table: u32, rows: Range<u32>) {
-        let table = &self.storage.tables[table as usize];
+    unsafe fn map_entities(&mut self, map: &EntityMap, table: u32, rows: Range<u32>) {
+        let table = &self.tables[table as usize];
         for column in &table.columns {
-            let Some(visit) = self.storage.components.info(column.id).visit else { continue };
+            let Some(visit) = self.components.info(column.id).visit else { continue };
             for row in rows.clone() {
                 let mut change = |entity: &mut Entity| *entity = map.get(*entity).unwrap_or(*entity);
-                // SAFETY: the lanes are the column's, the row is in use, and the world is borrowed exclusively.
+                // SAFETY: the lanes are the column's, the row is in use, and the storage is borrowed exclusively.
                 unsafe { visit(table.lanes().add(column.first as usize), row as usize, &mut change) };
             }
         }
-        // SAFETY: the rows are in use, and the world is borrowed exclusively.
+        // SAFETY: the rows are in use, by the caller's contract, and the storage is borrowed exclusively.
         unsafe { table.mark_new(rows, self.tick()) };
     }
 }

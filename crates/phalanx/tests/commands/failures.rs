@@ -74,7 +74,7 @@ fn answering(tally: &Tally) -> World {
         _ => commands.insert(set.entity, Wide([0; 5])),
     });
     for n in 2..6 {
-        world.insert_batch::<With<Small>, _>(Small(n));
+        world.insert_where::<With<Small>, _>(Small(n));
     }
     world
 }
@@ -90,7 +90,7 @@ fn what_listeners_record_is_skipped_and_reported_where_allocation_fails() {
                 let world = answering(&tally);
                 (Some(world), tally)
             },
-            |(world, _)| world.as_mut().unwrap().try_insert_batch::<With<Small>, _>(Small(1)).map(drop),
+            |(world, _)| world.as_mut().unwrap().try_insert_where::<With<Small>, _>(Small(1)).map(drop),
             |(world, tally), outcome| {
                 let mut world = world.take().unwrap();
                 world.validate().unwrap();

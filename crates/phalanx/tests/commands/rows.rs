@@ -26,12 +26,12 @@ fn all_rows(world: &World) -> (Vec<Seen>, Vec<(Key, phalanx::Row)>) {
 /// A world whose entities have rows in several tables, two of one entity in one table among them; and a dead entity.
 fn populated(tally: &Tally) -> (World, Vec<Entity>, ComponentId) {
     let mut world = World::new();
-    let about = world.register::<Wide>();
+    let about = world.register_component::<Wide>();
     let mut known: Vec<Entity> = (0..4).map(|n| world.spawn((Small(n), Value(tally.value(n.into()))))).collect();
     for (n, e) in (0..).zip(&known[..3]) {
-        world.extend(key(*e, 1), (Small(n), Value(tally.value(10)))).unwrap();
-        world.extend(key(*e, 1).with_component(about), (Small(n), Value(tally.value(11)))).unwrap();
-        world.extend(key(*e, 2), (Aligned(7), Other(tally.value(12)))).unwrap();
+        world.add_row(key(*e, 1), (Small(n), Value(tally.value(10)))).unwrap();
+        world.add_row(key(*e, 1).with_component(about), (Small(n), Value(tally.value(11)))).unwrap();
+        world.add_row(key(*e, 2), (Aligned(7), Other(tally.value(12)))).unwrap();
     }
     known.push(world.spawn_empty());
     let dead = world.spawn_empty();
@@ -58,9 +58,12 @@ fn a_buffer_knows_the_rows_that_it_makes() {
     let roles: Vec<u32> = world.rows(e).unwrap().map(|(key, _)| key.role.0).collect();
     assert_eq!(roles, [0, 2, 1], "spawned again, a row is the last");
     assert!(world.has::<Flag>(e));
-    assert_eq!(world.get_key::<Small>(key(e, 2)), Ok(&Small(4)));
-    assert_eq!(world.get_key::<Aligned>(key(e, 1)), Ok(&Aligned(5)));
-    assert!(world.get_key::<Small>(key(e, 1)).is_err() && world.get_key::<Flag>(key(e, 2)).is_err());
+    assert_eq!(world.row(key(e, 2)).and_then(|row| row.get::<Small>()), Ok(&Small(4)));
+    assert_eq!(world.row(key(e, 1)).and_then(|row| row.get::<Aligned>()), Ok(&Aligned(5)));
+    assert!(
+        world.row(key(e, 1)).and_then(|row| row.get::<Small>()).is_err()
+            && world.row(key(e, 2)).and_then(|row| row.get::<Flag>()).is_err()
+    );
 }
 
 #[test]
@@ -127,8 +130,8 @@ impl Op {
             10 => commands.remove_row_components::<(Value, Small)>(key),
             11 | 12 => commands.delete_row(key),
             13 => commands.despawn(key.entity),
-            14 => commands.queue(move |world| _ = world.update(key, Small(1))),
-            _ => commands.spawn((Value(tally.value(n)), Small(1))),
+            14 => commands.add(move |world| _ = world.row_mut(key).and_then(|mut row| row.try_insert(Small(1)))),
+            _ => commands.spawn_later((Value(tally.value(n)), Small(1))),
         }
     }
 
@@ -136,17 +139,17 @@ impl Op {
         let Op(kind, key, n) = self;
         let value = || Value(tally.value(n));
         match kind {
-            0..=2 => world.try_extend(key, (Aligned(n), value())).map(drop)?,
-            3 | 4 => world.try_extend(key, (Small(n as u8), Flag)).map(drop)?,
-            5 => world.try_extend(key, ()).map(drop)?,
-            6 => world.try_extend(key, (Flag, Flag)).map(drop)?,
-            7 => world.try_update(key, (Other(tally.value(n)), Aligned(n)))?,
-            8 => world.try_update(key, value())?,
-            9 => world.try_update(key, (Flag, Flag))?,
-            10 => world.try_remove_row_components::<(Value, Small)>(key).map(drop)?,
-            11 | 12 => world.delete_row(key)?,
+            0..=2 => world.try_add_row(key, (Aligned(n), value())).map(drop)?,
+            3 | 4 => world.try_add_row(key, (Small(n as u8), Flag)).map(drop)?,
+            5 => world.try_add_row(key, ()).map(drop)?,
+            6 => world.try_add_row(key, (Flag, Flag)).map(drop)?,
+            7 => world.row_mut(key)?.try_insert((Other(tally.value(n)), Aligned(n)))?,
+            8 => world.row_mut(key)?.try_insert(value())?,
+            9 => world.row_mut(key)?.try_insert((Flag, Flag))?,
+            10 => world.row_mut(key).and_then(|mut row| row.try_remove::<(Value, Small)>()).map(drop)?,
+            11 | 12 => world.remove_row(key)?,
             13 => _ = world.despawn(key.entity),
-            14 => _ = world.update(key, Small(1)),
+            14 => _ = world.row_mut(key).and_then(|mut row| row.try_insert(Small(1))),
             _ => drop(world.try_spawn((Value(tally.value(n)), Small(1)))?),
         }
         Ok(())
@@ -196,10 +199,13 @@ fn a_reserved_entity_with_other_rows_stays_when_its_spawn_is_skipped() {
     let report = before.apply(&mut world);
     world.validate().unwrap();
     assert_eq!(skipped(report), [1]);
-    assert_eq!((world.get::<Small>(e), world.get_key::<Small>(key(e, 1))), (Ok(&Small(3)), Ok(&Small(2))));
-    // If its row is removed before, it is despawned.
-    let e = commands.spawn_with(&world, (Flag, Flag));
-    commands.insert(e, Small(3));
+    assert_eq!(
+        (world.get::<Small>(e), world.row(key(e, 1)).and_then(|row| row.get::<Small>())),
+        (Ok(&Small(3)), Ok(&Small(2)))
+    );
+    // Had its row ended before, it would end.
+    let e = promise.spawn(&world, (Flag, Flag));
+    promise.insert(e, Small(3));
     before.extend(key(e, 1), Small(1));
     before.delete_row(key(e, 1));
     before.append(&mut commands);
@@ -217,7 +223,7 @@ fn rows_end_before_their_main_row_whatever_their_alignment() {
     for more in 0..6 {
         let mut world = World::new();
         let e = world.spawn((Value(tally.value(0)), Other(tally.value(1))));
-        world.extend(key(e, 1), Broad(tally.value(2))).unwrap();
+        world.add_row(key(e, 1), Broad(tally.value(2))).unwrap();
         let mut commands = CommandBuffer::new();
         (0..more).for_each(|n| commands.extend(key(e, 2 + n), (Value(tally.value(3)), Broad(tally.value(4)))));
         commands.delete_row(key(e, 1));
@@ -294,7 +300,7 @@ fn recorded_rows_without_memory_in_a_world_that_knows_nothing() {
             |(state, e, tally), outcome| {
                 let (world, commands) = state.take().unwrap();
                 world.validate().unwrap();
-                assert_eq!(world.contains_key(key(*e, 2)), outcome.is_ok());
+                assert_eq!(world.row(key(*e, 2)).is_ok(), outcome.is_ok());
                 assert_eq!(world.row_count(), if outcome.is_ok() { 4 } else { 2 });
                 drop((world, commands));
                 tally.assert_no_leaks();
@@ -314,11 +320,11 @@ fn a_failing_allocation_leaves_rows_alone() {
                 let (mut world, known, mut commands) = eventful(&tally);
                 commands.try_apply(&mut world).unwrap();
                 let e = known[3];
-                world.delete_row(key(e, 1)).unwrap();
+                world.remove_row(key(e, 1)).unwrap();
                 let more = world.spawn_batch((0..100).map(|_| Small(0)));
-                (1..=60).for_each(|n| _ = world.extend(key(e, n), Value(tally.value(n))).unwrap());
-                world.update(key(e, 1), Flag).unwrap();
-                world.remove_row_components::<Value>(key(e, 2)).unwrap();
+                (1..=60).for_each(|n| _ = world.add_row(key(e, n), Value(tally.value(n))).unwrap());
+                world.row_mut(key(e, 1)).unwrap().insert(Flag);
+                world.row_mut(key(e, 2)).unwrap().remove::<Value>();
                 for n in 100..200 {
                     commands.extend(key(e, n), Value(tally.value(n)));
                 }

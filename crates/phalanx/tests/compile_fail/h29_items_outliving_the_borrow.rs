@@ -16,7 +16,7 @@ fn main() {
     let first = query.get_mut(e).unwrap();
     let second = query.get_mut(e).unwrap();
     first.0 = second.0;
-    let mut view = world.view_mut::<Age>();
+    let mut view = world.component_mut::<Age>();
     let first = view.get_mut(e).unwrap();
     let second = view.get_mut(e).unwrap();
     first.0 = second.0;

@@ -7,10 +7,10 @@ struct Age(u32);
 fn main() {
     let mut world = World::new();
     let e = world.spawn(Age(1));
-    let mut writer = world.view_mut::<Age>();
-    let reader = world.view::<Age>();
+    let mut writer = world.component_mut::<Age>();
+    let reader = world.component::<Age>();
     writer.get_mut(e).unwrap().0 = reader.get(e).unwrap().0;
-    let reader = world.view::<Age>();
-    let mut writer = world.view_mut::<Age>();
+    let reader = world.component::<Age>();
+    let mut writer = world.component_mut::<Age>();
     writer.get_mut(e).unwrap().0 = reader.get(e).unwrap().0;
 }

@@ -1,6 +1,6 @@
 //! What writes cannot be copied.
 use phalanx::query::{Chunks, Iter};
-use phalanx::{Component, Query, ViewMut};
+use phalanx::{Component, ComponentViewMut, Query};
 
 #[derive(Component)]
 struct Age(u32);
@@ -11,6 +11,6 @@ fn main() {
     cloned::<Iter<'static, 'static, &'static mut Age>>();
     cloned::<Chunks<'static, 'static, &'static mut Age>>();
     cloned::<Query<'static, 'static, &'static mut Age>>();
-    cloned::<ViewMut<'static, Age>>();
+    cloned::<ComponentViewMut<'static, Age>>();
     let _ = Age(1).0;
 }

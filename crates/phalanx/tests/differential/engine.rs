@@ -239,7 +239,7 @@ impl<'t> Engine<'t> {
                 }
                 match who.filter(|_| input.below(2) == 0) {
                     None => {
-                        let (done, made) = self.all_or_nothing(input, true, |world| world.try_spawn_built(builder));
+                        let (done, made) = self.all_or_nothing(input, true, |world| builder.try_spawn(world));
                         if done {
                             let entity = made.unwrap_or_else(|| self.newcomer());
                             self.born(entity, with);
@@ -247,7 +247,7 @@ impl<'t> Engine<'t> {
                     }
                     Some(e) => {
                         let alive = self.model.entities.contains_key(&e);
-                        let (done, _) = self.all_or_nothing(input, alive, |world| world.try_insert_built(e, builder));
+                        let (done, _) = self.all_or_nothing(input, alive, |world| builder.try_insert(world, e));
                         if done {
                             let bag = self.model.entities.get_mut(&e).unwrap();
                             with.iter().enumerate().filter(|(_, v)| v.is_some()).for_each(|(k, v)| bag[k] = *v);
@@ -324,7 +324,15 @@ impl<'t> Engine<'t> {
                 let alive = self.model.entities.contains_key(&e);
                 let kinds: Vec<usize> = (0..input.below(4)).map(|_| input.below(KINDS)).collect();
                 let ids: Vec<_> = kinds.iter().map(|kind| phalanx::ComponentId::from_index(1 + *kind as u32)).collect();
-                if self.all_or_nothing(input, alive, |world| world.try_remove_ids(e, &ids)).0 {
+                if self
+                    .all_or_nothing(input, alive, |world| {
+                        world
+                            .entity_mut(e)
+                            .map_err(StructuralError::from)
+                            .and_then(|mut entity| entity.try_remove_by_ids(&ids))
+                    })
+                    .0
+                {
                     rob(self.model.entities.get_mut(&e).unwrap(), &kinds);
                 }
             }
@@ -400,7 +408,7 @@ impl<'t> Engine<'t> {
                 }
             }
             _ => {
-                if self.all_or_nothing(input, there, |world| world.delete_row(key)).0 {
+                if self.all_or_nothing(input, there, |world| world.remove_row(key)).0 {
                     self.model.rows.remove(&(e, role));
                 }
             }

@@ -43,7 +43,7 @@ macro_rules! kinds {
 
         /// Registers all of them, in order.
         pub(crate) fn register(world: &mut World) {
-            $(world.register::<$name>();)*
+            $(world.register_component::<$name>();)*
         }
 
         /// Listens to every kind, and counts what comes and goes.
@@ -71,7 +71,7 @@ macro_rules! kinds {
             fn make(tally: &Tally, key: u32) -> Self { $name(tally.value(key)) }
             fn keep(key: u32) -> u32 { key }
             fn read(world: &World, entity: Entity) -> Option<u32> { world.get::<$name>(entity).ok().map(|v| v.0.key()) }
-            fn read_row(world: &World, key: Key) -> Option<u32> { world.get_key::<$name>(key).ok().map(|v| v.0.key()) }
+            fn read_row(world: &World, key: Key) -> Option<u32> { world.row(key).and_then(|row| row.get::<$name>()).ok().map(|v| v.0.key()) }
             fn key(self) -> u32 { self.0.key() }
         }
     };
@@ -84,7 +84,7 @@ macro_rules! kinds {
             fn make(_: &Tally, key: u32) -> Self { $name(key as $int) }
             fn keep(key: u32) -> u32 { key as $int as u32 }
             fn read(world: &World, entity: Entity) -> Option<u32> { world.get::<$name>(entity).ok().map(|v| v.0 as u32) }
-            fn read_row(world: &World, key: Key) -> Option<u32> { world.get_key::<$name>(key).ok().map(|v| v.0 as u32) }
+            fn read_row(world: &World, key: Key) -> Option<u32> { world.row(key).and_then(|row| row.get::<$name>()).ok().map(|v| v.0 as u32) }
             fn key(self) -> u32 { self.0 as u32 }
         }
     };
@@ -97,7 +97,7 @@ macro_rules! kinds {
             fn make(_: &Tally, _: u32) -> Self { $name }
             fn keep(_: u32) -> u32 { 0 }
             fn read(world: &World, entity: Entity) -> Option<u32> { world.get::<$name>(entity).ok().map(|_| 0) }
-            fn read_row(world: &World, key: Key) -> Option<u32> { world.get_key::<$name>(key).ok().map(|_| 0) }
+            fn read_row(world: &World, key: Key) -> Option<u32> { world.row(key).and_then(|row| row.get::<$name>()).ok().map(|_| 0) }
             fn key(self) -> u32 { 0 }
         }
     };
@@ -111,7 +111,7 @@ macro_rules! kinds {
             fn make(_: &Tally, key: u32) -> Self { $name { low: key as u8, high: u64::from(key >> 8) } }
             fn keep(key: u32) -> u32 { key }
             fn read(world: &World, entity: Entity) -> Option<u32> { world.get::<$name>(entity).ok().map(Kind::key) }
-            fn read_row(world: &World, key: Key) -> Option<u32> { world.get_key::<$name>(key).ok().map(Kind::key) }
+            fn read_row(world: &World, key: Key) -> Option<u32> { world.row(key).and_then(|row| row.get::<$name>()).ok().map(Kind::key) }
             fn key(self) -> u32 { u32::from(self.low) | (self.high as u32) << 8 }
         }
     };
@@ -229,17 +229,19 @@ const fn pile<B: Made>() -> Pile {
         spawn_at: |world, tally, entity, key| world.spawn_at(entity, B::made(tally, key)),
         insert: |world, tally, entity, key| world.try_insert(entity, B::made(tally, key)),
         insert_with: |world, tally, entity, key| {
-            world.try_insert_with(entity, || {
-                let bundle = B::made(tally, key);
-                tally.callback();
-                bundle
+            world.entity_mut(entity).map_err(StructuralError::from).and_then(|mut entity| {
+                entity.try_insert({
+                    let bundle = B::made(tally, key);
+                    tally.callback();
+                    bundle
+                })
             })
         },
         remove: |world, entity| world.try_remove::<B>(entity),
         take: |world, entity| world.take::<B>(entity).map(Made::keys),
-        extend: |world, tally, key, value| world.try_extend(key, B::made(tally, value)).map(drop),
-        update: |world, tally, key, value| world.try_update(key, B::made(tally, value)),
-        remove_row: |world, key| world.try_remove_row_components::<B>(key),
+        extend: |world, tally, key, value| world.try_add_row(key, B::made(tally, value)).map(drop),
+        update: |world, tally, key, value| world.row_mut(key).and_then(|mut row| row.try_insert(B::made(tally, value))),
+        remove_row: |world, key| world.row_mut(key).and_then(|mut row| row.try_remove::<B>()),
         record_insert: |commands, tally, entity, key| commands.insert(entity, B::made(tally, key)),
         record_remove: |commands, entity| commands.remove::<B>(entity),
         record_spawn: |commands, world, tally, key| commands.spawn_with(world, B::made(tally, key)),

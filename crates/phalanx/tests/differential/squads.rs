@@ -104,7 +104,7 @@ searches! {
 
 /// Another way to remove from the pool that no group owns for long; whether it was allowed.
 pub(crate) fn removal(world: &mut World, choice: usize) -> bool {
-    world.set_removal::<Late>([Removal::Swap, Removal::Ordered, Removal::Deferred][choice]).is_ok()
+    world.pool_mut::<Late>().set_removal([Removal::Swap, Removal::Ordered, Removal::Deferred][choice]).is_ok()
 }
 
 /// Something that changes the order of pools and nothing else.
@@ -116,7 +116,7 @@ pub(crate) fn reorder(world: &mut World, choice: usize) {
         0 => by_key(world.pool_mut::<Late>()),
         1 => by_key(world.pool_mut::<Extra>()),
         2 => drop(world.pool_mut::<Extra>().sort_like::<Pool>()),
-        3 => drop(world.compact_pool::<Late>(3)),
-        _ => drop(world.compact_pool::<Late>(usize::MAX)),
+        3 => drop(world.pool_mut::<Late>().compact(3)),
+        _ => drop(world.pool_mut::<Late>().compact(usize::MAX)),
     }
 }

@@ -87,7 +87,7 @@ fn a_member_whose_removal_lacks_memory_stays_a_member() {
         let mut world = World::new();
         let group = world.make_group().unwrap();
         if !far {
-            world.set_removal::<A>(Removal::Deferred).unwrap();
+            world.pool_mut::<A>().set_removal(Removal::Deferred).unwrap();
         }
         // The last is beyond the window of an index with few keys.
         let last = (0..if far { 5000 } else { 3 }).map(|_| world.spawn(L(1))).last().unwrap();
@@ -97,7 +97,7 @@ fn a_member_whose_removal_lacks_memory_stays_a_member() {
     type Act = fn(&mut Scene) -> Result<(), StructuralError>;
     let acts: [Act; 2] = [
         |(world, entity, _)| world.try_remove::<A>(*entity).map(drop),
-        |(world, entity, _)| world.try_access_mut::<A>().and_then(|mut a| a.try_remove(*entity)).map(drop),
+        |(world, entity, _)| world.component_mut::<A>().try_remove(*entity).map(drop),
     ];
     for (act, far) in acts.into_iter().flat_map(|act| [(act, false), (act, true)]) {
         let points = AllocationSweep::new().run(
@@ -161,7 +161,7 @@ fn h60_making_and_sorting_groups_without_memory_changes_nothing() {
     );
     AllocationSweep::new().run(
         World::new,
-        |world| world.set_removal::<A>(phalanx::Removal::Deferred),
+        |world| world.pool_mut::<A>().set_removal(phalanx::Removal::Deferred),
         |world, _| world.validate().unwrap(),
     );
 }
@@ -188,7 +188,7 @@ fn h15_leaving_a_group_survives_panicking_drop() {
         (|(world, e, ..), _| assert!(world.remove::<P>(e[2]).unwrap()), 5, 11),
         (|(world, e, ..), tally| world.insert(e[2], (P(tally.value(2)), Q(tally.value(2)))).unwrap(), 6, 12),
         (|(world, e, ..), tally| world.insert(e[2], Q(tally.value(2))).unwrap(), 6, 12),
-        (|(world, e, ..), _| drop(world.access_mut::<Q>().remove(e[2]).unwrap()), 5, 11),
+        (|(world, e, ..), _| drop(world.component_mut::<Q>().remove(e[2]).unwrap()), 5, 11),
         (|(world, ..), _| world.clear(), 0, 0),
     ];
     for (act, members, live) in acts {

@@ -171,7 +171,7 @@ impl Scene {
     fn insert<P: phalanx::Bundle>(&mut self, id: Id, bundle: P, change: impl FnOnce(&mut Has)) {
         match id.1 {
             0 => self.world.insert(id.0, bundle).unwrap(),
-            _ => self.world.update(Scene::key(id), bundle).unwrap(),
+            _ => _ = self.world.row_mut(Scene::key(id)).unwrap().insert(bundle),
         }
         change(self.rows.get_mut(&id).unwrap());
     }
@@ -179,7 +179,7 @@ impl Scene {
     fn remove<P: phalanx::Bundle>(&mut self, id: Id, change: impl FnOnce(&mut Has)) {
         match id.1 {
             0 => self.world.remove::<P>(id.0).unwrap(),
-            _ => self.world.remove_row_components::<P>(Scene::key(id)).unwrap(),
+            _ => self.world.row_mut(Scene::key(id)).unwrap().remove::<P>(),
         };
         change(self.rows.get_mut(&id).unwrap());
     }
@@ -257,25 +257,25 @@ impl Scene {
                 "clear"
             }
             (11, _) => {
-                self.world.remove_batch::<With<Table>, (D, B)>();
+                self.world.remove_where::<With<Table>, (D, B)>();
                 for has in self.main_rows().filter(|has| has.t.is_some()) {
                     (has.d, has.b) = (None, None);
                 }
-                "remove_batch"
+                "remove_where"
             }
             (12, _) => {
-                self.world.insert_batch::<With<Table>, _>((l, D));
+                self.world.insert_where::<With<Table>, _>((l, D));
                 for has in self.main_rows().filter(|has| has.t.is_some()) {
                     (has.l, has.d) = (Some(l), Some(D));
                 }
-                "insert_batch"
+                "insert_where"
             }
             (37, _) => {
-                self.world.insert_batch::<(AllRows, With<Table>), _>((a, c));
+                self.world.insert_where::<(AllRows, With<Table>), _>((a, c));
                 for has in self.rows.values_mut().filter(|has| has.t.is_some()) {
                     (has.a, has.c) = (Some(a), Some(c));
                 }
-                "insert_batch of all rows"
+                "insert_where of all rows"
             }
             (_, None) => "nothing",
             (13 | 14, Some(id)) => {
@@ -330,10 +330,10 @@ impl Scene {
             }
             (27, Some(id @ (e, 0))) => {
                 let ids = [self.world.component_id::<M>(), self.world.component_id::<C>()];
-                self.world.remove_ids(e, &ids.into_iter().flatten().collect::<Vec<_>>()).unwrap();
+                self.world.entity_mut(e).unwrap().remove_by_ids(&ids.into_iter().flatten().collect::<Vec<_>>());
                 let has = self.rows.get_mut(&id).unwrap();
                 (has.m, has.c) = (None, None);
-                "remove_ids"
+                "remove_by_ids"
             }
             (28, Some((e, 0))) => {
                 self.world.despawn(e).unwrap();
@@ -342,15 +342,15 @@ impl Scene {
             }
             (29, Some((e, _))) => {
                 let id = (e, 1 + rng.below(3) as u32);
-                if self.world.extend(Scene::key(id), (a, b.clone(), Table(9))).is_ok() {
+                if self.world.add_row(Scene::key(id), (a, b.clone(), Table(9))).is_ok() {
                     self.rows.insert(id, Has { a: Some(a), b: Some(b), t: Some(Table(9)), ..Has::default() });
                 }
-                "extend"
+                "add_row"
             }
             (30, Some(id @ (_, 1..))) => {
-                self.world.delete_row(Scene::key(id)).unwrap();
+                self.world.remove_row(Scene::key(id)).unwrap();
                 self.rows.remove(&id);
-                "delete_row"
+                "remove_row"
             }
             (31 | 32, Some(id @ (e, 0))) => {
                 let mut commands = CommandBuffer::new();
@@ -372,7 +372,7 @@ impl Scene {
                 "commands"
             }
             (33, Some(id @ (e, 0))) => {
-                let copy = self.world.clone_entity(e).unwrap();
+                let copy = self.world.entity_mut(e).unwrap().clone_entity().unwrap();
                 let rows: Vec<_> =
                     self.rows.range(id..=(e, u32::MAX)).map(|((_, role), has)| (*role, has.clone())).collect();
                 let extra = self.world.rows(copy).unwrap().count() > 1;
@@ -383,11 +383,11 @@ impl Scene {
             }
             (34, Some(_)) if n.is_multiple_of(5) => {
                 // Groups are the same in a copy, and found by making them.
-                self.world = self.world.clone_world();
+                self.world = self.world.try_clone().unwrap();
                 for (at, group) in &mut self.groups {
                     *group = (self.specs[*at].make)(&mut self.world).unwrap();
                 }
-                "clone_world"
+                "try_clone"
             }
             (35, Some(_)) if n.is_multiple_of(5) => {
                 // The groups there get all members, and those here lose them.
@@ -456,13 +456,13 @@ fn batches_and_commands_have_the_result_of_one_by_one() {
             single.insert(*e, bundle()).unwrap();
             commands.insert(*e, bundle());
         }
-        batch.insert_batch::<With<Table>, _>(bundle());
+        batch.insert_where::<With<Table>, _>(bundle());
         commands.try_apply(&mut later).unwrap();
         for e in &all {
             single.remove::<(D, L)>(*e).unwrap();
             commands.remove::<(D, L)>(*e);
         }
-        batch.remove_batch::<With<Table>, (D, L)>();
+        batch.remove_where::<With<Table>, (D, L)>();
         commands.try_apply(&mut later).unwrap();
         for n in 0..4 {
             single.spawn((A(n), B("spawned".into()), D));
@@ -486,8 +486,8 @@ fn extra_rows_are_members_of_no_group() {
     let e = world.spawn((A(1), L(1)));
     let key = Key::main(e).with_role(Role(7));
     // An extra row comes before a member, gets what a member has bit by bit, and ends with its entity.
-    world.extend(key, (A(2), L(2))).unwrap();
-    world.update(key, C(2)).unwrap();
+    world.add_row(key, (A(2), L(2))).unwrap();
+    world.row_mut(key).unwrap().insert(C(2));
     assert!(group.is_empty(&world) && !group.contains(&world, e));
     assert!(listed.entities(&world).eq([e]) && linear.entities(&world).eq([e]));
     assert!(world.pool_mut::<C>().entities().eq([e]), "the pool has the value of the row");
@@ -495,7 +495,7 @@ fn extra_rows_are_members_of_no_group() {
     world.insert(e, C(1)).unwrap();
     assert_eq!((group.slices(&world), listed.len(&world)), ((&[A(1)][..], &[C(1)][..]), 1));
     world.query_mut::<(&mut A, &C)>().for_each(|(a, _)| a.0 += 10);
-    assert_eq!((world.get::<A>(e), world.get_key::<A>(key)), (Ok(&A(11)), Ok(&A(2))));
+    assert_eq!((world.get::<A>(e), world.row(key).and_then(|row| row.get::<A>())), (Ok(&A(11)), Ok(&A(2))));
     // Groups that are made later find the same.
     assert!(world.drop_group(group) && world.drop_group(listed) && world.drop_group(linear));
     let group = world.make_group::<Owned<(A, C)>>().unwrap();
@@ -503,12 +503,12 @@ fn extra_rows_are_members_of_no_group() {
     let linear = world.make_group::<Observed<(L, C)>>().unwrap();
     assert_eq!((group.len(&world), listed.len(&world), linear.len(&world)), (1, 1, 1));
     // A row that loses what a group excludes enters none.
-    world.update(key, B("b".into())).unwrap();
-    world.remove_row_components::<B>(key).unwrap();
+    world.row_mut(key).unwrap().insert(B("b".into()));
+    world.row_mut(key).unwrap().remove::<B>();
     assert_eq!(world.validate(), Ok(()));
     world.remove::<C>(e).unwrap();
     assert_eq!((group.len(&world), listed.len(&world), linear.len(&world)), (0, 1, 0));
-    assert_eq!(world.get_key::<A>(key), Ok(&A(2)));
+    assert_eq!(world.row(key).and_then(|row| row.get::<A>()), Ok(&A(2)));
     world.despawn(e).unwrap();
     assert!(group.is_empty(&world) && listed.is_empty(&world));
     assert_eq!(world.validate(), Ok(()));

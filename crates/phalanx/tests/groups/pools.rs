@@ -13,7 +13,7 @@ fn values(world: &mut World) -> Vec<u64> {
 fn ordered_and_deferred_removal_keep_the_order() {
     for removal in [Removal::Ordered, Removal::Deferred] {
         let mut world = World::new();
-        world.set_removal::<A>(removal).unwrap();
+        world.pool_mut::<A>().set_removal(removal).unwrap();
         let listed = world.make_group::<Observed<A>>().unwrap();
         let entities: Vec<Entity> = (0..100).map(|n| world.spawn(A(n))).collect();
         let mut model: Vec<u64> = (0..100).collect();
@@ -38,13 +38,13 @@ fn ordered_and_deferred_removal_keep_the_order() {
 #[test]
 fn holes_are_closed_a_few_moves_at_a_time() {
     let mut world = World::new();
-    world.set_removal::<A>(Removal::Deferred).unwrap();
+    world.pool_mut::<A>().set_removal(Removal::Deferred).unwrap();
     let entities: Vec<Entity> = (0..100).map(|n| world.spawn((A(n), B(n.to_string())))).collect();
     entities.iter().step_by(4).for_each(|e| world.despawn(*e).unwrap());
     assert_eq!(world.pool_mut::<A>().holes(), 25);
     let mut total = 0;
     loop {
-        let moves = world.compact_pool::<A>(10);
+        let moves = world.pool_mut::<A>().compact(10);
         assert!(moves <= 10);
         world.validate().unwrap();
         total += moves;
@@ -54,23 +54,23 @@ fn holes_are_closed_a_few_moves_at_a_time() {
     }
     assert_eq!((total, world.pool_mut::<A>().holes()), (75, 0));
     assert!(values(&mut world).into_iter().eq((0..100).filter(|n| n % 4 != 0)));
-    assert_eq!(world.compact_pool::<B>(10), 0, "nothing to be done where removal leaves no hole");
+    assert_eq!(world.pool_mut::<B>().compact(10), 0, "nothing to be done where removal leaves no hole");
 }
 
 #[test]
 fn changing_the_way_of_removal_closes_holes_first() {
     let mut world = World::new();
-    world.set_removal::<A>(Removal::Deferred).unwrap();
+    world.pool_mut::<A>().set_removal(Removal::Deferred).unwrap();
     let entities: Vec<Entity> = (0..10).map(|n| world.spawn(A(n))).collect();
     entities[2..5].iter().for_each(|e| assert!(world.remove::<A>(*e).unwrap()));
-    world.set_removal::<A>(Removal::Swap).unwrap();
+    world.pool_mut::<A>().set_removal(Removal::Swap).unwrap();
     assert_eq!((world.pool_mut::<A>().holes(), world.validate()), (0, Ok(())));
     assert_eq!(values(&mut world), [0, 1, 5, 6, 7, 8, 9]);
     world.remove::<A>(entities[0]).unwrap();
     assert_eq!(values(&mut world), [9, 1, 5, 6, 7, 8]);
     // A component that nobody has had.
     let mut world = World::new();
-    assert_eq!(world.compact_pool::<A>(3), 0);
-    world.set_removal::<A>(Removal::Ordered).unwrap();
+    assert_eq!(world.pool_mut::<A>().compact(3), 0);
+    world.pool_mut::<A>().set_removal(Removal::Ordered).unwrap();
     assert_eq!(world.pool_mut::<A>().removal(), Removal::Ordered);
 }

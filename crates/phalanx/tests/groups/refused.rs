@@ -73,19 +73,19 @@ fn components_that_cannot_be_in_a_group_are_named() {
 fn deferred_removal_and_ownership_exclude_each_other_by_name() {
     for removal in [Removal::Deferred, Removal::Ordered] {
         let mut world = World::new();
-        world.set_removal::<A>(removal).unwrap();
+        world.pool_mut::<A>().set_removal(removal).unwrap();
         let error = world.make_group::<Owned<(A, B)>>().unwrap_err();
         let a = core::any::type_name::<A>();
         assert!(matches!(error, GroupError::Removal { component, removal: r, .. } if component == a && r == removal));
         assert!(error.to_string().contains(&format!("{removal:?}")), "{error}");
         world.make_group::<(Owned<B>, Observed<A>)>().expect("holes in what is observed do no harm");
-        world.set_removal::<A>(Removal::Swap).unwrap();
+        world.pool_mut::<A>().set_removal(Removal::Swap).unwrap();
         let mut world = World::new();
         world.make_group::<Owned<(A, B)>>().unwrap();
-        let error = world.set_removal::<A>(removal).unwrap_err();
+        let error = world.pool_mut::<A>().set_removal(removal).unwrap_err();
         let PoolError::Owned { component, group } = error else { panic!("{error}") };
         assert!(component == a && error.to_string().contains(group), "{error}");
-        assert_eq!(world.set_removal::<A>(Removal::Swap), Ok(()));
+        assert_eq!(world.pool_mut::<A>().set_removal(Removal::Swap), Ok(()));
         assert_eq!(world.pool_mut::<A>().removal(), Removal::Swap);
     }
 }

@@ -150,8 +150,8 @@ fn h20_a_comparison_that_panics_or_is_no_order_leaves_a_permutation() {
 #[test]
 fn holes_are_closed_before_sorting_and_values_without_size_are_sorted_along() {
     let (mut world, entities) = scrambled(20);
-    world.set_removal::<A>(Removal::Deferred).unwrap();
-    world.set_removal::<D>(Removal::Deferred).unwrap();
+    world.pool_mut::<A>().set_removal(Removal::Deferred).unwrap();
+    world.pool_mut::<D>().set_removal(Removal::Deferred).unwrap();
     entities.iter().for_each(|e| world.insert(*e, D).unwrap());
     entities.iter().step_by(3).for_each(|e| assert!(world.remove::<(A, D)>(*e).unwrap()));
     assert_eq!((world.pool_mut::<A>().holes(), world.pool_mut::<A>().len()), (7, 13));
@@ -187,9 +187,9 @@ fn h56_a_held_state_follows_pools_that_groups_and_sorting_move() {
     world.insert(entities[7], D).unwrap();
     assert_eq!(seen(&mut world), expected);
     world.drop_group(group);
-    world.set_removal::<A>(Removal::Deferred).unwrap();
+    world.pool_mut::<A>().set_removal(Removal::Deferred).unwrap();
     world.remove::<A>(entities[1]).unwrap();
     assert_eq!(seen(&mut world), expected);
-    world.compact_pool::<A>(usize::MAX);
+    world.pool_mut::<A>().compact(usize::MAX);
     assert_eq!(seen(&mut world), expected);
 }

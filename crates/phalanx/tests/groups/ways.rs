@@ -55,7 +55,7 @@ impl Scene {
     fn new(prepare: impl FnOnce(&mut World), tight: bool) -> Scene {
         let mut world = World::new();
         prepare(&mut world);
-        world.set_removal::<E>(Removal::Deferred).unwrap();
+        world.pool_mut::<E>().set_removal(Removal::Deferred).unwrap();
         let family = (world.make_group().unwrap(), world.make_group().unwrap());
         let d = world.make_group().unwrap();
         let lists = (world.make_group().unwrap(), world.make_group().unwrap(), world.make_group().unwrap());
@@ -68,14 +68,14 @@ impl Scene {
 
     fn put<P: Component>(&mut self, at: usize, held: bool, value: P) -> bool {
         match held {
-            true => self.world.access_mut().insert(self.entities[at], value).is_ok(),
+            true => self.world.component_mut().insert(self.entities[at], value).is_ok(),
             false => self.give(at, value),
         }
     }
 
     fn drop<P: Component>(&mut self, at: usize, held: bool) -> Option<bool> {
         match held {
-            true => self.world.access_mut::<P>().remove(self.entities[at]).ok().map(|old| old.is_some()),
+            true => self.world.component_mut::<P>().remove(self.entities[at]).ok().map(|old| old.is_some()),
             false => self.world.remove::<P>(self.entities[at]).ok(),
         }
     }

@@ -101,7 +101,7 @@ pub(crate) fn act(world: &mut World, pick: Pick<'_>) -> Option<Entity> {
         return None;
     };
     let key = Key::main(e).with_role(Role(1 + n % 3));
-    let key = if n.is_multiple_of(5) { key.with_component(world.register::<Place>()) } else { key };
+    let key = if n.is_multiple_of(5) { key.with_component(world.register_component::<Place>()) } else { key };
     let text = || "x".repeat(n as usize % 4);
     match kind {
         0 => drop(world.spawn((Place([n; 3]), Mass(n as u16), Name(text())))),
@@ -129,12 +129,14 @@ pub(crate) fn act(world: &mut World, pick: Pick<'_>) -> Option<Entity> {
         23 => world.query_mut::<&mut Wound>().for_each(|mut wound| wound.0 += 1),
         24 => world.query_mut::<(&mut Breath, Option<&mut Aim>)>().for_each(|(breath, _)| breath.0 ^= 3),
         25 => world.clear_trackers(),
-        26 => drop(world.extend(key, (Place([n; 3]), Fire(n), Mass(3)))),
-        27 => drop(world.extend(key, (Armor(n), Ice(text()), Rage(1)))),
-        28 => drop(world.delete_row(key)),
-        29 => drop(world.update(key, (Fire(n), Mana(text())))),
-        30 => drop(world.set_removal::<Ice>([Removal::Swap, Removal::Ordered, Removal::Deferred][n as usize % 3])),
-        31 => drop(world.compact_pool::<Ice>(n as usize % 3)),
+        26 => drop(world.add_row(key, (Place([n; 3]), Fire(n), Mass(3)))),
+        27 => drop(world.add_row(key, (Armor(n), Ice(text()), Rage(1)))),
+        28 => drop(world.remove_row(key)),
+        29 => drop(world.row_mut(key).and_then(|mut row| row.try_insert((Fire(n), Mana(text()))))),
+        30 => drop(
+            world.pool_mut::<Ice>().set_removal([Removal::Swap, Removal::Ordered, Removal::Deferred][n as usize % 3]),
+        ),
+        31 => drop(world.pool_mut::<Ice>().compact(n as usize % 3)),
         32 => drop(world.make_group::<(Owned<Fire>, Without<Marked>)>()),
         33 => drop(world.make_group::<(Owned<(Fire, Rage)>, Without<Marked>)>()),
         34 => drop(world.make_group::<(Observed<(Mass, Wound)>, Without<Water>)>()),
@@ -143,9 +145,11 @@ pub(crate) fn act(world: &mut World, pick: Pick<'_>) -> Option<Entity> {
         37 => drop(world.make_group::<Observed<(Fire, Mass)>>().map(|group| world.drop_group(group))),
         38 => return Some(world.reserve_entity()),
         39 => drop(world.pool_mut::<Ice>().sort_by_key(|ice| ice.0.len())),
-        40 => drop(world.clone_entity(e)),
-        41 => drop(world.insert_batch::<With<Enemy>, _>((Water(1), Name(text())))),
-        42 => drop(world.remove_batch::<With<Water>, (Water, Place)>()),
+        40 => drop(
+            world.entity_mut(e).map_err(phalanx::StructuralError::from).and_then(|mut entity| entity.clone_entity()),
+        ),
+        41 => drop(world.insert_where::<With<Enemy>, _>((Water(1), Name(text())))),
+        42 => drop(world.remove_where::<With<Water>, (Water, Place)>()),
         43 => drop(world.insert_resource(Score(n))),
         44 => drop(world.insert_resource(Level(n))),
         _ => drop(world.despawn_batch([e, other])),
@@ -178,7 +182,7 @@ pub(crate) fn disturb(world: &mut World, pick: Pick<'_>, log: &Log, reserved: bo
         0 => {
             macro_rules! register {
                 ($($component:ident)*) => {{
-                    let all: &[fn(&mut World)] = &[$(|world| drop(world.register::<$component>())),*];
+                    let all: &[fn(&mut World)] = &[$(|world| drop(world.register_component::<$component>())),*];
                     all[pick(all.len())](world);
                 }};
             }
@@ -199,7 +203,7 @@ pub(crate) fn disturb(world: &mut World, pick: Pick<'_>, log: &Log, reserved: bo
         2 => {
             macro_rules! access {
                 ($($component:ident)*) => {{
-                    let all: &[fn(&mut World)] = &[$(|world| drop(world.access_mut::<$component>())),*];
+                    let all: &[fn(&mut World)] = &[$(|world| drop(world.component_mut::<$component>())),*];
                     all[pick(all.len())](world);
                 }};
             }
@@ -248,8 +252,8 @@ pub(crate) fn disturb(world: &mut World, pick: Pick<'_>, log: &Log, reserved: bo
         8 if world.pool::<Ice>().holes() == 0 => drop(world.compact(usize::MAX)),
         8 => {}
         9 => drop(world.layout_report()),
-        10 => drop(registry().save(world, std::io::sink()).unwrap()),
-        11 => drop(world.clone_world()),
+        10 => drop(world.save(&registry(), std::io::sink()).unwrap()),
+        11 => drop(world.try_clone().unwrap()),
         12 => {
             let here = world.checkpoint().unwrap();
             drop(world.remove_resource::<String>());
@@ -355,7 +359,7 @@ pub(crate) fn seen(world: &World) -> String {
     );
     for e in world.iter() {
         let rows = world.rows(e).unwrap().map(|(key, _)| name(key)).collect::<Vec<_>>();
-        writeln!(w, "{e} {:?} {rows:?}", world.components_of(e).unwrap().collect::<Vec<_>>()).unwrap();
+        writeln!(w, "{e} {:?} {rows:?}", world.entity(e).unwrap().component_names().collect::<Vec<_>>()).unwrap();
     }
     let ice = world.pool::<Ice>();
     writeln!(w, "{:?} {} {}", ice.removal(), ice.holes(), world.row_count()).unwrap();
@@ -415,7 +419,7 @@ pub(crate) fn compare(steps: usize, future: usize, has_listeners: bool, pick: Pi
         match pick(24) {
             0 => {
                 let resources = Resources::of(&disturbed);
-                disturbed = disturbed.clone_world();
+                disturbed = disturbed.try_clone().unwrap();
                 resources.put_back(&mut disturbed);
             }
             1 => {

@@ -2,7 +2,7 @@
 
 use crate::kit::{A, Position, Spin, Tag, Velocity};
 use phalanx::query::{Access, QueryState};
-use phalanx::{Entity, Spawner, View, ViewMut, With, World};
+use phalanx::{ComponentView, ComponentViewMut, Entity, Spawner, With, World};
 use phalanx_testkit::{Tally, catch};
 
 /// Every way to run a query, for one query type.
@@ -127,9 +127,9 @@ fn h46_worlds_and_states_are_sent_and_shared() {
     sent::<QueryState<(&'static mut Position, Entity), With<Tag>>>();
     shared::<QueryState<(&'static mut Position, Entity), With<Tag>>>();
     sent::<Spawner<'static, Position>>();
-    sent::<ViewMut<'static, Position>>();
+    sent::<ComponentViewMut<'static, Position>>();
     fn debug<T: core::fmt::Debug>() {}
-    debug::<View<'static, Position>>();
+    debug::<ComponentView<'static, Position>>();
     // Whatever a world keeps goes with it.
     let tally = Tally::new();
     let mut world = World::new();

@@ -204,22 +204,22 @@ fn h26_a_row_type_that_panics_leaves_no_half_made_row() {
             let columns = (vec![Name("n"), Name("n")], vec![Rude(&DIAL, "new"), Rude(&DIAL, "other")]);
             assert_eq!(world.spawn_columns(columns).unwrap().len(), 2);
         }),
-        ("insert_batch, moving", |world, _, _| {
-            world.insert_batch::<Without<Rude>, _>((Rude(&DIAL, "new"), Name("n")));
+        ("insert_where, moving", |world, _, _| {
+            world.insert_where::<Without<Rude>, _>((Rude(&DIAL, "new"), Name("n")));
         }),
-        ("insert_batch, over tables", |world, _, tally| {
-            world.insert_batch::<With<A>, _>((Before(tally.value(4)), Rude(&DIAL, "new"), After(tally.value(5))));
+        ("insert_where, over tables", |world, _, tally| {
+            world.insert_where::<With<A>, _>((Before(tally.value(4)), Rude(&DIAL, "new"), After(tally.value(5))));
         }),
-        ("insert_batch, in place", |world, _, _| {
-            world.insert_batch::<With<Rude>, _>((Position(7.0), Rude(&DIAL, "other")));
+        ("insert_where, in place", |world, _, _| {
+            world.insert_where::<With<Rude>, _>((Position(7.0), Rude(&DIAL, "other")));
         }),
         ("commands", |world, e, _| {
             let mut commands = phalanx::CommandBuffer::new();
             commands.insert(e[1], Rude(&DIAL, "other"));
             commands.try_apply(world).unwrap();
         }),
-        ("extend", |world, e, _| {
-            world.extend(phalanx::Key::main(e[0]).with_role(phalanx::Role(1)), Rude(&DIAL, "new")).unwrap();
+        ("add_row", |world, e, _| {
+            world.add_row(phalanx::Key::main(e[0]).with_role(phalanx::Role(1)), Rude(&DIAL, "new")).unwrap();
         }),
         ("get", |world, e, _| drop(world.get::<Rude>(e[1]).unwrap())),
         ("query", |world, _, _| drop(world.query::<&Rude>().iter().count())),
@@ -253,8 +253,8 @@ fn h26_a_row_type_that_panics_leaves_no_half_made_row() {
                 "take, first",
                 "take, derived",
                 "spawn_batch",
-                "insert_batch, moving",
-                "insert_batch, over tables",
+                "insert_where, moving",
+                "insert_where, over tables",
             ];
             if fired && !partly.contains(&name) {
                 assert_eq!(structure(&world), before, "{name}: did not happen");
@@ -279,7 +279,7 @@ fn recorded(tally: &Tally, dial: &'static Dial) -> (World, phalanx::CommandBuffe
     let mut world = World::new();
     let e = [0, 1, 2].map(|n| world.spawn((Position(1.0), A::new(tally, n))));
     let row = |n: u32| phalanx::Key::main(e[2]).with_role(phalanx::Role(n));
-    world.extend(row(1), A::new(tally, 3)).unwrap();
+    world.add_row(row(1), A::new(tally, 3)).unwrap();
     let mut commands = phalanx::CommandBuffer::new();
     commands.insert(e[0], A::new(tally, 10));
     commands.spawn_with(&world, A::new(tally, 11));

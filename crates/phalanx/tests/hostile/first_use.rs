@@ -65,7 +65,7 @@ fn nothing(_: &mut Kit, _: &Tally, _: bool) {}
 
 fn extra_row(kit: &mut Kit, tally: &Tally, first: bool) {
     if first {
-        kit.world.extend(extra(kit.e), (A::new(tally, 5), Position(5.0))).unwrap();
+        kit.world.add_row(extra(kit.e), (A::new(tally, 5), Position(5.0))).unwrap();
     }
 }
 
@@ -84,7 +84,7 @@ fn clonable(kit: &mut Kit, _: &Tally, first: bool) {
     if first {
         kit.world.clear();
         kit.e = kit.world.spawn((Copied(1), SPIN));
-        kit.world.extend(extra(kit.e), (Copied(2), SPIN)).unwrap();
+        kit.world.add_row(extra(kit.e), (Copied(2), SPIN)).unwrap();
         kit.world.spawn(Copied(4));
     }
 }
@@ -110,15 +110,14 @@ const ACTS: &[Act] = &[
         change(kit.world.try_insert(kit.e, (A::new(tally, 7), Velocity(1.0))))
     }),
     ("try_insert, in place", nothing, |kit, tally| change(kit.world.try_insert(kit.e, A::new(tally, 7)))),
-    ("try_insert_with", nothing, |kit, tally| change(kit.world.try_insert_with(kit.e, || B::new(tally, 7)))),
     ("try_insert by handle", nothing, |kit, tally| {
         let mut e = kit.world.entity_mut(kit.e).unwrap();
         change(e.try_insert((B::new(tally, 7), Tag)))
     }),
     ("try_remove", nothing, |kit, _| change(kit.world.try_remove::<(A, Velocity)>(kit.e))),
     ("take", nothing, |kit, _| change(kit.world.take::<A>(kit.e))),
-    ("try_exchange", nothing, |kit, tally| {
-        change(kit.world.try_exchange::<(A, Tag), _>(kit.e, (B::new(tally, 7), Velocity(2.0))))
+    ("exchange", nothing, |kit, tally| {
+        change(kit.world.exchange::<(A, Tag), _>(kit.e, (B::new(tally, 7), Velocity(2.0))))
     }),
     (
         "spawn_at",
@@ -130,7 +129,7 @@ const ACTS: &[Act] = &[
         |kit, tally| change(kit.world.spawn_at(kit.reserved[39], (B::new(tally, 7), Velocity(2.0)))),
     ),
     (
-        "try_spawn_columns",
+        "spawn_columns",
         |kit, _, _| {
             let numbers = 0..100_u8;
             kit.columns = (
@@ -139,39 +138,41 @@ const ACTS: &[Act] = &[
                 numbers.map(|n| Copied(n.into())).collect(),
             );
         },
-        |kit, _| change(kit.world.try_spawn_columns(std::mem::take(&mut kit.columns))),
+        |kit, _| change(kit.world.spawn_columns(std::mem::take(&mut kit.columns))),
     ),
-    ("try_insert_batch", nothing, |kit, _| {
-        change(kit.world.try_insert_batch::<With<Position>, _>((Velocity(1.0), SPIN)))
+    ("try_insert_where", nothing, |kit, _| {
+        change(kit.world.try_insert_where::<With<Position>, _>((Velocity(1.0), SPIN)))
     }),
-    ("try_insert_batch, in place", nothing, |kit, _| {
-        change(kit.world.try_insert_batch::<With<Position>, _>(Position(8.0)))
+    ("try_insert_where, in place", nothing, |kit, _| {
+        change(kit.world.try_insert_where::<With<Position>, _>(Position(8.0)))
     }),
-    ("try_remove_batch", nothing, |kit, _| change(kit.world.try_remove_batch::<With<Position>, (A, Tag)>())),
-    ("try_insert_by_ids", nothing, |kit, _| {
+    ("try_remove_where", nothing, |kit, _| change(kit.world.try_remove_where::<With<Position>, (A, Tag)>())),
+    ("insert_by_ids", nothing, |kit, _| {
         let (mut first, mut second) = (Position(7.0), Position(8.0));
         let values = [(kit.ids[0], first.address()), (kit.ids[1], second.address())];
         // SAFETY: the components of run time were registered with the layout of a `Position`, which needs no end.
-        change(unsafe { kit.world.try_insert_by_ids(kit.e, &values) })
+        change(unsafe { kit.world.entity_mut(kit.e).unwrap().insert_by_ids(&values) })
     }),
-    ("try_spawn_by_ids", nothing, |kit, _| {
+    ("spawn_by_ids", nothing, |kit, _| {
         let mut value = Position(7.0);
         // SAFETY: as above.
-        change(unsafe { kit.world.try_spawn_by_ids(&[(kit.ids[0], value.address())]) })
+        change(unsafe { kit.world.spawn_by_ids(&[(kit.ids[0], value.address())]) })
     }),
-    ("try_remove_ids", nothing, |kit, _| {
+    ("try_remove_by_ids", nothing, |kit, _| {
         let position = kit.world.component_id::<Position>().unwrap();
-        change(kit.world.try_remove_ids(kit.e, &[position, kit.ids[0]]))
+        change(kit.world.entity_mut(kit.e).unwrap().try_remove_by_ids(&[position, kit.ids[0]]))
     }),
-    ("try_spawn_built", build, |kit, _| change(kit.world.try_spawn_built(std::mem::take(&mut kit.builder)))),
-    ("try_insert_built", build, |kit, _| change(kit.world.try_insert_built(kit.e, std::mem::take(&mut kit.builder)))),
+    ("BundleBuilder::try_spawn", build, |kit, _| change(std::mem::take(&mut kit.builder).try_spawn(&mut kit.world))),
+    ("BundleBuilder::try_insert", build, |kit, _| {
+        change(std::mem::take(&mut kit.builder).try_insert(&mut kit.world, kit.e))
+    }),
     (
         "clone_entity",
         |kit, tally, first| {
             clonable(kit, tally, first);
             reserve(kit, first);
         },
-        |kit, _| change(kit.world.clone_entity(kit.e)),
+        |kit, _| change(kit.world.entity_mut(kit.e).unwrap().clone_entity()),
     ),
     ("try_clone", clonable, |kit, _| {
         kit.copy = None;
@@ -181,7 +182,7 @@ const ACTS: &[Act] = &[
         }
         Ok(())
     }),
-    ("transfer", nothing, |kit, _| change(kit.world.transfer(kit.e, &mut kit.other))),
+    ("transfer", nothing, |kit, _| change(kit.world.entity_mut(kit.e).unwrap().transfer(&mut kit.other))),
     (
         "transfer_all",
         |kit, tally, first| {
@@ -192,17 +193,20 @@ const ACTS: &[Act] = &[
         },
         |kit, _| change(kit.world.transfer_all(&mut kit.other)),
     ),
-    ("try_spawn_keyed", nothing, |kit, tally| {
-        row(kit.world.try_spawn_keyed(None, EXTRA, (B::new(tally, 7), Tag, SPIN)))
-    }),
-    ("try_extend", nothing, |kit, tally| row(kit.world.try_extend(extra(kit.e), (B::new(tally, 7), Tag, SPIN)))),
-    ("try_update", extra_row, |kit, tally| {
-        row(kit.world.try_update(extra(kit.e), (A::new(tally, 7), B::new(tally, 8), Tag)))
+    ("spawn_keyed", nothing, |kit, tally| row(kit.world.spawn_keyed(None, EXTRA, (B::new(tally, 7), Tag, SPIN)))),
+    ("try_add_row", nothing, |kit, tally| row(kit.world.try_add_row(extra(kit.e), (B::new(tally, 7), Tag, SPIN)))),
+    ("RowMut::try_insert", extra_row, |kit, tally| {
+        row(kit
+            .world
+            .row_mut(extra(kit.e))
+            .and_then(|mut row| row.try_insert((A::new(tally, 7), B::new(tally, 8), Tag))))
     }),
     ("try_remove_row_components", extra_row, |kit, _| {
-        row(kit.world.try_remove_row_components::<(A, Velocity)>(extra(kit.e)))
+        row(kit.world.row_mut(extra(kit.e)).and_then(|mut row| row.try_remove::<(A, Velocity)>()))
     }),
-    ("take_row_components", extra_row, |kit, _| row(kit.world.take_row_components::<A>(extra(kit.e)))),
+    ("take_row_components", extra_row, |kit, _| {
+        row(kit.world.row_mut(extra(kit.e)).and_then(|mut row| row.take::<A>()))
+    }),
     (
         "apply",
         |kit, tally, _| {
@@ -216,7 +220,7 @@ const ACTS: &[Act] = &[
     ),
     ("try_despawn", reserved, |kit, _| change(kit.world.try_despawn(kit.e))),
     ("try_clear", reserved, |kit, _| change(kit.world.try_clear())),
-    ("delete_row", reserved, |kit, _| row(kit.world.delete_row(extra(kit.e)))),
+    ("remove_row", reserved, |kit, _| row(kit.world.remove_row(extra(kit.e)))),
 ];
 
 fn build(kit: &mut Kit, tally: &Tally, _: bool) {
@@ -254,7 +258,7 @@ fn setup(tally: &Tally, known: Known, prepare: fn(&mut Kit, &Tally, bool)) -> Ki
         let layout = Layout::new::<Position>();
         // SAFETY: a `Position` can be sent and shared, and needs no end.
         let id = unsafe {
-            world.register_component(ComponentDescriptor {
+            world.register_component_with_descriptor(ComponentDescriptor {
                 name,
                 layout,
                 kind: phalanx::layout::Kind::Table,
@@ -287,16 +291,23 @@ fn contents(kit: &Kit) -> String {
     let mut text = String::new();
     for world in [&kit.world, &kit.other].into_iter().chain(&kit.copy) {
         for e in world.query::<Entity>().iter() {
-            let names: Vec<_> = world.components_of(e).unwrap().collect();
+            let names: Vec<_> = world.entity(e).unwrap().component_names().collect();
             if names.is_empty() && kit.reserved.contains(&e) {
                 continue;
             }
             writeln!(text, "{e} {names:?}").unwrap();
             for (key, row) in world.rows(e).unwrap() {
-                let (a, b) = (world.get_row::<A>(row), world.get_row::<B>(row));
+                let (a, b) =
+                    (world.row(row).and_then(|row| row.get::<A>()), world.row(row).and_then(|row| row.get::<B>()));
                 let keys = (a.map(|a| a.0.key()).ok(), b.map(|b| b.0.key()).ok());
-                let plain = (world.get_row::<Position>(row).ok(), world.get_row::<Velocity>(row).ok());
-                let others = (world.get_row::<Copied>(row).ok().map(|c| c.0), world.get_row::<Spin>(row).ok());
+                let plain = (
+                    world.row(row).and_then(|row| row.get::<Position>()).ok(),
+                    world.row(row).and_then(|row| row.get::<Velocity>()).ok(),
+                );
+                let others = (
+                    world.row(row).and_then(|row| row.get::<Copied>()).ok().map(|c| c.0),
+                    world.row(row).and_then(|row| row.get::<Spin>()).ok(),
+                );
                 writeln!(text, "  {key:?} {keys:?} {plain:?} {others:?}").unwrap();
             }
         }

@@ -15,11 +15,11 @@ fn assert_dead(world: &mut World, e: Entity, tally: &Tally) {
     assert_eq!(world.get_mut::<Position>(e), Err(unread));
     assert_eq!(world.get::<Spin>(e), Err(unread));
     assert_eq!(world.get::<Tag>(e), Err(unread));
-    assert_eq!(world.view::<Position>().get(e), Err(unread));
-    assert!(!world.view::<Position>().has(e));
-    assert_eq!(world.view_mut::<Position>().get(e), Err(unread));
-    assert_eq!(world.view_mut::<Position>().get_mut(e), Err(unread));
-    assert_eq!(world.components_of(e).err(), Some(dead));
+    assert_eq!(world.component::<Position>().get(e), Err(unread));
+    assert!(!world.component::<Position>().has(e));
+    assert_eq!(world.component_mut::<Position>().get(e), Err(unread));
+    assert_eq!(world.component_mut::<Position>().get_mut(e), Err(unread));
+    assert_eq!(world.entity(e).map(|entity| entity.component_names()).err(), Some(dead));
     assert_eq!(world.query::<&Position>().get(e), Err(unread));
     assert_eq!(world.query::<Entity>().get(e), Err(unread));
     assert_eq!(world.query_mut::<(Entity, Option<&mut Position>)>().get_mut(e), Err(unread));
@@ -137,7 +137,7 @@ fn h08_entities_that_are_only_reserved_are_no_entities_yet() {
     // Alive with the next change.
     world.spawn(Tag);
     assert!(world.contains(reserved));
-    assert_eq!(world.components_of(reserved).unwrap().count(), 0);
+    assert_eq!(world.entity(reserved).unwrap().component_names().count(), 0);
     world.despawn(reserved).unwrap();
     assert!(!world.contains(reserved));
     world.validate().unwrap();

@@ -110,5 +110,5 @@ impl SoaRow for Rude {
 
 /// Entities in the order in which a query visits them, with the names of what they have.
 pub(crate) fn structure(world: &World) -> Vec<(Entity, Vec<&'static str>)> {
-    world.query::<Entity>().iter().map(|e| (e, world.components_of(e).unwrap().collect())).collect()
+    world.query::<Entity>().iter().map(|e| (e, world.entity(e).unwrap().component_names().collect())).collect()
 }

@@ -199,7 +199,7 @@ pub struct Single {
 fn single<K: Kind>() -> Single {
     Single {
         get: |world, e| world.get::<K>(e).map(K::read),
-        view: |world, e| world.view::<K>().get(e).map(K::read),
+        view: |world, e| world.component::<K>().get(e).map(K::read),
         has: |world, e| world.has::<K>(e),
         replace: |world, e, tally, key| world.replace(e, K::of(tally, key)).map(|old| old.key()),
         kept: K::kept,

@@ -161,7 +161,7 @@ impl<'t> Pair<'t> {
                 let mut none = [None; KINDS];
                 let values = self.naive.values.get_mut(&e).unwrap_or(&mut none);
                 assert_eq!(self.world.get_mut::<Plain>(e).map(|p| p.0 = key).is_ok(), values[0].is_some());
-                let mut view = self.world.view_mut::<Value>();
+                let mut view = self.world.component_mut::<Value>();
                 assert_eq!(view.get(e).ok().map(|v| v.0.key()), values[4]);
                 assert_eq!(view.get_mut(e).map(|v| v.0.set_key(key)).is_ok(), values[4].is_some());
                 let spin = self.world.get_mut::<Spin>(e).map(|spin| {
@@ -237,7 +237,10 @@ impl<'t> Pair<'t> {
             let values = naive.values.get(e);
             assert_eq!(world.contains(*e), values.is_some(), "{e}");
             let Some(values) = values else {
-                assert!(world.components_of(*e).is_err() && (self.singles[way % KINDS].get)(world, *e).is_err());
+                assert!(
+                    world.entity(*e).map(|entity| entity.component_names()).is_err()
+                        && (self.singles[way % KINDS].get)(world, *e).is_err()
+                );
                 continue;
             };
             for (single, value) in self.singles.iter().zip(values) {
@@ -245,7 +248,7 @@ impl<'t> Pair<'t> {
                 assert_eq!((single.view)(world, *e).ok(), *value);
                 assert_eq!((single.has)(world, *e), value.is_some());
             }
-            let mut names: Vec<&str> = world.components_of(*e).unwrap().collect();
+            let mut names: Vec<&str> = world.entity(*e).unwrap().component_names().collect();
             names.sort_unstable();
             let has = self.singles.iter().zip(values).filter(|(_, value)| value.is_some());
             let mut wanted: Vec<&str> = has.map(|(single, _)| single.name).collect();

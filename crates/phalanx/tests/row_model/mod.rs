@@ -36,10 +36,10 @@ struct Run {
 fn new_world(n: u32) -> (World, ComponentId) {
     let mut world = World::new();
     if n % 2 == 1 {
-        world.register::<Value>();
-        world.register::<Item>();
+        world.register_component::<Value>();
+        world.register_component::<Item>();
     }
-    let about = world.register::<Depth>();
+    let about = world.register_component::<Depth>();
     (world, about)
 }
 
@@ -71,14 +71,14 @@ impl Run {
         match self.rng.below(18) {
             0 => {
                 let entity = self.world.spawn(Item(n));
-                let row = self.world.row(Key::main(entity)).unwrap();
+                let row = self.world.row(Key::main(entity)).unwrap().id();
                 let has = Has { item: Some(n), ..Has::default() };
                 self.alive.push(Model { entity, rows: vec![(Key::main(entity), row, has)] });
             }
             1 => {
                 let value = self.value(n);
-                let key = self.world.spawn_keyed(self.about, LEFT, (Item(n), value));
-                let rows = [Key::main(key.entity), key].map(|key| (key, self.world.row(key).unwrap()));
+                let key = self.world.spawn_keyed(self.about, LEFT, (Item(n), value)).unwrap();
+                let rows = [Key::main(key.entity), key].map(|key| (key, self.world.row(key).unwrap().id()));
                 let has = Has { item: Some(n), value: Some(n), depth: None };
                 let rows = rows.into_iter().zip([Has::default(), has]).map(|((key, row), has)| (key, row, has));
                 self.alive.push(Model { entity: key.entity, rows: rows.collect() });
@@ -108,9 +108,9 @@ impl Run {
         let known = self.alive[at].rows.iter().any(|(other, ..)| *other == key);
         let value = self.value(n);
         let (made, has) = match self.rng.below(3) {
-            0 => (self.world.extend(key, ()), Has::default()),
-            1 => (self.world.extend(key, (value, Depth(n))), Has { value: Some(n), depth: Some(n), item: None }),
-            _ => (self.world.extend(key, (Item(n), value)), Has { value: Some(n), depth: None, item: Some(n) }),
+            0 => (self.world.add_row(key, ()), Has::default()),
+            1 => (self.world.add_row(key, (value, Depth(n))), Has { value: Some(n), depth: Some(n), item: None }),
+            _ => (self.world.add_row(key, (Item(n), value)), Has { value: Some(n), depth: None, item: Some(n) }),
         };
         assert_eq!(made.is_err(), known, "{key}: {made:?}");
         if let Ok(row) = made {
@@ -124,8 +124,8 @@ impl Run {
         let by_key = self.rng.chance(1, 2);
         let value = self.value(n);
         let done = match by_key {
-            true => self.world.update(key, (Depth(n), value)),
-            false => self.world.update(handle, (Depth(n), value)),
+            true => self.world.row_mut(key).and_then(|mut row| row.try_insert((Depth(n), value))),
+            false => self.world.row_mut(handle).and_then(|mut row| row.try_insert((Depth(n), value))),
         };
         done.unwrap();
         let has = &mut self.alive[at].rows[row].2;
@@ -136,12 +136,12 @@ impl Run {
         let Some((at, row)) = self.any_row() else { return };
         let (key, handle, has) = self.alive[at].rows[row].clone();
         if self.rng.chance(1, 2) {
-            let had = self.world.remove_row_components::<(Value, Item)>(key).unwrap();
+            let had = self.world.row_mut(key).unwrap().remove::<(Value, Item)>();
             assert_eq!(had, has.value.is_some() || has.item.is_some());
             let has = &mut self.alive[at].rows[row].2;
             (has.value, has.item) = (None, None);
         } else {
-            let taken = self.world.take_row_components::<(Depth, Value)>(handle);
+            let taken = self.world.row_mut(handle).and_then(|mut row| row.take::<(Depth, Value)>());
             assert_eq!(taken.is_ok(), has.value.is_some() && has.depth.is_some());
             if let Ok((depth, value)) = taken {
                 let has = &mut self.alive[at].rows[row].2;
@@ -153,11 +153,11 @@ impl Run {
     fn delete(&mut self) {
         let Some((at, row)) = self.any_row() else { return };
         let (key, handle, _) = self.alive[at].rows[row].clone();
-        let done = if self.rng.chance(1, 2) { self.world.delete_row(key) } else { self.world.delete_row(handle) };
+        let done = if self.rng.chance(1, 2) { self.world.remove_row(key) } else { self.world.remove_row(handle) };
         assert_eq!(done.is_err(), row == 0);
         if row > 0 {
             self.alive[at].rows.remove(row);
-            assert!(!self.world.contains_row(handle) && !self.world.contains_key(key));
+            assert!(!self.world.row(handle).is_ok() && !self.world.row(key).is_ok());
             self.ended.push((key, handle));
         }
     }
@@ -168,16 +168,20 @@ impl Run {
         let value = self.value(n);
         match self.rng.below(3) {
             0 => {
-                self.world.exchange_row::<(Depth, Item), _>(key, (value, Item(n))).unwrap();
+                self.world.row_mut(key).unwrap().exchange::<(Depth, Item), _>((value, Item(n))).unwrap();
                 self.alive[at].rows[row].2 = Has { item: Some(n), value: Some(n), depth: None };
             }
             1 => {
-                let old = self.world.replace_row(handle, value).ok().map(|old| old.0.key());
+                let old = self.world.row_mut(handle).and_then(|mut row| row.replace(value)).ok().map(|old| old.0.key());
                 assert_eq!(old, has.value);
                 self.alive[at].rows[row].2.value = has.value.and(Some(n));
             }
             _ => {
-                let old = self.world.patch_row::<Depth, _>(key, |depth| std::mem::replace(&mut depth.0, n)).ok();
+                let old = self
+                    .world
+                    .row_mut(key)
+                    .and_then(|mut row| row.patch::<Depth, _>(|depth| std::mem::replace(&mut depth.0, n)))
+                    .ok();
                 assert_eq!(old, has.depth);
                 self.alive[at].rows[row].2.depth = has.depth.and(Some(n));
             }
@@ -195,7 +199,7 @@ impl Run {
         };
         match self.rng.below(3) {
             0 => {
-                assert_eq!(self.world.insert_batch::<With<Item>, _>((Depth(n), Item(n))), mains);
+                assert_eq!(self.world.insert_where::<With<Item>, _>((Depth(n), Item(n))), mains);
                 change(&mut self.alive, true, |has, n| {
                     if has.item.is_some() {
                         (has.depth, has.item) = (Some(n), Some(n));
@@ -203,12 +207,12 @@ impl Run {
                 });
             }
             1 => {
-                assert_eq!(self.world.remove_batch::<ExtraRows, Depth>(), extras);
+                assert_eq!(self.world.remove_where::<ExtraRows, Depth>(), extras);
                 change(&mut self.alive, false, |has, _| has.depth = None);
             }
             _ => {
                 let changed = rows().filter(|(.., has)| has.depth.is_none()).count();
-                assert_eq!(self.world.insert_batch::<(AllRows, Without<Depth>), _>(Depth(n)), changed);
+                assert_eq!(self.world.insert_where::<(AllRows, Without<Depth>), _>(Depth(n)), changed);
                 for main in [true, false] {
                     change(&mut self.alive, main, |has, n| _ = has.depth.get_or_insert(n));
                 }
@@ -252,7 +256,7 @@ impl Run {
             }
         }
         assert_eq!(commands.apply(&mut self.world).skipped().len(), refused);
-        rows.iter_mut().for_each(|(key, row, _)| *row = self.world.row(*key).unwrap());
+        rows.iter_mut().for_each(|(key, row, _)| *row = self.world.row(*key).unwrap().id());
         self.alive[at].rows = rows;
     }
 
@@ -269,13 +273,13 @@ impl Run {
         } else if let Some((at, _)) = self.any_row() {
             let old = self.alive[at].entity;
             there.spawn_keyed(about, LEFT, Item(0));
-            let away = self.world.transfer(old, &mut there).unwrap();
+            let away = self.world.entity_mut(old).unwrap().transfer(&mut there).unwrap();
             self.world.validate().unwrap();
             there.validate().unwrap();
             assert!(!self.world.contains(old));
             assert_eq!(there.rows(away).unwrap().count(), self.alive[at].rows.len());
             self.ended.extend(self.alive[at].rows.iter().map(|(key, row, _)| (*key, *row)));
-            let back = there.transfer(away, &mut self.world).unwrap();
+            let back = there.entity_mut(away).unwrap().transfer(&mut self.world).unwrap();
             there.validate().unwrap();
             self.rename(at, back);
         }
@@ -286,7 +290,7 @@ impl Run {
         self.alive[at].entity = entity;
         for (key, row, _) in &mut self.alive[at].rows {
             *key = Key { entity, component: key.component.map(|_| self.about), role: key.role };
-            *row = self.world.row(*key).unwrap();
+            *row = self.world.row(*key).unwrap().id();
         }
     }
 
@@ -302,15 +306,15 @@ impl Run {
             for (key, row, has) in &model.rows {
                 values += u32::from(has.value.is_some());
                 let seen = Has {
-                    item: world.get_key::<Item>(*key).ok().map(|item| item.0),
-                    value: world.get_row::<Value>(*row).ok().map(|value| value.0.key()),
-                    depth: world.get_row::<Depth>(*row).ok().map(|depth| depth.0),
+                    item: world.row(*key).and_then(|row| row.get::<Item>()).ok().map(|item| item.0),
+                    value: world.row(*row).and_then(|row| row.get::<Value>()).ok().map(|value| value.0.key()),
+                    depth: world.row(*row).and_then(|row| row.get::<Depth>()).ok().map(|depth| depth.0),
                 };
                 assert_eq!(&seen, has, "{key}");
             }
         }
         assert_eq!(self.tally.live(), values);
-        assert!(self.ended.iter().all(|(_, row)| row.is_main() || !world.contains_row(*row)));
+        assert!(self.ended.iter().all(|(_, row)| row.is_main() || !world.row(*row).is_ok()));
         let mut queried: Vec<(Key, Row, Option<u32>)> =
             world.query::<(Key, Row, Option<&Item>)>().iter().map(|(k, r, i)| (k, r, i.map(|i| i.0))).collect();
         let mut expected: Vec<_> =

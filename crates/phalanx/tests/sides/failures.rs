@@ -80,40 +80,43 @@ const ACTS: &[Act] = &[
     }),
     ("remove", |kit, _| change(kit.world.try_remove::<(P, T, Seen)>(kit.all[0]))),
     ("exchange", |kit, tally| {
-        change(kit.world.try_exchange::<(P, T), _>(kit.all[0], (New(tally.value(1)), L(tally.value(1)))))
+        change(kit.world.exchange::<(P, T), _>(kit.all[0], (New(tally.value(1)), L(tally.value(1)))))
     }),
     ("spawn_keyed", |kit, tally| {
-        row(kit.world.try_spawn_keyed(None, Role(1), (New(tally.value(1)), P(tally.value(1)), Tag)))
+        row(kit.world.spawn_keyed(None, Role(1), (New(tally.value(1)), P(tally.value(1)), Tag)))
     }),
-    ("extend", |kit, tally| {
-        row(kit.world.try_extend(Key::main(kit.all[1]).with_role(Role(1)), (L(tally.value(1)), NewToo(tally.value(1)))))
-    }),
-    ("update", |kit, tally| {
+    ("add_row", |kit, tally| {
         row(kit
             .world
-            .try_update(Key::main(kit.all[0]).with_role(Role(1)), (P(tally.value(1)), T(tally.value(1)), Wide(1))))
+            .try_add_row(Key::main(kit.all[1]).with_role(Role(1)), (L(tally.value(1)), NewToo(tally.value(1)))))
     }),
-    ("delete_row", |kit, _| row(kit.world.delete_row(Key::main(kit.all[0]).with_role(Role(1))))),
+    ("RowMut::insert", |kit, tally| {
+        row(kit
+            .world
+            .row_mut(Key::main(kit.all[0]).with_role(Role(1)))
+            .and_then(|mut row| row.try_insert((P(tally.value(1)), T(tally.value(1)), Wide(1)))))
+    }),
+    ("remove_row", |kit, _| row(kit.world.remove_row(Key::main(kit.all[0]).with_role(Role(1))))),
     ("despawn", |kit, _| change(kit.world.try_despawn(kit.all[0]))),
     ("commands", |kit, _| change(kit.commands.try_apply(&mut kit.world).map_err(|error| error.error))),
-    ("insert_batch", |kit, tally| {
+    ("insert_where", |kit, tally| {
         let bundle = (P(tally.value(1)), L(tally.value(2)), Wide(3));
-        change(kit.world.try_insert_batch::<With<T>, _>(bundle))
+        change(kit.world.try_insert_where::<With<T>, _>(bundle))
     }),
-    ("insert_batch by pool", |kit, tally| change(kit.world.try_insert_batch::<With<P>, _>((T(tally.value(2)), Tag)))),
-    ("insert_batch into all", |kit, tally| {
-        change(kit.world.try_insert_batch::<(), _>((P(tally.value(1)), T(tally.value(2)))))
+    ("insert_where by pool", |kit, tally| change(kit.world.try_insert_where::<With<P>, _>((T(tally.value(2)), Tag)))),
+    ("insert_where into all", |kit, tally| {
+        change(kit.world.try_insert_where::<(), _>((P(tally.value(1)), T(tally.value(2)))))
     }),
-    ("remove_batch", |kit, _| change(kit.world.try_remove_batch::<(), (P, L, T)>())),
+    ("remove_where", |kit, _| change(kit.world.try_remove_where::<(), (P, L, T)>())),
     ("spawn_columns", |kit, _| {
         let columns = kit.columns.take().unwrap();
-        change(kit.world.try_spawn_columns(columns).map(drop))
+        change(kit.world.spawn_columns(columns).map(drop))
     }),
-    ("clone_entity", |kit, _| change(kit.world.clone_entity(kit.all[0]))),
-    ("clone_entity without rows", |kit, _| change(kit.world.clone_entity(kit.all[1]))),
+    ("clone_entity", |kit, _| change(kit.world.entity_mut(kit.all[0]).unwrap().clone_entity())),
+    ("clone_entity without rows", |kit, _| change(kit.world.entity_mut(kit.all[1]).unwrap().clone_entity())),
     ("try_clone", |kit, _| change(kit.world.try_clone().map(|copy| kit.copy = Some(copy)))),
-    ("transfer", |kit, _| change(kit.world.transfer(kit.all[0], &mut kit.other))),
-    ("transfer to a new world", |kit, _| change(kit.world.transfer(kit.all[8], &mut kit.empty))),
+    ("transfer", |kit, _| change(kit.world.entity_mut(kit.all[0]).unwrap().transfer(&mut kit.other))),
+    ("transfer to a new world", |kit, _| change(kit.world.entity_mut(kit.all[8]).unwrap().transfer(&mut kit.empty))),
     ("transfer_all", |kit, _| change(kit.world.transfer_all(&mut kit.other))),
     ("clear", |kit, _| change(kit.world.try_clear())),
 ];

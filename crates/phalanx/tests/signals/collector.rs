@@ -54,11 +54,11 @@ fn changes_of_extra_rows_count_for_their_entity() {
     let changed = world.collector().added::<Plain>().with::<Lined>().build();
     let e = world.spawn(Lined(0));
     let key = Key::main(e).with_role(Role(1));
-    world.extend(key, Plain(0)).unwrap();
-    assert_eq!(changed.drain(&mut world), []);
-    world.delete_row(key).unwrap();
-    world.extend(key, (Plain(0), Lined(0))).unwrap();
-    assert_eq!(changed.drain(&mut world), [e]);
+    world.add_row(key, Plain(0)).unwrap();
+    assert_eq!(world.drain(changed), []);
+    world.remove_row(key).unwrap();
+    world.add_row(key, (Plain(0), Lined(0))).unwrap();
+    assert_eq!(world.drain(changed), [e]);
 }
 
 #[test]

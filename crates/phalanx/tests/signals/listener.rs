@@ -184,7 +184,7 @@ fn clones_of_a_world_have_no_listeners_and_compaction_keeps_them() {
     let e = world.spawn(Plain(0));
     world.despawn(e).unwrap();
     log.lock().unwrap().clear();
-    let mut copy = world.clone_world();
+    let mut copy = world.try_clone().unwrap();
     copy.spawn(Plain(1));
     assert_eq!(*log.lock().unwrap(), []);
     while world.compact(usize::MAX) > 0 {}
@@ -226,7 +226,7 @@ fn h53_listeners_that_compact_the_world_do_not_mislead_who_holds_it() {
     world.on_remove::<Plain>(|_, _, commands| commands.queue(|world| while world.compact(usize::MAX) > 0 {}));
     let mut spawner = world.spawner::<(Plain, Void)>();
     let made: Vec<_> = (0..4).map(|n| spawner.spawn((Plain(n), Void))).collect();
-    let mut plains = world.access_mut::<Plain>();
+    let mut plains = world.component_mut::<Plain>();
     for e in &made {
         assert!(plains.remove(*e).unwrap().is_some());
         assert!(plains.insert(*e, Plain(7)).unwrap().is_none());

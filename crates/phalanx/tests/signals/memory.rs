@@ -23,7 +23,7 @@ struct Test {
 fn set_up() -> Test {
     let mut world = World::new();
     let entities = world.spawn_batch((0..64).map(E::of));
-    world.extend(Key::main(entities[0]).with_role(Role(1)), E::of(0)).unwrap();
+    world.add_row(Key::main(entities[0]).with_role(Role(1)), E::of(0)).unwrap();
     world.take::<E>(entities[63]).unwrap();
     world.insert(entities[63], B::of(9)).unwrap();
     let calls = Arc::new(AtomicU64::new(0));
@@ -58,14 +58,14 @@ const ACTS: [Act; 13] = [
     ("try_insert, moving", |t| t.world.try_insert(t.entities[1], B::of(1))),
     ("try_remove", |t| t.world.try_remove::<E>(t.entities[1]).map(drop)),
     ("take", |t| t.world.take::<E>(t.entities[1]).map(drop)),
-    ("try_exchange", |t| t.world.try_exchange::<E, D>(t.entities[1], t.d.take().unwrap())),
+    ("exchange", |t| t.world.exchange::<E, D>(t.entities[1], t.d.take().unwrap())),
     ("try_despawn", |t| t.world.try_despawn(t.entities[0])),
     ("try_clear", |t| t.world.try_clear()),
-    ("clone_entity", |t| t.world.clone_entity(t.plain).map(drop)),
-    ("try_insert_batch", |t| t.world.try_insert_batch::<With<Owned>, B>(B::of(3)).map(drop)),
-    ("try_remove_batch", |t| t.world.try_remove_batch::<With<Owned>, E>().map(drop)),
+    ("clone_entity", |t| t.world.entity_mut(t.plain).unwrap().clone_entity().map(drop)),
+    ("try_insert_where", |t| t.world.try_insert_where::<With<Owned>, B>(B::of(3)).map(drop)),
+    ("try_remove_where", |t| t.world.try_remove_where::<With<Owned>, E>().map(drop)),
     ("commands", |t| t.commands.try_apply(&mut t.world).map_err(|error| error.error)),
-    ("transfer", |t| t.world.transfer(t.entities[0], &mut t.other).map(drop)),
+    ("transfer", |t| t.world.entity_mut(t.entities[0]).unwrap().transfer(&mut t.other).map(drop)),
 ];
 
 #[test]

@@ -195,19 +195,19 @@ impl Test {
                 self.made(e, X::LIST, n);
             }),
             5 => {
-                let (builder, parts) = self.built();
-                let e = self.world.spawn_built(builder);
+                let (mut builder, parts) = self.built();
+                let e = builder.spawn(&mut self.world);
                 self.made(e, &parts, n);
             }
             6 => with_bundle!(self.rng, X => {
-                let key = self.world.spawn_keyed(None, Role(n), X::of(n));
+                let key = self.world.spawn_keyed(None, Role(n), X::of(n)).unwrap();
                 self.model.spawn(key.entity);
                 self.model.extend(key);
                 self.model.insert(key, X::LIST, n);
             }),
             7 => {
                 let Some(e) = self.pick() else { return };
-                let twin = self.world.clone_entity(e).unwrap();
+                let twin = self.world.entity_mut(e).unwrap().clone_entity().unwrap();
                 let rows = self.model.entities[&e].clone();
                 self.model.arrive(twin, &rows);
             }
@@ -215,7 +215,7 @@ impl Test {
                 let Some(e) = self.pick() else { return };
                 let key = Key::main(e).with_role(Role(n));
                 with_bundle!(self.rng, X => {
-                    self.world.extend(key, X::of(n)).unwrap();
+                    self.world.add_row(key, X::of(n)).unwrap();
                     self.model.extend(key);
                     self.model.insert(key, X::LIST, n);
                 });
@@ -232,11 +232,11 @@ impl Test {
                 self.model.insert(main, X::LIST, n);
             }),
             1 => with_bundle!(self.rng, X => {
-                self.world.insert_with(e, || X::of(n)).unwrap();
+                self.world.entity_mut(e).unwrap().insert(X::of(n));
                 self.model.insert(main, X::LIST, n);
             }),
             2 if self.rng.below(2) == 0 => {
-                let mut access = self.world.access_mut::<Pooled>();
+                let mut access = self.world.component_mut::<Pooled>();
                 if access.remove(e).unwrap().is_some() {
                     self.model.remove(main, &[Pooled::NUMBER]);
                 }
@@ -286,41 +286,42 @@ impl Test {
                 let parts = self.some_parts();
                 let ids = register(&mut self.world);
                 let ids: Vec<_> = parts.iter().map(|part| ids[*part]).collect();
-                self.world.remove_ids(e, &ids).unwrap();
+                self.world.entity_mut(e).unwrap().remove_by_ids(&ids);
                 self.model.remove(main, &parts);
             }
             8 => {
-                let (builder, parts) = self.built();
-                self.world.insert_built(e, builder).unwrap();
+                let (mut builder, parts) = self.built();
+                builder.insert(&mut self.world, e).unwrap();
                 self.model.insert(main, &parts, n);
             }
             9 => with_bundle!(self.rng, X => {
-                self.world.update(key, X::of(n)).unwrap();
+                self.world.row_mut(key).unwrap().insert(X::of(n));
                 self.model.insert(key, X::LIST, n);
             }),
             10 => with_bundle!(self.rng, X => {
-                if self.world.take_row_components::<X>(key).is_ok() {
+                if self.world.row_mut(key).and_then(|mut row| row.take::<X>()).is_ok() {
                     self.model.remove(key, X::LIST);
                 }
             }),
             11 => with_bundle!(self.rng, X => with_bundle!(self.rng, Y => {
-                self.world.exchange_row::<X, Y>(key, Y::of(n)).unwrap();
+                self.world.row_mut(key).unwrap().exchange::<X, Y>(Y::of(n)).unwrap();
                 self.model.insert(key, Y::LIST, n);
                 let removed: Vec<_> = X::LIST.iter().copied().filter(|part| !Y::LIST.contains(part)).collect();
                 self.model.remove(key, &removed);
             })),
             12 => {
-                if self.world.patch_row::<Lined, _>(key, |lined| lined.0 = n as u16).is_ok() {
+                if self.world.row_mut(key).and_then(|mut row| row.patch::<Lined, _>(|lined| lined.0 = n as u16)).is_ok()
+                {
                     let n = kept(Lined::NUMBER, n);
                     self.model.row(key).insert(Lined::NUMBER, n);
                     self.model.expected.push(Event::Set(key, Lined::NUMBER, None, n));
                 }
-                if self.world.replace_row(key, PooledBox::of(n)).is_ok() {
+                if self.world.row_mut(key).and_then(|mut row| row.replace(PooledBox::of(n))).is_ok() {
                     self.model.insert(key, &[PooledBox::NUMBER], n);
                 }
             }
             _ => with_bundle!(self.rng, X => {
-                self.world.remove_row_components::<X>(key).unwrap();
+                self.world.row_mut(key).unwrap().remove::<X>();
                 self.model.remove(key, X::LIST);
             }),
         }
@@ -334,7 +335,7 @@ impl Test {
                 self.model.despawn(e);
             }
             6..9 if !key.is_main() => {
-                self.world.delete_row(key).unwrap();
+                self.world.remove_row(key).unwrap();
                 self.model.end_row(key);
             }
             9..11 => {
@@ -358,19 +359,19 @@ impl Test {
         with_bundle!(self.rng, X => {
             match self.rng.below(4) {
                 0 => {
-                    self.world.insert_batch::<With<Plain>, X>(X::of(self.n));
+                    self.world.insert_where::<With<Plain>, X>(X::of(self.n));
                     main.into_iter().for_each(|key| self.model.insert(key, X::LIST, self.n));
                 }
                 1 => {
-                    self.world.insert_batch::<(AllRows, With<Plain>), X>(X::of(self.n));
+                    self.world.insert_where::<(AllRows, With<Plain>), X>(X::of(self.n));
                     all.into_iter().for_each(|key| self.model.insert(key, X::LIST, self.n));
                 }
                 2 => {
-                    self.world.remove_batch::<With<Plain>, X>();
+                    self.world.remove_where::<With<Plain>, X>();
                     main.into_iter().for_each(|key| self.model.remove(key, X::LIST));
                 }
                 _ => {
-                    self.world.remove_batch::<(AllRows, With<Plain>), X>();
+                    self.world.remove_where::<(AllRows, With<Plain>), X>();
                     all.into_iter().for_each(|key| self.model.remove(key, X::LIST));
                 }
             }
@@ -468,7 +469,7 @@ impl Test {
         record(&mut other, &log);
         let rows = self.model.entities[&e].clone();
         self.model.despawn(e);
-        let there = self.world.transfer(e, &mut other).unwrap();
+        let there = self.world.entity_mut(e).unwrap().transfer(&mut other).unwrap();
         let mut far = Model::default();
         far.arrive(there, &rows);
         let map = other.transfer_all(&mut self.world).unwrap();

@@ -33,7 +33,7 @@ struct Test {
 fn set_up(tally: &Tally) -> Test {
     let mut world = World::new();
     let entities = world.spawn_batch((0..4).map(|n| all(tally, n)));
-    world.extend(Key::main(entities[0]).with_role(Role(1)), all(tally, 9)).unwrap();
+    world.add_row(Key::main(entities[0]).with_role(Role(1)), all(tally, 9)).unwrap();
     let (fuse, calls) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     macro_rules! listen {
         ($($on:ident $part:ident)*) => {$({
@@ -73,9 +73,9 @@ const ACTS: [Act; 15] = [
     ("despawn", |t, _| t.world.despawn(t.entities[0]).unwrap()),
     ("despawn_batch", |t, _| drop(t.world.despawn_batch(t.entities.clone()))),
     ("clear", |t, _| t.world.clear()),
-    ("insert_batch", |t, tally| drop(t.world.insert_batch::<With<Plain>, _>(all(tally, 5)))),
-    ("remove_batch", |t, _| drop(t.world.remove_batch::<With<Plain>, All>())),
-    ("delete_row", |t, _| t.world.delete_row(Key::main(t.entities[0]).with_role(Role(1))).unwrap()),
+    ("insert_where", |t, tally| drop(t.world.insert_where::<With<Plain>, _>(all(tally, 5)))),
+    ("remove_where", |t, _| drop(t.world.remove_where::<With<Plain>, All>())),
+    ("remove_row", |t, _| t.world.remove_row(Key::main(t.entities[0]).with_role(Role(1))).unwrap()),
     ("commands", |t, tally| {
         let mut commands = CommandBuffer::new();
         commands.insert(t.entities[1], all(tally, 5));
@@ -182,8 +182,10 @@ fn h54_listeners_stay_if_their_commands_panic_when_dropped() {
 
 /// A way to move one entity or all of them to another world.
 type Move = fn(&mut World, Entity, &mut World);
-const MOVES: [Move; 2] =
-    [|here, e, there| drop(here.transfer(e, there).unwrap()), |here, _, there| drop(here.transfer_all(there).unwrap())];
+const MOVES: [Move; 2] = [
+    |here, e, there| drop(here.entity_mut(e).unwrap().transfer(there).unwrap()),
+    |here, _, there| drop(here.transfer_all(there).unwrap()),
+];
 
 #[test]
 fn a_panic_in_the_source_of_a_move_leaves_nothing_pending_in_the_target() {

@@ -47,7 +47,7 @@ macro_rules! parts {
 
         /// Makes all of them known, so that their ids ascend as their numbers.
         pub(crate) fn register(world: &mut World) -> Vec<ComponentId> {
-            vec![$(world.register::<$name>()),*]
+            vec![$(world.register_component::<$name>()),*]
         }
 
         /// Records everything.
@@ -103,7 +103,7 @@ macro_rules! parts {
         /// The component of a number, as a row has it.
         pub(crate) fn value_of(world: &World, key: Key, part: usize) -> Option<u32> {
             match part {
-                $($number => world.get_key::<$name>(key).ok().map(|seen| $name::seen(&seen)),)*
+                $($number => world.row(key).and_then(|row| row.get::<$name>()).ok().map(|seen| $name::seen(&seen)),)*
                 _ => unreachable!(),
             }
         }

@@ -8,7 +8,7 @@ use phalanx_testkit::Rng;
 fn seen(world: &World) -> (Vec<(Key, Vec<Option<u32>>)>, Vec<Entity>) {
     let look_all = |key| (0..PARTS).map(|part| value_of(world, key, part)).collect();
     let rows = world.query::<Key>().iter().map(|key| (key, look_all(key))).collect();
-    let mut next = world.clone_world();
+    let mut next = world.try_clone().unwrap();
     (rows, (0..20).map(|_| next.spawn_empty()).collect())
 }
 
@@ -28,8 +28,8 @@ fn step(world: &mut World, rng: &mut Rng, n: u32) {
             world.despawn_batch(list);
         }
         (9, _) if rng.below(6) == 0 => world.clear(),
-        (10, _) => drop(world.insert_batch::<With<Plain>, _>(E::of(n))),
-        (11, _) => drop(world.remove_batch::<With<Plain>, B>()),
+        (10, _) => drop(world.insert_where::<With<Plain>, _>(E::of(n))),
+        (11, _) => drop(world.remove_where::<With<Plain>, B>()),
         (12, _) => {
             let mut commands = CommandBuffer::new();
             commands.spawn_with(world, F::of(n));
@@ -43,7 +43,9 @@ fn step(world: &mut World, rng: &mut Rng, n: u32) {
             }
             commands.apply(world);
         }
-        (13, Some(e)) => drop(world.clone_entity(e)),
+        (13, Some(e)) => drop(
+            world.entity_mut(e).map_err(phalanx::StructuralError::from).and_then(|mut entity| entity.clone_entity()),
+        ),
         _ => {}
     }
 }

@@ -46,7 +46,7 @@ fn registry() -> Registry {
 /// Some of everything that takes memory to write or to read.
 fn scene() -> World {
     let mut world = World::new();
-    world.set_removal::<Burning>(Removal::Deferred).unwrap();
+    world.pool_mut::<Burning>().set_removal(Removal::Deferred).unwrap();
     world.make_group::<Owned<Weight>>().unwrap();
     world.make_group::<(Observed<(Weight, Marked)>, Without<Burning>)>().unwrap();
     let mut list = Vec::new();
@@ -61,8 +61,8 @@ fn scene() -> World {
     world.remove::<Burning>(list[3]).unwrap();
     world.despawn(list[5]).unwrap();
     for owner in &list[..3] {
-        world.extend(Key::main(*owner).with_role(Role(1)), (Armor(1), Weight(3))).unwrap();
-        world.extend(Key::main(*owner).with_role(Role(2)), Position { x: 0.0, y: 0.0 }).unwrap();
+        world.add_row(Key::main(*owner).with_role(Role(1)), (Armor(1), Weight(3))).unwrap();
+        world.add_row(Key::main(*owner).with_role(Role(2)), Position { x: 0.0, y: 0.0 }).unwrap();
     }
     world.clear_trackers();
     world.get_mut::<Armor>(list[0]).unwrap().0 += 1;

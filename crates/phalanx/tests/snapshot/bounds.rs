@@ -133,13 +133,13 @@ fn a_delta() -> (World, Vec<u8>) {
     let mut world = World::new();
     let all = world.spawn_batch((0..12).map(|n| (Place([n; 2]), Speed(n), Heat(n.into()))));
     world.insert(all[1], (Watch(1), Fear(1), Load(1), Felt, Flag)).unwrap();
-    world.extend(Key::main(all[2]).with_role(Role(1)), Place([7; 2])).unwrap();
+    world.add_row(Key::main(all[2]).with_role(Role(1)), Place([7; 2])).unwrap();
     world.make_group::<Observed<(Heat, Fear)>>().unwrap();
-    let (first, base) = (world.checkpoint().unwrap(), world.clone_world());
+    let (first, base) = (world.checkpoint().unwrap(), world.try_clone().unwrap());
     world.insert(all[3], (Watch(3), Fear(3), Load(3), Felt, Flag)).unwrap();
     world.insert(all[1], (Place([9; 2]), Heat(9))).unwrap();
     world.despawn(all[4]).unwrap();
-    world.extend(Key::main(all[2]).with_role(Role(2)), (Watch(2), Load(2))).unwrap();
+    world.add_row(Key::main(all[2]).with_role(Role(2)), (Watch(2), Load(2))).unwrap();
     world.spawn_batch((0..5).map(|n| (Watch(n), Fear(n), Felt)));
     world.make_group::<(Observed<Heat>, Without<Fear>)>().unwrap();
     let bytes = delta(&first, &world.checkpoint().unwrap()).unwrap();
@@ -150,13 +150,13 @@ fn a_delta() -> (World, Vec<u8>) {
 fn h62_mutated_fields_of_a_delta_take_linear_memory() {
     let (base, valid) = a_delta();
     let before = base.checkpoint().unwrap();
-    let mut world = base.clone_world();
+    let mut world = base.try_clone().unwrap();
     // What the world has is copied. It is small beside what is allowed for the bytes.
     let mut apply = |bytes: &[u8]| {
         let done = within(bytes.len(), || world.apply_delta(bytes));
         if done.is_ok() {
             world.validate().unwrap();
-            world = base.clone_world();
+            world = base.try_clone().unwrap();
         }
         done
     };
@@ -370,7 +370,7 @@ fn h62_many_tables_take_linear_memory() {
 fn h62_deltas_of_many_empty_tables_take_linear_memory() {
     let (_, mut world) = tables(0);
     let first = world.checkpoint().unwrap();
-    let mut other = world.clone_world();
+    let mut other = world.try_clone().unwrap();
     world.spawn(C0(1));
     let bytes = delta(&first, &world.checkpoint().unwrap()).unwrap();
     within(bytes.len() + 32 * 2048, || other.apply_delta(&bytes)).unwrap();
@@ -383,7 +383,7 @@ fn h62_names_that_may_collide_take_linear_memory() {
     let mut world = World::new();
     let e = world.spawn_empty();
     for n in 0..20_000 {
-        world.extend(Key::main(e).with_role(Role((n + 1_u32).rotate_left(16))), Burning(1)).unwrap();
+        world.add_row(Key::main(e).with_role(Role((n + 1_u32).rotate_left(16))), Burning(1)).unwrap();
     }
     let file = bytes(&world);
     assert!(load_within(registry(), &file).is_ok());
@@ -452,7 +452,7 @@ pools!(P0 P1 P2 P3 P4 P5 P6 P7);
 fn h62_many_groups_of_a_delta_are_refused() {
     let mut world = World::new();
     (0..400).for_each(|n| POOLS[n % 8](&mut world));
-    let (first, base, lists) = (world.checkpoint().unwrap(), world.clone_world(), group_lists());
+    let (first, base, lists) = (world.checkpoint().unwrap(), world.try_clone().unwrap(), group_lists());
     let valid = delta(&first, &first).unwrap();
     let apply = |count: usize| {
         // The last number is that of the groups, of which there are none.
@@ -464,7 +464,7 @@ fn h62_many_groups_of_a_delta_are_refused() {
         }
         let sum = checksum(0, &bytes);
         bytes.extend(sum.to_le_bytes());
-        let mut world = base.clone_world();
+        let mut world = base.try_clone().unwrap();
         within(bytes.len(), || world.apply_delta(&bytes))
     };
     assert_eq!(apply(100), Ok(()));

@@ -16,8 +16,8 @@ pub(crate) fn small() -> World {
     let b = world.spawn((Velocity { x: 1.0, y: 2 }, Health(1), Title("sir".into())));
     let c = world.spawn((Enemy, Marked, Seen, Path(vec![1, 2])));
     world.insert(b, Burning(2)).unwrap();
-    world.extend(Key::main(a).with_role(Role(1)), Position { x: 3.0, y: 4.0 }).unwrap();
-    world.extend(Key::main(a).with_role(Role(2)), Name("row".into())).unwrap();
+    world.add_row(Key::main(a).with_role(Role(1)), Position { x: 3.0, y: 4.0 }).unwrap();
+    world.add_row(Key::main(a).with_role(Role(2)), Name("row".into())).unwrap();
     world.despawn(c).unwrap();
     world.spawn(Likes(vec![Some(a), None]));
     let d = world.spawn_empty();
@@ -58,7 +58,7 @@ fn h62_truncation_at_every_byte_is_refused() {
 fn h62_every_flipped_bit_is_refused() {
     let mut world = World::new();
     let a = world.spawn((Position { x: 1.0, y: 2.0 }, Burning(1), Name("a".into())));
-    world.extend(Key::main(a).with_role(Role(1)), Enemy).unwrap();
+    world.add_row(Key::main(a).with_role(Role(1)), Enemy).unwrap();
     let b = world.spawn((Health(1), Marked));
     world.despawn(b).unwrap();
     let file = bytes(&world);

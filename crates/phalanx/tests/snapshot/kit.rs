@@ -132,12 +132,12 @@ pub(crate) fn grow(world: &mut World, rng: &mut Rng, steps: usize) {
             (13, Some(e)) => drop(world.remove::<Burning>(e)),
             (14, Some(e)) => drop(world.remove::<Health>(e)),
             (15, Some(e)) => drop(world.remove::<Marked>(e)),
-            (16, Some(e)) => drop(world.extend(Key::main(e).with_role(Role(rng.below(3) as u32 + 1)), position)),
+            (16, Some(e)) => drop(world.add_row(Key::main(e).with_role(Role(rng.below(3) as u32 + 1)), position)),
             (17, Some(e)) => {
-                let name = world.register::<Name>();
-                drop(world.extend(Key::main(e).with_component(name), (Enemy, Name("row".into()))));
+                let name = world.register_component::<Name>();
+                drop(world.add_row(Key::main(e).with_component(name), (Enemy, Name("row".into()))));
             }
-            (18, Some(e)) => drop(world.delete_row(Key::main(e).with_role(Role(1)))),
+            (18, Some(e)) => drop(world.remove_row(Key::main(e).with_role(Role(1)))),
             (19, Some(e)) => world.insert(e, (Burning(7), Seen)).unwrap(),
             (20, _) => drop(world.insert_resource(Score(step, "points".into()))),
             (21, _) => drop(world.insert_resource(Clock(step.into()))),
@@ -146,7 +146,7 @@ pub(crate) fn grow(world: &mut World, rng: &mut Rng, steps: usize) {
             (24, _) => drop(world.spawn((Armor(step), Rage(vec![step as u8]), Alert))),
             (25, _) => drop(world.spawn((Mana("m".repeat(step as usize % 3)), Breath(step as u16), position))),
             (26, Some(e)) => world.insert(e, (Armor(step), Breath(9))).unwrap(),
-            (27, Some(e)) => drop(world.extend(Key::main(e).with_role(Role(5)), (Armor(1), Mana("row".into())))),
+            (27, Some(e)) => drop(world.add_row(Key::main(e).with_role(Role(5)), (Armor(1), Mana("row".into())))),
             (28, Some(e)) => drop(world.remove::<(Rage, Breath)>(e)),
             (29, Some(e)) => drop(world.get_mut::<Armor>(e).map(|mut armor| armor.0 += 1)),
             (30, Some(e)) => drop(world.get_mut::<Rage>(e).map(|mut rage| rage.0.push(1))),

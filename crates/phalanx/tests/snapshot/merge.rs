@@ -147,7 +147,7 @@ fn told_scene() -> Vec<u8> {
     let mut scene = World::new();
     let a = scene.spawn(Name("a".into()));
     scene.spawn((Burning(7), Name("b".into())));
-    scene.extend(Key::main(a).with_role(Role(1)), Name("row".into())).unwrap();
+    scene.add_row(Key::main(a).with_role(Role(1)), Name("row".into())).unwrap();
     // Of another table than its neighbours.
     scene.spawn((Name("c".into()), Enemy));
     scene.insert_resource(Clock(5));

@@ -53,10 +53,10 @@ fn extra_rows_go_with_their_entity() {
     let mut world = World::new();
     let [a, b] = [world.spawn_empty(), world.spawn_empty()];
     for (e, x) in [(a, 1.0), (b, 2.0)] {
-        world.extend(Key::main(e).with_role(Role(1)), Position { x, y: 0.0 }).unwrap();
+        world.add_row(Key::main(e).with_role(Role(1)), Position { x, y: 0.0 }).unwrap();
     }
     let copy = part(&world, &Part::of([b]).with_resources());
     assert!(!copy.contains(a));
-    assert_eq!(copy.get_key::<Position>(Key::main(b).with_role(Role(1))).unwrap().x, 2.0);
+    assert_eq!(copy.row(Key::main(b).with_role(Role(1))).unwrap().get::<Position>().unwrap().x, 2.0);
     assert_eq!(copy.row_count(), 2);
 }

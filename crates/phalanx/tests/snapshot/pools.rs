@@ -12,8 +12,8 @@ use phalanx_testkit::Rng;
 fn holes_and_the_way_of_removing_come_back() {
     for removal in [Removal::Swap, Removal::Ordered, Removal::Deferred] {
         let mut world = World::new();
-        world.set_removal::<Burning>(removal).unwrap();
-        world.set_removal::<Title>(removal).unwrap();
+        world.pool_mut::<Burning>().set_removal(removal).unwrap();
+        world.pool_mut::<Title>().set_removal(removal).unwrap();
         let list: Vec<_> = (0..10).map(|i| world.spawn((Burning(i), Title(i.to_string())))).collect();
         for at in [0, 3, 4, 7] {
             world.remove::<(Burning, Title)>(list[at]).unwrap();
@@ -118,9 +118,9 @@ fn dropped_groups_make_no_difference_to_who_follows_by_deltas() {
     registry.plain::<Fire>("fire").unwrap();
     registry.plain::<Ice>("ice").unwrap();
     let mut here = World::new();
-    here.register::<Fire>();
-    here.register::<Ice>();
-    let mut there = here.clone_world();
+    here.register_component::<Fire>();
+    here.register_component::<Ice>();
+    let mut there = here.try_clone().unwrap();
     let before = here.checkpoint().unwrap();
     let groups = (here.make_group::<Observed<Fire>>().unwrap(), here.make_group::<Observed<Ice>>().unwrap());
     here.spawn((Fire(1), Ice(2)));

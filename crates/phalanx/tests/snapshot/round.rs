@@ -140,7 +140,7 @@ fn the_first_difference_is_named() {
     assert_eq!(changed(&|w| w.despawn(b).unwrap()), Some(Difference::Entity { entity: b, in_first: true }));
     assert_eq!(changed(&|w| drop(w.insert_resource(Clock(2)))), Some(Difference::Resource { name: "clock" }));
     assert_eq!(
-        changed(&|w| drop(w.extend(Key::main(a).with_role(Role(1)), Enemy))),
+        changed(&|w| drop(w.add_row(Key::main(a).with_role(Role(1)), Enemy))),
         Some(Difference::Rows { entity: a })
     );
     // The same values; another slot is free.
@@ -191,7 +191,7 @@ fn a_snapshot_is_inspected_without_its_types() {
     world.spawn((Position { x: 1.0, y: 2.0 }, Burning(1), Health(3)));
     world.spawn(Position { x: 1.0, y: 2.0 });
     let e = world.spawn_empty();
-    world.extend(Key::main(e).with_role(Role(4)), Enemy).unwrap();
+    world.add_row(Key::main(e).with_role(Role(4)), Enemy).unwrap();
     world.insert_resource(Clock(1));
     let file = bytes(&world);
     let found = phalanx::snapshot::inspect(&*file).unwrap();

@@ -19,18 +19,23 @@ fn tag(name: &'static str) -> ComponentDescriptor {
 
 fn known(world: &mut World, descriptor: ComponentDescriptor) -> ComponentId {
     // SAFETY: numbers, or nothing, or texts that are ended by the destructor.
-    unsafe { world.register_component(descriptor) }
+    unsafe { world.register_component_with_descriptor(descriptor) }
 }
 
 fn give(world: &mut World, e: Entity, id: ComponentId, mut value: u64) {
     // SAFETY: a number, or of a component without data any address.
-    unsafe { world.insert_by_id(e, id, NonNull::from(&mut value).cast()).unwrap() };
+    unsafe { world.entity_mut(e).unwrap().insert_by_id(id, NonNull::from(&mut value).cast()) };
 }
 
 fn value(world: &World, e: Entity, name: &str) -> Option<u64> {
     let id = world.components().find(name)?;
     // SAFETY: a number.
-    world.get_by_id(e, id).ok().map(|found| unsafe { found.cast::<u64>().read() })
+    world
+        .entity(e)
+        .map_err(phalanx::ComponentError::from)
+        .and_then(|entity| entity.get_by_id(id))
+        .ok()
+        .map(|found| unsafe { found.cast::<u64>().read() })
 }
 
 const KINDS: [(&str, Kind); 3] = [("mod:Fuel", Kind::Table), ("mod:Heat", Kind::Pool), ("mod:Rank", Kind::Linear)];
@@ -60,7 +65,7 @@ fn world() -> (World, Vec<Entity>) {
         }
     }
     world.despawn(list[3]).unwrap();
-    world.extend(Key::main(list[1]).with_component(ids[0]).with_role(Role(2)), ()).unwrap();
+    world.add_row(Key::main(list[1]).with_component(ids[0]).with_role(Role(2)), ()).unwrap();
     (world, list)
 }
 
@@ -81,7 +86,7 @@ fn they_come_back_under_their_names() {
         for (name, _) in KINDS {
             assert_eq!(value(&copy, *e, name), value(&world, *e, name), "{name} of {e}");
         }
-        let ready = |world: &World| world.has_id(*e, world.components().find("mod:Ready").unwrap());
+        let ready = |world: &World| world.entity(*e).unwrap().has_by_id(world.components().find("mod:Ready").unwrap());
         assert_eq!(ready(&copy), ready(&world));
     }
     assert!(saved(&registry, &copy) == file);
@@ -213,7 +218,7 @@ fn values_with_a_codec_end_once_whatever_fails() {
             let mut value = core::mem::ManuallyDrop::new("x".repeat(at));
             LIVING.fetch_add(1, Ordering::Relaxed);
             // SAFETY: a text, which is given up.
-            unsafe { world.insert_by_id(*e, id, NonNull::from(&mut value).cast()).unwrap() };
+            unsafe { world.entity_mut(*e).unwrap().insert_by_id(id, NonNull::from(&mut value).cast()) };
         }
         let file = saved(&registry, &world);
         let copy = registry.load(&*file).unwrap();
@@ -221,7 +226,7 @@ fn values_with_a_codec_end_once_whatever_fails() {
         assert_eq!(LIVING.load(Ordering::Relaxed), 10);
         for (at, e) in list.iter().enumerate() {
             // SAFETY: a text.
-            let found = unsafe { copy.get_by_id(*e, id).unwrap().cast::<String>().as_ref() };
+            let found = unsafe { copy.entity(*e).unwrap().get_by_id(id).unwrap().cast::<String>().as_ref() };
             assert_eq!(*found, "x".repeat(at));
         }
         assert!(saved(&registry, &copy) == file);

@@ -80,7 +80,7 @@ fn told(world: &World) -> Vec<(&'static str, Vec<Key>)> {
 /// Some of everything: some seen, some new, some changed.
 fn history(start: u32) -> (World, Vec<Entity>) {
     let mut world = World::new();
-    world.set_tick(start);
+    phalanx::testing::set_change_tick(&mut world, start);
     let mut list = Vec::new();
     for i in 0..6 {
         let text = || i.to_string();
@@ -92,7 +92,7 @@ fn history(start: u32) -> (World, Vec<Entity>) {
             SoaColumn { x: i, y: 1 },
         )));
     }
-    world.extend(Key::main(list[1]).with_role(Role(1)), (TableRow(90), PoolRow(91), TagRow)).unwrap();
+    world.add_row(Key::main(list[1]).with_role(Role(1)), (TableRow(90), PoolRow(91), TagRow)).unwrap();
     world.clear_trackers();
     world.get_mut::<TableRow>(list[2]).unwrap().0 += 1;
     world.get_mut::<LinearRow>(list[4]).unwrap().0 += 1;
@@ -100,7 +100,7 @@ fn history(start: u32) -> (World, Vec<Entity>) {
     world.insert(list[3], (TableRow(7), PoolRow(7), TagRow)).unwrap();
     world.remove::<PoolRow>(list[0]).unwrap();
     world.despawn(list[8]).unwrap();
-    world.extend(Key::main(list[2]).with_role(Role(2)), (LinearRow(1), PoolRow(92))).unwrap();
+    world.add_row(Key::main(list[2]).with_role(Role(2)), (LinearRow(1), PoolRow(92))).unwrap();
     (world, list)
 }
 
@@ -233,9 +233,9 @@ fn what_is_merged_or_read_from_text_is_new() {
     let mut target = World::new();
     target.spawn((Armor(1), Breath(2)));
     target.clear_trackers();
-    let tick = target.tick();
-    registry().merge(&mut target, &*file).unwrap();
-    assert_eq!(target.tick(), tick);
+    let tick = target.change_tick();
+    target.merge(registry(), &*file).unwrap();
+    assert_eq!(target.change_tick(), tick);
     assert_eq!(target.query_filtered::<(), Added<Armor>>().len(), armed);
     let mut json = Vec::new();
     registry().serialize(&scene, &mut serde_json::Serializer::new(&mut json)).unwrap();

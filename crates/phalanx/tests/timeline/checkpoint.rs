@@ -96,7 +96,7 @@ fn another_worlds_checkpoint_is_refused() {
     let mut world = World::new();
     world.spawn(Tag);
     let checkpoint = world.checkpoint().unwrap();
-    let mut copy = world.clone_world();
+    let mut copy = world.try_clone().unwrap();
     assert_eq!(copy.rollback(&checkpoint), Err(TimelineError::Foreign));
     assert_eq!(World::new().rollback(&checkpoint), Err(TimelineError::Foreign));
     while world.compact(usize::MAX) > 0 {}
@@ -140,13 +140,13 @@ fn who_looked_before_a_checkpoint_goes_on_from_there() {
     assert_eq!(news(&world, &mut states), [10, 10]);
     world.get_mut::<Seen>(all[0]).unwrap().0 += 1;
     let before = world.checkpoint().unwrap();
-    let then = world.tick();
+    let then = world.change_tick();
     for round in 0..20 {
         world.query_mut::<&mut Seen>().for_each(|mut seen| seen.0 += 1);
         world.spawn(Seen(round));
         world.clear_trackers();
         world.rollback(&before).unwrap();
-        assert_eq!((world.tick(), world.get::<Seen>(all[0]).unwrap().0), (then, 1));
+        assert_eq!((world.change_tick(), world.get::<Seen>(all[0]).unwrap().0), (then, 1));
         assert_eq!(world.query_filtered::<&Seen, Changed<Seen>>().len(), 10);
         if round == 0 {
             assert_eq!((states.0.len(&world), states.1.len(&world)), (1, 0));

@@ -8,10 +8,10 @@ use phalanx_testkit::{AllocationSweep, Rng};
 
 fn fresh() -> World {
     let mut world = World::new();
-    world.register::<Position>();
-    world.register::<Tag>();
-    world.register::<Burning>();
-    world.register::<Mass>();
+    world.register_component::<Position>();
+    world.register_component::<Tag>();
+    world.register_component::<Burning>();
+    world.register_component::<Mass>();
     world
 }
 
@@ -32,7 +32,7 @@ fn act(world: &mut World, rng: &mut Rng) {
         6 => drop(world.remove::<(Mass, Tag)>(e)),
         7 => world.get_mut::<Position>(e).into_iter().for_each(|p| p.0[0] = n),
         8 => world.query_mut::<&mut Mass>().for_each(|m| m.0 += 1),
-        9 => drop(world.set_removal::<Burning>(if n % 2 == 0 { Removal::Deferred } else { Removal::Swap })),
+        9 => drop(world.pool_mut::<Burning>().set_removal(if n % 2 == 0 { Removal::Deferred } else { Removal::Swap })),
         10 => drop(world.compact(if n % 8 == 0 { usize::MAX } else { 0 })),
         _ => drop(world.spawn_batch((0..n % 50).map(|n| Position([n; 3])))),
     }
@@ -122,7 +122,7 @@ fn what_has_no_deltas_is_named() {
     assert!(delta(&now, &now).is_ok());
     assert_eq!(delta(&now, &fresh().checkpoint().unwrap()), Err(DeltaError::Foreign));
     let mut other = World::new();
-    other.register::<Mass>();
+    other.register_component::<Mass>();
     let bytes = delta(&empty, &now).unwrap();
     assert_eq!(other.apply_delta(&bytes), Err(DeltaError::OtherComponents));
 }
@@ -166,7 +166,7 @@ fn a_delta_back_over_a_dropped_group_leads_to_the_same_state() {
     let first = world.make_group::<Both>().unwrap();
     first.sort_by(&mut world, |(a, _), (b, _)| b.0.cmp(&a.0));
     world.make_group::<Owned<Burning>>().unwrap();
-    let mut copy = world.clone_world();
+    let mut copy = world.try_clone().unwrap();
     let (gone, stays) = (copy.make_group::<Both>().unwrap(), copy.make_group::<Owned<Burning>>().unwrap());
     let whole = world.checkpoint().unwrap();
     world.drop_group(masses);
@@ -224,7 +224,7 @@ fn a_copy_from_a_snapshot_follows_through_holes() {
     let registry = registry();
     for seed in 0..20 {
         let (mut here, mut rng) = (World::new(), Rng::new(seed));
-        here.set_removal::<Burning>(Removal::Deferred).unwrap();
+        here.pool_mut::<Burning>().set_removal(Removal::Deferred).unwrap();
         let all = here.spawn_batch((0..40).map(|n| (Position([n; 3]), Burning(n + 1), Mass(n as u16)))).to_vec();
         for e in &all {
             match rng.below(5) {
@@ -247,7 +247,7 @@ fn a_copy_from_a_snapshot_follows_through_holes() {
                     1 => here.insert(e, Burning(100)).unwrap(),
                     2 => here.despawn(e).unwrap(),
                     3 => here.get_mut::<Burning>(e).into_iter().for_each(|burning| burning.0 += 1),
-                    _ => drop(here.compact_pool::<Burning>(1)),
+                    _ => drop(here.pool_mut::<Burning>().compact(1)),
                 }
             }
             there.apply_delta(&delta(&before, &here.checkpoint().unwrap()).unwrap()).unwrap();

@@ -84,7 +84,7 @@ fn act(world: &mut World, model: &mut Model, collectors: [Collector; 2], rng: &m
         }
         (9, _) => assert_eq!(world.remove_resource::<Turn>().ok().map(|turn| turn.0), model.turn.take()),
         (10, _) => {
-            world.init_resource(|_| Log(Vec::new())).0.push(n);
+            world.resources_mut().init(|_| Log(Vec::new())).0.push(n);
             model.log.get_or_insert_default().push(n);
         }
         (11, _) => assert_eq!(world.remove_resource::<Log>().ok().map(|log| log.0), model.log.take()),
@@ -125,8 +125,8 @@ fn go_back(world: &mut World, back: impl FnOnce(&mut World) -> RollbackReport) {
 fn fresh() -> (World, [Collector; 2]) {
     let mut world = World::new();
     world.insert_resource(Free(0));
-    world.keep_resource::<Turn>();
-    world.keep_resource::<Log>();
+    world.resources_mut().keep::<Turn>();
+    world.resources_mut().keep::<Log>();
     let lives = world.collector().spawned().despawned().build();
     let flags = world.collector().added::<Flag>().set::<Flag>().removed::<Flag>().build();
     (world, [lives, flags])

@@ -33,7 +33,7 @@ fn every_frame_that_is_kept_comes_back_and_goes_on_as_it_did() {
         let now = seen(&mut world);
         timeline.rewind(&mut world, back).unwrap();
         assert_eq!(seen(&mut world), frames[frames.len() - 1 - back].0);
-        let (mut copy, mut again) = (world.clone_world(), Rng::new(seed));
+        let (mut copy, mut again) = (world.try_clone().unwrap(), Rng::new(seed));
         rush(&mut copy, &mut again.clone(), &tally, 30);
         rush(&mut world, &mut again, &tally, 30);
         assert_eq!(seen(&mut world), seen(&mut copy));
@@ -65,8 +65,8 @@ fn every_way_to_write_is_noticed() {
     let ids = [world.component_id::<Position>().unwrap(), world.component_id::<Mass>().unwrap()];
     let ways: Vec<Way> = vec![
         Box::new(move |w| w.entity_mut(e).unwrap().get_mut::<Position>().unwrap().0[0] ^= 1),
-        Box::new(move |w| w.view_mut::<Mass>().get_mut(e).unwrap().0 ^= 1),
-        Box::new(move |w| w.get_many_mut::<Burning, 1>([e]).unwrap()[0].0 ^= 1),
+        Box::new(move |w| w.component_mut::<Mass>().get_mut(e).unwrap().0 ^= 1),
+        Box::new(move |w| w.component_mut::<Burning>().get_many_mut([e]).unwrap()[0].0 ^= 1),
         Box::new(move |w| w.query_mut::<(&mut Position, &mut Mass)>().get_mut(e).unwrap().0.0[1] ^= 1),
         Box::new(move |w| w.query_mut::<&mut Burning>().get_mut(e).unwrap().0 ^= 1),
         Box::new(move |w| w.queries_mut::<(&mut Burning, &mut Spin)>().0.for_each(|b| b.0 ^= 1)),
@@ -76,11 +76,11 @@ fn every_way_to_write_is_noticed() {
         Box::new(move |w| _ = w.replace(e, Position([10; 3])).unwrap()),
         Box::new(move |w| _ = w.replace(e, Mass(10)).unwrap()),
         Box::new(move |w| w.patch::<Burning, _>(e, |b| b.0 += 11).unwrap()),
-        Box::new(move |w| w.access_mut::<Position>().get_mut(e).unwrap().0[0] += 3),
+        Box::new(move |w| w.component_mut::<Position>().get_mut(e).unwrap().0[0] += 3),
         Box::new(move |w| w.insert(e, (Burning(9), Mass(9))).unwrap()),
         Box::new(move |w| {
             // SAFETY: the address is that of a `Position`, and the world is borrowed.
-            unsafe { w.get_mut_by_id(e, ids[0]).unwrap().cast::<Position>().as_mut().0[0] ^= 4 }
+            unsafe { w.entity_mut(e).unwrap().get_mut_by_id(ids[0]).unwrap().cast::<Position>().as_mut().0[0] ^= 4 }
         }),
         Box::new(move |w| {
             let query = phalanx::query::DynamicQuery::builder().write(ids[0]).build(w).unwrap();
@@ -89,17 +89,17 @@ fn every_way_to_write_is_noticed() {
             }
         }),
         Box::new(move |w| w.commands_insert(e)),
-        Box::new(move |w| _ = w.access_mut::<Burning>().insert(e, Burning(12)).unwrap()),
-        Box::new(move |w| _ = w.access_mut::<Mass>().insert(e, Mass(12)).unwrap()),
-        Box::new(move |w| _ = w.access_mut::<Burning>().remove(e).unwrap()),
-        Box::new(move |w| _ = w.access_mut::<Mass>().remove(e).unwrap()),
-        Box::new(move |w| _ = w.access_mut::<Burning>().insert(e, Burning(13)).unwrap()),
-        Box::new(move |w| _ = w.access_mut::<Mass>().insert(e, Mass(13)).unwrap()),
-        Box::new(move |w| _ = w.insert_batch::<With<Burning>, _>((Position([14; 3]), Mass(14)))),
-        Box::new(move |w| _ = w.clear_component::<Burning>()),
-        Box::new(move |w| _ = w.clear_component::<Mass>()),
+        Box::new(move |w| _ = w.component_mut::<Burning>().insert(e, Burning(12)).unwrap()),
+        Box::new(move |w| _ = w.component_mut::<Mass>().insert(e, Mass(12)).unwrap()),
+        Box::new(move |w| _ = w.component_mut::<Burning>().remove(e).unwrap()),
+        Box::new(move |w| _ = w.component_mut::<Mass>().remove(e).unwrap()),
+        Box::new(move |w| _ = w.component_mut::<Burning>().insert(e, Burning(13)).unwrap()),
+        Box::new(move |w| _ = w.component_mut::<Mass>().insert(e, Mass(13)).unwrap()),
+        Box::new(move |w| _ = w.insert_where::<With<Burning>, _>((Position([14; 3]), Mass(14)))),
+        Box::new(move |w| _ = w.component_mut::<Burning>().clear()),
+        Box::new(move |w| _ = w.component_mut::<Mass>().clear()),
         Box::new(move |w| {
-            w.clear_component::<Mass>();
+            w.component_mut::<Mass>().clear();
             w.insert(e, (Mass(16), Burning(16))).unwrap();
         }),
         Box::new(move |w| _ = arriving().transfer_all(w).unwrap()),
@@ -111,7 +111,7 @@ fn every_way_to_write_is_noticed() {
             w.despawn(other).unwrap();
         }),
         Box::new(move |w| _ = w.replace(e, Position([15; 3])).unwrap()),
-        Box::new(move |w| _ = w.access_mut::<Mass>().insert(e, Mass(15)).unwrap()),
+        Box::new(move |w| _ = w.component_mut::<Mass>().insert(e, Mass(15)).unwrap()),
     ];
     let mut timeline = Timeline::new(4);
     timeline.capture(&mut world).unwrap();

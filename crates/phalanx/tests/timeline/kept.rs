@@ -25,8 +25,8 @@ fn seen(world: &World) -> [Option<u32>; 4] {
 #[test]
 fn what_is_kept_comes_back_and_the_rest_is_left_alone() {
     let mut world = World::new();
-    world.keep_resource::<Score>();
-    world.keep_resource::<Names>();
+    world.resources_mut().keep::<Score>();
+    world.resources_mut().keep::<Names>();
     world.insert_resource(Score(1));
     world.insert_resource(Window(1));
     let (before, mut timeline) = (world.checkpoint().unwrap(), Timeline::new(3));
@@ -64,14 +64,14 @@ fn what_is_not_covered_is_listed_by_name() {
     world.insert_resource(Window(1));
     world.insert_resource(Score(1));
     world.insert_resource(Names(Vec::new()));
-    world.keep_resource::<Names>();
+    world.resources_mut().keep::<Names>();
     let short = |names: &mut dyn Iterator<Item = &'static str>| {
         names.map(|name| name.rsplit("::").next().unwrap()).collect::<Vec<_>>()
     };
     assert_eq!(short(&mut timeline.uncovered_resources(&world)), ["Score", "Window"]);
     timeline.capture(&mut world).unwrap();
     let before = world.checkpoint().unwrap();
-    world.keep_resource::<Score>();
+    world.resources_mut().keep::<Score>();
     // Kept too late for either; so it is left alone.
     assert_eq!(short(&mut before.uncovered_resources(&world)), ["Score", "Window"]);
     timeline.capture(&mut world).unwrap();
@@ -97,7 +97,7 @@ fn what_is_not_covered_is_listed_by_name() {
 #[test]
 fn a_kept_resource_in_a_scope_is_an_error_and_nothing_happens() {
     let mut world = World::new();
-    world.keep_resource::<Score>();
+    world.resources_mut().keep::<Score>();
     world.insert_resource(Score(1));
     let (before, mut timeline) = (world.checkpoint().unwrap(), Timeline::new(2));
     timeline.capture(&mut world).unwrap();
@@ -124,11 +124,11 @@ fn a_kept_resource_in_a_scope_is_an_error_and_nothing_happens() {
 #[test]
 fn a_clone_has_what_is_kept_and_keeps_it() {
     let mut world = World::new();
-    world.keep_resource::<Names>();
-    world.keep_resource::<Score>();
+    world.resources_mut().keep::<Names>();
+    world.resources_mut().keep::<Score>();
     world.insert_resource(Score(1));
     world.insert_resource(Window(1));
-    let mut copy = world.clone_world();
+    let mut copy = world.try_clone().unwrap();
     assert_eq!(seen(&copy), [Some(1), None, None, Some(0)]);
     let before = copy.checkpoint().unwrap();
     copy.resource_mut::<Score>().unwrap().0 = 2;
@@ -141,13 +141,13 @@ fn a_clone_has_what_is_kept_and_keeps_it() {
 #[test]
 fn a_delta_leaves_resources_alone() {
     let mut here = World::new();
-    here.keep_resource::<Score>();
+    here.resources_mut().keep::<Score>();
     here.insert_resource(Score(1));
-    let mut there = here.clone_world();
+    let mut there = here.try_clone().unwrap();
     let before = here.checkpoint().unwrap();
     here.resource_mut::<Score>().unwrap().0 = 2;
     here.spawn(Position([1; 3]));
-    there.register::<Position>();
+    there.register_component::<Position>();
     there.resource_mut::<Score>().unwrap().0 = 3;
     there.apply_delta(&delta(&before, &here.checkpoint().unwrap()).unwrap()).unwrap();
     assert_eq!((there.resource(), there.len()), (Ok(&Score(3)), 1));
@@ -156,8 +156,8 @@ fn a_delta_leaves_resources_alone() {
 /// A world with kept resources, one of which is there now and one was there at the checkpoint and at the first frame.
 fn prepared(tally: &Tally) -> (World, phalanx::timeline::Checkpoint, Timeline) {
     let mut world = World::new();
-    world.keep_resource::<Value>();
-    world.keep_resource::<Other>();
+    world.resources_mut().keep::<Value>();
+    world.resources_mut().keep::<Other>();
     world.insert_resource(Value(tally.value(1)));
     world.spawn(Tag);
     let (before, mut timeline) = (world.checkpoint().unwrap(), Timeline::new(4));
@@ -183,7 +183,7 @@ fn h60_without_memory_nothing_is_kept_copied_or_put_back() {
     for sweep in [AllocationSweep::new(), AllocationSweep::new().persistent()] {
         let points = sweep.run(
             World::new,
-            |world| world.try_keep_resource::<Score>().map_err(TimelineError::from),
+            |world| world.resources_mut().try_keep::<Score>().map_err(TimelineError::from),
             |world, outcome| {
                 world.insert_resource(Score(1));
                 let before = world.checkpoint().unwrap();
@@ -234,7 +234,7 @@ fn a_clone_that_panics_changes_nothing_and_a_destructor_that_panics_comes_last()
     let ways: [(Way, bool); 5] = [
         (|world, _, _| drop(world.checkpoint().unwrap()), false),
         (|world, _, timeline| timeline.capture(world).unwrap(), false),
-        (|world, _, _| drop(world.clone_world()), false),
+        (|world, _, _| drop(world.try_clone().unwrap()), false),
         (|world, before, _| world.rollback(before).unwrap(), true),
         (|world, _, timeline| timeline.rewind(world, 1).unwrap(), true),
     ];

@@ -111,13 +111,19 @@ pub(crate) fn act(world: &mut World, rng: &mut Rng, tally: &Tally) {
         27 => world.query_mut::<&mut Spin>().chunks().for_each(|s| s.speed.iter_mut().for_each(|s| *s += 1.0)),
         28 => world.query_mut::<&mut Pooled>().for_each(|p| p.0.set_key(n)),
         29 => QueryState::<&mut Odd>::new().iter_mut(world).for_each(|o| o.pair.1 = n),
-        30 => drop(world.extend(key, (Position([n; 3]), Burning(n), Mass(3)))),
-        31 => drop(world.update(key, (Value(tally.value(n)), Pooled(tally.value(n))))),
-        32 => drop(world.get_key_mut::<Position>(key).map(|p| p.0[0] = n)),
+        30 => drop(world.add_row(key, (Position([n; 3]), Burning(n), Mass(3)))),
+        31 => {
+            drop(world.row_mut(key).and_then(|mut row| row.try_insert((Value(tally.value(n)), Pooled(tally.value(n))))))
+        }
+        32 => drop(world.row_mut(key).map(|mut row| row.get_mut::<Position>().map(|p| p.0[0] = n))),
         33 => world.pool_mut::<Burning>().values().iter_mut().for_each(|b| b.0 ^= 3),
         34 => drop(world.pool_mut::<Pooled>().sort_by_key(|p| p.0.key())),
-        35 => drop(world.set_removal::<Pooled>([Removal::Swap, Removal::Ordered, Removal::Deferred][n as usize % 3])),
-        36 => drop(world.compact_pool::<Pooled>(2)),
+        35 => drop(
+            world
+                .pool_mut::<Pooled>()
+                .set_removal([Removal::Swap, Removal::Ordered, Removal::Deferred][n as usize % 3]),
+        ),
+        36 => drop(world.pool_mut::<Pooled>().compact(2)),
         37 => drop(world.make_group::<(Owned<Burning>, Without<Frozen>)>()),
         38 => drop(world.make_group::<Observed<(Burning, Mass)>>()),
         39 => {
@@ -125,10 +131,12 @@ pub(crate) fn act(world: &mut World, rng: &mut Rng, tally: &Tally) {
             group.into_iter().for_each(|g| g.slices_mut(world).iter_mut().for_each(|b| b.0 += 5));
         }
         40 => drop(world.reserve_entity()),
-        41 => drop(world.clone_entity(e)),
+        41 => drop(
+            world.entity_mut(e).map_err(phalanx::StructuralError::from).and_then(|mut entity| entity.clone_entity()),
+        ),
         42 => drop(world.compact(if n % 4 == 0 { usize::MAX } else { 0 })),
         43 => drop(world.despawn_batch(other.into_iter().chain([e]).collect::<Vec<_>>())),
-        44 => world.view_mut::<Position>().get_mut(e).into_iter().for_each(|p| p.0[0] = n),
+        44 => world.component_mut::<Position>().get_mut(e).into_iter().for_each(|p| p.0[0] = n),
         45 => drop(world.spawn((Told(tally.value(n)), Heard(tally.value(n)), Felt))),
         46 => drop(world.spawn((Noted(tally.value(n)), Known, Position([n; 3])))),
         47 => world.insert(e, (Told(tally.value(n)), Known)).unwrap(),
@@ -191,9 +199,17 @@ pub(crate) fn seen(world: &mut World) -> String {
     let removal = (world.pool::<Pooled>().removal(), world.pool::<Pooled>().holes());
     writeln!(w, "{removal:?}").unwrap();
     for e in world.iter() {
-        let rows = world.rows(e).unwrap().map(|(key, row)| (key.role, world.get_row::<Position>(row).ok()));
-        writeln!(w, "{e} {:?} {:?}", world.components_of(e).unwrap().collect::<Vec<_>>(), rows.collect::<Vec<_>>())
-            .unwrap();
+        let rows = world
+            .rows(e)
+            .unwrap()
+            .map(|(key, row)| (key.role, world.row(row).and_then(|row| row.get::<Position>()).ok()));
+        writeln!(
+            w,
+            "{e} {:?} {:?}",
+            world.entity(e).unwrap().component_names().collect::<Vec<_>>(),
+            rows.collect::<Vec<_>>()
+        )
+        .unwrap();
     }
     out
 }
@@ -201,22 +217,22 @@ pub(crate) fn seen(world: &mut World) -> String {
 /// A world that knows all components, so that their ids do not depend on what comes first.
 pub(crate) fn world() -> World {
     let mut world = World::new();
-    world.register::<Position>();
-    world.register::<Value>();
-    world.register::<Tag>();
-    world.register::<Spin>();
-    world.register::<Odd>();
-    world.register::<Burning>();
-    world.register::<Pooled>();
-    world.register::<Frozen>();
-    world.register::<Mass>();
-    world.register::<Lined>();
-    world.register::<Seen>();
-    world.register::<Told>();
-    world.register::<Heard>();
-    world.register::<Felt>();
-    world.register::<Noted>();
-    world.register::<Known>();
+    world.register_component::<Position>();
+    world.register_component::<Value>();
+    world.register_component::<Tag>();
+    world.register_component::<Spin>();
+    world.register_component::<Odd>();
+    world.register_component::<Burning>();
+    world.register_component::<Pooled>();
+    world.register_component::<Frozen>();
+    world.register_component::<Mass>();
+    world.register_component::<Lined>();
+    world.register_component::<Seen>();
+    world.register_component::<Told>();
+    world.register_component::<Heard>();
+    world.register_component::<Felt>();
+    world.register_component::<Noted>();
+    world.register_component::<Known>();
     world
 }
 

@@ -58,21 +58,21 @@ pub(crate) struct Known;
 /// A world that knows all components, so that their ids do not depend on what comes first.
 pub(crate) fn world() -> World {
     let mut world = World::new();
-    world.register::<Place>();
-    world.register::<Mark>();
-    world.register::<Turn>();
-    world.register::<Fire>();
-    world.register::<Ice>();
-    world.register::<Dead>();
-    world.register::<Load>();
-    world.register::<Health>();
-    world.register::<Heat>();
-    world.register::<Wound>();
-    world.register::<Speed>();
-    world.register::<Aim>();
-    world.register::<Rank>();
-    world.register::<Told>();
-    world.register::<Known>();
+    world.register_component::<Place>();
+    world.register_component::<Mark>();
+    world.register_component::<Turn>();
+    world.register_component::<Fire>();
+    world.register_component::<Ice>();
+    world.register_component::<Dead>();
+    world.register_component::<Load>();
+    world.register_component::<Health>();
+    world.register_component::<Heat>();
+    world.register_component::<Wound>();
+    world.register_component::<Speed>();
+    world.register_component::<Aim>();
+    world.register_component::<Rank>();
+    world.register_component::<Told>();
+    world.register_component::<Known>();
     world
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn whole(world: &World, nothing: &Checkpoint) -> Vec<u8> {
 /// All of a world, as bytes, with the time and what is new.
 pub(crate) fn everything(world: &World, nothing: &Checkpoint) -> Vec<u8> {
     let mut bytes = whole(world, nothing);
-    bytes.extend(world.tick().number().to_le_bytes());
+    bytes.extend(world.change_tick().number().to_le_bytes());
     macro_rules! news {
         ($($filter:ty),*) => {$(
             bytes.push(0xff);
@@ -107,7 +107,7 @@ pub(crate) fn act(world: &mut World, mut pick: impl FnMut(usize) -> usize) {
         return;
     };
     let key = Key::main(e).with_role(Role(1 + n % 3));
-    let key = if n % 5 == 0 { key.with_component(world.register::<Place>()) } else { key };
+    let key = if n % 5 == 0 { key.with_component(world.register_component::<Place>()) } else { key };
     match kind {
         0 => drop(world.spawn((Place([n; 3]), Load(n as u16)))),
         1 => drop(world.spawn((Mark, Fire(n), Ice(1), Heat(n as u16)))),
@@ -141,12 +141,14 @@ pub(crate) fn act(world: &mut World, mut pick: impl FnMut(usize) -> usize) {
         23 => world.query_mut::<(&mut Speed, Option<&mut Known>)>().for_each(|(s, _)| s.0 ^= 3),
         39 => world.query_mut::<&mut Told>().for_each(|mut told| told.set_changed()),
         24 => world.clear_trackers(),
-        25 => drop(world.extend(key, (Place([n; 3]), Fire(n), Load(3)))),
-        26 => drop(world.extend(key, (Health(n), Ice(1), Heat(1)))),
-        27 => drop(world.delete_row(key)),
-        28 => drop(world.update(key, (Fire(n), Speed(1)))),
-        29 => drop(world.set_removal::<Ice>([Removal::Swap, Removal::Ordered, Removal::Deferred][n as usize % 3])),
-        30 => drop(world.compact_pool::<Ice>(1)),
+        25 => drop(world.add_row(key, (Place([n; 3]), Fire(n), Load(3)))),
+        26 => drop(world.add_row(key, (Health(n), Ice(1), Heat(1)))),
+        27 => drop(world.remove_row(key)),
+        28 => drop(world.row_mut(key).and_then(|mut row| row.try_insert((Fire(n), Speed(1))))),
+        29 => drop(
+            world.pool_mut::<Ice>().set_removal([Removal::Swap, Removal::Ordered, Removal::Deferred][n as usize % 3]),
+        ),
+        30 => drop(world.pool_mut::<Ice>().compact(1)),
         31 => drop(world.make_group::<(Owned<Fire>, Without<Dead>)>()),
         32 => drop(world.make_group::<(Owned<(Fire, Heat)>, Without<Dead>)>()),
         33 => drop(world.make_group::<(Observed<(Load, Wound)>, Without<Ice>)>()),

@@ -130,18 +130,18 @@ macro_rules! world {
 
             fn changes() -> Vec<(&'static str, Change<Self>, Change<Self>)> {
                 fn add(w: &mut $world, order: &[Entity]) {
-                    let mut b = w.world.access_mut::<$layout::B>();
+                    let mut b = w.world.component_mut::<$layout::B>();
                     for &e in order {
                         b.insert(e, $layout::B { v: 2.0 }).unwrap();
                     }
                 }
                 fn remove(w: &mut $world, order: &[Entity]) {
-                    let mut b = w.world.access_mut::<$layout::B>();
+                    let mut b = w.world.component_mut::<$layout::B>();
                     for &e in order {
                         b.remove(e).unwrap();
                     }
                 }
-                vec![("insert", Self::add_b, Self::remove_b), ("access_mut", add, remove)]
+                vec![("insert", Self::add_b, Self::remove_b), ("component_mut", add, remove)]
             }
 
             fn insert_each(ways: &mut Ways<Self>) {
@@ -219,8 +219,8 @@ macro_rules! world {
             }
 
             fn get(ways: &mut Ways<Reading<Self>>) {
-                ways.add("view", |r| {
-                    let view = r.world.world.view::<$layout::Position>();
+                ways.add("component", |r| {
+                    let view = r.world.world.component::<$layout::Position>();
                     r.sum += r.order.iter().map(|&e| f64::from(view.get(e).unwrap().x)).sum::<f64>();
                 });
                 ways.add("get", |r| {

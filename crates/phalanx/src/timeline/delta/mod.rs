@@ -55,7 +55,7 @@ const HEAD: [u8; 8] = if cfg!(target_endian = "little") { *b"PHXDLT2L" } else { 
 /// Returns the difference between two states of a world as bytes.
 ///
 /// [`World::apply_delta`] brings a world that is in the first state to the second. Resources are not part of a delta, also if
-/// they are [kept](World::keep_resource).
+/// they are [kept](ResourcesMut::keep).
 ///
 /// ```
 /// use phalanx::timeline::delta;
@@ -67,7 +67,7 @@ const HEAD: [u8; 8] = if cfg!(target_endian = "little") { *b"PHXDLT2L" } else { 
 ///
 /// let mut here = World::new();
 /// let hero = here.spawn(Health(10));
-/// let mut there = here.clone_world();
+/// let mut there = here.try_clone().unwrap();
 ///
 /// let before = here.checkpoint()?;
 /// here.get_mut::<Health>(hero)?.0 = 9;

@@ -46,7 +46,7 @@ fn bytes_of<T: crate::Plain>(value: &T) -> &[u8] {
 #[test]
 fn no_bytes_make_a_value_that_cannot_be() {
     let mut world = World::new();
-    world.set_removal::<Pooled>(Removal::Deferred).unwrap();
+    world.pool_mut::<Pooled>().set_removal(Removal::Deferred).unwrap();
     let all: Vec<Entity> = (0..4).map(|_| world.spawn_empty()).collect();
     let pooled = |n: usize| Pooled([all[n], all[3 - n]]);
     let lined = |n: usize| Lined(all[n], [true, false, true, n == 0], 'z');
@@ -91,7 +91,7 @@ fn no_bytes_make_a_value_that_cannot_be() {
 #[test]
 fn no_bytes_make_a_world_that_cannot_be() {
     let mut world = World::new();
-    world.set_removal::<Sparse>(Removal::Deferred).unwrap();
+    world.pool_mut::<Sparse>().set_removal(Removal::Deferred).unwrap();
     let all: Vec<_> = (0..20).map(|n| world.spawn((Row(n), Sparse(n as u16), Line(n as u8)))).collect();
     world.despawn(all[3]).unwrap();
     let before = world.checkpoint().unwrap();

@@ -1,30 +1,32 @@
-//! How components are kept, what happens to them, and how they would be kept better.
+//! [`LayoutReport`]: how components are stored and accessed, and which layout suits them.
 
 mod advice;
 mod show;
 
 use super::World;
+use super::memory::column_memory;
 use crate::component::{ComponentId, ComponentInfo};
 use crate::layout::Kind;
+use crate::storage::Storage;
 use core::alloc::Layout;
 use core::fmt;
 use phalanx_store::memory::{Layout as Container, Model};
 
-/// Where a component is kept: what `#[component(layout = …)]` says.
+/// The layout of a component: what `#[component(layout = …)]` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Placement {
-    /// A lane in the tables of the entities' components.
+    /// A column in archetype tables.
     Table,
-    /// A lane for each field, in the same tables.
+    /// A column for each field, in the same tables.
     Soa,
-    /// SparseStorage by side in a sparse set.
+    /// A sparse set.
     Pool,
-    /// At the entity's index.
+    /// A linear storage, at the index of the entity.
     Linear,
 }
 
 impl Placement {
-    /// As it is written in the attribute: `table`, `soa`, `pool`, `linear`.
+    /// Returns the name of the layout in the attribute: `table`, `soa`, `pool` or `linear`.
     pub const fn name(self) -> &'static str {
         match self {
             Placement::Table => "table",
@@ -50,20 +52,20 @@ impl fmt::Display for Placement {
     }
 }
 
-/// How the components of a world are kept: [`World::layout_report`]. Displayed, it is a table with sentences below.
+/// How the components of a world are stored: [`World::layout_report`]. Displayed, it is a table with sentences below.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayoutReport {
     /// Whether accesses were counted since the last report. If not, all counts are zero.
     pub counted: bool,
-    /// How many entities are alive.
+    /// The number of live entities.
     pub entities: usize,
-    /// How many slots were ever used, by entities and by extra rows: the places of a linear store.
+    /// The number of slots that were ever used, by entities and by extra rows. A linear storage has a position for each.
     pub slots: usize,
     /// The components, in the order of their ids.
     pub components: Vec<ComponentReport>,
 }
 
-/// How one component is kept, and what happened to it since the last report.
+/// How one component is stored, and its accesses since the last report.
 ///
 /// An extra row counts like an entity.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,51 +74,52 @@ pub struct ComponentReport {
     pub id: ComponentId,
     /// The name of the type.
     pub name: &'static str,
-    /// Where it is kept.
+    /// Its layout.
     pub placement: Placement,
     /// Bytes of a value.
     pub size: usize,
-    /// How many entities have it.
+    /// The number of entities that have it.
     pub values: usize,
     /// The share of the slots that has it.
     pub utilisation: f64,
-    /// How often an entity got it and had none, by being made or given it.
+    /// How often it was added to an entity, by a spawn or an insert.
     pub adds: u64,
-    /// How often an entity lost it, by ending or otherwise.
+    /// How often it was removed from an entity, by a despawn or otherwise.
     pub removes: u64,
-    /// Those of the removes after which the entity lived on: what costs a table a move of the row.
+    /// The removes after which the entity lived on. In a table each of them is an archetype move.
     pub taken: u64,
-    /// Rows that queries, groups and slices of pools which name it set out to visit.
+    /// The rows that queries, groups and slices of pools were to visit.
     ///
-    /// Counted when a walk begins: one that is broken off counts in full, one over several stores counts the rows of the
-    /// store that it follows, and one with an optional component the rows that have it and the others.
+    /// They are counted when an iteration starts, so one that stops early counts in full. An iteration over several storages
+    /// counts the rows of its driver. One with an optional component counts the rows that have it and the others.
     pub visited: u64,
-    /// Those of the rows visited by queries that name other components, too. (The values of a group lie side by side: its
-    /// rows do not count here.)
+    /// The rows of `visited` that belong to queries with other components. Rows of groups do not count here, because the values
+    /// of a group are contiguous.
     pub together: u64,
-    /// How often it was looked up by entity, found or not. `None` without the feature `counters`: there a look-up costs
-    /// too little for a test beside it.
+    /// How often it was looked up by entity, found or not. `None` without the feature `counters`, because a lookup is too fast for
+    /// an additional test.
     pub by_entity: Option<u64>,
-    /// Bytes that it holds from the allocator: what [`World::memory`] says of its columns, or of its store.
+    /// The bytes that are allocated for it, in columns or in its sparse storage, as in [`World::memory`].
     pub bytes: usize,
-    /// What as many values would take in each layout.
+    /// The bytes that as many values would take in each layout.
     pub bytes_as: LayoutBytes,
-    /// Where it should be kept, and why.
+    /// The layout that suits its accesses, and the reason.
     pub advice: Advice,
 }
 
-/// The bytes of a component in each layout, at exact capacity, with values evenly spread over the slots: those of
-/// [`Model::bytes`], but for what a world has once for all its components (generations, entities of rows, masks of pools).
+/// The bytes of a component in each layout, at exact capacity, with values evenly spread over the slots.
+///
+/// They are those of [`Model::bytes`], without what a world has once for all components: generations, entities of rows, and
+/// presence bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LayoutBytes {
     /// In tables: the values.
     pub table: u64,
-    /// In lanes of a field each: the same, or less if the value has padding that is not known of here.
+    /// In a column for each field: the same, or less if the value has padding.
     pub soa: u64,
     /// In a pool: the values, their keys, and an index of the slots.
     pub pool: u64,
-    /// In a linear store: a place for each slot, up to a multiple of 64, and one to spare, and the bits that say which are in
-    /// use.
+    /// In a linear storage: a position for each slot, up to a multiple of 64, one to spare, and the presence bits.
     pub linear: u64,
 }
 
@@ -126,7 +129,7 @@ impl LayoutBytes {
         // The world has these values, so they can be counted.
         let model = Model::new(size, slots, share).ok();
         let bytes = |container| model.map_or(u64::MAX, |model| model.bytes(container));
-        // The generations are those of the entities; places come by the words of bits, and one is to spare.
+        // The generations are those of the entities. Positions are allocated by words of presence bits, and one is to spare.
         let linear = bytes(Container::Linear).saturating_sub(4 * slots);
         let more = if slots == 0 { 0 } else { slots.next_multiple_of(64) - slots + 1 };
         LayoutBytes {
@@ -137,7 +140,7 @@ impl LayoutBytes {
         }
     }
 
-    /// The bytes in one of the layouts.
+    /// Returns the bytes in one of the layouts.
     pub const fn of(&self, placement: Placement) -> u64 {
         match placement {
             Placement::Table => self.table,
@@ -148,34 +151,32 @@ impl LayoutBytes {
     }
 }
 
-/// Where a component should be kept: a rule of thumb over what was counted.
+/// The layout that suits a component: a rule of thumb from the counted accesses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
-    /// Where; where it is, if nothing speaks for another place.
+    /// The layout. It is the present one if no other is clearly better.
     pub placement: Placement,
-    /// Why, in a sentence.
+    /// The reason, in a sentence.
     pub reason: String,
 }
 
 impl World {
-    /// Begins to count what happens to components, from zero, or stops counting.
+    /// Starts to count accesses to components, from zero, or stops.
     ///
-    /// While nobody counts, what takes rows out of tables and what begins a query makes one test more, and pools and linear
-    /// stores raise a number for each value that goes; making entities and giving components costs nothing.
-    /// Reads by entity are only counted with the feature `counters`.
-    pub fn count_accesses(&mut self, count: bool) {
+    /// While nothing is counted, removing table rows and starting a query test one flag. Sparse storages count removed values
+    /// always. Spawning and inserting cost nothing. Lookups by entity are counted only with the feature `counters`.
+    pub fn set_access_counting(&mut self, count: bool) {
         self.storage.counting = count;
-        self.begin_counts();
+        self.storage.begin_counts();
     }
 
-    /// How each component is kept, what happened to it since the last report, and where it should rather be kept. The next
-    /// report counts from here.
+    /// Returns how each component is stored, its accesses since the last report, and advice on its layout. The next report counts
+    /// from here.
     ///
-    /// Without [`count_accesses`](World::count_accesses) it says what is there, and advises nothing.
+    /// Without [`set_access_counting`](World::set_access_counting) the report shows the present state, and has no advice.
     ///
     /// ```
-    /// use phalanx::report::Placement;
-    /// use phalanx::{Component, World};
+    /// use phalanx::{Component, Placement, World};
     ///
     /// #[derive(Component)]
     /// struct Health(u32);
@@ -184,7 +185,7 @@ impl World {
     ///
     /// let mut world = World::new();
     /// let units = world.spawn_batch((0..1000).map(Health));
-    /// world.count_accesses(true);
+    /// world.set_access_counting(true);
     /// for unit in &units {
     ///     world.insert(*unit, Burning)?;
     ///     world.remove::<Burning>(*unit)?;
@@ -197,25 +198,28 @@ impl World {
     /// # Ok::<(), phalanx::NoSuchEntity>(())
     /// ```
     pub fn layout_report(&mut self) -> LayoutReport {
-        let components = self.storage.components.in_order().skip(1).map(|id| self.report_of(id)).collect();
+        let storage = &mut self.storage;
         let report = LayoutReport {
-            counted: self.storage.counting,
-            entities: self.len(),
-            slots: self.storage.entities.slot_count(),
-            components,
+            counted: storage.counting,
+            entities: storage.entities.len(),
+            slots: storage.entities.slot_count(),
+            components: storage.components.in_order().skip(1).map(|id| storage.report_of(id)).collect(),
         };
-        self.begin_counts();
+        storage.begin_counts();
         report
     }
+}
 
+impl Storage {
+    /// Returns the report of a component.
     fn report_of(&self, id: ComponentId) -> ComponentReport {
-        let info = self.storage.components.info(id);
-        let (usage, slots, values) = (&info.usage, self.storage.entities.slot_count(), self.values_of(id));
-        let (bytes, [taken, ended]) = match self.storage.sparse.of(id) {
-            Some(side) => (side.bytes(), side.gone),
+        let info = self.components.info(id);
+        let (usage, slots, values) = (&info.usage, self.entities.slot_count(), self.values_of(id));
+        let (bytes, [taken, ended]) = match self.sparse.of(id) {
+            Some(sparse) => (sparse.bytes(), sparse.gone),
             None => (self.column_bytes(id), [usage.removed, usage.despawned]),
         };
-        let counted = |count: u64| if self.storage.counting { count } else { 0 };
+        let counted = |count: u64| if self.counting { count } else { 0 };
         let lanes = info.lanes().iter().map(Layout::size).sum::<usize>();
         let align = info.lanes().iter().map(Layout::align).max().unwrap_or(1);
         let size = lanes.next_multiple_of(align);
@@ -239,34 +243,34 @@ impl World {
             bytes_as: LayoutBytes::new(size as u64, lanes as u64, slots as u64, values as u64),
             advice: Advice { placement: Placement::of(info), reason: String::new() },
         };
-        report.advice = advice::advise(&report, self.storage.counting);
+        report.advice = advice::advise(&report, self.counting);
         report
     }
 
-    /// How many slots have a component.
+    /// Returns the number of slots that have a component.
     fn values_of(&self, id: ComponentId) -> usize {
-        let in_tables = || self.storage.tables.iter().filter(|t| t.signature.has(id)).map(|t| t.len as usize).sum();
-        self.storage.sparse.of(id).map_or_else(in_tables, |side| side.len() as usize)
+        let in_tables = || self.tables.iter().filter(|t| t.signature.has(id)).map(|t| t.len as usize).sum();
+        self.sparse.of(id).map_or_else(in_tables, |sparse| sparse.len() as usize)
     }
 
-    /// The bytes of a component in all tables.
+    /// Returns the bytes of a component in all tables.
     fn column_bytes(&self, id: ComponentId) -> usize {
-        let columns = self.storage.tables.iter().filter_map(|table| Some((table, table.column(id)?)));
-        columns.map(|(table, column)| self.column_memory(table, column).total()).sum()
+        let columns = self.tables.iter().filter_map(|table| Some((table, table.column(id)?)));
+        columns.map(|(table, column)| column_memory(self, table, column).total()).sum()
     }
 
-    /// Counts from here on.
+    /// Counts from zero.
     fn begin_counts(&mut self) {
-        for id in (1..self.storage.components.len()).map(|id| ComponentId::from_index(id as u32)) {
+        for id in (1..self.components.len()).map(|id| ComponentId::from_index(id as u32)) {
             let before = self.values_of(id) as u64;
-            self.storage.components.usage_mut(id).begin(before);
+            self.components.usage_mut(id).begin(before);
         }
-        self.storage.sparse.begin_counts();
+        self.sparse.begin_counts();
     }
 }
 
 impl LayoutReport {
-    /// The report of a component, if the world that it is of knows it.
+    /// Returns the report of a component, if the world knows it.
     pub fn of<C: crate::Component>(&self, world: &World) -> Option<&ComponentReport> {
         let id = world.component_id::<C>()?;
         self.components.iter().find(|component| component.id == id)

@@ -1,21 +1,21 @@
-//! Which layout suits what was counted.
+//! Chooses the layout that suits the counted accesses.
 //!
-//! Each kind of access has a price in each layout, in nanoseconds, from `phalanx demo` on the machine of the README: half of
-//! 100,000 entities had the component, beside 72 bytes in tables. Only the relation of the prices matters, and only where it
-//! is clear.
+//! Each kind of access has a price in each layout, in nanoseconds, from `phalanx demo` on the machine of the README. There half of
+//! 100,000 entities had the component, beside 72 bytes in tables. Only the ratio of the prices matters, and only where it is
+//! clear.
 
 use super::{Advice, ComponentReport, Placement};
 
-/// What accesses cost in a layout.
+/// The prices of accesses in a layout.
 struct Prices {
     placement: Placement,
-    /// Giving it to an entity and taking it again.
+    /// One insert and one remove.
     change: f64,
-    /// A row of a walk over it alone.
+    /// A row of an iteration over it alone.
     alone: f64,
-    /// A row of a walk over it and a component in a table.
+    /// A row of an iteration over it and a table component.
     together: f64,
-    /// A look-up by entity.
+    /// A lookup by entity.
     by_entity: f64,
 }
 
@@ -28,14 +28,14 @@ const PRICES: [Prices; 3] = [
 /// The share of the present cost that another layout must save.
 const WORTH: f64 = 0.15;
 
-/// The share of the slots that must have a component for which a linear store is advised: its places grow with the world,
-/// and walks pass the empty ones.
+/// The share of the slots that must have a component for which a linear storage is advised. Its positions grow with the world, and
+/// iterations skip the empty ones.
 const MOST: f64 = 0.5;
 
-/// What the accesses of a component would have cost, by kind: changes, rows alone, rows together, look-ups.
+/// Returns the cost of a component's accesses by kind: changes, rows alone, rows together, lookups.
 fn costs(report: &ComponentReport, prices: &Prices) -> [f64; 4] {
     let alone = report.visited - report.together;
-    // A tenth of a value for each gap: 64 bits are tested at once, but lines of memory lie in between.
+    // A tenth of a value for each gap: 64 bits are tested at once, but more cache lines are read.
     let gaps = match prices.placement {
         Placement::Linear if report.values > 0 => 0.9 + 0.1 / report.utilisation.max(1e-3),
         _ => 1.0,
@@ -48,6 +48,7 @@ fn costs(report: &ComponentReport, prices: &Prices) -> [f64; 4] {
     ]
 }
 
+/// Returns the advice for a component.
 pub(super) fn advise(report: &ComponentReport, counted: bool) -> Advice {
     let stay = |reason: &str| Advice { placement: report.placement, reason: reason.to_string() };
     if !counted {
@@ -59,7 +60,7 @@ pub(super) fn advise(report: &ComponentReport, counted: bool) -> Advice {
     let of = |prices: &Prices| costs(report, prices);
     let total = |prices: &Prices| of(prices).iter().sum::<f64>();
     let now = match report.placement {
-        // Lanes of fields are a table to all but look-ups, which put the value together.
+        // Columns of fields are a table, except to lookups, which join the fields.
         Placement::Table | Placement::Soa => &PRICES[0],
         Placement::Pool => &PRICES[1],
         Placement::Linear => &PRICES[2],
@@ -99,7 +100,7 @@ pub(super) fn advise(report: &ComponentReport, counted: bool) -> Advice {
     Advice { placement: best.placement, reason: why }
 }
 
-/// Why a component is where it should be, by what costs most.
+/// Returns the advice to keep the layout, with a reason by the greatest cost.
 fn settled(report: &ComponentReport, costs: [f64; 4]) -> Advice {
     let looked_up = greatest(costs) == 3;
     if report.placement == Placement::Soa && looked_up {
@@ -118,7 +119,7 @@ fn settled(report: &ComponentReport, costs: [f64; 4]) -> Advice {
     Advice { placement: report.placement, reason: reason.to_string() }
 }
 
-/// Which of the figures is the greatest.
+/// Returns the index of the greatest figure.
 fn greatest(figures: [f64; 4]) -> usize {
     (0..4).max_by(|a, b| figures[*a].total_cmp(&figures[*b])).unwrap_or(0)
 }

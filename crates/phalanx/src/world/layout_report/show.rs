@@ -1,9 +1,9 @@
-//! The report for people.
+//! Displays a layout report as a table.
 
 use super::{ComponentReport, LayoutReport};
 use core::fmt;
 
-/// The columns: what stands above them, and what is in them.
+/// A column of the report: its header, and the text of its cells.
 type Cell = (&'static str, fn(&ComponentReport) -> String);
 
 const CELLS: [Cell; 13] = [
@@ -22,7 +22,7 @@ const CELLS: [Cell; 13] = [
     ("as linear", |c| c.bytes_as.linear.to_string()),
 ];
 
-/// The name of a type without the paths of its modules.
+/// Returns the name of a type without the paths of its modules.
 fn short(name: &str) -> &str {
     let end = name.find('<').unwrap_or(name.len());
     name[..end].rfind("::").map_or(name, |at| &name[at + 2..])

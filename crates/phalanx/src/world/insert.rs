@@ -1,0 +1,145 @@
+//! Inserts components into entities.
+#![allow(unsafe_code)]
+
+use super::{Location, World};
+use crate::bundle::{Bundle, BundlePtr, VisitSingle};
+use crate::bundle_info::EdgeKey;
+use crate::component::Component;
+use crate::error::{NoSuchEntity, StructuralError, require_alive};
+use crate::mutation::InPlace;
+use crate::signal::dispatch_catch;
+use crate::sparse::{Put, has_fast_path};
+use crate::storage::Storage;
+use core::mem::ManuallyDrop;
+use phalanx_store::Entity;
+
+impl World {
+    /// Inserts the components of `bundle` into `entity`. Components that it already has are overwritten, and their old values
+    /// are dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`NoSuchEntity`] if the entity is not alive. The bundle is dropped, and nothing else changes.
+    ///
+    /// # Panics
+    ///
+    /// If the bundle contains a component twice.
+    #[doc(alias = "add")]
+    #[doc(alias = "emplace")]
+    #[inline(always)]
+    #[track_caller]
+    pub fn insert<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), NoSuchEntity> {
+        require_alive(self.try_insert(entity, bundle))
+    }
+
+    /// Inserts the components of `bundle` into `entity`, like [`insert`](World::insert), but returns every error.
+    ///
+    /// # Errors
+    ///
+    /// - [`StructuralError::NoSuchEntity`] if the entity is not alive.
+    /// - [`StructuralError::Duplicate`] if the bundle contains a component twice.
+    /// - [`StructuralError::Alloc`] if allocation fails.
+    ///
+    /// On error the bundle is dropped, and nothing else changes.
+    #[inline(always)]
+    pub fn try_insert<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), StructuralError> {
+        if const { B::LEN != 1 || B::SPARSE != 1 } {
+            return self.insert_slow(entity, bundle);
+        }
+        let bundle = ManuallyDrop::new(bundle);
+        // SAFETY: the bundle is moved out once, here or below.
+        match unsafe { B::visit_single(&raw const *bundle, InsertFast { storage: &mut self.storage, entity }) } {
+            Some(true) => Ok(()),
+            _ => self.insert_slow(entity, ManuallyDrop::into_inner(bundle)),
+        }
+    }
+
+    /// Inserts a bundle on the slow path.
+    #[inline(never)]
+    fn insert_slow<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), StructuralError> {
+        let bundle_id = self.bundle_id::<B>()?;
+        self.storage.flush()?;
+        let from = self.storage.try_location(entity)?;
+        self.edge(bundle_id, from.table, true)?;
+        // SAFETY: the entity is at `from`, and the edge inserts the bundle.
+        unsafe { self.insert_along(entity, from, EdgeKey::Cached { bundle_id, insert: true }, |ptr| bundle.write(ptr)) }
+    }
+
+    /// Moves an entity along an edge that inserts components, and drops the displaced values.
+    ///
+    /// # Safety
+    ///
+    /// - The entity is alive and at `from`, and the edge is one of that table.
+    /// - Given a row of the target without values, `write` moves values into all of its components that do not come along, and
+    ///   into all sparse storages that get a value. If it panics, nothing has changed.
+    #[inline(always)]
+    pub(crate) unsafe fn insert_along(
+        &mut self,
+        entity: Entity,
+        from: Location,
+        edge: EdgeKey<'_>,
+        write: impl FnOnce(BundlePtr),
+    ) -> Result<(), StructuralError> {
+        let edge = edge.find(&self.bundles, from.table);
+        self.storage.reserve_move(entity.index(), from, edge)?;
+        let tail = self.storage.tables[edge.target as usize].len;
+        write(self.storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail));
+        // SAFETY: the entity is at `from`, by the caller's contract; everything is reserved, and the values are written.
+        unsafe { self.storage.move_row(entity, from, edge, &mut InPlace) };
+        let outcome = dispatch_catch!(self);
+        // SAFETY: the displaced values were left in place, and nothing was committed since.
+        unsafe { self.storage.drop_in_place(from.table, Some(&edge.removed)) };
+        outcome.finish(self);
+        Ok(())
+    }
+}
+
+/// Inserts the only component of a bundle on the fast path, and returns `true` if it could. Its visit takes a pointer to a
+/// component, which counts as moved out in that case, or if the visit panics.
+struct InsertFast<'w> {
+    storage: &'w mut Storage,
+    entity: Entity,
+}
+
+impl VisitSingle for InsertFast<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    unsafe fn visit<C: Component>(self, component: *const C) -> bool {
+        // SAFETY: the pointer is to a component, which counts as moved out if this succeeds, by the caller's contract.
+        unsafe { self.storage.insert_fast(self.entity, component) }
+    }
+}
+
+impl Storage {
+    /// Returns `true` if the fast path may be taken: there is no listener, and no reserved entity, which a change would
+    /// create first.
+    #[inline(always)]
+    pub(super) fn is_fast_path_open(&self) -> bool {
+        !self.journal.is_active() && self.entities.reserved_count() == 0
+    }
+
+    /// Returns the number of the component's sparse storage, if the component has a fast path that may be taken.
+    #[inline(always)]
+    pub(super) fn fast_path<C: Component>(&self) -> Option<u32> {
+        if !const { has_fast_path::<C>() } || !self.is_fast_path_open() {
+            return None;
+        }
+        self.sparse.number_of::<C>(&self.components)
+    }
+
+    /// Inserts a component on the fast path, and returns `true` if it could. An old value is dropped.
+    ///
+    /// # Safety
+    ///
+    /// The pointer is to a value, which counts as moved out if this returns `true` or panics.
+    #[inline(always)]
+    unsafe fn insert_fast<C: Component>(&mut self, entity: Entity, value: *const C) -> bool {
+        let Some(number) = self.fast_path::<C>() else { return false };
+        self.restructured();
+        let entities = &self.entities;
+        // SAFETY: the storage is the component's, and the value may be moved out, by the caller's contract.
+        let put = unsafe { self.sparse.insert_fast(number, entity, value, || entities.contains(entity)) };
+        matches!(put, Put::Done(_))
+    }
+}

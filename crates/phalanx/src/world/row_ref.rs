@@ -1,0 +1,178 @@
+//! [`RowRef`]: a row of a shared world.
+#![allow(unsafe_code)]
+
+use super::get::Ref;
+use super::{RowId, World};
+use crate::component::{Component, ComponentId};
+use crate::error::{ComponentError, NoSuchEntity, RowError};
+use crate::rows::{Key, Label, Role, Row};
+use crate::storage::Storage;
+use core::fmt;
+use phalanx_store::Entity;
+
+/// A row of a shared world: [`World::row`].
+#[derive(Clone, Copy)]
+pub struct RowRef<'w> {
+    pub(super) world: &'w World,
+    pub(super) row: Row,
+}
+
+impl World {
+    /// Returns a handle that reads one row, main or extra, named by its key or its handle.
+    ///
+    /// ```
+    /// use phalanx::{Component, Key, Role, RowError, World};
+    ///
+    /// #[derive(Component, Debug, PartialEq)]
+    /// struct Ring(&'static str);
+    ///
+    /// const LEFT: Role = Role(1);
+    ///
+    /// let mut world = World::new();
+    /// let elf = world.spawn_empty();
+    /// let left = Key::main(elf).with_role(LEFT);
+    /// let handle = world.add_row(left, Ring("of air"))?;
+    /// let row = world.row(handle)?;
+    /// assert_eq!((row.get::<Ring>()?, row.key()), (&Ring("of air"), left));
+    /// assert_eq!(world.row(left)?.id(), handle);
+    /// assert!(world.row(Key::main(elf).with_role(Role(2))).is_err());
+    /// # Ok::<(), RowError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`RowError::NoSuchEntity`] if the entity of the key is not alive.
+    /// - [`RowError::NoSuchRow`] if the entity has no row under the key.
+    /// - [`RowError::Stale`] if the row of the handle was removed.
+    #[inline]
+    pub fn row(&self, row: impl RowId) -> Result<RowRef<'_>, RowError> {
+        Ok(RowRef { world: self, row: row.find(self)? })
+    }
+
+    /// Returns the keys and handles of an entity's rows: the main row, then the extra ones in the order of their creation.
+    ///
+    /// # Errors
+    ///
+    /// [`NoSuchEntity`] if the entity is not alive.
+    pub fn rows(&self, entity: Entity) -> Result<impl Iterator<Item = (Key, Row)> + Clone + '_, NoSuchEntity> {
+        if !self.contains(entity) {
+            return Err(NoSuchEntity { entity });
+        }
+        let extra = self.storage.extra_rows(entity.index()).map(move |(row, label)| (label.key(entity), row));
+        Ok(core::iter::once((Key::main(entity), Row(entity))).chain(extra))
+    }
+
+    /// Returns the number of rows: one for each entity, and the extra ones.
+    pub fn row_count(&self) -> usize {
+        self.storage.row_count()
+    }
+}
+
+impl<'w> RowRef<'w> {
+    /// Returns the handle of the row.
+    pub fn id(&self) -> Row {
+        self.row
+    }
+
+    /// Returns the key of the row.
+    pub fn key(&self) -> Key {
+        // SAFETY: the row was there when the handle was made, and the world has been borrowed since.
+        unsafe { self.world.storage.key_unchecked(self.row) }
+    }
+
+    /// Returns the world.
+    pub fn world(&self) -> &'w World {
+        self.world
+    }
+
+    /// Returns a component.
+    ///
+    /// # Errors
+    ///
+    /// [`RowError::MissingComponent`] if the row does not have it.
+    #[inline]
+    pub fn get<C: Component>(&self) -> Result<Ref<'w, C>, RowError> {
+        match self.world.get::<C>(self.row.0) {
+            Ok(value) => Ok(value),
+            Err(error) => Err(self.world.storage.row_error(self.row, error)),
+        }
+    }
+
+    /// Returns `true` if the row has the component.
+    pub fn has<C: Component>(&self) -> bool {
+        self.world.has::<C>(self.row.0)
+    }
+}
+
+impl fmt::Debug for RowRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.key())
+    }
+}
+
+impl Storage {
+    /// Returns the label of a component and a role; `None` for that of the main row.
+    pub(crate) fn label(&self, component: Option<ComponentId>, role: Role) -> Result<Option<Label>, RowError> {
+        if let Some(component) = component
+            && (component == ComponentId::ROW || component.index() >= self.components.len())
+        {
+            return Err(RowError::NoSuchComponent { component });
+        }
+        Ok(Label::of(component, role))
+    }
+
+    /// Returns the handle of the row under a key.
+    pub(crate) fn find_row(&self, key: Key) -> Result<Row, RowError> {
+        if !self.entities.contains(key.entity) {
+            return Err(NoSuchEntity { entity: key.entity }.into());
+        }
+        if key.is_main() {
+            return Ok(Row(key.entity));
+        }
+        let label = self.label(key.component, key.role).ok().flatten();
+        match label.and_then(|label| self.row_of_name((key.entity.index(), label))) {
+            Some((slot, _)) => Ok(Row(slot)),
+            None => Err(RowError::NoSuchRow { key }),
+        }
+    }
+
+    /// Returns the key of a row.
+    pub(crate) fn key_of(&self, row: Row) -> Result<Key, RowError> {
+        match self.contains(row.0) {
+            // SAFETY: the row is there.
+            true => Ok(unsafe { self.key_unchecked(row) }),
+            false => Err(RowError::Stale { row }),
+        }
+    }
+
+    /// Returns the key of a row.
+    ///
+    /// # Safety
+    ///
+    /// The row is there.
+    unsafe fn key_unchecked(&self, row: Row) -> Key {
+        if row.is_main() {
+            return Key::main(row.0);
+        }
+        // SAFETY: the row is there, by the caller's contract, and is an extra one.
+        let (_, owner, label, _) = unsafe { self.extra_row(row.0.index()) };
+        label.key(owner)
+    }
+
+    /// Returns the error of a row for an error of its slot.
+    #[cold]
+    pub(crate) fn row_error(&self, row: Row, error: ComponentError) -> RowError {
+        let key = match self.key_of(row) {
+            Ok(key) => key,
+            Err(error) => return error,
+        };
+        match error {
+            ComponentError::MissingComponent { component, .. } | ComponentError::NoAddress { component } => {
+                RowError::MissingComponent { key, component }
+            }
+            ComponentError::ExcludedComponent { component, .. } => RowError::ExcludedComponent { key, component },
+            ComponentError::UnchangedComponent { component, .. } => RowError::UnchangedComponent { key, component },
+            ComponentError::DuplicateEntity { .. } | ComponentError::NoSuchEntity(_) => RowError::Stale { row },
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! [`Spawner`]: spawns entities of one bundle.
+#![allow(unsafe_code)]
+
+use super::World;
+use crate::bundle::Bundle;
+use crate::error::{infallible, panic_change};
+use core::marker::PhantomData;
+use phalanx_store::raw::DropGuard;
+use phalanx_store::{AllocError, Entity};
+
+impl World {
+    /// Returns a spawner, which spawns many entities of one bundle, one by one. The bundle is resolved once.
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Age(u32);
+    ///
+    /// let mut world = World::new();
+    /// let mut spawner = world.spawner::<Age>();
+    /// let ages: Vec<_> = (0..10).map(|n| spawner.spawn(Age(n))).collect();
+    /// assert_eq!(world.get::<Age>(ages[7]).unwrap().0, 7);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the bundle contains a component twice.
+    #[track_caller]
+    pub fn spawner<B: Bundle>(&mut self) -> Spawner<'_, B> {
+        let bundle_id = infallible(self.bundle_id::<B>());
+        Spawner { id: self.id(), world: self, bundle_id, bundle: PhantomData }
+    }
+}
+
+/// Spawns entities of one bundle: [`World::spawner`].
+#[derive(Debug)]
+pub struct Spawner<'w, B> {
+    world: &'w mut World,
+    /// The id that the world had when the bundle was resolved.
+    id: u64,
+    /// [`STALE`] if the world has forgotten its bundles since.
+    bundle_id: usize,
+    bundle: PhantomData<fn(B)>,
+}
+
+/// The number of no bundle.
+const STALE: usize = usize::MAX;
+
+impl<B: Bundle> Spawner<'_, B> {
+    /// Spawns an entity with the components of `bundle`, and returns it.
+    #[inline]
+    #[track_caller]
+    pub fn spawn(&mut self, bundle: B) -> Entity {
+        // The same comparison that finding the bundle makes.
+        if self.bundle_id >= self.world.bundles.len() {
+            self.resolve();
+        }
+        if let Err(error) = self.world.reserve_spawn::<B>(self.bundle_id) {
+            panic_change(error.into());
+        }
+        // SAFETY: capacity for the row and for the entity is reserved, and the number is that of the bundle.
+        let entity = unsafe { self.world.commit_spawn(self.bundle_id, bundle) };
+        if self.world.storage.journal.is_active() {
+            self.dispatch();
+        }
+        entity
+    }
+
+    /// Calls listeners, whose commands may make the world forget its bundles.
+    ///
+    /// The function does not get the bundle or the entity: they would have to be in memory on the path without listeners.
+    #[cold]
+    #[inline(never)]
+    fn dispatch(&mut self) {
+        // The bundle is resolved again by the next call, because resolving allocates. Also if a listener panics.
+        let guard = DropGuard::new(self, |spawner| {
+            if spawner.id != spawner.world.id() {
+                spawner.bundle_id = STALE;
+            }
+        });
+        guard.state.world.dispatch();
+    }
+
+    /// Resolves the bundle again, after the world has forgotten its bundles.
+    #[cold]
+    #[inline(never)]
+    fn resolve(&mut self) {
+        self.bundle_id = infallible(self.world.bundle_id::<B>());
+        self.id = self.world.id();
+    }
+
+    /// Reserves capacity for `additional` more entities.
+    #[track_caller]
+    pub fn reserve(&mut self, additional: usize) {
+        if self.bundle_id == STALE {
+            self.resolve();
+        }
+        let reserved = u32::try_from(additional).map_err(|_| AllocError::CapacityOverflow);
+        if let Err(error) = reserved.and_then(|n| self.world.reserve_rows(self.bundle_id, n)) {
+            panic_change(error.into());
+        }
+    }
+}
