@@ -101,11 +101,9 @@ fn values_by_address_end_once() {
         // SAFETY: a value as registered, which is given up.
         unsafe { world.entity_mut(e).map(|mut entity| _ = entity.insert_by_id(id, address(&mut value))) }.unwrap();
         assert_eq!(tally.live(), 1);
+        let found = world.entity_mut(e).unwrap().get_mut_by_id(id).unwrap().cast::<Counted>();
         // SAFETY: the value is there.
-        assert_eq!(
-            unsafe { world.entity_mut(e).unwrap().get_mut_by_id(id).unwrap().cast::<Counted>().as_ref() }.key(),
-            key
-        );
+        assert_eq!(unsafe { found.as_ref() }.key(), key);
     }
     world.insert(e, Enemy).unwrap();
     world.entity_mut(e).unwrap().remove_by_ids(&[id]);
