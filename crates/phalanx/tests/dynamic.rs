@@ -68,7 +68,7 @@ fn two_thousand_components_in_one_world() {
     for (n, id) in ids.iter().enumerate().step_by(97) {
         let mut value = n as u32;
         // SAFETY: a number, as registered.
-        unsafe { world.entity_mut(e).map(|mut entity| drop(entity.insert_by_id(*id, address(&mut value)))) }.unwrap();
+        unsafe { world.entity_mut(e).map(|mut entity| _ = entity.insert_by_id(*id, address(&mut value))) }.unwrap();
     }
     world.validate().unwrap();
     for (n, id) in ids.iter().enumerate() {
@@ -101,13 +101,11 @@ fn values_by_address_end_once() {
     for key in 0..3 {
         let mut value = core::mem::ManuallyDrop::new(tally.value(key));
         // SAFETY: a value as registered, which is given up.
-        unsafe { world.entity_mut(e).map(|mut entity| drop(entity.insert_by_id(id, address(&mut value)))) }.unwrap();
+        unsafe { world.entity_mut(e).map(|mut entity| _ = entity.insert_by_id(id, address(&mut value))) }.unwrap();
         assert_eq!(tally.live(), 1);
+        let found = world.entity_mut(e).unwrap().get_mut_by_id(id).unwrap().cast::<Counted>();
         // SAFETY: the value is there.
-        assert_eq!(
-            unsafe { world.entity_mut(e).unwrap().get_mut_by_id(id).unwrap().cast::<Counted>().as_ref() }.key(),
-            key
-        );
+        assert_eq!(unsafe { found.as_ref() }.key(), key);
     }
     world.insert(e, Enemy).unwrap();
     world.entity_mut(e).unwrap().remove_by_ids(&[id]);
@@ -115,9 +113,7 @@ fn values_by_address_end_once() {
     let mut value = tally.value(9);
     world.despawn(e).unwrap();
     // SAFETY: a value as registered; it is not given up, as the entity is not alive.
-    assert!(
-        unsafe { world.entity_mut(e).map(|mut entity| drop(entity.insert_by_id(id, address(&mut value)))) }.is_err()
-    );
+    assert!(unsafe { world.entity_mut(e).map(|mut entity| _ = entity.insert_by_id(id, address(&mut value))) }.is_err());
     assert_eq!(value.key(), 9);
     // SAFETY: as above: the id comes twice.
     let twice = unsafe { world.spawn_by_ids(&[(id, address(&mut value)), (id, address(&mut value))]) };
@@ -130,7 +126,7 @@ fn values_by_address_end_once() {
     ));
     let mut another = Spin { axis: 5.0, speed: 6.0 };
     // SAFETY: a value of the component.
-    unsafe { world.entity_mut(spin).map(|mut entity| drop(entity.insert_by_id(spin_id, address(&mut another)))) }
+    unsafe { world.entity_mut(spin).map(|mut entity| _ = entity.insert_by_id(spin_id, address(&mut another))) }
         .unwrap();
     assert_eq!(world.get::<Spin>(spin), Ok(another));
     drop((value, world));

@@ -19,7 +19,7 @@ fn a_world_with_resources_is_send_and_sync() {
 #[test]
 fn one_of_each_type() {
     let mut world = World::new();
-    assert!(!world.resource::<Gravity>().is_ok());
+    assert!(world.resource::<Gravity>().is_err());
     assert_eq!(world.insert_resource(Gravity(1.0)), None);
     assert_eq!(world.insert_resource(Gravity(2.0)), Some(Gravity(1.0)));
     assert_eq!(world.insert_resource(Score(7)), None);
@@ -41,7 +41,7 @@ fn what_is_missing_is_made_once() {
     assert_eq!(world.resources_mut().init(|world| Score(world.len() as u32)), &mut Score(1));
     assert_eq!(world.resources_mut().init::<Score>(|_| unreachable!()), &mut Score(1));
     assert!(catch(|| world.resources_mut().init::<Gravity>(|_| panic!("no gravity"))).is_err());
-    assert!(!world.resource::<Gravity>().is_ok());
+    assert!(world.resource::<Gravity>().is_err());
 }
 
 #[test]

@@ -171,7 +171,7 @@ fn handles_of_rows_go_stale_alone_and_keys_with_their_entity() {
     assert!(world.row(other).is_ok() && world.contains(e));
     // The same slot, as a row, then as an entity: the handle stays stale.
     let again = world.add_row(key(e, LEFT), Item(5)).unwrap();
-    assert!(again != first && !world.row(first).is_ok());
+    assert!(again != first && world.row(first).is_err());
     assert_eq!(
         world.row(key(e, LEFT)).and_then(|row| row.get::<Item>()),
         Ok(&Item(5)),
@@ -179,16 +179,16 @@ fn handles_of_rows_go_stale_alone_and_keys_with_their_entity() {
     );
     world.remove_row(again).unwrap();
     let heir = world.spawn(Item(6));
-    assert!(!world.row(again).is_ok() && world.row(again).and_then(|row| row.get::<Item>()).is_err());
+    assert!(world.row(again).is_err() && world.row(again).and_then(|row| row.get::<Item>()).is_err());
     world.despawn(heir).unwrap();
     world.despawn(e).unwrap();
-    assert!(!world.row(other).is_ok());
+    assert!(world.row(other).is_err());
     let next = world.spawn_empty();
     assert!(matches!(world.row(key(e, RIGHT)), Err(RowError::NoSuchEntity(_))));
     world.add_row(key(next, RIGHT), Item(1)).unwrap();
-    assert!(!world.row(key(e, RIGHT)).is_ok());
+    assert!(world.row(key(e, RIGHT)).is_err());
     world.clear();
-    assert!(!world.row(key(next, RIGHT)).is_ok());
+    assert!(world.row(key(next, RIGHT)).is_err());
     assert_eq!((world.len(), world.row_count()), (0, 0));
     let fresh = world.spawn_empty();
     assert_eq!(world.rows(fresh).unwrap().count(), 1, "nothing is left of whoever had the index");
@@ -332,7 +332,7 @@ fn a_reserved_entity_can_be_extended() {
     let row = world.add_row(key(e, LEFT), Item(1)).unwrap();
     let also = world.reserve_entity();
     world.remove_row(row).unwrap();
-    assert!(world.contains(e) && world.contains(also) && !world.row(row).is_ok());
+    assert!(world.contains(e) && world.contains(also) && world.row(row).is_err());
     world.validate().unwrap();
 }
 
@@ -390,7 +390,7 @@ fn a_destructor_that_panics_leaves_the_end_whole() {
         |(world, e, _), _| world.remove_row(key(*e, LEFT)).unwrap(),
         |(world, e, _), _, _| {
             world.validate().unwrap();
-            assert!(!world.row(key(*e, LEFT)).is_ok() && world.row_count() == 7);
+            assert!(world.row(key(*e, LEFT)).is_err() && world.row_count() == 7);
         },
     );
     assert_eq!(deleted, 2);
@@ -570,7 +570,7 @@ fn a_recorded_despawn_ends_the_extra_rows_too() {
     commands.insert(other, Item(3));
     commands.try_apply(&mut world).unwrap();
     world.validate().unwrap();
-    assert!(rows.iter().all(|row| !world.row(*row).is_ok()) && !world.contains(e));
+    assert!(rows.iter().all(|row| world.row(*row).is_err()) && !world.contains(e));
     assert_eq!((tally.live(), world.row_count()), (2, 2));
 }
 
@@ -612,5 +612,5 @@ fn a_cloned_world_has_the_same_rows() {
     assert!(copy.rows(e).unwrap().eq(world.rows(e).unwrap()));
     copy.despawn(e).unwrap();
     copy.validate().unwrap();
-    assert!(world.row(row).is_ok() && !copy.row(row).is_ok());
+    assert!(world.row(row).is_ok() && copy.row(row).is_err());
 }

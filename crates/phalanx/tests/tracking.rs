@@ -524,7 +524,7 @@ fn values_by_id_are_marked_too() {
     unsafe {
         world
             .entity_mut(a)
-            .map(|mut entity| drop(entity.insert_by_id(text, core::ptr::NonNull::from(&mut *value).cast())))
+            .map(|mut entity| _ = entity.insert_by_id(text, core::ptr::NonNull::from(&mut *value).cast()))
     }
     .unwrap();
     assert_eq!(world.query_filtered::<Entity, Changed<InTable>>().len(), 2);

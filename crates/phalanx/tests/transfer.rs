@@ -119,7 +119,7 @@ fn components_of_run_time_are_known_by_what_they_are() {
     let e = here.spawn(Enemy);
     let mut value = 5_u64;
     // SAFETY: a number, as registered.
-    unsafe { here.entity_mut(e).map(|mut entity| drop(entity.insert_by_id(a, NonNull::from(&mut value).cast()))) }
+    unsafe { here.entity_mut(e).map(|mut entity| _ = entity.insert_by_id(a, NonNull::from(&mut value).cast())) }
         .unwrap();
     let new = here.entity_mut(e).unwrap().transfer(&mut there).unwrap();
     assert!(!there.entity(new).unwrap().has_by_id(b_there));
@@ -193,7 +193,7 @@ fn an_entity_takes_its_rows_along() {
     };
     assert_eq!(told(&there, new), renamed(rows.clone(), new));
     // Nothing of it is left here.
-    assert!(handles.iter().all(|(key, row)| !here.row(*row).is_ok() && !here.row(*key).is_ok()));
+    assert!(handles.iter().all(|(key, row)| here.row(*row).is_err() && here.row(*key).is_err()));
     assert!(matches!(here.row(key(e, 1)), Err(RowError::NoSuchEntity(_))));
     let heir = here.spawn(Enemy);
     assert_eq!(here.rows(heir).unwrap().count(), 1);

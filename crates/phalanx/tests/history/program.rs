@@ -145,9 +145,7 @@ pub(crate) fn act(world: &mut World, pick: Pick<'_>) -> Option<Entity> {
         37 => drop(world.make_group::<Observed<(Fire, Mass)>>().map(|group| world.drop_group(group))),
         38 => return Some(world.reserve_entity()),
         39 => drop(world.pool_mut::<Ice>().sort_by_key(|ice| ice.0.len())),
-        40 => drop(
-            world.entity_mut(e).map_err(phalanx::StructuralError::from).and_then(|mut entity| entity.clone_entity()),
-        ),
+        40 => drop(world.entity_mut(e).map(|mut entity| entity.clone_entity())),
         41 => drop(world.insert_where::<With<Enemy>, _>((Water(1), Name(text())))),
         42 => drop(world.remove_where::<With<Water>, (Water, Place)>()),
         43 => drop(world.insert_resource(Score(n))),

@@ -157,7 +157,7 @@ impl Run {
         assert_eq!(done.is_err(), row == 0);
         if row > 0 {
             self.alive[at].rows.remove(row);
-            assert!(!self.world.row(handle).is_ok() && !self.world.row(key).is_ok());
+            assert!(self.world.row(handle).is_err() && self.world.row(key).is_err());
             self.ended.push((key, handle));
         }
     }
@@ -272,7 +272,7 @@ impl Run {
             (0..self.alive.len()).for_each(|at| self.rename(at, map.get(self.alive[at].entity).unwrap()));
         } else if let Some((at, _)) = self.any_row() {
             let old = self.alive[at].entity;
-            there.spawn_keyed(about, LEFT, Item(0));
+            there.spawn_keyed(about, LEFT, Item(0)).unwrap();
             let away = self.world.entity_mut(old).unwrap().transfer(&mut there).unwrap();
             self.world.validate().unwrap();
             there.validate().unwrap();
@@ -314,7 +314,7 @@ impl Run {
             }
         }
         assert_eq!(self.tally.live(), values);
-        assert!(self.ended.iter().all(|(_, row)| row.is_main() || !world.row(*row).is_ok()));
+        assert!(self.ended.iter().all(|(_, row)| row.is_main() || world.row(*row).is_err()));
         let mut queried: Vec<(Key, Row, Option<u32>)> =
             world.query::<(Key, Row, Option<&Item>)>().iter().map(|(k, r, i)| (k, r, i.map(|i| i.0))).collect();
         let mut expected: Vec<_> =

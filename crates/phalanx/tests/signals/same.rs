@@ -43,9 +43,7 @@ fn step(world: &mut World, rng: &mut Rng, n: u32) {
             }
             commands.apply(world);
         }
-        (13, Some(e)) => drop(
-            world.entity_mut(e).map_err(phalanx::StructuralError::from).and_then(|mut entity| entity.clone_entity()),
-        ),
+        (13, Some(e)) => drop(world.entity_mut(e).map(|mut entity| entity.clone_entity())),
         _ => {}
     }
 }

@@ -112,9 +112,7 @@ pub(crate) fn act(world: &mut World, rng: &mut Rng, tally: &Tally) {
         28 => world.query_mut::<&mut Pooled>().for_each(|p| p.0.set_key(n)),
         29 => QueryState::<&mut Odd>::new().iter_mut(world).for_each(|o| o.pair.1 = n),
         30 => drop(world.add_row(key, (Position([n; 3]), Burning(n), Mass(3)))),
-        31 => {
-            drop(world.row_mut(key).and_then(|mut row| row.try_insert((Value(tally.value(n)), Pooled(tally.value(n))))))
-        }
+        31 => drop(world.row_mut(key).map(|mut row| _ = row.insert((Value(tally.value(n)), Pooled(tally.value(n)))))),
         32 => drop(world.row_mut(key).map(|mut row| row.get_mut::<Position>().map(|p| p.0[0] = n))),
         33 => world.pool_mut::<Burning>().values().iter_mut().for_each(|b| b.0 ^= 3),
         34 => drop(world.pool_mut::<Pooled>().sort_by_key(|p| p.0.key())),
@@ -131,9 +129,7 @@ pub(crate) fn act(world: &mut World, rng: &mut Rng, tally: &Tally) {
             group.into_iter().for_each(|g| g.slices_mut(world).iter_mut().for_each(|b| b.0 += 5));
         }
         40 => drop(world.reserve_entity()),
-        41 => drop(
-            world.entity_mut(e).map_err(phalanx::StructuralError::from).and_then(|mut entity| entity.clone_entity()),
-        ),
+        41 => drop(world.entity_mut(e).map(|mut entity| entity.clone_entity())),
         42 => drop(world.compact(if n % 4 == 0 { usize::MAX } else { 0 })),
         43 => drop(world.despawn_batch(other.into_iter().chain([e]).collect::<Vec<_>>())),
         44 => world.component_mut::<Position>().get_mut(e).into_iter().for_each(|p| p.0[0] = n),
