@@ -26,7 +26,7 @@
 //! let ball = world.spawn((Position(0.0), Velocity(2.0), Mass(1.0)));
 //! world.spawn((Position(0.0), Mass(1.0)));
 //!
-//! let moving = world.make_group::<(Owned<(Position, Velocity)>, Without<Frozen>)>()?;
+//! let moving = world.create_group::<(Owned<(Position, Velocity)>, Without<Frozen>)>()?;
 //! let (positions, velocities) = moving.slices_mut(&mut world);
 //! positions.iter_mut().zip(velocities).for_each(|(p, v)| p.0 += v.0);
 //! assert_eq!(world.get::<Position>(ball)?.0, 2.0);
@@ -38,7 +38,7 @@
 //! assert!(moving.contains(&world, ball));
 //!
 //! // A group that owns nothing has an order of its own.
-//! let heavy = world.make_group::<Observed<(Mass, Position)>>()?;
+//! let heavy = world.create_group::<Observed<(Mass, Position)>>()?;
 //! heavy.sort_by(&mut world, |(a, _), (b, _)| b.0.total_cmp(&a.0));
 //! heavy.for_each(&mut world, |(mass, position)| position.0 += mass.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -60,7 +60,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use phalanx_store::{AllocError, Entity};
 
-/// A group of a world: [`World::make_group`]. What it is of is in `S`, see [`GroupSpec`].
+/// A group of a world: [`World::create_group`]. What it is of is in `S`, see [`GroupSpec`].
 ///
 /// It is a number that only the world it was made in understands. Its methods take that world, and panic if they get
 /// another, or if the group was dropped.
@@ -277,7 +277,7 @@ impl<S: GroupSpec> Group<S> {
     /// for (depth, sprite) in [(3, 'c'), (1, 'a'), (2, 'b')] {
     ///     world.spawn((Depth(depth), Sprite(sprite)));
     /// }
-    /// let drawn = world.make_group::<Owned<(Depth, Sprite)>>()?;
+    /// let drawn = world.create_group::<Owned<(Depth, Sprite)>>()?;
     /// drawn.sort_by(&mut world, |(a, _), (b, _)| a.0.cmp(&b.0));
     /// assert_eq!(drawn.slices(&world).1, [Sprite('a'), Sprite('b'), Sprite('c')]);
     /// # Ok::<(), phalanx::group::GroupError>(())
@@ -346,12 +346,12 @@ impl World {
     /// struct C;
     ///
     /// let mut world = World::new();
-    /// world.make_group::<Owned<(A, B)>>()?;
-    /// world.make_group::<Owned<(A, B, C)>>()?; // within the first
-    /// assert!(matches!(world.make_group::<Owned<(B, C)>>(), Err(GroupError::Conflict { .. })));
+    /// world.create_group::<Owned<(A, B)>>()?;
+    /// world.create_group::<Owned<(A, B, C)>>()?; // within the first
+    /// assert!(matches!(world.create_group::<Owned<(B, C)>>(), Err(GroupError::Conflict { .. })));
     /// # Ok::<(), GroupError>(())
     /// ```
-    pub fn make_group<S: GroupSpec>(&mut self) -> Result<Group<S>, GroupError> {
+    pub fn create_group<S: GroupSpec>(&mut self) -> Result<Group<S>, GroupError> {
         let name = core::any::type_name::<S>();
         let (own, see, not) = (S::Owned::LEN, S::Observed::LEN, S::Excluded::LEN);
         let mut ids = try_vec(own + see + not)?;
@@ -394,10 +394,10 @@ impl World {
     }
 
     /// Drops a group. Its pools stay as they are, and can be owned by others. Whether it was there.
-    pub fn drop_group<S: GroupSpec>(&mut self, group: Group<S>) -> bool {
+    pub fn remove_group<S: GroupSpec>(&mut self, group: Group<S>) -> bool {
         let is_there = group.is_of(self);
         if is_there {
-            self.storage.sparse.drop_group(group.id);
+            self.storage.sparse.remove_group(group.id);
             self.storage.restructured();
         }
         is_there

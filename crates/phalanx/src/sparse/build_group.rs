@@ -204,7 +204,7 @@ impl SparseStorages {
     }
 
     /// Drops a group. Pools stay as they are.
-    pub(crate) fn drop_group(&mut self, id: GroupId) {
+    pub(crate) fn remove_group(&mut self, id: GroupId) {
         let Some(group) = self.groups.list[id.at as usize].take() else { return };
         self.groups.live -= 1;
         self.link(group.outer, group.inner, group.inner, group.outer);

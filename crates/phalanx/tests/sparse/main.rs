@@ -5,9 +5,7 @@ use phalanx::{Component, World};
 use phalanx_testkit::{Rng, Tally};
 use std::collections::BTreeMap;
 
-#[path = "sides/failures.rs"]
 mod failures;
-#[path = "sides/operations.rs"]
 mod operations;
 
 #[global_allocator]
