@@ -371,7 +371,7 @@ impl World {
             }
             Step::Make(bundle_id) => {
                 let info = self.bundles.get(bundle_id);
-                self.storage.sparse.find_places(self.storage.entities.next_index(), &info.sparse);
+                self.storage.sparse.find_insert_ptrs(self.storage.entities.next_index(), &info.sparse);
                 let tail = self.storage.tables[info.table as usize].len;
                 let place = self.storage.place(info.table, info.places.as_ptr(), tail);
                 // SAFETY: the row, the slot and its sparse values are reserved; the place is that of the bundle in its table.
@@ -384,7 +384,7 @@ impl World {
             }
             Step::Extend { bundle_id, bare, label } => {
                 let edge = self.bundles.edge(bundle_id, bare, true);
-                self.storage.sparse.find_places(self.storage.entities.next_index(), &edge.sparse_inserts);
+                self.storage.sparse.find_insert_ptrs(self.storage.entities.next_index(), &edge.sparse_inserts);
                 let tail = self.storage.tables[edge.target as usize].len;
                 let place = self.storage.place(edge.target, edge.places.as_ptr(), tail);
                 // SAFETY: the row, the slot, its name and its sparse values are reserved, and the place is that of the bundle in
@@ -429,7 +429,7 @@ impl World {
         stash: &mut Stash,
     ) {
         let edge = self.bundles.edge(bundle_id, from.table, insert);
-        self.storage.sparse.find_places(slot.index(), &edge.sparse_inserts);
+        self.storage.sparse.find_insert_ptrs(slot.index(), &edge.sparse_inserts);
         let tail = self.storage.tables[edge.target as usize].len;
         write(self.storage.place(edge.target, edge.places.as_ptr(), tail));
         // SAFETY: the slot is there, everything is reserved, and the values are written.

@@ -53,7 +53,7 @@ pub use spec::{GroupSpec, Members, Observed, Owned};
 use crate::alloc::{try_vec, unwrap_alloc};
 use crate::bundle::Bundle as _;
 use crate::layout::Kind;
-use crate::sparse::{Draft, GroupData, GroupId};
+use crate::sparse::{GroupData, GroupDesc, GroupId};
 use crate::world::World;
 use core::cmp::Ordering;
 use core::fmt;
@@ -160,7 +160,7 @@ impl<S: GroupSpec> Group<S> {
     fn walked<'w>(&self, world: &'w World) -> Parts<'w, S> {
         let parts = self.parts(world);
         if world.storage.counting {
-            for side in &self.data(world).what.required {
+            for side in &self.data(world).desc.required {
                 // SparseStorage by side, as if each were alone.
                 world.count_visit(world.storage.sparse.get(*side).id, parts.slots.len() as u64, false);
             }
@@ -301,9 +301,9 @@ impl<S: GroupSpec> Group<S> {
         let (group, parts) = (self.data(world), self.parts(world));
         // SAFETY: there are so many members, and the world is borrowed.
         let item = |at: u32| unsafe { parts.item(at as usize) };
-        let mut order = world.storage.sparse.try_order(group, |a, b| compare(item(a), item(b)))?;
+        let mut order = world.storage.sparse.try_sorted_positions(group, |a, b| compare(item(a), item(b)))?;
         // SAFETY: the order was made just now.
-        unsafe { world.storage.sparse.try_arrange(self.id, &mut order)? };
+        unsafe { world.storage.sparse.try_reorder_group(self.id, &mut order)? };
         world.storage.restructured();
         Ok(())
     }
@@ -380,14 +380,16 @@ impl World {
             Ok::<_, AllocError>(sparse)
         };
         let (owned, required) = (sorted(&sparse[..own])?, sorted(&sparse[..own + see])?);
-        let what = Draft { name, owned, required, excluded: sorted(&sparse[own + see..])? };
+        let what = GroupDesc { name, owned, required, excluded: sorted(&sparse[own + see..])? };
         let id = match self.storage.sparse.find_group(&what) {
             Some(id) => id,
             None => {
-                let group =
-                    self.storage.sparse.try_draft(what, &self.storage.components, |index| self.storage.slot(index))?;
+                let group = self
+                    .storage
+                    .sparse
+                    .try_build_group(what, &self.storage.components, |index| self.storage.slot(index))?;
                 self.storage.restructured();
-                self.storage.sparse.try_make(group)?
+                self.storage.sparse.try_add_group(group)?
             }
         };
         Ok(Group { space: self.storage.components.space.number(), id, spec: PhantomData })

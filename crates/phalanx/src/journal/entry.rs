@@ -453,7 +453,7 @@ impl Table {
 impl SparseStorages {
     /// The component of a retired value, and where that is.
     fn spot(&self, displaced_values: &DisplacedValue) -> (ComponentId, Spot) {
-        let side = self.get(displaced_values.side);
+        let side = self.get(displaced_values.storage_id);
         (side.id, Spot::Lanes(side.values().lane(), displaced_values.row))
     }
 }
@@ -487,7 +487,7 @@ impl Notes<'_> {
         edge: &Edge,
         displaced: impl Iterator<Item = (ComponentId, Spot)> + Clone,
     ) {
-        let put = |id: ComponentId| sparse.number(id).is_some_and(|side| edge.sparse_inserts.contains(&side));
+        let put = |id: ComponentId| sparse.storage_id(id).is_some_and(|side| edge.sparse_inserts.contains(&side));
         for (id, old) in displaced.clone() {
             let event = if target.signature.has(id) || put(id) { Event::Set } else { Event::Removed };
             self.push(event, id, old);

@@ -38,7 +38,7 @@ impl Storage {
             let row = self.tables[table as usize].push(slot, &mut self.table_order);
             self.set_location(slot, Location { table, row });
             if !sparse.is_empty() {
-                self.sparse.commit_spawn_values(slot, sparse);
+                self.sparse.commit::<true>(slot, sparse, &[]);
             }
         }
         self.restructured();
@@ -131,7 +131,7 @@ impl Storage {
                 self.move_to_target(slot, from, edge);
             }
             if !(edge.sparse_inserts.is_empty() && edge.sparse_removes.is_empty()) {
-                self.sparse.commit(slot, &edge.sparse_inserts, &edge.sparse_removes);
+                self.sparse.commit::<false>(slot, &edge.sparse_inserts, &edge.sparse_removes);
                 self.restructured();
             }
             let displaced = Location { row: self.tables[from.table as usize].len, ..from };
@@ -259,7 +259,7 @@ impl Storage {
             self.count_removed(at.table, 1);
         }
         if !self.sparse.is_empty() {
-            if shows { self.sparse.take_all(slot) } else { self.sparse.end_all(slot) }
+            if shows { self.sparse.remove_all::<true>(slot) } else { self.sparse.remove_all::<false>(slot) }
         }
         let (table, needs_drop) = (&mut self.tables[at.table as usize], &self.ends[at.table as usize]);
         // SAFETY: the row is in use, and there is a flag for each lane.

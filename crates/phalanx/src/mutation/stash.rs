@@ -114,7 +114,7 @@ impl Stash {
     ///
     /// They were [expected](Stash::expect).
     pub(crate) unsafe fn take_retired(&mut self, sparse: &mut SparseStorages, journal: &Journal) {
-        sparse.hand_over_retired(|side, row| {
+        sparse.drain_displaced(|side, row| {
             let (drop, shown) = (side.values().drop_fn(), journal.keeps(side.id));
             if drop.is_none() && !shown {
                 return;

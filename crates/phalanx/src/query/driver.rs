@@ -14,7 +14,7 @@ use super::table_ref::{States, visits_extra_rows};
 use super::{AlignedStores, QueryData, QueryFilter};
 use crate::component::ComponentId;
 use crate::layout::Kind;
-use crate::sparse::{Draft, GroupData, Store};
+use crate::sparse::{GroupData, GroupDesc, Store};
 use crate::world::World;
 use core::ptr::NonNull;
 use phalanx_store::Entity;
@@ -62,7 +62,7 @@ pub(super) fn choose_driver<D: QueryData, F: QueryFilter>(
         if kind == Kind::Table {
             return;
         }
-        let side = world.storage.sparse.number(id);
+        let side = world.storage.sparse.storage_id(id);
         let (driver, len) = side.map_or((Driver::Empty, 0), |side| {
             (Driver::SparseStorage(side), world.storage.sparse.get(side).len().into())
         });
@@ -102,25 +102,25 @@ fn group<D: QueryData, F: QueryFilter>(
     let sparse = &world.storage.sparse;
     let requires = |side: &u32| {
         let mut found = false;
-        let mut each = |id: ComponentId, _| found |= sparse.number(id) == Some(*side);
+        let mut each = |id: ComponentId, _| found |= sparse.storage_id(id) == Some(*side);
         D::required(data, &mut each);
         F::required(filter, &mut each);
         found
     };
     let excludes = |side: &u32| {
         let mut found = false;
-        let mut each = |id: ComponentId| found |= sparse.number(id) == Some(*side);
+        let mut each = |id: ComponentId| found |= sparse.storage_id(id) == Some(*side);
         D::excluded(data, &mut each);
         F::excluded(filter, &mut each);
         found
     };
-    let serves = |what: &Draft| {
+    let serves = |what: &GroupDesc| {
         what.owned.is_empty() != owning && what.required.iter().all(requires) && what.excluded.iter().all(excludes)
     };
-    let groups = (0..).zip(sparse.groups()).filter(|(_, group)| serves(&group.what));
+    let groups = (0..).zip(sparse.groups()).filter(|(_, group)| serves(&group.desc));
     let best = groups.min_by(|(_, a), (_, b)| {
-        let size = |group: &GroupData| (sparse.members(group).len(), usize::MAX - group.what.owned.len());
-        size(a).cmp(&size(b)).then_with(|| sparse.compare_groups(&a.what, &b.what))
+        let size = |group: &GroupData| (sparse.members(group).len(), usize::MAX - group.desc.owned.len());
+        size(a).cmp(&size(b)).then_with(|| sparse.compare_groups(&a.desc, &b.desc))
     });
     best.map(|(number, group)| (Driver::Group(number), sparse.members(group).len() as u64))
 }
@@ -165,7 +165,7 @@ unsafe fn run_of_pool<D: QueryData, F: QueryFilter>(
     side: u32,
 ) -> Option<Run<D::Fetch>> {
     let Store::Pool(pool) = &world.storage.sparse.get(side).store else { return None };
-    let (keys, owned, extra) = (pool.dense.keys()?, &[side], pool.rows > 0);
+    let (keys, owned, extra) = (pool.dense.keys()?, &[side], pool.extra_rows > 0);
     if extra && !visits_extra_rows::<D, F>(states) {
         return None;
     }
@@ -183,7 +183,7 @@ unsafe fn run_of_group<D: QueryData, F: QueryFilter>(
     states: &States<D, F>,
     group: &GroupData,
 ) -> Option<Run<D::Fetch>> {
-    let Draft { owned, required, excluded, .. } = &group.what;
+    let GroupDesc { owned, required, excluded, .. } = &group.desc;
     let keys = world.storage.sparse.members(group);
     // SAFETY: members come first in the pools that their group owns, in one order; and the caller's promise.
     unsafe { run::<D, F>(world, states, keys, (owned, required, excluded), false) }

@@ -4,7 +4,7 @@
 use super::driver::{Driver, group_of, plan_driver};
 use super::table_ref::{States, matches_table};
 use super::{QueryData, QueryFilter};
-use crate::sparse::{Draft, Store};
+use crate::sparse::{GroupDesc, Store};
 use crate::storage::table::Table;
 use crate::world::World;
 use core::fmt;
@@ -147,7 +147,7 @@ impl QueryPlan {
             Driver::Tables => PlanDriver::Tables { rows: slots },
             Driver::Empty => PlanDriver::Nothing,
             Driver::Group(number) => {
-                let group = group_name(world, &group_of(world, number).what);
+                let group = group_name(world, &group_of(world, number).desc);
                 PlanDriver::Group { group, slots, whole: plan.run.is_some() }
             }
             Driver::SparseStorage(side) => {
@@ -168,7 +168,7 @@ impl QueryPlan {
 }
 
 /// Returns what a group owns, observes and excludes, by the names of the components.
-fn group_name(world: &World, what: &Draft) -> String {
+fn group_name(world: &World, what: &GroupDesc) -> String {
     let name = |side: &u32| {
         let side = world.storage.sparse.get(*side);
         (side.rank, world.storage.components.info(side.id).name())

@@ -7,7 +7,7 @@ use super::{AlignedStores, Candidate, QueryData, QueryFilter, RowRef};
 use crate::component::ComponentId;
 use crate::layout::Kind;
 use crate::prefetch::prefetch;
-use crate::sparse::{Linear, Pool, Store};
+use crate::sparse::{LinearStorage, SparseSet, Store};
 use crate::world::{Location, World};
 use phalanx_store::Entity;
 
@@ -31,13 +31,13 @@ enum Source<'w, 's, F> {
     },
     /// A pool of which some positions are skipped: holes, and extra rows that the query does not visit.
     Holed {
-        pool: &'w Pool,
+        pool: &'w SparseSet,
         next: u32,
         skips_rows: bool,
     },
     Linear {
         /// Required stores, the driver among them.
-        stores: [Option<&'w Linear>; MOST],
+        stores: [Option<&'w LinearStorage>; MOST],
         /// The next word.
         next: usize,
         /// The bits of the word before it that are to come.
@@ -84,7 +84,7 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
             Driver::SparseStorage(side) => {
                 let source = match &world.storage.sparse.get(side).store {
                     Store::Pool(pool) => {
-                        let skips_rows = pool.rows > 0 && !visits_extra_rows::<D, F>(states);
+                        let skips_rows = pool.extra_rows > 0 && !visits_extra_rows::<D, F>(states);
                         match pool.dense.keys() {
                             Some(keys) if !skips_rows => Source::Keys { keys, next: 0 },
                             _ => Source::Holed { pool, next: 0, skips_rows },
@@ -98,7 +98,7 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
             Driver::Group(number) => {
                 let group = group_of(world, number);
                 // A member is at its position in each pool that is owned; the first one stands for them.
-                let driver_id = group.what.owned.first().map(|side| world.storage.sparse.get(*side).id);
+                let driver_id = group.desc.owned.first().map(|side| world.storage.sparse.get(*side).id);
                 (Source::Keys { keys: world.storage.sparse.members(group), next: 0 }, driver_id)
             }
         };
@@ -116,13 +116,13 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
         world: &'w World,
         states: &States<D, F>,
         driver: u32,
-        linear: &'w Linear,
+        linear: &'w LinearStorage,
     ) -> Source<'w, 's, D::Fetch> {
         let (data, filter) = states;
         let (mut stores, mut owned, mut count) = ([None; MOST], [driver; MOST], 1);
         stores[0] = Some(linear);
         let mut each = |id: ComponentId, kind: Kind| {
-            if let Some(side) = world.storage.sparse.number(id)
+            if let Some(side) = world.storage.sparse.storage_id(id)
                 && let Store::Linear(linear) = &world.storage.sparse.get(side).store
                 && kind == Kind::Linear
                 && count < MOST
@@ -135,7 +135,7 @@ impl<'w, 's, D: QueryData> SparseIter<'w, 's, D> {
         D::required(data, &mut each);
         F::required(filter, &mut each);
         // An extra row that is visited is in all of them.
-        let extra = stores.iter().flatten().all(|store| store.rows > 0);
+        let extra = stores.iter().flatten().all(|store| store.extra_rows > 0);
         let skips_rows = extra && !visits_extra_rows::<D, F>(states);
         let owned = &owned[..count];
         let aligned = AlignedStores { world, owned, has: owned, lacks: &[], keys: None, extra };
@@ -393,7 +393,7 @@ fn is_far(keys: &[Entity], slots: usize) -> bool {
 
 /// Returns the bits of a word that all stores have, or `None` after the last word.
 #[inline(always)]
-fn word(stores: &[Option<&Linear>; MOST], at: usize) -> Option<u64> {
+fn word(stores: &[Option<&LinearStorage>; MOST], at: usize) -> Option<u64> {
     let mut all = u64::MAX;
     for store in stores {
         let Some(store) = store else { break };

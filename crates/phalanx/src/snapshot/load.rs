@@ -10,7 +10,7 @@ use super::{restore, times};
 use crate::alloc::try_reserve;
 use crate::component::{ComponentId, Components};
 use crate::signature::Signature;
-use crate::sparse::{Removal, most_steps};
+use crate::sparse::{Removal, max_group_steps};
 use crate::world::World;
 use std::io::Read;
 
@@ -387,7 +387,7 @@ impl Loading<'_, '_> {
                 self.input.unwrap_alloc(try_reserve(sparse, components.len()))?;
                 for component in components {
                     let loaded = self.components.get(component as usize);
-                    let Some(side) = loaded.and_then(|loaded| self.world.storage.sparse.number(loaded.id)) else {
+                    let Some(side) = loaded.and_then(|loaded| self.world.storage.sparse.storage_id(loaded.id)) else {
                         return self.input.invalid("a group of a component that has no store of its own");
                     };
                     sparse.push(side);
@@ -395,7 +395,7 @@ impl Loading<'_, '_> {
                 sparse.sort_unstable();
             }
             steps += self.world.storage.sparse.group_steps(&sparse[1]);
-            if steps > most_steps(self.input.offset()) {
+            if steps > max_group_steps(self.input.offset()) {
                 return self.input.invalid("more groups than a world of this size may have");
             }
             let made = restore::group(&mut self.world, sparse, &members);

@@ -14,7 +14,7 @@ use crate::component::{ComponentId, ComponentInfo};
 use crate::group::GroupError;
 use crate::rows::{Label, Link, NONE, Role};
 use crate::signature::Signature;
-use crate::sparse::{Draft, Removal, Store};
+use crate::sparse::{GroupDesc, Removal, Store};
 use crate::world::{Location, World};
 use phalanx_store::{AllocError, Entity, EntityPool};
 
@@ -226,7 +226,7 @@ pub(super) fn linear_room(world: &mut World, side: u32, last: u32) -> Result<(),
     let Store::Linear(linear) = &mut world.storage.sparse.get_mut(side).store else {
         return Err(Problem::Invalid("a linear store for a component that is kept elsewhere"));
     };
-    Ok(linear.try_ready(last)?)
+    Ok(linear.try_cover(last)?)
 }
 
 /// The place for the values of a side that counts none yet. Set bits have room.
@@ -250,7 +250,7 @@ pub(super) unsafe fn fill_pool(world: &mut World, side: u32, keys: &[u32]) -> Re
     }
     let twice = |slot: Entity| Problem::Slot { slot: slot.index(), what: "is in a pool twice" };
     // SAFETY: the caller's promise; the slots are alive, and groups are made later.
-    unsafe { world.storage.sparse.try_fill_pool(side, slots, keys.iter().map(key), twice) }
+    unsafe { world.storage.sparse.try_fill_sparse_set(side, slots, keys.iter().map(key), twice) }
 }
 
 /// Counts the values of a linear store at the slots with these bits, `rows` of them extra rows.
@@ -303,20 +303,21 @@ pub(super) fn group(
     if owned.iter().any(|side| matches!(world.storage.sparse.get(*side).store, Store::Linear(_))) {
         return Err(Problem::Invalid("a group that owns a linear store"));
     }
-    let what = Draft { name: "a group of a snapshot", owned, required, excluded };
+    let what = GroupDesc { name: "a group of a snapshot", owned, required, excluded };
     if world.storage.sparse.find_group(&what).is_some() {
         return Err(Problem::Invalid("a group that there is already"));
     }
-    let draft =
-        world.storage.sparse.try_draft(what, &world.storage.components, |slot| world.storage.slot(slot)).map_err(
-            |error| match error {
-                GroupError::Alloc(error) => Problem::Alloc(error),
-                _ => Problem::Invalid("a group that cannot be beside others"),
-            },
-        )?;
-    let id = world.storage.sparse.try_make(draft)?;
+    let draft = world
+        .storage
+        .sparse
+        .try_build_group(what, &world.storage.components, |slot| world.storage.slot(slot))
+        .map_err(|error| match error {
+            GroupError::Alloc(error) => Problem::Alloc(error),
+            _ => Problem::Invalid("a group that cannot be beside others"),
+        })?;
+    let id = world.storage.sparse.try_add_group(draft)?;
     let Some(group) = world.storage.sparse.group(id) else { return Ok(()) };
-    if !group.what.owned.is_empty() {
+    if !group.desc.owned.is_empty() {
         return match members.is_empty() {
             true => Ok(()),
             false => Err(Problem::Invalid("a group that owns pools and lists its members")),
@@ -338,6 +339,6 @@ pub(super) fn group(
         }
     }
     // SAFETY: a permutation of the positions of the group, of which each comes once.
-    unsafe { world.storage.sparse.try_arrange(id, &mut order)? };
+    unsafe { world.storage.sparse.try_reorder_group(id, &mut order)? };
     Ok(())
 }

@@ -456,7 +456,7 @@ impl<'a> Saving<'a> {
 
     /// What a group is made of; one of a component that is left out is left out.
     fn group_lists(&self, group: &GroupData) -> Result<Option<GroupParts>, AllocError> {
-        let (sparse, what) = (&self.world.storage.sparse, &group.what);
+        let (sparse, what) = (&self.world.storage.sparse, &group.desc);
         let mut lists = [const { Vec::new() }; 4];
         for (list, from) in lists.iter_mut().zip([&what.owned, &what.required, &what.excluded]) {
             for side in from {
@@ -564,7 +564,7 @@ fn has_state(world: &World, id: ComponentId) -> bool {
         Store::Pool(pool) => pool.removal != Removal::Swap || pool.dense.positions() > 0,
         Store::Linear(_) => false,
     };
-    has_values(world, id) || world.storage.sparse.of(id).is_some_and(|side| beside(side) || !side.is_alone())
+    has_values(world, id) || world.storage.sparse.of(id).is_some_and(|side| beside(side) || !side.is_ungrouped())
 }
 
 pub(super) fn kind_number(kind: Kind) -> u8 {

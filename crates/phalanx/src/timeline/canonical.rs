@@ -97,7 +97,7 @@ impl Image {
             labels.filter(|[id, _]| *id != 0).for_each(|[id, _]| each(ComponentId::from_index(id)));
         }
         self.sparse.iter().filter(|side| side.has_state()).for_each(|side| each(side.id));
-        self.groups.each_side(|side| each(self.sparse[side as usize].id));
+        self.groups.for_each_storage(|side| each(self.sparse[side as usize].id));
     }
 }
 
@@ -236,7 +236,7 @@ impl<'a> Canonical<'a> {
         }
         sparse.sort_unstable_by_key(|side| side.number);
         let mut groups = Vec::new();
-        for sketch in image.groups.try_sketches()? {
+        for sketch in image.groups.try_saved_groups()? {
             let mut lists = [const { Vec::new() }; 3];
             for (list, sparse) in lists.iter_mut().zip(&sketch.sparse) {
                 *list = try_vec(sparse.len())?;
@@ -245,7 +245,7 @@ impl<'a> Canonical<'a> {
                 }
                 list.sort_unstable();
             }
-            let (members, place) = (sketch.members, sketch.place);
+            let (members, place) = (sketch.members, sketch.number);
             try_reserve(&mut groups, 1)?;
             groups.push(GroupForm { lists, members, serial: sketch.serial.unwrap_or(0), place });
         }

@@ -61,7 +61,7 @@ pub(super) fn count_rows(side: &mut SideImage, words: &Array) {
     match &mut side.state {
         SideState::Pool(state) => {
             let rows = entities(side.keys.bytes()).flatten().filter(|(_, generation)| is_row(*generation));
-            state.rows = rows.count() as u32;
+            state.extra_rows = rows.count() as u32;
         }
         SideState::Linear { rows } => {
             let word = |slot: &usize| {

@@ -287,7 +287,7 @@ impl Drop for Clones {
                     self.2 += 1;
                     if self.1[row as usize / 64] & 1 << (row % 64) != 0 {
                         // SAFETY: the value is there and nobody else's, and ends once.
-                        unsafe { self.0.end(row) };
+                        unsafe { self.0.drop_value(row) };
                     }
                 }
             }

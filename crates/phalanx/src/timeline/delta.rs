@@ -34,7 +34,7 @@ use crate::checksum::Sum;
 use crate::component::ComponentId;
 use crate::layout::Kind;
 use crate::signature::Signature;
-use crate::sparse::{PoolState, Removal, Sketch, SparseStorages, most_steps};
+use crate::sparse::{Removal, SavedGroup, SparseSetState, SparseStorages, max_group_steps};
 use crate::world::World;
 use phalanx_store::Entity;
 
@@ -321,7 +321,7 @@ impl World {
         // SAFETY: both are those of the restored state, which has a location for every slot.
         let slot = |index| unsafe { crate::storage::Storage::slot_at(entities, tables, index) };
         // A slot takes about so many bytes of a state.
-        let most = most_steps(delta_len as u64 + 16 * entities.slot_count() as u64);
+        let most = max_group_steps(delta_len as u64 + 16 * entities.slot_count() as u64);
         fresh.storage.sparse.try_regroup(sketches, &self.storage.sparse, &self.storage.components, most, slot)?;
         drop(self.try_take_over(fresh, Context::default(), report)?);
         Ok(())
@@ -483,7 +483,7 @@ impl World {
                     2 => Removal::Deferred,
                     _ => return damaged("no way to remove values"),
                 };
-                (SideState::Pool(PoolState { removal, rows: 0 }), size_of::<Entity>())
+                (SideState::Pool(SparseSetState { removal, extra_rows: 0 }), size_of::<Entity>())
             }
         };
         let keys = input.array(was.map_or(&Array::empty(row), |was| &was.keys))?;
@@ -569,7 +569,7 @@ fn try_sketches(
     groups: Vec<DeltaGroup>,
     numbering: &Numbering,
     sparse: &SparseStorages,
-) -> Result<Vec<Sketch>, DeltaError> {
+) -> Result<Vec<SavedGroup>, DeltaError> {
     let mut taken = try_vec(groups.len())?;
     taken.extend(groups.iter().filter_map(|(known, _)| known.map(|(_, place)| place)));
     taken.sort_unstable();
@@ -580,7 +580,7 @@ fn try_sketches(
         for (list, numbers) in lists.iter_mut().zip(&group.lists) {
             *list = try_vec(numbers.len())?;
             for number in numbers {
-                let Some(side) = numbering.id(*number).and_then(|id| sparse.number(id)) else {
+                let Some(side) = numbering.id(*number).and_then(|id| sparse.storage_id(id)) else {
                     return damaged("a group of stores that there are not");
                 };
                 list.push(side);
@@ -589,7 +589,13 @@ fn try_sketches(
         }
         let place = known.map(|(_, place)| place).or_else(|| free.next()).unwrap_or(u32::MAX);
         let serial = known.map(|(serial, _)| serial);
-        sketches.push(Sketch { name: "a group of a delta", place, serial, sparse: lists, members: group.members });
+        sketches.push(SavedGroup {
+            name: "a group of a delta",
+            number: place,
+            serial,
+            sparse: lists,
+            members: group.members,
+        });
     }
     Ok(sketches)
 }

@@ -18,7 +18,7 @@ use crate::change_detection::{Time, Track};
 use crate::checksum::Sum;
 use crate::component::{ComponentId, Components};
 use crate::signature::Signature;
-use crate::sparse::{GroupImage, PoolState, SparseStorage, SparseStorages, Store};
+use crate::sparse::{GroupImage, SparseSetState, SparseStorage, Store};
 use crate::storage::table::{Epoch, Table};
 use crate::world::World;
 use phalanx_store::raw::Lane;
@@ -105,7 +105,7 @@ pub(super) struct SideImage {
 /// What a side is, beside who has values and the values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SideState {
-    Pool(PoolState),
+    Pool(SparseSetState),
     Linear { rows: u32 },
 }
 
@@ -123,7 +123,7 @@ pub(super) fn slots_of(table: &Table) -> Source<'_> {
 }
 
 pub(super) fn keys_of(side: &SparseStorage) -> Source<'_> {
-    let (ptr, rows, row) = SparseStorages::key_bytes(&side.store);
+    let (ptr, rows, row) = side.store.key_bytes();
     Source { rows, row, from: From::Flat(ptr) }
 }
 
@@ -153,7 +153,7 @@ pub(super) fn with_values<R>(side: &SparseStorage, components: &Components, f: i
 pub(super) fn state_of(side: &SparseStorage) -> SideState {
     match &side.store {
         Store::Pool(pool) => SideState::Pool(pool.state()),
-        Store::Linear(linear) => SideState::Linear { rows: linear.rows },
+        Store::Linear(linear) => SideState::Linear { rows: linear.extra_rows },
     }
 }
 

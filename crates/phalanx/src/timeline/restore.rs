@@ -75,7 +75,7 @@ impl Image {
                     // SAFETY: the keys and values of a pool in this state.
                     unsafe {
                         let values = || values.into_values();
-                        fresh.storage.sparse.try_restore_pool(number, side.keys.bytes(), state, empty, values)?;
+                        fresh.storage.sparse.try_restore_sparse_set(number, side.keys.bytes(), state, empty, values)?;
                     }
                 }
                 SideState::Linear { rows } => {
@@ -96,8 +96,7 @@ impl Image {
         for (side, image) in fresh.storage.sparse.iter().zip(&self.sparse) {
             set_tick(components.info(side.id), side.values().lanes(), image.tick);
         }
-        // SAFETY: keys of pools are slots that are in use.
-        unsafe { fresh.storage.sparse.try_restore_masks(fresh.storage.entities.slot_count() as u32)? };
+        fresh.storage.sparse.try_restore_masks(fresh.storage.entities.slot_count() as u32)?;
         fresh.storage.sparse.restore_groups(self.groups.try_clone()?);
         fresh.storage.sparse.clock = Clock::resumed(self.time, fresh.id());
         // Nothing fails from here on.

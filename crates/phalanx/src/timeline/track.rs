@@ -71,7 +71,7 @@ impl World {
     #[cold]
     #[inline(never)]
     fn open_required(&self, group: GroupId) {
-        for &side in self.storage.sparse.group(group).map_or(&[][..], |group| &group.what.required) {
+        for &side in self.storage.sparse.group(group).map_or(&[][..], |group| &group.desc.required) {
             self.open_all(self.storage.sparse.get(side).id, &|_| false);
         }
     }

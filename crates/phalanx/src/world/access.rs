@@ -110,7 +110,7 @@ impl World {
                 let side = self
                     .storage
                     .sparse
-                    .number_of::<C>(&self.storage.components)
+                    .storage_id_of::<C>(&self.storage.components)
                     .map(|side| self.storage.sparse.get(side));
                 Source { places, lanes: &[], side }
             }

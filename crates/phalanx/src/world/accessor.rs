@@ -10,7 +10,7 @@ use crate::component::Component;
 use crate::error::{ChangeError, ComponentError, NoSuchEntity};
 use crate::error::{infallible, panic_change};
 use crate::layout::Layout;
-use crate::sparse::{Put, has_fast_path};
+use crate::sparse::{FastInsert, has_fast_path};
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use phalanx_store::Entity;
@@ -76,7 +76,7 @@ impl World {
         if !const { has_fast_path::<C>() } || !self.is_fast_path_open() {
             return None;
         }
-        self.storage.sparse.number_of::<C>(&self.storage.components)
+        self.storage.sparse.storage_id_of::<C>(&self.storage.components)
     }
 
     /// Gives a component to an entity if there is a short way: the value is moved out then, and the one that it had dropped.
@@ -91,8 +91,8 @@ impl World {
         self.storage.restructured();
         let entities = &self.storage.entities;
         // SAFETY: the side is the component's, and the value is the caller's to give.
-        let put = unsafe { self.storage.sparse.insert_fast(side, entity, value, || entities.contains(entity)) };
-        matches!(put, Put::Done(_))
+        let put = unsafe { self.storage.sparse.typed(side).insert(entity, value, || entities.contains(entity)) };
+        matches!(put, FastInsert::Done(_))
     }
 
     /// Takes a component from an entity and drops it, if there is a short way. Whether there was one.
@@ -115,7 +115,7 @@ impl World {
         self.storage.restructured();
         let entities = &self.storage.entities;
         // SAFETY: the side is the component's.
-        Some(unsafe { self.storage.sparse.take_fast::<C>(side, entity, || entities.contains(entity)) }?.is_some())
+        Some(unsafe { self.storage.sparse.typed::<C>(side) }.remove(entity, || entities.contains(entity))?.is_some())
     }
 }
 
@@ -216,8 +216,8 @@ impl<C: Component> AccessMut<'_, C> {
                 let is_alive = || entities.contains(entity);
                 // SAFETY: the side is the component's; the value is moved out once, here or below.
                 let put =
-                    unsafe { self.world.storage.sparse.insert_fast(self.side, entity, &raw const *value, is_alive) };
-                if let Put::Done(old) = put {
+                    unsafe { self.world.storage.sparse.typed(self.side).insert(entity, &raw const *value, is_alive) };
+                if let FastInsert::Done(old) = put {
                     return Ok(old);
                 }
             }
@@ -278,7 +278,7 @@ impl<C: Component> AccessMut<'_, C> {
                 let entities = &self.world.storage.entities;
                 // SAFETY: the side is the component's.
                 let taken =
-                    unsafe { self.world.storage.sparse.take_fast(self.side, entity, || entities.contains(entity)) };
+                    unsafe { self.world.storage.sparse.typed(self.side) }.remove(entity, || entities.contains(entity));
                 if let Some(taken) = taken {
                     return Ok(taken);
                 }

@@ -252,7 +252,7 @@ impl World {
         // SAFETY: the entity is there, and everything is reserved; the target has no lanes but those that come along.
         unsafe { self.storage.move_row(entity, from, edge, &mut InPlace) };
         let notified = dispatch_events!(self);
-        let sparse = self.storage.sparse.places_of_retired();
+        let sparse = self.storage.sparse.displaced_ptrs();
         self.storage.sparse.displaced_values.clear();
         let (source, clock) = (&self.storage.tables[from.table as usize], &raw const self.storage.sparse.clock);
         let (lanes, places, row) = (source.lanes(), edge.places.as_ptr(), source.len as usize);

@@ -43,13 +43,12 @@ impl World {
     /// If memory cannot be had; nothing happens then.
     pub fn try_clear_component<C: Component>(&mut self) -> Result<usize, ChangeError> {
         let id = self.storage.components.id::<C>();
-        if let Some(side) = self.storage.sparse.number(id)
+        if let Some(side) = self.storage.sparse.storage_id(id)
             && !self.storage.journal.is_active()
         {
             let count = self.storage.sparse.get(side).len() as usize;
             self.storage.restructured();
-            if let Some(cleared) = self.storage.sparse.clear_one(side) {
-                drop(cleared);
+            if self.storage.sparse.clear_storage(side) {
                 return Ok(count);
             }
         }

@@ -242,7 +242,7 @@ impl World {
         self.storage.restructured();
         let clock = &raw const self.storage.sparse.clock;
         let table_ref = &mut self.storage.tables[table as usize];
-        let (first, beside) = (table_ref.len, self.storage.sparse.places());
+        let (first, beside) = (table_ref.len, self.storage.sparse.insert_ptrs());
         let place = BundlePtr { lanes: table_ref.lanes(), row: first as usize, places, sparse: beside, clock };
         let to = ColumnPtrs { first: place, slots: &slots, adopt };
         let reserved = if adopt {
@@ -270,7 +270,7 @@ impl World {
             for &entity in &table_ref.slots()[first as usize..] {
                 // SAFETY: reserved for these slots, which had nothing; and the values are written where each in turn counts
                 // them.
-                unsafe { self.storage.sparse.commit_spawn_values(entity, &*sparse) };
+                unsafe { self.storage.sparse.commit::<true>(entity, &*sparse, &[]) };
             }
             self.storage.sparse.release_pages();
         }
@@ -306,7 +306,7 @@ impl World {
             self.storage.sparse.release_pages();
         }
         reserved?;
-        self.storage.sparse.find_places(slots.first().copied().unwrap_or(0), sparse);
+        self.storage.sparse.find_insert_ptrs(slots.first().copied().unwrap_or(0), sparse);
         Ok(())
     }
 }

@@ -92,7 +92,9 @@ impl World {
         let bundle_sparse = &self.bundles.get(bundle_id).sparse;
         // A component that comes and goes is replaced.
         let taken = || {
-            gone.iter().filter_map(|id| self.storage.sparse.number(*id)).filter(|side| !bundle_sparse.contains(side))
+            gone.iter()
+                .filter_map(|id| self.storage.sparse.storage_id(*id))
+                .filter(|side| !bundle_sparse.contains(side))
         };
         let mut sparse_removes = try_vec(taken().count())?;
         sparse_removes.extend(taken());
@@ -151,7 +153,7 @@ impl World {
         let present = &self.storage.tables[from.table as usize].signature;
         let gone = Signature::try_of(ids.iter().copied().filter(|id| present.has(*id)))?;
         let mut sparse_removes = try_vec(ids.len())?;
-        for side in ids.iter().filter_map(|id| self.storage.sparse.number(*id)) {
+        for side in ids.iter().filter_map(|id| self.storage.sparse.storage_id(*id)) {
             if !sparse_removes.contains(&side) {
                 sparse_removes.push(side);
             }

@@ -7,7 +7,7 @@ use crate::change_detection::RunTicks;
 use crate::component::Component;
 use crate::error::ComponentError;
 use crate::layout;
-use crate::sparse::{Pool, PoolError, Removal};
+use crate::sparse::{PoolError, Removal, SparseSet};
 use core::cmp::Ordering;
 use core::fmt;
 use core::marker::PhantomData;
@@ -51,7 +51,7 @@ impl World {
     /// # Ok::<(), phalanx::group::PoolError>(())
     /// ```
     pub fn pool_mut<C: Component<Layout = layout::Pool>>(&mut self) -> PoolMut<'_, C> {
-        let side = self.storage.sparse.number(self.storage.components.id::<C>());
+        let side = self.storage.sparse.storage_id(self.storage.components.id::<C>());
         PoolMut { world: self, side, component: PhantomData }
     }
 
@@ -90,12 +90,12 @@ impl World {
     /// Closes holes that [deferred removal](Removal::Deferred) has left in a pool, from the left, with at most so many moves
     /// of a value. Returns how many there were: fewer than allowed when no hole is left. The order stays.
     pub fn compact_pool<C: Component<Layout = layout::Pool>>(&mut self, budget: usize) -> usize {
-        let side = self.storage.sparse.number(self.storage.components.id::<C>());
+        let side = self.storage.sparse.storage_id(self.storage.components.id::<C>());
         side.map_or(0, |side| self.close_holes(side, u32::try_from(budget).unwrap_or(u32::MAX)) as usize)
     }
 
     fn close_holes(&mut self, side: u32, budget: u32) -> u32 {
-        let dense = &mut self.storage.sparse.pool_mut(side).dense;
+        let dense = &mut self.storage.sparse.sparse_set_mut(side).dense;
         if dense.holes() == 0 {
             return 0;
         }
@@ -107,15 +107,15 @@ impl World {
     fn not_owned(&self, side: u32) -> Result<(), PoolError> {
         let component = || self.storage.components.info(self.storage.sparse.get(side).id).name();
         match self.storage.sparse.owner(side) {
-            Some(group) => Err(PoolError::Owned { component: component(), group: group.what.name }),
+            Some(group) => Err(PoolError::Owned { component: component(), group: group.desc.name }),
             None => Ok(()),
         }
     }
 }
 
 impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
-    fn pool(&self) -> Option<&Pool> {
-        self.side.map(|side| self.world.storage.sparse.pool(side))
+    fn pool(&self) -> Option<&SparseSet> {
+        self.side.map(|side| self.world.storage.sparse.sparse_set(side))
     }
 
     /// How many values there are.
@@ -153,7 +153,7 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
         let Some(side) = self.side else { return &mut [] };
         self.world.close_holes(side, u32::MAX);
         self.world.open(self.world.storage.sparse.get(side).id, |_| false);
-        let pool = self.world.storage.sparse.pool(side);
+        let pool = self.world.storage.sparse.sparse_set(side);
         if self.world.storage.counting {
             self.world.count_visit(self.world.storage.sparse.get(side).id, u64::from(pool.len()), false);
         }
@@ -214,9 +214,9 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
     ///
     /// If a group owns the pool, or memory cannot be had; the order is as it was.
     pub fn sort_like<D: Component<Layout = layout::Pool>>(&mut self) -> Result<(), PoolError> {
-        let other = self.world.storage.sparse.number(self.world.storage.components.id::<D>());
+        let other = self.world.storage.sparse.storage_id(self.world.storage.components.id::<D>());
         let Some(other) = other else { return Ok(()) };
-        self.sort_slots(|world, slot| world.storage.sparse.pool(other).position(slot).unwrap_or(u32::MAX))
+        self.sort_slots(|world, slot| world.storage.sparse.sparse_set(other).position(slot).unwrap_or(u32::MAX))
     }
 
     /// Sorts by a number for the index of each slot.
@@ -224,7 +224,7 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
         let Some(side) = self.side else { return Ok(()) };
         let sort = |_: &[C], world: &World, order: &mut [u32]| {
             let mut numbers = try_vec(order.len())?;
-            let keys = world.storage.sparse.pool(side).dense.keys().unwrap_or_default();
+            let keys = world.storage.sparse.sparse_set(side).dense.keys().unwrap_or_default();
             numbers.extend(keys.iter().map(|slot| number(world, slot.index())));
             order.sort_unstable_by_key(|at| (numbers[*at as usize], *at));
             Ok(())
@@ -248,7 +248,7 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
         order.extend(0..self.len() as u32);
         self.values();
         let world = &*self.world;
-        let pool = world.storage.sparse.pool(side);
+        let pool = world.storage.sparse.sparse_set(side);
         // SAFETY: so many values are there without a hole, in lanes of the component, and the world is borrowed.
         let values = unsafe {
             let ptr = <layout::Pool as layout::Layout<C>>::ptr(pool.values().lane(), RunTicks::READ);
@@ -257,7 +257,7 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
         sort(values, world, &mut order)?;
         // SAFETY: the order was made of all positions, once each, and only rearranged, by the caller's promise; there are no
         // holes.
-        unsafe { self.world.storage.sparse.pool_mut(side).dense.permute(&mut order) };
+        unsafe { self.world.storage.sparse.sparse_set_mut(side).dense.permute(&mut order) };
         self.world.storage.restructured();
         Ok(())
     }

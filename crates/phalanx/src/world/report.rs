@@ -211,7 +211,7 @@ impl World {
         let info = self.storage.components.info(id);
         let (usage, slots, values) = (&info.usage, self.storage.entities.slot_count(), self.values_of(id));
         let (bytes, [taken, ended]) = match self.storage.sparse.of(id) {
-            Some(side) => (side.bytes(), side.gone),
+            Some(side) => (side.bytes(), side.removed_counts),
             None => (self.column_bytes(id), [usage.taken, usage.ended]),
         };
         let counted = |count: u64| if self.storage.counting { count } else { 0 };
@@ -260,7 +260,7 @@ impl World {
             let before = self.values_of(id) as u64;
             self.storage.components.usage_mut(id).begin(before);
         }
-        self.storage.sparse.begin_counts();
+        self.storage.sparse.reset_removed_counts();
     }
 }
 

@@ -182,7 +182,7 @@ impl World {
         // Values may move, even if one of several stores cannot grow.
         self.storage.restructured();
         let info = self.bundles.get(bundle_id);
-        self.storage.sparse.try_reserve(entity.index(), &info.sparse, &[])?;
+        self.storage.sparse.try_reserve::<false>(entity.index(), &info.sparse, &[])?;
         let row = self.storage.tables[table as usize].len;
         let place = self.storage.place(table, info.places.as_ptr(), row);
         // Taking a bundle apart may be user code: it is done before anything is committed.

@@ -92,19 +92,15 @@ impl World {
         // Values may move, even if one of several stores cannot grow.
         self.storage.restructured();
         // Slots that are used again lie anywhere: one that comes soon is announced, not the next, which is to be had at once.
-        if self.storage.sparse.is_far()
+        if self.storage.sparse.should_prefetch()
             && let [.., slot, _, _, _, _] = self.storage.entities.free_list()
         {
             // SAFETY: slots on the stack exist.
             prefetch(unsafe { self.storage.entities.places().at(*slot) });
-            self.storage.sparse.announce_fresh(*slot, &self.bundles.get(bundle_id).sparse);
+            self.storage.sparse.prefetch_spawn(*slot, &self.bundles.get(bundle_id).sparse);
         }
-        // SAFETY: a plan is made only of different components.
-        unsafe {
-            self.storage
-                .sparse
-                .try_reserve_spawn(self.storage.entities.next_index(), &self.bundles.get(bundle_id).sparse)
-        }
+        let slot = self.storage.entities.next_index();
+        self.storage.sparse.try_reserve::<true>(slot, &self.bundles.get(bundle_id).sparse, &[])
     }
 
     /// Makes room for so many entities, in a plan's table too.

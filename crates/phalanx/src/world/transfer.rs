@@ -137,7 +137,7 @@ impl World {
         let (main, extra) = ((entity, 0), leaving.iter().map(|leaving| leaving.slot).zip(1..));
         let mut beside = Arrivals::default();
         for (old, count) in core::iter::once(main).chain(extra.take(count - 1)) {
-            for (number, side) in self.storage.sparse.numbered_in_order() {
+            for (number, side) in self.storage.sparse.ids_in_order() {
                 if let Some(row) = side.row(old.index()) {
                     let slot = other.storage.entities.nth_index(count).ok_or(AllocError::CapacityOverflow)?;
                     beside.try_add(self.side_in(number, other)?, slot, (number, row))?;
@@ -224,7 +224,7 @@ impl World {
         // SAFETY: room was made there, and the values count as moved out here.
         unsafe { beside.move_in(&self.storage.sparse, &other.storage.sparse) };
         self.storage.count_all_removed();
-        self.storage.sparse.forget_all();
+        self.storage.sparse.clear_moved_out();
         self.storage.entities.clear();
         for passage in &passages {
             // SAFETY: the rows are in use here, and there is room for as many there, and for their slots. All values count as
@@ -323,7 +323,7 @@ impl World {
             let slot = other.storage.entities.nth_index(count).ok_or(AllocError::CapacityOverflow)?;
             new_slots[old.index() as usize] = slot;
         }
-        for (number, side) in self.storage.sparse.numbered_in_order().filter(|(_, side)| side.len() > 0) {
+        for (number, side) in self.storage.sparse.ids_in_order().filter(|(_, side)| side.len() > 0) {
             let to = self.side_in(number, other)?;
             for (slot, row) in side.slots_and_rows() {
                 beside.try_add(to, new_slots[slot as usize], (number, row))?;
@@ -346,7 +346,7 @@ impl World {
             // SAFETY: the lane is the component's, the row is in use, and the world is borrowed exclusively.
             unsafe {
                 visit(side.values().lane(), row as usize, &mut change);
-                side.values().mark_new(row, &self.storage.sparse.clock);
+                side.values().set_added_ticks(row, &self.storage.sparse.clock);
             }
         }
     }

@@ -78,7 +78,11 @@ fn making_a_group_brings_those_that_belong_to_the_front_in_their_order() {
     world.spawn(C(99));
     let group = world.create_group::<Owned<(A, C)>>().unwrap();
     assert_eq!((a(&mut world), c(&mut world)), (vec![1, 3, 5, 0, 4, 2], vec![1, 3, 5, 99]));
-    assert_eq!(world.create_group::<Owned<(C, A)>>().unwrap().len(&world), 3, "the same group, seen the other way round");
+    assert_eq!(
+        world.create_group::<Owned<(C, A)>>().unwrap().len(&world),
+        3,
+        "the same group, seen the other way round"
+    );
     // Dropping it moves nothing, and nothing is kept from then on.
     assert!(world.remove_group(group));
     assert_eq!(a(&mut world), [1, 3, 5, 0, 4, 2]);
