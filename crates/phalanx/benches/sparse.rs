@@ -1,5 +1,5 @@
-//! What components beside tables cost those who end entities, and those who have nothing to do with them; every target with
-//! its figure.
+//! The cost of sparse components for despawning entities that have them, and for entities that do not; every target with its
+//! figure.
 //!
 //! `cargo bench -p phalanx --bench sparse [-- --only WORD] [--seconds S]`. Ratios of minima over many interleaved rounds.
 #![allow(missing_docs)]

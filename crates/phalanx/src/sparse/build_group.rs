@@ -7,8 +7,8 @@ use crate::component::Components;
 use core::cmp::Ordering;
 use phalanx_store::{AllocError, Entity};
 
-/// Returns the number of [steps](SparseStorages::group_steps) that the groups of a state of so many bytes may take. The number
-/// of groups times the number of entities is not linear in the bytes.
+/// Returns the number of [steps](SparseStorages::group_steps) that creating the groups of a state may take, by its size in
+/// bytes. The number of groups times the number of entities is not linear in the bytes.
 pub(crate) fn max_group_steps(bytes: u64) -> u64 {
     (1 << 20) + 16 * bytes
 }

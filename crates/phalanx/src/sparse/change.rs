@@ -94,17 +94,14 @@ impl SparseStorages {
             if storage.first_word_bit == 0
                 && let Some(bit) = storage.bit
             {
-                // SAFETY: the change was reserved, so the slot is covered; the bit is that of a sparse set.
-                unsafe { self.masks.set_unchecked(slot.index(), bit, true) };
+                self.masks.set(slot.index(), bit, true);
             }
         }
         if bits != 0 {
-            // SAFETY: the change was reserved, so the slot is covered; a mask has at least one word.
-            unsafe { *self.masks.word_unchecked_mut(slot.index(), 0) |= bits };
+            self.masks.set_in_first_word(slot.index(), bits);
         }
         if !self.groups.is_empty() {
-            // SAFETY: the groups were reserved with the rest of the change.
-            unsafe { self.enter_groups(slot, sparse_inserts, sparse_removes) };
+            self.enter_groups(slot, sparse_inserts, sparse_removes);
         }
     }
 
@@ -129,8 +126,7 @@ impl SparseStorages {
         // In a cache line that was just written: cheaper than a test whether values are counted.
         storage.removed_counts[usize::from(despawns)] += 1;
         if let Some(bit) = storage.bit {
-            // SAFETY: the slot was in the sparse set, so it is covered; the bit is that of the set.
-            unsafe { self.masks.set_unchecked(slot.index(), bit, false) };
+            self.masks.set(slot.index(), bit, false);
         }
         self.displaced_values.push(DisplacedValue { storage_id, row });
     }
@@ -145,10 +141,9 @@ impl SparseStorages {
             self.remove_linear::<KEEP>(slot);
         }
         let index = slot.index();
-        for word in 0..self.masks.get(index).len() as u32 {
+        for word in 0..self.masks.get(index).len() {
             // Copied: removing a value that is kept changes the word.
-            // SAFETY: the slot is covered and has this word, as its mask is not empty.
-            let mut bits = unsafe { *self.masks.word_unchecked_mut(index, word) };
+            let mut bits = self.masks.get(index)[word];
             if bits == 0 {
                 continue;
             }
@@ -156,15 +151,14 @@ impl SparseStorages {
                 self.last_despawned = bits;
             }
             while bits != 0 {
-                let storage_id = self.by_bit[(word * 64 + bits.trailing_zeros()) as usize];
+                let storage_id = self.by_bit[word * 64 + bits.trailing_zeros() as usize];
                 bits &= bits - 1;
                 if KEEP || !self.storages[storage_id as usize].discard(slot) {
                     self.remove_kept(slot, storage_id);
                 }
             }
             // Discarded values leave their bits. No group tests these bits meanwhile.
-            // SAFETY: as above.
-            unsafe { *self.masks.word_unchecked_mut(index, word) = 0 };
+            self.masks.get_mut(index)[word] = 0;
         }
         self.sort_displaced(first);
     }
@@ -186,7 +180,7 @@ impl SparseStorages {
         }
     }
 
-    /// Returns `true` if there are so many slots that a prefetch is worth its instructions.
+    /// Returns `true` if a prefetch is worth its instructions: if there are many slots.
     #[inline(always)]
     pub(crate) fn should_prefetch(&self) -> bool {
         self.masks.slots() >= PREFETCH_SLOTS

@@ -15,7 +15,7 @@ pub(crate) struct DisplacedValue {
 }
 
 impl SparseStorages {
-    /// Reserves capacity for the values that despawning so many slots displaces.
+    /// Reserves capacity for the values that despawning `slots` slots displaces.
     ///
     /// # Errors
     ///
@@ -122,7 +122,7 @@ impl SparseStorages {
     fn drop_released(&mut self) {
         let storages = &mut self.storages;
         drop_all(self.displaced_values.drain(..), |released| match &mut storages[released.storage_id as usize].store {
-            // SAFETY: the set has released so many values, and nothing was inserted since; each is dropped once.
+            // SAFETY: the set has released this number of values, and nothing was inserted since; each is dropped once.
             Store::Pool(set) => unsafe { set.drop_released(released.row) },
             Store::Linear(linear) => linear.drop_released(),
         });

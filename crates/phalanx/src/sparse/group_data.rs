@@ -207,6 +207,23 @@ impl GroupData {
         }
     }
 
+    /// Adds a member to the list of a group that owns nothing. Capacity is reserved.
+    pub(super) fn add_listed(&mut self, slot: Entity) {
+        if self.list.index().position_at(slot.index()).is_none() {
+            // SAFETY: the list does not have the slot, as just tested. A zero-sized row is initialised.
+            let added = unsafe { self.list.try_admit(slot) };
+            added.expect("capacity for members is reserved");
+        }
+    }
+
+    /// Removes a member from the list of a group that owns nothing.
+    pub(super) fn remove_listed(&mut self, slot: u32) {
+        if let Some(position) = self.list.index().position_at(slot) {
+            // SAFETY: the position is in use, and the list has no holes.
+            unsafe { self.list.swap_remove_to_tail(position) };
+        }
+    }
+
     /// Returns the number of bytes allocated.
     pub(super) fn bytes(&self) -> usize {
         let GroupDesc { owned, required, excluded, .. } = &self.desc;

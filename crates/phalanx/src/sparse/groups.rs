@@ -251,12 +251,7 @@ impl SparseStorages {
             self.leave(inner, slot);
         }
         let group = self.groups.get_mut(at);
-        if group.owns() {
-            self.leave_owned(at, slot);
-        } else if let Some(position) = group.list.index().position_at(slot) {
-            // SAFETY: the position is in use, and the list has no holes.
-            unsafe { group.list.swap_remove_to_tail(position) };
-        }
+        if group.owns() { self.leave_owned(at, slot) } else { group.remove_listed(slot) }
     }
 
     /// Moves a member of an owning group behind the other members. It is in no group within.
@@ -267,81 +262,52 @@ impl SparseStorages {
         group.exchange(&mut self.storages, slot);
     }
 
-    /// Adds a slot to the groups that it belongs to after a change.
-    ///
-    /// # Safety
-    ///
-    /// Capacity was reserved [for this change](SparseStorages::try_reserve_groups), and only this slot has left groups since;
-    /// or for [many changes](SparseStorages::try_reserve_groups_for_all) of which this is one.
+    /// Adds a slot to the groups that it belongs to after a change. Capacity is reserved.
     #[inline(never)]
-    pub(super) unsafe fn enter_groups(&mut self, slot: Entity, sparse_inserts: &[u32], sparse_removes: &[u32]) {
+    pub(super) fn enter_groups(&mut self, slot: Entity, sparse_inserts: &[u32], sparse_removes: &[u32]) {
         for &storage_id in sparse_inserts {
-            // SAFETY: capacity is reserved, by the caller's contract.
-            unsafe { self.enter_requiring(slot, storage_id) };
+            self.enter_requiring(slot, storage_id);
         }
         for &storage_id in sparse_removes {
             let mut next = 0;
             while let Some(&at) = self.storages[storage_id as usize].excluded_by.get(next) {
-                // SAFETY: capacity is reserved, by the caller's contract.
-                unsafe { self.enter(at, slot) };
+                self.enter(at, slot);
                 next += 1;
             }
         }
     }
 
-    /// Adds a slot to the groups that require a component, where it belongs to them.
-    ///
-    /// # Safety
-    ///
-    /// Capacity is reserved, as for [`enter_groups`](SparseStorages::enter_groups).
+    /// Adds a slot to the groups that require a component, where it belongs to them. Capacity is reserved.
     #[inline(always)]
-    pub(super) unsafe fn enter_requiring(&mut self, slot: Entity, storage_id: u32) {
+    pub(super) fn enter_requiring(&mut self, slot: Entity, storage_id: u32) {
         let mut next = 0;
         while let Some(&at) = self.storages[storage_id as usize].required_by.get(next) {
-            // SAFETY: capacity is reserved, by the caller's contract.
-            unsafe { self.enter(at, slot) };
+            self.enter(at, slot);
             next += 1;
         }
     }
 
     /// Adds a slot to a group, if it belongs there and is not a member yet, and before that to the groups around.
-    ///
-    /// # Safety
-    ///
-    /// Capacity is reserved, as for [`enter_groups`](SparseStorages::enter_groups).
     #[inline(always)]
-    unsafe fn enter(&mut self, at: u32, slot: Entity) {
+    fn enter(&mut self, at: u32, slot: Entity) {
         let group = self.groups.get(at);
         if !group.matches(self, slot) || group.has_member(&self.storages, slot.index()) {
             return;
         }
         if group.outer.is_some() || !group.owns() {
-            // SAFETY: capacity is reserved, by the caller's contract, and the slot is not a member, as just tested.
-            return unsafe { self.enter_slow(at, slot) };
+            return self.enter_slow(at, slot);
         }
         self.enter_owned(at, slot.index());
     }
 
     /// Like [`enter`](SparseStorages::enter), for a group that has others around, or owns nothing.
-    ///
-    /// # Safety
-    ///
-    /// - Capacity is reserved, as for [`enter_groups`](SparseStorages::enter_groups).
-    /// - The slot is not a member.
     #[inline(never)]
-    unsafe fn enter_slow(&mut self, at: u32, slot: Entity) {
+    fn enter_slow(&mut self, at: u32, slot: Entity) {
         if let Some(outer) = self.groups.get(at).outer {
-            // SAFETY: capacity is reserved, by the caller's contract.
-            unsafe { self.enter(outer, slot) };
+            self.enter(outer, slot);
         }
         let group = self.groups.get_mut(at);
-        if group.owns() {
-            self.enter_owned(at, slot.index());
-        } else {
-            // SAFETY: capacity is reserved and the slot is not a member, by the caller's contract. A zero-sized row is
-            // initialised.
-            unsafe { group.list.admit(slot) };
-        }
+        if group.owns() { self.enter_owned(at, slot.index()) } else { group.add_listed(slot) }
     }
 
     /// Moves a slot that belongs to an owning group behind its members, and makes it one. It is in the groups around.

@@ -176,7 +176,7 @@ impl LinearStorage {
     #[inline(always)]
     pub(super) unsafe fn add_bit(&mut self, slot: Entity) {
         // SAFETY: the slot is covered, by the caller's contract.
-        unsafe { *self.word_mut(slot.index()) |= 1 << (slot.index() % 64) };
+        unsafe { self.flip_bit(slot.index()) };
         self.len += 1;
         if slot.is_row() {
             self.extra_rows += 1;
@@ -192,25 +192,25 @@ impl LinearStorage {
     #[inline(always)]
     pub(super) unsafe fn remove_bit(&mut self, slot: Entity) {
         // SAFETY: the slot has a value, by the caller's contract, so it is covered.
-        unsafe { *self.word_mut(slot.index()) &= !(1 << (slot.index() % 64)) };
+        unsafe { self.flip_bit(slot.index()) };
         self.len -= 1;
         if slot.is_row() {
             self.extra_rows -= 1;
         }
     }
 
-    /// Returns the word with the presence bit of a slot, for writing, and sets its dirty bit.
+    /// Flips the presence bit of a slot, and sets the dirty bit of its word.
     ///
     /// # Safety
     ///
     /// The slot is covered.
     #[inline(always)]
-    unsafe fn word_mut(&mut self, slot: u32) -> &mut u64 {
-        // SAFETY: the slot is covered, by the caller's contract, so its word is initialised; the storage is borrowed
+    unsafe fn flip_bit(&mut self, slot: u32) {
+        // SAFETY: the slot is covered, by the caller's contract, so its word is initialised. The storage is borrowed
         // exclusively.
         unsafe {
+            *self.bits.at(slot / 64) ^= 1 << (slot % 64);
             self.bits.mark(slot / 64);
-            &mut *self.bits.at(slot / 64)
         }
     }
 
@@ -350,7 +350,7 @@ impl LinearStorage {
     }
 }
 
-/// Returns the number of rows of a linear storage with so many words: one for each slot, and the spare row.
+/// Returns the number of rows of a linear storage by its number of words: one for each slot, and the spare row.
 pub(super) fn rows_for(words: u32) -> u32 {
     if words == 0 { 0 } else { words * 64 + 1 }
 }

@@ -1,15 +1,16 @@
 //! [`Masks`]: the presence bits of slots in sparse sets.
 #![allow(unsafe_code)]
 
+use crate::alloc::{try_clone_slice, try_reserve};
 use phalanx_store::AllocError;
-use phalanx_store::raw::LaneOf;
 
 /// The presence bits of slots: for each covered slot a mask, with a bit for each sparse set.
 ///
-/// A slot that is not covered is in no sparse set. All words of covered slots are initialised.
+/// A slot that is not covered is in no sparse set.
 #[derive(Debug)]
 pub(super) struct Masks {
-    words: LaneOf<u64>,
+    /// `stride` words for each covered slot.
+    words: Vec<u64>,
     /// The number of covered slots.
     slots: u32,
     /// The number of words in a mask: at least one.
@@ -18,7 +19,7 @@ pub(super) struct Masks {
 
 impl Masks {
     pub(super) const fn new() -> Masks {
-        Masks { words: LaneOf::new(), slots: 0, stride: 1 }
+        Masks { words: Vec::new(), slots: 0, stride: 1 }
     }
 
     /// Returns the number of covered slots.
@@ -27,45 +28,41 @@ impl Masks {
         self.slots
     }
 
-    /// Returns the words of all covered slots.
-    fn as_slice(&self) -> &[u64] {
-        // SAFETY: the words of covered slots are within the capacity and initialised; writing needs `&mut self`.
-        unsafe { self.words.slice(self.slots * self.stride) }
-    }
-
-    /// Returns the words of all covered slots, for writing.
-    fn as_mut_slice(&mut self) -> &mut [u64] {
-        // SAFETY: the words of covered slots are within the capacity and initialised.
-        unsafe { self.words.slice_mut(self.slots * self.stride) }
+    /// Returns the position of a slot's first word.
+    #[inline(always)]
+    fn first(&self, slot: u32) -> usize {
+        slot as usize * self.stride as usize
     }
 
     /// Returns the mask of a slot: no words if it is not covered.
     #[inline(always)]
     pub(super) fn get(&self, slot: u32) -> &[u64] {
-        if slot >= self.slots {
-            return &[];
-        }
-        // SAFETY: the slot is covered, so `stride` initialised words begin there; writing needs `&mut self`.
-        unsafe { core::slice::from_raw_parts(self.words.at(slot * self.stride), self.stride as usize) }
+        let first = self.first(slot);
+        self.words.get(first..first + self.stride as usize).unwrap_or_default()
+    }
+
+    /// Returns the mask of a slot, for writing.
+    #[inline(always)]
+    pub(super) fn get_mut(&mut self, slot: u32) -> &mut [u64] {
+        let first = self.first(slot);
+        self.words.get_mut(first..first + self.stride as usize).unwrap_or_default()
     }
 
     /// Returns the first word of a slot's mask.
     #[inline(always)]
     pub(super) fn first_word(&self, slot: u32) -> u64 {
-        // SAFETY: the slot is covered, and a mask has at least one word, which is initialised.
-        if slot < self.slots { unsafe { *self.words.at(slot * self.stride) } } else { 0 }
+        self.words.get(self.first(slot)).copied().unwrap_or(0)
     }
 
-    /// Returns a word of a slot's mask, for writing.
+    /// Sets bits in the first word of a slot's mask.
     ///
-    /// # Safety
+    /// # Panics
     ///
-    /// The slot is covered, and `word` is less than the stride.
+    /// Panics if the slot is not covered.
     #[inline(always)]
-    pub(super) unsafe fn word_unchecked_mut(&mut self, slot: u32, word: u32) -> &mut u64 {
-        debug_assert!(slot < self.slots && word < self.stride);
-        // SAFETY: the slot is covered and its mask has this word, by the caller's contract; it is initialised.
-        unsafe { &mut *self.words.at(slot * self.stride + word) }
+    pub(super) fn set_in_first_word(&mut self, slot: u32, bits: u64) {
+        let first = self.first(slot);
+        self.words[first] |= bits;
     }
 
     /// Sets or clears a bit of a slot.
@@ -73,10 +70,9 @@ impl Masks {
     /// # Panics
     ///
     /// Panics if the slot is not covered, or the bit is not [added](Masks::try_add_bit).
+    #[inline]
     pub(super) fn set(&mut self, slot: u32, bit: u32, present: bool) {
-        assert!(slot < self.slots && bit / 64 < self.stride, "a presence bit beyond the masks");
-        // SAFETY: the slot is covered, and the mask has the word of the bit, as just tested.
-        unsafe { self.set_unchecked(slot, bit, present) };
+        set_bit(&mut self.get_mut(slot)[bit as usize / 64], bit, present);
     }
 
     /// Sets or clears a bit of a slot, unchecked.
@@ -86,9 +82,10 @@ impl Masks {
     /// The slot is covered, and the bit was [added](Masks::try_add_bit).
     #[inline(always)]
     pub(super) unsafe fn set_unchecked(&mut self, slot: u32, bit: u32, present: bool) {
+        debug_assert!(slot < self.slots && bit / 64 < self.stride);
+        let at = (slot * self.stride + bit / 64) as usize;
         // SAFETY: the slot is covered, by the caller's contract, and a mask has a word for each added bit.
-        let word = unsafe { self.word_unchecked_mut(slot, bit / 64) };
-        *word = *word & !(1 << (bit % 64)) | u64::from(present) << (bit % 64);
+        set_bit(unsafe { self.words.get_unchecked_mut(at) }, bit, present);
     }
 
     /// Covers a slot.
@@ -104,14 +101,12 @@ impl Masks {
     #[cold]
     #[inline(never)]
     fn try_cover_slow(&mut self, slot: u32) -> Result<(), AllocError> {
-        let words = (slot + 1).checked_mul(self.stride).ok_or(AllocError::CapacityOverflow)?;
-        self.words.try_grow(words)?;
-        let slots = self.words.capacity() / self.stride;
-        for at in self.slots * self.stride..slots * self.stride {
-            // SAFETY: the word is within the capacity.
-            unsafe { self.words.at(at).write(0) };
-        }
-        self.slots = slots;
+        let words = (slot + 1).checked_mul(self.stride).ok_or(AllocError::CapacityOverflow)? as usize;
+        let additional = words - self.words.len();
+        try_reserve(&mut self.words, additional)?;
+        // As many as there is capacity for. Positions of words are less than `u32::MAX`.
+        self.slots = u32::try_from(self.words.capacity()).unwrap_or(u32::MAX) / self.stride;
+        self.words.resize(self.first(self.slots), 0);
         Ok(())
     }
 
@@ -128,9 +123,8 @@ impl Masks {
         if let Some(last) = self.slots.checked_sub(1) {
             wider.try_cover_slow(last)?;
         }
-        let (old, new) = (self.stride as usize, wider.stride as usize);
-        for (new, old) in wider.as_mut_slice().chunks_exact_mut(new).zip(self.as_slice().chunks_exact(old)) {
-            new[..old.len()].copy_from_slice(old);
+        for slot in 0..self.slots {
+            wider.get_mut(slot)[..self.stride as usize].copy_from_slice(self.get(slot));
         }
         *self = wider;
         Ok(())
@@ -138,18 +132,18 @@ impl Masks {
 
     /// Clears all bits.
     pub(super) fn clear(&mut self) {
-        self.as_mut_slice().fill(0);
+        self.words.fill(0);
     }
 
     /// Returns the number of bits that are set.
     pub(super) fn count(&self) -> u32 {
-        self.as_slice().iter().map(|word| word.count_ones()).sum()
+        self.words.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// Returns the number of slots up to the last that has a bit.
-    fn used_slots(&self) -> u32 {
-        let last = self.as_slice().iter().rposition(|word| *word != 0);
-        last.map_or(0, |last| last as u32 / self.stride + 1)
+    /// Returns the number of words up to the last slot that has a bit.
+    fn used_words(&self) -> usize {
+        let last = self.words.iter().rposition(|word| *word != 0);
+        last.map_or(0, |last| (last / self.stride as usize + 1) * self.stride as usize)
     }
 
     /// Clones the masks up to the last slot that has a bit.
@@ -158,23 +152,18 @@ impl Masks {
     ///
     /// Returns an [`AllocError`] if allocation fails.
     pub(super) fn try_clone(&self) -> Result<Masks, AllocError> {
-        let slots = self.used_slots();
-        let mut copy = Masks { slots, stride: self.stride, words: LaneOf::new() };
-        let used = &self.as_slice()[..(slots * self.stride) as usize];
-        // SAFETY: no word of the new lane is in use, and no pointer into it exists.
-        unsafe { copy.words.try_resize(used.len() as u32)? };
-        // SAFETY: the new lane has capacity for these words, and the two do not overlap.
-        unsafe { core::ptr::copy_nonoverlapping(used.as_ptr(), copy.words.ptr(), used.len()) };
-        Ok(copy)
+        let words = try_clone_slice(&self.words[..self.used_words()])?;
+        Ok(Masks { slots: words.len() as u32 / self.stride, words, stride: self.stride })
     }
 
-    /// Frees the words after the last slot that has a bit, and returns whether memory was freed.
+    /// Frees the words after the last slot that has a bit, and returns whether memory was freed. If allocation fails, the
+    /// larger block is kept.
     pub(super) fn shrink(&mut self) -> bool {
-        let (before, slots) = (self.bytes(), self.used_slots());
-        // SAFETY: no covered slot above these has a bit, and they are not covered from here on. If allocation fails, the
-        // larger block is kept.
-        if unsafe { self.words.try_resize(slots * self.stride) }.is_ok() {
-            self.slots = slots;
+        let before = self.bytes();
+        if self.used_words() < self.words.capacity()
+            && let Ok(copy) = self.try_clone()
+        {
+            *self = copy;
         }
         self.bytes() < before
     }
@@ -182,13 +171,19 @@ impl Masks {
     /// Returns the address of a slot's mask, for a prefetch. It may not be covered.
     #[inline(always)]
     pub(super) fn address(&self, slot: u32) -> *const u64 {
-        self.words.ptr().wrapping_add((slot as usize).wrapping_mul(self.stride as usize))
+        self.words.as_ptr().wrapping_add(self.first(slot))
     }
 
     /// Returns the number of bytes allocated.
     pub(super) fn bytes(&self) -> usize {
-        self.words.bytes()
+        self.words.capacity() * size_of::<u64>()
     }
+}
+
+/// Sets or clears a bit in its word.
+#[inline(always)]
+fn set_bit(word: &mut u64, bit: u32, present: bool) {
+    *word = *word & !(1 << (bit % 64)) | u64::from(present) << (bit % 64);
 }
 
 #[cfg(test)]
@@ -216,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "a presence bit beyond the masks")]
+    #[should_panic(expected = "out of bounds")]
     fn a_slot_that_is_not_covered_has_no_bits() {
         Masks::new().set(0, 0, true);
     }

@@ -103,7 +103,7 @@ impl SparseStorages {
         extra_rows: u32,
         values: Values,
     ) {
-        // SAFETY: so many words are initialised, by the caller's contract.
+        // SAFETY: the words are initialised, by the caller's contract.
         let len = unsafe { bits.slice(words) }.iter().map(|word| word.count_ones()).sum();
         let Store::Linear(linear) = &mut self.get_mut(storage_id).store else {
             unreachable!("a linear storage is restored")

@@ -234,11 +234,13 @@ impl SparseStorage {
     /// - With `FRESH`, the slot has no value here.
     #[inline(always)]
     pub(super) unsafe fn insert<const FRESH: bool>(&mut self, slot: Entity) -> Option<u32> {
-        match &mut self.store {
-            // SAFETY: the slot was made ready and the value is written, by the caller's contract, as is `FRESH`.
-            Store::Pool(set) => unsafe { set.insert::<FRESH>(slot) },
-            // SAFETY: the slot is covered and the value is written, by the caller's contract, as is `FRESH`.
-            Store::Linear(linear) => unsafe { linear.insert::<FRESH>(slot) },
+        // SAFETY: the slot was made ready or covered by the reservation, and the value is written, by the caller's contract. So
+        // is that with `FRESH` the slot has no value.
+        unsafe {
+            match &mut self.store {
+                Store::Pool(set) => set.insert::<FRESH>(slot),
+                Store::Linear(linear) => linear.insert::<FRESH>(slot),
+            }
         }
     }
 
@@ -294,14 +296,15 @@ impl SparseStorage {
     ///
     /// The lanes are not replaced or resized.
     pub(crate) unsafe fn lanes_mut(&mut self) -> (&mut Lane, &mut [Lane]) {
-        match &mut self.store {
-            Store::Pool(set) => {
-                // SAFETY: the lanes are not replaced or resized, by the caller's contract.
-                let (keys, values) = unsafe { set.dense.parts_mut() };
-                (keys, values.lanes_mut())
+        // SAFETY: the lanes are not replaced or resized, by the caller's contract.
+        unsafe {
+            match &mut self.store {
+                Store::Pool(set) => {
+                    let (keys, values) = set.dense.parts_mut();
+                    (keys, values.lanes_mut())
+                }
+                Store::Linear(linear) => linear.lanes_mut(),
             }
-            // SAFETY: the lanes are not replaced or resized, by the caller's contract.
-            Store::Linear(linear) => unsafe { linear.lanes_mut() },
         }
     }
 }

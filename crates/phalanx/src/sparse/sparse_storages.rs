@@ -21,7 +21,7 @@ const TYPES: usize = 32;
 /// The sparse storages of a world. Their ids are assigned in order of registration.
 #[derive(Debug)]
 pub(crate) struct SparseStorages {
-    /// Boxed: an accessor that is held over a loop keeps a pointer.
+    /// Boxed, so that pointers into them stay valid when another storage is registered.
     #[allow(clippy::vec_box)]
     pub(super) storages: Vec<Box<SparseStorage>>,
     /// The storage ids, in the canonical order of their components.

@@ -48,14 +48,9 @@ impl SparseStorages {
 }
 
 impl<C: Component> TypedStorage<'_, C> {
+    /// Returns the storage.
     #[inline(always)]
-    fn storage(&self) -> &SparseStorage {
-        // SAFETY: the storage exists, as the constructor asks for.
-        unsafe { self.sparse.storages.get_unchecked(self.storage_id as usize) }
-    }
-
-    #[inline(always)]
-    fn storage_mut(&mut self) -> &mut SparseStorage {
+    fn storage(&mut self) -> &mut SparseStorage {
         // SAFETY: the storage exists, as the constructor asks for.
         let storage = unsafe { self.sparse.storages.get_unchecked_mut(self.storage_id as usize) };
         match (&storage.store, C::Layout::KIND) {
@@ -67,14 +62,14 @@ impl<C: Component> TypedStorage<'_, C> {
 
     #[inline(always)]
     fn values(&mut self) -> &Values {
-        self.storage_mut().values()
+        self.storage().values()
     }
 
     /// Returns the state of a slot. It is [`KeySlot::Vacant`] if the slot is alive and inserting a value does not allocate.
     #[inline(always)]
     fn key_slot(&mut self, slot: Entity, is_alive: impl Fn() -> bool) -> KeySlot {
         let (index, covered) = (slot.index(), self.sparse.masks.slots());
-        match &self.storage_mut().store {
+        match &self.storage().store {
             // The key of a sparse set has a generation, so its slot is alive.
             Store::Pool(set) => match set.dense.key_slot(slot) {
                 KeySlot::Vacant if index >= covered || !is_alive() => KeySlot::Unmapped,
@@ -139,12 +134,12 @@ impl<C: Component> TypedStorage<'_, C> {
     /// The [state](TypedStorage::key_slot) of the slot is `Vacant`. `value` points to a value, which counts as moved out.
     #[inline(always)]
     unsafe fn insert_vacant(&mut self, slot: Entity, value: *const C) -> bool {
-        let row = self.storage_mut().insert_ptr::<true>(slot.index()).row;
+        let row = self.storage().insert_ptr::<true>(slot.index()).row;
         let lane = self.values().lane();
         // SAFETY: the lanes are those of the component. The slot is vacant, by the caller's contract, so the row is below the
         // capacity and not in use. The value is moved out once.
         unsafe { C::Layout::write(C::Layout::ptr(lane, RunTicks::READ), row, value.read()) };
-        match &mut self.storage_mut().store {
+        match &mut self.storage().store {
             Store::Pool(set) => {
                 // SAFETY: the slot is vacant, by the caller's contract, and the row was just written. A vacant slot is covered.
                 unsafe {
@@ -172,16 +167,13 @@ impl<C: Component> TypedStorage<'_, C> {
     #[inline(never)]
     unsafe fn insert_grouped(&mut self, slot: Entity, value: *const C) -> bool {
         let has_capacity = |at: &u32| self.sparse.groups.get(*at).has_capacity(slot);
-        if !self.storage().required_by.iter().all(has_capacity) {
+        if !self.sparse.get(self.storage_id).required_by.iter().all(has_capacity) {
             return false;
         }
         self.sparse.leave_excluding(slot, self.storage_id);
-        // SAFETY: leaving groups that exclude the component does not change its storage, so the slot is still vacant. Groups
-        // that require it have capacity, as just tested.
-        unsafe {
-            self.insert_vacant(slot, value);
-            self.sparse.enter_requiring(slot, self.storage_id);
-        }
+        // SAFETY: leaving groups that exclude the component does not change its storage, so the slot is still vacant.
+        unsafe { self.insert_vacant(slot, value) };
+        self.sparse.enter_requiring(slot, self.storage_id);
         true
     }
 
@@ -194,7 +186,7 @@ impl<C: Component> TypedStorage<'_, C> {
             KeySlot::Vacant => return Some(None),
             KeySlot::Stale | KeySlot::Unmapped => return None,
         };
-        if let Store::Pool(set) = &self.storage_mut().store
+        if let Store::Pool(set) = &self.storage().store
             && set.removal != Removal::Swap
         {
             return None;
@@ -224,7 +216,7 @@ impl<C: Component> TypedStorage<'_, C> {
         // SAFETY: the lanes are those of the component, and the row is in use, by the caller's contract. It counts as moved
         // out from here on.
         let value = unsafe { C::Layout::read(C::Layout::ptr(lane, RunTicks::READ), row as usize) };
-        let storage = self.storage_mut();
+        let storage = self.storage();
         storage.removed_counts[0] += 1;
         match &mut storage.store {
             Store::Pool(set) => {

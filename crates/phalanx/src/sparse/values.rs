@@ -235,32 +235,24 @@ unsafe impl Rows for Values {
 
     #[inline(always)]
     unsafe fn swap(&mut self, a: u32, b: u32) {
-        for lane in &self.lanes {
-            // SAFETY: both rows are below the capacity and differ, by the caller's contract.
-            unsafe { swap_row(row_ptr(lane, a), row_ptr(lane, b), lane.row_size()) };
-        }
-        for row in [a, b] {
-            // SAFETY: the row is below the capacity, by the caller's contract, and the values are borrowed exclusively.
-            unsafe { self.mark_dirty(row) };
+        // SAFETY: both rows are below the capacity and differ, by the caller's contract. The values are borrowed exclusively.
+        unsafe {
+            for lane in &self.lanes {
+                swap_row(row_ptr(lane, a), row_ptr(lane, b), lane.row_size());
+            }
+            self.mark_dirty(a);
+            self.mark_dirty(b);
         }
     }
 
     #[inline(always)]
     unsafe fn shift(&mut self, from: u32, to: u32) {
-        /// # Safety
-        ///
-        /// Both rows are below the capacity of the lane, and differ.
-        #[inline(always)]
-        unsafe fn shift_lane(lane: &Lane, from: u32, to: u32) {
-            // SAFETY: both rows are below the capacity and differ, by the caller's contract.
-            unsafe { copy_row(row_ptr(lane, from), row_ptr(lane, to), lane.row_size()) };
-        }
         #[inline(never)]
         fn each(lanes: &[Lane], shift: impl Fn(&Lane)) {
             lanes.iter().for_each(shift);
         }
         // SAFETY: both rows are below the capacity of every lane and differ, by the caller's contract.
-        let shift = |lane: &Lane| unsafe { shift_lane(lane, from, to) };
+        let shift = |lane: &Lane| unsafe { copy_row(row_ptr(lane, from), row_ptr(lane, to), lane.row_size()) };
         // Most components have one lane: only the loop is a call.
         if let [lane] = &*self.lanes { shift(lane) } else { each(&self.lanes, shift) }
     }

@@ -1,4 +1,4 @@
-//! Components that are not kept in tables, in a world: against a model, and what else a user relies on.
+//! Sparse components of a world: against a model, and what else a user relies on.
 
 use phalanx::store::Entity;
 use phalanx::{Component, World};
