@@ -1,9 +1,9 @@
 //! Groups: the entities that have certain sparse components and lack others.
 //!
-//! A query over several sparse sets looks each entity up in all of them but one. A group does that when a component is inserted
-//! or removed, and never while iterating. The sparse sets that it *owns* have its members first, in the same order: they are
-//! slices, as fast as a table. Sparse sets that it only *observes* stay as they are. A sparse set has one owner, or a chain of
-//! owners, each within the next. Otherwise [`GroupError::Conflict`] names both groups.
+//! A query over several sparse sets looks each entity up in all of them but one. A group does that when a component is
+//! inserted or removed, and never while iterating. The sparse sets that it *owns* have its members first, in the same
+//! order: they are slices, as fast as a table. Sparse sets that it only *observes* stay as they are. A sparse set has
+//! one owner, or a chain of owners, each within the next. Otherwise [`GroupError::Conflict`] names both groups.
 //!
 //! ```
 //! use phalanx::group::{Observed, Owned};
@@ -62,8 +62,8 @@ use phalanx_store::{AllocError, Entity};
 
 /// A group of a world, created by [`World::create_group`]. `S` names its components, see [`GroupSpec`].
 ///
-/// It is an id that is valid in the world it was created in. Its methods take that world. They panic if they get another
-/// world, or if the group was removed.
+/// It is an id that is valid in the world it was created in. Its methods take that world. They panic if they get
+/// another world, or if the group was removed.
 ///
 /// Members are entities, by the components of their main rows. [Extra rows](crate::Key) are not members.
 #[doc(alias = "basic_group")]
@@ -115,8 +115,8 @@ impl<'w, S: GroupSpec> Parts<'w, S> {
     /// The position is less than the number of members. The values are not written while the item lives.
     #[inline(always)]
     unsafe fn item(self, at: usize) -> S::Item<'w> {
-        // SAFETY: members have all that is required, and what is owned is at their position. The values are not written, by the
-        // caller's contract.
+        // SAFETY: members have all that is required, and what is owned is at their position. The values are not
+        // written, by the caller's contract.
         unsafe { S::item(S::Owned::refs(self.owned, at), S::Observed::refs_of(self.observed, self.slots[at].index())) }
     }
 
@@ -127,8 +127,8 @@ impl<'w, S: GroupSpec> Parts<'w, S> {
     /// The position is less than the number of members. The values are not used otherwise while the item lives.
     #[inline(always)]
     unsafe fn item_mut(self, at: usize) -> S::ItemMut<'w> {
-        // SAFETY: members have all that is required, and what is owned is at their position. No component is named twice, and
-        // the values are not used otherwise, by the caller's contract.
+        // SAFETY: members have all that is required, and what is owned is at their position. No component is named
+        // twice, and the values are not used otherwise, by the caller's contract.
         unsafe {
             S::item_mut(S::Owned::muts(self.owned, at), S::Observed::muts_of(self.observed, self.slots[at].index()))
         }
@@ -219,8 +219,8 @@ impl<S: GroupSpec> Group<S> {
     pub fn slices_mut<'w>(&self, world: &'w mut World) -> <S::Owned as Members>::SlicesMut<'w> {
         let parts = self.visited_parts(world);
         world.open_group(self.id);
-        // SAFETY: the members are the first in each owned sparse set. No component is named twice, and the world is borrowed
-        // exclusively.
+        // SAFETY: the members are the first in each owned sparse set. No component is named twice, and the world is
+        // borrowed exclusively.
         unsafe { S::Owned::slices_mut(parts.owned, parts.slots.len()) }
     }
 
@@ -257,14 +257,14 @@ impl<S: GroupSpec> Group<S> {
         self.iter_mut(world).for_each(each);
     }
 
-    /// Sorts the members. The sort is stable. Owned sparse sets are sorted together. A group that owns nothing sorts its own
-    /// list, and the sparse sets stay as they are.
+    /// Sorts the members. The sort is stable. Owned sparse sets are sorted together. A group that owns nothing sorts
+    /// its own list, and the sparse sets stay as they are.
     ///
-    /// If there are groups within this one, each segment is sorted by itself. The members of the innermost group stay first,
-    /// and the members of only this group last.
+    /// If there are groups within this one, each segment is sorted by itself. The members of the innermost group stay
+    /// first, and the members of only this group last.
     ///
-    /// If the comparison panics, nothing changes. If it is not a total order, the resulting order is unspecified, or the method
-    /// panics.
+    /// If the comparison panics, nothing changes. If it is not a total order, the resulting order is unspecified, or
+    /// the method panics.
     ///
     /// ```
     /// use phalanx::group::Owned;
@@ -320,8 +320,8 @@ impl<S: GroupSpec> Group<S> {
 }
 
 impl World {
-    /// Creates a group of the entities that have, and lack, the components of `S`. Returns the existing group if there is one
-    /// with the same components.
+    /// Creates a group of the entities that have, and lack, the components of `S`. Returns the existing group if there
+    /// is one with the same components.
     ///
     /// Creating a group that owns sparse sets changes their order. See [`group`](crate::group).
     ///
@@ -331,8 +331,8 @@ impl World {
     /// - [`GroupError::Linear`]: an owned component is stored in a linear storage.
     /// - [`GroupError::Duplicate`]: a component is named twice.
     /// - [`GroupError::Empty`]: no component is required.
-    /// - [`GroupError::Conflict`]: another group owns the same sparse set, and neither group is within the other. A group is
-    ///   within another if it owns, requires and excludes what the other does.
+    /// - [`GroupError::Conflict`]: another group owns the same sparse set, and neither group is within the other. A
+    ///   group is within another if it owns, requires and excludes what the other does.
     /// - [`GroupError::Removal`]: an owned sparse set does not have [`Removal::Swap`](crate::Removal::Swap).
     /// - [`GroupError::Alloc`]: allocation fails.
     ///
@@ -401,8 +401,8 @@ impl World {
         Ok(Group { space: self.storage.components.space.number(), id, spec: PhantomData })
     }
 
-    /// Removes a group, and returns whether it existed. Its sparse sets keep their values and order, and other groups can own
-    /// them.
+    /// Removes a group, and returns whether it existed. Its sparse sets keep their values and order, and other groups
+    /// can own them.
     pub fn remove_group<S: GroupSpec>(&mut self, group: Group<S>) -> bool {
         let is_there = group.is_of(self);
         if is_there {

@@ -109,8 +109,8 @@ spec! {
 ///
 /// # Safety
 ///
-/// [`find`](Members::find) returns where the values of the bundle's components are. The other functions use only the values
-/// that their arguments name.
+/// [`find`](Members::find) returns where the values of the bundle's components are. The other functions use only the
+/// values that their arguments name.
 pub unsafe trait Members: Bundle {
     /// The values of a member, for reading.
     type Refs<'a>;
@@ -243,7 +243,8 @@ unsafe impl<C: Component> Members for C {
 
     #[inline(always)]
     unsafe fn muts<'w>(found: Self::Found<'w>, row: usize) -> Self::Muts<'w> {
-        // SAFETY: the lanes are those of the component. The row is in use and not used otherwise, by the caller's contract.
+        // SAFETY: the lanes are those of the component. The row is in use and not used otherwise, by the caller's
+        // contract.
         unsafe {
             C::Layout::touch(found.storage.values().lane(), found.now);
             C::Layout::get_mut(found.ptr, row)
@@ -270,7 +271,8 @@ unsafe impl<C: Component> Members for C {
 
     #[inline(always)]
     unsafe fn slices_mut<'w>(found: Self::Found<'w>, len: usize) -> Self::SlicesMut<'w> {
-        // SAFETY: the lanes are those of the component. The rows are in use and not used otherwise, by the caller's contract.
+        // SAFETY: the lanes are those of the component. The rows are in use and not used otherwise, by the caller's
+        // contract.
         unsafe {
             C::Layout::touch(found.storage.values().lane(), found.now);
             C::Layout::slice_mut(found.ptr, len)

@@ -3,8 +3,8 @@
 //! # Invariants
 //!
 //! The slots have no sparse values, and get each component once. So the rows of all values are known when capacity is
-//! reserved: in a sparse set one after another beyond the last, in a linear storage at the slots. All values are written there
-//! first, and then committed in the same order.
+//! reserved: in a sparse set one after another beyond the last, in a linear storage at the slots. All values are
+//! written there first, and then committed in the same order.
 #![allow(unsafe_code)]
 
 use super::clone::clone_value;
@@ -46,7 +46,8 @@ impl Arrivals {
     ///
     /// # Errors
     ///
-    /// Returns [`ChangeError::NotClone`] if a component cannot be cloned, or [`ChangeError::Alloc`] if allocation fails.
+    /// Returns [`ChangeError::NotClone`] if a component cannot be cloned, or [`ChangeError::Alloc`] if allocation
+    /// fails.
     pub(crate) fn try_add_clones(
         &mut self,
         sparse: &SparseStorages,
@@ -128,8 +129,8 @@ impl Arrivals {
     pub(crate) unsafe fn move_in(&self, from: &SparseStorages, to: &SparseStorages) {
         for ((storage_id, _), (&row, &(old_id, old_row))) in self.iter().zip(self.rows.iter().zip(&self.from)) {
             let (old, new) = (from.get(old_id).values(), to.get(storage_id).values());
-            // SAFETY: the value is in its row, and capacity is reserved, by the caller's contract. The component is the same,
-            // and the original counts as moved out.
+            // SAFETY: the value is in its row, and capacity is reserved, by the caller's contract. The component is the
+            // same, and the original counts as moved out.
             unsafe { clone_value(old, old_row, new, row, Cloning::Bytes) };
         }
     }
@@ -145,8 +146,8 @@ impl Arrivals {
         }
         for ((storage_id, index), &row) in self.iter().zip(&self.rows) {
             let slot = slot(index).expect("a slot for which values arrive is spawned before");
-            // SAFETY: capacity is reserved, and the value is written in the next row of its storage, by the caller's contract.
-            // The slot has no value of this component, so nothing is displaced.
+            // SAFETY: capacity is reserved, and the value is written in the next row of its storage, by the caller's
+            // contract. The slot has no value of this component, so nothing is displaced.
             unsafe {
                 sparse.get(storage_id).values().set_added_ticks(row, &sparse.clock);
                 sparse.commit::<false>(slot, &[storage_id], &[]);

@@ -7,8 +7,8 @@ use crate::component::Components;
 use core::cmp::Ordering;
 use phalanx_store::{AllocError, Entity};
 
-/// Returns the number of [steps](SparseStorages::group_steps) that creating the groups of a state may take, by its size in
-/// bytes. The number of groups times the number of entities is not linear in the bytes.
+/// Returns the number of [steps](SparseStorages::group_steps) that creating the groups of a state may take, by its size
+/// in bytes. The number of groups times the number of entities is not linear in the bytes.
 pub(crate) fn max_group_steps(bytes: u64) -> u64 {
     (1 << 20) + 16 * bytes
 }
@@ -20,8 +20,8 @@ impl SparseStorages {
         same.map(|(at, group)| GroupId { at, serial: group.serial })
     }
 
-    /// Returns the number of steps to create a group that requires these storages: the group is compared with all others, and
-    /// the shortest storage is iterated.
+    /// Returns the number of steps to create a group that requires these storages: the group is compared with all
+    /// others, and the shortest storage is iterated.
     pub(crate) fn group_steps(&self, required: &[u32]) -> u64 {
         let lens = required.iter().filter_map(|at| self.storages.get(*at as usize)).map(|storage| storage.len().into());
         lens.min().unwrap_or(0) + self.groups.list.len() as u64
@@ -69,8 +69,8 @@ impl SparseStorages {
         at
     }
 
-    /// Builds a group with components that no other group has, linked into its chain. A group that owns nothing gets its
-    /// members. `entity` returns the slot of an index.
+    /// Builds a group with components that no other group has, linked into its chain. A group that owns nothing gets
+    /// its members. `entity` returns the slot of an index.
     ///
     /// # Errors
     ///
@@ -151,8 +151,8 @@ impl SparseStorages {
         }
     }
 
-    /// Moves the slots that belong to an owning group to the front, in the order of its shortest sparse set. Of equal ones, the
-    /// first in canonical order counts.
+    /// Moves the slots that belong to an owning group to the front, in the order of its shortest sparse set. Of equal
+    /// ones, the first in canonical order counts.
     fn gather_members(&mut self, at: u32) {
         let owned = &self.groups.get(at).desc.owned;
         let by_len = |storage_id: &u32| (self.sparse_set(*storage_id).len(), self.get(*storage_id).rank);
@@ -178,7 +178,8 @@ impl SparseStorages {
         };
         let mut list = |slot: Entity| {
             if group.matches(self, slot) {
-                // SAFETY: a storage has each slot once, so the list does not have it yet. A zero-sized row is initialised.
+                // SAFETY: a storage has each slot once, so the list does not have it yet. A zero-sized row is
+                // initialised.
                 unsafe { group.list.try_admit(slot)? };
             }
             Ok(())
@@ -189,8 +190,8 @@ impl SparseStorages {
         }
     }
 
-    /// Compares two groups in canonical order, which does not depend on the order of creation: by what they own, then by what
-    /// they require, then by what they exclude.
+    /// Compares two groups in canonical order, which does not depend on the order of creation: by what they own, then
+    /// by what they require, then by what they exclude.
     pub(crate) fn compare_groups(&self, a: &GroupDesc, b: &GroupDesc) -> Ordering {
         // The one with the first component that the other lacks comes first.
         let compare = |a: &[u32], b: &[u32]| {
@@ -226,8 +227,8 @@ impl SparseStorages {
         }
     }
 
-    /// Sorts the positions of a group by a comparison, and returns them. Each segment of its chain is sorted by itself, that of
-    /// the innermost group first. The sort is stable.
+    /// Sorts the positions of a group by a comparison, and returns them. Each segment of its chain is sorted by itself,
+    /// that of the innermost group first. The sort is stable.
     ///
     /// # Errors
     ///
@@ -258,8 +259,9 @@ impl SparseStorages {
     ///
     /// # Safety
     ///
-    /// `order` is a permutation of the positions of the group's members. If the group owns sparse sets, so are its first
-    /// positions for each group within, as [`try_sorted_positions`](SparseStorages::try_sorted_positions) returns them.
+    /// `order` is a permutation of the positions of the group's members. If the group owns sparse sets, so are its
+    /// first positions for each group within, as [`try_sorted_positions`](SparseStorages::try_sorted_positions) returns
+    /// them.
     pub(crate) unsafe fn try_reorder_group(&mut self, id: GroupId, order: &mut [u32]) -> Result<(), AllocError> {
         let group = self.groups.get_mut(id.at);
         if !group.owns() {
@@ -278,8 +280,8 @@ impl SparseStorages {
                 }
                 scratch.clear();
                 scratch.extend_from_slice(&order[..len]);
-                // SAFETY: the first `len` positions are in use, and a permutation of themselves, by the caller's contract. Owned
-                // sparse sets have no holes.
+                // SAFETY: the first `len` positions are in use, and a permutation of themselves, by the caller's
+                // contract. Owned sparse sets have no holes.
                 unsafe { self.sparse_set_mut(storage_id).dense.permute(&mut scratch) };
             }
             (next, done) = (self.groups.get(at).inner, Some(at));

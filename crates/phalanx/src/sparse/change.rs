@@ -14,9 +14,11 @@ use phalanx_store::{AllocError, Entity};
 const PREFETCH_SLOTS: u32 = 1 << 16;
 
 impl SparseStorages {
-    /// Reserves capacity for a change of one slot, and finds [where](SparseStorages::insert_ptrs) new values are written.
+    /// Reserves capacity for a change of one slot, and finds [where](SparseStorages::insert_ptrs) new values are
+    /// written.
     ///
-    /// The change inserts values into some storages and removes values from others. `FRESH` says that the slot has no values.
+    /// The change inserts values into some storages and removes values from others. `FRESH` says that the slot has no
+    /// values.
     ///
     /// # Errors
     ///
@@ -59,8 +61,8 @@ impl SparseStorages {
         self.insert_ptrs.as_ptr()
     }
 
-    /// Commits a change of one slot: removes its values from `sparse_removes`, where it has some, and makes the values that
-    /// were written for `sparse_inserts` its own.
+    /// Commits a change of one slot: removes its values from `sparse_removes`, where it has some, and makes the values
+    /// that were written for `sparse_inserts` its own.
     ///
     /// The values that are displaced or removed are listed in `displaced_values`.
     ///
@@ -105,10 +107,11 @@ impl SparseStorages {
         }
     }
 
-    /// Removes the value of a slot from a storage and lists it as displaced. `despawns` says that the slot is despawned.
+    /// Removes the value of a slot from a storage and lists it as displaced. `despawns` says that the slot is
+    /// despawned.
     ///
-    /// The slot leaves the groups that require the component first, while it has all values. So the removed value is beyond
-    /// the positions in use, and groups exchange only positions in use.
+    /// The slot leaves the groups that require the component first, while it has all values. So the removed value is
+    /// beyond the positions in use, and groups exchange only positions in use.
     #[inline]
     fn remove(&mut self, slot: Entity, storage_id: u32, despawns: bool) {
         if !self.storages[storage_id as usize].required_by.is_empty() {

@@ -8,7 +8,8 @@ use crate::component::{Cloning, Components};
 use phalanx_store::AllocError;
 use phalanx_store::raw::{Dense, DropGuard, LaneOf, Rows};
 
-/// Clones the values in some rows to the same rows of other values. If a clone panics, those that were made are dropped.
+/// Clones the values in some rows to the same rows of other values. If a clone panics, those that were made are
+/// dropped.
 ///
 /// # Safety
 ///
@@ -32,8 +33,8 @@ unsafe fn clone_rows(from: &Values, to: &Values, cloning: Cloning, rows: impl It
 /// # Safety
 ///
 /// - `row` is initialised in `from`, and `at` is below the capacity of `to` and not in use.
-/// - Both are of the same component, which is cloned in this way. Bytes can be copied of any, if the original counts as moved
-///   out.
+/// - Both are of the same component, which is cloned in this way. Bytes can be copied of any, if the original counts as
+///   moved out.
 pub(super) unsafe fn clone_value(from: &Values, row: u32, to: &Values, at: u32, cloning: Cloning) {
     // SAFETY: the one row is initialised, and the other below the capacity and not in use, by the caller's contract.
     unsafe {
@@ -58,7 +59,8 @@ impl SparseSet {
             self.dense.try_clone_over(values)?
         };
         let rows = (0..positions).filter(|at| self.dense.key_at(*at).is_some());
-        // SAFETY: the positions that are not holes are initialised here, and not in use in the clone, which has capacity.
+        // SAFETY: the positions that are not holes are initialised here, and not in use in the clone, which has
+        // capacity.
         unsafe { clone_rows(self.values(), dense.rows(), cloning, rows) };
         Ok(SparseSet { dense, removal: self.removal, extra_rows: self.extra_rows })
     }
@@ -68,8 +70,8 @@ impl LinearStorage {
     /// Clones presence bits and values, at the same slots, over `values`, which are empty.
     pub(super) fn try_clone(&self, mut values: Values, cloning: Cloning) -> Result<LinearStorage, AllocError> {
         let (mut bits, words) = (LaneOf::<u64>::new(), self.used_words());
-        // SAFETY: nothing is in use in the clone. As many words are initialised here, and there is capacity for them there.
-        // All values are at slots below the last word.
+        // SAFETY: nothing is in use in the clone. As many words are initialised here, and there is capacity for them
+        // there. All values are at slots below the last word.
         unsafe {
             bits.try_resize(words)?;
             values.try_resize(rows_for(words))?;
@@ -113,8 +115,8 @@ impl SparseStorages {
         Ok(copy)
     }
 
-    /// Frees memory that is not needed, with at most `budget` moves of a value. Returns the number of values that were moved,
-    /// or are in memory that shrank.
+    /// Frees memory that is not needed, with at most `budget` moves of a value. Returns the number of values that were
+    /// moved, or are in memory that shrank.
     pub(crate) fn compact(&mut self, budget: usize) -> usize {
         let mut done = 0;
         for storage in &mut self.storages {

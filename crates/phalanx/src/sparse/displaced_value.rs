@@ -71,7 +71,8 @@ impl SparseStorages {
         }
         let storages = &self.storages;
         drop_all(self.displaced_values.drain(..), |DisplacedValue { storage_id, row }| {
-            // SAFETY: displaced values are initialised and have no owner. Each is taken from the list, so it is dropped once.
+            // SAFETY: displaced values are initialised and have no owner. Each is taken from the list, so it is dropped
+            // once.
             unsafe { storages[storage_id as usize].values().drop_value(row) };
         });
     }
@@ -100,7 +101,8 @@ impl SparseStorages {
         DropGuard::new(self, |sparse| sparse.drop_released())
     }
 
-    /// Removes all values from one storage, if no group names its component, and drops them. Returns `false` if one does.
+    /// Removes all values from one storage, if no group names its component, and drops them. Returns `false` if one
+    /// does.
     pub(crate) fn clear_storage(&mut self, storage_id: u32) -> bool {
         let storage = &mut *self.storages[storage_id as usize];
         if !storage.is_ungrouped() {
@@ -117,8 +119,8 @@ impl SparseStorages {
         true
     }
 
-    /// Drops the values that storages in the list have released, all of them, even if one panics. A row in the list is the
-    /// number of values that a sparse set has released.
+    /// Drops the values that storages in the list have released, all of them, even if one panics. A row in the list is
+    /// the number of values that a sparse set has released.
     fn drop_released(&mut self) {
         let storages = &mut self.storages;
         drop_all(self.displaced_values.drain(..), |released| match &mut storages[released.storage_id as usize].store {

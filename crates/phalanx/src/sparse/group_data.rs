@@ -30,7 +30,8 @@ fn is_subset(part: &[u32], whole: &[u32]) -> bool {
 }
 
 impl GroupDesc {
-    /// Returns `true` if `inner` can be within this group: its members are members here, and it owns what this group owns.
+    /// Returns `true` if `inner` can be within this group: its members are members here, and it owns what this group
+    /// owns.
     pub(super) fn contains(&self, inner: &GroupDesc) -> bool {
         is_subset(&self.owned, &inner.owned)
             && is_subset(&self.required, &inner.required)
@@ -193,7 +194,8 @@ impl GroupData {
         self.owns() || self.list.key_slot(slot) != KeySlot::Unmapped
     }
 
-    /// Exchanges a slot with the one at position `len`, in all sparse sets that the group owns. The slot has a value in each.
+    /// Exchanges a slot with the one at position `len`, in all sparse sets that the group owns. The slot has a value in
+    /// each.
     #[inline(always)]
     pub(super) fn exchange(&self, storages: &mut [Box<SparseStorage>], slot: u32) {
         for &owned in &self.desc.owned {

@@ -121,13 +121,13 @@ impl SparseStorages {
         self.groups = image.groups;
     }
 
-    /// Creates groups where there are none, in at most `max_steps` steps. New groups get serial numbers that no group of
-    /// `before` has. `entity` returns the slot of an index.
+    /// Creates groups where there are none, in at most `max_steps` steps. New groups get serial numbers that no group
+    /// of `before` has. `entity` returns the slot of an index.
     ///
     /// # Errors
     ///
-    /// Returns [`RegroupError::Invalid`] if there cannot be such groups, or [`RegroupError::Alloc`] if allocation fails. Some
-    /// groups may have been created.
+    /// Returns [`RegroupError::Invalid`] if there cannot be such groups, or [`RegroupError::Alloc`] if allocation
+    /// fails. Some groups may have been created.
     pub(crate) fn try_regroup(
         &mut self,
         groups: Vec<SavedGroup>,
@@ -186,7 +186,8 @@ impl SparseStorages {
                 if self.members(group).len() != order.len() {
                     return Err(RegroupError::Invalid("a group that misses members"));
                 }
-                // SAFETY: as many positions of the group as it has members, and each comes once. The group owns nothing.
+                // SAFETY: as many positions of the group as it has members, and each comes once. The group owns
+                // nothing.
                 unsafe { self.try_reorder_group(id, &mut order)? };
             } else if !members.is_empty() {
                 return Err(RegroupError::Invalid("a group that owns sparse sets and lists its members"));
@@ -198,7 +199,8 @@ impl SparseStorages {
         Ok(())
     }
 
-    /// Continues the serial numbers of groups and the counts of removed values from those of another state of the world.
+    /// Continues the serial numbers of groups and the counts of removed values from those of another state of the
+    /// world.
     pub(crate) fn bump_group_serial(&mut self, other: &SparseStorages) {
         self.groups.next_serial = self.groups.next_serial.max(other.groups.next_serial);
         for storage in &mut self.storages {

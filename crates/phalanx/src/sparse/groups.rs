@@ -2,24 +2,26 @@
 //!
 //! # Representation
 //!
-//! A group requires some sparse components, of which it may *own* sparse sets, and excludes others. The members of an owning
-//! group have the first `len` positions of every sparse set that it owns, in the same order in each. A group that owns nothing
-//! has a sparse set of its members. Owned sparse sets have no holes: the last value takes the position of a removed one.
+//! A group requires some sparse components, of which it may *own* sparse sets, and excludes others. The members of an
+//! owning group have the first `len` positions of every sparse set that it owns, in the same order in each. A group
+//! that owns nothing has a sparse set of its members. Owned sparse sets have no holes: the last value takes the
+//! position of a removed one.
 //!
 //! Members are entities. Extra rows are not members of groups, whatever components they have.
 //!
-//! Owning groups that share sparse sets are a chain, linked by `outer` and `inner`. What the outer one owns, requires and
-//! excludes is part of what the inner one does. So members of the inner group are members of the outer, and have the first
-//! positions of the outer's: `len` does not grow from outer to inner.
+//! Owning groups that share sparse sets are a chain, linked by `outer` and `inner`. What the outer one owns, requires
+//! and excludes is part of what the inner one does. So members of the inner group are members of the outer, and have
+//! the first positions of the outer's: `len` does not grow from outer to inner.
 //!
 //! # Maintenance
 //!
-//! A member leaves a group when it loses a required component, or gets an excluded one; both are known before they happen. It
-//! leaves the inner groups first, and moves to the last position among the members each time. Then its value is after all
-//! members and can be removed. A slot enters when a change is complete, the outer groups first. Only positions in use are
-//! exchanged, so a displaced value, beyond them, stays where it is.
+//! A member leaves a group when it loses a required component, or gets an excluded one; both are known before they
+//! happen. It leaves the inner groups first, and moves to the last position among the members each time. Then its value
+//! is after all members and can be removed. A slot enters when a change is complete, the outer groups first. Only
+//! positions in use are exchanged, so a displaced value, beyond them, stays where it is.
 //!
-//! Entering and leaving run no user code. Only the sparse sets of groups that own nothing need memory, which is reserved.
+//! Entering and leaving run no user code. Only the sparse sets of groups that own nothing need memory, which is
+//! reserved.
 #![allow(unsafe_code)]
 
 use super::{GroupData, GroupId, Removal, SparseStorages, Store};
@@ -173,8 +175,8 @@ impl SparseStorages {
         Ok(())
     }
 
-    /// Reserves capacity in the groups that slots may enter by many changes: each a storage id and a slot. Pages of the lists
-    /// are held until they are [released](Groups::release_pages).
+    /// Reserves capacity in the groups that slots may enter by many changes: each a storage id and a slot. Pages of the
+    /// lists are held until they are [released](Groups::release_pages).
     ///
     /// # Errors
     ///

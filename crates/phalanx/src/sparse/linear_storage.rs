@@ -2,8 +2,9 @@
 //!
 //! # Representation
 //!
-//! The value of slot `s` is in row `s`, and bit `s` says whether there is one. The lanes have one row more than there are
-//! covered slots: the *spare row*, where a new value is written before it is exchanged with the one that it replaces.
+//! The value of slot `s` is in row `s`, and bit `s` says whether there is one. The lanes have one row more than there
+//! are covered slots: the *spare row*, where a new value is written before it is exchanged with the one that it
+//! replaces.
 #![allow(unsafe_code)]
 
 use super::Values;
@@ -130,8 +131,8 @@ impl LinearStorage {
 
     /// Makes the value that was written at [`insert_row`](LinearStorage::insert_row) the value of `slot`.
     ///
-    /// If the slot had a value, the two are exchanged, and the row of the displaced value is returned. `FRESH` says that it
-    /// had none.
+    /// If the slot had a value, the two are exchanged, and the row of the displaced value is returned. `FRESH` says
+    /// that it had none.
     ///
     /// # Safety
     ///
@@ -183,8 +184,8 @@ impl LinearStorage {
         }
     }
 
-    /// Clears the presence bit of a slot, and counts it no more. The caller sets the [dirty bit](Values::mark_dirty) of the
-    /// row.
+    /// Clears the presence bit of a slot, and counts it no more. The caller sets the [dirty bit](Values::mark_dirty) of
+    /// the row.
     ///
     /// # Safety
     ///
@@ -272,8 +273,8 @@ impl LinearStorage {
     pub(super) fn drop_released(&mut self) {
         debug_assert!(self.released);
         let storage = DropGuard::new(self, |storage| storage.clear_bits());
-        // SAFETY: the values of slots with a bit are initialised and have no owner. The bits are cleared next, also if a
-        // destructor panics.
+        // SAFETY: the values of slots with a bit are initialised and have no owner. The bits are cleared next, also if
+        // a destructor panics.
         unsafe { storage.state.values.drop_values(storage.state.iter()) };
     }
 

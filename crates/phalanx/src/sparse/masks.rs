@@ -156,8 +156,8 @@ impl Masks {
         Ok(Masks { slots: words.len() as u32 / self.stride, words, stride: self.stride })
     }
 
-    /// Frees the words after the last slot that has a bit, and returns whether memory was freed. If allocation fails, the
-    /// larger block is kept.
+    /// Frees the words after the last slot that has a bit, and returns whether memory was freed. If allocation fails,
+    /// the larger block is kept.
     pub(super) fn shrink(&mut self) -> bool {
         let before = self.bytes();
         if self.used_words() < self.words.capacity()

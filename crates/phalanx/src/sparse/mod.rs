@@ -2,19 +2,19 @@
 //!
 //! # Representation
 //!
-//! Every sparse component has a [`SparseStorage`], numbered in order of registration. Sparse sets have a presence bit in the
-//! [mask](masks) of each slot, so that a despawn visits only the sparse sets that have the slot. Linear storages have presence
-//! bits of their own, and none in the masks.
+//! Every sparse component has a [`SparseStorage`], numbered in order of registration. Sparse sets have a presence bit
+//! in the [mask](masks) of each slot, so that a despawn visits only the sparse sets that have the slot. Linear storages
+//! have presence bits of their own, and none in the masks.
 //!
 //! # Phases
 //!
-//! A change of one slot is [reserved](SparseStorages::try_reserve) first. Then it is known where each new value is written:
-//! beyond the values in use. [`commit`](SparseStorages::commit) makes the written values those of the slot. Values that were
-//! displaced or removed stay initialised, without an owner, until they are dropped or moved out.
+//! A change of one slot is [reserved](SparseStorages::try_reserve) first. Then it is known where each new value is
+//! written: beyond the values in use. [`commit`](SparseStorages::commit) makes the written values those of the slot.
+//! Values that were displaced or removed stay initialised, without an owner, until they are dropped or moved out.
 //!
 //! Every value is added or removed by `commit`, [`remove_all`](SparseStorages::remove_all) or
-//! [`clear`](SparseStorages::clear), or by [`TypedStorage`](typed_storage::TypedStorage) if one component is changed by type. All of them maintain
-//! [groups].
+//! [`clear`](SparseStorages::clear), or by a [typed storage](typed_storage) if one component is changed by type. All of
+//! them maintain [groups].
 #![allow(unsafe_code)]
 
 mod arrivals;

@@ -19,13 +19,13 @@ impl SparseSet {
 }
 
 impl SparseStorages {
-    /// Makes the values that were written to the first positions of a sparse set those of these slots, in their order. `None`
-    /// is a hole. All slots are below `slots`.
+    /// Makes the values that were written to the first positions of a sparse set those of these slots, in their order.
+    /// `None` is a hole. All slots are below `slots`.
     ///
     /// # Errors
     ///
-    /// Returns the first error of the iterator, `twice(key)` for a slot that comes twice, or an [`AllocError`] if allocation
-    /// fails. The set has no values then.
+    /// Returns the first error of the iterator, `twice(key)` for a slot that comes twice, or an [`AllocError`] if
+    /// allocation fails. The set has no values then.
     ///
     /// # Panics
     ///
@@ -54,8 +54,8 @@ impl SparseStorages {
         Ok(())
     }
 
-    /// Replaces an empty sparse set by one with these keys. `values` is called when nothing can fail any more; `empty` has no
-    /// rows.
+    /// Replaces an empty sparse set by one with these keys. `values` is called when nothing can fail any more; `empty`
+    /// has no rows.
     ///
     /// # Errors
     ///
@@ -75,8 +75,8 @@ impl SparseStorages {
         values: impl FnOnce() -> Values,
     ) -> Result<(), AllocError> {
         let len = (keys.len() / size_of::<Entity>()) as u32;
-        // SAFETY: the bytes are those of `len` dense keys, and the values are initialised at their positions, by the caller's
-        // contract. They replace the empty ones before any row is used.
+        // SAFETY: the bytes are those of `len` dense keys, and the values are initialised at their positions, by the
+        // caller's contract. They replace the empty ones before any row is used.
         let dense = unsafe {
             let mut dense: Dense<_, Values> = Dense::try_rebuild(empty, keys.as_ptr(), len)?;
             *dense.rows_mut() = values();
@@ -93,8 +93,8 @@ impl SparseStorages {
     /// # Safety
     ///
     /// - The storage is a linear storage without values.
-    /// - `words` words are initialised. The values are of the component, initialised at all slots that have a bit, and have
-    ///   capacity for the spare row.
+    /// - `words` words are initialised. The values are of the component, initialised at all slots that have a bit, and
+    ///   have capacity for the spare row.
     pub(crate) unsafe fn restore_linear(
         &mut self,
         storage_id: u32,

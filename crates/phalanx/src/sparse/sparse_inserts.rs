@@ -4,8 +4,8 @@ use super::{SparseStorages, Store};
 use crate::alloc::{try_reserve, try_vec};
 use phalanx_store::AllocError;
 
-/// The values that an operation inserts, in order: a storage id and a slot for each. Removals are listed where slots may
-/// enter groups by them.
+/// The values that an operation inserts, in order: a storage id and a slot for each. Removals are listed where slots
+/// may enter groups by them.
 #[derive(Debug, Default)]
 pub(crate) struct SparseInserts {
     list: Vec<(u32, u32)>,
@@ -63,8 +63,8 @@ impl SparseInserts {
 }
 
 impl SparseStorages {
-    /// Reserves capacity for all of these values, whatever other values are removed or displaced in between. Pages are held
-    /// until [`release_pages`](SparseStorages::release_pages).
+    /// Reserves capacity for all of these values, whatever other values are removed or displaced in between. Pages are
+    /// held until [`release_pages`](SparseStorages::release_pages).
     ///
     /// # Errors
     ///

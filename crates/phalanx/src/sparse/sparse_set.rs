@@ -60,8 +60,8 @@ impl SparseSet {
 
     /// Makes the value that was written beyond the last one the value of `slot`.
     ///
-    /// If the slot had a value, the two are exchanged, and the position of the displaced value is returned. `FRESH` says
-    /// that it had none.
+    /// If the slot had a value, the two are exchanged, and the position of the displaced value is returned. `FRESH`
+    /// says that it had none.
     ///
     /// # Safety
     ///
@@ -117,8 +117,8 @@ impl SparseSet {
         shift: impl FnOnce(&mut Values, u32, u32),
     ) {
         debug_assert!(self.removal == Removal::Swap);
-        // SAFETY: the key slot is occupied at this position and its row moved out, by the caller's contract. Where removal
-        // is by swapping there are no holes.
+        // SAFETY: the key slot is occupied at this position and its row moved out, by the caller's contract. Where
+        // removal is by swapping there are no holes.
         unsafe { self.dense.swap_remove_with(slot, position, shift) };
         if slot.is_row() {
             self.extra_rows -= 1;
@@ -133,8 +133,8 @@ impl SparseSet {
     #[inline(always)]
     pub(super) unsafe fn discard(&mut self, slot: Entity) -> bool {
         let KeySlot::Occupied(position) = self.dense.key_slot(slot) else { return false };
-        // SAFETY: the key slot is occupied; removal is by swapping and the value needs no drop, by the caller's contract.
-        // The two rows that are shifted are in use and differ.
+        // SAFETY: the key slot is occupied; removal is by swapping and the value needs no drop, by the caller's
+        // contract. The two rows that are shifted are in use and differ.
         unsafe { self.swap_remove_with(slot, position, |rows, last, position| rows.shift(last, position)) };
         true
     }

@@ -185,8 +185,8 @@ impl SparseStorage {
 
     /// Returns `true` if removed values need not be kept.
     ///
-    /// That is: no group names the component, it needs no drop, it is not tracked by columns, and a sparse set removes by
-    /// swapping.
+    /// That is: no group names the component, it needs no drop, it is not tracked by columns, and a sparse set removes
+    /// by swapping.
     pub(super) fn can_discard(&self) -> bool {
         let by_swap = match &self.store {
             Store::Pool(set) => set.removal == Removal::Swap,
@@ -195,8 +195,8 @@ impl SparseStorage {
         by_swap && self.is_ungrouped() && !self.is_column_tracked && !self.values().needs_drop()
     }
 
-    /// Updates the cached [`can_discard`](SparseStorage::can_discard): after a change of the groups that name the component,
-    /// or of the removal policy.
+    /// Updates the cached [`can_discard`](SparseStorage::can_discard): after a change of the groups that name the
+    /// component, or of the removal policy.
     pub(super) fn update_discards(&mut self) {
         self.discards = self.can_discard();
     }
@@ -234,8 +234,8 @@ impl SparseStorage {
     /// - With `FRESH`, the slot has no value here.
     #[inline(always)]
     pub(super) unsafe fn insert<const FRESH: bool>(&mut self, slot: Entity) -> Option<u32> {
-        // SAFETY: the slot was made ready or covered by the reservation, and the value is written, by the caller's contract. So
-        // is that with `FRESH` the slot has no value.
+        // SAFETY: the slot was made ready or covered by the reservation, and the value is written, by the caller's
+        // contract. So is that with `FRESH` the slot has no value.
         unsafe {
             match &mut self.store {
                 Store::Pool(set) => set.insert::<FRESH>(slot),
@@ -244,7 +244,8 @@ impl SparseStorage {
         }
     }
 
-    /// Removes the value of a slot that is despawned, without keeping it. Returns `false` if the value may still be there.
+    /// Removes the value of a slot that is despawned, without keeping it. Returns `false` if the value may still be
+    /// there.
     #[inline(always)]
     pub(super) fn discard(&mut self, slot: Entity) -> bool {
         if !self.discards {

@@ -37,8 +37,8 @@ pub(crate) struct SparseStorages {
     pub(super) masks: Masks,
     /// The first word of the mask that was despawned last: a guess which sparse sets the next despawn reads.
     pub(super) last_despawned: u64,
-    /// Where the values of the reserved change are to be written. There is capacity for one value of each storage, here and
-    /// in `displaced_values`.
+    /// Where the values of the reserved change are to be written. There is capacity for one value of each storage, here
+    /// and in `displaced_values`.
     pub(super) insert_ptrs: Vec<SparsePtr>,
     /// The values that the last change has displaced or removed, in its order.
     pub(crate) displaced_values: Vec<DisplacedValue>,
@@ -116,7 +116,8 @@ impl SparseStorages {
     #[cfg(feature = "snapshot")]
     pub(crate) fn lanes_mut(&mut self, storage_id: u32) -> *mut phalanx_store::raw::Lane {
         match &mut self.get_mut(storage_id).store {
-            // SAFETY: the rows are not exchanged for others. What a pointer to a lane is used for is its user's concern.
+            // SAFETY: the rows are not exchanged for others. What a pointer to a lane is used for is its user's
+            // concern.
             Store::Pool(set) => unsafe { set.dense.rows_mut() }.lane_mut(),
             Store::Linear(linear) => linear.values_mut().lane_mut(),
         }
@@ -211,8 +212,8 @@ impl SparseStorages {
         Ok(storage_id)
     }
 
-    /// Checks every storage, the masks and the groups. `is_alive` says whether a slot is alive, and `slot` returns the slot of
-    /// an index. `is_dispatching` says that listeners are being called, which see displaced values.
+    /// Checks every storage, the masks and the groups. `is_alive` says whether a slot is alive, and `slot` returns the
+    /// slot of an index. `is_dispatching` says that listeners are being called, which see displaced values.
     pub(crate) fn validate(
         &self,
         is_alive: impl Fn(Entity) -> bool,

@@ -65,7 +65,8 @@ impl<C: Component> TypedStorage<'_, C> {
         self.storage().values()
     }
 
-    /// Returns the state of a slot. It is [`KeySlot::Vacant`] if the slot is alive and inserting a value does not allocate.
+    /// Returns the state of a slot. It is [`KeySlot::Vacant`] if the slot is alive and inserting a value does not
+    /// allocate.
     #[inline(always)]
     fn key_slot(&mut self, slot: Entity, is_alive: impl Fn() -> bool) -> KeySlot {
         let (index, covered) = (slot.index(), self.sparse.masks.slots());
@@ -119,8 +120,8 @@ impl<C: Component> TypedStorage<'_, C> {
     #[inline(always)]
     unsafe fn replace(&mut self, row: u32, value: *const C) -> C {
         let (lane, row) = (self.values().lane(), row as usize);
-        // SAFETY: the lanes are those of the component. The row is in use and the value is moved out once, by the caller's
-        // contract; the storage is borrowed exclusively.
+        // SAFETY: the lanes are those of the component. The row is in use and the value is moved out once, by the
+        // caller's contract; the storage is borrowed exclusively.
         unsafe {
             mark_row::<C>(lane, row);
             C::Layout::replace(C::Layout::ptr(lane, RunTicks::READ), row, value.read())
@@ -131,17 +132,19 @@ impl<C: Component> TypedStorage<'_, C> {
     ///
     /// # Safety
     ///
-    /// The [state](TypedStorage::key_slot) of the slot is `Vacant`. `value` points to a value, which counts as moved out.
+    /// The [state](TypedStorage::key_slot) of the slot is `Vacant`. `value` points to a value, which counts as moved
+    /// out.
     #[inline(always)]
     unsafe fn insert_vacant(&mut self, slot: Entity, value: *const C) -> bool {
         let row = self.storage().insert_ptr::<true>(slot.index()).row;
         let lane = self.values().lane();
-        // SAFETY: the lanes are those of the component. The slot is vacant, by the caller's contract, so the row is below the
-        // capacity and not in use. The value is moved out once.
+        // SAFETY: the lanes are those of the component. The slot is vacant, by the caller's contract, so the row is
+        // below the capacity and not in use. The value is moved out once.
         unsafe { C::Layout::write(C::Layout::ptr(lane, RunTicks::READ), row, value.read()) };
         match &mut self.storage().store {
             Store::Pool(set) => {
-                // SAFETY: the slot is vacant, by the caller's contract, and the row was just written. A vacant slot is covered.
+                // SAFETY: the slot is vacant, by the caller's contract, and the row was just written. A vacant slot is
+                // covered.
                 unsafe {
                     set.insert_vacant(slot);
                     self.set_presence_bit(slot.index(), true);
@@ -158,8 +161,8 @@ impl<C: Component> TypedStorage<'_, C> {
         true
     }
 
-    /// Like [`insert_vacant`](TypedStorage::insert_vacant), for a component that groups name. Returns `false` if a group
-    /// would allocate; nothing has changed then.
+    /// Like [`insert_vacant`](TypedStorage::insert_vacant), for a component that groups name. Returns `false` if a
+    /// group would allocate; nothing has changed then.
     ///
     /// # Safety
     ///
@@ -177,8 +180,8 @@ impl<C: Component> TypedStorage<'_, C> {
         true
     }
 
-    /// Removes the value of a slot. Returns `None` if the general path has to be taken, and otherwise the value, if there was
-    /// one. `is_alive` says whether the slot is alive.
+    /// Removes the value of a slot. Returns `None` if the general path has to be taken, and otherwise the value, if
+    /// there was one. `is_alive` says whether the slot is alive.
     #[inline(always)]
     pub(crate) fn remove(&mut self, slot: Entity, is_alive: impl Fn() -> bool) -> Option<Option<C>> {
         let mut row = match self.key_slot(slot, is_alive) {
@@ -208,20 +211,21 @@ impl<C: Component> TypedStorage<'_, C> {
     ///
     /// # Safety
     ///
-    /// The slot has its value in this row, and its [state](TypedStorage::key_slot) is `Occupied`. A sparse set removes by
-    /// swapping.
+    /// The slot has its value in this row, and its [state](TypedStorage::key_slot) is `Occupied`. A sparse set removes
+    /// by swapping.
     #[inline(always)]
     unsafe fn remove_occupied(&mut self, slot: Entity, row: u32) -> C {
         let lane = self.values().lane();
-        // SAFETY: the lanes are those of the component, and the row is in use, by the caller's contract. It counts as moved
-        // out from here on.
+        // SAFETY: the lanes are those of the component, and the row is in use, by the caller's contract. It counts as
+        // moved out from here on.
         let value = unsafe { C::Layout::read(C::Layout::ptr(lane, RunTicks::READ), row as usize) };
         let storage = self.storage();
         storage.removed_counts[0] += 1;
         match &mut storage.store {
             Store::Pool(set) => {
-                // SAFETY: the slot is occupied at this position and removal is by swapping, by the caller's contract; the value
-                // is moved out. The rows that are shifted are in use and differ. A slot with a value is covered.
+                // SAFETY: the slot is occupied at this position and removal is by swapping, by the caller's contract;
+                // the value is moved out. The rows that are shifted are in use and differ. A slot with a value is
+                // covered.
                 unsafe {
                     set.swap_remove_with(slot, row, |rows, last, row| shift::<C>(rows, last, row));
                     self.set_presence_bit(slot.index(), false);
@@ -260,8 +264,8 @@ impl<C: Component> TypedStorage<'_, C> {
 /// The values are of the component. Both rows are below the capacity and differ, and `to` is moved out.
 #[inline(always)]
 unsafe fn shift<C: Component>(values: &mut Values, from: u32, to: u32) {
-    // SAFETY: both rows are below the capacity and differ, by the caller's contract. A whole component has one lane, which is
-    // an array of values.
+    // SAFETY: both rows are below the capacity and differ, by the caller's contract. A whole component has one lane,
+    // which is an array of values.
     unsafe {
         if C::Layout::WHOLE {
             let first = (*values.lane()).ptr().cast::<C>();

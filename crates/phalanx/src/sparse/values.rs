@@ -76,7 +76,8 @@ impl Values {
         self.layout
     }
 
-    /// Returns a pointer to the value in a row of the first lane. Without lanes it is dangling, and aligned for any type.
+    /// Returns a pointer to the value in a row of the first lane. Without lanes it is dangling, and aligned for any
+    /// type.
     ///
     /// # Safety
     ///
@@ -103,7 +104,8 @@ impl Values {
         }
     }
 
-    /// Sets the change tick of the column, if the component is tracked by columns. Called when a value is added or removed.
+    /// Sets the change tick of the column, if the component is tracked by columns. Called when a value is added or
+    /// removed.
     #[inline(always)]
     pub(crate) fn set_column_tick(&self, clock: &Clock) {
         if self.track == Track::Column
@@ -235,7 +237,8 @@ unsafe impl Rows for Values {
 
     #[inline(always)]
     unsafe fn swap(&mut self, a: u32, b: u32) {
-        // SAFETY: both rows are below the capacity and differ, by the caller's contract. The values are borrowed exclusively.
+        // SAFETY: both rows are below the capacity and differ, by the caller's contract. The values are borrowed
+        // exclusively.
         unsafe {
             for lane in &self.lanes {
                 swap_row(row_ptr(lane, a), row_ptr(lane, b), lane.row_size());
@@ -260,7 +263,8 @@ unsafe impl Rows for Values {
     unsafe fn shift_down(&mut self, gap: u32, len: u32) {
         for lane in &self.lanes {
             let bytes = (len - gap - 1) as usize * lane.row_size();
-            // SAFETY: `gap` is less than `len`, which is not above the capacity. The rows may overlap, as `copy` allows.
+            // SAFETY: `gap` is less than `len`, which is not above the capacity. The rows may overlap, as `copy`
+            // allows.
             unsafe { core::ptr::copy(row_ptr(lane, gap + 1), row_ptr(lane, gap), bytes) };
         }
     }
