@@ -30,19 +30,23 @@ impl SparseStorages {
         sparse_inserts: &[u32],
         sparse_removes: &[u32],
     ) -> Result<(), AllocError> {
+        self.insert_ptrs.clear();
         if !FRESH {
             try_reserve(&mut self.displaced_values, sparse_inserts.len() + sparse_removes.len())?;
+            try_reserve(&mut self.insert_ptrs, sparse_inserts.len())?;
         }
-        self.insert_ptrs.clear();
-        try_reserve(&mut self.insert_ptrs, sparse_inserts.len())?;
-        if !sparse_inserts.is_empty() {
+        if FRESH || !sparse_inserts.is_empty() {
             self.masks.try_cover(slot)?;
         }
+        let mut count = 0;
+        // There is capacity for one value of each storage.
+        debug_assert!(sparse_inserts.len() <= self.insert_ptrs.capacity());
         for (&storage_id, ptr) in sparse_inserts.iter().zip(self.insert_ptrs.spare_capacity_mut()) {
             ptr.write(self.storages[storage_id as usize].try_reserve::<FRESH>(slot)?);
+            count += 1;
         }
-        // SAFETY: there is capacity for a pointer for each inserted value, and the loop has written them all.
-        unsafe { self.insert_ptrs.set_len(sparse_inserts.len()) };
+        // SAFETY: the loop has written `count` pointers, within the capacity.
+        unsafe { self.insert_ptrs.set_len(count) };
         if self.groups.is_empty() { Ok(()) } else { self.try_reserve_groups(slot, sparse_inserts, sparse_removes) }
     }
 
@@ -52,7 +56,7 @@ impl SparseStorages {
         self.insert_ptrs.clear();
         let storages = &self.storages;
         // There is capacity for one value of each storage.
-        self.insert_ptrs.extend(sparse_inserts.iter().map(|at| storages[*at as usize].insert_ptr::<false>(slot)));
+        self.insert_ptrs.extend(sparse_inserts.iter().map(|at| storages[*at as usize].insert_ptr(slot)));
     }
 
     /// Returns where the new values of the reserved change are to be written, in the order of its storages.
@@ -82,25 +86,28 @@ impl SparseStorages {
         for &storage_id in sparse_removes {
             self.remove(slot, storage_id, false);
         }
-        let mut bits = 0;
+        let (mut bits, mut has_others) = (0, false);
         for &storage_id in sparse_inserts {
             if !FRESH && !self.storages[storage_id as usize].excluded_by.is_empty() {
                 self.leave_excluding(slot, storage_id);
             }
             let storage = &mut *self.storages[storage_id as usize];
             bits |= storage.first_word_bit;
+            has_others |= storage.first_word_bit == 0;
             // SAFETY: capacity is reserved and the value is written, by the caller's contract, as is `FRESH`.
             if let Some(row) = unsafe { storage.insert::<FRESH>(slot) } {
                 self.displaced_values.push(DisplacedValue { storage_id, row });
             }
-            if storage.first_word_bit == 0
-                && let Some(bit) = storage.bit
-            {
-                self.masks.set(slot.index(), bit, true);
-            }
         }
         if bits != 0 {
             self.masks.set_in_first_word(slot.index(), bits);
+        }
+        if has_others && self.masks.stride() > 1 {
+            for &storage_id in sparse_inserts {
+                if let Some(bit) = self.get(storage_id).bit {
+                    self.masks.set(slot.index(), bit, true);
+                }
+            }
         }
         if !self.groups.is_empty() {
             self.enter_groups(slot, sparse_inserts, sparse_removes);
@@ -143,10 +150,10 @@ impl SparseStorages {
         if !self.linear.is_empty() {
             self.remove_linear::<KEEP>(slot);
         }
-        let index = slot.index();
-        for word in 0..self.masks.get(index).len() {
-            // Copied: removing a value that is kept changes the word.
-            let mut bits = self.masks.get(index)[word];
+        let words = if slot.index() < self.masks.slots() { self.masks.stride() } else { 0 };
+        for word in 0..words {
+            // SAFETY: the slot is covered, and the word is less than the stride.
+            let mut bits = core::mem::take(unsafe { self.masks.word_unchecked_mut(slot.index(), word) });
             if bits == 0 {
                 continue;
             }
@@ -154,14 +161,12 @@ impl SparseStorages {
                 self.last_despawned = bits;
             }
             while bits != 0 {
-                let storage_id = self.by_bit[word * 64 + bits.trailing_zeros() as usize];
+                let storage_id = self.by_bit[(word * 64 + bits.trailing_zeros()) as usize];
                 bits &= bits - 1;
                 if KEEP || !self.storages[storage_id as usize].discard(slot) {
                     self.remove_kept(slot, storage_id);
                 }
             }
-            // Discarded values leave their bits. No group tests these bits meanwhile.
-            self.masks.get_mut(index)[word] = 0;
         }
         self.sort_displaced(first);
     }

@@ -64,11 +64,15 @@ impl SparseStorages {
     }
 
     /// Drops the displaced values, all of them, even if one panics.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn drop_displaced(&mut self) {
-        if self.displaced_values.is_empty() {
-            return;
+        if !self.displaced_values.is_empty() {
+            self.drop_displaced_slow();
         }
+    }
+
+    #[inline(never)]
+    fn drop_displaced_slow(&mut self) {
         let storages = &self.storages;
         drop_all(self.displaced_values.drain(..), |DisplacedValue { storage_id, row }| {
             // SAFETY: displaced values are initialised and have no owner. Each is taken from the list, so it is dropped

@@ -28,24 +28,30 @@ impl Masks {
         self.slots
     }
 
-    /// Returns the position of a slot's first word.
+    /// Returns the number of words in a mask.
+    #[inline(always)]
+    pub(super) fn stride(&self) -> u32 {
+        self.stride
+    }
+
+    /// Returns the position of a slot's first word, or `usize::MAX` if it would overflow.
     #[inline(always)]
     fn first(&self, slot: u32) -> usize {
-        slot as usize * self.stride as usize
+        (slot as usize).saturating_mul(self.stride as usize)
     }
 
     /// Returns the mask of a slot: no words if it is not covered.
     #[inline(always)]
     pub(super) fn get(&self, slot: u32) -> &[u64] {
         let first = self.first(slot);
-        self.words.get(first..first + self.stride as usize).unwrap_or_default()
+        self.words.get(first..first.saturating_add(self.stride as usize)).unwrap_or_default()
     }
 
     /// Returns the mask of a slot, for writing.
     #[inline(always)]
     pub(super) fn get_mut(&mut self, slot: u32) -> &mut [u64] {
         let first = self.first(slot);
-        self.words.get_mut(first..first + self.stride as usize).unwrap_or_default()
+        self.words.get_mut(first..first.saturating_add(self.stride as usize)).unwrap_or_default()
     }
 
     /// Returns the first word of a slot's mask.
@@ -82,10 +88,20 @@ impl Masks {
     /// The slot is covered, and the bit was [added](Masks::try_add_bit).
     #[inline(always)]
     pub(super) unsafe fn set_unchecked(&mut self, slot: u32, bit: u32, present: bool) {
-        debug_assert!(slot < self.slots && bit / 64 < self.stride);
-        let at = (slot * self.stride + bit / 64) as usize;
         // SAFETY: the slot is covered, by the caller's contract, and a mask has a word for each added bit.
-        set_bit(unsafe { self.words.get_unchecked_mut(at) }, bit, present);
+        set_bit(unsafe { self.word_unchecked_mut(slot, bit / 64) }, bit, present);
+    }
+
+    /// Returns a word of a slot's mask, for writing, unchecked.
+    ///
+    /// # Safety
+    ///
+    /// The slot is covered, and `word` is less than the stride.
+    #[inline(always)]
+    pub(super) unsafe fn word_unchecked_mut(&mut self, slot: u32, word: u32) -> &mut u64 {
+        debug_assert!(slot < self.slots && word < self.stride);
+        // SAFETY: the slot is covered and its mask has this word, by the caller's contract.
+        unsafe { self.words.get_unchecked_mut((slot * self.stride + word) as usize) }
     }
 
     /// Covers a slot.

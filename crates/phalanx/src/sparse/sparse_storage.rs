@@ -208,19 +208,24 @@ impl SparseStorage {
     /// Returns an [`AllocError`] if allocation fails; no value changes.
     #[inline(always)]
     pub(super) fn try_reserve<const FRESH: bool>(&mut self, slot: u32) -> Result<SparsePtr, AllocError> {
-        match &mut self.store {
-            Store::Pool(set) => set.dense.try_ready(slot)?,
-            Store::Linear(linear) => linear.try_cover(slot)?,
-        }
-        Ok(self.insert_ptr::<FRESH>(slot))
+        let (values, row) = match &mut self.store {
+            Store::Pool(set) => {
+                set.dense.try_ready(slot)?;
+                (set.values(), set.dense.positions())
+            }
+            Store::Linear(linear) => {
+                linear.try_cover(slot)?;
+                (linear.values(), if FRESH { slot } else { linear.insert_row(slot) })
+            }
+        };
+        Ok(SparsePtr { lane: values.lane(), row: row as usize })
     }
 
-    /// Returns where the next value of `slot` is to be written. `FRESH` says that it has none.
+    /// Returns where the next value of `slot` is to be written.
     #[inline(always)]
-    pub(super) fn insert_ptr<const FRESH: bool>(&self, slot: u32) -> SparsePtr {
+    pub(super) fn insert_ptr(&self, slot: u32) -> SparsePtr {
         let row = match &self.store {
             Store::Pool(set) => set.dense.positions(),
-            Store::Linear(_) if FRESH => slot,
             Store::Linear(linear) => linear.insert_row(slot),
         };
         SparsePtr { lane: self.values().lane(), row: row as usize }

@@ -136,18 +136,22 @@ impl<C: Component> TypedStorage<'_, C> {
     /// out.
     #[inline(always)]
     unsafe fn insert_vacant(&mut self, slot: Entity, value: *const C) -> bool {
-        let row = self.storage().insert_ptr::<true>(slot.index()).row;
-        let lane = self.values().lane();
+        let storage = self.storage();
+        let (bit, lane) = (storage.bit, storage.values().lane());
+        let row = match &storage.store {
+            Store::Pool(set) => set.dense.positions() as usize,
+            Store::Linear(_) => slot.index() as usize,
+        };
         // SAFETY: the lanes are those of the component. The slot is vacant, by the caller's contract, so the row is
         // below the capacity and not in use. The value is moved out once.
         unsafe { C::Layout::write(C::Layout::ptr(lane, RunTicks::READ), row, value.read()) };
-        match &mut self.storage().store {
+        match &mut storage.store {
             Store::Pool(set) => {
                 // SAFETY: the slot is vacant, by the caller's contract, and the row was just written. A vacant slot is
                 // covered.
                 unsafe {
                     set.insert_vacant(slot);
-                    self.set_presence_bit(slot.index(), true);
+                    self.set_presence_bit(slot.index(), bit, true);
                 }
             }
             Store::Linear(linear) => {
@@ -215,11 +219,11 @@ impl<C: Component> TypedStorage<'_, C> {
     /// by swapping.
     #[inline(always)]
     unsafe fn remove_occupied(&mut self, slot: Entity, row: u32) -> C {
-        let lane = self.values().lane();
+        let storage = self.storage();
+        let (bit, lane) = (storage.bit, storage.values().lane());
         // SAFETY: the lanes are those of the component, and the row is in use, by the caller's contract. It counts as
         // moved out from here on.
         let value = unsafe { C::Layout::read(C::Layout::ptr(lane, RunTicks::READ), row as usize) };
-        let storage = self.storage();
         storage.removed_counts[0] += 1;
         match &mut storage.store {
             Store::Pool(set) => {
@@ -228,7 +232,7 @@ impl<C: Component> TypedStorage<'_, C> {
                 // covered.
                 unsafe {
                     set.swap_remove_with(slot, row, |rows, last, row| shift::<C>(rows, last, row));
-                    self.set_presence_bit(slot.index(), false);
+                    self.set_presence_bit(slot.index(), bit, false);
                 }
             }
             Store::Linear(linear) => {
@@ -246,14 +250,11 @@ impl<C: Component> TypedStorage<'_, C> {
     ///
     /// # Safety
     ///
-    /// The slot is covered, and the storage is a sparse set.
+    /// The slot is covered. The bit is that of the storage, which is a sparse set.
     #[inline(always)]
-    unsafe fn set_presence_bit(&mut self, slot: u32, present: bool) {
+    unsafe fn set_presence_bit(&mut self, slot: u32, bit: Option<u32>, present: bool) {
         // SAFETY: a sparse set has a presence bit, and the slot is covered, by the caller's contract.
-        unsafe {
-            let bit = self.storage().bit.unwrap_unchecked();
-            self.sparse.masks.set_unchecked(slot, bit, present);
-        }
+        unsafe { self.sparse.masks.set_unchecked(slot, bit.unwrap_unchecked(), present) };
     }
 }
 
