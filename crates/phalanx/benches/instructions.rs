@@ -142,7 +142,7 @@ const WORKLOADS: &[(&str, fn())] = &[
     ("insert and remove, group", || {
         let (mut world, entities) = table_world();
         entities.iter().for_each(|e| world.insert(*e, Frozen(1.0, 2.0, 3.0)).unwrap());
-        world.make_group::<Owned<(Burning, Frozen)>>().unwrap();
+        world.create_group::<Owned<(Burning, Frozen)>>().unwrap();
         let all = |world: &mut World| {
             entities.iter().for_each(|e| world.insert(*e, Burning(1.0, 2.0, 3.0)).unwrap());
             entities.iter().for_each(|e| assert!(world.remove::<Burning>(*e).unwrap()));

@@ -38,7 +38,7 @@ const FIRES: [(f32, f32, f32); 3] = [(105.0, 130.0, 34.0), (300.0, 110.0, 26.0),
 
 fn main() -> std::io::Result<()> {
     let mut world = World::new();
-    let flying = world.make_group::<Owned<(Position, Velocity)>>().expect("nobody else owns these pools");
+    let flying = world.create_group::<Owned<(Position, Velocity)>>().expect("nobody else owns these pools");
     let (mut shot, mut ended, mut burnt) = (0, 0, 0);
 
     for frame in 0..FRAMES {

@@ -108,7 +108,7 @@ fn it_keeps_groups_and_tells_listeners() {
     use std::sync::atomic::{AtomicI32, Ordering};
     let mut world = World::new();
     let all: Vec<_> = (0..20).map(|n| world.spawn(Pooled(n.to_string()))).collect();
-    let group = world.make_group::<Owned<(Pooled, Flagged)>>().unwrap();
+    let group = world.create_group::<Owned<(Pooled, Flagged)>>().unwrap();
     for (n, e) in all.iter().enumerate() {
         let mut access = world.component_mut::<Flagged>();
         if n % 3 > 0 {
@@ -120,7 +120,7 @@ fn it_keeps_groups_and_tells_listeners() {
         world.validate().unwrap();
     }
     assert!(group.entities(&world).eq(all.iter().copied().skip(1).step_by(3)));
-    world.drop_group(group);
+    world.remove_group(group);
     let heard = Arc::new(AtomicI32::new(0));
     let (added, removed) = (heard.clone(), heard.clone());
     world.on_add::<Flagged>(move |_, _, _| {

@@ -89,7 +89,7 @@ fn bundles_that_name_a_component_twice_are_reported_in_the_line_that_uses_them()
 #[test]
 fn things_of_another_world_are_reported_in_the_line_that_brings_them() {
     let (mut here, mut there) = (World::new(), World::new());
-    let group = there.make_group::<Owned<Fire>>().unwrap();
+    let group = there.create_group::<Owned<Fire>>().unwrap();
     let e = here.spawn(Fire(1));
     panics_here(|| group.len(&here));
     panics_here(|| group.is_empty(&here));

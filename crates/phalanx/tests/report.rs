@@ -152,7 +152,7 @@ fn rows_are_counted_where_a_walk_begins() {
     assert_eq!([visits::<Place>(&report, &world), visits::<Cold>(&report, &world)], [(2, 2); 2]);
     assert_eq!([visits::<Level>(&report, &world), visits::<Hot>(&report, &world)], [(10, 0), (20, 0)]);
     // The members of a group lie side by side, as if each component were alone.
-    let group = world.make_group::<Owned<(Hot, Cold)>>().unwrap();
+    let group = world.create_group::<Owned<(Hot, Cold)>>().unwrap();
     group.for_each(&mut world, |(hot, cold)| hot.0 += u64::from(cold.0));
     assert_eq!(group.iter(&world).count(), 2);
     report = world.layout_report();

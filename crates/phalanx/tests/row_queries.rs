@@ -288,7 +288,7 @@ fn every_door_visits_extra_rows_only_when_they_are_asked_for() {
     for seed in 0..8 {
         let (mut scene, mut held, mut rng) = (Scene::new(), Held::default(), Rng::new(seed));
         if seed % 4 == 1 {
-            scene.world.make_group::<Owned<(P, Q)>>().unwrap();
+            scene.world.create_group::<Owned<(P, Q)>>().unwrap();
         }
         if seed % 4 == 2 {
             scene.world.pool_mut::<P>().set_removal(Removal::Deferred).unwrap();
@@ -325,7 +325,7 @@ fn run_time_queries_visit_extra_rows_only_when_they_are_asked_for() {
         let (mut scene, mut rng) = (Scene::new(), Rng::new(seed));
         let ids = ids(&mut scene.world);
         if seed == 1 {
-            scene.world.make_group::<Owned<(P, Q)>>().unwrap();
+            scene.world.create_group::<Owned<(P, Q)>>().unwrap();
         }
         for _ in 0..100 {
             scene.step(&mut rng);
@@ -468,7 +468,7 @@ fn a_group_serves_queries_beside_extra_rows() {
     for (n, e) in (100..).zip(&all) {
         world.add_row(Key::main(*e).with_role(Role(1)), (P(n), Q(n))).unwrap();
     }
-    let group = world.make_group::<Owned<(P, Q)>>().unwrap();
+    let group = world.create_group::<Owned<(P, Q)>>().unwrap();
     assert_eq!((group.len(&world), group.slices(&world).0.len()), (10, 10));
     let plan = world.query::<(Entity, &P, &Q)>().explain();
     assert!(matches!(plan.driver, PlanDriver::Group { whole: true, slots: 10, .. }), "{plan}");

@@ -64,7 +64,7 @@ fn holes_groups_and_listeners_are_kept_right() {
     holes.validate().unwrap();
 
     let (mut grouped, all) = world(&tally);
-    let group = grouped.make_group::<Owned<(Pooled, Mark)>>().unwrap();
+    let group = grouped.create_group::<Owned<(Pooled, Mark)>>().unwrap();
     assert_eq!(group.len(&grouped), 34);
     assert_eq!(grouped.component_mut::<Mark>().clear(), 67);
     assert!(group.is_empty(&grouped));

@@ -1,4 +1,4 @@
-//! The programs of `tests/differential.rs`, made by a fuzzer.
+//! The programs of `tests/differential`, made by a fuzzer.
 #![no_main]
 
 #[path = "../../tests/differential/engine.rs"]

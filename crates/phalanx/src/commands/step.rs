@@ -60,7 +60,7 @@ impl Step {
             }
             Step::Spawn(bundle_id) => {
                 let info = bundles.get(bundle_id);
-                storage.sparse.find_places(storage.entities.next_index(), &info.sparse);
+                storage.sparse.find_insert_ptrs(storage.entities.next_index(), &info.sparse);
                 let tail = storage.tables[info.table as usize].len;
                 let to = storage.bundle_ptr(info.table, info.columns.as_ptr(), tail);
                 // SAFETY: the row, the slot and its sparse values are reserved, and `to` is where the bundle goes in its table.
@@ -73,7 +73,7 @@ impl Step {
             }
             Step::Extend { bundle_id, source, label } => {
                 let edge = bundles.edge(bundle_id, source, true);
-                storage.sparse.find_places(storage.entities.next_index(), &edge.sparse_inserts);
+                storage.sparse.find_insert_ptrs(storage.entities.next_index(), &edge.sparse_inserts);
                 let tail = storage.tables[edge.target as usize].len;
                 let to = storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail);
                 // SAFETY: the row, the slot, its name and its sparse values are reserved. `to` is where the bundle goes in the

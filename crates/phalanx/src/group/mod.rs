@@ -1,9 +1,9 @@
-//! Groups: entities that have all of some components and none of others, kept together.
+//! Groups: the entities that have certain sparse components and lack others.
 //!
-//! A query over pools looks each entity up in every pool but one. A group does that when a component comes or goes, and
-//! never while iterating. The pools that it *owns* have its members first, in the same order: they are plain slices, as fast
-//! as a table. Those that it only *observes* stay as they are. A pool has one owner, or a family of groups one within the
-//! other; [`GroupError::Conflict`] names both groups otherwise.
+//! A query over several sparse sets looks each entity up in all of them but one. A group does that when a component is
+//! inserted or removed, and never while iterating. The sparse sets that it *owns* have its members first, in the same
+//! order: they are slices, as fast as a table. Sparse sets that it only *observes* stay as they are. A sparse set has
+//! one owner, or a chain of owners, each within the next. Otherwise [`GroupError::Conflict`] names both groups.
 //!
 //! ```
 //! use phalanx::group::{Observed, Owned};
@@ -26,19 +26,19 @@
 //! let ball = world.spawn((Position(0.0), Velocity(2.0), Mass(1.0)));
 //! world.spawn((Position(0.0), Mass(1.0)));
 //!
-//! let moving = world.make_group::<(Owned<(Position, Velocity)>, Without<Frozen>)>()?;
+//! let moving = world.create_group::<(Owned<(Position, Velocity)>, Without<Frozen>)>()?;
 //! let (positions, velocities) = moving.slices_mut(&mut world);
 //! positions.iter_mut().zip(velocities).for_each(|(p, v)| p.0 += v.0);
 //! assert_eq!(world.get::<Position>(ball)?.0, 2.0);
 //!
-//! // What comes and goes keeps the group.
+//! // Inserting and removing components maintains the group.
 //! world.insert(ball, Frozen)?;
 //! assert!(moving.is_empty(&world));
 //! world.remove::<Frozen>(ball)?;
 //! assert!(moving.contains(&world, ball));
 //!
 //! // A group that owns nothing has an order of its own.
-//! let heavy = world.make_group::<Observed<(Mass, Position)>>()?;
+//! let heavy = world.create_group::<Observed<(Mass, Position)>>()?;
 //! heavy.sort_by(&mut world, |(a, _), (b, _)| b.0.total_cmp(&a.0));
 //! heavy.for_each(&mut world, |(mass, position)| position.0 += mass.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -53,19 +53,20 @@ pub use spec::{GroupSpec, Members, Observed, Owned};
 use crate::alloc::{try_vec, unwrap_alloc};
 use crate::bundle::Bundle as _;
 use crate::layout::Kind;
-use crate::sparse::{Draft, GroupData, GroupId};
+use crate::sparse::{GroupData, GroupDesc, GroupId};
 use crate::world::World;
 use core::cmp::Ordering;
 use core::fmt;
 use core::marker::PhantomData;
 use phalanx_store::{AllocError, Entity};
 
-/// A group of a world: [`World::make_group`]. What it is of is in `S`, see [`GroupSpec`].
+/// A group of a world, created by [`World::create_group`]. `S` names its components, see [`GroupSpec`].
 ///
-/// It is a number that only the world it was made in understands. Its methods take that world, and panic if they get
-/// another, or if the group was dropped.
+/// It is an id that is valid in the world it was created in. Its methods take that world. They panic if they get
+/// another world, or if the group was removed.
 ///
-/// Members are entities, by what their main rows have. [Extra rows](crate::Key) are no members.
+/// Members are entities, by the components of their main rows. [Extra rows](crate::Key) are not members.
+#[doc(alias = "basic_group")]
 pub struct Group<S> {
     space: u64,
     id: GroupId,
@@ -92,7 +93,7 @@ impl<S> fmt::Debug for Group<S> {
     }
 }
 
-/// The parts of a group, found.
+/// The values and the members of a group.
 struct Parts<'w, S: GroupSpec> {
     owned: <S::Owned as Members>::Found<'w>,
     observed: <S::Observed as Members>::Found<'w>,
@@ -107,25 +108,27 @@ impl<S: GroupSpec> Clone for Parts<'_, S> {
 impl<S: GroupSpec> Copy for Parts<'_, S> {}
 
 impl<'w, S: GroupSpec> Parts<'w, S> {
-    /// The member at a position.
+    /// Returns the values of the member at a position.
     ///
     /// # Safety
     ///
-    /// There is one, and it is not written while the item lives.
+    /// The position is less than the number of members. The values are not written while the item lives.
     #[inline(always)]
     unsafe fn item(self, at: usize) -> S::Item<'w> {
-        // SAFETY: members have all that is required; what is owned is at their position.
+        // SAFETY: members have all that is required, and what is owned is at their position. The values are not
+        // written, by the caller's contract.
         unsafe { S::item(S::Owned::refs(self.owned, at), S::Observed::refs_of(self.observed, self.slots[at].index())) }
     }
 
-    /// The member at a position, for writing.
+    /// Returns the values of the member at a position, for writing.
     ///
     /// # Safety
     ///
-    /// There is one, and it is not used otherwise while the item lives.
+    /// The position is less than the number of members. The values are not used otherwise while the item lives.
     #[inline(always)]
     unsafe fn item_mut(self, at: usize) -> S::ItemMut<'w> {
-        // SAFETY: members have all that is required; what is owned is at their position. No component is named twice.
+        // SAFETY: members have all that is required, and what is owned is at their position. No component is named
+        // twice, and the values are not used otherwise, by the caller's contract.
         unsafe {
             S::item_mut(S::Owned::muts(self.owned, at), S::Observed::muts_of(self.observed, self.slots[at].index()))
         }
@@ -140,7 +143,7 @@ impl<S: GroupSpec> Group<S> {
             .flatten();
         match group {
             Some(group) => group,
-            None => panic!("{self:?} is of another world, or was dropped"),
+            None => panic!("{self:?} is of another world, or was removed"),
         }
     }
 
@@ -150,20 +153,19 @@ impl<S: GroupSpec> Group<S> {
         let slots = world.storage.sparse.members(self.data(world));
         match (S::Owned::find(world), S::Observed::find(world)) {
             (Some(owned), Some(observed)) => Parts { owned, observed, slots },
-            _ => unreachable!("the components of a group have their stores"),
+            _ => unreachable!("the components of a group have storages"),
         }
     }
 
-    /// The parts, of which all are about to be visited.
+    /// Like [`parts`](Group::parts), but counts a visit of all members, if the world counts accesses.
     #[inline]
     #[track_caller]
-    fn walked<'w>(&self, world: &'w World) -> Parts<'w, S> {
+    fn visited_parts<'w>(&self, world: &'w World) -> Parts<'w, S> {
         let parts = self.parts(world);
         if world.storage.counting {
-            for side in &self.data(world).what.required {
-                // SparseStorage by side, as if each were alone.
+            for storage_id in &self.data(world).desc.required {
                 world.storage.components.count_visit(
-                    world.storage.sparse.get(*side).id,
+                    world.storage.sparse.get(*storage_id).id,
                     parts.slots.len() as u64,
                     false,
                 );
@@ -172,99 +174,101 @@ impl<S: GroupSpec> Group<S> {
         parts
     }
 
-    /// How many members there are.
+    /// Returns the number of members.
     ///
     /// # Panics
     ///
-    /// As all methods: if the group is of another world, or was dropped.
+    /// Like all methods, panics if the group is of another world, or was removed.
     #[track_caller]
     pub fn len(&self, world: &World) -> usize {
         world.storage.sparse.members(self.data(world)).len()
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there are no members.
     #[track_caller]
     pub fn is_empty(&self, world: &World) -> bool {
         self.len(world) == 0
     }
 
-    /// Whether the group is one of this world, and was not dropped.
+    /// Returns `true` if the group is one of this world, and was not removed.
     pub fn is_of(&self, world: &World) -> bool {
         self.space == world.storage.components.registry_id.number() && world.storage.sparse.group(self.id).is_some()
     }
 
-    /// Whether an entity is a member.
+    /// Returns `true` if an entity is alive and a member.
     #[track_caller]
     pub fn contains(&self, world: &World, entity: Entity) -> bool {
         let group = self.data(world);
         world.contains(entity) && world.storage.sparse.is_member(group, entity.index())
     }
 
-    /// The members, in the order of the group.
+    /// Returns the members, in the order of the group.
     #[track_caller]
     pub fn entities<'w>(&self, world: &'w World) -> impl ExactSizeIterator<Item = Entity> + DoubleEndedIterator + 'w {
         world.storage.sparse.members(self.data(world)).iter().copied()
     }
 
-    /// The values of the members that are owned, side by side, in the order of the group.
+    /// Returns the owned values of all members as slices, in the order of the group.
     #[inline]
     #[track_caller]
     pub fn slices<'w>(&self, world: &'w World) -> <S::Owned as Members>::Slices<'w> {
-        let parts = self.walked(world);
-        // SAFETY: the members are the first in each pool that is owned, and the world is borrowed.
+        let parts = self.visited_parts(world);
+        // SAFETY: the members are the first in each owned sparse set, and the world is borrowed.
         unsafe { S::Owned::slices(parts.owned, parts.slots.len()) }
     }
 
-    /// The values of the members that are owned, for writing.
+    /// Returns the owned values of all members as slices, for writing.
     #[inline]
     #[track_caller]
     pub fn slices_mut<'w>(&self, world: &'w mut World) -> <S::Owned as Members>::SlicesMut<'w> {
-        let parts = self.walked(world);
+        let parts = self.visited_parts(world);
         world.storage.touch_group(self.id);
-        // SAFETY: the members are the first in each pool that is owned; no component is named twice, and the world is
+        // SAFETY: the members are the first in each owned sparse set. No component is named twice, and the world is
         // borrowed exclusively.
         unsafe { S::Owned::slices_mut(parts.owned, parts.slots.len()) }
     }
 
-    /// The members, in the order of the group.
+    /// Iterates over the values of the members, in the order of the group.
     #[inline]
     #[track_caller]
+    #[doc(alias = "each")]
     pub fn iter<'w>(
         &self,
         world: &'w World,
     ) -> impl ExactSizeIterator<Item = S::Item<'w>> + DoubleEndedIterator + use<'w, S> {
-        let parts = self.walked(world);
-        // SAFETY: there are so many members, and the world is borrowed.
+        let parts = self.visited_parts(world);
+        // SAFETY: the position is less than the number of members, and the world is borrowed.
         (0..parts.slots.len()).map(move |at| unsafe { parts.item(at) })
     }
 
-    /// The members, for writing, in the order of the group.
+    /// Iterates over the values of the members for writing, in the order of the group.
     #[inline]
     #[track_caller]
     pub fn iter_mut<'w>(
         &self,
         world: &'w mut World,
     ) -> impl ExactSizeIterator<Item = S::ItemMut<'w>> + DoubleEndedIterator + use<'w, S> {
-        let parts = self.walked(world);
+        let parts = self.visited_parts(world);
         world.storage.touch_group(self.id);
-        // SAFETY: there are so many members, none comes twice, and the world is borrowed exclusively.
+        // SAFETY: the position is less than the number of members and comes once. The world is borrowed exclusively.
         (0..parts.slots.len()).map(move |at| unsafe { parts.item_mut(at) })
     }
 
-    /// Calls a function with each member, in the order of the group.
+    /// Calls a function with the values of each member, in the order of the group.
     #[inline]
     #[track_caller]
     pub fn for_each<'w>(&self, world: &'w mut World, each: impl FnMut(S::ItemMut<'w>)) {
         self.iter_mut(world).for_each(each);
     }
 
-    /// Sorts the members; equal ones keep their order. Pools that are owned are sorted together; a group that owns nothing
-    /// sorts its own list, and the pools stay as they are.
+    /// Sorts the members. The sort is stable. Owned sparse sets are sorted together. A group that owns nothing sorts
+    /// its own list, and the sparse sets stay as they are.
     ///
-    /// With groups within this one, each segment is sorted by itself: first the members of the innermost, and so on, at last
-    /// those that are members of this one only.
+    /// If there are groups within this one, each segment is sorted by itself. The members of the innermost group stay
+    /// first, and the members of only this group last.
     ///
-    /// A comparison that panics has changed nothing, and one that is no order gives some order, or panics.
+    /// If the comparison panics, nothing changes. If it is not a total order, the resulting order is unspecified, or
+    /// the method panics.
     ///
     /// ```
     /// use phalanx::group::Owned;
@@ -281,7 +285,7 @@ impl<S: GroupSpec> Group<S> {
     /// for (depth, sprite) in [(3, 'c'), (1, 'a'), (2, 'b')] {
     ///     world.spawn((Depth(depth), Sprite(sprite)));
     /// }
-    /// let drawn = world.make_group::<Owned<(Depth, Sprite)>>()?;
+    /// let drawn = world.create_group::<Owned<(Depth, Sprite)>>()?;
     /// drawn.sort_by(&mut world, |(a, _), (b, _)| a.0.cmp(&b.0));
     /// assert_eq!(drawn.slices(&world).1, [Sprite('a'), Sprite('b'), Sprite('c')]);
     /// # Ok::<(), phalanx::group::GroupError>(())
@@ -291,11 +295,11 @@ impl<S: GroupSpec> Group<S> {
         unwrap_alloc(self.try_sort_by(world, compare));
     }
 
-    /// As [`sort_by`](Group::sort_by).
+    /// Like [`sort_by`](Group::sort_by), but returns an error if allocation fails.
     ///
     /// # Errors
     ///
-    /// If memory for the order cannot be had; nothing has changed.
+    /// Returns an [`AllocError`] if allocation fails; nothing changes.
     #[track_caller]
     pub fn try_sort_by(
         &self,
@@ -303,16 +307,16 @@ impl<S: GroupSpec> Group<S> {
         mut compare: impl FnMut(S::Item<'_>, S::Item<'_>) -> Ordering,
     ) -> Result<(), AllocError> {
         let (group, parts) = (self.data(world), self.parts(world));
-        // SAFETY: there are so many members, and the world is borrowed.
+        // SAFETY: positions of the group are less than the number of members, and the world is borrowed.
         let item = |at: u32| unsafe { parts.item(at as usize) };
-        let mut order = world.storage.sparse.try_order(group, |a, b| compare(item(a), item(b)))?;
-        // SAFETY: the order was made just now.
-        unsafe { world.storage.sparse.try_arrange(self.id, &mut order)? };
+        let mut order = world.storage.sparse.try_sorted_positions(group, |a, b| compare(item(a), item(b)))?;
+        // SAFETY: these are the sorted positions of the group, which has not changed since.
+        unsafe { world.storage.sparse.try_reorder_group(self.id, &mut order)? };
         world.storage.restructured();
         Ok(())
     }
 
-    /// As [`sort_by`](Group::sort_by), by a key of each member, which is made for each comparison.
+    /// Sorts the members by a key, like [`sort_by`](Group::sort_by). The key is computed for each comparison.
     #[track_caller]
     pub fn sort_by_key<K: Ord>(&self, world: &mut World, mut key: impl FnMut(S::Item<'_>) -> K) {
         self.sort_by(world, |a, b| key(a).cmp(&key(b)));
@@ -320,20 +324,21 @@ impl<S: GroupSpec> Group<S> {
 }
 
 impl World {
-    /// Makes a group of the entities that have what it names, now and from now on. If there is one that is the same, it is
-    /// that one.
+    /// Creates a group of the entities that have, and lack, the components of `S`. Returns the existing group if there
+    /// is one with the same components.
     ///
-    /// Making a group that owns pools changes the order of these. See [`group`](crate::group) for what groups are.
+    /// Creating a group that owns sparse sets changes their order. See [`group`](crate::group).
     ///
     /// # Errors
     ///
-    /// - [`GroupError::Table`]: a component is kept in tables;
-    /// - [`GroupError::Linear`]: a component that was to be owned is not kept in a pool;
-    /// - [`GroupError::Duplicate`], [`GroupError::Empty`]: a component is named twice, or none is required;
-    /// - [`GroupError::Conflict`]: another group owns a pool. Groups may own the same pools if one is within the other: what
-    ///   the outer owns, requires and excludes, the inner does, too;
-    /// - [`GroupError::Removal`]: a pool that was to be owned is not [`Removal::Swap`](crate::Removal::Swap);
-    /// - [`GroupError::Alloc`]: memory cannot be had.
+    /// - [`GroupError::Table`]: a component is stored in tables.
+    /// - [`GroupError::Linear`]: an owned component is stored in a linear storage.
+    /// - [`GroupError::Duplicate`]: a component is named twice.
+    /// - [`GroupError::Empty`]: no component is required.
+    /// - [`GroupError::Conflict`]: another group owns the same sparse set, and neither group is within the other. A
+    ///   group is within another if it owns, requires and excludes what the other does.
+    /// - [`GroupError::Removal`]: an owned sparse set does not have [`Removal::Swap`](crate::Removal::Swap).
+    /// - [`GroupError::Alloc`]: allocation fails.
     ///
     /// ```
     /// use phalanx::group::{GroupError, Owned};
@@ -350,12 +355,13 @@ impl World {
     /// struct C;
     ///
     /// let mut world = World::new();
-    /// world.make_group::<Owned<(A, B)>>()?;
-    /// world.make_group::<Owned<(A, B, C)>>()?; // within the first
-    /// assert!(matches!(world.make_group::<Owned<(B, C)>>(), Err(GroupError::Conflict { .. })));
+    /// world.create_group::<Owned<(A, B)>>()?;
+    /// world.create_group::<Owned<(A, B, C)>>()?; // within the first
+    /// assert!(matches!(world.create_group::<Owned<(B, C)>>(), Err(GroupError::Conflict { .. })));
     /// # Ok::<(), GroupError>(())
     /// ```
-    pub fn make_group<S: GroupSpec>(&mut self) -> Result<Group<S>, GroupError> {
+    #[doc(alias = "group")]
+    pub fn create_group<S: GroupSpec>(&mut self) -> Result<Group<S>, GroupError> {
         let name = core::any::type_name::<S>();
         let (own, see, not) = (S::Owned::LEN, S::Observed::LEN, S::Excluded::LEN);
         let mut ids = try_vec(own + see + not)?;
@@ -384,24 +390,27 @@ impl World {
             Ok::<_, AllocError>(sparse)
         };
         let (owned, required) = (sorted(&sparse[..own])?, sorted(&sparse[..own + see])?);
-        let what = Draft { name, owned, required, excluded: sorted(&sparse[own + see..])? };
-        let id = match self.storage.sparse.find_group(&what) {
+        let desc = GroupDesc { name, owned, required, excluded: sorted(&sparse[own + see..])? };
+        let id = match self.storage.sparse.find_group(&desc) {
             Some(id) => id,
             None => {
-                let group =
-                    self.storage.sparse.try_draft(what, &self.storage.components, |index| self.storage.slot(index))?;
+                let group = self
+                    .storage
+                    .sparse
+                    .try_build_group(desc, &self.storage.components, |index| self.storage.slot(index))?;
                 self.storage.restructured();
-                self.storage.sparse.try_make(group)?
+                self.storage.sparse.try_add_group(group)?
             }
         };
         Ok(Group { space: self.storage.components.registry_id.number(), id, spec: PhantomData })
     }
 
-    /// Drops a group. Its pools stay as they are, and can be owned by others. Whether it was there.
-    pub fn drop_group<S: GroupSpec>(&mut self, group: Group<S>) -> bool {
+    /// Removes a group, and returns whether it existed. Its sparse sets keep their values and order, and other groups
+    /// can own them.
+    pub fn remove_group<S: GroupSpec>(&mut self, group: Group<S>) -> bool {
         let is_there = group.is_of(self);
         if is_there {
-            self.storage.sparse.drop_group(group.id);
+            self.storage.sparse.remove_group(group.id);
             self.storage.restructured();
         }
         is_there

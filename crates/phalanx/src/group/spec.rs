@@ -1,4 +1,4 @@
-//! What a group is of: components that are owned, observed, excluded.
+//! [`GroupSpec`]: the components that a group owns, observes and excludes.
 #![allow(unsafe_code)]
 
 use crate::bundle::{Bundle, all_tuples};
@@ -11,10 +11,10 @@ use crate::world::World;
 use core::fmt;
 use core::marker::PhantomData;
 
-/// Components whose pools the group owns: its members come first in each, in the same order.
+/// Components whose sparse sets the group owns: its members come first in each, in the same order.
 pub struct Owned<T>(PhantomData<fn() -> T>);
 
-/// Components that members have, in pools or linear stores that stay as they are.
+/// Components that members have, in sparse sets or linear storages that the group does not reorder.
 pub struct Observed<T>(PhantomData<fn() -> T>);
 
 impl<T> fmt::Debug for Owned<T> {
@@ -28,7 +28,7 @@ impl<T> fmt::Debug for Observed<T> {
     }
 }
 
-/// What a group is of. One of these, where `O`, `V` and `X` are components or tuples of them:
+/// The components of a group. It is one of these, where `O`, `V` and `X` are components or tuples of them:
 ///
 /// | the group | yields |
 /// |---|---|
@@ -36,27 +36,27 @@ impl<T> fmt::Debug for Observed<T> {
 /// | `(Owned<O>, Observed<V>)`, `(Owned<O>, Observed<V>, Without<X>)` | a pair |
 /// | [`Observed<V>`], `(Observed<V>, Without<X>)` | what `V` yields |
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not say what a group is of",
+    message = "`{Self}` does not name the components of a group",
     note = "a group is `Owned<…>`, `Observed<…>` or both, and `Without<…>` after them, as a tuple in this order"
 )]
 pub trait GroupSpec: sealed::Sealed + 'static {
-    /// What is owned.
+    /// The owned components.
     type Owned: Members;
-    /// What is observed.
+    /// The observed components.
     type Observed: Members;
-    /// What members do not have.
+    /// The excluded components.
     type Excluded: Members;
-    /// What a reader sees of a member.
+    /// The values of a member, for reading.
     type Item<'a>;
-    /// What a writer sees of a member.
+    /// The values of a member, for writing.
     type ItemMut<'a>;
-    /// An item of its parts.
+    /// Combines the owned and the observed values of a member.
     #[doc(hidden)]
     fn item<'a>(
         owned: <Self::Owned as Members>::Refs<'a>,
         observed: <Self::Observed as Members>::Refs<'a>,
     ) -> Self::Item<'a>;
-    /// An item of its parts.
+    /// Combines the owned and the observed values of a member.
     #[doc(hidden)]
     fn item_mut<'a>(
         owned: <Self::Owned as Members>::Muts<'a>,
@@ -109,77 +109,85 @@ spec! {
 ///
 /// # Safety
 ///
-/// What is [found](Members::find) is where the values of the bundle's components are, and the other functions touch nothing
-/// but the values they are told of.
+/// [`find`](Members::find) returns where the values of the bundle's components are. The other functions use only the
+/// values that their arguments name.
 pub unsafe trait Members: Bundle {
-    /// What a reader sees.
+    /// The values of a member, for reading.
     type Refs<'a>;
-    /// What a writer sees.
+    /// The values of a member, for writing.
     type Muts<'a>;
-    /// The values of all members, where they are owned.
+    /// The values of all members, if they are owned.
     type Slices<'a>;
-    /// The values of all members, for writing.
+    /// The values of all members for writing, if they are owned.
     type SlicesMut<'a>;
     /// Where the values are.
     #[doc(hidden)]
     type Found<'w>: Copy;
 
-    /// Where the values are, if there may be any.
+    /// Returns where the values are, if all components have storages.
     #[doc(hidden)]
     fn find(world: &World) -> Option<Self::Found<'_>>;
 
-    /// The values at a row of all stores.
+    /// Returns the values in a row of all storages.
     ///
     /// # Safety
     ///
-    /// They are there, and not written while the items live.
+    /// The rows are in use, and not written while the items live.
     #[doc(hidden)]
     unsafe fn refs<'w>(found: Self::Found<'w>, row: usize) -> Self::Refs<'w>;
 
-    /// The values at a row of all stores, for writing.
+    /// Returns the values in a row of all storages, for writing.
     ///
     /// # Safety
     ///
-    /// They are there, and not used otherwise while the items live.
+    /// The rows are in use, and not used otherwise while the items live.
     #[doc(hidden)]
     unsafe fn muts<'w>(found: Self::Found<'w>, row: usize) -> Self::Muts<'w>;
 
-    /// The values of a slot.
+    /// Returns the values of a slot.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the slot lacks a component.
     ///
     /// # Safety
     ///
-    /// It has them, and they are not written while the items live.
+    /// The values are not written while the items live.
     #[doc(hidden)]
     unsafe fn refs_of<'w>(found: Self::Found<'w>, slot: u32) -> Self::Refs<'w>;
 
-    /// The values of a slot, for writing.
+    /// Returns the values of a slot, for writing.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the slot lacks a component.
     ///
     /// # Safety
     ///
-    /// It has them, and they are not used otherwise while the items live.
+    /// The values are not used otherwise while the items live.
     #[doc(hidden)]
     unsafe fn muts_of<'w>(found: Self::Found<'w>, slot: u32) -> Self::Muts<'w>;
 
-    /// The first values of all stores.
+    /// Returns the first `len` values of all storages.
     ///
     /// # Safety
     ///
-    /// So many are there, and they are not written while the slices live.
+    /// The rows are in use, and not written while the slices live.
     #[doc(hidden)]
     unsafe fn slices<'w>(found: Self::Found<'w>, len: usize) -> Self::Slices<'w>;
 
-    /// The first values of all stores, for writing.
+    /// Returns the first `len` values of all storages, for writing.
     ///
     /// # Safety
     ///
-    /// So many are there, and they are not used otherwise while the slices live.
+    /// The rows are in use, and not used otherwise while the slices live.
     #[doc(hidden)]
     unsafe fn slices_mut<'w>(found: Self::Found<'w>, len: usize) -> Self::SlicesMut<'w>;
 }
 
 /// Where the values of a component are.
 pub struct Found<'w, C: Component> {
-    side: &'w SparseStorage,
+    storage: &'w SparseStorage,
     ptr: <C::Layout as Layout<C>>::Ptr,
     now: Tick,
 }
@@ -199,16 +207,17 @@ impl<C: Component> fmt::Debug for Found<'_, C> {
 }
 
 impl<C: Component> Found<'_, C> {
+    /// Returns the row of a slot's value.
     #[inline(always)]
     fn row(&self, slot: u32) -> usize {
-        match self.side.row(slot) {
+        match self.storage.row(slot) {
             Some(row) => row as usize,
             None => unreachable!("members have what their group requires"),
         }
     }
 }
 
-// SAFETY: one component, in the store of its side.
+// SAFETY: `find` returns the lanes of the component's storage. The other functions use the named rows of these lanes.
 unsafe impl<C: Component> Members for C {
     type Refs<'a> = <C::Layout as Layout<C>>::Ref<'a>;
     type Muts<'a> = <C::Layout as Layout<C>>::Mut<'a>;
@@ -218,63 +227,70 @@ unsafe impl<C: Component> Members for C {
 
     #[inline]
     fn find(world: &World) -> Option<Found<'_, C>> {
-        let side = world.storage.sparse.of(world.storage.components.id::<C>())?;
-        // SAFETY: the lanes of the side are the component's.
+        let storage = world.storage.sparse.of(world.storage.components.id::<C>())?;
+        // SAFETY: the clock is borrowed with the world, and the lanes of the storage are those of the component.
         unsafe {
-            let look = RunTicks::of::<C>(&raw const world.storage.sparse.clock);
-            Some(Found { side, now: look.now, ptr: C::Layout::ptr(side.values().lane(), look) })
+            let ticks = RunTicks::of::<C>(&raw const world.storage.sparse.clock);
+            Some(Found { storage, now: ticks.now, ptr: C::Layout::ptr(storage.values().lane(), ticks) })
         }
     }
 
     #[inline(always)]
     unsafe fn refs<'w>(found: Self::Found<'w>, row: usize) -> Self::Refs<'w> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the row is in use and not written, by the caller's contract.
         unsafe { C::Layout::get(found.ptr, row) }
     }
 
     #[inline(always)]
     unsafe fn muts<'w>(found: Self::Found<'w>, row: usize) -> Self::Muts<'w> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the lanes are those of the component. The row is in use and not used otherwise, by the caller's
+        // contract.
         unsafe {
-            C::Layout::touch(found.side.values().lane(), found.now);
+            C::Layout::touch(found.storage.values().lane(), found.now);
             C::Layout::get_mut(found.ptr, row)
         }
     }
 
     #[inline(always)]
     unsafe fn refs_of<'w>(found: Self::Found<'w>, slot: u32) -> Self::Refs<'w> {
-        // SAFETY: the caller's promise.
-        unsafe { C::Layout::get(found.ptr, found.row(slot)) }
+        // SAFETY: the row of a value is in use. It is not written, by the caller's contract.
+        unsafe { Self::refs(found, found.row(slot)) }
     }
 
     #[inline(always)]
     unsafe fn muts_of<'w>(found: Self::Found<'w>, slot: u32) -> Self::Muts<'w> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            C::Layout::touch(found.side.values().lane(), found.now);
-            C::Layout::get_mut(found.ptr, found.row(slot))
-        }
+        // SAFETY: the row of a value is in use. It is not used otherwise, by the caller's contract.
+        unsafe { Self::muts(found, found.row(slot)) }
     }
 
     #[inline(always)]
     unsafe fn slices<'w>(found: Self::Found<'w>, len: usize) -> Self::Slices<'w> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the rows are in use and not written, by the caller's contract.
         unsafe { C::Layout::slice(found.ptr, len) }
     }
 
     #[inline(always)]
     unsafe fn slices_mut<'w>(found: Self::Found<'w>, len: usize) -> Self::SlicesMut<'w> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the lanes are those of the component. The rows are in use and not used otherwise, by the caller's
+        // contract.
         unsafe {
-            C::Layout::touch(found.side.values().lane(), found.now);
+            C::Layout::touch(found.storage.values().lane(), found.now);
             C::Layout::slice_mut(found.ptr, len)
         }
     }
 }
 
 macro_rules! tuple_members {
+    (@function [$($name:ident)*] $function:ident($argument:ident: $type:ty) -> $output:ident) => {
+        #[inline(always)]
+        unsafe fn $function<'w>(found: Self::Found<'w>, $argument: $type) -> Self::$output<'w> {
+            let ($($name,)*) = found;
+            // SAFETY: the caller's contract holds for the values of each element.
+            ($(unsafe { $name::$function($name, $argument) },)*)
+        }
+    };
     ($($name:ident)*) => {
-        // SAFETY: each member handles its own components.
+        // SAFETY: each element finds and uses the values of its own components.
         #[allow(unused_variables, non_snake_case, clippy::unused_unit)]
         unsafe impl<$($name: Members),*> Members for ($($name,)*) {
             type Refs<'a> = ($($name::Refs<'a>,)*);
@@ -288,47 +304,12 @@ macro_rules! tuple_members {
                 Some(($($name::find(world)?,)*))
             }
 
-            #[inline(always)]
-            unsafe fn refs<'w>(found: Self::Found<'w>, row: usize) -> Self::Refs<'w> {
-                let ($($name,)*) = found;
-                // SAFETY: the caller's promise, for each in turn.
-                ($(unsafe { $name::refs($name, row) },)*)
-            }
-
-            #[inline(always)]
-            unsafe fn muts<'w>(found: Self::Found<'w>, row: usize) -> Self::Muts<'w> {
-                let ($($name,)*) = found;
-                // SAFETY: the caller's promise, for each in turn.
-                ($(unsafe { $name::muts($name, row) },)*)
-            }
-
-            #[inline(always)]
-            unsafe fn refs_of<'w>(found: Self::Found<'w>, slot: u32) -> Self::Refs<'w> {
-                let ($($name,)*) = found;
-                // SAFETY: the caller's promise, for each in turn.
-                ($(unsafe { $name::refs_of($name, slot) },)*)
-            }
-
-            #[inline(always)]
-            unsafe fn muts_of<'w>(found: Self::Found<'w>, slot: u32) -> Self::Muts<'w> {
-                let ($($name,)*) = found;
-                // SAFETY: the caller's promise, for each in turn.
-                ($(unsafe { $name::muts_of($name, slot) },)*)
-            }
-
-            #[inline(always)]
-            unsafe fn slices<'w>(found: Self::Found<'w>, len: usize) -> Self::Slices<'w> {
-                let ($($name,)*) = found;
-                // SAFETY: the caller's promise, for each in turn.
-                ($(unsafe { $name::slices($name, len) },)*)
-            }
-
-            #[inline(always)]
-            unsafe fn slices_mut<'w>(found: Self::Found<'w>, len: usize) -> Self::SlicesMut<'w> {
-                let ($($name,)*) = found;
-                // SAFETY: the caller's promise, for each in turn.
-                ($(unsafe { $name::slices_mut($name, len) },)*)
-            }
+            tuple_members!(@function [$($name)*] refs(row: usize) -> Refs);
+            tuple_members!(@function [$($name)*] muts(row: usize) -> Muts);
+            tuple_members!(@function [$($name)*] refs_of(slot: u32) -> Refs);
+            tuple_members!(@function [$($name)*] muts_of(slot: u32) -> Muts);
+            tuple_members!(@function [$($name)*] slices(len: usize) -> Slices);
+            tuple_members!(@function [$($name)*] slices_mut(len: usize) -> SlicesMut);
         }
     };
 }

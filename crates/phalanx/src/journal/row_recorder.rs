@@ -321,7 +321,7 @@ impl Table {
 impl SparseStorages {
     /// Returns the component of a displaced value, and its address.
     fn displaced_ptr(&self, value: &DisplacedValue) -> (ComponentId, ValuePtr) {
-        let sparse = self.get(value.side);
+        let sparse = self.get(value.storage_id);
         (sparse.id, ValuePtr::Lanes(sparse.values().lane(), value.row))
     }
 }
@@ -364,7 +364,7 @@ impl RowRecorder<'_> {
     ) {
         let (source, target) = (&storage.tables[from as usize].signature, &storage.tables[edge.target as usize]);
         let sparse = &storage.sparse;
-        let inserts = |id| sparse.number(id).is_some_and(|number| edge.sparse_inserts.contains(&number));
+        let inserts = |id| sparse.storage_id(id).is_some_and(|number| edge.sparse_inserts.contains(&number));
         for (id, old) in displaced.clone() {
             let event = if target.signature.has(id) || inserts(id) { Event::Set } else { Event::Removed };
             self.push(event, id, old);

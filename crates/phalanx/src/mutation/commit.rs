@@ -69,7 +69,7 @@ impl Storage {
         unsafe {
             self.tables[table as usize].push(slot, &mut self.table_order);
             if !sparse.is_empty() {
-                self.sparse.commit_spawn_values(slot, sparse);
+                self.sparse.commit::<true>(slot, sparse, &[]);
             }
         }
         self.restructured();
@@ -164,7 +164,7 @@ impl Storage {
                 self.move_to_target(slot, from, edge);
             }
             if !(edge.sparse_inserts.is_empty() && edge.sparse_removes.is_empty()) {
-                self.sparse.commit(slot, &edge.sparse_inserts, &edge.sparse_removes);
+                self.sparse.commit::<false>(slot, &edge.sparse_inserts, &edge.sparse_removes);
                 self.restructured();
             }
             let displaced = Location { row: self.tables[from.table as usize].len, ..from };
@@ -188,7 +188,7 @@ impl Storage {
         write: impl FnOnce(BundlePtr),
         out: &mut D,
     ) {
-        self.sparse.find_places(slot.index(), &edge.sparse_inserts);
+        self.sparse.find_insert_ptrs(slot.index(), &edge.sparse_inserts);
         let tail = self.tables[edge.target as usize].len;
         write(self.bundle_ptr(edge.target, edge.columns.as_ptr(), tail));
         // SAFETY: the slot is at `from`, and everything is reserved, by the caller's contract. The values are written.
@@ -314,7 +314,7 @@ impl Storage {
             self.count_removed(at.table, 1);
         }
         if !self.sparse.is_empty() {
-            if shows { self.sparse.take_all(slot) } else { self.sparse.end_all(slot) }
+            if shows { self.sparse.remove_all::<true>(slot) } else { self.sparse.remove_all::<false>(slot) }
         }
         let keep = match () {
             () if D::MOVED_OUT => Keep::None,

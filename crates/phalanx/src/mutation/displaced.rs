@@ -95,7 +95,7 @@ impl RemovedRows {
                     while self.next < self.until {
                         self.next += 1;
                         // SAFETY: the value is retired, and dropped once.
-                        unsafe { self.sparse.end_one(self.next - 1) };
+                        unsafe { self.sparse.drop_displaced_at(self.next - 1) };
                     }
                     let Some(&(at, until)) = self.rows.next() else { break };
                     self.until = until;
@@ -133,7 +133,7 @@ impl Storage {
     #[inline(always)]
     pub(crate) unsafe fn drop_in_place(&mut self, table: u32, columns: Option<&[Column]>) {
         let Storage { sparse, tables, .. } = self;
-        let _sparse = sparse.ends();
+        let _sparse = sparse.displaced_guard();
         let table = &tables[table as usize];
         // SAFETY: the values are initialised and dropped once, by the caller's promise.
         unsafe { table.drop_row(table.len, columns.unwrap_or(&table.columns)) };

@@ -82,7 +82,7 @@ impl Storage {
             lanes,
             columns,
             row: row as usize,
-            sparse: self.sparse.places(),
+            sparse: self.sparse.insert_ptrs(),
             clock: &raw const self.sparse.clock,
         }
     }

@@ -26,7 +26,7 @@ impl Storage {
         let slot = self.entities.nth_index(nth).ok_or(AllocError::CapacityOverflow)?;
         // Values may move even if this fails.
         self.restructured();
-        self.sparse.try_reserve(slot, sparse, &[])
+        self.sparse.try_reserve::<false>(slot, sparse, &[])
     }
 
     /// Reserves capacity for one more extra row in a table, for its name, and for its journal entries. Its slot is reserved
@@ -49,7 +49,7 @@ impl Storage {
         if !(edge.sparse_inserts.is_empty() && edge.sparse_removes.is_empty()) {
             // Values may move even if this fails.
             self.restructured();
-            self.sparse.try_reserve(slot, &edge.sparse_inserts, &edge.sparse_removes)?;
+            self.sparse.try_reserve::<false>(slot, &edge.sparse_inserts, &edge.sparse_removes)?;
         }
         self.reserve_edge_entries(edge)
     }
@@ -67,7 +67,7 @@ impl Storage {
         stash.expect_present(self, slot, &edge.sparse_inserts)?;
         stash.expect_inserts(self, &edge.sparse_inserts)?;
         sparse_inserts.try_add(&edge.sparse_inserts, slot)?;
-        sparse_inserts.try_add_taken(&self.sparse, &edge.sparse_removes, slot)
+        sparse_inserts.try_add_removed(&self.sparse, &edge.sparse_removes, slot)
     }
 
     /// Makes reserved entities alive: each gets a row in the table of entities without components.

@@ -121,7 +121,7 @@ impl Stash {
     ///
     /// The values were [expected](Stash::expect).
     pub(crate) unsafe fn take_sparse(&mut self, sparse: &mut SparseStorages, journal: &Journal) {
-        sparse.hand_over_retired(|side, row| {
+        sparse.drain_displaced(|side, row| {
             let (drop, shown) = (side.values().drop_fn(), journal.keeps_displaced(side.id));
             if drop.is_none() && !shown {
                 return;

@@ -39,7 +39,7 @@ impl AlignedStores<'_> {
     }
 
     fn is_one(&self, id: ComponentId, sparse: &[u32]) -> bool {
-        self.world.storage.sparse.number(id).is_some_and(|number| sparse.contains(&number))
+        self.world.storage.sparse.storage_id(id).is_some_and(|number| sparse.contains(&number))
     }
 
     /// Returns the values of a component, if its store is one of them.

@@ -14,7 +14,7 @@ use super::row_ref::ColumnPtr;
 use super::{AlignedStores, QueryData};
 use crate::component::ComponentId;
 use crate::layout::Kind;
-use crate::sparse::{Draft, GroupData, Store};
+use crate::sparse::{GroupData, GroupDesc, Store};
 use crate::world::World;
 
 /// What a query that is not dense iterates over.
@@ -55,7 +55,7 @@ fn choose_driver<Q: QueryData>(world: &World, state: &Q::State, tables: impl Ite
         if kind == Kind::Table {
             return;
         }
-        let number = world.storage.sparse.number(id);
+        let number = world.storage.sparse.storage_id(id);
         let (driver, len) = number.map_or((Driver::Empty, 0), |number| {
             (Driver::SparseStorage(number), world.storage.sparse.get(number).len().into())
         });
@@ -90,21 +90,21 @@ fn group<Q: QueryData>(world: &World, state: &Q::State, owning: bool) -> Option<
     let sparse = &world.storage.sparse;
     let requires = |number: &u32| {
         let mut found = false;
-        Q::required(state, &mut |id, _| found |= sparse.number(id) == Some(*number));
+        Q::required(state, &mut |id, _| found |= sparse.storage_id(id) == Some(*number));
         found
     };
     let excludes = |number: &u32| {
         let mut found = false;
-        Q::excluded(state, &mut |id| found |= sparse.number(id) == Some(*number));
+        Q::excluded(state, &mut |id| found |= sparse.storage_id(id) == Some(*number));
         found
     };
-    let serves = |what: &Draft| {
+    let serves = |what: &GroupDesc| {
         what.owned.is_empty() != owning && what.required.iter().all(requires) && what.excluded.iter().all(excludes)
     };
-    let groups = (0..).zip(sparse.groups()).filter(|(_, group)| serves(&group.what));
+    let groups = (0..).zip(sparse.groups()).filter(|(_, group)| serves(&group.desc));
     let best = groups.min_by(|(_, a), (_, b)| {
-        let size = |group: &GroupData| (sparse.members(group).len(), usize::MAX - group.what.owned.len());
-        size(a).cmp(&size(b)).then_with(|| sparse.compare_groups(&a.what, &b.what))
+        let size = |group: &GroupData| (sparse.members(group).len(), usize::MAX - group.desc.owned.len());
+        size(a).cmp(&size(b)).then_with(|| sparse.compare_groups(&a.desc, &b.desc))
     });
     best.map(|(number, group)| (Driver::Group(number), sparse.members(group).len() as u64))
 }
@@ -148,12 +148,12 @@ fn aligned_rows<'a>(world: &'a World, driver: &'a Driver, extra_rows: bool) -> O
             let owned = core::slice::from_ref(number);
             (
                 pool.dense.keys()?,
-                AlignedStores { world, owned, has: owned, lacks: &[], keys: None, extra: pool.rows > 0 },
+                AlignedStores { world, owned, has: owned, lacks: &[], keys: None, extra: pool.extra_rows > 0 },
             )
         }
         Driver::Group(number) => {
             let group = group_of(world, *number);
-            let Draft { owned, required: has, excluded: lacks, .. } = &group.what;
+            let GroupDesc { owned, required: has, excluded: lacks, .. } = &group.desc;
             (sparse.members(group), AlignedStores { world, owned, has, lacks, keys: None, extra: false })
         }
     };

@@ -7,7 +7,7 @@ use crate::component::{Component, ComponentId};
 use crate::layout::{Kind, Layout};
 use crate::prefetch::prefetch;
 use crate::signature::Signature;
-use crate::sparse::{Linear, Pool, Store};
+use crate::sparse::{LinearStorage, SparseSet, Store};
 use crate::world::{Location, World};
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -22,8 +22,8 @@ pub struct ComponentFetch<C: Component> {
     /// The columns by table, for a table component.
     lanes: NonNull<[*mut Lane]>,
     /// The store of a sparse component, null if no entity ever had it.
-    pool: *const Pool,
-    linear: *const Linear,
+    pool: *const SparseSet,
+    linear: *const LinearStorage,
     /// The values of the store, if there is one.
     values: MaybeUninit<Ptr<C>>,
     /// Whether this store drives the query, so that each row is in it at its position.

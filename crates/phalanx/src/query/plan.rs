@@ -4,7 +4,7 @@
 use super::driver::{Driver, group_of, plan_driver};
 use super::table_ref::matches_table;
 use super::{Filtered, QueryData, QueryFilter};
-use crate::sparse::{Draft, Store};
+use crate::sparse::{GroupDesc, Store};
 use crate::storage::table::Table;
 use crate::world::World;
 use core::fmt;
@@ -128,7 +128,7 @@ impl QueryPlan {
             // A store without values is shown like one that does not exist.
             Driver::SparseStorage(_) if slots == 0 => PlanDriver::Nothing,
             Driver::Group(number) => {
-                PlanDriver::Group { group: group_name(world, &group_of(world, number).what), slots, whole }
+                PlanDriver::Group { group: group_name(world, &group_of(world, number).desc), slots, whole }
             }
             Driver::SparseStorage(number) => {
                 let sparse = storage.sparse.get(number);
@@ -158,7 +158,7 @@ impl QueryPlan {
 }
 
 /// Returns what a group owns, observes and excludes, by the names of the components.
-fn group_name(world: &World, what: &Draft) -> String {
+fn group_name(world: &World, what: &GroupDesc) -> String {
     let name = |number: &u32| {
         let sparse = world.storage.sparse.get(*number);
         (sparse.rank, world.storage.components.info(sparse.id).name())

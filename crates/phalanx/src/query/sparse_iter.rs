@@ -7,7 +7,7 @@ use super::{AlignedStores, Filtered, ItemRow, QueryData, QueryFilter, RowRef};
 use crate::component::ComponentId;
 use crate::layout::Kind;
 use crate::prefetch::prefetch;
-use crate::sparse::{Linear, Pool, Store};
+use crate::sparse::{LinearStorage, SparseSet, Store};
 use crate::world::{Location, World};
 use phalanx_store::Entity;
 
@@ -31,13 +31,13 @@ enum Source<'w, 's, F> {
     },
     /// A pool of which some positions are skipped: holes, and extra rows that the query does not visit.
     Holed {
-        pool: &'w Pool,
+        pool: &'w SparseSet,
         next: u32,
         skips_rows: bool,
     },
     Linear {
         /// Required stores, the driver among them.
-        stores: [Option<&'w Linear>; MOST],
+        stores: [Option<&'w LinearStorage>; MOST],
         /// The next word.
         next: usize,
         /// The bits of the word before it that are to come.
@@ -85,7 +85,7 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
             Driver::SparseStorage(number) => {
                 let source = match &sparse.get(number).store {
                     Store::Pool(pool) => {
-                        let skips_rows = pool.rows > 0 && !Q::visits_extra_rows(state);
+                        let skips_rows = pool.extra_rows > 0 && !Q::visits_extra_rows(state);
                         match pool.dense.keys() {
                             Some(keys) if !skips_rows => Source::Keys { keys, next: 0 },
                             _ => Source::Holed { pool, next: 0, skips_rows },
@@ -94,7 +94,7 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
                     Store::Linear(linear) => {
                         let (stores, owned) = linear_stores::<Q>(world, state, number, linear);
                         // An extra row that is visited is in all of them.
-                        let extra = stores.iter().flatten().all(|store| store.rows > 0);
+                        let extra = stores.iter().flatten().all(|store| store.extra_rows > 0);
                         let skips_rows = extra && !Q::visits_extra_rows(state);
                         let (owned, keys) = (&owned[..stores.iter().flatten().count()], None);
                         // Rows of linear stores are at their slots.
@@ -109,7 +109,7 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
             Driver::Group(number) => {
                 let group = group_of(world, number);
                 // A member is at its position in each pool that is owned; the first one stands for them.
-                let driver_id = group.what.owned.first().map(|number| sparse.get(*number).id);
+                let driver_id = group.desc.owned.first().map(|number| sparse.get(*number).id);
                 (Source::Keys { keys: sparse.members(group), next: 0 }, driver_id)
             }
         };
@@ -305,12 +305,12 @@ fn linear_stores<'w, Q: QueryData>(
     world: &'w World,
     state: &Q::State,
     driver: u32,
-    linear: &'w Linear,
-) -> ([Option<&'w Linear>; MOST], [u32; MOST]) {
+    linear: &'w LinearStorage,
+) -> ([Option<&'w LinearStorage>; MOST], [u32; MOST]) {
     let (mut stores, mut owned, mut count) = ([None; MOST], [driver; MOST], 1);
     stores[0] = Some(linear);
     let mut each = |id: ComponentId, kind: Kind| {
-        if let Some(number) = world.storage.sparse.number(id)
+        if let Some(number) = world.storage.sparse.storage_id(id)
             && let Store::Linear(linear) = &world.storage.sparse.get(number).store
             && kind == Kind::Linear
             && count < MOST
@@ -335,7 +335,7 @@ fn is_far(keys: &[Entity], slots: usize) -> bool {
 
 /// Returns the bits of a word that all stores have, or `None` after the last word.
 #[inline(always)]
-fn word(stores: &[Option<&Linear>; MOST], at: usize) -> Option<u64> {
+fn word(stores: &[Option<&LinearStorage>; MOST], at: usize) -> Option<u64> {
     let mut all = u64::MAX;
     for store in stores {
         let Some(store) = store else { break };

@@ -11,7 +11,7 @@ use super::{restore, ticks};
 use crate::alloc::try_reserve;
 use crate::component::{ComponentId, Components};
 use crate::signature::Signature;
-use crate::sparse::{Removal, most_steps};
+use crate::sparse::{Removal, max_group_steps};
 use crate::world::World;
 use std::io::Read;
 
@@ -395,7 +395,7 @@ impl Loader<'_, '_> {
                 self.input.alloc(try_reserve(sparse, components.len()))?;
                 for component in components {
                     let loaded = self.components.get(component as usize);
-                    let Some(number) = loaded.and_then(|loaded| self.world.storage.sparse.number(loaded.id)) else {
+                    let Some(number) = loaded.and_then(|loaded| self.world.storage.sparse.storage_id(loaded.id)) else {
                         return self.input.invalid("a group of a component that has no store of its own");
                     };
                     sparse.push(number);
@@ -403,7 +403,7 @@ impl Loader<'_, '_> {
                 sparse.sort_unstable();
             }
             steps += self.world.storage.sparse.group_steps(&sparse[1]);
-            if steps > most_steps(self.input.offset()) {
+            if steps > max_group_steps(self.input.offset()) {
                 return self.input.invalid("more groups than a world of this size may have");
             }
             let added = restore::create_group(&mut self.world.storage, sparse, &members);

@@ -15,7 +15,7 @@ use crate::component::{ComponentId, ComponentInfo};
 use crate::group::GroupError;
 use crate::rows::{Label, Link, NONE, Role};
 use crate::signature::Signature;
-use crate::sparse::{Draft, Removal, Store};
+use crate::sparse::{GroupDesc, Removal, Store};
 use crate::storage::{Location, Storage};
 use phalanx_store::{AllocError, Entity, EntityPool};
 
@@ -235,7 +235,7 @@ pub(super) fn reserve_linear(storage: &mut Storage, number: u32, last: u32) -> R
     let Store::Linear(linear) = &mut storage.sparse.get_mut(number).store else {
         return Err(Problem::Invalid("a linear store for a component that is kept elsewhere"));
     };
-    Ok(linear.try_ready(last)?)
+    Ok(linear.try_cover(last)?)
 }
 
 /// Returns a builder for the values of an empty sparse storage. It has capacity for rows that are given by bits.
@@ -265,7 +265,7 @@ pub(super) unsafe fn fill_pool(storage: &mut Storage, number: u32, keys: &[u32])
     let twice = |slot: Entity| Problem::Slot { slot: slot.index(), what: "is in a pool twice" };
     // SAFETY: each key has a value at its position, by the caller's contract. The slots are alive, and there are no groups
     // yet.
-    unsafe { storage.sparse.try_fill_pool(number, slots, keys.iter().map(key), twice) }
+    unsafe { storage.sparse.try_fill_sparse_set(number, slots, keys.iter().map(key), twice) }
 }
 
 /// Sets the presence bits of a linear storage, all of whose values are in place. `rows` of the slots are extra rows.
@@ -318,20 +318,20 @@ pub(super) fn create_group(
     if owned.iter().any(|number| matches!(storage.sparse.get(*number).store, Store::Linear(_))) {
         return Err(Problem::Invalid("a group that owns a linear store"));
     }
-    let what = Draft { name: "a group of a snapshot", owned, required, excluded };
+    let what = GroupDesc { name: "a group of a snapshot", owned, required, excluded };
     if storage.sparse.find_group(&what).is_some() {
         return Err(Problem::Invalid("a group that there is already"));
     }
     let draft =
-        storage.sparse.try_draft(what, &storage.components, |slot| storage.slot(slot)).map_err(
-            |error| match error {
+        storage.sparse.try_build_group(what, &storage.components, |slot| storage.slot(slot)).map_err(|error| {
+            match error {
                 GroupError::Alloc(error) => Problem::Alloc(error),
                 _ => Problem::Invalid("a group that cannot be beside others"),
-            },
-        )?;
-    let id = storage.sparse.try_make(draft)?;
+            }
+        })?;
+    let id = storage.sparse.try_add_group(draft)?;
     let Some(group) = storage.sparse.group(id) else { return Ok(()) };
-    if !group.what.owned.is_empty() {
+    if !group.desc.owned.is_empty() {
         return match members.is_empty() {
             true => Ok(()),
             false => Err(Problem::Invalid("a group that owns pools and lists its members")),
@@ -353,6 +353,6 @@ pub(super) fn create_group(
         }
     }
     // SAFETY: the list has each position of the group once.
-    unsafe { storage.sparse.try_arrange(id, &mut order)? };
+    unsafe { storage.sparse.try_reorder_group(id, &mut order)? };
     Ok(())
 }

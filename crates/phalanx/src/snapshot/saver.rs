@@ -459,7 +459,7 @@ impl<'a> Saver<'a> {
 
     /// Returns the parts of a group, or `None` if one of its components is left out.
     fn group_lists(&self, group: &GroupData) -> Result<Option<GroupParts>, AllocError> {
-        let (sparse, what) = (&self.world.storage.sparse, &group.what);
+        let (sparse, what) = (&self.world.storage.sparse, &group.desc);
         let mut lists = [const { Vec::new() }; 4];
         for (list, from) in lists.iter_mut().zip([&what.owned, &what.required, &what.excluded]) {
             for storage in from {
@@ -568,7 +568,7 @@ fn has_state(world: &World, id: ComponentId) -> bool {
         Store::Linear(_) => false,
     };
     has_values(world, id)
-        || world.storage.sparse.of(id).is_some_and(|storage| has_state(storage) || !storage.is_alone())
+        || world.storage.sparse.of(id).is_some_and(|storage| has_state(storage) || !storage.is_ungrouped())
 }
 
 pub(super) fn kind_number(kind: Kind) -> u8 {

@@ -1,25 +1,27 @@
-//! Values for slots that are made in the same operation: clones, or values that come from another world.
+//! [`Arrivals`]: sparse values for slots that are spawned in the same operation: clones, or values from another world.
 //!
-//! # What must stay true
+//! # Invariants
 //!
-//! The slots have nothing, and get each side once. So the places of all values are known as soon as there is room: in a pool
-//! one after another beyond the last, in a linear store at the slots. They are written there first, all of them, and then
-//! counted in the same order.
+//! The slots have no sparse values, and get each component once. So the rows of all values are known when capacity is
+//! reserved: in a sparse set one after another beyond the last, in a linear storage at the slots. All values are
+//! written there first, and then committed in the same order.
 #![allow(unsafe_code)]
 
-use super::{SparseInserts, SparseStorages, Store, clone_value};
+use super::clone::clone_value;
+use super::{SparseInserts, SparseStorages, Store};
 use crate::alloc::{try_reserve, try_vec};
 use crate::component::{Cloning, Components};
 use crate::error::StructuralError;
+use phalanx_store::raw::DropGuard;
 use phalanx_store::{AllocError, Entity};
 
-/// The values that are going to arrive.
+/// The values that an operation adds to new slots.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     sparse_inserts: SparseInserts,
-    /// For each of them: the side and the row that it comes from.
+    /// For each value: the storage id and the row that it comes from.
     from: Vec<(u32, u32)>,
-    /// For each of them: the row that it comes to lie in.
+    /// For each value: the row that it is written to.
     rows: Vec<u32>,
 }
 
@@ -28,15 +30,24 @@ impl Arrivals {
         self.from.is_empty()
     }
 
-    /// Notes a value for a slot.
-    pub(crate) fn try_add(&mut self, side: u32, slot: u32, from: (u32, u32)) -> Result<(), AllocError> {
+    /// Adds a value for a slot. `from` is the storage id and the row that it comes from.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] if allocation fails.
+    pub(crate) fn try_add(&mut self, storage_id: u32, slot: u32, from: (u32, u32)) -> Result<(), AllocError> {
         try_reserve(&mut self.from, 1)?;
-        self.sparse_inserts.try_add(&[side], slot)?;
+        self.sparse_inserts.try_add(&[storage_id], slot)?;
         self.from.push(from);
         Ok(())
     }
 
-    /// Notes clones of all values that a slot has, for another slot of the same sides.
+    /// Adds clones of all values of a slot, for another slot of the same world.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StructuralError::NotClone`] if a component cannot be cloned, or [`StructuralError::Alloc`] if allocation
+    /// fails.
     pub(crate) fn try_add_clones(
         &mut self,
         sparse: &SparseStorages,
@@ -44,36 +55,40 @@ impl Arrivals {
         old: u32,
         new: u32,
     ) -> Result<(), StructuralError> {
-        for (number, side) in sparse.numbered_in_order() {
-            let Some(row) = side.row(old) else { continue };
-            let info = components.info(side.id);
+        for (storage_id, storage) in sparse.ids_in_order() {
+            let Some(row) = storage.row(old) else { continue };
+            let info = components.info(storage.id);
             if !info.is_clone() {
                 return Err(StructuralError::NotClone { component: info.name() });
             }
-            self.try_add(number, new, (number, row))?;
+            self.try_add(storage_id, new, (storage_id, row))?;
         }
         Ok(())
     }
 
-    /// Makes room for all of them, and finds their rows.
+    /// Reserves capacity for all values, and finds their rows.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] if allocation fails; no value changes.
     pub(crate) fn try_reserve(&mut self, sparse: &mut SparseStorages) -> Result<(), AllocError> {
         if self.is_empty() {
             return Ok(());
         }
         let reserved = try_vec(self.from.len()).and_then(|rows| {
             self.rows = rows;
-            let mut next = try_vec(sparse.list.len())?;
+            let mut next = try_vec(sparse.storages.len())?;
             sparse.try_reserve_all(&self.sparse_inserts)?;
-            next.extend(sparse.iter().map(|side| match &side.store {
-                Store::Pool(pool) => pool.dense.positions(),
+            next.extend(sparse.iter().map(|storage| match &storage.store {
+                Store::Pool(set) => set.dense.positions(),
                 Store::Linear(_) => 0,
             }));
-            for &(side, slot) in self.sparse_inserts.list() {
-                self.rows.push(match &sparse.get(side).store {
-                    Store::Pool(_) => next[side as usize],
+            for &(storage_id, slot) in self.sparse_inserts.list() {
+                self.rows.push(match &sparse.get(storage_id).store {
+                    Store::Pool(_) => next[storage_id as usize],
                     Store::Linear(_) => slot,
                 });
-                next[side as usize] += 1;
+                next[storage_id as usize] += 1;
             }
             Ok(())
         });
@@ -83,71 +98,65 @@ impl Arrivals {
         reserved
     }
 
-    /// Writes clones of the values. If one panics, those that were made end.
+    /// Writes clones of the values. If a clone panics, those that were made are dropped.
     ///
     /// # Safety
     ///
-    /// Room was made, the values are still where they were, and they can be cloned.
+    /// Capacity is reserved, and no value has changed since. The components can be cloned.
     pub(crate) unsafe fn clone_in(&self, sparse: &mut SparseStorages, components: &Components) {
-        struct Made<'a>(&'a Arrivals, &'a mut SparseStorages, usize);
-        impl Drop for Made<'_> {
-            fn drop(&mut self) {
-                for (&(side, _), &row) in self.0.sparse_inserts.list().iter().zip(&self.0.rows).take(self.2) {
-                    // SAFETY: the clone was written, and nobody counts it.
-                    unsafe { self.1.get(side).values().end(row) };
-                }
-                self.1.release_pages();
+        let mut made = DropGuard::new((sparse, 0), |(sparse, made)| {
+            for ((storage_id, _), &row) in self.iter().zip(&self.rows).take(*made) {
+                // SAFETY: the clone was written, and has no owner yet.
+                unsafe { sparse.get(storage_id).values().drop_value(row) };
             }
+            sparse.release_pages();
+        });
+        for ((storage_id, _), (&to, &(_, from))) in self.iter().zip(self.rows.iter().zip(&self.from)) {
+            let storage = made.state.0.get(storage_id);
+            let cloning = components.info(storage.id).clone.unwrap_or(Cloning::Bytes);
+            // SAFETY: the value is in its row, and capacity for the clone is reserved, by the caller's contract.
+            unsafe { clone_value(storage.values(), from, storage.values(), to, cloning) };
+            made.state.1 += 1;
         }
-        let mut made = Made(self, sparse, 0);
-        for (&(number, _), (&to, &(_, from))) in self.sparse_inserts.list().iter().zip(self.rows.iter().zip(&self.from))
-        {
-            let side = made.1.get(number);
-            let cloning = components.info(side.id).clone.unwrap_or(Cloning::Bytes);
-            // SAFETY: the caller's promise.
-            unsafe { clone_value(side.values(), from, side.values(), to, cloning) };
-            made.2 += 1;
-        }
-        core::mem::forget(made);
+        made.dismiss();
     }
 
-    /// Moves the values in from the sides of another world, where they count as moved out.
+    /// Moves the values from the storages of another world, where they count as moved out.
     ///
     /// # Safety
     ///
-    /// Room was made, and the values are still where they were.
+    /// Capacity is reserved, and no value has changed since.
     pub(crate) unsafe fn move_in(&self, from: &SparseStorages, to: &SparseStorages) {
-        for (&(side, _), (&row, &(old_side, old_row))) in
-            self.sparse_inserts.list().iter().zip(self.rows.iter().zip(&self.from))
-        {
-            // SAFETY: the caller's promise; the component is the same, so one value's bytes are copied.
-            unsafe { clone_value(from.get(old_side).values(), old_row, to.get(side).values(), row, Cloning::Bytes) };
+        for ((storage_id, _), (&row, &(old_id, old_row))) in self.iter().zip(self.rows.iter().zip(&self.from)) {
+            let (old, new) = (from.get(old_id).values(), to.get(storage_id).values());
+            // SAFETY: the value is in its row, and capacity is reserved, by the caller's contract. The component is the
+            // same, and the original counts as moved out.
+            unsafe { clone_value(old, old_row, new, row, Cloning::Bytes) };
         }
     }
 
-    /// Counts the values, which are written. `slot` tells who is at an index.
+    /// Commits the values. `slot` returns the slot of an index.
     ///
     /// # Safety
     ///
-    /// They are written, and nothing has changed in the sides since room was made.
+    /// The values are written, and the storages have not changed since capacity was reserved.
     pub(crate) unsafe fn commit(&self, sparse: &mut SparseStorages, slot: impl Fn(u32) -> Option<Entity>) {
         if self.is_empty() {
             return;
         }
-        for &(side, index) in self.sparse_inserts.list() {
-            let slot = slot(index).expect("a slot for which values arrive was made before");
-            // SAFETY: the caller's promise: the value lies in the next row of its side. The slot had none.
-            unsafe { sparse.commit(slot, &[side], &[]) };
-            let values = sparse.get(side);
-            if let Some(row) = values.row(index) {
-                // SAFETY: the value is there.
-                unsafe { values.values().mark_new(row, &sparse.clock) };
+        for ((storage_id, index), &row) in self.iter().zip(&self.rows) {
+            let slot = slot(index).expect("a slot for which values arrive is spawned before");
+            // SAFETY: capacity is reserved, and the value is written in the next row of its storage, by the caller's
+            // contract. The slot has no value of this component, so nothing is displaced.
+            unsafe {
+                sparse.get(storage_id).values().set_added_ticks(row, &sparse.clock);
+                sparse.commit::<false>(slot, &[storage_id], &[]);
             }
         }
         sparse.release_pages();
     }
 
-    /// The side and the slot of each.
+    /// Returns the storage id and the slot of each value.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.sparse_inserts.list().iter().copied()
     }

@@ -1,44 +1,45 @@
-//! Making and dropping groups, and sorting them.
+//! Creating, removing and sorting groups.
 #![allow(unsafe_code)]
 
-use super::GroupError;
-use super::groups::{Draft, Group};
-use super::{GroupId, Removal, SparseStorage, SparseStorages, Store};
-use crate::alloc::{try_box, try_reserve, try_vec};
+use super::{GroupData, GroupDesc, GroupError, GroupId, Removal, SparseStorages, Store};
+use crate::alloc::{try_box, try_reserve, try_reserve_at, try_vec};
 use crate::component::Components;
 use core::cmp::Ordering;
 use phalanx_store::{AllocError, Entity};
 
-/// Returns how many [steps](SparseStorages::group_steps) are spent on the groups of a state that is read from so many bytes. The number of
-/// groups times that of entities is not linear in them.
-pub(crate) fn most_steps(bytes: u64) -> u64 {
+/// Returns the number of [steps](SparseStorages::group_steps) that creating the groups of a state may take, by its size
+/// in bytes. The number of groups times the number of entities is not linear in the bytes.
+pub(crate) fn max_group_steps(bytes: u64) -> u64 {
     (1 << 20) + 16 * bytes
 }
 
 impl SparseStorages {
-    /// The group that is just so, if there is one.
-    pub(crate) fn find_group(&self, what: &Draft) -> Option<GroupId> {
-        let same = self.groups.iter().find(|(_, group)| group.what.is_same(what));
+    /// Returns the group with these components, if there is one.
+    pub(crate) fn find_group(&self, desc: &GroupDesc) -> Option<GroupId> {
+        let same = self.groups.iter().find(|(_, group)| group.desc.is_same(desc));
         same.map(|(at, group)| GroupId { at, serial: group.serial })
     }
 
-    /// Returns how many steps it takes to make a group that requires these sides: it is compared with the other groups, and
-    /// the shortest side is walked over.
+    /// Returns the number of steps to create a group that requires these storages: the group is compared with all
+    /// others, and the shortest storage is iterated.
     pub(crate) fn group_steps(&self, required: &[u32]) -> u64 {
-        let shortest =
-            required.iter().filter_map(|side| self.list.get(*side as usize)).map(|side| side.len() as u64).min();
-        shortest.unwrap_or(0) + self.groups.list.len() as u64
+        let lens = required.iter().filter_map(|at| self.storages.get(*at as usize)).map(|storage| storage.len().into());
+        lens.min().unwrap_or(0) + self.groups.list.len() as u64
     }
 
-    /// Where a group would be in its family: the next around it, and the next within. An error if it cannot be.
-    fn family(&self, what: &Draft, names: &Components) -> Result<(Option<u32>, Option<u32>), GroupError> {
+    /// Returns the position of a group in its chain: the next group around it, and the next within.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`GroupError::Conflict`] if groups own the same sparse sets, and it is not in a chain with them.
+    fn chain_links(&self, desc: &GroupDesc, names: &Components) -> Result<(Option<u32>, Option<u32>), GroupError> {
         let (mut outer, mut inner, mut first) = (None, None, None);
-        for (at, group) in self.groups.iter().filter(|(_, group)| group.what.shares_pools(what)) {
-            let shared = || group.what.owned.iter().find(|side| what.owned.contains(side));
-            let conflict = |other: &Group| GroupError::Conflict {
-                group: what.name,
-                other: other.what.name,
-                component: shared().map_or("", |side| names.info(self.get(*side).id).name()),
+        for (at, group) in self.groups.iter().filter(|(_, group)| group.desc.shares_owned(desc)) {
+            let shared = || group.desc.owned.iter().find(|storage_id| desc.owned.contains(storage_id));
+            let conflict = |other: &GroupData| GroupError::Conflict {
+                group: desc.name,
+                other: other.desc.name,
+                component: shared().map_or("", |storage_id| names.info(self.get(*storage_id).id).name()),
             };
             let outermost = self.outermost(at);
             if *first.get_or_insert(outermost) != outermost {
@@ -47,9 +48,9 @@ impl SparseStorages {
             let mut next = Some(outermost);
             while let Some(at) = next {
                 let member = self.groups.get(at);
-                if member.what.holds(what) {
+                if member.desc.contains(desc) {
                     outer = Some(at);
-                } else if !what.holds(&member.what) {
+                } else if !desc.contains(&member.desc) {
                     return Err(conflict(member));
                 } else if inner.is_none() {
                     inner = Some(at);
@@ -60,6 +61,7 @@ impl SparseStorages {
         Ok((outer, inner))
     }
 
+    /// Returns the outermost group of a chain.
     fn outermost(&self, mut at: u32) -> u32 {
         while let Some(outer) = self.groups.get(at).outer {
             at = outer;
@@ -67,70 +69,79 @@ impl SparseStorages {
         at
     }
 
-    /// A group of which there is none that is the same, with its place in its family, and its list if it has one. `entity`
-    /// says who lives at an index.
-    pub(crate) fn try_draft(
+    /// Builds a group with components that no other group has, linked into its chain. A group that owns nothing gets
+    /// its members. `entity` returns the slot of an index.
+    ///
+    /// # Errors
+    ///
+    /// - [`GroupError::Removal`]: an owned sparse set does not remove by swapping.
+    /// - [`GroupError::Conflict`]: another group owns a sparse set, and neither is within the other.
+    /// - [`GroupError::Alloc`]: allocation fails.
+    pub(crate) fn try_build_group(
         &self,
-        what: Draft,
+        desc: GroupDesc,
         names: &Components,
         entity: impl Fn(u32) -> Option<Entity>,
-    ) -> Result<Box<Group>, GroupError> {
-        for &side in &what.owned {
-            let removal = self.pool(side).removal;
+    ) -> Result<Box<GroupData>, GroupError> {
+        for &storage_id in &desc.owned {
+            let removal = self.sparse_set(storage_id).removal;
             if removal != Removal::Swap {
-                let component = names.info(self.get(side).id).name();
-                return Err(GroupError::Removal { group: what.name, component, removal });
+                let component = names.info(self.get(storage_id).id).name();
+                return Err(GroupError::Removal { group: desc.name, component, removal });
             }
         }
-        let (outer, inner) = self.family(&what, names)?;
-        let mut group = try_box(Group::try_new(what, self.groups.made, self)?)?;
+        let (outer, inner) = self.chain_links(&desc, names)?;
+        let mut group = try_box(GroupData::try_new(desc, self.groups.next_serial, self)?)?;
         (group.outer, group.inner) = (outer, inner);
         if !group.owns() {
-            self.try_fill(&mut group, entity)?;
+            self.try_list_members(&mut group, entity)?;
         }
         Ok(group)
     }
 
-    /// Makes a group that was drafted just now. Its members are those that belong to it.
+    /// Adds a group that was just [built](SparseStorages::try_build_group). All slots that belong to it become members.
     ///
-    /// Nothing has changed if it fails.
-    pub(crate) fn try_make(&mut self, group: Box<Group>) -> Result<GroupId, AllocError> {
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] if allocation fails; nothing changes.
+    pub(crate) fn try_add_group(&mut self, group: Box<GroupData>) -> Result<GroupId, AllocError> {
         let at = self.groups.list.iter().position(Option::is_none).unwrap_or(self.groups.list.len());
-        self.try_make_at(group, at)
+        self.try_add_group_at(group, at)
     }
 
-    /// As [`try_make`](SparseStorages::try_make), with the number of a place in which there is no group.
-    pub(crate) fn try_make_at(&mut self, mut group: Box<Group>, at: usize) -> Result<GroupId, AllocError> {
-        crate::alloc::try_reserve_at(&mut self.groups.list, at)?;
-        for &side in &group.what.required {
-            try_reserve(&mut self.list[side as usize].required_by, 1)?;
+    /// Like [`try_add_group`](SparseStorages::try_add_group), with a number that no group has.
+    pub(super) fn try_add_group_at(&mut self, mut group: Box<GroupData>, at: usize) -> Result<GroupId, AllocError> {
+        try_reserve_at(&mut self.groups.list, at)?;
+        for &storage_id in &group.desc.required {
+            try_reserve(&mut self.get_mut(storage_id).required_by, 1)?;
         }
-        for &side in &group.what.excluded {
-            try_reserve(&mut self.list[side as usize].excluded_by, 1)?;
+        for &storage_id in &group.desc.excluded {
+            try_reserve(&mut self.get_mut(storage_id).excluded_by, 1)?;
         }
         let id = GroupId { at: at as u32, serial: group.serial };
-        for &side in &group.what.required {
-            self.list[side as usize].required_by.push(id.at);
-            self.list[side as usize].settle();
+        for &storage_id in &group.desc.required {
+            self.get_mut(storage_id).required_by.push(id.at);
+            self.get_mut(storage_id).update_discards();
         }
-        for &side in &group.what.excluded {
-            self.list[side as usize].excluded_by.push(id.at);
-            self.list[side as usize].settle();
+        for &storage_id in &group.desc.excluded {
+            self.get_mut(storage_id).excluded_by.push(id.at);
+            self.get_mut(storage_id).update_discards();
         }
         let inner = group.inner;
         self.link(group.outer, inner, Some(id.at), Some(id.at));
-        // Those of the next group within are members, and lie where they should.
+        // The members of the next group within are members, and at the first positions.
         group.len = inner.map_or(0, |inner| self.groups.get(inner).len);
         while self.groups.list.len() <= at {
             self.groups.list.push(None);
         }
         self.groups.list[at] = Some(group);
         self.groups.live += 1;
-        self.groups.made += 1;
-        self.gather(id.at);
+        self.groups.next_serial += 1;
+        self.gather_members(id.at);
         Ok(id)
     }
 
+    /// Links the neighbours in a chain: `outer` to `to_inner`, and `inner` to `to_outer`.
     fn link(&mut self, outer: Option<u32>, inner: Option<u32>, to_inner: Option<u32>, to_outer: Option<u32>) {
         if let Some(outer) = outer {
             self.groups.get_mut(outer).inner = to_inner;
@@ -140,52 +151,53 @@ impl SparseStorages {
         }
     }
 
-    /// Moves those that belong to an owning group to the front, in the order of its shortest pool: among equals the first in
-    /// canonical order.
-    fn gather(&mut self, at: u32) {
-        let owned = &self.groups.get(at).what.owned;
-        let shortest = |side: &u32| (self.pool(*side).len(), self.get(*side).rank);
-        let Some(lead) = owned.iter().copied().min_by_key(shortest) else { return };
-        for position in self.groups.get(at).len..self.pool(lead).dense.positions() {
-            let Some(slot) = self.pool(lead).dense.key_at(position) else { continue };
-            // What comes to lie at this position in exchange was looked at before.
-            if self.belongs(self.groups.get(at), slot) {
-                // SAFETY: the slot belongs to the group, so it has what the group owns; it lies behind the members.
-                unsafe { self.groups.get(at).exchange(&mut self.list, slot.index()) };
-                self.groups.get_mut(at).len += 1;
+    /// Moves the slots that belong to an owning group to the front, in the order of its shortest sparse set. Of equal
+    /// ones, the first in canonical order counts.
+    fn gather_members(&mut self, at: u32) {
+        let owned = &self.groups.get(at).desc.owned;
+        let by_len = |storage_id: &u32| (self.sparse_set(*storage_id).len(), self.get(*storage_id).rank);
+        let Some(shortest) = owned.iter().copied().min_by_key(by_len) else { return };
+        for position in self.groups.get(at).len..self.sparse_set(shortest).dense.positions() {
+            let Some(slot) = self.sparse_set(shortest).dense.key_at(position) else { continue };
+            // The slot that moves here in exchange was tested before.
+            if self.groups.get(at).matches(self, slot) {
+                self.enter_owned(at, slot.index());
             }
         }
     }
 
-    /// Lists those that belong to a group that owns nothing, in the order of the shortest of its sides.
-    fn try_fill(&self, group: &mut Group, entity: impl Fn(u32) -> Option<Entity>) -> Result<(), AllocError> {
-        let required = group.what.required.iter().map(|side| self.get(*side));
-        let Some(lead) = required.min_by_key(|side| (side.len(), side.rank)) else {
+    /// Lists the members of a group that owns nothing, in the order of the shortest storage that it requires.
+    fn try_list_members(
+        &self,
+        group: &mut GroupData,
+        entity: impl Fn(u32) -> Option<Entity>,
+    ) -> Result<(), AllocError> {
+        let required = group.desc.required.iter().map(|storage_id| self.get(*storage_id));
+        let Some(shortest) = required.min_by_key(|storage| (storage.len(), storage.rank)) else {
             return Ok(());
         };
         let mut list = |slot: Entity| {
-            if self.belongs(group, slot) {
-                // SAFETY: no slot comes twice; a row without size is written.
+            if group.matches(self, slot) {
+                // SAFETY: a storage has each slot once, so the list does not have it yet. A zero-sized row is
+                // initialised.
                 unsafe { group.list.try_admit(slot)? };
             }
             Ok(())
         };
-        match &lead.store {
-            Store::Pool(pool) => {
-                (0..pool.dense.positions()).filter_map(|at| pool.dense.key_at(at)).try_for_each(&mut list)
-            }
+        match &shortest.store {
+            Store::Pool(set) => set.keys().try_for_each(&mut list),
             Store::Linear(linear) => linear.iter().filter_map(entity).try_for_each(&mut list),
         }
     }
 
-    /// Compares two groups in canonical order, which does not depend on the order in which they were made: by what they
-    /// own, then by what they require, then by what they exclude.
-    pub(crate) fn compare_groups(&self, a: &Draft, b: &Draft) -> Ordering {
-        // The one with the first side that the other lacks comes first.
+    /// Compares two groups in canonical order, which does not depend on the order of creation: by what they own, then
+    /// by what they require, then by what they exclude.
+    pub(crate) fn compare_groups(&self, a: &GroupDesc, b: &GroupDesc) -> Ordering {
+        // The one with the first component that the other lacks comes first.
         let compare = |a: &[u32], b: &[u32]| {
             let first = |one: &[u32], other: &[u32]| {
-                let alone = one.iter().filter(|side| !other.contains(side));
-                alone.map(|side| self.get(*side).rank).min().unwrap_or(u32::MAX)
+                let alone = one.iter().filter(|storage_id| !other.contains(storage_id));
+                alone.map(|storage_id| self.get(*storage_id).rank).min().unwrap_or(u32::MAX)
             };
             first(a, b).cmp(&first(b, a))
         };
@@ -193,34 +205,37 @@ impl SparseStorages {
         order.then_with(|| compare(&a.excluded, &b.excluded))
     }
 
-    /// Whether there is a group in a place.
-    pub(crate) fn has_group(&self, at: u32) -> bool {
+    /// Returns `true` if there is a group with this number.
+    pub(super) fn has_group(&self, at: u32) -> bool {
         self.groups.list.get(at as usize).is_some_and(Option::is_some)
     }
 
-    /// Where a slot is in the list of a group that owns nothing.
-    pub(crate) fn position_in_group(&self, group: &Group, slot: u32) -> Option<u32> {
+    /// Returns the position of a slot in the list of a group that owns nothing.
+    pub(crate) fn position_in_group(&self, group: &GroupData, slot: u32) -> Option<u32> {
         group.list.index().position_at(slot)
     }
 
-    /// Drops a group. Pools stay as they are.
-    pub(crate) fn drop_group(&mut self, id: GroupId) {
+    /// Removes a group. Its sparse sets stay as they are.
+    pub(crate) fn remove_group(&mut self, id: GroupId) {
         let Some(group) = self.groups.list[id.at as usize].take() else { return };
         self.groups.live -= 1;
         self.link(group.outer, group.inner, group.inner, group.outer);
-        let without = |side: &mut SparseStorage| {
-            side.required_by.retain(|at| *at != id.at);
-            side.excluded_by.retain(|at| *at != id.at);
-            side.settle();
-        };
-        self.list.iter_mut().for_each(|side| without(side));
+        for storage in self.iter_mut() {
+            storage.required_by.retain(|at| *at != id.at);
+            storage.excluded_by.retain(|at| *at != id.at);
+            storage.update_discards();
+        }
     }
 
-    /// The order of a group's positions by a comparison: each segment of its family by itself, those of the innermost first.
-    /// Equal ones keep their order.
-    pub(crate) fn try_order(
+    /// Sorts the positions of a group by a comparison, and returns them. Each segment of its chain is sorted by itself,
+    /// that of the innermost group first. The sort is stable.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] if allocation fails.
+    pub(crate) fn try_sorted_positions(
         &self,
-        group: &Group,
+        group: &GroupData,
         mut compare: impl FnMut(u32, u32) -> Ordering,
     ) -> Result<Vec<u32>, AllocError> {
         let len = self.members(group).len() as u32;
@@ -236,19 +251,21 @@ impl SparseStorages {
         Ok(order)
     }
 
-    /// SparseInserts the members of a group into an order that [`try_order`](SparseStorages::try_order) made.
+    /// Reorders the members of a group.
     ///
     /// # Errors
     ///
-    /// If memory cannot be had; nothing has changed.
+    /// Returns an [`AllocError`] if allocation fails; nothing changes.
     ///
     /// # Safety
     ///
-    /// The order was made for this group as it is.
-    pub(crate) unsafe fn try_arrange(&mut self, id: GroupId, order: &mut [u32]) -> Result<(), AllocError> {
+    /// `order` is a permutation of the positions of the group's members. If the group owns sparse sets, so are its
+    /// first positions for each group within, as [`try_sorted_positions`](SparseStorages::try_sorted_positions) returns
+    /// them.
+    pub(crate) unsafe fn try_reorder_group(&mut self, id: GroupId, order: &mut [u32]) -> Result<(), AllocError> {
         let group = self.groups.get_mut(id.at);
         if !group.owns() {
-            // SAFETY: a permutation of all positions of the list, which never has holes.
+            // SAFETY: a permutation of all positions of the list, by the caller's contract; it has no holes.
             unsafe { group.list.permute(order) };
             return Ok(());
         }
@@ -256,16 +273,16 @@ impl SparseStorages {
         let (mut next, mut done) = (Some(id.at), None);
         while let Some(at) = next {
             let len = self.groups.get(at).len as usize;
-            for number in 0..self.groups.get(at).what.owned.len() {
-                let side = self.groups.get(at).what.owned[number];
-                if done.is_some_and(|outer| self.groups.get(outer).what.owned.contains(&side)) {
+            for nth in 0..self.groups.get(at).desc.owned.len() {
+                let storage_id = self.groups.get(at).desc.owned[nth];
+                if done.is_some_and(|outer| self.groups.get(outer).desc.owned.contains(&storage_id)) {
                     continue;
                 }
                 scratch.clear();
                 scratch.extend_from_slice(&order[..len]);
-                // SAFETY: segments are sorted by themselves, so the first positions of each group of the family are a
-                // permutation of themselves; they are in use, and pools that are owned have no holes.
-                unsafe { self.pool_mut(side).dense.permute(&mut scratch) };
+                // SAFETY: the first `len` positions are in use, and a permutation of themselves, by the caller's
+                // contract. Owned sparse sets have no holes.
+                unsafe { self.sparse_set_mut(storage_id).dense.permute(&mut scratch) };
             }
             (next, done) = (self.groups.get(at).inner, Some(at));
         }

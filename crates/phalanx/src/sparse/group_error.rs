@@ -1,21 +1,21 @@
-//! Why a group or a pool could not be had as it was wanted.
+//! [`GroupError`] and [`PoolError`].
 
 use super::Removal;
 use core::fmt;
 use phalanx_store::AllocError;
 
-/// Why a group could not be made. Nothing has changed.
+/// The error of creating a group. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GroupError {
-    /// A component is kept in tables: a table is already what a group would be.
+    /// A component is stored in tables. Tables have the entities of an archetype together already.
     Table {
         /// The group.
         group: &'static str,
         /// The component.
         component: &'static str,
     },
-    /// A component that was to be owned is kept at the index of its entities, where no order can be had.
+    /// An owned component is stored in a linear storage, whose order cannot change.
     Linear {
         /// The group.
         group: &'static str,
@@ -29,30 +29,30 @@ pub enum GroupError {
         /// The component.
         component: &'static str,
     },
-    /// No component is owned or observed.
+    /// The group requires no component.
     Empty {
         /// The group.
         group: &'static str,
     },
-    /// Another group owns a pool that this one would own, and neither is within the other.
+    /// Another group owns a sparse set that this one would own, and neither is within the other.
     Conflict {
         /// The group.
         group: &'static str,
-        /// The group that is there.
+        /// The other group.
         other: &'static str,
-        /// A component of which both would own the pool.
+        /// A component that both would own.
         component: &'static str,
     },
-    /// A pool that was to be owned does not replace what is removed by the last.
+    /// The sparse set of an owned component does not have [`Removal::Swap`].
     Removal {
         /// The group.
         group: &'static str,
         /// The component.
         component: &'static str,
-        /// What becomes of the places of its values.
+        /// Its removal policy.
         removal: Removal,
     },
-    /// There is no memory for it.
+    /// Allocation failed.
     Alloc(AllocError),
 }
 
@@ -84,18 +84,18 @@ impl From<AllocError> for GroupError {
     }
 }
 
-/// Why a pool could not be treated so. Nothing has changed.
+/// The error of reordering a sparse set, or of changing its removal policy. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PoolError {
-    /// A group owns the pool, and with it the order of its values.
+    /// A group owns the sparse set, and determines the order of its values.
     Owned {
         /// The component.
         component: &'static str,
         /// The group.
         group: &'static str,
     },
-    /// There is no memory for it.
+    /// Allocation failed.
     Alloc(AllocError),
 }
 

@@ -1,287 +1,290 @@
-//! A component at the slots of its entities.
+//! [`LinearStorage`]: a component at the slots of its entities.
 //!
 //! # Representation
 //!
-//! The value of slot `s` is in row `s`; bit `s` says whether there is one. The lanes have room for one row more than there
-//! are slots: the *spare* one, where a value lies for a moment that takes the place of another.
+//! The value of slot `s` is in row `s`, and bit `s` says whether there is one. The lanes have one row more than there
+//! are covered slots: the *spare row*, where a new value is written before it is exchanged with the one that it
+//! replaces.
 #![allow(unsafe_code)]
 
 use super::Values;
 use crate::component::ComponentInfo;
-use phalanx_store::raw::{Lane, LaneOf, Rows};
+use phalanx_store::raw::{DropGuard, Lane, LaneOf, Rows};
 use phalanx_store::{AllocError, Entity};
 
 /// The values of a component, each at its slot.
 #[derive(Debug)]
-pub(crate) struct Linear {
+pub(crate) struct LinearStorage {
     values: Values,
+    /// A presence bit for each covered slot. The words are initialised.
     bits: LaneOf<u64>,
-    /// Slots for which there are a row and a bit: a multiple of 64.
+    /// The number of covered slots: a multiple of 64.
     slots: u32,
     len: u32,
-    /// The values of the slots that have a bit are nobody's: they were released, and the bits are all that is left to tell
-    /// which they are.
+    /// The values of slots with a bit were released: they have no owner, and the bits only say which are initialised.
     released: bool,
-    /// How many of its slots are extra rows.
-    pub(crate) rows: u32,
+    /// The number of its slots that are extra rows.
+    pub(crate) extra_rows: u32,
 }
 
-impl Linear {
-    pub(crate) fn try_new(info: &ComponentInfo) -> Result<Linear, AllocError> {
-        Ok(Linear { values: Values::try_new(info)?, bits: LaneOf::new(), slots: 0, len: 0, released: false, rows: 0 })
+impl LinearStorage {
+    pub(crate) fn try_new(info: &ComponentInfo) -> Result<LinearStorage, AllocError> {
+        Ok(LinearStorage::from_parts(Values::try_new(info)?, LaneOf::new(), 0, (0, 0)))
     }
 
-    /// A store of so many values at their slots, and so many of them of extra rows.
-    pub(super) fn of(values: Values, bits: LaneOf<u64>, slots: u32, (len, rows): (u32, u32)) -> Linear {
-        Linear { values, bits, slots, len, released: false, rows }
+    /// Creates a storage of `len` values, `extra_rows` of them of extra rows, with presence bits for `slots`.
+    pub(super) fn from_parts(
+        values: Values,
+        bits: LaneOf<u64>,
+        slots: u32,
+        (len, extra_rows): (u32, u32),
+    ) -> LinearStorage {
+        LinearStorage { values, bits, slots, len, released: false, extra_rows }
     }
 
+    /// Returns the values. The value of a slot is in the row of its number.
     #[inline(always)]
     pub(crate) fn values(&self) -> &Values {
         &self.values
     }
 
+    /// Returns the values, for writing.
     #[cfg(feature = "snapshot")]
     pub(crate) fn values_mut(&mut self) -> &mut Values {
         &mut self.values
     }
 
-    /// The words that say which slots have a value.
+    /// Returns the presence bits of all covered slots.
     #[inline(always)]
     pub(crate) fn words(&self) -> &[u64] {
-        // SAFETY: a word for each 64 slots is initialised.
+        // SAFETY: a word for each 64 covered slots is initialised; writing needs `&mut self`.
         unsafe { self.bits.slice(self.slots / 64) }
     }
 
-    /// The words up to the last that has a bit.
+    /// Returns the presence bits of all covered slots, for writing.
+    fn words_mut(&mut self) -> &mut [u64] {
+        // SAFETY: a word for each 64 covered slots is initialised.
+        unsafe { self.bits.slice_mut(self.slots / 64) }
+    }
+
+    /// Returns the number of words up to the last that has a bit.
     pub(crate) fn used_words(&self) -> u32 {
         self.words().iter().rposition(|word| *word != 0).map_or(0, |at| at as u32 + 1)
     }
 
+    /// Returns `true` if a slot has a value.
     #[inline(always)]
     pub(crate) fn has(&self, slot: u32) -> bool {
-        // SAFETY: the word is one of those that are initialised.
+        // SAFETY: the slot is covered, so its word is initialised.
         slot < self.slots && unsafe { *self.bits.at(slot / 64) } & 1 << (slot % 64) != 0
     }
 
-    /// The slots for which there is room.
+    /// Returns the number of covered slots: those that have a row and a presence bit.
     #[inline(always)]
-    pub(crate) fn covered(&self) -> u32 {
+    pub(super) fn slots(&self) -> u32 {
         self.slots
     }
 
-    /// Where the next value of a slot is to be written.
+    /// Returns the row in which the next value of a slot is to be written.
     #[inline(always)]
-    pub(crate) fn spare(&self, slot: u32) -> u32 {
+    pub(super) fn insert_row(&self, slot: u32) -> u32 {
         if self.has(slot) { self.slots } else { slot }
     }
 
-    /// Makes room for the value of a slot, and for one more.
+    /// Covers a slot.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] if allocation fails; no value changes.
     #[inline(always)]
-    pub(crate) fn try_ready(&mut self, slot: u32) -> Result<(), AllocError> {
-        if slot < self.slots { Ok(()) } else { self.try_cover(slot) }
+    pub(crate) fn try_cover(&mut self, slot: u32) -> Result<(), AllocError> {
+        if slot < self.slots { Ok(()) } else { self.try_cover_slow(slot) }
     }
 
     #[cold]
     #[inline(never)]
-    fn try_cover(&mut self, slot: u32) -> Result<(), AllocError> {
+    fn try_cover_slow(&mut self, slot: u32) -> Result<(), AllocError> {
         let needed = slot.checked_add(2).ok_or(AllocError::CapacityOverflow)?;
         self.values.countable(needed)?;
-        let room = match self.values.capacity() == u32::MAX {
-            // Without data only the bits grow: by themselves, and by half at least.
+        let capacity = match self.values.capacity() == u32::MAX {
+            // Without lanes only the bits grow, by half at least.
             true => needed.max(self.slots.saturating_add(self.slots / 2)),
             false => {
                 self.values.try_grow(needed)?;
                 self.values.capacity()
             }
         };
-        // At least this slot's word, which the spare row comes after.
-        let words = ((room - 1) / 64).max(slot / 64 + 1);
+        // At least the word of this slot. The spare row comes after all words.
+        let words = ((capacity - 1) / 64).max(slot / 64 + 1);
         let slots = words.checked_mul(64).filter(|slots| *slots < u32::MAX).ok_or(AllocError::CapacityOverflow)?;
         if self.values.capacity() <= slots {
             self.values.try_grow(slots + 1)?;
         }
         self.bits.try_grow(words)?;
         for at in self.slots / 64..words {
-            // SAFETY: there is room for so many words.
+            // SAFETY: the word is below the capacity.
             unsafe { self.bits.at(at).write(0) };
         }
         self.slots = slots;
         Ok(())
     }
 
-    /// Counts the value that was written at [`spare`](Linear::spare) as the slot's. A value that it had lies in the spare
-    /// row then, nobody's: that row is returned.
+    /// Makes the value that was written at [`insert_row`](LinearStorage::insert_row) the value of `slot`.
+    ///
+    /// If the slot had a value, the two are exchanged, and the row of the displaced value is returned. `FRESH` says
+    /// that it had none.
     ///
     /// # Safety
     ///
-    /// The slot was [made ready](Linear::try_ready), and the value is written.
+    /// - The slot is covered, and the value is written.
+    /// - With `FRESH`, the slot has no value here.
     #[inline(always)]
-    pub(crate) unsafe fn put(&mut self, slot: Entity) -> Option<u32> {
+    pub(super) unsafe fn insert<const FRESH: bool>(&mut self, slot: Entity) -> Option<u32> {
         let index = slot.index();
-        // SAFETY: the word is one of those that are initialised; the spare row differs from the slot's.
-        unsafe {
-            if self.has(index) {
+        debug_assert!(!(FRESH && self.has(index)));
+        if !FRESH && self.has(index) {
+            // SAFETY: both rows are initialised and differ: the spare row comes after those of covered slots.
+            unsafe {
                 self.values.swap(index, self.slots);
                 self.values.keep_added(index, self.slots);
-                return Some(self.slots);
             }
-            self.count(slot);
-            self.values.mark(index);
+            return Some(self.slots);
         }
+        // SAFETY: the slot is covered and has no value, which is written, by the caller's contract.
+        unsafe { self.insert_vacant(slot) };
         None
     }
 
-    /// Counts the value that was written at a slot that has none.
+    /// Like [`insert`](LinearStorage::insert), for a slot without a value. Not inlined: sparse sets are more frequent.
     ///
     /// # Safety
     ///
-    /// The slot is [covered](Linear::covered), and the value is written.
+    /// The slot is covered and has no value, and the value is written.
     #[inline(never)]
-    pub(super) unsafe fn admit(&mut self, slot: Entity) {
-        // SAFETY: the caller's promise.
+    unsafe fn insert_vacant(&mut self, slot: Entity) {
+        // SAFETY: the slot is covered, by the caller's contract, so its row is below the capacity.
         unsafe {
-            self.count(slot);
-            self.values.mark(slot.index());
+            self.add_bit(slot);
+            self.values.mark_dirty(slot.index());
         }
     }
 
-    /// Counts the value that was written at a slot that has none. Whoever wrote it has [marked](Values::mark) it.
+    /// Sets the presence bit of a slot, and counts it. The caller sets the [dirty bit](Values::mark_dirty) of the row.
     ///
     /// # Safety
     ///
-    /// The slot is [covered](Linear::covered), and the value is written.
+    /// The slot is covered and has no value, and the value is written.
     #[inline(always)]
-    pub(super) unsafe fn count(&mut self, slot: Entity) {
-        let index = slot.index();
-        // SAFETY: the word is one of those that are initialised.
-        unsafe {
-            *self.bits.at(index / 64) |= 1 << (index % 64);
-            self.bits.mark(index / 64);
-        }
+    pub(super) unsafe fn add_bit(&mut self, slot: Entity) {
+        // SAFETY: the slot is covered, by the caller's contract.
+        unsafe { self.flip_bit(slot.index()) };
         self.len += 1;
         if slot.is_row() {
-            self.rows += 1;
+            self.extra_rows += 1;
         }
     }
 
-    /// Counts the values that were written at the slots with these bits, in a store without values; `rows` of them are of
-    /// extra rows.
+    /// Clears the presence bit of a slot, and counts it no more. The caller sets the [dirty bit](Values::mark_dirty) of
+    /// the row.
     ///
     /// # Safety
     ///
-    /// They are written, and the slot of the last bit was [made ready](Linear::try_ready).
-    #[cfg(feature = "snapshot")]
-    pub(crate) unsafe fn fill(&mut self, words: &[u64], rows: u32) {
-        debug_assert!(self.len == 0 && words.len() as u32 * 64 <= self.slots);
-        // SAFETY: so many words are initialised; there are rows for as many slots.
-        unsafe {
-            core::ptr::copy_nonoverlapping(words.as_ptr(), self.bits.ptr(), words.len());
-            self.bits.mark_rows(0..words.len() as u32);
-            if let Some(lane) = self.values.lanes().first() {
-                lane.mark_rows(0..words.len() as u32 * 64);
-            }
+    /// The slot has a value, which has no owner from then on.
+    #[inline(always)]
+    pub(super) unsafe fn remove_bit(&mut self, slot: Entity) {
+        // SAFETY: the slot has a value, by the caller's contract, so it is covered.
+        unsafe { self.flip_bit(slot.index()) };
+        self.len -= 1;
+        if slot.is_row() {
+            self.extra_rows -= 1;
         }
-        (self.len, self.rows) = (words.iter().map(|word| word.count_ones()).sum(), rows);
     }
 
-    /// Takes the value of a slot. It lies in the row that is returned, nobody's, until the slot gets another.
+    /// Flips the presence bit of a slot, and sets the dirty bit of its word.
+    ///
+    /// # Safety
+    ///
+    /// The slot is covered.
     #[inline(always)]
-    pub(crate) fn take(&mut self, slot: Entity) -> Option<u32> {
+    unsafe fn flip_bit(&mut self, slot: u32) {
+        // SAFETY: the slot is covered, by the caller's contract, so its word is initialised. The storage is borrowed
+        // exclusively.
+        unsafe {
+            *self.bits.at(slot / 64) ^= 1 << (slot % 64);
+            self.bits.mark(slot / 64);
+        }
+    }
+
+    /// Makes the values that were written at the slots with these bits theirs, `extra_rows` of them of extra rows.
+    ///
+    /// # Safety
+    ///
+    /// The storage has no values. The values are written, and the slots of all words are covered.
+    #[cfg(feature = "snapshot")]
+    pub(crate) unsafe fn fill(&mut self, words: &[u64], extra_rows: u32) {
+        debug_assert!(self.len == 0);
+        self.words_mut()[..words.len()].copy_from_slice(words);
+        let count = words.len() as u32;
+        // SAFETY: the words were just written, so they are below the capacity, and so are the rows of their slots. The
+        // storage is borrowed exclusively.
+        unsafe {
+            self.bits.mark_rows(0..count);
+            if let Some(lane) = self.values.lanes().first() {
+                lane.mark_rows(0..count * 64);
+            }
+        }
+        (self.len, self.extra_rows) = (words.iter().map(|word| word.count_ones()).sum(), extra_rows);
+    }
+
+    /// Removes the value of a slot. It stays initialised in the row that is returned, until the slot gets another.
+    #[inline(always)]
+    pub(super) fn remove(&mut self, slot: Entity) -> Option<u32> {
         let index = slot.index();
         if !self.has(index) {
             return None;
         }
-        // SAFETY: the slot has a bit, and its row is within the capacity.
+        // SAFETY: the slot has a value, so its row is below the capacity.
         unsafe {
-            self.discount(slot);
-            self.values.mark(index);
+            self.remove_bit(slot);
+            self.values.mark_dirty(index);
         }
         Some(index)
     }
 
-    /// Counts the value of a slot no more, which is moved out. Whoever moved it has [marked](Values::mark) it.
-    ///
-    /// # Safety
-    ///
-    /// The slot has a value.
-    #[inline(always)]
-    pub(super) unsafe fn discount(&mut self, slot: Entity) {
-        let index = slot.index();
-        // SAFETY: the word is one of those that are initialised.
-        unsafe {
-            *self.bits.at(index / 64) &= !(1 << (index % 64));
-            self.bits.mark(index / 64);
-        }
-        self.len -= 1;
-        if slot.is_row() {
-            self.rows -= 1;
-        }
-    }
-
-    /// Gives up all values, which are nobody's until [`end_released`](Linear::end_released).
-    pub(crate) fn release_all(&mut self) -> u32 {
+    /// Removes all values. They stay initialised until [`drop_released`](LinearStorage::drop_released).
+    pub(super) fn release_all(&mut self) {
         self.released = true;
-        (self.len, self.rows) = (0, 0);
-        0
+        (self.len, self.extra_rows) = (0, 0);
     }
 
-    /// Gives up all values, which were moved out.
-    pub(super) fn forget_all(&mut self) {
+    /// Removes all values, which were moved out.
+    pub(super) fn clear_moved_out(&mut self) {
         self.release_all();
-        self.forget_bits();
+        self.clear_bits();
     }
 
-    fn forget_bits(&mut self) {
+    fn clear_bits(&mut self) {
         self.bits.touch();
-        for at in 0..self.slots / 64 {
-            // SAFETY: a word for each 64 slots is there.
-            unsafe { self.bits.at(at).write(0) };
-        }
+        self.words_mut().fill(0);
         self.released = false;
     }
 
-    /// Ends the values that were released, all of them, even if one panics.
-    pub(crate) fn end_released(&mut self) {
-        /// Forgets the bits, at last.
-        struct Forget<'a>(&'a mut Linear);
-        impl Drop for Forget<'_> {
-            fn drop(&mut self) {
-                self.0.forget_bits();
-            }
-        }
-        let store = Forget(self);
-        store.0.end_all();
+    /// Drops the values that were released, all of them, even if one panics.
+    pub(super) fn drop_released(&mut self) {
+        debug_assert!(self.released);
+        let storage = DropGuard::new(self, |storage| storage.clear_bits());
+        // SAFETY: the values of slots with a bit are initialised and have no owner. The bits are cleared next, also if
+        // a destructor panics.
+        unsafe { storage.state.values.drop_values(storage.state.iter()) };
     }
 
-    /// Ends the values of all slots that have a bit, even if one panics; a second panic aborts.
-    fn end_all(&self) {
-        if !self.values.needs_drop() {
-            return;
-        }
-        struct Rest<'a, I: Iterator<Item = u32>>(&'a Values, I);
-        impl<I: Iterator<Item = u32>> Drop for Rest<'_, I> {
-            fn drop(&mut self) {
-                for row in self.1.by_ref() {
-                    // SAFETY: the value is there and nobody else's, and ends once: the bits are forgotten next.
-                    unsafe { self.0.end(row) };
-                }
-            }
-        }
-        let mut rest = Rest(&self.values, self.iter());
-        for row in rest.1.by_ref() {
-            // SAFETY: as above.
-            unsafe { self.values.end(row) };
-        }
-    }
-
-    /// How many values there are.
+    /// Returns the number of values.
     #[inline(always)]
     pub(crate) fn len(&self) -> u32 {
         self.len
     }
 
-    /// The slots that have a value, ascending.
+    /// Returns the slots that have a value, ascending.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + Clone + '_ {
         self.words().iter().enumerate().filter(|(_, word)| **word != 0).flat_map(|(at, word)| {
             let mut word = *word;
@@ -295,63 +298,67 @@ impl Linear {
         })
     }
 
-    /// Gives back the room of slots after the last that has a value.
-    pub(crate) fn try_shrink(&mut self) -> Result<(), AllocError> {
-        let words = self.words().iter().rposition(|word| *word != 0).map_or(0, |at| at as u32 + 1);
+    /// Frees the rows and bits after the last word that has a bit.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] if allocation fails; a larger block is kept.
+    pub(super) fn try_shrink(&mut self) -> Result<(), AllocError> {
+        let words = self.used_words();
         self.slots = words * 64;
-        let rows = if words == 0 { 0 } else { self.slots + 1 };
-        // SAFETY: no slot at or above them has a value, and the spare row is empty.
+        // SAFETY: no slot at or above these has a value, and none is covered from here on.
         unsafe {
             self.bits.try_resize(words)?;
-            self.values.try_resize(rows)
+            self.values.try_resize(rows_for(words))
         }
     }
 
-    /// The lane of the words, and those of the values.
+    /// Returns the lane of the presence bits, and the lanes of the values.
     ///
     /// # Safety
     ///
-    /// They are not exchanged for others or resized.
+    /// The lanes are not replaced or resized.
     pub(super) unsafe fn lanes_mut(&mut self) -> (&mut Lane, &mut [Lane]) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the lane is not replaced, by the caller's contract.
         unsafe { (self.bits.erased(), self.values.lanes_mut()) }
     }
 
-    /// The lane of the words, to be looked at.
+    /// Returns the lane of the presence bits.
     pub(crate) fn bits_lane(&self) -> &Lane {
         self.bits.lane()
     }
 
-    /// Bytes of the words that say which slots have a value.
+    /// Returns the number of bytes of the presence bits.
     pub(super) fn bit_bytes(&self) -> usize {
         self.bits.bytes()
     }
 
-    /// Slots for which there is room.
-    pub(super) fn slots(&self) -> u32 {
-        self.slots
-    }
-
-    /// Checks the store by itself.
-    pub(crate) fn validate(&self) -> Result<(), &'static str> {
+    /// Checks the storage by itself.
+    pub(super) fn validate(&self) -> Result<(), &'static str> {
         if !self.slots.is_multiple_of(64) || self.slots / 64 > self.bits.capacity() {
-            return Err("a linear store with fewer bits than slots");
+            return Err("a linear storage with fewer bits than slots");
         }
         if self.slots > 0 && self.values.capacity() <= self.slots {
-            return Err("a linear store without a spare row");
+            return Err("a linear storage without a spare row");
         }
         if self.released {
-            return Err("a linear store with values that were released and not ended");
+            return Err("a linear storage with values that were released and not dropped");
         }
         if self.words().iter().map(|word| word.count_ones()).sum::<u32>() != self.len {
-            return Err("values of a linear store miscounted");
+            return Err("values of a linear storage miscounted");
         }
         Ok(())
     }
 }
 
-impl Drop for Linear {
+/// Returns the number of rows of a linear storage by its number of words: one for each slot, and the spare row.
+pub(super) fn rows_for(words: u32) -> u32 {
+    if words == 0 { 0 } else { words * 64 + 1 }
+}
+
+impl Drop for LinearStorage {
     fn drop(&mut self) {
-        self.end_all();
+        // SAFETY: the values of slots with a bit are initialised, and nothing else owns them. They are dropped once.
+        unsafe { self.values.drop_values(self.iter()) };
     }
 }

@@ -1,4 +1,4 @@
-//! A component in a sparse set of its own.
+//! [`SparseSet`]: a component in a sparse set of its own.
 #![allow(unsafe_code)]
 
 use super::Values;
@@ -7,133 +7,146 @@ use phalanx_store::index::{KeySlot, Sparse};
 use phalanx_store::raw::{Dense, Rows};
 use phalanx_store::{AllocError, Entity};
 
-/// What becomes of the place of a value that is removed from a pool.
+/// What happens to the position of a value that is removed from a sparse set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(alias = "deletion_policy")]
 pub enum Removal {
-    /// The last value takes it: at once, in constant time, and the order of the others changes.
+    /// The last value takes the position. This is constant time, and changes the order of the others.
     #[default]
+    #[doc(alias = "swap_and_pop")]
     Swap,
-    /// All later values move down by one: the order stays, and the time grows with their number.
+    /// All later values move down by one. The order stays, and the time is linear in their number.
     Ordered,
-    /// It stays empty until the pool is compacted: the order stays, and iteration skips the hole.
+    /// The position stays empty until the set is compacted. The order stays, and iteration skips the hole.
+    #[doc(alias = "in_place")]
     Deferred,
 }
 
-/// The values of a component side by side, found by slot.
+/// The values of a component, contiguous, with an index from slots to positions.
 #[derive(Debug)]
-pub(crate) struct Pool {
+pub(crate) struct SparseSet {
     pub(crate) dense: Dense<Sparse<Entity>, Values>,
     pub(crate) removal: Removal,
-    /// How many of its slots are extra rows.
-    pub(crate) rows: u32,
+    /// The number of its slots that are extra rows.
+    pub(crate) extra_rows: u32,
 }
 
-impl Pool {
-    pub(crate) fn try_new(info: &ComponentInfo) -> Result<Pool, AllocError> {
+impl SparseSet {
+    pub(crate) fn try_new(info: &ComponentInfo) -> Result<SparseSet, AllocError> {
         let dense = Dense::new(Sparse::new(), Values::try_new(info)?);
-        Ok(Pool { dense, removal: Removal::Swap, rows: 0 })
+        Ok(SparseSet { dense, removal: Removal::Swap, extra_rows: 0 })
     }
 
+    /// Returns the values. The value of a slot is in the row of its position.
     #[inline(always)]
     pub(crate) fn values(&self) -> &Values {
         self.dense.rows()
     }
 
-    /// The position of a slot's value.
+    /// Returns the position of a slot's value.
     #[inline(always)]
     pub(crate) fn position(&self, slot: u32) -> Option<u32> {
         self.dense.index().position_at(slot)
     }
 
-    /// Makes room for the value of a slot, beyond the last, whether it has one or not.
-    #[inline(always)]
-    pub(crate) fn try_ready(&mut self, slot: u32) -> Result<(), AllocError> {
-        self.dense.try_ready(slot)
+    /// Returns the keys in the order of their positions, without holes.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = Entity> {
+        let (keys, positions) = match self.dense.keys() {
+            Some(keys) => (keys, 0..0),
+            None => (&[][..], 0..self.dense.positions()),
+        };
+        keys.iter().copied().chain(positions.filter_map(|at| self.dense.key_at(at)))
     }
 
-    /// Counts the value that was written beyond the last as the slot's. A value that it had lies there instead then,
-    /// nobody's: its position is returned.
+    /// Makes the value that was written beyond the last one the value of `slot`.
+    ///
+    /// If the slot had a value, the two are exchanged, and the position of the displaced value is returned. `FRESH`
+    /// says that it had none.
     ///
     /// # Safety
     ///
-    /// The slot was [made ready](Pool::try_ready), and the value is written.
+    /// - The slot was [made ready](Dense::try_ready), and the value is written.
+    /// - With `FRESH`, the slot has no value here.
     #[inline(always)]
-    pub(crate) unsafe fn put(&mut self, slot: Entity) -> Option<u32> {
-        // SAFETY: the caller's promise; the two rows differ.
-        unsafe {
-            match self.position(slot.index()) {
-                None => {
-                    self.dense.admit(slot);
-                    if slot.is_row() {
-                        self.rows += 1;
-                    }
-                    None
-                }
-                Some(position) => {
-                    let tail = self.dense.positions();
-                    self.dense.rows_mut().swap(position, tail);
-                    self.dense.rows().keep_added(position, tail);
-                    Some(tail)
-                }
+    pub(super) unsafe fn insert<const FRESH: bool>(&mut self, slot: Entity) -> Option<u32> {
+        debug_assert!(!FRESH || self.position(slot.index()).is_none());
+        let old = if FRESH { None } else { self.position(slot.index()) };
+        let Some(position) = old else {
+            // SAFETY: the slot has no value, was made ready, and the row is written, by the caller's contract.
+            unsafe { self.dense.admit(slot) };
+            if slot.is_row() {
+                self.extra_rows += 1;
             }
+            return None;
+        };
+        let tail = self.dense.positions();
+        // SAFETY: both rows are initialised, and differ: one is in use, the other beyond the last.
+        unsafe {
+            self.dense.rows_mut().swap(position, tail);
+            self.dense.rows().keep_added(position, tail);
         }
+        Some(tail)
     }
 
-    /// Counts the value that was written beyond the last as that of a slot that has none.
+    /// Like [`insert`](SparseSet::insert), for a slot that was found vacant.
     ///
     /// # Safety
     ///
-    /// As for [`put`](Pool::put); and the slot has no value here.
+    /// The [key slot](Dense::key_slot) of `slot` is [`KeySlot::Vacant`], and the value is written.
     #[inline(always)]
-    pub(crate) unsafe fn admit(&mut self, slot: Entity) {
-        debug_assert!(self.position(slot.index()).is_none());
-        // SAFETY: the caller's promise.
-        unsafe { self.dense.admit(slot) };
-        if slot.is_row() {
-            self.rows += 1;
-        }
-    }
-
-    /// As [`admit`](Pool::admit), of a slot whose seat is free.
-    ///
-    /// # Safety
-    ///
-    /// The [key slot](Dense::key_slot) of the slot is free, and the value is written.
-    #[inline(always)]
-    pub(super) unsafe fn sit(&mut self, slot: Entity) {
-        // SAFETY: the caller's promise.
+    pub(super) unsafe fn insert_vacant(&mut self, slot: Entity) {
+        // SAFETY: the key slot is vacant and the row is written, by the caller's contract.
         unsafe { self.dense.insert_vacant(slot) };
         if slot.is_row() {
-            self.rows += 1;
+            self.extra_rows += 1;
         }
     }
 
-    /// Takes the value of a slot, over which the last one is copied: the short way, which not every slot has. Whether it did.
+    /// Removes the value of a slot, which is moved out already. `shift` moves the last row to its position.
     ///
     /// # Safety
     ///
-    /// The slot has a value, which counts as moved out or needs no end. Removal is by swapping.
+    /// - The [key slot](Dense::key_slot) of `slot` is [`KeySlot::Occupied`] at `position`.
+    /// - The value counts as moved out, or needs no drop.
+    /// - Removal is by swapping.
     #[inline(always)]
-    pub(crate) unsafe fn forget(&mut self, slot: Entity) -> bool {
+    pub(super) unsafe fn swap_remove_with(
+        &mut self,
+        slot: Entity,
+        position: u32,
+        shift: impl FnOnce(&mut Values, u32, u32),
+    ) {
         debug_assert!(self.removal == Removal::Swap);
-        let KeySlot::Occupied(position) = self.dense.key_slot(slot) else { return false };
-        // SAFETY: the seat is taken, and by the caller's promise the row is as good as moved out; where gaps are closed by
-        // swapping there are no holes.
-        unsafe { self.dense.swap_remove_with(slot, position, |rows, last, position| rows.shift(last, position)) };
+        // SAFETY: the key slot is occupied at this position and its row moved out, by the caller's contract. Where
+        // removal is by swapping there are no holes.
+        unsafe { self.dense.swap_remove_with(slot, position, shift) };
         if slot.is_row() {
-            self.rows -= 1;
+            self.extra_rows -= 1;
         }
+    }
+
+    /// Removes the value of a slot without keeping it. Returns `false` if the slot is not found without a search.
+    ///
+    /// # Safety
+    ///
+    /// Removal is by swapping, and values need no drop.
+    #[inline(always)]
+    pub(super) unsafe fn discard(&mut self, slot: Entity) -> bool {
+        let KeySlot::Occupied(position) = self.dense.key_slot(slot) else { return false };
+        // SAFETY: the key slot is occupied; removal is by swapping and the value needs no drop, by the caller's
+        // contract. The two rows that are shifted are in use and differ.
+        unsafe { self.swap_remove_with(slot, position, |rows, last, position| rows.shift(last, position)) };
         true
     }
 
-    /// Takes the value of a slot. It lies at the position that is returned, nobody's, until the next one is put.
+    /// Removes the value of a slot. It stays initialised at the position that is returned, until the next insertion.
     #[inline(always)]
-    pub(crate) fn take(&mut self, slot: Entity) -> Option<u32> {
+    pub(super) fn remove(&mut self, slot: Entity) -> Option<u32> {
         let position = self.position(slot.index())?;
         if slot.is_row() {
-            self.rows -= 1;
+            self.extra_rows -= 1;
         }
-        // SAFETY: the position is in use and no hole; where removal is not deferred there are no holes.
+        // SAFETY: the position is in use and not a hole. Only deferred removal leaves holes.
         Some(unsafe {
             match self.removal {
                 Removal::Swap => self.dense.swap_remove_to_tail(position),
@@ -148,45 +161,58 @@ impl Pool {
 
     /// Exchanges two positions.
     ///
-    /// # Safety
+    /// # Panics
     ///
-    /// They differ, both are in use, and there are no holes.
+    /// Panics if they are equal or not in use, or if there are holes.
     #[inline(never)]
-    pub(super) unsafe fn exchange(&mut self, a: u32, b: u32) {
-        // SAFETY: the caller's promise.
+    pub(super) fn exchange(&mut self, a: u32, b: u32) {
+        assert!(
+            a != b && a.max(b) < self.dense.positions() && self.dense.holes() == 0,
+            "positions that are not in use"
+        );
+        // SAFETY: the positions differ and are in use, and there are no holes, as just tested.
         unsafe { self.dense.swap(a, b) };
     }
 
-    /// Forgets all keys. The values `0..n` are nobody's, for the `n` that is returned.
-    pub(crate) fn release_all(&mut self) -> u32 {
-        self.rows = 0;
+    /// Removes all keys, and returns their number. The values stay initialised in the first rows, and have no owner.
+    pub(super) fn release_all(&mut self) -> u32 {
+        self.extra_rows = 0;
         self.dense.release_all()
     }
 
-    /// How many values there are.
+    /// Drops the values that [`release_all`](SparseSet::release_all) left, all of them, even if one panics.
+    ///
+    /// # Safety
+    ///
+    /// It returned `count`, and nothing was inserted or dropped since.
+    pub(super) unsafe fn drop_released(&mut self, count: u32) {
+        // SAFETY: the rows are initialised and have no owner, by the caller's contract; each is dropped once.
+        unsafe { self.dense.rows_mut().drop_rows(0..count) };
+    }
+
+    /// Returns the number of values.
     #[inline(always)]
     pub(crate) fn len(&self) -> u32 {
         self.dense.live()
     }
 
-    /// Checks the pool by itself.
-    pub(crate) fn validate(&self) -> Result<(), &'static str> {
+    /// Checks the set by itself.
+    pub(super) fn validate(&self) -> Result<(), &'static str> {
         self.dense.validate()?;
-        let rows = (0..self.dense.positions()).filter_map(|at| self.dense.key_at(at)).filter(|e| e.is_row());
-        if rows.count() != self.rows as usize {
-            return Err("extra rows of a pool miscounted");
+        if self.keys().filter(|key| key.is_row()).count() != self.extra_rows as usize {
+            return Err("extra rows of a sparse set miscounted");
         }
         if self.removal != Removal::Deferred && self.dense.holes() > 0 {
-            return Err("holes in a pool whose removals leave none");
+            return Err("holes in a sparse set whose removals leave none");
         }
         Ok(())
     }
 }
 
-impl Drop for Pool {
+impl Drop for SparseSet {
     fn drop(&mut self) {
         let count = self.release_all();
-        // SAFETY: the pool has given up these values; each ends once.
-        unsafe { self.dense.rows_mut().drop_rows(0..count) };
+        // SAFETY: the set has given up these values just now.
+        unsafe { self.drop_released(count) };
     }
 }

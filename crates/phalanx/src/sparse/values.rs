@@ -1,4 +1,4 @@
-//! The values of one component, as rows of bytes: what a pool keeps beside its keys, and a linear store at its slots.
+//! [`Values`]: the values of one sparse component, as rows of bytes.
 #![allow(unsafe_code)]
 
 use crate::alloc::try_vec;
@@ -9,94 +9,103 @@ use core::alloc::Layout;
 use core::mem::MaybeUninit;
 use core::ops::Range;
 use phalanx_store::AllocError;
-use phalanx_store::raw::{Lane, Rows};
+use phalanx_store::raw::{Lane, Rows, drop_all};
 
-/// The lanes of a component: none if it has no data.
+/// The lanes of a component: none if it is zero-sized and untracked.
+///
+/// The first lane has the values. Change ticks are in the last lane, if the component is tracked.
 #[derive(Debug)]
 pub(crate) struct Values {
-    /// In a block that does not move.
+    /// Boxed, so that pointers to them stay valid while the owner moves.
     lanes: Box<[Lane]>,
-    /// How many rows all of them have room for.
-    room: u32,
+    /// The least capacity of the lanes.
+    capacity: u32,
     layout: Option<Layout>,
     drop: Option<DropFn>,
     track: Track,
 }
 
-/// How many rows all lanes have room for.
-fn least(lanes: &[Lane]) -> u32 {
+/// Returns the number of rows that every lane has capacity for.
+fn least_capacity(lanes: &[Lane]) -> u32 {
     lanes.iter().map(Lane::capacity).min().unwrap_or(u32::MAX)
 }
 
 impl Values {
+    /// Creates the lanes of a component, without rows.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] if allocation fails.
     pub(crate) fn try_new(info: &ComponentInfo) -> Result<Values, AllocError> {
         let mut lanes = try_vec(info.lanes.len())?;
         lanes.extend(info.lanes.iter().map(|row| Lane::new(*row)));
         let (lanes, layout) = (lanes.into_boxed_slice(), info.value_layout());
-        let room = least(&lanes);
-        Ok(Values { lanes, room, layout, drop: info.drop, track: info.track })
+        let capacity = least_capacity(&lanes);
+        Ok(Values { lanes, capacity, layout, drop: info.drop, track: info.track })
     }
 
-    /// No lanes, of no component.
+    /// Creates values without lanes, of no component.
     pub(crate) fn empty() -> Values {
-        Values { lanes: Box::default(), room: u32::MAX, layout: None, drop: None, track: Track::None }
+        Values { lanes: Box::default(), capacity: u32::MAX, layout: None, drop: None, track: Track::None }
     }
 
-    /// The first lane; without data, an address of none.
+    /// Returns a pointer to the first lane. Without lanes it is dangling.
     #[inline(always)]
     pub(crate) fn lane(&self) -> *mut Lane {
         self.lanes.as_ptr().cast_mut()
     }
 
-    /// The first lane, whose header may be changed too.
+    /// Returns a pointer to the first lane, for writing its header too.
     #[cfg(feature = "snapshot")]
     pub(crate) fn lane_mut(&mut self) -> *mut Lane {
         self.lanes.as_mut_ptr()
     }
 
-    /// The lanes, to be looked at.
+    /// Returns the lanes.
     pub(crate) fn lanes(&self) -> &[Lane] {
         &self.lanes
     }
 
-    /// The lanes, to be tracked and written.
+    /// Returns the lanes, for writing.
     pub(crate) fn lanes_mut(&mut self) -> &mut [Lane] {
         &mut self.lanes
     }
 
-    /// The layout of a value in the first lane; `None` if it has no size.
+    /// Returns the layout of a value in the first lane, or `None` if it is zero-sized.
     pub(crate) fn layout(&self) -> Option<Layout> {
         self.layout
     }
 
-    /// The address of a value: of its row in the first lane, or any that is aligned if it has no data.
+    /// Returns a pointer to the value in a row of the first lane. Without lanes it is dangling, and aligned for any
+    /// type.
     ///
     /// # Safety
     ///
-    /// The row is within the capacity.
+    /// The row is below the capacity.
     #[inline(always)]
     pub(crate) unsafe fn at(&self, row: u32) -> *mut u8 {
         match self.lanes.first() {
-            // SAFETY: the caller's promise.
+            // SAFETY: the row is below the capacity of every lane, by the caller's contract.
             Some(lane) => unsafe { row_ptr(lane, row) },
             None => core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get()),
         }
     }
 
-    /// Notes, where it is asked for, that a row was written.
+    /// Sets the dirty bit of a row, if dirty bits are kept.
     ///
     /// # Safety
     ///
-    /// The row is within the capacity, and the values are borrowed exclusively.
+    /// The row is below the capacity, and the values are borrowed exclusively.
     #[inline(always)]
-    pub(crate) unsafe fn mark(&self, row: u32) {
+    pub(crate) unsafe fn mark_dirty(&self, row: u32) {
         if let Some(lane) = self.lanes.first() {
-            // SAFETY: the caller's promise.
+            // SAFETY: the row is below the capacity, and no other thread uses the lane, by the caller's contract.
             unsafe { lane.mark(row) };
         }
     }
 
-    /// Marks the values as wholes, if they are tracked so: one has come or gone.
+    /// Sets the change tick of the column, if the component is tracked by columns. Called when a value is added or
+    /// removed.
     #[inline(always)]
     pub(crate) fn set_column_tick(&self, clock: &Clock) {
         if self.track == Track::Column
@@ -106,74 +115,93 @@ impl Values {
         }
     }
 
-    /// Marks the value of a row as new.
+    /// Returns the change ticks of a row, if the component is tracked by rows.
     ///
     /// # Safety
     ///
-    /// The row is within the capacity.
-    pub(crate) unsafe fn mark_new(&self, row: u32, clock: &Clock) {
-        self.set_column_tick(clock);
-        if self.track == Track::Row {
-            // SAFETY: the last lane is that of the marks; and the caller's promise.
-            unsafe { ticks_at(&self.lanes[1], row as usize).write(ComponentTicks::new(clock.now())) };
-        }
+    /// The row is below the capacity.
+    #[inline(always)]
+    unsafe fn row_ticks(&self, row: u32) -> Option<*mut ComponentTicks> {
+        // SAFETY: the lane after the values has the ticks. The row is below the capacity, by the caller's contract.
+        (self.track == Track::Row).then(|| unsafe { ticks_at(&self.lanes[1], row as usize) })
     }
 
-    /// Gives a value that replaces another the mark of the other's coming.
+    /// Sets the change ticks of a row to those of a new value.
     ///
     /// # Safety
     ///
-    /// There are values in both rows.
+    /// The row is below the capacity.
+    pub(crate) unsafe fn set_added_ticks(&self, row: u32, clock: &Clock) {
+        self.set_column_tick(clock);
+        // SAFETY: the row is below the capacity, by the caller's contract.
+        unsafe { self.row_ticks(row).inspect(|ticks| ticks.write(ComponentTicks::new(clock.now()))) };
+    }
+
+    /// Copies the tick of addition to a row from the row of the value that it replaces.
+    ///
+    /// # Safety
+    ///
+    /// Both rows are initialised.
     #[inline(always)]
     pub(crate) unsafe fn keep_added(&self, row: u32, old: u32) {
-        if self.track == Track::Row {
-            // SAFETY: as above.
-            unsafe {
-                let lane = &self.lanes[1];
-                (*ticks_at(lane, row as usize)).added = (*ticks_at(lane, old as usize)).added;
+        // SAFETY: both rows are initialised, by the caller's contract.
+        unsafe {
+            if let (Some(ticks), Some(old)) = (self.row_ticks(row), self.row_ticks(old)) {
+                (*ticks).added = (*old).added;
             }
         }
     }
 
-    /// Copies the marks of a row, or of all, with those of another's.
+    /// Copies the change ticks of a row, or of the column, from other values of the same component.
     ///
     /// # Safety
     ///
-    /// There is a value in that row, of the same component, and room here.
-    pub(crate) unsafe fn copy_marks(&self, row: u32, from: &Values, from_row: u32) {
-        match self.track {
-            Track::None => {}
-            Track::Column => {
-                let at = self.lanes.len() - 1;
-                self.lanes[at].set_version(from.lanes[at].version());
+    /// `from_row` is initialised in `from`, and `row` is below the capacity here.
+    pub(crate) unsafe fn copy_ticks(&self, row: u32, from: &Values, from_row: u32) {
+        if let (Track::Column, Some(to), Some(from)) = (self.track, self.lanes.last(), from.lanes.last()) {
+            to.set_version(from.version());
+        }
+        // SAFETY: the one row is initialised and the other below the capacity, by the caller's contract.
+        unsafe {
+            if let (Some(to), Some(from)) = (self.row_ticks(row), from.row_ticks(from_row)) {
+                to.write(from.read());
             }
-            // SAFETY: the caller's promise.
-            Track::Row => unsafe {
-                ticks_at(&self.lanes[1], row as usize).write(ticks_at(&from.lanes[1], from_row as usize).read());
-            },
         }
     }
 
-    /// Whether values need an end.
+    /// Returns `true` if values need to be dropped.
     #[inline(always)]
     pub(crate) fn needs_drop(&self) -> bool {
         self.drop.is_some()
     }
 
+    /// Returns the function that drops a value, if it needs one.
     pub(crate) fn drop_fn(&self) -> Option<DropFn> {
         self.drop
     }
 
-    /// Ends a value.
+    /// Drops the value in a row.
     ///
     /// # Safety
     ///
-    /// It is there, and nobody else's.
+    /// The row is initialised, and counts as moved out from then on.
     #[inline]
-    pub(crate) unsafe fn end(&self, row: u32) {
+    pub(crate) unsafe fn drop_value(&self, row: u32) {
         if let Some(drop) = self.drop {
-            // SAFETY: the caller's promise.
+            // SAFETY: the row is initialised and is not used again, by the caller's contract.
             unsafe { drop(self.at(row)) };
+        }
+    }
+
+    /// Drops the values in these rows, all of them, even if one panics. A second panic aborts.
+    ///
+    /// # Safety
+    ///
+    /// The rows are initialised and differ, and count as moved out from then on.
+    pub(crate) unsafe fn drop_values(&self, rows: impl Iterator<Item = u32>) {
+        if self.needs_drop() {
+            // SAFETY: each row is initialised and comes once, by the caller's contract.
+            drop_all(rows, |row| unsafe { self.drop_value(row) });
         }
     }
 }
@@ -182,8 +210,8 @@ impl Values {
 unsafe impl Rows for Values {
     #[inline(always)]
     fn capacity(&self) -> u32 {
-        debug_assert_eq!(self.room, least(&self.lanes));
-        self.room
+        debug_assert_eq!(self.capacity, least_capacity(&self.lanes));
+        self.capacity
     }
 
     fn bytes(&self) -> usize {
@@ -196,52 +224,47 @@ unsafe impl Rows for Values {
 
     fn try_grow(&mut self, needed: u32) -> Result<(), AllocError> {
         let grown = self.lanes.iter_mut().try_for_each(|lane| lane.try_grow(needed));
-        self.room = least(&self.lanes);
+        self.capacity = least_capacity(&self.lanes);
         grown
     }
 
     unsafe fn try_resize(&mut self, cap: u32) -> Result<(), AllocError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: no row at or above `cap` is in use, by the caller's contract.
         let resized = self.lanes.iter_mut().try_for_each(|lane| unsafe { lane.try_resize(cap) });
-        self.room = least(&self.lanes);
+        self.capacity = least_capacity(&self.lanes);
         resized
     }
 
     #[inline(always)]
     unsafe fn swap(&mut self, a: u32, b: u32) {
-        for lane in &self.lanes {
-            // SAFETY: both rows are within the capacity, and they differ.
-            unsafe { swap_row(row_ptr(lane, a), row_ptr(lane, b), lane.row_size()) };
-        }
-        // SAFETY: as above.
+        // SAFETY: both rows are below the capacity and differ, by the caller's contract. The values are borrowed
+        // exclusively.
         unsafe {
-            self.mark(a);
-            self.mark(b);
+            for lane in &self.lanes {
+                swap_row(row_ptr(lane, a), row_ptr(lane, b), lane.row_size());
+            }
+            self.mark_dirty(a);
+            self.mark_dirty(b);
         }
     }
 
     #[inline(always)]
     unsafe fn shift(&mut self, from: u32, to: u32) {
         #[inline(never)]
-        unsafe fn shift_all(lanes: &[Lane], from: u32, to: u32) {
-            for lane in lanes {
-                // SAFETY: the caller's promise.
-                unsafe { copy_row(row_ptr(lane, from), row_ptr(lane, to), lane.row_size()) };
-            }
+        fn each(lanes: &[Lane], shift: impl Fn(&Lane)) {
+            lanes.iter().for_each(shift);
         }
-        // SAFETY: both rows are within the capacity, and they differ.
-        unsafe {
-            match &*self.lanes {
-                [lane] => copy_row(row_ptr(lane, from), row_ptr(lane, to), lane.row_size()),
-                lanes => shift_all(lanes, from, to),
-            }
-        }
+        // SAFETY: both rows are below the capacity of every lane and differ, by the caller's contract.
+        let shift = |lane: &Lane| unsafe { copy_row(row_ptr(lane, from), row_ptr(lane, to), lane.row_size()) };
+        // Most components have one lane: only the loop is a call.
+        if let [lane] = &*self.lanes { shift(lane) } else { each(&self.lanes, shift) }
     }
 
     unsafe fn shift_down(&mut self, gap: u32, len: u32) {
         for lane in &self.lanes {
             let bytes = (len - gap - 1) as usize * lane.row_size();
-            // SAFETY: the rows are within the capacity; they may overlap, and `copy` allows it.
+            // SAFETY: `gap` is less than `len`, which is not above the capacity. The rows may overlap, as `copy`
+            // allows.
             unsafe { core::ptr::copy(row_ptr(lane, gap + 1), row_ptr(lane, gap), bytes) };
         }
     }
@@ -249,7 +272,7 @@ unsafe impl Rows for Values {
     unsafe fn rotate(&mut self, first: u32, len: u32) {
         for lane in &self.lanes {
             let size = lane.row_size();
-            // SAFETY: the rows are within the capacity, and bytes that may be uninitialised can be moved as such.
+            // SAFETY: the rows are below the capacity; bytes that may be uninitialised are moved as such.
             unsafe {
                 let bytes = row_ptr(lane, first).cast::<MaybeUninit<u8>>();
                 core::slice::from_raw_parts_mut(bytes, (len - first) as usize * size).rotate_left(size);
@@ -258,23 +281,7 @@ unsafe impl Rows for Values {
     }
 
     unsafe fn drop_rows(&mut self, rows: Range<u32>) {
-        if !self.needs_drop() {
-            return;
-        }
-        /// Ends the rest after a panic; a second aborts.
-        struct Rest<'a>(&'a Values, Range<u32>);
-        impl Drop for Rest<'_> {
-            fn drop(&mut self) {
-                for row in self.1.by_ref() {
-                    // SAFETY: the caller's promise; each ends once.
-                    unsafe { self.0.end(row) };
-                }
-            }
-        }
-        let mut rest = Rest(self, rows);
-        for row in rest.1.by_ref() {
-            // SAFETY: as above.
-            unsafe { self.end(row) };
-        }
+        // SAFETY: the rows are initialised and not used again, by the caller's contract; those of a range differ.
+        unsafe { self.drop_values(rows) };
     }
 }

@@ -238,7 +238,7 @@ impl Storage {
     /// Checks the invariants of sparse storages.
     pub(crate) fn validate_sparse(&self) -> Result<(), &'static str> {
         self.sparse.validate(|slot| self.contains(slot), |index| self.slot(index), self.journal.is_dispatching)?;
-        if !self.sparse.leads(&self.components) {
+        if !self.sparse.has_valid_types(&self.components) {
             return Err("a type that leads to another component's side");
         }
         for linear in self.sparse.iter().filter_map(|side| match &side.store {
@@ -247,7 +247,7 @@ impl Storage {
         }) {
             let rows = linear.iter().map(|slot| self.slot(slot)).collect::<Option<Vec<_>>>();
             let rows = rows.ok_or("a value of a linear store whose entity is not alive")?;
-            if rows.iter().filter(|slot| slot.is_row()).count() != linear.rows as usize {
+            if rows.iter().filter(|slot| slot.is_row()).count() != linear.extra_rows as usize {
                 return Err("extra rows of a linear store miscounted");
             }
         }

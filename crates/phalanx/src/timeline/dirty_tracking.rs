@@ -77,7 +77,7 @@ impl Storage {
     #[cold]
     #[inline(never)]
     fn touch_required(&self, group: GroupId) {
-        for &storage in self.sparse.group(group).map_or(&[][..], |group| &group.what.required) {
+        for &storage in self.sparse.group(group).map_or(&[][..], |group| &group.desc.required) {
             self.touch_lanes(self.sparse.get(storage).id, &|_| false);
         }
     }

@@ -1,7 +1,7 @@
 //! Errors of checkpoints, timelines and deltas.
 
 use crate::error::NoSuchResource;
-use crate::sparse::Regroup;
+use crate::sparse::RegroupError;
 use core::fmt;
 use phalanx_store::AllocError;
 
@@ -129,11 +129,11 @@ impl From<TimelineError> for DeltaError {
     }
 }
 
-impl From<Regroup> for DeltaError {
-    fn from(error: Regroup) -> Self {
+impl From<RegroupError> for DeltaError {
+    fn from(error: RegroupError) -> Self {
         match error {
-            Regroup::Wrong(what) => DeltaError::Damaged { what },
-            Regroup::Alloc(error) => DeltaError::Alloc(error),
+            RegroupError::Invalid(what) => DeltaError::Damaged { what },
+            RegroupError::Alloc(error) => DeltaError::Alloc(error),
         }
     }
 }

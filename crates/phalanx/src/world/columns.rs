@@ -227,7 +227,7 @@ impl World {
         self.storage.restructured();
         let clock = &raw const self.storage.sparse.clock;
         let table_ref = &mut self.storage.tables[table as usize];
-        let (first, beside) = (table_ref.len, self.storage.sparse.places());
+        let (first, beside) = (table_ref.len, self.storage.sparse.insert_ptrs());
         let place = BundlePtr {
             lanes: table_ref.lanes(),
             row: first as usize,
@@ -261,7 +261,7 @@ impl World {
             for &entity in &table_ref.slots()[first as usize..] {
                 // SAFETY: capacity is reserved for these slots, which had no values. The values are written in the order in which
                 // the slots get them.
-                unsafe { self.storage.sparse.commit_spawn_values(entity, &*sparse) };
+                unsafe { self.storage.sparse.commit::<true>(entity, &*sparse, &[]) };
             }
             self.storage.sparse.release_pages();
         }
@@ -291,7 +291,7 @@ impl Storage {
             self.sparse.release_pages();
         }
         reserved?;
-        self.sparse.find_places(slots.first().copied().unwrap_or(0), sparse);
+        self.sparse.find_insert_ptrs(slots.first().copied().unwrap_or(0), sparse);
         Ok(())
     }
 }

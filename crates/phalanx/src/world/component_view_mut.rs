@@ -9,7 +9,7 @@ use crate::component::Component;
 use crate::error::{ComponentError, NoSuchEntity, StructuralError, infallible, require_alive};
 use crate::layout::ComponentRef;
 use crate::query::{AllRows, With};
-use crate::sparse::{Put, has_fast_path};
+use crate::sparse::{FastInsert, has_fast_path};
 use core::fmt;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
@@ -191,8 +191,8 @@ impl<C: Component> ComponentViewMut<'_, C> {
                 let is_alive = || entities.contains(entity);
                 // SAFETY: the storage is the component's; the value is moved out once, here or below.
                 let put =
-                    unsafe { self.world.storage.sparse.insert_fast(self.sparse, entity, &raw const *value, is_alive) };
-                if let Put::Done(old) = put {
+                    unsafe { self.world.storage.sparse.typed(self.sparse).insert(entity, &raw const *value, is_alive) };
+                if let FastInsert::Done(old) = put {
                     return Ok(old);
                 }
             }
@@ -254,8 +254,8 @@ impl<C: Component> ComponentViewMut<'_, C> {
                 self.world.storage.restructured();
                 let entities = &self.world.storage.entities;
                 // SAFETY: the storage is the component's.
-                let taken =
-                    unsafe { self.world.storage.sparse.take_fast(self.sparse, entity, || entities.contains(entity)) };
+                let taken = unsafe { self.world.storage.sparse.typed(self.sparse) }
+                    .remove(entity, || entities.contains(entity));
                 if let Some(taken) = taken {
                     return Ok(taken);
                 }
@@ -327,13 +327,12 @@ impl<C: Component> ComponentViewMut<'_, C> {
     /// [`StructuralError::Alloc`] if allocation fails. Nothing has changed.
     pub fn try_clear(&mut self) -> Result<usize, StructuralError> {
         let storage = &mut self.world.storage;
-        if let Some(sparse) = storage.sparse.number(storage.components.id::<C>())
-            && !storage.journal.is_active()
+        if let Some(sparse) = storage.sparse.storage_id(storage.components.id::<C>())
+            && storage.allows_bulk()
         {
             let count = storage.sparse.get(sparse).len() as usize;
             storage.restructured();
-            if let Some(cleared) = storage.sparse.clear_one(sparse) {
-                drop(cleared);
+            if storage.sparse.clear_storage(sparse) {
                 return Ok(count);
             }
         }

@@ -143,7 +143,7 @@ impl World {
             entries += self.storage.entries_of(unsafe { self.storage.location_unchecked(row.0) }.table);
         }
         let mut removed = RemovedRows::try_with_capacity(count)?;
-        self.storage.sparse.try_reserve_ends(count)?;
+        self.storage.sparse.try_reserve_displaced(count)?;
         self.storage.reserve_entries(entries)?;
         let mut despawned = 0;
         for &entity in entities {

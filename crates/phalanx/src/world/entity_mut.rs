@@ -318,7 +318,7 @@ impl EntityMut<'_> {
         let present = &storage.tables[from.table as usize].signature;
         let removed = Signature::try_of(ids.iter().copied().filter(|id| present.has(*id)))?;
         let mut sparse_removes = try_vec(ids.len())?;
-        for number in ids.iter().filter_map(|id| storage.sparse.number(*id)) {
+        for number in ids.iter().filter_map(|id| storage.sparse.storage_id(*id)) {
             if !sparse_removes.contains(&number) {
                 sparse_removes.push(number);
             }

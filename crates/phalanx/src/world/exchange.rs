@@ -72,8 +72,9 @@ impl World {
         R::known_ids(&self.storage.components, &mut removed);
         let bundle_sparse = &self.bundles.get(bundle_id).sparse;
         // A component that is both removed and inserted is overwritten.
-        let numbers =
-            || removed.iter().filter_map(|id| self.storage.sparse.number(*id)).filter(|id| !bundle_sparse.contains(id));
+        let numbers = || {
+            removed.iter().filter_map(|id| self.storage.sparse.storage_id(*id)).filter(|id| !bundle_sparse.contains(id))
+        };
         let mut sparse_removes = try_vec(numbers().count())?;
         sparse_removes.extend(numbers());
         let sparse_inserts = try_clone_slice(bundle_sparse)?;

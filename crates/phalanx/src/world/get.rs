@@ -68,7 +68,7 @@ impl Storage {
                 component: PhantomData,
             },
             Kind::Pool | Kind::Linear => {
-                let sparse = self.sparse.number_of::<C>(&self.components).map(|number| self.sparse.get(number));
+                let sparse = self.sparse.storage_id_of::<C>(&self.components).map(|number| self.sparse.get(number));
                 Source { locations, lanes: &[], sparse, component: PhantomData }
             }
         }

@@ -8,7 +8,7 @@ use crate::component::Component;
 use crate::error::{NoSuchEntity, StructuralError, require_alive};
 use crate::mutation::InPlace;
 use crate::signal::dispatch_catch;
-use crate::sparse::{Put, has_fast_path};
+use crate::sparse::{FastInsert, has_fast_path};
 use crate::storage::Storage;
 use core::mem::ManuallyDrop;
 use phalanx_store::Entity;
@@ -125,7 +125,7 @@ impl Storage {
         if !const { has_fast_path::<C>() } || !self.is_fast_path_open() {
             return None;
         }
-        self.sparse.number_of::<C>(&self.components)
+        self.sparse.storage_id_of::<C>(&self.components)
     }
 
     /// Inserts a component on the fast path, and returns `true` if it could. An old value is dropped.
@@ -139,7 +139,7 @@ impl Storage {
         self.restructured();
         let entities = &self.entities;
         // SAFETY: the storage is the component's, and the value may be moved out, by the caller's contract.
-        let put = unsafe { self.sparse.insert_fast(number, entity, value, || entities.contains(entity)) };
-        matches!(put, Put::Done(_))
+        let put = unsafe { self.sparse.typed(number).insert(entity, value, || entities.contains(entity)) };
+        matches!(put, FastInsert::Done(_))
     }
 }

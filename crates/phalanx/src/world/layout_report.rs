@@ -167,7 +167,7 @@ impl World {
     /// always. Spawning and inserting cost nothing. Lookups by entity are counted only with the feature `counters`.
     pub fn set_access_counting(&mut self, count: bool) {
         self.storage.counting = count;
-        self.storage.begin_counts();
+        self.storage.reset_counts();
     }
 
     /// Returns how each component is stored, its accesses since the last report, and advice on its layout. The next report counts
@@ -205,7 +205,7 @@ impl World {
             slots: storage.entities.slot_count(),
             components: storage.components.in_order().skip(1).map(|id| storage.report_of(id)).collect(),
         };
-        storage.begin_counts();
+        storage.reset_counts();
         report
     }
 }
@@ -216,7 +216,7 @@ impl Storage {
         let info = self.components.info(id);
         let (usage, slots, values) = (&info.usage, self.entities.slot_count(), self.values_of(id));
         let (bytes, [taken, ended]) = match self.sparse.of(id) {
-            Some(sparse) => (sparse.bytes(), sparse.gone),
+            Some(sparse) => (sparse.bytes(), sparse.removed_counts),
             None => (self.column_bytes(id), [usage.removed, usage.despawned]),
         };
         let counted = |count: u64| if self.counting { count } else { 0 };
@@ -260,12 +260,12 @@ impl Storage {
     }
 
     /// Counts from zero.
-    fn begin_counts(&mut self) {
+    fn reset_counts(&mut self) {
         for id in (1..self.components.len()).map(|id| ComponentId::from_index(id as u32)) {
             let before = self.values_of(id) as u64;
             self.components.usage_mut(id).begin(before);
         }
-        self.sparse.begin_counts();
+        self.sparse.reset_removed_counts();
     }
 }
 

@@ -7,7 +7,7 @@ use crate::change_detection::RunTicks;
 use crate::component::Component;
 use crate::error::ComponentError;
 use crate::layout;
-use crate::sparse::{Pool, PoolError, Removal};
+use crate::sparse::{PoolError, Removal, SparseSet};
 use core::cmp::Ordering;
 use core::fmt;
 use core::marker::PhantomData;
@@ -51,15 +51,15 @@ impl World {
     /// # Ok::<(), phalanx::group::PoolError>(())
     /// ```
     pub fn pool_mut<C: Component<Layout = layout::Pool>>(&mut self) -> PoolMut<'_, C> {
-        let number = self.storage.sparse.number(self.storage.components.id::<C>());
+        let number = self.storage.sparse.storage_id(self.storage.components.id::<C>());
         PoolMut { world: self, number, component: PhantomData }
     }
 }
 
 impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
     /// Returns the pool, if there is one yet.
-    fn pool(&self) -> Option<&Pool> {
-        self.number.map(|number| self.world.storage.sparse.pool(number))
+    fn pool(&self) -> Option<&SparseSet> {
+        self.number.map(|number| self.world.storage.sparse.sparse_set(number))
     }
 
     /// Sets what becomes of the positions of values that are removed from the pool. Holes are closed first.
@@ -104,7 +104,7 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
     /// Returns the number of moves, which is less than `budget` when no hole is left. The order stays.
     pub fn compact(&mut self, budget: usize) -> usize {
         let Some(number) = self.number else { return 0 };
-        let dense = &mut self.world.storage.sparse.pool_mut(number).dense;
+        let dense = &mut self.world.storage.sparse.sparse_set_mut(number).dense;
         if dense.holes() == 0 {
             return 0;
         }
@@ -116,7 +116,7 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
     /// Returns an error if a group owns the pool.
     fn check_unowned(&self) -> Result<(), PoolError> {
         match self.number.and_then(|number| self.world.storage.sparse.owner(number)) {
-            Some(group) => Err(PoolError::Owned { component: core::any::type_name::<C>(), group: group.what.name }),
+            Some(group) => Err(PoolError::Owned { component: core::any::type_name::<C>(), group: group.desc.name }),
             None => Ok(()),
         }
     }
@@ -157,7 +157,7 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
         self.compact(usize::MAX);
         let id = self.world.storage.sparse.get(number).id;
         self.world.storage.touch_component(id, |_| false);
-        let pool = self.world.storage.sparse.pool(number);
+        let pool = self.world.storage.sparse.sparse_set(number);
         if self.world.storage.counting {
             self.world.storage.components.count_visit(id, u64::from(pool.len()), false);
         }
@@ -222,9 +222,9 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
     ///
     /// Those of [`sort_by`](PoolMut::sort_by).
     pub fn sort_like<D: Component<Layout = layout::Pool>>(&mut self) -> Result<(), PoolError> {
-        let other = self.world.storage.sparse.number(self.world.storage.components.id::<D>());
+        let other = self.world.storage.sparse.storage_id(self.world.storage.components.id::<D>());
         let Some(other) = other else { return Ok(()) };
-        self.sort_slots(|world, slot| world.storage.sparse.pool(other).position(slot).unwrap_or(u32::MAX))
+        self.sort_slots(|world, slot| world.storage.sparse.sparse_set(other).position(slot).unwrap_or(u32::MAX))
     }
 
     /// Sorts by a number for the index of each slot.
@@ -232,7 +232,7 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
         let Some(number) = self.number else { return Ok(()) };
         let sort = |_: &[C], world: &World, order: &mut [u32]| {
             let mut numbers = try_vec(order.len())?;
-            let keys = world.storage.sparse.pool(number).dense.keys().unwrap_or_default();
+            let keys = world.storage.sparse.sparse_set(number).dense.keys().unwrap_or_default();
             numbers.extend(keys.iter().map(|slot| key(world, slot.index())));
             order.sort_unstable_by_key(|at| (numbers[*at as usize], *at));
             Ok(())
@@ -256,7 +256,7 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
         order.extend(0..self.len() as u32);
         self.values();
         let world = &*self.world;
-        let pool = world.storage.sparse.pool(number);
+        let pool = world.storage.sparse.sparse_set(number);
         // SAFETY: the pool has that many values and no hole, in lanes of the component, and the world is borrowed.
         let values = unsafe {
             let ptr = <layout::Pool as layout::Layout<C>>::ptr(pool.values().lane(), RunTicks::READ);
@@ -265,7 +265,7 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
         sort(values, world, &mut order)?;
         // SAFETY: the order was made of all positions, once each, and only rearranged, by the caller's contract; there are no
         // holes.
-        unsafe { self.world.storage.sparse.pool_mut(number).dense.permute(&mut order) };
+        unsafe { self.world.storage.sparse.sparse_set_mut(number).dense.permute(&mut order) };
         self.world.storage.restructured();
         Ok(())
     }

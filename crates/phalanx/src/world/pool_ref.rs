@@ -6,7 +6,7 @@ use crate::change_detection::RunTicks;
 use crate::component::Component;
 use crate::error::ComponentError;
 use crate::layout::{self, Layout};
-use crate::sparse::{Pool, Removal, Store};
+use crate::sparse::{Removal, SparseSet, Store};
 use core::fmt;
 use core::marker::PhantomData;
 use phalanx_store::Entity;
@@ -15,7 +15,7 @@ use phalanx_store::Entity;
 pub struct PoolRef<'w, C> {
     world: &'w World,
     /// `None` if there is none yet.
-    pool: Option<&'w Pool>,
+    pool: Option<&'w SparseSet>,
     component: PhantomData<fn() -> C>,
 }
 

@@ -141,7 +141,7 @@ impl World {
         // all lanes of the target come along.
         unsafe { self.storage.move_row(entity, from, edge, &mut InPlace) };
         let outcome = dispatch_catch!(self);
-        let sparse = self.storage.sparse.places_of_retired();
+        let sparse = self.storage.sparse.displaced_ptrs();
         self.storage.sparse.displaced_values.clear();
         let (source, clock) = (&self.storage.tables[from.table as usize], &raw const self.storage.sparse.clock);
         let (lanes, columns, row) = (source.lanes(), edge.columns.as_ptr(), source.len as usize);
@@ -193,6 +193,6 @@ impl Storage {
         self.restructured();
         let entities = &self.entities;
         // SAFETY: the storage is the component's.
-        Some(unsafe { self.sparse.take_fast::<C>(number, entity, || entities.contains(entity)) }?.is_some())
+        Some(unsafe { self.sparse.typed::<C>(number) }.remove(entity, || entities.contains(entity))?.is_some())
     }
 }

@@ -64,7 +64,7 @@ impl World {
         // Values may move, even if one of several storages cannot grow.
         self.storage.restructured();
         let info = self.bundles.get(bundle_id);
-        self.storage.sparse.try_reserve(entity.index(), &info.sparse, &[])?;
+        self.storage.sparse.try_reserve::<false>(entity.index(), &info.sparse, &[])?;
         let row = self.storage.tables[table as usize].len;
         let ptr = self.storage.bundle_ptr(table, info.columns.as_ptr(), row);
         // Splitting a value may be user code: it is done before anything is committed.

@@ -2,8 +2,9 @@
 #![allow(unsafe_code)]
 
 use super::World;
+use crate::alloc::unwrap_alloc;
 use crate::bundle::{Bundle, BundlePtr};
-use crate::error::{infallible, panic_change};
+use crate::error::infallible;
 use phalanx_store::Entity;
 use phalanx_store::raw::DropGuard;
 
@@ -25,7 +26,7 @@ impl World {
         let bundle_id = infallible(self.bundle_id::<B>());
         // The hint may be wrong, so a failure is ignored here: each row is checked again.
         let hint = bundles.size_hint().0.min(1 << 16);
-        let _ = self.reserve_rows(bundle_id, hint as u32);
+        let _ = self.storage.reserve_spawns(self.bundles.get(bundle_id).table, hint as u32);
         let table = self.bundles.get(bundle_id).table as usize;
         let first = self.storage.tables[table].len as usize;
         let mut batch = Batch { bundle_id, row: 0, end: 0, world: self };
@@ -97,9 +98,7 @@ impl Batch<'_> {
     #[inline(never)]
     fn grow(&mut self) -> BundlePtr {
         self.commit();
-        if let Err(error) = self.world.reserve_rows(self.bundle_id, 1) {
-            panic_change(error.into());
-        }
+        unwrap_alloc(self.world.storage.reserve_spawns(self.table(), 1));
         self.open();
         self.ptr()
     }

@@ -2,8 +2,9 @@
 #![allow(unsafe_code)]
 
 use super::World;
+use crate::alloc::unwrap_alloc;
 use crate::bundle::Bundle;
-use crate::error::{infallible, panic_change};
+use crate::error::infallible;
 use core::marker::PhantomData;
 use phalanx_store::raw::DropGuard;
 use phalanx_store::{AllocError, Entity};
@@ -56,11 +57,9 @@ impl<B: Bundle> Spawner<'_, B> {
         if self.bundle_id >= self.world.bundles.len() {
             self.resolve();
         }
-        if let Err(error) = self.world.reserve_spawn::<B>(self.bundle_id) {
-            panic_change(error.into());
-        }
-        // SAFETY: capacity for the row and for the entity is reserved, and the number is that of the bundle.
-        let entity = unsafe { self.world.commit_spawn(self.bundle_id, bundle) };
+        let World { storage, bundles, .. } = &mut *self.world;
+        // SAFETY: the number is that of the bundle in this world.
+        let entity = unwrap_alloc(unsafe { storage.spawn(bundles.get(self.bundle_id), bundle) });
         if self.world.storage.journal.is_active() {
             self.dispatch();
         }
@@ -96,9 +95,8 @@ impl<B: Bundle> Spawner<'_, B> {
         if self.bundle_id == STALE {
             self.resolve();
         }
-        let reserved = u32::try_from(additional).map_err(|_| AllocError::CapacityOverflow);
-        if let Err(error) = reserved.and_then(|n| self.world.reserve_rows(self.bundle_id, n)) {
-            panic_change(error.into());
-        }
+        let table = self.world.bundles.get(self.bundle_id).table;
+        let count = u32::try_from(additional).map_err(|_| AllocError::CapacityOverflow);
+        unwrap_alloc(count.and_then(|count| self.world.storage.reserve_spawns(table, count)));
     }
 }

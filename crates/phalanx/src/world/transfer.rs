@@ -105,7 +105,7 @@ impl<'a> Transfer<'a> {
         let (main, extra) = ((entity, 0), leaving.iter().map(|leaving| leaving.slot).zip(1..));
         let mut sparse = Arrivals::default();
         for (old, count) in core::iter::once(main).chain(extra.take(count - 1)) {
-            for (number, storage) in self.from.sparse.numbered_in_order() {
+            for (number, storage) in self.from.sparse.ids_in_order() {
                 if let Some(row) = storage.row(old.index()) {
                     let slot = self.to.entities.nth_index(count).ok_or(AllocError::CapacityOverflow)?;
                     sparse.try_add(adopt_sparse(self.from, self.to, number)?, slot, (number, row))?;
@@ -167,7 +167,7 @@ impl<'a> Transfer<'a> {
         // SAFETY: capacity is reserved there, and the values count as moved out here.
         unsafe { sparse.move_in(&self.from.sparse, &self.to.sparse) };
         self.from.count_all_removed();
-        self.from.sparse.forget_all();
+        self.from.sparse.clear_moved_out();
         self.from.entities.clear();
         for passage in &passages {
             // SAFETY: the rows are in use here, and capacity for them and their slots is reserved there. All values count as moved
@@ -227,7 +227,7 @@ impl<'a> Transfer<'a> {
             let slot = self.to.entities.nth_index(count).ok_or(AllocError::CapacityOverflow)?;
             new_slots[old.index() as usize] = slot;
         }
-        for (number, storage) in self.from.sparse.numbered_in_order().filter(|(_, storage)| storage.len() > 0) {
+        for (number, storage) in self.from.sparse.ids_in_order().filter(|(_, storage)| storage.len() > 0) {
             let target = adopt_sparse(self.from, self.to, number)?;
             for (slot, row) in storage.slots_and_rows() {
                 arrivals.try_add(target, new_slots[slot as usize], (number, row))?;
@@ -380,7 +380,7 @@ impl Storage {
             // SAFETY: the lane is the component's, the row is in use, and the storage is borrowed exclusively.
             unsafe {
                 visit(storage.values().lane(), row as usize, &mut change);
-                storage.values().mark_new(row, &self.sparse.clock);
+                storage.values().set_added_ticks(row, &self.sparse.clock);
             }
         }
     }

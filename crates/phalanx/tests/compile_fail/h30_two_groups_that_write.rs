@@ -8,7 +8,7 @@ struct Age(u32);
 
 fn main() {
     let mut world = World::new();
-    let group = world.make_group::<Owned<Age>>().unwrap();
+    let group = world.create_group::<Owned<Age>>().unwrap();
     let writer = group.slices_mut(&mut world);
     let reader = group.slices(&world);
     writer[0].0 = reader[0].0;

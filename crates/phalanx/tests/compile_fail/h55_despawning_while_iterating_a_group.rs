@@ -8,7 +8,7 @@ struct Age(u32);
 
 fn main() {
     let mut world = World::new();
-    let group = world.make_group::<Owned<Age>>().unwrap();
+    let group = world.create_group::<Owned<Age>>().unwrap();
     for e in group.entities(&world) {
         world.despawn(e).unwrap();
     }

@@ -29,17 +29,17 @@ const fn squad<S: GroupSpec>(required: &'static [usize], excluded: &'static [usi
     Squad {
         required,
         excluded,
-        make: |world| world.make_group::<S>().map(drop),
+        make: |world| world.create_group::<S>().map(drop),
         end: |world| {
-            let group = world.make_group::<S>().expect("the group is there");
-            world.drop_group(group)
+            let group = world.create_group::<S>().expect("the group is there");
+            world.remove_group(group)
         },
         members: |world| {
-            let group = world.make_group::<S>().expect("the group is there");
+            let group = world.create_group::<S>().expect("the group is there");
             group.entities(world).collect()
         },
         sort: |world| {
-            let group = world.make_group::<S>().expect("the group is there");
+            let group = world.create_group::<S>().expect("the group is there");
             group.sort_by_key(world, |item| Reverse(address(&item)));
         },
     }

@@ -20,8 +20,8 @@ impl Scene {
     /// With so many members, after which the list, the pools or the index may have to grow next.
     fn new(count: u64) -> Scene {
         let mut world = World::new();
-        let outer = world.make_group().unwrap();
-        let (inner, listed) = (world.make_group().unwrap(), world.make_group().unwrap());
+        let outer = world.create_group().unwrap();
+        let (inner, listed) = (world.create_group().unwrap(), world.create_group().unwrap());
         // Everything was done once.
         let e = world.spawn_empty();
         world.insert(e, A(0)).unwrap();
@@ -85,7 +85,7 @@ fn a_member_whose_removal_lacks_memory_stays_a_member() {
     type Scene = (World, Entity, Group<Observed<(A, L)>>);
     let make = |far: bool| {
         let mut world = World::new();
-        let group = world.make_group().unwrap();
+        let group = world.create_group().unwrap();
         if !far {
             world.pool_mut::<A>().set_removal(Removal::Deferred).unwrap();
         }
@@ -123,7 +123,7 @@ fn h60_making_and_sorting_groups_without_memory_changes_nothing() {
     };
     let points = AllocationSweep::new().run(
         scene,
-        |(world, _)| world.make_group::<(Owned<(A, C)>, Observed<L>, Without<D>)>(),
+        |(world, _)| world.create_group::<(Owned<(A, C)>, Observed<L>, Without<D>)>(),
         |(world, order), result| {
             world.validate().unwrap();
             assert_eq!(world.pool_mut::<A>().values() == *order, result.is_err());
@@ -132,7 +132,7 @@ fn h60_making_and_sorting_groups_without_memory_changes_nothing() {
     assert!(points >= 5);
     AllocationSweep::new().run(
         scene,
-        |(world, _)| world.make_group::<(Observed<(L, A)>, Without<D>)>(),
+        |(world, _)| world.create_group::<(Observed<(L, A)>, Without<D>)>(),
         |(world, order), result| {
             world.validate().unwrap();
             assert_eq!(world.pool_mut::<A>().values(), order);
@@ -142,8 +142,8 @@ fn h60_making_and_sorting_groups_without_memory_changes_nothing() {
     let sorts = AllocationSweep::new().run(
         || {
             let (mut world, _) = scene();
-            let outer = world.make_group::<Owned<A>>().unwrap();
-            world.make_group::<Owned<(A, C)>>().unwrap();
+            let outer = world.create_group::<Owned<A>>().unwrap();
+            world.create_group::<Owned<(A, C)>>().unwrap();
             let order: Vec<A> = world.pool_mut::<A>().values().to_vec();
             (world, outer, order)
         },
@@ -177,7 +177,7 @@ fn h15_leaving_a_group_survives_panicking_drop() {
     type Scene = (World, Vec<Entity>, Group<Owned<(P, Q)>>, Group<Observed<(P, Q)>>);
     let scene = |tally: &Tally| {
         let mut world = World::new();
-        let (owning, listed) = (world.make_group().unwrap(), world.make_group().unwrap());
+        let (owning, listed) = (world.create_group().unwrap(), world.create_group().unwrap());
         let entities = (0..6).map(|n| world.spawn((P(tally.value(n)), Q(tally.value(n))))).collect();
         (world, entities, owning, listed)
     };

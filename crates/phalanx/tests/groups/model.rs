@@ -67,7 +67,7 @@ where
         assert_eq!(before, written, "what a writer sees is what a reader sees");
     }
     fn end(&self, world: &mut World) -> bool {
-        world.drop_group(*self)
+        world.remove_group(*self)
     }
 }
 
@@ -85,7 +85,7 @@ macro_rules! specs {
             owned: $owned,
             required: $required,
             excluded: $excluded,
-            make: |world| Ok(Box::new(world.make_group::<$group>()?)),
+            make: |world| Ok(Box::new(world.create_group::<$group>()?)),
             item: |$has| Some(format!("{:?}", $item)),
         },
     )*]};
@@ -234,12 +234,12 @@ impl Scene {
                         }
                     }
                 }
-                "make_group"
+                "create_group"
             }
             (7, _) if !self.groups.is_empty() && rng.chance(1, 2) => {
                 let (_, group) = self.groups.swap_remove(rng.below(self.groups.len()));
                 assert!(group.end(&mut self.world) && !group.end(&mut self.world));
-                "drop_group"
+                "remove_group"
             }
             (8, _) if !self.groups.is_empty() => {
                 let (_, group) = &self.groups[rng.below(self.groups.len())];
@@ -480,9 +480,9 @@ fn batches_and_commands_have_the_result_of_one_by_one() {
 #[test]
 fn extra_rows_are_members_of_no_group() {
     let mut world = World::new();
-    let group = world.make_group::<Owned<(A, C)>>().unwrap();
-    let listed = world.make_group::<Observed<A>>().unwrap();
-    let linear = world.make_group::<Observed<L>>().unwrap();
+    let group = world.create_group::<Owned<(A, C)>>().unwrap();
+    let listed = world.create_group::<Observed<A>>().unwrap();
+    let linear = world.create_group::<Observed<L>>().unwrap();
     let e = world.spawn((A(1), L(1)));
     let key = Key::main(e).with_role(Role(7));
     // An extra row comes before a member, gets what a member has bit by bit, and ends with its entity.
@@ -497,10 +497,10 @@ fn extra_rows_are_members_of_no_group() {
     world.query_mut::<(&mut A, &C)>().for_each(|(a, _)| a.0 += 10);
     assert_eq!((world.get::<A>(e), world.row(key).and_then(|row| row.get::<A>())), (Ok(&A(11)), Ok(&A(2))));
     // Groups that are made later find the same.
-    assert!(world.drop_group(group) && world.drop_group(listed) && world.drop_group(linear));
-    let group = world.make_group::<Owned<(A, C)>>().unwrap();
-    let listed = world.make_group::<(Observed<A>, Without<B>)>().unwrap();
-    let linear = world.make_group::<Observed<(L, C)>>().unwrap();
+    assert!(world.remove_group(group) && world.remove_group(listed) && world.remove_group(linear));
+    let group = world.create_group::<Owned<(A, C)>>().unwrap();
+    let listed = world.create_group::<(Observed<A>, Without<B>)>().unwrap();
+    let linear = world.create_group::<Observed<(L, C)>>().unwrap();
     assert_eq!((group.len(&world), listed.len(&world), linear.len(&world)), (1, 1, 1));
     // A row that loses what a group excludes enters none.
     world.row_mut(key).unwrap().insert(B("b".into()));

@@ -14,7 +14,7 @@ fn ordered_and_deferred_removal_keep_the_order() {
     for removal in [Removal::Ordered, Removal::Deferred] {
         let mut world = World::new();
         world.pool_mut::<A>().set_removal(removal).unwrap();
-        let listed = world.make_group::<Observed<A>>().unwrap();
+        let listed = world.create_group::<Observed<A>>().unwrap();
         let entities: Vec<Entity> = (0..100).map(|n| world.spawn(A(n))).collect();
         let mut model: Vec<u64> = (0..100).collect();
         let mut rng = Rng::new(7);

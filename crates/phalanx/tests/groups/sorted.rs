@@ -17,7 +17,7 @@ fn the_pools_of_a_group_are_sorted_together() {
     let (mut world, entities) = scrambled(50);
     world.spawn(A(1000));
     world.spawn(C(255));
-    let group = world.make_group::<Owned<(A, C)>>().unwrap();
+    let group = world.create_group::<Owned<(A, C)>>().unwrap();
     group.sort_by(&mut world, |(a, _), (b, _)| a.0.cmp(&b.0));
     assert!(group.slices(&world).0.iter().map(|a| a.0).eq(0..50));
     for (n, e) in entities.iter().enumerate() {
@@ -37,9 +37,9 @@ fn a_family_is_sorted_segment_by_segment() {
         let (mut world, entities) = scrambled(40);
         entities.iter().step_by(2).for_each(|e| world.insert(*e, B(e.to_string())).unwrap());
         entities.iter().step_by(4).for_each(|e| world.insert(*e, D).unwrap());
-        let outer = world.make_group::<Owned<(A, C)>>().unwrap();
-        let middle = world.make_group::<(Owned<(A, C)>, Observed<B>)>().unwrap();
-        let inner = world.make_group::<(Owned<(A, D, C)>, Observed<B>)>().unwrap();
+        let outer = world.create_group::<Owned<(A, C)>>().unwrap();
+        let middle = world.create_group::<(Owned<(A, C)>, Observed<B>)>().unwrap();
+        let inner = world.create_group::<(Owned<(A, D, C)>, Observed<B>)>().unwrap();
         assert_eq!([outer.len(&world), middle.len(&world), inner.len(&world)], [40, 20, 10]);
         let before: Vec<_> = outer.slices(&world).0.to_vec();
         match by_inner {
@@ -86,7 +86,7 @@ fn pools_are_sorted_by_value_by_index_and_like_others() {
 #[test]
 fn a_pool_that_a_group_owns_is_sorted_by_nobody_else() {
     let (mut world, _) = scrambled(10);
-    let group = world.make_group::<(Owned<A>, Observed<C>)>().unwrap();
+    let group = world.create_group::<(Owned<A>, Observed<C>)>().unwrap();
     let before = world.pool_mut::<A>().values().to_vec();
     let mut pool = world.pool_mut::<A>();
     let errors =
@@ -97,7 +97,7 @@ fn a_pool_that_a_group_owns_is_sorted_by_nobody_else() {
     }
     assert_eq!(pool.values(), before);
     world.pool_mut::<C>().sort_by_index().expect("what is only observed can be sorted");
-    world.drop_group(group);
+    world.remove_group(group);
     world.pool_mut::<A>().sort_by_index().unwrap();
 }
 
@@ -113,11 +113,11 @@ fn h20_a_comparison_that_panics_or_is_no_order_leaves_a_permutation() {
         let sort = |world: &mut World, compare: &mut dyn FnMut(&A, &A) -> Ordering| match what {
             What::Pool => world.pool_mut::<A>().sort_by(compare).unwrap(),
             What::Owning => {
-                let group = world.make_group::<Owned<(A, C)>>().unwrap();
+                let group = world.create_group::<Owned<(A, C)>>().unwrap();
                 group.sort_by(world, |(x, _), (y, _)| compare(x, y));
             }
             What::Listed => {
-                let group = world.make_group::<Observed<(A, C)>>().unwrap();
+                let group = world.create_group::<Observed<(A, C)>>().unwrap();
                 group.sort_by(world, |(x, _), (y, _)| compare(x, y));
             }
         };
@@ -176,7 +176,7 @@ fn h56_a_held_state_follows_pools_that_groups_and_sorting_move() {
     assert_eq!(seen(&mut world), expected);
     world.pool_mut::<A>().sort_by_key(|a| a.0).unwrap();
     assert_eq!(seen(&mut world), expected);
-    let group = world.make_group::<Owned<(D, A)>>().unwrap();
+    let group = world.create_group::<Owned<(D, A)>>().unwrap();
     assert_eq!(seen(&mut world), expected);
     group.sort_by_key(&mut world, |(_, a)| u64::MAX - a.0);
     assert_eq!(seen(&mut world), expected);
@@ -186,7 +186,7 @@ fn h56_a_held_state_follows_pools_that_groups_and_sorting_move() {
     world.remove::<D>(entities[0]).unwrap();
     world.insert(entities[7], D).unwrap();
     assert_eq!(seen(&mut world), expected);
-    world.drop_group(group);
+    world.remove_group(group);
     world.pool_mut::<A>().set_removal(Removal::Deferred).unwrap();
     world.remove::<A>(entities[1]).unwrap();
     assert_eq!(seen(&mut world), expected);

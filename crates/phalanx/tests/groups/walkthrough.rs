@@ -35,7 +35,7 @@ fn a_pool_appends_and_fills_the_place_of_what_goes_with_the_last() {
 #[test]
 fn who_enters_comes_left_of_the_split_and_who_leaves_right_of_it() {
     let mut world = World::new();
-    let group = world.make_group::<Owned<(A, C)>>().unwrap();
+    let group = world.create_group::<Owned<(A, C)>>().unwrap();
     let e: Vec<Entity> = (0..5).map(|n| world.spawn(A(n))).collect();
     assert_eq!(group.len(&world), 0);
     // The first member trades places with the first of the pool, and the split moves right.
@@ -76,13 +76,17 @@ fn making_a_group_brings_those_that_belong_to_the_front_in_their_order() {
         }
     }
     world.spawn(C(99));
-    let group = world.make_group::<Owned<(A, C)>>().unwrap();
+    let group = world.create_group::<Owned<(A, C)>>().unwrap();
     assert_eq!((a(&mut world), c(&mut world)), (vec![1, 3, 5, 0, 4, 2], vec![1, 3, 5, 99]));
-    assert_eq!(world.make_group::<Owned<(C, A)>>().unwrap().len(&world), 3, "the same group, seen the other way round");
+    assert_eq!(
+        world.create_group::<Owned<(C, A)>>().unwrap().len(&world),
+        3,
+        "the same group, seen the other way round"
+    );
     // Dropping it moves nothing, and nothing is kept from then on.
-    assert!(world.drop_group(group));
+    assert!(world.remove_group(group));
     assert_eq!(a(&mut world), [1, 3, 5, 0, 4, 2]);
-    assert!(!world.drop_group(group) && !group.is_of(&world));
+    assert!(!world.remove_group(group) && !group.is_of(&world));
     world.spawn((A(8), C(8)));
     assert_eq!(a(&mut world), [1, 3, 5, 0, 4, 2, 8]);
     assert_eq!(world.validate(), Ok(()));
@@ -92,7 +96,7 @@ fn making_a_group_brings_those_that_belong_to_the_front_in_their_order() {
 fn partly_owned_what_is_observed_stays_as_it_is() {
     let mut world = World::new();
     let e: Vec<Entity> = (0..4).map(|n| world.spawn((A(n), C(n as u8)))).collect();
-    let group = world.make_group::<(Owned<A>, Observed<(C, L)>)>().unwrap();
+    let group = world.create_group::<(Owned<A>, Observed<(C, L)>)>().unwrap();
     for n in [2, 0, 3] {
         world.insert(e[n], L(n as u16 * 10)).unwrap();
     }
@@ -109,7 +113,7 @@ fn partly_owned_what_is_observed_stays_as_it_is() {
 #[test]
 fn owning_nothing_a_group_has_an_order_of_its_own() {
     let mut world = World::new();
-    let group = world.make_group::<Observed<(A, C)>>().unwrap();
+    let group = world.create_group::<Observed<(A, C)>>().unwrap();
     let e: Vec<Entity> = (0..4).map(|n| world.spawn(A(n))).collect();
     for n in [2, 0, 3] {
         world.insert(e[n], C(n as u8)).unwrap();
@@ -127,8 +131,8 @@ fn owning_nothing_a_group_has_an_order_of_its_own() {
 #[test]
 fn losing_what_is_excluded_lets_in_and_getting_it_puts_out() {
     let mut world = World::new();
-    let owning = world.make_group::<(Owned<(A, C)>, Without<D>)>().unwrap();
-    let listed = world.make_group::<(Observed<A>, Without<(D, L)>)>().unwrap();
+    let owning = world.create_group::<(Owned<(A, C)>, Without<D>)>().unwrap();
+    let listed = world.create_group::<(Observed<A>, Without<(D, L)>)>().unwrap();
     let e = world.spawn((A(1), C(1), D));
     let other = world.spawn((A(2), C(2)));
     assert!(owning.entities(&world).eq([other]) && listed.entities(&world).eq([other]));
@@ -152,11 +156,11 @@ fn groups_within_groups_in_either_order() {
         let make = |world: &mut World| {
             let (outer, inner);
             if inner_first {
-                inner = world.make_group::<Owned<(A, C, D)>>().unwrap();
-                outer = world.make_group::<Owned<(A, C)>>().unwrap();
+                inner = world.create_group::<Owned<(A, C, D)>>().unwrap();
+                outer = world.create_group::<Owned<(A, C)>>().unwrap();
             } else {
-                outer = world.make_group::<Owned<(A, C)>>().unwrap();
-                inner = world.make_group::<Owned<(A, C, D)>>().unwrap();
+                outer = world.create_group::<Owned<(A, C)>>().unwrap();
+                inner = world.create_group::<Owned<(A, C, D)>>().unwrap();
             }
             (outer, inner)
         };
@@ -179,7 +183,7 @@ fn groups_within_groups_in_either_order() {
         assert_eq!((outer.len(&world), inner.len(&world)), (5, 1));
         assert_eq!(world.validate(), Ok(()));
         // Either can go without the other.
-        world.drop_group(outer);
+        world.remove_group(outer);
         world.insert(e[2], A(2)).unwrap();
         assert_eq!(inner.len(&world), 2);
         assert_eq!(world.validate(), Ok(()));

@@ -56,9 +56,9 @@ impl Scene {
         let mut world = World::new();
         prepare(&mut world);
         world.pool_mut::<E>().set_removal(Removal::Deferred).unwrap();
-        let family = (world.make_group().unwrap(), world.make_group().unwrap());
-        let d = world.make_group().unwrap();
-        let lists = (world.make_group().unwrap(), world.make_group().unwrap(), world.make_group().unwrap());
+        let family = (world.create_group().unwrap(), world.create_group().unwrap());
+        let d = world.create_group().unwrap();
+        let lists = (world.create_group().unwrap(), world.create_group().unwrap(), world.create_group().unwrap());
         Scene { world, entities: Vec::new(), family, d, lists, tight }
     }
 

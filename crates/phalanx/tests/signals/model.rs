@@ -503,7 +503,7 @@ fn every_change_tells_what_the_model_says() {
         record(&mut world, &log);
         if seed % 2 == 1 {
             // Groups exchange values of pools when one comes or goes.
-            world.make_group::<(OwnedPools<(Pooled, PooledBox)>, Without<PooledVoid>)>().unwrap();
+            world.create_group::<(OwnedPools<(Pooled, PooledBox)>, Without<PooledVoid>)>().unwrap();
         }
         let mut test = Test { world, log, model: Model::default(), rng: Rng::new(seed), n: 0 };
         for _ in 0..if cfg!(miri) { 60 } else { 250 } {

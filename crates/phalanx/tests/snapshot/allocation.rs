@@ -47,8 +47,8 @@ fn registry() -> Registry {
 fn scene() -> World {
     let mut world = World::new();
     world.pool_mut::<Burning>().set_removal(Removal::Deferred).unwrap();
-    world.make_group::<Owned<Weight>>().unwrap();
-    world.make_group::<(Observed<(Weight, Marked)>, Without<Burning>)>().unwrap();
+    world.create_group::<Owned<Weight>>().unwrap();
+    world.create_group::<(Observed<(Weight, Marked)>, Without<Burning>)>().unwrap();
     let mut list = Vec::new();
     for i in 0..6_u8 {
         let position = Position { x: f32::from(i), y: 1.0 };

@@ -53,8 +53,8 @@ fn other(rng: &mut Rng, number: u64, beside: u64) -> u64 {
 /// A world with everything that a snapshot can have, groups and ticks included.
 fn full() -> World {
     let mut world = small();
-    world.make_group::<Observed<(Burning, Title)>>().unwrap();
-    world.make_group::<(Observed<Burning>, Without<Marked>)>().unwrap();
+    world.create_group::<Observed<(Burning, Title)>>().unwrap();
+    world.create_group::<(Observed<Burning>, Without<Marked>)>().unwrap();
     world.spawn((Armor(1), Mana("m".into()), Rage(vec![1]), Breath(3), Alert));
     world.clear_trackers();
     world.spawn((Armor(2), Burning(4), Title("lady".into()), Alert));
@@ -134,14 +134,14 @@ fn a_delta() -> (World, Vec<u8>) {
     let all = world.spawn_batch((0..12).map(|n| (Place([n; 2]), Speed(n), Heat(n.into()))));
     world.insert(all[1], (Watch(1), Fear(1), Load(1), Felt, Flag)).unwrap();
     world.add_row(Key::main(all[2]).with_role(Role(1)), Place([7; 2])).unwrap();
-    world.make_group::<Observed<(Heat, Fear)>>().unwrap();
+    world.create_group::<Observed<(Heat, Fear)>>().unwrap();
     let (first, base) = (world.checkpoint().unwrap(), world.try_clone().unwrap());
     world.insert(all[3], (Watch(3), Fear(3), Load(3), Felt, Flag)).unwrap();
     world.insert(all[1], (Place([9; 2]), Heat(9))).unwrap();
     world.despawn(all[4]).unwrap();
     world.add_row(Key::main(all[2]).with_role(Role(2)), (Watch(2), Load(2))).unwrap();
     world.spawn_batch((0..5).map(|n| (Watch(n), Fear(n), Felt)));
-    world.make_group::<(Observed<Heat>, Without<Fear>)>().unwrap();
+    world.create_group::<(Observed<Heat>, Without<Fear>)>().unwrap();
     let bytes = delta(&first, &world.checkpoint().unwrap()).unwrap();
     (base, bytes)
 }

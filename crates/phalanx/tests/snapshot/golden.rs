@@ -8,7 +8,7 @@ use phalanx::snapshot::{Problem, diff, inspect};
 
 fn world() -> phalanx::World {
     let mut world = small();
-    world.make_group::<Observed<(Burning, Title)>>().unwrap();
+    world.create_group::<Observed<(Burning, Title)>>().unwrap();
     let a = world.spawn((Armor(1), Rage(vec![1]), Alert));
     world.spawn((Mana("full".into()), Breath(3)));
     world.clear_trackers();

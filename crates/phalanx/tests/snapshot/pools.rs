@@ -37,12 +37,12 @@ fn holes_and_the_way_of_removing_come_back() {
 
 fn grouped(seed: u64) -> World {
     let mut world = World::new();
-    let dropped = world.make_group::<Observed<(Marked, Burning)>>().unwrap();
-    world.make_group::<(Owned<(Burning, Title)>, Without<Marked>)>().unwrap();
+    let dropped = world.create_group::<Observed<(Marked, Burning)>>().unwrap();
+    world.create_group::<(Owned<(Burning, Title)>, Without<Marked>)>().unwrap();
     grow(&mut world, &mut Rng::new(seed), 100);
-    let listed = world.make_group::<Observed<(Health, Title)>>().unwrap();
-    world.make_group::<Owned<Burning>>().unwrap();
-    assert!(world.drop_group(dropped));
+    let listed = world.create_group::<Observed<(Health, Title)>>().unwrap();
+    world.create_group::<Owned<Burning>>().unwrap();
+    assert!(world.remove_group(dropped));
     grow(&mut world, &mut Rng::new(seed + 1), 60);
     listed.sort_by(&mut world, |(a, _), (b, _)| b.0.cmp(&a.0));
     world
@@ -56,8 +56,8 @@ fn groups_come_back_with_their_order() {
         let mut copy = load(&file);
         assert!(bytes(&copy) == file, "seed {seed}");
         let members = |world: &mut World| {
-            let listed = world.make_group::<Observed<(Health, Title)>>().unwrap();
-            let owned = world.make_group::<(Owned<(Burning, Title)>, Without<Marked>)>().unwrap();
+            let listed = world.create_group::<Observed<(Health, Title)>>().unwrap();
+            let owned = world.create_group::<(Owned<(Burning, Title)>, Without<Marked>)>().unwrap();
             (listed.entities(world).collect::<Vec<_>>(), owned.entities(world).collect::<Vec<_>>())
         };
         assert_eq!(members(&mut world), members(&mut copy));
@@ -66,7 +66,7 @@ fn groups_come_back_with_their_order() {
         grow(&mut world, &mut Rng::new(seed + 2), 60);
         grow(&mut copy, &mut Rng::new(seed + 2), 60);
         for world in [&mut world, &mut copy] {
-            world.make_group::<Observed<(Marked, Health)>>().unwrap();
+            world.create_group::<Observed<(Marked, Health)>>().unwrap();
             world.validate().unwrap();
         }
         assert!(bytes(&copy) == bytes(&world), "seed {seed}");
@@ -122,12 +122,12 @@ fn dropped_groups_make_no_difference_to_who_follows_by_deltas() {
     here.register_component::<Ice>();
     let mut there = here.try_clone().unwrap();
     let before = here.checkpoint().unwrap();
-    let groups = (here.make_group::<Observed<Fire>>().unwrap(), here.make_group::<Observed<Ice>>().unwrap());
+    let groups = (here.create_group::<Observed<Fire>>().unwrap(), here.create_group::<Observed<Ice>>().unwrap());
     here.spawn((Fire(1), Ice(2)));
-    here.drop_group(groups.1);
+    here.remove_group(groups.1);
     there.apply_delta(&delta(&before, &here.checkpoint().unwrap()).unwrap()).unwrap();
     assert_eq!(registry.checksum(&here), registry.checksum(&there));
-    here.drop_group(groups.0);
+    here.remove_group(groups.0);
     let mut never = World::new();
     never.spawn((Fire(1), Ice(2)));
     assert_eq!(registry.checksum(&here), registry.checksum(&never));

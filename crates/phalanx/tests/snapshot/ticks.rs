@@ -163,7 +163,7 @@ fn a_state_that_looked_elsewhere_begins_anew() {
 fn pools_of_a_group_keep_their_marks() {
     let registry = all();
     let mut world = World::new();
-    world.make_group::<Owned<(PoolRow, PoolColumn)>>().unwrap();
+    world.create_group::<Owned<(PoolRow, PoolColumn)>>().unwrap();
     let list: Vec<_> = (0..8).map(|i| world.spawn((PoolRow(i), TagRow))).collect();
     world.clear_trackers();
     for at in [6, 1, 3] {

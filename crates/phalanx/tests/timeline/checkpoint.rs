@@ -84,10 +84,10 @@ fn groups_of_the_discarded_future_are_not_mistaken_for_later_ones() {
     let mut world = World::new();
     world.spawn((Burning(1), Mass(2)));
     let checkpoint = world.checkpoint().unwrap();
-    let lost = world.make_group::<(Owned<Burning>, Without<Frozen>)>().unwrap();
+    let lost = world.create_group::<(Owned<Burning>, Without<Frozen>)>().unwrap();
     world.rollback(&checkpoint).unwrap();
     assert!(!lost.is_of(&world));
-    let other = world.make_group::<Owned<Burning>>().unwrap();
+    let other = world.create_group::<Owned<Burning>>().unwrap();
     assert!(other.is_of(&world) && !lost.is_of(&world));
 }
 

@@ -162,15 +162,15 @@ fn a_delta_back_over_a_dropped_group_leads_to_the_same_state() {
         world.spawn((Burning(n), Mass(n as u16)));
     }
     // Not in the order of their components, nor of what they own.
-    let masses = world.make_group::<Observed<Mass>>().unwrap();
-    let first = world.make_group::<Both>().unwrap();
+    let masses = world.create_group::<Observed<Mass>>().unwrap();
+    let first = world.create_group::<Both>().unwrap();
     first.sort_by(&mut world, |(a, _), (b, _)| b.0.cmp(&a.0));
-    world.make_group::<Owned<Burning>>().unwrap();
+    world.create_group::<Owned<Burning>>().unwrap();
     let mut copy = world.try_clone().unwrap();
-    let (gone, stays) = (copy.make_group::<Both>().unwrap(), copy.make_group::<Owned<Burning>>().unwrap());
+    let (gone, stays) = (copy.create_group::<Both>().unwrap(), copy.create_group::<Owned<Burning>>().unwrap());
     let whole = world.checkpoint().unwrap();
-    world.drop_group(masses);
-    world.drop_group(first);
+    world.remove_group(masses);
+    world.remove_group(first);
     let forth = delta(&whole, &world.checkpoint().unwrap()).unwrap();
     let back = delta(&world.checkpoint().unwrap(), &whole).unwrap();
     copy.apply_delta(&forth).unwrap();
@@ -186,7 +186,7 @@ fn a_delta_back_over_a_dropped_group_leads_to_the_same_state() {
     assert!(!gone.is_of(&copy) && stays.is_of(&copy));
     // The next delta leads from the same state, and the future is the same.
     for world in [&mut world, &mut copy] {
-        let (first, second) = (world.make_group::<Both>().unwrap(), world.make_group::<Owned<Burning>>().unwrap());
+        let (first, second) = (world.create_group::<Both>().unwrap(), world.create_group::<Owned<Burning>>().unwrap());
         assert_eq!(first.entities(world).count(), 20);
         assert_eq!(world.get::<Burning>(first.entities(world).next().unwrap()).unwrap().0, 19);
         assert_eq!(second.entities(world).count(), 20);

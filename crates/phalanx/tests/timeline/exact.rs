@@ -82,26 +82,26 @@ fn groups_that_were_there_are_the_same_after_a_delta_and_new_ones_are_found() {
     type Burning = (Owned<Fire>, Without<Dead>);
     type Loaded = Observed<(Load, Fire)>;
     let (mut here, mut there) = (world(), world());
-    let both = [&mut here, &mut there].map(|world| world.make_group::<Burning>().unwrap());
+    let both = [&mut here, &mut there].map(|world| world.create_group::<Burning>().unwrap());
     let before = here.checkpoint().unwrap();
     let all: Vec<Entity> = (0..20).map(|n| here.spawn((Fire(n), Load(n as u16), Place([n; 3])))).collect();
     here.insert(all[3], Dead).unwrap();
-    let loaded = here.make_group::<Loaded>().unwrap();
+    let loaded = here.create_group::<Loaded>().unwrap();
     loaded.sort_by(&mut here, |(a, _), (b, _)| b.0.cmp(&a.0));
     there.apply_delta(&delta(&before, &here.checkpoint().unwrap()).unwrap()).unwrap();
     assert!(both[1].is_of(&there));
     let slices: Vec<Fire> = both[1].slices_mut(&mut there).to_vec();
     assert_eq!(slices, both[0].slices_mut(&mut here).to_vec());
     assert_eq!(slices.len(), 19);
-    let found = there.make_group::<Loaded>().unwrap();
+    let found = there.create_group::<Loaded>().unwrap();
     assert_eq!(found.entities(&there).collect::<Vec<_>>(), loaded.entities(&here).collect::<Vec<_>>());
     assert_eq!(found.entities(&there).next(), Some(all[19]));
     // One that was dropped and made again is another.
     let before = here.checkpoint().unwrap();
-    here.drop_group(both[0]);
-    here.make_group::<Burning>().unwrap();
+    here.remove_group(both[0]);
+    here.create_group::<Burning>().unwrap();
     there.apply_delta(&delta(&before, &here.checkpoint().unwrap()).unwrap()).unwrap();
-    assert!(!both[1].is_of(&there) && there.make_group::<Burning>().unwrap().is_of(&there));
+    assert!(!both[1].is_of(&there) && there.create_group::<Burning>().unwrap().is_of(&there));
     there.validate().unwrap();
 }
 
@@ -195,7 +195,7 @@ fn every_way_to_write_what_is_tracked_is_noticed() {
         Box::new(move |w| _ = w.component_mut::<Heat>().remove(e).unwrap()),
         Box::new(move |w| _ = w.component_mut::<Heat>().insert(e, Heat(13)).unwrap()),
         Box::new(move |w| {
-            let group = w.make_group::<(Owned<Heat>, Observed<Wound>)>().unwrap();
+            let group = w.create_group::<(Owned<Heat>, Observed<Wound>)>().unwrap();
             group.for_each(w, |(mut heat, mut wound)| (heat.0, wound.0) = (heat.0 + 1, wound.0 + 1));
         }),
         Box::new(move |w| w.despawn(other).unwrap()),
@@ -231,8 +231,8 @@ fn the_order_of_groups_is_noticed() {
     for n in 0..300 {
         world.spawn((Fire(n * 7919 % 300), Heat((n * 31 % 300) as u16), Load(n as u16), Wound(n * 17 % 300)));
     }
-    let burning = world.make_group::<Owned<(Fire, Heat)>>().unwrap();
-    let loaded = world.make_group::<Observed<(Load, Wound)>>().unwrap();
+    let burning = world.create_group::<Owned<(Fire, Heat)>>().unwrap();
+    let loaded = world.create_group::<Observed<(Load, Wound)>>().unwrap();
     let mut timeline = Timeline::new(4);
     timeline.capture(&mut world).unwrap();
     let ways: [Way; 2] = [

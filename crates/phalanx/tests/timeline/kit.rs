@@ -122,10 +122,10 @@ pub(crate) fn act(world: &mut World, rng: &mut Rng, tally: &Tally) {
                 .set_removal([Removal::Swap, Removal::Ordered, Removal::Deferred][n as usize % 3]),
         ),
         36 => drop(world.pool_mut::<Pooled>().compact(2)),
-        37 => drop(world.make_group::<(Owned<Burning>, Without<Frozen>)>()),
-        38 => drop(world.make_group::<Observed<(Burning, Mass)>>()),
+        37 => drop(world.create_group::<(Owned<Burning>, Without<Frozen>)>()),
+        38 => drop(world.create_group::<Observed<(Burning, Mass)>>()),
         39 => {
-            let group = world.make_group::<(Owned<Burning>, Without<Frozen>)>();
+            let group = world.create_group::<(Owned<Burning>, Without<Frozen>)>();
             group.into_iter().for_each(|g| g.slices_mut(world).iter_mut().for_each(|b| b.0 += 5));
         }
         40 => drop(world.reserve_entity()),

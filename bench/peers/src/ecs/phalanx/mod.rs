@@ -324,10 +324,10 @@ enum Groups {
 impl Groups {
     fn new(world: &mut World, program: Program) -> Groups {
         match program {
-            Program::Four | Program::Moving => Groups::Moving(world.make_group().unwrap()),
-            Program::Join => Groups::Join(world.make_group().unwrap()),
+            Program::Four | Program::Moving => Groups::Moving(world.create_group().unwrap()),
+            Program::Join => Groups::Join(world.create_group().unwrap()),
             Program::AddRemove => {
-                world.make_group::<Owned<(pool::A, pool::B)>>().unwrap();
+                world.create_group::<Owned<(pool::A, pool::B)>>().unwrap();
                 Groups::None
             }
             Program::Fragments | Program::Schedule => Groups::None,

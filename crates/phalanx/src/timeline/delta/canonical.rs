@@ -27,7 +27,7 @@ impl Image {
             labels.filter(|[id, _]| *id != 0).for_each(|[id, _]| each(ComponentId::from_index(id)));
         }
         self.sparse.iter().filter(|sparse| sparse.has_state()).for_each(|sparse| each(sparse.id));
-        self.groups.each_side(|number| each(self.sparse[number as usize].id));
+        self.groups.for_each_storage(|number| each(self.sparse[number as usize].id));
     }
 }
 
@@ -156,7 +156,7 @@ impl<'a> Canonical<'a> {
         }
         sparse.sort_unstable_by_key(|sparse| sparse.number);
         let mut groups = Vec::new();
-        for sketch in image.groups.try_sketches()? {
+        for sketch in image.groups.try_saved_groups()? {
             let mut lists = [const { Vec::new() }; 3];
             for (list, sparse) in lists.iter_mut().zip(&sketch.sparse) {
                 *list = try_vec(sparse.len())?;
@@ -165,7 +165,7 @@ impl<'a> Canonical<'a> {
                 }
                 list.sort_unstable();
             }
-            let (members, position) = (sketch.members, sketch.place);
+            let (members, position) = (sketch.members, sketch.number);
             try_reserve(&mut groups, 1)?;
             groups.push(GroupForm { lists, members, serial: sketch.serial.unwrap_or(0), position });
         }

@@ -5,7 +5,7 @@ use super::canonical::GroupForm;
 use super::numbering::Numbering;
 use super::reader::Reader;
 use crate::alloc::try_vec;
-use crate::sparse::{Sketch, SparseStorages};
+use crate::sparse::{SavedGroup, SparseStorages};
 
 /// A group of a delta, with the serial number and position of the same group in the first state.
 pub(super) type DeltaGroup = (Option<(u64, u32)>, GroupForm);
@@ -32,7 +32,7 @@ pub(super) fn try_sketch_groups(
     groups: Vec<DeltaGroup>,
     numbering: &Numbering,
     sparse: &SparseStorages,
-) -> Result<Vec<Sketch>, DeltaError> {
+) -> Result<Vec<SavedGroup>, DeltaError> {
     let mut taken = try_vec(groups.len())?;
     taken.extend(groups.iter().filter_map(|(known, _)| known.map(|(_, position)| position)));
     taken.sort_unstable();
@@ -43,7 +43,7 @@ pub(super) fn try_sketch_groups(
         for (list, numbers) in lists.iter_mut().zip(&group.lists) {
             *list = try_vec(numbers.len())?;
             for number in numbers {
-                let Some(storage) = numbering.id(*number).and_then(|id| sparse.number(id)) else {
+                let Some(storage) = numbering.id(*number).and_then(|id| sparse.storage_id(id)) else {
                     return Err(DeltaError::Damaged { what: "a group of a component without a storage" });
                 };
                 list.push(storage);
@@ -52,7 +52,13 @@ pub(super) fn try_sketch_groups(
         }
         let place = known.map(|(_, position)| position).or_else(|| free.next()).unwrap_or(u32::MAX);
         let serial = known.map(|(serial, _)| serial);
-        sketches.push(Sketch { name: "a group of a delta", place, serial, sparse: lists, members: group.members });
+        sketches.push(SavedGroup {
+            name: "a group of a delta",
+            number: place,
+            serial,
+            sparse: lists,
+            members: group.members,
+        });
     }
     Ok(sketches)
 }

@@ -39,7 +39,7 @@ use super::kept_state::KeptState;
 use super::rollback_report::RollbackReport;
 use crate::alloc::try_vec;
 use crate::checksum::Sum;
-use crate::sparse::most_steps;
+use crate::sparse::max_group_steps;
 use crate::storage::Storage;
 use crate::world::World;
 use canonical::{Canonical, checksum};
@@ -252,7 +252,7 @@ fn try_apply(
     let (entities, tables) = (&restored.storage.entities, &restored.storage.tables);
     let slot = |index| Storage::slot_at(entities, tables, index);
     // A slot takes about 16 bytes of a state.
-    let most = most_steps(delta_len + 16 * entities.slot_count() as u64);
+    let most = max_group_steps(delta_len + 16 * entities.slot_count() as u64);
     restored.storage.sparse.try_regroup(sketches, &world.storage.sparse, components, most, slot)?;
     drop(KeptState::default().try_swap(world, restored, report)?);
     Ok(())

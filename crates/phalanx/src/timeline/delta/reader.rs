@@ -9,7 +9,7 @@ use crate::change_detection::{ComponentTicks, Tick, Track};
 use crate::component::{ComponentId, Components};
 use crate::layout::Kind;
 use crate::signature::Signature;
-use crate::sparse::{PoolState, Removal, SparseStorages};
+use crate::sparse::{Removal, SparseSetState, SparseStorages};
 use crate::timeline::image::{ByteArray, Column, ColumnImage, Image, SparseImage, SparseState, TableImage, is_plain};
 use core::ops::Range;
 use phalanx_store::Entity;
@@ -228,7 +228,7 @@ impl StateReader<'_, '_> {
                     2 => Removal::Deferred,
                     _ => return damaged("an unknown removal policy"),
                 };
-                (SparseState::Pool(PoolState { removal, rows: 0 }), size_of::<Entity>())
+                (SparseState::Pool(SparseSetState { removal, extra_rows: 0 }), size_of::<Entity>())
             }
         };
         let keys = self.input.array(was.map(|was| &was.keys), row_size)?;

@@ -109,14 +109,14 @@ fn no_bytes_make_a_world_that_cannot_be() {
 fn no_bytes_make_groups_rows_or_reservations_that_cannot_be() {
     let mut world = World::new();
     let all: Vec<Entity> = (0..6).map(|n| world.spawn((Owner(n), Line(n as u8)))).collect();
-    world.make_group::<Owned<Owner>>().unwrap();
+    world.create_group::<Owned<Owner>>().unwrap();
     let row = |n: usize, role| Key::main(all[n]).with_role(Role(role));
     world.extend(row(1, 1), (Row(1), Line(2))).unwrap();
     world.extend(row(1, 2), Owner(7)).unwrap();
     world.despawn(all[5]).unwrap();
     let before = world.checkpoint().unwrap();
     world.clear_trackers();
-    world.make_group::<Observed<(Owner, Line)>>().unwrap();
+    world.create_group::<Observed<(Owner, Line)>>().unwrap();
     world.extend(row(1, 3), Row(3)).unwrap();
     world.extend(row(2, 1), (Owner(1), Line(3))).unwrap();
     world.get_mut::<Owner>(all[2]).unwrap().0 = 9;

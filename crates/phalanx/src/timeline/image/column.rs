@@ -340,7 +340,7 @@ impl Drop for Clones {
         let rows = (0..self.has.len() as u32 * 64).filter(|row| self.has[*row as usize / 64] & 1 << (row % 64) != 0);
         drop_all(rows, |row| {
             // SAFETY: the row has a value, which only the clones own, and which is dropped once.
-            unsafe { self.values.end(row) }
+            unsafe { self.values.drop_value(row) }
         });
     }
 }

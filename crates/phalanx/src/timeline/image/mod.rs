@@ -27,7 +27,7 @@ use crate::change_detection::{Time, Track};
 use crate::checksum::Sum;
 use crate::component::{ComponentId, ComponentInfo, Components};
 use crate::signature::Signature;
-use crate::sparse::{GroupImage, PoolState, SparseStorage, SparseStorages, Store};
+use crate::sparse::{GroupImage, SparseSetState, SparseStorage, Store};
 use crate::storage::Storage;
 use crate::storage::table::{Epoch, Table};
 use crate::world::World;
@@ -143,7 +143,7 @@ pub(super) struct SparseImage {
 /// The state of a sparse storage beside its keys and values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SparseState {
-    Pool(PoolState),
+    Pool(SparseSetState),
     Linear { rows: u32 },
 }
 
@@ -160,7 +160,7 @@ fn slots_of(table: &Table) -> ByteSource<'_> {
 }
 
 fn keys_of(storage: &SparseStorage) -> ByteSource<'_> {
-    let (ptr, rows, row_size) = SparseStorages::key_bytes(&storage.store);
+    let (ptr, rows, row_size) = storage.store.key_bytes();
     // SAFETY: the keys or words of the storage, which is borrowed. They are initialised and have no padding.
     ByteSource::packed(unsafe { core::slice::from_raw_parts(ptr, rows as usize * row_size) }, row_size)
 }
@@ -168,7 +168,7 @@ fn keys_of(storage: &SparseStorage) -> ByteSource<'_> {
 fn state_of(storage: &SparseStorage) -> SparseState {
     match &storage.store {
         Store::Pool(pool) => SparseState::Pool(pool.state()),
-        Store::Linear(linear) => SparseState::Linear { rows: linear.rows },
+        Store::Linear(linear) => SparseState::Linear { rows: linear.extra_rows },
     }
 }
 

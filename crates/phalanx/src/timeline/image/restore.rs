@@ -75,7 +75,13 @@ impl Image {
                     // SAFETY: the keys and values are those of a sparse set in this state, by the caller's contract.
                     unsafe {
                         let values = || values.into_values();
-                        fresh.storage.sparse.try_restore_pool(number, image.keys.bytes(), state, empty, values)?;
+                        fresh.storage.sparse.try_restore_sparse_set(
+                            number,
+                            image.keys.bytes(),
+                            state,
+                            empty,
+                            values,
+                        )?;
                     }
                 }
                 SparseState::Linear { rows } => {
@@ -98,8 +104,7 @@ impl Image {
         for (storage, image) in fresh.storage.sparse.iter().zip(&self.sparse) {
             set_tick(components.info(storage.id), storage.values().lanes(), image.tick);
         }
-        // SAFETY: the keys of sparse sets are live slots, by the caller's contract.
-        unsafe { fresh.storage.sparse.try_restore_masks(fresh.storage.entities.slot_count() as u32)? };
+        fresh.storage.sparse.try_restore_masks(fresh.storage.entities.slot_count() as u32)?;
         fresh.storage.sparse.restore_groups(self.groups.try_clone()?);
         fresh.storage.sparse.clock = Clock::resumed(self.time, fresh.id());
         // Nothing can fail from here on.

@@ -49,7 +49,7 @@ impl SparseImage {
         match &mut self.state {
             SparseState::Pool(state) => {
                 let rows = entities(&self.keys).flatten().filter(|(_, generation)| is_row(*generation));
-                state.rows = rows.count() as u32;
+                state.extra_rows = rows.count() as u32;
             }
             SparseState::Linear { rows } => {
                 *rows = self.keys.bits().filter(|slot| words.word(*slot).is_some_and(is_row)).count() as u32;

@@ -477,7 +477,7 @@ fn refused_everywhere<Q: QueryData>() {
     let e = world.spawn((P(1), T(1)));
     let mut check = |f: &mut dyn FnMut(&mut World)| {
         let message = message(|| f(&mut world));
-        assert!(message.contains("would alias: it writes query_sides::P "), "{message:?}");
+        assert!(message.contains("would alias: it writes query_sparse::P "), "{message:?}");
     };
     check(&mut |w| for _ in w.query_mut::<Q>() {});
     check(&mut |w| w.query_filtered_mut::<Q, With<L>>().for_each(drop));
@@ -511,7 +511,7 @@ fn h30_queries_at_once_are_disjoint_in_pools_too() {
         message(|| asked(world.queries_mut::<(&mut P, &P)>().0.len())),
         message(|| asked(world.queries_mut::<((&T, &P), (&L, &mut P))>().0.len())),
     ] {
-        assert!(message.contains("would alias: it writes query_sides::P "), "{message}");
+        assert!(message.contains("would alias: it writes query_sparse::P "), "{message}");
     }
     let (ps, ls, ts) = world.queries_mut::<(&mut P, (&L, Has<P>), (&T, Has<P>))>();
     for p in ps {
@@ -605,8 +605,8 @@ fn groups_serve_the_queries_whose_items_are_their_members() {
     for seed in 0..if cfg!(miri) { 1 } else { 10 } {
         let mut rng = Rng::new(seed);
         let (mut world, mut naive) = (World::new(), Naive::default());
-        let owning = world.make_group::<(Owned<(P, R)>, Without<Z>)>().unwrap();
-        let listing = world.make_group::<Observed<(L, M)>>().unwrap();
+        let owning = world.create_group::<(Owned<(P, R)>, Without<Z>)>().unwrap();
+        let listing = world.create_group::<Observed<(L, M)>>().unwrap();
         let mut held = QueryState::<(Entity, &'static mut P, &'static R), Without<Z>>::new();
         for n in 0..if cfg!(miri) { 40 } else { 200 } {
             naive.step(&mut world, &mut rng, n);

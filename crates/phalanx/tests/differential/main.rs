@@ -1,10 +1,7 @@
 //! The whole world against a naive model: random programs, with memory that fails and user code that panics.
 
-#[path = "differential/engine.rs"]
 mod engine;
-#[path = "differential/kinds.rs"]
 mod kinds;
-#[path = "differential/squads.rs"]
 mod squads;
 
 use engine::{Engine, Input};

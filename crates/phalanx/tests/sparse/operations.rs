@@ -91,8 +91,8 @@ fn change(n: usize, key: Key, value: impl Fn() -> Counted, to: Result<&mut World
 
 /// A group that owns pools, and one that owns nothing.
 pub(super) fn group(world: &mut World) {
-    world.make_group::<(Owned<(P, Wide)>, Without<Seen>)>().unwrap();
-    world.make_group::<Observed<(P, L)>>().unwrap();
+    world.create_group::<(Owned<(P, Wide)>, Without<Seen>)>().unwrap();
+    world.create_group::<Observed<(P, L)>>().unwrap();
 }
 
 /// The same changes one by one and recorded, in worlds in which entities begin at an index.
@@ -461,7 +461,7 @@ fn the_memory_report_counts_what_the_allocator_gave() {
     assert_eq!((wide.len, wide.kind), (30_000, phalanx::layout::Kind::Pool));
     assert!(wide.values >= 30_000 * 64 && wide.keys >= 30_000 * 8 && wide.index >= 30_000 * 8);
     assert!(after.to_string().contains("Wide"), "{after}");
-    assert!(format!("{world:?}").contains("30000 × sides::operations::Wide in a pool"), "{world:?}");
+    assert!(format!("{world:?}").contains("30000 × sparse::operations::Wide in a pool"), "{world:?}");
 }
 
 #[test]

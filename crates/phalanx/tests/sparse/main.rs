@@ -1,13 +1,11 @@
-//! Components that are not kept in tables, in a world: against a model, and what else a user relies on.
+//! Sparse components of a world: against a model, and what else a user relies on.
 
 use phalanx::store::Entity;
 use phalanx::{Component, World};
 use phalanx_testkit::{Rng, Tally};
 use std::collections::BTreeMap;
 
-#[path = "sides/failures.rs"]
 mod failures;
-#[path = "sides/operations.rs"]
 mod operations;
 
 #[global_allocator]

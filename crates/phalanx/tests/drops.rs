@@ -1,4 +1,4 @@
-//! What ends when, in the operations beyond the plain ones: panicking destructors, values without a size, no memory.
+//! When values are dropped, in the less frequent operations: panicking destructors, zero-sized values, failing allocation.
 
 use core::sync::atomic::{AtomicI32, Ordering};
 use phalanx::{BundleBuilder, Component, Entity, With, World};
@@ -15,7 +15,7 @@ struct Value(Counted);
 #[derive(Component)]
 struct Other(Counted);
 
-/// No size, but an end that counts.
+/// A zero-sized value whose drops are counted.
 #[derive(Component)]
 #[component(clone)]
 struct Token(());

@@ -1,7 +1,7 @@
-//! What components beside tables cost those who end entities, and those who have nothing to do with them; every target with
-//! its figure.
+//! The cost of sparse components for despawning entities that have them, and for entities that do not; every target with its
+//! figure.
 //!
-//! `cargo bench -p phalanx --bench sides [-- --only WORD] [--seconds S]`. Ratios of minima over many interleaved rounds.
+//! `cargo bench -p phalanx --bench sparse [-- --only WORD] [--seconds S]`. Ratios of minima over many interleaved rounds.
 #![allow(missing_docs)]
 // Some components are only carried along.
 #![allow(dead_code)]
@@ -121,7 +121,7 @@ fn walk(label: &'static str, beside: bool) -> Build {
     Box::new(move || {
         let mut world = World::new();
         if beside {
-            world.make_group::<Owned<(Pooled<0>, Pooled<1>)>>().unwrap();
+            world.create_group::<Owned<(Pooled<0>, Pooled<1>)>>().unwrap();
             world.on_remove::<Linear<0>>(|_, _, _| ());
             for i in 0..COUNT / 10 {
                 world.spawn((Pooled::<0>(i as f32), Pooled::<1>(1.0), Linear::<0>(2.0)));

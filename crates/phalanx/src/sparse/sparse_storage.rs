@@ -1,0 +1,316 @@
+//! [`SparseStorage`]: the storage of one component outside tables.
+#![allow(unsafe_code)]
+
+use super::{LinearStorage, Removal, SparseSet, Values};
+use crate::alloc::{try_box, try_clone_slice};
+use crate::bundle::SparsePtr;
+use crate::change_detection::Track;
+use crate::component::{Cloning, ComponentId, ComponentInfo};
+use crate::layout::Kind;
+use phalanx_store::raw::{DenseIndex, Lane, Rows};
+use phalanx_store::{AllocError, Entity};
+
+/// The values of a sparse component.
+#[derive(Debug)]
+pub(crate) enum Store {
+    Pool(SparseSet),
+    Linear(LinearStorage),
+}
+
+impl Store {
+    fn try_new(info: &ComponentInfo) -> Result<Store, AllocError> {
+        match info.kind {
+            Kind::Table => unreachable!("components of tables have no sparse storage"),
+            Kind::Pool => Ok(Store::Pool(SparseSet::try_new(info)?)),
+            Kind::Linear => Ok(Store::Linear(LinearStorage::try_new(info)?)),
+        }
+    }
+
+    /// Returns the values as bytes with their number and size: the keys of a sparse set, or the presence bits.
+    pub(crate) fn key_bytes(&self) -> (*const u8, u32, usize) {
+        match self {
+            Store::Pool(set) => (set.dense.dense_keys().as_ptr().cast(), set.dense.positions(), size_of::<Entity>()),
+            Store::Linear(linear) => (linear.words().as_ptr().cast(), linear.used_words(), size_of::<u64>()),
+        }
+    }
+}
+
+/// A component with a storage of its own.
+#[derive(Debug)]
+pub(crate) struct SparseStorage {
+    pub(crate) id: ComponentId,
+    pub(crate) store: Store,
+    /// The presence bit of a sparse set in the masks of slots. A linear storage has its own bits.
+    pub(crate) bit: Option<u32>,
+    /// The presence bit as a word, if it is in the first word of a mask; otherwise zero.
+    pub(super) first_word_bit: u64,
+    /// Whether the component is tracked by columns.
+    pub(super) is_column_tracked: bool,
+    /// Whether removed values need not be kept: [`can_discard`](SparseStorage::can_discard), cached.
+    pub(super) discards: bool,
+    /// The groups that require the component.
+    pub(super) required_by: Vec<u32>,
+    /// The groups that exclude the component.
+    pub(super) excluded_by: Vec<u32>,
+    /// The number of values that were removed from slots that live on, and with their slots, since counting began.
+    pub(crate) removed_counts: [u64; 2],
+    /// The position in the canonical order of components, which does not depend on the order of registration. All order
+    /// that a user can observe follows it.
+    pub(crate) rank: u32,
+}
+
+impl SparseStorage {
+    /// Creates a storage without values. A sparse set gets a presence bit.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] if allocation fails.
+    pub(super) fn try_new(
+        id: ComponentId,
+        info: &ComponentInfo,
+        bit: Option<u32>,
+    ) -> Result<Box<SparseStorage>, AllocError> {
+        let mut storage = try_box(SparseStorage {
+            id,
+            store: Store::try_new(info)?,
+            bit,
+            first_word_bit: bit.filter(|bit| *bit < 64).map_or(0, |bit| 1 << bit),
+            is_column_tracked: info.track == Track::Column,
+            discards: false,
+            required_by: Vec::new(),
+            excluded_by: Vec::new(),
+            removed_counts: [0; 2],
+            rank: 0,
+        })?;
+        storage.update_discards();
+        Ok(storage)
+    }
+
+    /// Clones the storage with its values, at the same positions. A component with values can be cloned.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] if allocation fails.
+    pub(super) fn try_clone(&self, info: &ComponentInfo) -> Result<Box<SparseStorage>, AllocError> {
+        // Without values nothing is cloned.
+        let cloning = info.clone.unwrap_or(Cloning::Bytes);
+        let values = Values::try_new(info)?;
+        let store = match &self.store {
+            Store::Pool(set) => Store::Pool(set.try_clone(values, cloning)?),
+            Store::Linear(linear) => Store::Linear(linear.try_clone(values, cloning)?),
+        };
+        let (required_by, excluded_by) = (try_clone_slice(&self.required_by)?, try_clone_slice(&self.excluded_by)?);
+        try_box(SparseStorage { store, required_by, excluded_by, removed_counts: [0; 2], ..*self })
+    }
+
+    /// Returns the values.
+    #[inline(always)]
+    pub(crate) fn values(&self) -> &Values {
+        match &self.store {
+            Store::Pool(set) => set.values(),
+            Store::Linear(linear) => linear.values(),
+        }
+    }
+
+    /// Returns the sparse set of a component that a group owns.
+    #[inline(always)]
+    pub(super) fn sparse_set(&self) -> &SparseSet {
+        match &self.store {
+            Store::Pool(set) => set,
+            Store::Linear(_) => unreachable!("groups own sparse sets only"),
+        }
+    }
+
+    /// Returns the sparse set of a component that a group owns, for writing.
+    #[inline(always)]
+    pub(super) fn sparse_set_mut(&mut self) -> &mut SparseSet {
+        match &mut self.store {
+            Store::Pool(set) => set,
+            Store::Linear(_) => unreachable!("groups own sparse sets only"),
+        }
+    }
+
+    /// Returns the row of a slot's value.
+    #[inline(always)]
+    pub(crate) fn row(&self, slot: u32) -> Option<u32> {
+        match &self.store {
+            Store::Pool(set) => set.position(slot),
+            Store::Linear(linear) => linear.has(slot).then_some(slot),
+        }
+    }
+
+    /// Returns the number of values.
+    pub(crate) fn len(&self) -> u32 {
+        match &self.store {
+            Store::Pool(set) => set.len(),
+            Store::Linear(linear) => linear.len(),
+        }
+    }
+
+    /// Returns the number of bytes allocated.
+    pub(crate) fn bytes(&self) -> usize {
+        let (keys, index) = self.overhead();
+        self.values().bytes() + keys + index
+    }
+
+    /// Returns the number of bytes of the keys or presence bits, and of the index.
+    pub(crate) fn overhead(&self) -> (usize, usize) {
+        match &self.store {
+            Store::Pool(set) => (set.dense.key_bytes(), set.dense.index().bytes()),
+            Store::Linear(linear) => (linear.bit_bytes(), 0),
+        }
+    }
+
+    /// Returns the name of the layout, for messages.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self.store {
+            Store::Pool(_) => "pool",
+            Store::Linear(_) => "linear store",
+        }
+    }
+
+    /// Returns the number of values that there is capacity for.
+    pub(crate) fn capacity(&self) -> u32 {
+        match &self.store {
+            Store::Pool(set) => set.dense.capacity(),
+            Store::Linear(linear) => linear.slots(),
+        }
+    }
+
+    /// Returns `true` if no group names the component.
+    #[inline(always)]
+    pub(crate) fn is_ungrouped(&self) -> bool {
+        self.required_by.len() | self.excluded_by.len() == 0
+    }
+
+    /// Returns `true` if removed values need not be kept.
+    ///
+    /// That is: no group names the component, it needs no drop, it is not tracked by columns, and a sparse set removes
+    /// by swapping.
+    pub(super) fn can_discard(&self) -> bool {
+        let by_swap = match &self.store {
+            Store::Pool(set) => set.removal == Removal::Swap,
+            Store::Linear(_) => true,
+        };
+        by_swap && self.is_ungrouped() && !self.is_column_tracked && !self.values().needs_drop()
+    }
+
+    /// Updates the cached [`can_discard`](SparseStorage::can_discard): after a change of the groups that name the
+    /// component, or of the removal policy.
+    pub(super) fn update_discards(&mut self) {
+        self.discards = self.can_discard();
+    }
+
+    /// Reserves capacity for a value of `slot`, and returns where it is to be written. `FRESH` says that it has none.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] if allocation fails; no value changes.
+    #[inline(always)]
+    pub(super) fn try_reserve<const FRESH: bool>(&mut self, slot: u32) -> Result<SparsePtr, AllocError> {
+        let (values, row) = match &mut self.store {
+            Store::Pool(set) => {
+                set.dense.try_ready(slot)?;
+                (set.values(), set.dense.positions())
+            }
+            Store::Linear(linear) => {
+                linear.try_cover(slot)?;
+                (linear.values(), if FRESH { slot } else { linear.insert_row(slot) })
+            }
+        };
+        Ok(SparsePtr { lane: values.lane(), row: row as usize })
+    }
+
+    /// Returns where the next value of `slot` is to be written.
+    #[inline(always)]
+    pub(super) fn insert_ptr(&self, slot: u32) -> SparsePtr {
+        let row = match &self.store {
+            Store::Pool(set) => set.dense.positions(),
+            Store::Linear(linear) => linear.insert_row(slot),
+        };
+        SparsePtr { lane: self.values().lane(), row: row as usize }
+    }
+
+    /// Makes the value that was written the value of `slot`. Returns the row of the value that it displaces.
+    ///
+    /// # Safety
+    ///
+    /// - Capacity was [reserved](SparseStorage::try_reserve), and the value is written there.
+    /// - With `FRESH`, the slot has no value here.
+    #[inline(always)]
+    pub(super) unsafe fn insert<const FRESH: bool>(&mut self, slot: Entity) -> Option<u32> {
+        // SAFETY: the slot was made ready or covered by the reservation, and the value is written, by the caller's
+        // contract. So is that with `FRESH` the slot has no value.
+        unsafe {
+            match &mut self.store {
+                Store::Pool(set) => set.insert::<FRESH>(slot),
+                Store::Linear(linear) => linear.insert::<FRESH>(slot),
+            }
+        }
+    }
+
+    /// Removes the value of a slot that is despawned, without keeping it. Returns `false` if the value may still be
+    /// there.
+    #[inline(always)]
+    pub(super) fn discard(&mut self, slot: Entity) -> bool {
+        if !self.discards {
+            return false;
+        }
+        match &mut self.store {
+            Store::Pool(set) => {
+                // SAFETY: values can be discarded: the set removes by swapping, and they need no drop.
+                if !unsafe { set.discard(slot) } {
+                    return false;
+                }
+            }
+            Store::Linear(linear) => {
+                if linear.remove(slot).is_none() {
+                    return true;
+                }
+            }
+        }
+        self.removed_counts[1] += 1;
+        true
+    }
+
+    /// Removes all values, which stay initialised, and returns how many rows a sparse set had.
+    pub(super) fn release_all(&mut self) -> u32 {
+        match &mut self.store {
+            Store::Pool(set) => set.release_all(),
+            Store::Linear(linear) => {
+                linear.release_all();
+                0
+            }
+        }
+    }
+
+    /// Returns the slots that have a value and the rows of their values, in the order of the storage.
+    pub(crate) fn slots_and_rows(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let (set, linear) = match &self.store {
+            Store::Pool(set) => (Some(set), None),
+            Store::Linear(linear) => (None, Some(linear)),
+        };
+        let in_set = set
+            .into_iter()
+            .flat_map(|set| (0..set.dense.positions()).filter_map(|at| Some((set.dense.key_at(at)?.index(), at))));
+        in_set.chain(linear.into_iter().flat_map(|linear| linear.iter().map(|slot| (slot, slot))))
+    }
+
+    /// Returns the lane of the keys or presence bits, and the lanes of the values.
+    ///
+    /// # Safety
+    ///
+    /// The lanes are not replaced or resized.
+    pub(crate) unsafe fn lanes_mut(&mut self) -> (&mut Lane, &mut [Lane]) {
+        // SAFETY: the lanes are not replaced or resized, by the caller's contract.
+        unsafe {
+            match &mut self.store {
+                Store::Pool(set) => {
+                    let (keys, values) = set.dense.parts_mut();
+                    (keys, values.lanes_mut())
+                }
+                Store::Linear(linear) => linear.lanes_mut(),
+            }
+        }
+    }
+}
