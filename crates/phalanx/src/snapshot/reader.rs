@@ -181,7 +181,7 @@ impl<'r> Reader<'r> {
         &self.buffer[self.taken..self.filled]
     }
 
-    /// The number of buffered bytes that were consumed.
+    /// Consumes buffered bytes.
     pub(super) fn consume(&mut self, len: usize) {
         self.taken += len;
     }

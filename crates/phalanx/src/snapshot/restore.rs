@@ -177,6 +177,8 @@ pub(super) fn name_row(
     Ok(())
 }
 
+/// Returns the link of an extra row.
+///
 /// # Safety
 ///
 /// The slot is a live extra row in a table of extra rows.
