@@ -1,7 +1,7 @@
 //! The checksum of snapshots and deltas: the 64-bit variant of XXH3, with a seed.
 //!
-//! `docs/snapshot-format.md` describes it bit by bit. It detects accidental changes. It is not a signature: whoever knows the
-//! algorithm can construct two inputs with the same checksum, so everything that is read is validated as well.
+//! `docs/snapshot-format.md` describes it bit by bit. It detects accidental changes. It is not a signature: two inputs
+//! with the same checksum can be constructed, so everything that is read is validated as well.
 
 use core::fmt;
 use core::hash::Hasher;

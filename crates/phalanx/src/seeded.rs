@@ -71,7 +71,7 @@ impl Hasher for Numbers {
         unreachable!("a key that does not consist of 32-bit numbers");
     }
 
-    /// The upper half is rotated down, where maps take the bucket from.
+    // The upper half is rotated down, where maps take the bucket from.
     #[inline]
     fn finish(&self) -> u64 {
         self.sum.rotate_left(32)

@@ -7,7 +7,6 @@
 mod kit;
 
 use libfuzzer_sys::fuzz_target;
-use phalanx::World;
 use phalanx::snapshot::{checksum, inspect};
 
 /// The same file with the checksums that it should have, as far as it can be read.

@@ -157,7 +157,7 @@ impl<C: Component, F: Fn() -> C + Send + Sync> Column for Tag<C, F> {
     ) -> Result<(), LoadError> {
         for _ in 0..builder.len() {
             // SAFETY: the builder is of this component, by the caller's contract.
-            input.alloc(unsafe { builder.push((self.0)()) })?;
+            input.check(unsafe { builder.push((self.0)()) })?;
         }
         Ok(())
     }

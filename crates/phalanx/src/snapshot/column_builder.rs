@@ -168,7 +168,7 @@ impl<'a> ColumnBuilder<'a> {
                     {
                         let capacity = trusted_capacity(row, total, lane.row_size());
                         // SAFETY: the lane grows, and no older pointer into it is used.
-                        input.alloc(unsafe { lane.try_resize(capacity) })?;
+                        input.check(unsafe { lane.try_resize(capacity) })?;
                     }
                     let end = run.end.min(lane.capacity());
                     // SAFETY: the lane has the capacity for these rows, which are not in use. They are bytes until they are

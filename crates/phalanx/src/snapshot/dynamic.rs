@@ -68,7 +68,7 @@ impl Column for PlainBytes {
         unsafe { write_lanes(self.0, sources, out) }
     }
     unsafe fn encode(&self, lanes: *const Lane, row: u32, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
-        // SAFETY: as above.
+        // SAFETY: as in `write`, for one row.
         unsafe { extend_by_row(self.0, lanes, row, bytes) }
     }
     unsafe fn read(
@@ -124,7 +124,7 @@ impl<K: RawCodec> Column for RawCoded<K> {
         })
     }
     unsafe fn encode(&self, lanes: *const Lane, row: u32, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
-        // SAFETY: as above.
+        // SAFETY: as in `write`, for one row.
         unsafe { self.0.encode(self.at(lanes, row), bytes) }
     }
     unsafe fn read(

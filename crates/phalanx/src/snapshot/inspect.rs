@@ -100,7 +100,7 @@ pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
                 let codec = text(&mut input)?;
                 input.u32()?;
                 let start = found.resources.len();
-                input.alloc(try_push(&mut found.resources, (name, 0)))?;
+                input.check(try_push(&mut found.resources, (name, 0)))?;
                 input.skip()?;
                 let head = (2 + found.resources[start].0.len() + codec.len() + 4) as u64;
                 found.resources[start].1 = input.section_bytes().saturating_sub(head);
@@ -114,7 +114,7 @@ pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
             _ => input.skip()?,
         }
         input.end_section()?;
-        input.alloc(try_push(&mut found.sections, (input.kind, input.section_bytes())))?;
+        input.check(try_push(&mut found.sections, (input.kind, input.section_bytes())))?;
         if input.kind == END {
             input.end()?;
             found.bytes = input.offset();
@@ -126,7 +126,7 @@ pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
 fn text(input: &mut Reader<'_>) -> Result<String, LoadError> {
     let mut buffer = [0; 255];
     let (name, mut bytes) = (input.name(&mut buffer)?, Vec::new());
-    input.alloc(try_reserve(&mut bytes, name.len()))?;
+    input.check(try_reserve(&mut bytes, name.len()))?;
     bytes.extend_from_slice(name.as_bytes());
     String::from_utf8(bytes).or_else(|_| input.invalid("a name that is not UTF-8"))
 }
@@ -152,7 +152,7 @@ fn components(input: &mut Reader<'_>, found: &mut Inspection) -> Result<(), Load
             schema = super::checksum(schema, &input.u64()?.to_le_bytes());
         }
         let summary = ComponentSummary { name, layout, codec, version, schema, values: 0 };
-        input.alloc(try_push(&mut found.components, summary))?;
+        input.check(try_push(&mut found.components, summary))?;
     }
     Ok(())
 }
@@ -189,7 +189,7 @@ fn table(input: &mut Reader<'_>, found: &mut Inspection) -> Result<(), LoadError
     let (extra, count) = (input.u8()? != 0, input.u32()?);
     let mut components = Vec::new();
     input.u32s(count, |input, numbers| {
-        input.alloc(try_reserve(&mut components, numbers.len()))?;
+        input.check(try_reserve(&mut components, numbers.len()))?;
         components.extend_from_slice(numbers);
         Ok(())
     })?;
@@ -199,7 +199,7 @@ fn table(input: &mut Reader<'_>, found: &mut Inspection) -> Result<(), LoadError
     }
     input.skip()?;
     let summary = TableSummary { components, extra, rows, bytes: input.section_bytes() };
-    input.alloc(try_push(&mut found.tables, summary))
+    input.check(try_push(&mut found.tables, summary))
 }
 
 fn storage(input: &mut Reader<'_>, found: &mut Inspection) -> Result<(), LoadError> {

@@ -34,8 +34,7 @@ struct Loader<'a, 'r> {
 /// Reads a world from a snapshot.
 pub(super) fn load(registry: &Registry, reader: &mut dyn Read) -> Result<World, LoadError> {
     let input = Reader::new(reader)?;
-    let world =
-        Components::try_new(&crate::rows::LANES).and_then(World::try_with).map_err(|error| input.error(error))?;
+    let world = input.check(Components::try_new(&crate::rows::LANES).and_then(World::try_with))?;
     let mut loading = Loader { registry, input, world, components: Vec::new() };
     loading.run()?;
     loading.world.storage.restructured();
@@ -55,7 +54,7 @@ impl Loader<'_, '_> {
             self.read_table()?;
             self.section()?;
         }
-        restore::check_rows(&self.world.storage).map_err(|problem| self.input.error(problem))?;
+        self.input.check(restore::check_rows(&self.world.storage))?;
         if self.input.kind == ROWS {
             self.read_names()?;
             self.section()?;
@@ -124,8 +123,8 @@ impl Loader<'_, '_> {
             }
             let older = self.read_schema(entry)?;
             let id = entry.register(&mut self.world.storage.components);
-            let id = self.input.alloc(id)?;
-            self.input.alloc(try_reserve(&mut self.components, 1))?;
+            let id = self.input.check(id)?;
+            self.input.check(try_reserve(&mut self.components, 1))?;
             self.components.push(Loaded { id, entry, older });
         }
         self.input.end_section()
@@ -186,7 +185,7 @@ impl Loader<'_, '_> {
         while list.len() < count as usize {
             let (len, left) = (list.len(), count as usize - list.len());
             let now = left.min(FRAME);
-            self.input.alloc(try_reserve(&mut list, now))?;
+            self.input.check(try_reserve(&mut list, now))?;
             list.resize(len + now, 0);
             self.input.numbers(&mut list[len..])?;
         }
@@ -199,7 +198,7 @@ impl Loader<'_, '_> {
         let count = self.input.u32()?;
         let free = self.numbers(count)?;
         self.input.end_section()?;
-        restore::restore_slots(&mut self.world.storage, &words, &free).map_err(|problem| self.input.error(problem))
+        self.input.check(restore::restore_slots(&mut self.world.storage, &words, &free))
     }
 
     fn read_table(&mut self) -> Result<(), LoadError> {
@@ -216,7 +215,7 @@ impl Loader<'_, '_> {
         let list = self.numbers(count)?;
         let mut signature = Signature::EMPTY;
         if extra {
-            self.input.alloc(signature.try_insert(ComponentId::ROW))?;
+            self.input.check(signature.try_insert(ComponentId::ROW))?;
         }
         let mut last = None;
         for &component in &list {
@@ -229,28 +228,26 @@ impl Loader<'_, '_> {
             if loaded.entry.kind != crate::layout::Kind::Table {
                 return self.input.invalid("a table with a component that is kept elsewhere");
             }
-            self.input.alloc(signature.try_insert(loaded.id))?;
+            self.input.check(signature.try_insert(loaded.id))?;
             last = Some(component);
         }
-        let number =
-            restore::create_table(&mut self.world.storage, &signature).map_err(|problem| self.input.error(problem))?;
+        let number = self.input.check(restore::create_table(&mut self.world.storage, &signature))?;
         let rows = self.input.u32()?;
         if rows == 0 {
             return self.input.invalid("a table without rows");
         }
-        restore::reserve_slots(&mut self.world.storage, number, rows).map_err(|problem| self.input.error(problem))?;
+        self.input.check(restore::reserve_slots(&mut self.world.storage, number, rows))?;
         let (mut first, storage) = (0, &mut self.world.storage);
         self.input.u32s(rows, |input, slots| {
-            restore::push_slots(storage, number, first, slots).map_err(|problem| input.error(problem))?;
+            input.check(restore::push_slots(storage, number, first, slots))?;
             first += slots.len() as u32;
             Ok(())
         })?;
         let mut all = Vec::new();
-        self.input.alloc(try_reserve(&mut all, list.len()))?;
+        self.input.check(try_reserve(&mut all, list.len()))?;
         for &component in &list {
             let Loaded { id, entry, older } = self.components[component as usize];
-            let builder = restore::column_builder(&self.world.storage, number, id, rows)
-                .map_err(|problem| self.input.error(problem))?;
+            let builder = self.input.check(restore::column_builder(&self.world.storage, number, id, rows))?;
             all.push(builder);
             let Some(builder) = all.last_mut() else { continue };
             // SAFETY: the builder is of this component.
@@ -260,13 +257,12 @@ impl Loader<'_, '_> {
                     Some(at) => entry.older[at].migration.read(entry.name, builder, &mut self.input)?,
                 }
             }
-            self.input
-                .alloc(builder.try_set_ticks(self.world.storage.components.info(id).track, self.world.change_tick()))?;
+            self.input.check(builder.try_set_ticks(self.world.storage.components.info(id).track, self.world.change_tick()))?;
         }
         self.input.end_section()?;
         // SAFETY: all columns were read, and all slots were added. The builders own the values until this succeeds.
         let settled = unsafe { restore::finish_table(&mut self.world.storage, number, rows) };
-        settled.map_err(|problem| self.input.error(problem))?;
+        self.input.check(settled)?;
         all.into_iter().for_each(|builder| builder.finish());
         Ok(())
     }
@@ -289,7 +285,7 @@ impl Loader<'_, '_> {
                 },
             };
             let named = restore::name_row(&mut self.world.storage, last, slot, owner, component, role);
-            named.map_err(|problem| self.input.error(problem))?;
+            self.input.check(named)?;
             last = Some((owner, slot));
         }
         self.world.storage.rows.bare = self.world.storage.table_number(&Signature::of([ComponentId::ROW]));
@@ -301,8 +297,7 @@ impl Loader<'_, '_> {
         let Some(&Loaded { id, entry, older }) = self.components.get(component as usize) else {
             return self.input.invalid("values of a component that there is not");
         };
-        let info = self.input.alloc(self.world.storage.components.info(id).try_clone())?;
-        let refused = |input: &Reader<'_>, problem| input.error(problem);
+        let info = self.input.check(self.world.storage.components.info(id).try_clone())?;
         let (mut keys, mut bits) = (Vec::new(), Vec::new());
         match entry.kind {
             crate::layout::Kind::Table => return self.input.invalid("values of a component that is kept in tables"),
@@ -317,10 +312,9 @@ impl Loader<'_, '_> {
                 if keys.last() == Some(&HOLE) || (removal != Removal::Deferred && keys.contains(&HOLE)) {
                     return self.input.invalid("a hole in a pool where there can be none");
                 }
-                restore::create_sparse(&mut self.world.storage, id, number)
-                    .map_err(|problem| refused(&self.input, problem))?;
+                self.input.check(restore::create_sparse(&mut self.world.storage, id, number))?;
                 if keys.contains(&HOLE) {
-                    self.input.alloc(try_reserve(&mut bits, keys.len().div_ceil(64)))?;
+                    self.input.check(try_reserve(&mut bits, keys.len().div_ceil(64)))?;
                     bits.resize(keys.len().div_ceil(64), 0_u64);
                     for (at, _) in keys.iter().enumerate().filter(|(_, key)| **key != HOLE) {
                         bits[at / 64] |= 1 << (at % 64);
@@ -328,7 +322,7 @@ impl Loader<'_, '_> {
                 }
                 let capacity = if bits.is_empty() { 0 } else { positions };
                 let reserved = restore::reserve_pool(&mut self.world.storage, number, capacity, removal);
-                reserved.map_err(|problem| refused(&self.input, problem))?;
+                self.input.check(reserved)?;
             }
             crate::layout::Kind::Linear => {
                 let (words, slots) = (self.input.u32()?, self.world.storage.entities.slot_count());
@@ -337,18 +331,17 @@ impl Loader<'_, '_> {
                     let what = "slots of a linear store";
                     return Err(self.input.error(Problem::Count { what, found, expected }));
                 }
-                self.input.alloc(try_reserve(&mut bits, words as usize))?;
+                self.input.check(try_reserve(&mut bits, words as usize))?;
                 bits.resize(words as usize, 0_u64);
                 self.input.take(crate::plain::bytes_of_mut(&mut bits))?;
                 bits.iter_mut().for_each(|word| *word = u64::from_le(*word));
                 if bits.last() == Some(&0) {
                     return self.input.invalid("a linear store with empty words at its end");
                 }
-                restore::create_sparse(&mut self.world.storage, id, number)
-                    .map_err(|problem| refused(&self.input, problem))?;
+                self.input.check(restore::create_sparse(&mut self.world.storage, id, number))?;
                 if let Some(last) = Runs::Bits(&bits).rows().last() {
                     let reserved = restore::reserve_linear(&mut self.world.storage, number, last);
-                    reserved.map_err(|problem| refused(&self.input, problem))?;
+                    self.input.check(reserved)?;
                 }
             }
         }
@@ -356,7 +349,7 @@ impl Loader<'_, '_> {
         let is_pool = entry.kind == crate::layout::Kind::Pool;
         let runs = if is_pool && bits.is_empty() { Runs::All(keys.len() as u32) } else { Runs::Bits(&bits) };
         let rows = if is_pool { Ok(0) } else { restore::count_extra_rows(&self.world.storage, runs) };
-        let rows = rows.map_err(|problem| refused(&self.input, problem))?;
+        let rows = self.input.check(rows)?;
         let mut builder = restore::sparse_builder(&mut self.world.storage, number, &info, runs);
         // SAFETY: the builder is of this component.
         unsafe {
@@ -365,15 +358,13 @@ impl Loader<'_, '_> {
                 Some(at) => entry.older[at].migration.read(entry.name, &mut builder, &mut self.input)?,
             }
         }
-        self.input.alloc(builder.try_set_ticks(info.track, self.world.change_tick()))?;
+        self.input.check(builder.try_set_ticks(info.track, self.world.change_tick()))?;
         self.input.end_section()?;
         // SAFETY: the values were read, at the positions of their keys or at their slots. The builder owns them until this
         // succeeds.
         unsafe {
             match is_pool {
-                true => {
-                    restore::fill_pool(&mut self.world.storage, number, &keys).map_err(|p| refused(&self.input, p))?
-                }
+                true => self.input.check(restore::fill_pool(&mut self.world.storage, number, &keys))?,
                 false => restore::fill_linear(&mut self.world.storage, number, &bits, rows),
             }
         }
@@ -392,7 +383,7 @@ impl Loader<'_, '_> {
             let [owned, required, excluded, members] = lists;
             let mut sparse = [const { Vec::new() }; 3];
             for (sparse, components) in sparse.iter_mut().zip([owned, required, excluded]) {
-                self.input.alloc(try_reserve(sparse, components.len()))?;
+                self.input.check(try_reserve(sparse, components.len()))?;
                 for component in components {
                     let loaded = self.components.get(component as usize);
                     let Some(number) = loaded.and_then(|loaded| self.world.storage.sparse.storage_id(loaded.id)) else {
@@ -407,7 +398,7 @@ impl Loader<'_, '_> {
                 return self.input.invalid("more groups than a world of this size may have");
             }
             let added = restore::create_group(&mut self.world.storage, sparse, &members);
-            added.map_err(|problem| self.input.error(problem))?;
+            self.input.check(added)?;
         }
         self.input.end_section()
     }

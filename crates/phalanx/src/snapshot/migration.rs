@@ -49,7 +49,7 @@ where
         builder: &mut ColumnBuilder<'_>,
         input: &mut Reader<'_>,
     ) -> Result<(), LoadError> {
-        let mut lanes = input.alloc(try_vec(Old::Layout::LANES))?;
+        let mut lanes = input.check(try_vec(Old::Layout::LANES))?;
         Old::Layout::lanes(&mut |lane| lanes.push(Lane::new(lane)));
         let mut old = ColumnBuilder::of_plain(&mut lanes, builder.len());
         // SAFETY: the lanes are those of `Old`.
@@ -58,7 +58,7 @@ where
         for row in 0..builder.len() {
             // SAFETY: the lanes are those of `Old`, and the row was read just now. Plain values are `Copy`: reading one moves
             // nothing out. `builder` is of `C`, by the caller's contract.
-            input.alloc(unsafe {
+            input.check(unsafe {
                 let value = Old::Layout::read(Old::Layout::ptr(lanes, RunTicks::READ), row as usize);
                 builder.push((self.0)(value))
             })?;

@@ -232,6 +232,8 @@ impl Registry {
     ///
     /// Returns an error of the serializer. Its message is that of a [`SaveError`] if the world cannot be
     /// [saved](Registry::save), or a component or resource has no readable form.
+    #[doc(alias = "scene")]
+    #[doc(alias = "to_json")]
     pub fn serialize<S: Serializer>(&self, world: &World, serializer: S) -> Result<S::Ok, S::Error> {
         let whole = Part::whole();
         let saving = Saver::new(world, self, &whole).map_err(S::Error::custom)?;
@@ -260,6 +262,7 @@ impl Registry {
     ///
     /// Returns an error of the deserializer. Its message is that of a [`LoadError`](super::LoadError) if the input is not a
     /// valid world.
+    #[doc(alias = "from_json")]
     pub fn deserialize<'de, D: Deserializer<'de>>(&self, deserializer: D) -> Result<World, D::Error> {
         WorldSeed(self).deserialize(deserializer)
     }

@@ -7,7 +7,6 @@ use super::error::{LoadError, Problem};
 use super::format::{FRAME, MAGIC, PIECE, VERSION, mix_section};
 use crate::alloc::try_reserve;
 use crate::checksum::{Sum, checksum};
-use phalanx_store::AllocError;
 use std::io::{self, Read};
 
 /// Reads sections.
@@ -181,7 +180,7 @@ impl<'r> Reader<'r> {
         &self.buffer[self.taken..self.filled]
     }
 
-    /// The number of buffered bytes that were consumed.
+    /// Consumes buffered bytes.
     pub(super) fn consume(&mut self, len: usize) {
         self.taken += len;
     }
@@ -344,7 +343,8 @@ impl<'r> Reader<'r> {
         }
     }
 
-    pub(super) fn alloc<T>(&self, result: Result<T, AllocError>) -> Result<T, LoadError> {
+    /// Adds the present position to an error.
+    pub(super) fn check<T, E: Into<Problem>>(&self, result: Result<T, E>) -> Result<T, LoadError> {
         result.map_err(|error| self.error(error))
     }
 }

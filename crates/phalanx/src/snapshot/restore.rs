@@ -176,11 +176,13 @@ pub(super) fn name_row(
     Ok(())
 }
 
+/// Returns the link of an extra row.
+///
 /// # Safety
 ///
 /// The slot is a live extra row in a table of extra rows.
 unsafe fn link(storage: &Storage, slot: u32) -> *mut Link {
-    // SAFETY: each slot with a bit has a value, by the caller's contract.
+    // SAFETY: the slot has a location in a table of extra rows, by the caller's contract. So the table has these lanes.
     unsafe {
         let at = storage.entities.payload_unchecked(slot);
         let lanes = storage.tables[at.table as usize].row_lanes().unwrap_unchecked();

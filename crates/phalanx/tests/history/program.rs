@@ -170,7 +170,7 @@ impl Resources {
     }
 }
 
-/// Something that is no operation: nothing of it may be seen afterwards. `log` is what listeners have written.
+/// A disturbance that is not an operation: it must leave no trace. `log` is what listeners have written.
 ///
 /// Every operation makes reserved entities come alive, one that removes nothing too: while some are `reserved`, there is none.
 pub(crate) fn disturb(world: &mut World, pick: Pick<'_>, log: &Log, reserved: bool) {

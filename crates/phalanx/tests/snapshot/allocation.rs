@@ -1,4 +1,4 @@
-//! Memory that cannot be had: each allocation of a save or a load fails in turn.
+//! Failing allocations: each allocation of a save or a load fails in turn.
 //!
 //! Values here take no memory of their own: what a value's own deserializer does without memory is its affair.
 
@@ -140,7 +140,7 @@ fn h65_a_merge_without_memory_leaves_the_world_as_it_was() {
             |world, outcome| {
                 world.validate().unwrap();
                 if outcome.is_err() {
-                    // Components, tables and stores may be known that nobody has.
+                    // Components, tables and storages may be registered that no entity has.
                     let found = diff(&registry, world, &target());
                     assert!(matches!(found, Ok(None | Some(Difference::Order))), "{found:?}");
                 }

@@ -17,7 +17,7 @@ use std::cell::Cell;
 /// How many mutations of each kind are tried.
 const MUTATIONS: usize = 10_000;
 
-/// Runs something that is given so many bytes. It does not panic, and takes memory and allocations in proportion.
+/// Runs a function whose input has `input` bytes. It must not panic, and must use memory and allocations in proportion.
 #[track_caller]
 fn within<R>(input: usize, run: impl FnOnce() -> R) -> R {
     let (result, usage) = measure(|| catch(run));
@@ -224,7 +224,7 @@ struct Skipped {
 #[derive(Component, Serialize, Deserialize, Debug)]
 struct Caches(Vec<Skipped>);
 
-/// A snapshot of so many values of a list whose elements take no bytes, each of which says that it has `len` elements.
+/// Returns a snapshot of `values` lists whose elements take no bytes, each of which declares `len` elements.
 fn of_nothing(registry: &Registry, world: &World, values: usize, len: u32) -> Vec<u8> {
     let mut file = Vec::new();
     registry.save(world, &mut file).unwrap();
@@ -389,7 +389,7 @@ fn h62_names_that_may_collide_take_linear_memory() {
     assert!(load_within(registry(), &file).is_ok());
 }
 
-/// Groups over eight stores, of which each is not named, required, or excluded. Nobody has two of the components: they have no
+/// Groups over eight stores, of which each is not named, required, or excluded. No entity has two of the components: they have no
 /// members.
 fn group_lists() -> Vec<[Vec<u32>; 4]> {
     let lists = (0..3_u32.pow(8)).map(|n| {

@@ -17,7 +17,7 @@ fn world() -> phalanx::World {
     world
 }
 
-/// To write it anew, for a new version of the format: `PHALANX_GOLDEN=write cargo test -p phalanx --features snapshot golden`.
+/// To write it again, for a new version of the format: `PHALANX_GOLDEN=write cargo test -p phalanx --features snapshot golden`.
 #[test]
 fn version_2_is_what_it_was() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshot/golden/version-2.phalanx");

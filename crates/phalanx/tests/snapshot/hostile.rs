@@ -1,4 +1,4 @@
-//! Bytes that nobody saved.
+//! Loading forged and damaged bytes.
 
 use crate::forge::{Forged, Section};
 use crate::kit::*;

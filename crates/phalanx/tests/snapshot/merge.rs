@@ -192,7 +192,7 @@ fn a_quiet_merge_tells_nobody() {
     let reserved = world.reserve_entity();
     let map = registry().merge_silent(&mut world, &*told_scene()).unwrap();
     assert_eq!((map.len(), world.len()), (3, 4));
-    // Who was reserved before is no part of it.
+    // Entities that were reserved before are not part of the merge.
     assert_eq!(taken(&words), [format!("spawned {}", reserved.index())]);
     assert_eq!((named.drain(&mut world).len(), world.query::<&Marked>().len()), (0, 0));
     assert!(registry().merge_silent(&mut world, &b"nothing"[..]).is_err());

@@ -1,4 +1,4 @@
-//! Plain data with forbidden bytes, saved, and loaded from bytes that nobody saved.
+//! Plain data with forbidden bytes, saved, and loaded from forged bytes.
 
 use crate::forge::Forged;
 use phalanx::snapshot::{Problem, Registry};

@@ -184,7 +184,7 @@ fn worlds_that_track_nothing_pay_nothing() {
     assert_eq!(bytes(&world).len(), size);
 }
 
-/// How often a world was looked at, and when, is no part of it: two marks are equal if they are both new, or both not.
+/// The number of query runs is not saved: two change ticks are equal if both are new, or both are not.
 #[test]
 fn looking_leaves_no_trace() {
     let registry = all();
@@ -252,7 +252,7 @@ struct Untracked(u32);
 #[repr(transparent)]
 struct ByColumn(u32);
 
-/// How a component is tracked is no part of what it is: it may change from one build to the next.
+/// The tracking of a component is not part of its schema: it may change from one build to the next.
 #[test]
 fn ticks_of_another_way_of_tracking_are_passed_over() {
     fn of<C: Component<Layout: phalanx::snapshot::PlainLayout<C>>>() -> Registry {

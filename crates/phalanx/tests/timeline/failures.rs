@@ -1,4 +1,4 @@
-//! Memory that cannot be had, clones and destructors that panic.
+//! Failing allocations, and clones and destructors that panic.
 
 use crate::kit::{run, rush, seen, world};
 use phalanx::timeline::TimelineError;

@@ -115,7 +115,7 @@ fn a_kept_resource_in_a_scope_is_an_error_and_nothing_happens() {
     };
     world.resource_scope(scope).unwrap();
     assert_eq!((world.resource(), world.len()), (Ok(&Score(2)), 1));
-    // One that is not kept is nobody's business.
+    // One that is not kept does not matter.
     world.insert_resource(Window(1));
     world.resource_scope(|world, _: &mut Window| world.rollback(&before).unwrap()).unwrap();
     assert_eq!((world.resource(), world.resource(), world.len()), (Ok(&Score(1)), Ok(&Window(1)), 0));

@@ -232,7 +232,7 @@ pub(crate) fn world() -> World {
     world
 }
 
-/// Does so many operations, each followed by a check of the world.
+/// Runs some operations, and validates the world after each.
 pub(crate) fn run(world: &mut World, rng: &mut Rng, tally: &Tally, count: usize) {
     for _ in 0..count {
         act(world, rng, tally);
@@ -240,7 +240,7 @@ pub(crate) fn run(world: &mut World, rng: &mut Rng, tally: &Tally, count: usize)
     }
 }
 
-/// Does so many operations.
+/// Runs some operations.
 pub(crate) fn rush(world: &mut World, rng: &mut Rng, tally: &Tally, count: usize) {
     (0..count).for_each(|_| act(world, rng, tally));
 }

@@ -155,7 +155,7 @@ fn try_forged(world: &mut World, before: &super::Checkpoint, bytes: &[u8]) {
     world.validate().unwrap();
 }
 
-/// A world with so many tables, two of which have rows.
+/// Returns a world with `count` tables, two of which have rows.
 fn of_tables(count: u32) -> World {
     let mut world = World::new();
     world.spawn(Row(1));
