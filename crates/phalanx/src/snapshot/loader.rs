@@ -257,7 +257,8 @@ impl Loader<'_, '_> {
                     Some(at) => entry.older[at].migration.read(entry.name, builder, &mut self.input)?,
                 }
             }
-            self.input.check(builder.try_set_ticks(self.world.storage.components.info(id).track, self.world.change_tick()))?;
+            self.input
+                .check(builder.try_set_ticks(self.world.storage.components.info(id).track, self.world.change_tick()))?;
         }
         self.input.end_section()?;
         // SAFETY: all columns were read, and all slots were added. The builders own the values until this succeeds.
