@@ -1,8 +1,7 @@
 //! Commands: a buffer does what its commands would do one by one, and every payload is dropped once.
 
-use phalanx::{
-    CommandBuffer, CommandInbox, CommandKind, Component, DuplicateComponent, Entity, StructuralError, World,
-};
+use phalanx::commands::CommandKind;
+use phalanx::{CommandBuffer, CommandInbox, Component, DuplicateComponent, Entity, StructuralError, World};
 use phalanx_testkit::{Counted, Tally, catch};
 
 #[path = "commands/failures.rs"]
@@ -150,21 +149,20 @@ fn a_report_names_the_position_the_command_the_entity_and_the_reason() {
     commands.remove::<Small>(dead);
     commands.queue(|_| ());
     commands.spawn((Flag, Flag));
-    commands.extend(key(dead), Flag);
-    commands.update(key(e), Flag);
-    commands.remove_row_components::<Flag>(key(e));
-    commands.delete_row(key(e));
+    commands.add_row(key(dead), Flag);
+    commands.insert_into_row(key(e), Flag);
+    commands.remove_from_row::<Flag>(key(e));
+    commands.remove_row(key(e));
     let report = commands.apply(&mut world);
     let named: Vec<_> = report.skipped().iter().map(|error| (error.position, error.command, error.entity)).collect();
-    use CommandKind::*;
     let expected = [
-        (1, Insert, Some(dead)),
-        (2, Remove, Some(dead)),
-        (4, Spawn, None),
-        (5, Extend, Some(dead)),
-        (6, Update, Some(e)),
-        (7, RemoveRowComponents, Some(e)),
-        (8, DeleteRow, Some(e)),
+        (1, CommandKind::Insert, Some(dead)),
+        (2, CommandKind::Remove, Some(dead)),
+        (4, CommandKind::Spawn, None),
+        (5, CommandKind::AddRow, Some(dead)),
+        (6, CommandKind::InsertIntoRow, Some(e)),
+        (7, CommandKind::RemoveFromRow, Some(e)),
+        (8, CommandKind::RemoveRow, Some(e)),
     ];
     assert_eq!(named, expected);
     assert!(!report.is_complete());

@@ -16,14 +16,14 @@ pub enum CommandKind {
     Remove,
     /// [`CommandBuffer::despawn`](crate::CommandBuffer::despawn).
     Despawn,
-    /// [`CommandBuffer::extend`](crate::CommandBuffer::extend).
-    Extend,
-    /// [`CommandBuffer::update`](crate::CommandBuffer::update).
-    Update,
-    /// [`CommandBuffer::remove_row_components`](crate::CommandBuffer::remove_row_components).
-    RemoveRowComponents,
-    /// [`CommandBuffer::delete_row`](crate::CommandBuffer::delete_row).
-    DeleteRow,
+    /// [`CommandBuffer::add_row`](crate::CommandBuffer::add_row).
+    AddRow,
+    /// [`CommandBuffer::insert_into_row`](crate::CommandBuffer::insert_into_row).
+    InsertIntoRow,
+    /// [`CommandBuffer::remove_from_row`](crate::CommandBuffer::remove_from_row).
+    RemoveFromRow,
+    /// [`CommandBuffer::remove_row`](crate::CommandBuffer::remove_row).
+    RemoveRow,
     /// [`CommandBuffer::queue`](crate::CommandBuffer::queue).
     Closure,
 }
@@ -31,8 +31,8 @@ pub enum CommandKind {
 impl CommandKind {
     /// Returns `true` if the payload begins with the key of a row.
     pub(super) fn is_of_row(self) -> bool {
-        use CommandKind::{DeleteRow, Extend, RemoveRowComponents, Update};
-        matches!(self, Extend | Update | RemoveRowComponents | DeleteRow)
+        use CommandKind::{AddRow, InsertIntoRow, RemoveFromRow, RemoveRow};
+        matches!(self, AddRow | InsertIntoRow | RemoveFromRow | RemoveRow)
     }
 }
 
@@ -44,10 +44,10 @@ impl fmt::Display for CommandKind {
             CommandKind::Insert => "insert",
             CommandKind::Remove => "remove",
             CommandKind::Despawn => "despawn",
-            CommandKind::Extend => "extend",
-            CommandKind::Update => "update",
-            CommandKind::RemoveRowComponents => "remove_row_components",
-            CommandKind::DeleteRow => "delete_row",
+            CommandKind::AddRow => "add_row",
+            CommandKind::InsertIntoRow => "insert_into_row",
+            CommandKind::RemoveFromRow => "remove_from_row",
+            CommandKind::RemoveRow => "remove_row",
             CommandKind::Closure => "queue",
         })
     }

@@ -243,28 +243,28 @@ impl CommandBuffer {
     /// let [left, right] = [1, 2].map(|n| Key::main(elf).with_role(Role(n)));
     /// commands.extend(left, Ring("of air"));
     /// commands.extend(right, Ring("of fire"));
-    /// commands.delete_row(left);
+    /// commands.remove_row(left);
     /// commands.try_apply(&mut world)?;
     /// assert_eq!(world.get_key::<Ring>(right)?, &Ring("of fire"));
     /// assert!(!world.contains_key(left));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn extend<B: Bundle>(&mut self, key: Key, bundle: B) {
+    pub fn add_row<B: Bundle>(&mut self, key: Key, bundle: B) {
         self.record(Vtables::<B>::EXTEND, Some(key.entity), RowPayload { key, bundle });
     }
 
     /// Records [`World::update`].
-    pub fn update<B: Bundle>(&mut self, key: Key, bundle: B) {
+    pub fn insert_into_row<B: Bundle>(&mut self, key: Key, bundle: B) {
         self.record(Vtables::<B>::UPDATE, Some(key.entity), RowPayload { key, bundle });
     }
 
     /// Records [`World::remove_row_components`].
-    pub fn remove_row_components<B: Bundle>(&mut self, key: Key) {
+    pub fn remove_from_row<B: Bundle>(&mut self, key: Key) {
         self.record(Vtables::<B>::REMOVE_FROM_ROW, Some(key.entity), key);
     }
 
     /// Records [`World::delete_row`].
-    pub fn delete_row(&mut self, key: Key) {
+    pub fn remove_row(&mut self, key: Key) {
         self.record(DELETE_ROW, Some(key.entity), key);
     }
 

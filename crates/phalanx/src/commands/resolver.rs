@@ -214,7 +214,7 @@ impl Resolver {
         position: usize,
     ) -> Result<Step, StructuralError> {
         match entry.vtable.kind {
-            CommandKind::Extend => {
+            CommandKind::AddRow => {
                 let bundle_id = (entry.vtable.bundle_id)(world)?;
                 let source = world.row_edge(bundle_id)?;
                 let edge = world.bundles.edge(bundle_id, source, true);
@@ -229,20 +229,20 @@ impl Resolver {
                 self.add_rows(world, position, target, 1)?;
                 self.names += 1;
                 self.entries += world.storage.entries_of(target);
-                Ok(Step::Extend { bundle_id, source, label })
+                Ok(Step::AddRow { bundle_id, source, label })
             }
-            CommandKind::DeleteRow => match self.find_row(world, key)? {
+            CommandKind::RemoveRow => match self.find_row(world, key)? {
                 (RowRef::Main(entity), _) => Err(RowError::MainRow { entity }.into()),
                 (RowRef::Extra(name, slot), table) => {
                     self.remove_row(world, slot, table, position)?;
                     self.rows.set(name, slot, None)?;
-                    Ok(Step::DeleteRow)
+                    Ok(Step::RemoveRow)
                 }
             },
             kind => {
                 let (row, table) = self.find_row(world, key)?;
                 let bundle_id = (entry.vtable.bundle_id)(world)?;
-                self.change(world, row, table, bundle_id, kind == CommandKind::Update, position)
+                self.change(world, row, table, bundle_id, kind == CommandKind::InsertIntoRow, position)
             }
         }
     }

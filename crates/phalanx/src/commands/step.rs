@@ -18,9 +18,9 @@ pub(super) enum Step {
     /// Spawns an entity with a bundle.
     Spawn(usize),
     /// Spawns an extra row in the target of a bundle's edge from the table `source`.
-    Extend { bundle_id: usize, source: u32, label: Label },
+    AddRow { bundle_id: usize, source: u32, label: Label },
     /// Removes an extra row.
-    DeleteRow,
+    RemoveRow,
     /// Inserts a bundle.
     Insert(usize),
     /// Removes a bundle.
@@ -71,7 +71,7 @@ impl Step {
                     storage.spawn_row::<true>(entity, info.table, &info.sparse);
                 }
             }
-            Step::Extend { bundle_id, source, label } => {
+            Step::AddRow { bundle_id, source, label } => {
                 let edge = bundles.edge(bundle_id, source, true);
                 storage.sparse.find_insert_ptrs(storage.entities.next_index(), &edge.sparse_inserts);
                 let tail = storage.tables[edge.target as usize].len;
@@ -83,7 +83,7 @@ impl Step {
                     storage.spawn_extra_row::<true>(named(), label, edge.target, &edge.sparse_inserts);
                 }
             }
-            Step::DeleteRow => {
+            Step::RemoveRow => {
                 let (slot, at) = find_row(world, named(), key);
                 // SAFETY: the row was found in use, and the stash has room for its values.
                 unsafe { world.storage.remove_row(slot, at, stash) };

@@ -84,15 +84,15 @@ impl<B: Bundle> Vtables<B> {
     pub(super) const REMOVE: &'static CommandVtable =
         &CommandVtable { bundle_id: World::bundle_id::<B>, ..without_payload(CommandKind::Remove) };
     pub(super) const EXTEND: &'static CommandVtable =
-        &CommandVtable { kind: CommandKind::Extend, ..Self::UPDATE_VTABLE };
+        &CommandVtable { kind: CommandKind::AddRow, ..Self::UPDATE_VTABLE };
     pub(super) const UPDATE: &'static CommandVtable = &Self::UPDATE_VTABLE;
     pub(super) const REMOVE_FROM_ROW: &'static CommandVtable = &CommandVtable {
         bundle_id: World::bundle_id::<B>,
         layout: Layout::new::<Key>(),
-        ..without_payload(CommandKind::RemoveRowComponents)
+        ..without_payload(CommandKind::RemoveFromRow)
     };
     const UPDATE_VTABLE: CommandVtable = CommandVtable {
-        kind: CommandKind::Update,
+        kind: CommandKind::InsertIntoRow,
         layout: Layout::new::<RowPayload<B>>(),
         write: write_to_row::<B>,
         drop: drop_payload::<RowPayload<B>>,
@@ -119,7 +119,7 @@ impl<F: FnOnce(&mut World) + Send + 'static> Vtables<F> {
 
 pub(super) const DESPAWN: &CommandVtable = &without_payload(CommandKind::Despawn);
 pub(super) const DELETE_ROW: &CommandVtable =
-    &CommandVtable { layout: Layout::new::<Key>(), ..without_payload(CommandKind::DeleteRow) };
+    &CommandVtable { layout: Layout::new::<Key>(), ..without_payload(CommandKind::RemoveRow) };
 
 /// Returns the vtable of a command without a payload, or with one that needs no drop.
 const fn without_payload(kind: CommandKind) -> CommandVtable {

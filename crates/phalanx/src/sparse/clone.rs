@@ -174,7 +174,7 @@ mod tests {
         for at in [1, 4, 5] {
             world.despawn(all[at]).unwrap();
         }
-        let mut copy = world.clone_world();
+        let mut copy = world.try_clone().unwrap();
         assert_eq!(keys(&copy), [Some(0), None, Some(2), Some(3), None, None, Some(6), Some(7)]);
         for world in [&mut world, &mut copy] {
             world.spawn(Name("late".into()));

@@ -191,7 +191,7 @@ fn payloads_of_skipped_commands_are_dropped_once_whichever_panics() {
             commands.queue(|_| ());
             commands.insert(stale, (Other(tally.value(31)), Value(tally.value(32))));
             commands.spawn((Flag, Value(tally.value(33)), Flag));
-            commands.extend(Key::main(stale), Value(tally.value(34)));
+            commands.add_row(Key::main(stale), Value(tally.value(34)));
             Some((world, commands))
         },
         |state, _| {

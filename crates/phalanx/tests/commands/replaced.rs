@@ -66,7 +66,7 @@ fn a_closure_may_replace_the_world() {
     commands.insert(reserved, Value(tally.value(2)));
     commands.remove::<Small>(reserved);
     commands.despawn(reserved);
-    commands.extend(phalanx::Key::main(reserved).with_role(phalanx::Role(1)), Value(tally.value(3)));
+    commands.add_row(phalanx::Key::main(reserved).with_role(phalanx::Role(1)), Value(tally.value(3)));
     commands.insert(bystander, Flag);
     commands.insert(Entity::from_bits(99).unwrap(), Value(tally.value(4)));
     commands.spawn(Flag);

@@ -261,7 +261,7 @@ fn no_reservation_outlives_a_delta() {
 fn a_clone_is_another_world() {
     let mut world = world();
     let mut commands = CommandBuffer::new();
-    let e = commands.spawn(&world, Hp(7));
+    let e = commands.spawn_with(&world, Hp(7));
     let mut copy = world.try_clone().unwrap();
     let report = commands.apply(&mut copy);
     assert_eq!(reasons(report.skipped()), [(0, StructuralError::AnotherWorld { entity: e })]);

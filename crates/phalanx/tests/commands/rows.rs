@@ -45,13 +45,13 @@ fn a_buffer_knows_the_rows_that_it_makes() {
     let mut world = World::new();
     let mut commands = CommandBuffer::new();
     let e = commands.spawn_with(&world, Small(1));
-    commands.extend(key(e, 1), Small(2));
-    commands.update(key(e, 1), Aligned(3));
-    commands.extend(key(e, 2), (Small(4), Flag));
-    commands.remove_row_components::<Flag>(key(e, 2));
-    commands.update(Key::main(e), Flag);
-    commands.delete_row(key(e, 1));
-    commands.extend(key(e, 1), Aligned(5));
+    commands.add_row(key(e, 1), Small(2));
+    commands.insert_into_row(key(e, 1), Aligned(3));
+    commands.add_row(key(e, 2), (Small(4), Flag));
+    commands.remove_from_row::<Flag>(key(e, 2));
+    commands.insert_into_row(Key::main(e), Flag);
+    commands.remove_row(key(e, 1));
+    commands.add_row(key(e, 1), Aligned(5));
     assert!(format!("{commands:?}").contains("Extend(0v0 role 1)"), "{commands:?}");
     commands.try_apply(&mut world).unwrap();
     world.validate().unwrap();
@@ -76,25 +76,25 @@ fn refused_rows_are_named_and_nothing_of_the_segment_happens() {
     type Case<'a> = (&'a dyn Fn(&mut CommandBuffer, Value), StructuralError);
     let stale = RowError::NoSuchRow { key: key(e, 9) };
     let cases: [Case<'_>; 9] = [
-        (&|c, v| c.extend(key(e, 1), v), RowError::Exists { key: key(e, 1) }.into()),
-        (&|c, v| c.extend(Key::main(e), v), RowError::Exists { key: Key::main(e) }.into()),
-        (&|c, v| c.extend(key(e, 8), v), RowError::Exists { key: key(e, 8) }.into()),
+        (&|c, v| c.add_row(key(e, 1), v), RowError::Exists { key: key(e, 1) }.into()),
+        (&|c, v| c.add_row(Key::main(e), v), RowError::Exists { key: Key::main(e) }.into()),
+        (&|c, v| c.add_row(key(e, 8), v), RowError::Exists { key: key(e, 8) }.into()),
         (
-            &|c, v| c.extend(Key::main(e).with_component(unknown), v),
+            &|c, v| c.add_row(Key::main(e).with_component(unknown), v),
             RowError::NoSuchComponent { component: unknown }.into(),
         ),
-        (&|c, v| c.update(key(e, 9), v), stale.into()),
-        (&|c, _| c.remove_row_components::<Value>(key(e, 9)), stale.into()),
-        (&|c, _| c.delete_row(key(e, 7)), RowError::NoSuchRow { key: key(e, 7) }.into()),
-        (&|c, _| c.delete_row(Key::main(e)), RowError::MainRow { entity: e }.into()),
-        (&|c, v| c.update(key(dead, 1), v), phalanx::NoSuchEntity { entity: dead }.into()),
+        (&|c, v| c.insert_into_row(key(e, 9), v), stale.into()),
+        (&|c, _| c.remove_from_row::<Value>(key(e, 9)), stale.into()),
+        (&|c, _| c.remove_row(key(e, 7)), RowError::NoSuchRow { key: key(e, 7) }.into()),
+        (&|c, _| c.remove_row(Key::main(e)), RowError::MainRow { entity: e }.into()),
+        (&|c, v| c.insert_into_row(key(dead, 1), v), phalanx::NoSuchEntity { entity: dead }.into()),
     ];
     for (record, error) in cases {
         let mut commands = CommandBuffer::new();
-        commands.extend(key(e, 8), Value(tally.value(1)));
-        commands.extend(key(e, 7), Value(tally.value(1)));
-        commands.delete_row(key(e, 7));
-        commands.update(key(e, 1).with_component(about), Value(tally.value(1)));
+        commands.add_row(key(e, 8), Value(tally.value(1)));
+        commands.add_row(key(e, 7), Value(tally.value(1)));
+        commands.remove_row(key(e, 7));
+        commands.insert_into_row(key(e, 1).with_component(about), Value(tally.value(1)));
         record(&mut commands, Value(tally.value(2)));
         let refused = commands.try_apply(&mut world).unwrap_err();
         assert_eq!((refused.position, refused.error), (4, error));
@@ -120,18 +120,18 @@ impl Op {
         let Op(kind, key, n) = self;
         let value = || Value(tally.value(n));
         match kind {
-            0..=2 => commands.extend(key, (Aligned(n), value())),
-            3 | 4 => commands.extend(key, (Small(n as u8), Flag)),
-            5 => commands.extend(key, ()),
-            6 => commands.extend(key, (Flag, Flag)),
-            7 => commands.update(key, (Other(tally.value(n)), Aligned(n))),
-            8 => commands.update(key, value()),
-            9 => commands.update(key, (Flag, Flag)),
-            10 => commands.remove_row_components::<(Value, Small)>(key),
-            11 | 12 => commands.delete_row(key),
+            0..=2 => commands.add_row(key, (Aligned(n), value())),
+            3 | 4 => commands.add_row(key, (Small(n as u8), Flag)),
+            5 => commands.add_row(key, ()),
+            6 => commands.add_row(key, (Flag, Flag)),
+            7 => commands.insert_into_row(key, (Other(tally.value(n)), Aligned(n))),
+            8 => commands.insert_into_row(key, value()),
+            9 => commands.insert_into_row(key, (Flag, Flag)),
+            10 => commands.remove_from_row::<(Value, Small)>(key),
+            11 | 12 => commands.remove_row(key),
             13 => commands.despawn(key.entity),
-            14 => commands.add(move |world| _ = world.row_mut(key).and_then(|mut row| row.try_insert(Small(1)))),
-            _ => commands.spawn_later((Value(tally.value(n)), Small(1))),
+            14 => commands.queue(move |world| _ = world.row_mut(key).and_then(|mut row| row.try_insert(Small(1)))),
+            _ => commands.spawn((Value(tally.value(n)), Small(1))),
         }
     }
 
@@ -190,12 +190,13 @@ fn a_reserved_entity_with_other_rows_stays_when_its_spawn_is_skipped() {
     let mut world = World::new();
     let (mut commands, mut before) = (CommandBuffer::new(), CommandBuffer::new());
     let e = commands.spawn_with(&world, (Flag, Flag));
-    commands.update(key(e, 1), Small(2));
+    commands.insert_into_row(key(e, 1), Small(2));
     commands.insert(e, Small(3));
-    before.extend(key(e, 1), Small(1));
+    before.add_row(key(e, 1), Small(1));
     before.append(&mut commands);
-    let skipped =
-        |report: phalanx::ApplyReport| report.skipped().iter().map(|error| error.position).collect::<Vec<_>>();
+    let skipped = |report: phalanx::commands::ApplyReport| {
+        report.skipped().iter().map(|error| error.position).collect::<Vec<_>>()
+    };
     let report = before.apply(&mut world);
     world.validate().unwrap();
     assert_eq!(skipped(report), [1]);
@@ -204,10 +205,10 @@ fn a_reserved_entity_with_other_rows_stays_when_its_spawn_is_skipped() {
         (Ok(&Small(3)), Ok(&Small(2)))
     );
     // Had its row ended before, it would end.
-    let e = promise.spawn(&world, (Flag, Flag));
-    promise.insert(e, Small(3));
-    before.extend(key(e, 1), Small(1));
-    before.delete_row(key(e, 1));
+    let e = commands.spawn_with(&world, (Flag, Flag));
+    commands.insert(e, Small(3));
+    before.add_row(key(e, 1), Small(1));
+    before.remove_row(key(e, 1));
     before.append(&mut commands);
     let report = before.apply(&mut world);
     world.validate().unwrap();
@@ -225,9 +226,9 @@ fn rows_end_before_their_main_row_whatever_their_alignment() {
         let e = world.spawn((Value(tally.value(0)), Other(tally.value(1))));
         world.add_row(key(e, 1), Broad(tally.value(2))).unwrap();
         let mut commands = CommandBuffer::new();
-        (0..more).for_each(|n| commands.extend(key(e, 2 + n), (Value(tally.value(3)), Broad(tally.value(4)))));
-        commands.delete_row(key(e, 1));
-        commands.extend(key(e, 1), Value(tally.value(5)));
+        (0..more).for_each(|n| commands.add_row(key(e, 2 + n), (Value(tally.value(3)), Broad(tally.value(4)))));
+        commands.remove_row(key(e, 1));
+        commands.add_row(key(e, 1), Value(tally.value(5)));
         commands.despawn(e);
         commands.try_apply(&mut world).unwrap();
         world.validate().unwrap();
@@ -241,16 +242,16 @@ fn eventful(tally: &Tally) -> (World, Vec<Entity>, CommandBuffer) {
     let (world, known, about) = populated(tally);
     let mut commands = CommandBuffer::new();
     let value = |n| Value(tally.value(n));
-    commands.extend(key(known[0], 3), (value(20), Aligned(1)));
-    commands.update(key(known[0], 1), (value(21), Flag));
-    commands.delete_row(key(known[0], 2));
-    commands.extend(key(known[0], 2), (Aligned(2), Other(tally.value(22))));
-    commands.delete_row(key(known[1], 1).with_component(about));
-    commands.remove_row_components::<(Other, Aligned)>(key(known[1], 2));
+    commands.add_row(key(known[0], 3), (value(20), Aligned(1)));
+    commands.insert_into_row(key(known[0], 1), (value(21), Flag));
+    commands.remove_row(key(known[0], 2));
+    commands.add_row(key(known[0], 2), (Aligned(2), Other(tally.value(22))));
+    commands.remove_row(key(known[1], 1).with_component(about));
+    commands.remove_from_row::<(Other, Aligned)>(key(known[1], 2));
     commands.despawn(known[0]);
     commands.queue(|_| ());
-    commands.extend(key(known[3], 1), value(23));
-    commands.update(key(known[3], 1), value(24));
+    commands.add_row(key(known[3], 1), value(23));
+    commands.insert_into_row(key(known[3], 1), value(24));
     commands.despawn(known[2]);
     (world, known, commands)
 }
@@ -285,12 +286,12 @@ fn recorded_rows_without_memory_in_a_world_that_knows_nothing() {
             || {
                 let (tally, mut world, mut commands) = (Tally::new(), World::new(), CommandBuffer::new());
                 let [e, f] = [world.spawn_empty(), world.spawn_empty()];
-                commands.extend(key(e, 1), (Small(1), Value(tally.value(1))));
-                commands.update(key(e, 1), (Flag, Value(tally.value(2))));
-                commands.extend(key(f, 1), Value(tally.value(3)));
-                commands.remove_row_components::<Value>(key(f, 1));
-                commands.delete_row(key(e, 1));
-                commands.extend(key(e, 2), Other(tally.value(4)));
+                commands.add_row(key(e, 1), (Small(1), Value(tally.value(1))));
+                commands.insert_into_row(key(e, 1), (Flag, Value(tally.value(2))));
+                commands.add_row(key(f, 1), Value(tally.value(3)));
+                commands.remove_from_row::<Value>(key(f, 1));
+                commands.remove_row(key(e, 1));
+                commands.add_row(key(e, 2), Other(tally.value(4)));
                 (Some((world, commands)), e, tally)
             },
             |(state, ..)| {
@@ -326,13 +327,13 @@ fn a_failing_allocation_leaves_rows_alone() {
                 world.row_mut(key(e, 1)).unwrap().insert(Flag);
                 world.row_mut(key(e, 2)).unwrap().remove::<Value>();
                 for n in 100..200 {
-                    commands.extend(key(e, n), Value(tally.value(n)));
+                    commands.add_row(key(e, n), Value(tally.value(n)));
                 }
-                (10..60).for_each(|n| commands.update(key(e, n), Flag));
-                more.iter().for_each(|e| commands.extend(key(*e, 1), Value(tally.value(1))));
-                more.iter().for_each(|e| commands.delete_row(key(*e, 1)));
+                (10..60).for_each(|n| commands.insert_into_row(key(e, n), Flag));
+                more.iter().for_each(|e| commands.add_row(key(*e, 1), Value(tally.value(1))));
+                more.iter().for_each(|e| commands.remove_row(key(*e, 1)));
                 commands.despawn(more[0]);
-                commands.remove_row_components::<Value>(key(e, 9));
+                commands.remove_from_row::<Value>(key(e, 9));
                 let before = all_rows(&world);
                 (Some((world, commands)), before, tally)
             },

@@ -250,7 +250,7 @@ pub(crate) fn disturb(world: &mut World, pick: Pick<'_>, log: &Log, reserved: bo
         8 if world.pool::<Ice>().holes() == 0 => drop(world.compact(usize::MAX)),
         8 => {}
         9 => drop(world.layout_report()),
-        10 => drop(world.save(&registry(), std::io::sink()).unwrap()),
+        10 => drop(registry().save(world, std::io::sink()).unwrap()),
         11 => drop(world.try_clone().unwrap()),
         12 => {
             let here = world.checkpoint().unwrap();

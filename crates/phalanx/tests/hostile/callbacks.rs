@@ -283,8 +283,8 @@ fn recorded(tally: &Tally, dial: &'static Dial) -> (World, phalanx::CommandBuffe
     let mut commands = phalanx::CommandBuffer::new();
     commands.insert(e[0], A::new(tally, 10));
     commands.spawn_with(&world, A::new(tally, 11));
-    commands.update(row(1), A::new(tally, 12));
-    commands.extend(row(2), A::new(tally, 13));
+    commands.insert_into_row(row(1), A::new(tally, 12));
+    commands.add_row(row(2), A::new(tally, 13));
     commands.insert(e[1], (A::new(tally, 14), Rude(dial, "new")));
     commands.despawn(e[2]);
     commands.spawn((Rude(dial, "new"), A::new(tally, 15)));

@@ -231,7 +231,7 @@ impl Run {
             let value = self.value(n);
             match (self.rng.below(4), found) {
                 (0 | 1, found) => {
-                    commands.extend(key, (Depth(n), value));
+                    commands.add_row(key, (Depth(n), value));
                     let has = Has { item: None, value: Some(n), depth: Some(n) };
                     match found {
                         // Its handle is not known yet.
@@ -240,14 +240,14 @@ impl Run {
                     }
                 }
                 (2, found) => {
-                    commands.update(key, (Item(n), value));
+                    commands.insert_into_row(key, (Item(n), value));
                     match found {
                         Some(row) => (rows[row].2.item, rows[row].2.value) = (Some(n), Some(n)),
                         None => refused += 1,
                     }
                 }
                 (_, found) => {
-                    commands.delete_row(key);
+                    commands.remove_row(key);
                     match found {
                         Some(row) if row > 0 => drop(rows.remove(row)),
                         _ => refused += 1,

@@ -55,10 +55,10 @@ fn changes_of_extra_rows_count_for_their_entity() {
     let e = world.spawn(Lined(0));
     let key = Key::main(e).with_role(Role(1));
     world.add_row(key, Plain(0)).unwrap();
-    assert_eq!(world.drain(changed), []);
+    assert_eq!(changed.drain(&mut world), []);
     world.remove_row(key).unwrap();
     world.add_row(key, (Plain(0), Lined(0))).unwrap();
-    assert_eq!(world.drain(changed), [e]);
+    assert_eq!(changed.drain(&mut world), [e]);
 }
 
 #[test]

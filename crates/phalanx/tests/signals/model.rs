@@ -415,19 +415,19 @@ impl Test {
                     steps.push(Step::Remove(Key::main(e), X::LIST));
                 }),
                 (7, _) if extra.is_some() => with_bundle!(self.rng, X => {
-                    commands.extend(extra.unwrap(), X::of(n));
+                    commands.add_row(extra.unwrap(), X::of(n));
                     steps.push(Step::Extend(extra.unwrap(), X::LIST, n));
                 }),
                 (8, _) if extra.is_some() => with_bundle!(self.rng, X => {
-                    commands.update(extra.unwrap(), X::of(n));
+                    commands.insert_into_row(extra.unwrap(), X::of(n));
                     steps.push(Step::Insert(extra.unwrap(), X::LIST, n));
                 }),
                 (9, _) if extra.is_some() => with_bundle!(self.rng, X => {
-                    commands.remove_row_components::<X>(extra.unwrap());
+                    commands.remove_from_row::<X>(extra.unwrap());
                     steps.push(Step::Remove(extra.unwrap(), X::LIST));
                 }),
                 (10, _) if extra.is_some() => {
-                    commands.delete_row(extra.unwrap());
+                    commands.remove_row(extra.unwrap());
                     steps.push(Step::Delete(extra.unwrap()));
                 }
                 (_, Some(e)) => {

@@ -234,7 +234,7 @@ fn what_is_merged_or_read_from_text_is_new() {
     target.spawn((Armor(1), Breath(2)));
     target.clear_trackers();
     let tick = target.change_tick();
-    target.merge(registry(), &*file).unwrap();
+    registry().merge(&mut target, &*file).unwrap();
     assert_eq!(target.change_tick(), tick);
     assert_eq!(target.query_filtered::<(), Added<Armor>>().len(), armed);
     let mut json = Vec::new();

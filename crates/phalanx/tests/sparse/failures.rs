@@ -36,10 +36,10 @@ fn kit(tally: &Tally) -> Kit {
     for n in 0..70 {
         commands.spawn((P(tally.value(n)), L(tally.value(n)), Tag));
     }
-    commands.extend(Key::main(all[2]).with_role(Role(1)), (NewToo(tally.value(1)), P(tally.value(3))));
-    commands.update(Key::main(all[2]).with_role(Role(1)), (P(tally.value(4)), Wide(1)));
-    commands.extend(Key::main(all[3]).with_role(Role(1)), P(tally.value(4)));
-    commands.delete_row(Key::main(all[3]).with_role(Role(1)));
+    commands.add_row(Key::main(all[2]).with_role(Role(1)), (NewToo(tally.value(1)), P(tally.value(3))));
+    commands.insert_into_row(Key::main(all[2]).with_role(Role(1)), (P(tally.value(4)), Wide(1)));
+    commands.add_row(Key::main(all[3]).with_role(Role(1)), P(tally.value(4)));
+    commands.remove_row(Key::main(all[3]).with_role(Role(1)));
     commands.remove::<(P, T)>(all[4]);
     commands.remove::<L>(all[8]);
     let values = || tally.values(100);

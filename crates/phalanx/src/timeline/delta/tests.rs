@@ -111,14 +111,14 @@ fn no_bytes_make_groups_rows_or_reservations_that_cannot_be() {
     let all: Vec<Entity> = (0..6).map(|n| world.spawn((Owner(n), Line(n as u8)))).collect();
     world.create_group::<Owned<Owner>>().unwrap();
     let row = |n: usize, role| Key::main(all[n]).with_role(Role(role));
-    world.extend(row(1, 1), (Row(1), Line(2))).unwrap();
-    world.extend(row(1, 2), Owner(7)).unwrap();
+    world.add_row(row(1, 1), (Row(1), Line(2))).unwrap();
+    world.add_row(row(1, 2), Owner(7)).unwrap();
     world.despawn(all[5]).unwrap();
     let before = world.checkpoint().unwrap();
     world.clear_trackers();
     world.create_group::<Observed<(Owner, Line)>>().unwrap();
-    world.extend(row(1, 3), Row(3)).unwrap();
-    world.extend(row(2, 1), (Owner(1), Line(3))).unwrap();
+    world.add_row(row(1, 3), Row(3)).unwrap();
+    world.add_row(row(2, 1), (Owner(1), Line(3))).unwrap();
     world.get_mut::<Owner>(all[2]).unwrap().0 = 9;
     let _reserved = [(); 3].map(|()| world.reserve_entity());
     let bytes = delta(&before, &world.checkpoint().unwrap()).unwrap();
@@ -163,7 +163,7 @@ fn of_tables(count: u32) -> World {
         let (name, layout) = (format!("number {}", world.components().len()).into(), Layout::new::<u32>());
         let descriptor = ComponentDescriptor { name, layout, kind: Kind::Table, drop: None, clone: None };
         // SAFETY: values are numbers, which need no end.
-        unsafe { world.register_component(descriptor) }
+        unsafe { world.register_component_with_descriptor(descriptor) }
     });
     for n in 1..=count - 2 {
         let chosen = ids.iter().enumerate().filter(|(bit, _)| n >> bit & 1 != 0).map(|(_, id)| *id);
