@@ -26,9 +26,9 @@ impl Lanes {
     fn of<T>() -> (Lane, End) {
         /// # Safety
         ///
-        /// A `T` that nobody else owns is there.
+        /// `row` points to a `T`, which the caller gives up.
         unsafe fn end<T>(row: *mut u8) {
-            // SAFETY: the caller's promise.
+            // SAFETY: by the caller's contract, `row` points to a `T` that is not used again.
             unsafe { row.cast::<T>().drop_in_place() };
         }
         (Lane::new(Layout::new::<T>()), std::mem::needs_drop::<T>().then_some(end::<T> as _))
@@ -59,7 +59,7 @@ unsafe impl Rows for Lanes {
     }
 
     unsafe fn try_resize(&mut self, cap: u32) -> Result<(), AllocError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: by the caller's contract, no row at or above `cap` is in use.
         self.0.iter_mut().try_for_each(|(lane, _)| unsafe { lane.try_resize(cap) })
     }
 
@@ -89,7 +89,7 @@ unsafe impl Rows for Lanes {
     unsafe fn drop_rows(&mut self, range: Range<u32>) {
         for (i, (_, end)) in self.0.iter().enumerate() {
             if let Some(end) = end {
-                // SAFETY: initialised rows that nobody owns any more, by the caller's promise.
+                // SAFETY: by the caller's contract, the rows are initialised and not used again.
                 range.clone().for_each(|row| unsafe { end(self.at(i, row)) });
             }
         }
@@ -104,7 +104,7 @@ trait SwapWith {
 impl SwapWith for *mut u8 {
     unsafe fn swap_with(self, other: *mut u8, size: usize) {
         type Byte = std::mem::MaybeUninit<u8>;
-        // SAFETY: the caller's promise.
+        // SAFETY: by the caller's contract, both blocks have `size` bytes and do not overlap.
         unsafe { std::ptr::swap_nonoverlapping(self.cast::<Byte>(), other.cast::<Byte>(), size) };
     }
 }
@@ -170,7 +170,7 @@ impl Admits for Sparse<Entity> {
         Sparse::occupant(self, index)
     }
     unsafe fn try_admit(core: &mut Dense<Self, Lanes>, key: Entity) -> Result<u32, AllocError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: by the caller's contract, the key's index has no occupant, and the row is written next.
         unsafe { core.try_admit(key) }
     }
 }
@@ -182,7 +182,7 @@ impl Admits for Flat {
     unsafe fn try_admit(core: &mut Dense<Self, Lanes>, key: Entity) -> Result<u32, AllocError> {
         core.try_reserve(1)?;
         let at = core.positions();
-        // SAFETY: the key is made known at the position that it gets next, for which there is room.
+        // SAFETY: the key is stored with the position that is pushed next, and capacity for it is reserved.
         unsafe {
             let entries = &mut core.index_mut().0;
             let index = key.index() as usize;
@@ -302,7 +302,7 @@ impl<X: Admits> Erased<X> {
 
     fn remove_in_place(&mut self, key: Entity) -> bool {
         let Some(at) = self.0.index().position(key) else { return false };
-        // SAFETY: in use and no hole; the hole is made, then nobody owns the row but this.
+        // SAFETY: the position is in use and not a hole. When the hole is made, the row belongs to this function.
         unsafe {
             self.0.leave_hole(at);
             self.0.rows_mut().drop_rows(at..at + 1);
@@ -312,7 +312,7 @@ impl<X: Admits> Erased<X> {
 
     fn clear(&mut self) {
         let len = self.0.release_all();
-        // SAFETY: nobody owns these rows.
+        // SAFETY: the rows are initialised, and the container no longer uses them.
         unsafe { self.0.rows_mut().drop_rows(0..len) };
     }
 }

@@ -10,7 +10,7 @@ static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new()
 
 const CHUNK: u32 = Lane::CHUNK;
 
-/// A lane of words with room for `cap` rows, tracked, with no mark.
+/// Returns a tracked lane of words with capacity for `cap` rows, in which no chunk is marked.
 fn clean(cap: u32) -> Lane {
     let mut lane = Lane::new(Layout::new::<u64>());
     resize(&mut lane, cap);
@@ -95,7 +95,7 @@ fn a_mark_beside_other_threads_is_the_chunk_of_its_row() {
     let mut lane = clean(200 * CHUNK);
     let rows = [0, CHUNK - 1, CHUNK, 31 * CHUNK, 32 * CHUNK, 63 * CHUNK + 5, 64 * CHUNK, 129 * CHUNK, 199 * CHUNK];
     for row in rows {
-        // SAFETY: the row is below the capacity, and nobody looks at the marks.
+        // SAFETY: the row is below the capacity, and no other code reads the marks.
         unsafe { lane.mark_shared(row) };
     }
     assert_eq!(marked(&mut lane), [0, 1, 31, 32, 63, 64, 129, 199]);
@@ -116,7 +116,7 @@ fn no_mark_is_lost_among_threads() {
             let mark = move |first: u32| {
                 // Neighbours, so that threads change the same words.
                 for chunk in (first..64 * 16).step_by(4) {
-                    // SAFETY: the row is below the capacity, and nobody looks at the marks before all threads are done.
+                    // SAFETY: the row is below the capacity, and the marks are not read before all threads are done.
                     unsafe { shared.mark_shared(chunk * CHUNK) };
                 }
             };

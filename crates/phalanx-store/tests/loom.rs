@@ -53,7 +53,7 @@ fn pool(live: usize, free: usize) -> EntityPool {
     pool
 }
 
-/// Threads reserve, then somebody frees, then threads reserve again, before anything is flushed.
+/// Threads reserve, then an entity is released, then threads reserve again, before anything is flushed.
 #[test]
 fn h10_reserved_handles_are_unique() {
     loom::model(|| {
@@ -84,7 +84,7 @@ fn reservations_of_new_slots_are_unique() {
 #[test]
 fn reservations_pass_from_recycled_slots_to_new_ones() {
     loom::model(|| {
-        // Four reservations, three slots on the stack: somebody gets a new one.
+        // There are four reservations and three slots in the free list, so one reservation gets a new slot.
         let (pool, reserved) = reserve(pool(1, 3), 2, 2);
         assert_eq!(reserved.iter().flatten().filter(|entity| entity.index() == 4).count(), 1);
         settle(pool, &reserved);
@@ -135,8 +135,8 @@ fn readers_see_a_pool_that_does_not_change() {
     });
 }
 
-/// Two indices are left and three are asked for: exactly one is refused, whoever comes last. (In this build, as in the
-/// narrow one, there are 1024.)
+/// Two indices are left and three are asked for: exactly one request is refused, whichever is last. (In this build, as
+/// in the narrow one, there are 1024.)
 #[test]
 fn the_last_index_is_given_once() {
     loom::model(|| {

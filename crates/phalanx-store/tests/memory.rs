@@ -158,7 +158,7 @@ fn bytes_beyond_the_value() {
     assert_eq!(pool.memory().total(), 8 * N);
 }
 
-/// Room that was asked for in advance is exact too, so that building needs no growth.
+/// Capacity that is requested in advance is exact too, so that building needs no growth.
 #[test]
 fn with_capacity_is_exact_and_enough() {
     const N: usize = 1000;
@@ -188,7 +188,7 @@ fn with_capacity_is_exact_and_enough() {
     assert_eq!((pool.memory().total(), usage.bytes_allocated), (8 * N, 8 * N as u64));
 }
 
-/// Slots that are promised to reservations are no room for others.
+/// Slots that are used by reservations do not count as spare capacity.
 #[test]
 fn room_in_the_pool_counts_what_is_reserved() {
     for (free, reserved, settled) in [(0, 10, false), (10, 10, false), (5, 20, false), (5, 20, true)] {

@@ -4,7 +4,7 @@
 //! up, every key that ever was is tried again, and the container is walked in every way. A failure prints its seed and
 //! the smallest sequence that still fails; `PHALANX_SEED=n` runs that one alone, `PHALANX_CASES=1000` ten times as many.
 #![cfg(not(any(phalanx_narrow, loom)))]
-#![allow(unreachable_pub)] // The modules of a test binary are seen by nobody else.
+#![allow(unreachable_pub)] // The modules of a test binary are not visible outside it.
 
 mod model {
     pub mod dense;
@@ -29,7 +29,7 @@ use std::collections::BTreeSet;
 #[global_allocator]
 static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();
 
-/// Zero-sized values have no room for a mark of their own: the thread counts them.
+/// Zero-sized values have no bytes for an identity, so they are counted for each thread.
 fn zst_balance(run: impl FnOnce()) {
     let ((), usage) = measure_zst(run);
     assert_eq!((usage.made, usage.misaligned), (usage.dropped, 0), "every value is dropped once, aligned");
@@ -158,7 +158,7 @@ fn keys_follow_the_store_that_minted_them() {
     let (mut rng, mut dead) = (Rng::new(7), Vec::new());
     for n in 0..2000 {
         let body = bodies.insert(n);
-        // Whoever had the slot before left a value in both, now and then.
+        // The previous user of the slot may have left a value in both.
         let displaced = names.insert(body, n);
         assert_eq!(displaced, sizes.insert(body, n));
         if n % 3 != 0 {

@@ -207,14 +207,14 @@ fn removal_from_a_list_keeps_the_order() {
     assert_eq!(set.as_slice(), ['a', 'c', 'd', 'e']);
     // sparse[dense[i + 1]] = i, for all behind it; sparse[removed] = none.
     assert_eq!([3, 0, 4, 1, 2].map(|i| set.position(entity(i, 0))), [Some(0), None, Some(1), Some(2), Some(3)]);
-    // The first: everybody moves. The last: nobody does.
+    // Removing the first value moves all others. Removing the last moves none.
     assert_eq!(set.shift_remove(entity(3, 0)), Some('a'));
     assert_eq!(set.shift_remove(entity(2, 0)), Some('e'));
     assert_eq!(set.as_slice(), ['c', 'd']);
     set.validate().unwrap();
 }
 
-/// Remove and swap back: the last takes the place, nobody else moves.
+/// Removes by swapping back: the last value moves into the gap, and no other value moves.
 #[test]
 fn removal_by_swap_back_moves_one() {
     let mut set: SparseSet<Entity, char> =

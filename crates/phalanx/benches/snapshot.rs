@@ -100,7 +100,7 @@ fn take<T: Plain>(bytes: &mut &[u8], n: usize, checked: bool) -> Vec<T> {
             black_box(checksum(0, rows));
         }
         let len = column.len();
-        // SAFETY: there is room for all rows, of which these are next; and any bytes are values.
+        // SAFETY: there is capacity for all rows, of which these are the next, and any bytes are valid values.
         unsafe {
             column.as_mut_ptr().add(len).cast::<u8>().copy_from_nonoverlapping(rows.as_ptr(), rows.len());
             column.set_len(len + rows.len() / size_of::<T>());

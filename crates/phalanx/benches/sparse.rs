@@ -37,7 +37,7 @@ impl<const N: usize> Component for Linear<N> {
 
 type Three = (Pooled<97>, Pooled<98>, Pooled<99>);
 
-/// Gives 97 components that nobody has their pools.
+/// Registers 97 pool components that no entity has.
 fn register_others(world: &mut World) {
     macro_rules! register {
         ($($tens:literal)*) => { $(

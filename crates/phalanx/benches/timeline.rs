@@ -73,7 +73,7 @@ fn capture(label: &'static str, before: fn(&mut Bed)) -> Build {
     })
 }
 
-/// A copy of so many bytes, of so many blocks.
+/// Returns a case that copies `bytes` bytes, from another place in each round.
 fn copy(label: &'static str, bytes: usize) -> Build {
     Box::new(move || {
         let (from, mut to) = (vec![1u8; N * 12], vec![0u8; N * 12]);

@@ -81,7 +81,7 @@ fn walk<S: 'static>(
     })
 }
 
-/// A case that builds its fixture anew for each sample.
+/// A case that builds a new fixture for each sample.
 fn fresh<S: 'static, R: 'static>(
     label: &'static str,
     make: impl Fn() -> S + Copy + 'static,

@@ -29,10 +29,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bob = world.spawn((Name("Bob"), Position { x: 9.0, y: 2.0 }, Velocity { x: -1.0, y: 0.0 }));
     world.spawn((Name("a rock"), Position { x: 4.0, y: 4.0 }));
 
-    // Components come and go at any time.
+    // Components can be inserted and removed at any time.
     world.insert(bob, Asleep)?;
 
-    // A query visits whoever has what it asks for: here, whoever moves and is awake.
+    // A query visits the entities that have the components it names: here, those that move and are awake.
     for _ in 0..3 {
         for (position, velocity) in world.query_filtered_mut::<(&mut Position, &Velocity), Without<Asleep>>() {
             position.x += velocity.x;
@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // One entity, by its handle.
     assert_eq!(world.get::<Position>(ann)?.x, 3.0);
 
-    // Whoever sleeps goes. The handle is dead from then on, and says so.
+    // Despawn the entities that are asleep. Using their handles is an error from then on.
     let sleepers: Vec<Entity> = world.query_filtered::<Entity, With<Asleep>>().iter().collect();
     for entity in sleepers {
         world.despawn(entity)?;

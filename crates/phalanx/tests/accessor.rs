@@ -196,7 +196,7 @@ fn without_memory_nothing_happens() {
         || {
             let mut world = World::new();
             let entity = world.spawn(Name(7));
-            // What it means is resolved before; what can be refused is room in a table that is full.
+            // The bundle and the edge are resolved before, and the table is full: only growing the table can fail.
             world.component_mut::<Value>().insert(entity, Value(tally.value(0))).unwrap();
             world.component_mut::<Value>().remove(entity).unwrap();
             while world.memory().tables.iter().any(|table| table.rows > 1 && table.rows < table.capacity)

@@ -4,8 +4,8 @@
 //! entities that appending and swap-removal alone change. After each step every invariant is validated, every value looked
 //! up, every entity that ever was tried again, and the world asked by every query, as often in a state that was held since
 //! the beginning as in a fresh one; items must come in the model's order. A failure prints its seed and the smallest
-//! sequence that still fails; `PHALANX_SEED=n` runs that one alone, `PHALANX_CASES=n` so many.
-#![allow(unreachable_pub)] // The modules of a test binary are seen by nobody else.
+//! sequence that still fails; `PHALANX_SEED=n` runs only that seed, and `PHALANX_CASES=n` runs `n` of them.
+#![allow(unreachable_pub)] // The modules of a test binary are not visible outside it.
 #![allow(clippy::type_complexity)] // Lists of functions are what the tests are made of.
 
 mod model {

@@ -309,7 +309,7 @@ fn lanes_that_grow_for_a_replacement_are_found_by_queries() {
     for n in 1..64 {
         world.spawn(Position(n as f32));
     }
-    // The table is full: replacing a value, or making room, moves its lanes.
+    // The table is full: replacing a value, or reserving capacity, moves its lanes.
     assert_eq!(world.query_mut::<&Position>().iter().count(), 64);
     world.insert(first, Position(5.0)).unwrap();
     assert_eq!(world.query_mut::<&Position>().iter().next(), Some(&Position(5.0)));

@@ -1,6 +1,6 @@
 //! What must not compile about queries. Memory tools have nothing to see here, and sanitizers come with another compiler.
 //!
-//! `TRYBUILD=overwrite` writes the expected messages anew; look at what changed.
+//! `TRYBUILD=overwrite` writes the expected messages again; review the difference.
 
 #[test]
 #[cfg_attr(any(phalanx_plain_alloc, miri), ignore)]

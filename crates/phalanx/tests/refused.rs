@@ -1,6 +1,6 @@
 //! What the derives refuse, and how they say it.
 //!
-//! `TRYBUILD=overwrite` writes the expected messages anew; look at what changed.
+//! `TRYBUILD=overwrite` writes the expected messages again; review the difference.
 
 #[test]
 #[cfg_attr(phalanx_plain_alloc, ignore)]

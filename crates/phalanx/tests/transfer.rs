@@ -153,7 +153,7 @@ fn told(world: &World, entity: Entity) -> Told {
     rows.collect()
 }
 
-/// Gives an entity rows: two in one table under one role, one that was moved, one made anew, one without components.
+/// Adds rows to an entity: two in one table under one role, one that was moved, one that was removed and added again.
 fn extend(world: &mut World, tally: &Tally, e: Entity, friend: Entity) {
     let about = [world.register_component::<Other>(), world.register_component::<Enemy>()];
     let value = |n| Value(tally.value(n));

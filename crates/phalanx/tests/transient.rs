@@ -1,4 +1,4 @@
-//! Components that live for a moment: taken from everybody at once, in every layout.
+//! Short-lived components: removed from every entity at once, in every layout.
 
 use phalanx::group::Owned;
 use phalanx::{Component, Entity, Removal, World};

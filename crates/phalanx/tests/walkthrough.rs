@@ -190,7 +190,7 @@ fn removing_a_component() {
     light.iter().zip(0..).chain(heavy.iter().zip(3..)).for_each(|(e, n)| assert_values(&world, *e, n));
     assert!(world.get::<Mass>(heavy[2]).is_err());
     assert_eq!(world.get::<Mass>(heavy[3]), Ok(&m(6)));
-    // What is not there is no error, and moves nobody.
+    // Removing an absent component is not an error, and moves no entity.
     assert_eq!(world.remove::<Mass>(heavy[2]), Ok(false));
     world.validate().unwrap();
 }

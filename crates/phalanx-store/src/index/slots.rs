@@ -169,7 +169,7 @@ impl<K: ?Sized> Slots<K> {
     pub(crate) fn try_clone(&self) -> Result<Self, AllocError> {
         let mut slots = LaneOf::new();
         slots.try_grow(self.total)?;
-        // SAFETY: `total` slots are initialised here, and there is room for them there.
+        // SAFETY: `total` slots are initialised in `self`, and the new lane has capacity for them.
         unsafe { core::ptr::copy_nonoverlapping(self.slots.ptr(), slots.ptr(), self.total as usize) };
         Ok(Slots { slots, total: self.total, free_end: self.free_end, kind: PhantomData })
     }

@@ -86,7 +86,7 @@ impl<P: Copy> EntityPool<P> {
     }
 
     fn try_restore_from(words: &[u32], free: &[u32], payload: P, census: Census) -> Result<Self, Refused> {
-        /// Set in the word of a slot that has come up in `free`; no word of a free slot has it.
+        /// The bit that marks a slot of `free` as seen. The words of free slots do not have it.
         const SEEN: u32 = 1 << 30;
         counted("free slots", free.len(), census.free as usize)?;
         let mut pool = EntityPool::with_payload(payload);

@@ -408,8 +408,8 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
     #[cold]
     #[inline(never)]
     fn trim(&mut self) {
-        // SAFETY: positions below `len` are in use. `len` is lowered past each hole before the index is told, and holes
-        // are told about from the highest down.
+        // SAFETY: positions below `len` are in use. `len` is lowered past each hole before `on_released` is called for
+        // it, from the highest hole to the lowest.
         unsafe {
             while self.len > 0 && X::is_hole(*self.keys.at(self.len - 1)) {
                 let at = self.len - 1;
@@ -527,8 +527,8 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         self.compact(u32::MAX);
         let len = self.len;
         for at in (0..len).rev() {
-            // SAFETY: the positions are in use and not holes. The length is lowered from the end, and the index is told
-            // about each key in turn.
+            // SAFETY: the positions are in use and not holes. The length is lowered from the end, and the index
+            // releases each key in turn.
             unsafe {
                 self.index.release(*self.keys.at(at));
                 self.len = at;

@@ -6,7 +6,7 @@
 //!   with exactly [`Lane::layout`] of `cap`; otherwise it dangles and nothing is allocated.
 //! - A lane of zero-sized rows has the capacity `u32::MAX` and never allocates.
 //! - `dirty`, when not null, is a block of exactly `dirty_words(cap)` initialised words that this lane owns. It is null
-//!   when the lane is not `tracked`, or has no room, or rows without a size.
+//!   when the lane is not `tracked`, or has no capacity, or has zero-sized rows.
 //! - A lane has no length and never drops rows. The container that keeps the length does.
 #![allow(unsafe_code)]
 
@@ -163,7 +163,7 @@ impl Lane {
         unsafe { self.try_resize(amortised(self.cap, needed, self.size as usize)) }
     }
 
-    /// Replaces the lane's block by `block`, which has room for `cap` rows. The old block is freed.
+    /// Replaces the lane's block by `block`, which has capacity for `cap` rows. The old block is freed.
     ///
     /// # Panics
     ///

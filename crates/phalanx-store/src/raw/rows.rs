@@ -17,7 +17,7 @@ use core::ptr;
 /// There is memory for [`capacity`](Rows::capacity) rows. Rows keep their bytes until a method moves them, and each
 /// method moves exactly the rows that it names.
 pub unsafe trait Rows {
-    /// Returns the number of rows that every lane has room for.
+    /// Returns the number of rows that every lane has capacity for.
     fn capacity(&self) -> u32;
 
     /// Returns the number of bytes allocated.

@@ -69,7 +69,7 @@ impl Vacant {
     ///
     /// # Safety
     ///
-    /// There is room for their summaries, and all slots that are retired are among them.
+    /// Capacity for their summaries is reserved, and all slots that are retired are among them.
     pub(crate) unsafe fn cover(&mut self, slots: u32) {
         let words = slots.div_ceil(64);
         let fill = |lane: &mut LaneOf<u64>, bits: u32| {

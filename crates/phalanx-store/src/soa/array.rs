@@ -259,8 +259,8 @@ impl<T: SoaRow> Soa<T> {
             return Err(TryInsertError { value: row, reason });
         }
         let (ptrs, values) = (self.block.ptrs(), row.split());
-        // SAFETY: there is room for `len + 1` rows; those from `index` on are moved up by one, within their lanes, and
-        // the place they leave is written.
+        // SAFETY: there is capacity for `len + 1` rows. The rows from `index` on are moved up by one, within their
+        // lanes, and row `index` is written.
         unsafe {
             T::Shape::copy(ptrs, index, ptrs, index + 1, self.len - index);
             T::Shape::write(ptrs, index, values);

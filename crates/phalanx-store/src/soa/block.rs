@@ -5,8 +5,8 @@
 //! - With `S::ROW == 0` nothing is allocated, the capacity is `usize::MAX` and the pointers dangle, aligned. With a
 //!   capacity of 0 the same, save for the capacity.
 //! - Otherwise `base` is a block of exactly `Plan::of(capacity).layout()`, owned by this value alone, and `ptrs` are what
-//!   `place` computes from `base` and `capacity`: each lane of a size begins at a multiple of `LANE_ALIGN` and of its
-//!   own alignment and has room for `capacity` elements; lanes do not overlap and stand in lane order.
+//!   `place` computes from `base` and `capacity`. Each lane that is not zero-sized begins at a multiple of `LANE_ALIGN`
+//!   and of its own alignment. It has capacity for `capacity` elements. Lanes do not overlap and stand in lane order.
 //! - A block knows no length and never drops rows. The array that keeps the length does.
 #![allow(unsafe_code)]
 
@@ -182,7 +182,7 @@ impl<S: Shape> Block<S> {
             return self.try_extend(len, capacity);
         }
         let fresh = Block::<S>::try_with_capacity(capacity)?;
-        // SAFETY: both have room for `len` rows, and a fresh block overlaps nothing.
+        // SAFETY: both have capacity for `len` rows, and a new block overlaps nothing.
         unsafe { S::copy(self.ptrs, 0, fresh.ptrs, 0, len) };
         // The rows in use were moved. The old block holds only bytes, and drops no rows.
         *self = fresh;
@@ -200,10 +200,10 @@ impl<S: Shape> Block<S> {
         let skip = Self::skip(base);
         // SAFETY:
         // - The block is now one of `new`, which is larger than `old`; its first bytes are those of the old block, where
-        //   the lanes begin at `old_skip`. If the skip changed, all of them are shifted together: either skip leaves
-        //   room for them, being at most `SLACK`.
+        //   the lanes begin at `old_skip`. If the skip changed, all of them are shifted together. They fit after either
+        //   skip, which is at most `SLACK`.
         // - The lanes of the larger capacity begin no earlier than those of the smaller, so moving them from the last
-        //   to the first never writes to a lane that was not moved yet. Each has room for `len` rows.
+        //   to the first never writes to a lane that was not moved yet. Each has capacity for `len` rows.
         unsafe {
             if skip != old_skip {
                 base.add(skip).copy_from(base.add(old_skip), old.size() - Self::SLACK);

@@ -38,8 +38,8 @@ impl<T: SoaRow> Soa<T> {
     pub fn try_append(&mut self, other: &mut Soa<T>) -> Result<(), AllocError> {
         self.try_reserve(other.len)?;
         let count = mem::take(&mut other.len);
-        // SAFETY: the rows were in use in `other` and are no longer; there is room for them here, and two arrays do not
-        // share memory.
+        // SAFETY: the rows were in use in `other` and are no longer. There is capacity for them here, and two arrays do
+        // not share memory.
         unsafe { T::Shape::copy(other.block.ptrs(), 0, self.block.ptrs(), self.len, count) };
         self.len += count;
         Ok(())
@@ -69,7 +69,7 @@ impl<T: SoaRow> Soa<T> {
         let range = bounds(at.., self.len);
         let mut rest = Soa::try_with_capacity(range.len())?;
         self.len = at;
-        // SAFETY: the rows were in use here and are no longer; the new array has room for exactly them.
+        // SAFETY: the rows were in use here and are no longer. The new array has capacity for exactly these rows.
         unsafe { T::Shape::copy(self.block.ptrs(), at, rest.block.ptrs(), 0, range.len()) };
         rest.len = range.len();
         Ok(rest)
@@ -165,7 +165,7 @@ impl<T: SoaRow> Soa<T> {
             Ok(count) => count,
             Err(reason) => return Err(TryInsertError { value: T::join_columns(columns), reason }),
         };
-        // SAFETY: each column has `count` values, and there is room for as many rows from `len` on.
+        // SAFETY: each column has `count` values, and there is capacity for `count` rows from `len` on.
         unsafe { T::Shape::adopt(columns, self.block.ptrs(), self.len) };
         self.len += count;
         Ok(())
@@ -219,8 +219,9 @@ impl<T: SoaRow> Soa<T> {
         let lanes = T::split_lanes(lanes);
         let count = common_len::<T>(|each| T::Shape::lane_lens(lanes, each))?;
         self.try_reserve(count)?;
-        // SAFETY: each slice has `count` values, there is room for as many rows from `len` on, and slices borrowed by the
-        // caller are no part of an array that is borrowed mutably. If a `Clone` panics, `len` was not raised.
+        // SAFETY: each slice has `count` values, and there is capacity for `count` rows from `len` on. The slices are
+        // borrowed, and so not part of this array, which is borrowed mutably. If a `Clone` panics, `len` was not
+        // raised.
         unsafe { T::Shape::clone_rows(lanes, self.block.ptrs(), self.len) };
         self.len += count;
         Ok(())
@@ -236,8 +237,8 @@ impl<T: SoaRow> Soa<T> {
         T::Shape: CloneLanes,
     {
         self.try_reserve(other.len)?;
-        // SAFETY: the lanes of an array have its length, there is room for as many rows from `len` on, and two arrays do
-        // not share memory. If a `Clone` panics, `len` was not raised.
+        // SAFETY: the lanes of `other` have its length, and there is capacity for `other.len` rows from `len` on. Two
+        // arrays do not share memory. If a `Clone` panics, `len` was not raised.
         unsafe { T::Shape::clone_rows(other.as_slice().parts(), self.block.ptrs(), self.len) };
         self.len += other.len;
         Ok(())

@@ -173,7 +173,7 @@ pub unsafe trait Shape: sealed::Sealed {
     /// # Safety
     ///
     /// In each lane, the first `len` rows are initialised; `order` is a permutation of them that neither panics nor
-    /// touches the lanes; `scratch` is aligned to `ALIGN` and has room for `len * WIDEST` bytes.
+    /// touches the lanes; `scratch` is aligned to `ALIGN` and has a size of at least `len * WIDEST` bytes.
     unsafe fn permute<F: Fn(usize) -> usize>(ptrs: Self::Ptrs, len: usize, order: &F, scratch: NonNull<u8>);
 
     /// Calls `each` with the length of each slice, in lane order.
@@ -403,7 +403,7 @@ unsafe impl<V> Shape for Leaf<V> {
         }
         let scratch = scratch.cast::<V>();
         for i in 0..len {
-            // SAFETY: `order(i)` is one of the `len` initialised rows, and the scratch has room for `len` elements at
+            // SAFETY: `order(i)` is one of the `len` initialised rows. The scratch has capacity for `len` elements at
             // an address aligned for them.
             unsafe { scratch.add(i).copy_from_nonoverlapping(ptr.add(order(i)), 1) };
         }

@@ -93,7 +93,7 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
 
     /// Sorts the values into the order that another store has for the same keys. Closes holes first.
     ///
-    /// Values whose keys the other store does not have come last and keep their order.
+    /// Values whose keys are not in the other store are sorted to the end and keep their order.
     ///
     /// ```
     /// use phalanx_store::{EntityPool, SparseSet};

@@ -1,4 +1,4 @@
-//! What borrows a store exclusively keeps everybody else out, and what comes of it stays within the borrow.
+//! An entry or a drain borrows its store exclusively. The references that it returns do not outlive the borrow.
 
 use phalanx_store::{Entity, LinearStore, PackedStore, SlotStore, SparseSet};
 

@@ -1,4 +1,4 @@
-//! Memory that cannot be had: each allocation of each operation fails in turn.
+//! Failing allocations: each allocation of each operation fails in turn.
 
 use crate::cases::{Allocating, Container, Driven, Scene, alloc_error, for_each_store, states};
 use phalanx_store::{AllocError, Entity, EntityPool, LinearStore, PackedStore, SlotStore, SparseSet};
@@ -71,7 +71,7 @@ fn h60_every_failing_allocation_is_an_error() {
                                 return;
                             }
                             assert_eq!(contents(store), *before, "{}, {state}: {name}", S::NAME);
-                            // The same future too, unless holes were closed, or values had come and gone.
+                            // The next keys are the same too, unless holes were closed or values were removed again.
                             if !name.contains("many") && (tight || !name.contains("sort")) {
                                 for n in 0..5 {
                                     let key = store.put(70 + n, tally.value(91));
@@ -263,7 +263,7 @@ fn h61_failed_growth_leaves_all_columns_alike() {
                 if outcome.is_err() {
                     assert_eq!(store.capacity(), *capacity, "{}: one column claims more room than another", S::NAME);
                 } else {
-                    // A linear store makes room for the indices below 500, the others for 500 more values.
+                    // A linear store reserves capacity for the indices below 500, the others for 500 more values.
                     assert!(store.capacity() >= 500);
                 }
                 for n in 0..600 {

@@ -253,7 +253,7 @@ fn h21_iterator_panics_in_extend() {
         }
     }
     for_each_store!(run::<Counted>());
-    // Collecting: what had come is dropped.
+    // Collecting: the values that the iterator yielded before the panic are dropped.
     let points = PanicSweep::new(Site::Callback).run(
         |_| (),
         |(), tally| {

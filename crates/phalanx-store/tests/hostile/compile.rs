@@ -1,6 +1,6 @@
 //! What must not compile. Memory tools have nothing to see here, and sanitizers come with another compiler.
 //!
-//! `TRYBUILD=overwrite` writes the expected messages anew; look at what changed.
+//! `TRYBUILD=overwrite` writes the expected messages again; review the difference.
 
 fn refuses_to_compile(files: &str) {
     trybuild::TestCases::new().compile_fail(format!("tests/compile_fail/{files}_*.rs"));

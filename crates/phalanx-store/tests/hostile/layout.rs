@@ -5,8 +5,8 @@ use phalanx_store::{AllocError, Entity, LinearStore, PackedStore, SlotStore, Spa
 use phalanx_testkit::{Align1, Align64, Align4096, Aligned, Tally, Zst, assert_balanced, detect, measure_zst};
 use std::num::NonZeroU8;
 
-/// Everything a container can do, with values of any type: after each step all that are left are told to `look`, with
-/// the number they were made from.
+/// Tries every operation of a container with values of any type. After each step, calls `look` with each remaining
+/// value and the number it was made from.
 fn exercise<S: Container>(make: impl Fn(u32) -> S::Value, look: impl Fn(&S::Value, u32))
 where
     S::Value: Clone,
@@ -143,7 +143,7 @@ fn h41_length_arithmetic_is_checked() {
         let most = isize::MAX as usize / size_of::<S::Value>().max(1);
         for additional in [u32::MAX as usize, u32::MAX as usize + 1, usize::MAX, most, most + 1] {
             let (outcome, asked) = phalanx_testkit::fail_from(1, || store.try_reserve(additional));
-            // Room for as many indices as there are is thinkable: only a linear store is asked for that here.
+            // Capacity for all `u32::MAX` indices is possible, but only a linear store is asked for exactly that here.
             match S::NAME == "LinearStore" && additional == u32::MAX as usize && most >= additional {
                 true => assert!(asked && outcome.is_err()),
                 false => assert_eq!(outcome, Err(AllocError::CapacityOverflow), "{} {additional}", S::NAME),

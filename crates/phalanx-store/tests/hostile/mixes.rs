@@ -17,7 +17,7 @@ fn some_bits(rng: &mut Rng, sparse: bool) -> u64 {
     (rng.below(4) as u64) << 32 | index
 }
 
-/// One operation. The model is told what must hold if nothing panics.
+/// Runs one operation, and changes the model to what must hold if nothing panics.
 fn step<S: Driven>(store: &mut S, model: &mut BTreeMap<S::Key, u32>, rng: &mut Rng, tally: &Tally) {
     let known: Vec<S::Key> = model.keys().copied().collect();
     let key = rng.pick(&known).copied().or_else(|| S::key(0)).unwrap();

@@ -1,4 +1,4 @@
-//! The entity pool: handles, reservations, and memory that cannot be had.
+//! The entity pool: handles, reservations, and failing allocations.
 
 use phalanx_store::{AllocError, Entity, EntityPool};
 use phalanx_testkit::{AllocationSweep, Rng, assert_balanced};

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 /// [`EntityPool`]. Reservations are a number of entries at the top of the stack and a number of new slots.
 pub struct Pool {
     pool: EntityPool,
-    /// For each slot the generation, and whether somebody of it lives there.
+    /// The generation of each slot, and whether an entity of that generation is alive.
     words: Vec<(u32, bool)>,
     stack: Vec<u32>,
     recycled: usize,

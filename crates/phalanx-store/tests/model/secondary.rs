@@ -243,7 +243,7 @@ impl<K: Make, I: Item> Subject for Sparse<K, I> {
     }
 }
 
-/// Pairs that may be inserted one after another, into what there is or, `anew`, into nothing.
+/// Returns pairs that may be inserted one after another, into the model as it is or, if the flag is set, emptied first.
 fn admissible<K: Make>(model: &mut impl Keys<K>, flavour: u64, op: Op, highest: u32, anew: bool) -> Vec<(K, u32)> {
     if anew {
         model.forget();

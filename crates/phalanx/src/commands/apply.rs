@@ -12,10 +12,11 @@
 //!
 //! - Nothing else changes the world between resolving and committing. So the entity of a step is in the table that was
 //!   resolved, and the edge of a step is one of that table.
-//! - The stash has room for every value that the steps displace before the first is committed. It does not move while it
-//!   holds values. Sparse values are moved there by the step that displaces them, because the next step may overwrite them.
-//! - The slots of new entities and rows are predicted while resolving, so that sparse values can be reserved for them. Pages of
-//!   sparse sets are held until all commands are applied.
+//! - Before the first step is committed, the stash has capacity for every value that the steps displace. It does not
+//!   move while it holds values. Each step moves the sparse values that it displaces there, because the next step may
+//!   overwrite them.
+//! - The slots of new entities and rows are predicted while resolving, so that capacity for their sparse values can be
+//!   reserved. Pages of sparse sets are held until all commands are applied.
 //! - The payloads of skipped commands stay in the arena, and are dropped with the stash.
 #![allow(unsafe_code)]
 

@@ -330,7 +330,7 @@ impl CommandBuffer {
         other.world_id = None;
     }
 
-    /// Reserves room for more commands, and for bytes of their payloads, padding included.
+    /// Reserves capacity for more commands, and for the bytes of their payloads, including padding.
     ///
     /// # Errors
     ///

@@ -52,7 +52,7 @@ struct RowDemand {
 #[derive(Debug, Default)]
 pub(super) struct Resolver {
     pub(super) steps: Vec<Step>,
-    /// By slot. Emptied when an application begins. Segments are told apart by number.
+    /// By slot. Cleared when an application begins. Each entry has the number of the segment that set it.
     overlay: NumberMap<u32, PendingLocation>,
     segment: u32,
     rows: RowOverlay,
@@ -333,8 +333,8 @@ impl Resolver {
         }
     }
 
-    /// Lists the slots and tables of the extra rows that an entity would have, in the order of their creation, with room for one
-    /// more.
+    /// Lists the slots and tables of the extra rows that an entity would have, in the order of their creation. The list
+    /// has capacity for one more.
     fn list_extra_rows(&mut self, world: &World, owner: u32) -> Result<(), AllocError> {
         let Resolver { rows, extra, .. } = self;
         extra.clear();
@@ -386,7 +386,7 @@ impl Resolver {
         self.overlay.get(&entity.index()).filter(|found| found.segment == self.segment)
     }
 
-    /// Sets where an entity would be, and whether sparse components are inserted. Room for it is reserved.
+    /// Sets where an entity would be, and whether sparse components are inserted. Capacity for this is reserved before.
     fn set(&mut self, entity: Entity, table: Option<u32>, gets_sparse: bool) {
         let has_sparse = gets_sparse || self.pending(entity).is_some_and(|found| found.has_sparse);
         let found = PendingLocation { segment: self.segment, generation: entity.generation(), table, has_sparse };

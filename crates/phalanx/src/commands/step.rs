@@ -85,7 +85,7 @@ impl Step {
             }
             Step::RemoveRow => {
                 let (slot, at) = find_row(world, named(), key);
-                // SAFETY: the row was found in use, and the stash has room for its values.
+                // SAFETY: the row was found in use, and the stash has capacity for its values.
                 unsafe { world.storage.remove_row(slot, at, stash) };
             }
             Step::Insert(bundle_id) | Step::Remove(bundle_id) => {
@@ -101,7 +101,7 @@ impl Step {
                 // SAFETY: the row was found at `from`, and what the edge needs is reserved, in the stash too.
                 unsafe { world.storage.move_row_with(slot, from, edge, write, stash) };
             }
-            // SAFETY: the entity is alive, and the stash has room for the values of all its rows.
+            // SAFETY: the entity is alive, and the stash has capacity for the values of all its rows.
             Step::Despawn => unsafe { storage.remove_entity(named(), stash) },
         }
     }

@@ -54,7 +54,7 @@ impl Collectors {
         self.list.iter().flat_map(|state| &state.conditions)
     }
 
-    /// Reserves room for more entities in each collector.
+    /// Reserves capacity for more entities in each collector.
     pub(crate) fn try_reserve(&mut self, count: usize) -> Result<(), AllocError> {
         for state in &mut self.list {
             try_reserve(&mut state.entities, count)?;
@@ -63,8 +63,9 @@ impl Collectors {
         Ok(())
     }
 
-    /// Collects the entity of an event, and counts in `collected`. `has` says whether its row has a component. Room for the
-    /// entity is reserved.
+    /// Adds the entity of an event to each collector that has a matching condition, and counts it in `collected`.
+    ///
+    /// `has` returns `true` if the row of the event has a component. Capacity for the entity is reserved before.
     pub(crate) fn collect(&mut self, entry: &JournalEntry, collected: &mut u64, has: impl Fn(ComponentId) -> bool) {
         for state in &mut self.list {
             let meets = state.conditions.iter().any(|condition| {
@@ -74,7 +75,7 @@ impl Collectors {
                     && !condition.without.iter().any(|id| has(*id))
             });
             let key = key(entry.entity);
-            // Searched before it is inserted: an insertion reserves room before it finds the key.
+            // A map reserves capacity for an insertion before it searches for the key, so the key is searched first.
             if meets && !state.seen.contains_key(&key) {
                 state.seen.insert(key, *collected);
                 state.entities.push(entry.entity);
@@ -83,10 +84,10 @@ impl Collectors {
         }
     }
 
-    /// Removes the entities that were collected when `collected` had been, and later.
+    /// Removes the entities that were collected since the count of collected entities was `collected`.
     pub(crate) fn truncate(&mut self, collected: u64) {
         for CollectorState { entities, seen, .. } in &mut self.list {
-            // The later ones are last.
+            // Entities that were collected later are at the end.
             while let Some(key) = entities.last().copied().map(key)
                 && seen.get(&key).is_none_or(|before| *before >= collected)
             {

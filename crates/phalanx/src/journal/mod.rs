@@ -95,12 +95,12 @@ impl Journal {
         entries.filter(|entry| entry.event == Event::Spawned).map(|entry| entry.entity)
     }
 
-    /// Reserves room for [`set_pending_spawns`](Journal::set_pending_spawns).
+    /// Reserves capacity for [`set_pending_spawns`](Journal::set_pending_spawns).
     pub(crate) fn try_reserve_pending_spawns(&mut self, count: usize) -> Result<(), AllocError> {
         self.recording.as_mut().map_or(Ok(()), |recording| try_reserve(&mut recording.entries, count))
     }
 
-    /// Replaces the entities whose spawn is to be dispatched. Room for them is reserved.
+    /// Replaces the entities whose spawn is to be dispatched. Capacity for their entries is reserved before.
     pub(crate) fn set_pending_spawns(&mut self, entities: &[Entity]) {
         if let Some(recording) = &mut self.recording {
             recording.entries.clear();

@@ -31,7 +31,7 @@ impl Storage {
         !self.journal.is_active()
     }
 
-    /// Reserves room for a number of events.
+    /// Reserves capacity for a number of events.
     #[inline(always)]
     pub(crate) fn reserve_entries(&mut self, count: usize) -> Result<(), AllocError> {
         self.if_recording(Ok(()), |storage| storage.reserve_journal(count))
@@ -46,7 +46,7 @@ impl Storage {
         recording.collectors.try_reserve(count)
     }
 
-    /// Reserves room for the events of rows that are spawned in a table, or removed from it.
+    /// Reserves capacity for the events of rows that are spawned in a table, or removed from it.
     #[inline(always)]
     pub(crate) fn reserve_row_entries(&mut self, table: u32, rows: usize) -> Result<(), AllocError> {
         self.if_recording(Ok(()), |storage| {
@@ -55,20 +55,21 @@ impl Storage {
         })
     }
 
-    /// Reserves room for the events of rows that are spawned in a table, and for the list of their entities.
+    /// Reserves capacity for the events of rows that are spawned in a table, and for the list of their entities.
     pub(crate) fn reserve_spawned_rows(&mut self, table: u32, rows: usize) -> Result<(), AllocError> {
         self.journal.spawned.clear();
         self.reserve_row_entries(table, rows)?;
         self.if_recording(Ok(()), |storage| try_reserve(&mut storage.journal.spawned, rows))
     }
 
-    /// Reserves room for the events of a move along an edge.
+    /// Reserves capacity for the events of a move along an edge.
     #[inline(always)]
     pub(crate) fn reserve_edge_entries(&mut self, edge: &Edge) -> Result<(), AllocError> {
         self.if_recording(Ok(()), |storage| storage.reserve_journal(storage.entries_of_edge(edge)))
     }
 
-    /// Reserves room for the events of an operation of several steps, which [`link_entries`](Storage::link_entries) completes.
+    /// Reserves capacity for the events of an operation of several steps, which [`link_entries`](Storage::link_entries)
+    /// completes.
     #[cold]
     #[inline(never)]
     pub(crate) fn reserve_linked_entries(&mut self, count: usize) -> Result<(), AllocError> {
@@ -99,7 +100,7 @@ impl Storage {
         self.if_recording((), |storage| storage.record_row_spawn(slot));
     }
 
-    /// Records that rows of a table were spawned, and lists their entities. Room for both is reserved.
+    /// Records that rows of a table were spawned, and lists their entities. Capacity for both is reserved before.
     pub(crate) fn record_spawned_rows(&mut self, table: u32, rows: Range<u32>) {
         self.if_recording((), |storage| {
             for row in rows {
@@ -256,8 +257,10 @@ impl Storage {
         }
     }
 
-    /// Completes the entries of an operation of several steps, which may have changed a row more than once. A value that one
-    /// step inserted and a later step displaced is where the later step put it. Room for this is reserved.
+    /// Completes the entries of an operation of several steps, which may have changed a row more than once.
+    ///
+    /// If a later step displaced a value that an earlier step inserted, the earlier entry gets the address to which the
+    /// later step moved the value. Capacity for this is reserved before.
     #[cold]
     #[inline(never)]
     pub(crate) fn link_entries(&mut self) {
@@ -334,7 +337,7 @@ impl Journal {
     }
 }
 
-/// Records the events of one row. Room for them is reserved.
+/// Records the events of one row. Capacity for them is reserved before.
 struct RowRecorder<'a> {
     recording: &'a mut Recording,
     name: RowName,

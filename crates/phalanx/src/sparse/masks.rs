@@ -78,7 +78,9 @@ impl Masks {
     /// Panics if the slot is not covered, or the bit is not [added](Masks::try_add_bit).
     #[inline]
     pub(super) fn set(&mut self, slot: u32, bit: u32, present: bool) {
-        set_bit(&mut self.get_mut(slot)[bit as usize / 64], bit, present);
+        assert!(bit / 64 < self.stride);
+        let first = self.first(slot);
+        set_bit(&mut self.words[first + bit as usize / 64], bit, present);
     }
 
     /// Sets or clears a bit of a slot, unchecked.

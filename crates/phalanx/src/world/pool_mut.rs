@@ -215,8 +215,9 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
         self.sort_slots(|_, slot| slot)
     }
 
-    /// Sorts the values into the order in which another pool has their entities. Entities that it does not have come last and keep
-    /// their order. Closes holes first.
+    /// Sorts the values into the order in which another pool has their entities. Closes holes first.
+    ///
+    /// Values of entities that are not in the other pool are sorted to the end and keep their order.
     ///
     /// # Errors
     ///

@@ -62,8 +62,8 @@ fn without_memory(sweep: AllocationSweep) {
     assert!(points >= 6, "{points}");
 }
 
-/// A world whose listener records a command for each of its 64 entities when their `Small` is set. The buffers have room for
-/// that many commands.
+/// Returns a world whose listener records a command for each of its 64 entities when their `Small` is set. The buffers
+/// have capacity for 64 commands.
 fn answering(tally: &Tally) -> World {
     let mut world = World::new();
     let values: Vec<Counted> = (0..64).map(|key| tally.value(key)).collect();
@@ -228,7 +228,7 @@ fn a_command_that_is_skipped_without_memory_leaves_no_entity_without_a_row() {
             let e = commands.spawn_with(world, Value(values.next().unwrap()));
             sink.store(e.to_bits(), Ordering::Relaxed);
         });
-        // The buffers, which take turns, have room then.
+        // Afterwards the buffers, which are used in turn, have capacity.
         for _ in 0..4 {
             world.spawn(Flag);
         }

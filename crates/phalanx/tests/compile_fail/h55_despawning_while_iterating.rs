@@ -1,4 +1,4 @@
-//! Whoever ends an entity needs the whole world.
+//! Despawning an entity needs exclusive access to the world.
 use phalanx::{Component, Entity, World};
 
 #[derive(Component)]

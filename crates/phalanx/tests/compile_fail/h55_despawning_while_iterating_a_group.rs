@@ -1,4 +1,4 @@
-//! Whoever ends a member needs the whole world.
+//! Despawning a member of a group needs exclusive access to the world.
 use phalanx::group::Owned;
 use phalanx::{Component, World};
 

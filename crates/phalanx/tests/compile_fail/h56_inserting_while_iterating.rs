@@ -1,4 +1,4 @@
-//! Whoever adds a row may move the lanes.
+//! Spawning an entity may move the lanes of a table.
 use phalanx::{Component, Entity, World};
 
 #[derive(Component)]

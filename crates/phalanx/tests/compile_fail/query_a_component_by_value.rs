@@ -1,4 +1,4 @@
-//! A component is no term; the message says how it is asked for.
+//! A component is not a query term. The message says what to write instead.
 
 use phalanx::{Component, World};
 

@@ -1,4 +1,4 @@
-//! A type that is not a component is named as such, and a component in the place of a filter is told what to write.
+//! The message names a type that is not a component. For a component used as a filter, it says what to write.
 
 use phalanx::{Component, With, World};
 

@@ -85,7 +85,7 @@ enum Outcome<T> {
 #[derive(Clone, Copy, PartialEq)]
 enum Dials {
     All,
-    /// It has no form that says that memory cannot be had.
+    /// The operation has no form that returns an error if allocation fails.
     NoMemory,
     None,
 }
@@ -94,7 +94,7 @@ pub(crate) struct Engine<'t> {
     world: World,
     model: Model,
     tally: &'t Tally,
-    /// Everybody there ever was.
+    /// All entities that ever existed.
     all: Vec<Entity>,
     key: u32,
     /// What listeners hear, if there are any.
@@ -197,7 +197,7 @@ impl<'t> Engine<'t> {
                 assert!(error.is_memory() || !valid, "refused: {error:?}");
                 (false, None)
             }
-            // A bundle that nobody took is dropped too.
+            // The destructor may be that of a bundle that was not inserted.
             Outcome::LatePanic => (valid, None),
             Outcome::CallbackPanicked => (false, None),
         }
@@ -350,7 +350,7 @@ impl<'t> Engine<'t> {
             }
             (17..20, Some(e)) => self.row(input, e, pile, with, key),
             (20, Some(e)) => {
-                // Somebody of the past, or of a slot that never was.
+                // An entity that was despawned, or whose slot never existed.
                 let bag = self.model.entities.get(&e);
                 let bare = bag.is_some_and(|bag| *bag == [None; KINDS]);
                 let outcome = self.attempt(input, Dials::All, |world| (pile.spawn_at)(world, tally, e, key));

@@ -160,7 +160,7 @@ impl Heard {
         self.counts[kind].load(Ordering::Relaxed)
     }
 
-    /// After a panic, when not all was told.
+    /// Sets the count of a kind. Used after a panic, because listeners did not run for all events.
     pub(crate) fn set(&self, kind: usize, count: i64) {
         self.counts[kind].store(count, Ordering::Relaxed);
     }

@@ -17,7 +17,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// With so many members, after which the list, the pools or the index may have to grow next.
+    /// Creates a scene with `count` members. The next insertion may have to grow the list, the pools or the index.
     fn new(count: u64) -> Scene {
         let mut world = World::new();
         let outer = world.create_group().unwrap();

@@ -68,7 +68,7 @@ fn changing_the_way_of_removal_closes_holes_first() {
     assert_eq!(values(&mut world), [0, 1, 5, 6, 7, 8, 9]);
     world.remove::<A>(entities[0]).unwrap();
     assert_eq!(values(&mut world), [9, 1, 5, 6, 7, 8]);
-    // A component that nobody has had.
+    // A component that no entity ever had.
     let mut world = World::new();
     assert_eq!(world.pool_mut::<A>().compact(3), 0);
     world.pool_mut::<A>().set_removal(Removal::Ordered).unwrap();

@@ -30,7 +30,7 @@ fn conflicting_owners_are_named_both() {
     world.create_group::<Owned<A>>().unwrap();
     world.create_group::<Owned<(A, B)>>().unwrap();
     assert!(matches!(world.create_group::<Owned<B>>(), Err(GroupError::Conflict { .. })));
-    // Those who only look are in nobody's way.
+    // Groups that only observe conflict with no other group.
     assert!(world.create_group::<Observed<(A, B, C)>>().is_ok());
     assert_eq!(world.validate(), Ok(()));
 }
@@ -100,7 +100,7 @@ fn h06_handles_of_other_worlds_and_of_dropped_groups_panic_and_do_nothing_else()
     assert!(!foreign.is_of(&world) && !world.remove_group(foreign) && group.is_of(&world));
     let caught = catch(|| foreign.slices(&world).len()).unwrap_err();
     assert!(caught.message().contains("of another world"), "{}", caught.message());
-    // Whoever takes the place of a dropped group is not taken for it.
+    // A handle of a removed group is not valid for the group that reuses its slot.
     world.remove_group(group);
     let next = world.create_group::<Owned<A>>().unwrap();
     assert_ne!(group, next);

@@ -76,7 +76,7 @@ fn pools_are_sorted_by_value_by_index_and_like_others() {
     assert!(world.pool_mut::<A>().entities().is_sorted());
     world.pool_mut::<A>().sort_by_key(|a| a.0 % 2).unwrap();
     assert!(world.pool_mut::<A>().values().is_sorted_by_key(|a| a.0 % 2));
-    // Of a pool that nobody ever was in there is nothing to sort, or to sort like.
+    // A pool that never had a value has nothing to sort, and no order for another pool to take.
     world.pool_mut::<C>().sort_like::<B>().unwrap();
     world.pool_mut::<B>().sort_by_index().unwrap();
     assert!(world.pool_mut::<B>().is_empty() && world.pool_mut::<B>().values().is_empty());

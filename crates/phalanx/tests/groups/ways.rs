@@ -1,5 +1,5 @@
-//! The same operations come to the same, whichever way they take: with all room at hand, with none, among slots that the
-//! indices of pools keep in pages, beside many other pools, and with somebody who listens.
+//! The same operations have the same effect on every path: with spare capacity, without it, with slots in pages of the
+//! pools' indices, with many other pools, and with a listener.
 
 use crate::kit::{A, B, C, D, L, M, Table};
 use phalanx::group::{Observed, Owned};
@@ -34,7 +34,7 @@ struct Scene {
     family: (Group<Owned<(A, B)>>, Group<Inner>),
     d: Group<(Owned<D>, Without<M>)>,
     lists: (Group<WithoutC>, Group<WithoutTwo>, Group<Plain>),
-    /// Gives all room back after each step.
+    /// Whether spare capacity is freed after each step.
     tight: bool,
 }
 
@@ -80,7 +80,7 @@ impl Scene {
         }
     }
 
-    /// What it came to, as far as the caller is told.
+    /// Runs one operation, and returns the part of its result that is compared.
     fn step(&mut self, [what, at, held]: [usize; 3], n: u64) -> Option<bool> {
         let (a, b, c, l, held) = (A(n), B(n.to_string()), C(n as u8), L(n as u16), held == 0);
         if what < 8 || self.entities.is_empty() {

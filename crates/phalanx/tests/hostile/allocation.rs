@@ -1,4 +1,4 @@
-//! Memory that cannot be had: each allocation of each operation fails in turn.
+//! Failing allocations: each allocation of each operation fails in turn.
 //!
 //! What a world knows of bundles and tables is made beforehand here: the operations that find it out for the first time
 //! are in a test of their own.
@@ -55,7 +55,7 @@ fn contents(world: &World) -> Vec<(Entity, Option<u32>, Option<u32>, Option<f32>
 fn h60_every_failing_allocation_is_an_error() {
     let mut points = 0;
     for act in ACTS {
-        // So many rows that every lane of the target, the pool and the locations are at their limit in one of the rounds.
+        // For each lane of the target, the pool and the locations, one of these numbers of rows fills it.
         for extra in [0, 1, 31, 63, 64, 127, 128] {
             for sweep in [AllocationSweep::new(), AllocationSweep::new().persistent()] {
                 let tally = Tally::new();
@@ -78,7 +78,7 @@ fn h60_every_failing_allocation_is_an_error() {
                             assert!(matches!(error, StructuralError::Alloc(_)), "{}", act.0);
                             assert_eq!((structure(world), contents(world)), *before, "{}: nothing happened", act.0);
                         }
-                        // Usable, with room for the locations of whoever comes.
+                        // The world is usable, and has capacity for the locations of further entities.
                         for n in 0..70 {
                             world.spawn((A::new(&tally, n), Position(0.0), Tag));
                         }
@@ -94,7 +94,8 @@ fn h60_every_failing_allocation_is_an_error() {
 
 #[test]
 fn h60_a_pool_that_cannot_grow_makes_no_entity() {
-    // Table with room, pool full: one of its lanes grows, the other does not, and the next spawn must see that.
+    // The table has capacity and the pool is full. One lane of the pool grows, the other does not. The next spawn must
+    // detect that.
     let mut fired = 0;
     for n in 1..=2 {
         let mut world = World::new();
@@ -147,7 +148,7 @@ fn h61_failed_growth_leaves_all_columns_alike() {
         let bundle =
             |n| (A::new(&tally, n), B::new(&tally, n), C::new(&tally, n), D::new(&tally, n), Position(n as f32));
         let mut world = World::new();
-        // Room for entities and a bundle that is known: the first that allocates in the loop is the table's growth.
+        // The entities have capacity, and the bundle is known: the first allocation in the loop is the table's growth.
         world.spawner::<()>().reserve(1000);
         world.spawn(bundle(0));
         let mut n = 1;

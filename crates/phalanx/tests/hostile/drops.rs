@@ -73,7 +73,7 @@ fn h12_row_removal_survives_panicking_drop() {
         );
         assert_eq!(points, 2);
     }
-    // Batches end where the destructor panicked; whoever was not reached lives.
+    // A batch stops where the destructor panicked. The entities after it stay alive.
     PanicSweep::new(Site::Drop).run(
         scene,
         |scene, _| drop(scene.world.despawn_batch(scene.entities.clone())),

@@ -1,4 +1,4 @@
-//! Memory that cannot be had where a world meets something for the first time: components, plans, tables, edges.
+//! Failing allocations where a world uses something for the first time: components, bundles, tables, edges.
 //!
 //! Each run begins with a new world, so that what the operation finds out about bundles is among what it allocates. After a
 //! failure the world is as it was, and the operation, done again, leads where it leads in a world without failures.

@@ -40,7 +40,7 @@ impl Naive {
         Some(values.iter().enumerate().fold(0, |mask, (at, value)| mask | u32::from(value.is_some()) << at))
     }
 
-    /// Somebody new. Nobody may ever have had the name.
+    /// Adds a new entity. Panics if the entity existed before.
     pub fn add(&mut self, e: Entity, values: Values) {
         assert!(self.values.insert(e, values).is_none(), "{e} is alive twice");
         assert!(!self.all.contains(&e), "{e} comes a second time");

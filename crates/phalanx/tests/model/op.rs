@@ -315,7 +315,7 @@ fn shrink(mut ops: Vec<Op>) -> Vec<Op> {
     ops
 }
 
-/// Runs so many sequences of so many steps.
+/// Runs `cases` sequences of `steps` steps.
 pub fn explore(cases: u64, steps: usize, first: u64) {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seeds = match number("PHALANX_SEED") {

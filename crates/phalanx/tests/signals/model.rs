@@ -502,7 +502,7 @@ fn every_change_tells_what_the_model_says() {
         let mut world = World::new();
         record(&mut world, &log);
         if seed % 2 == 1 {
-            // Groups exchange values of pools when one comes or goes.
+            // Groups exchange values of pools when an entity enters or leaves.
             world.create_group::<(OwnedPools<(Pooled, PooledBox)>, Without<PooledVoid>)>().unwrap();
         }
         let mut test = Test { world, log, model: Model::default(), rng: Rng::new(seed), n: 0 };

@@ -115,7 +115,7 @@ fn everything_of_every_layout_comes_along() {
     }
 }
 
-/// A world whose listeners write down what they are told.
+/// Returns a world whose listeners write down the events.
 fn listening() -> (World, Arc<Mutex<Vec<String>>>) {
     let (mut world, words) = (World::new(), Arc::new(Mutex::new(Vec::new())));
     let sink = words.clone();

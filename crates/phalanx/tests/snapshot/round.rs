@@ -34,7 +34,7 @@ fn h66_equal_histories_are_equal_bytes_whatever_memory_was_reserved() {
     }
     grow(&mut b, &mut Rng::new(3), 150);
     assert!(bytes(&a) != bytes(&b), "another history");
-    // The same, with room for more.
+    // The same, with spare capacity.
     let mut c = world(3, 150);
     c.spawner::<(Position, Velocity)>().reserve(1000);
     assert!(bytes(&c) == bytes(&a));

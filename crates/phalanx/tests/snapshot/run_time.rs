@@ -175,7 +175,7 @@ static LIVING: AtomicI32 = AtomicI32::new(0);
 
 unsafe fn end_text(value: *mut u8) {
     LIVING.fetch_sub(1, Ordering::Relaxed);
-    // SAFETY: the caller's promise: a text, which it gives up.
+    // SAFETY: by the caller's contract, `value` points to a text that is not used again.
     unsafe { value.cast::<String>().drop_in_place() };
 }
 
@@ -185,7 +185,7 @@ impl RawCodec for Texts {
         "texts"
     }
     unsafe fn encode(&self, value: *const u8, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
-        // SAFETY: the caller's promise: a text.
+        // SAFETY: by the caller's contract, `value` points to a text.
         let text = unsafe { &*value.cast::<String>() };
         bytes.push(text.len() as u8);
         bytes.extend_from_slice(text.as_bytes());
@@ -197,7 +197,7 @@ impl RawCodec for Texts {
         let text = core::str::from_utf8(text).map_err(|_| CodecError("no text"))?;
         *bytes = rest;
         LIVING.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promise: a place for a text.
+        // SAFETY: by the caller's contract, `place` is valid for writing a text.
         unsafe { place.cast::<String>().write(text.into()) };
         Ok(())
     }

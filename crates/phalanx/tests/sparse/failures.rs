@@ -1,4 +1,4 @@
-//! Memory that cannot be had, and destructors and clones that panic, with components of all layouts.
+//! Failing allocations, and destructors and clones that panic, with components of all layouts.
 
 use super::operations::{L, Look, P, Seen, T, Tag, Wide, group, look, populated};
 use phalanx::{CommandBuffer, Component, Entity, Key, Role, RowError, StructuralError, With, World};

@@ -120,10 +120,10 @@ fn components_that_cannot_be_copied_are_named() {
     assert!(matches!(world.checkpoint(), Err(TimelineError::NotClone { component }) if component.ends_with("Will")));
 }
 
-/// One who looks at all changes, and one who looks at what came.
+/// A query for changed values, and one for added values.
 type States = (QueryState<Entity, Changed<Seen>>, QueryState<Entity, Added<Seen>>);
 
-/// How much they see.
+/// Returns the number of entities that each query matches.
 fn news(world: &World, states: &mut States) -> [usize; 2] {
     [states.0.iter(world).count(), states.1.iter(world).count()]
 }

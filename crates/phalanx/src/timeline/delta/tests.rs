@@ -87,7 +87,7 @@ fn no_bytes_make_a_value_that_cannot_be() {
     assert!(!world.has::<Pooled>(all[0]) && world.get::<Target>(all[2]).is_ok_and(|target| target.0 == all[3]));
 }
 
-/// Bytes that were changed and whose checksums were put right again are told by what they say.
+/// Changed bytes with corrected checksums are rejected because of their content.
 #[test]
 fn no_bytes_make_a_world_that_cannot_be() {
     let mut world = World::new();
