@@ -310,12 +310,12 @@ impl<P: Copy> EntityPool<P> {
                 let index = *self.free.at(self.free_len);
                 let generation = generation::generation(*self.word(index));
                 self.words.at(index).write(Slot { word: generation, payload });
-                self.words.mark(index);
+                self.words.set_dirty(index);
                 return Entity::new(index, generation);
             }
             let index = self.slots;
             self.words.at(index).write(Slot { word: 0, payload });
-            self.words.mark(index);
+            self.words.set_dirty(index);
             self.slots += 1;
             Entity::new(index, 0)
         }
@@ -379,7 +379,7 @@ impl<P: Copy> EntityPool<P> {
                 let word = generation::generation(*self.word(index));
                 let payload = payload(Entity::new(index, word));
                 self.words.at(index).write(Slot { word, payload });
-                self.words.mark(index);
+                self.words.set_dirty(index);
             }
             self.free_len = at;
             self.live += 1;
@@ -388,7 +388,7 @@ impl<P: Copy> EntityPool<P> {
         // Counts the slots that are written, also if `payload` panics.
         let mut written = DropGuard::new((self, start), |(pool, end)| {
             // SAFETY: the slots below `end` are within the capacity, and the pool is borrowed exclusively.
-            unsafe { pool.words.mark_rows(pool.slots..*end) };
+            unsafe { pool.words.set_dirty_rows(pool.slots..*end) };
             pool.live += *end - pool.slots;
             pool.slots = *end;
         });
@@ -425,7 +425,7 @@ impl<P: Copy> EntityPool<P> {
                 let index = *self.free.at(at);
                 let word = generation::generation(*self.word(index));
                 self.words.at(index).write(Slot { word, payload: self.default });
-                self.words.mark(index);
+                self.words.set_dirty(index);
             }
         }
         self.free_len -= count;
@@ -445,7 +445,7 @@ impl<P: Copy> EntityPool<P> {
             unsafe { self.words.at(index).write(Slot { word: 0, payload: self.default }) };
         }
         // SAFETY: as above, and the pool is borrowed exclusively.
-        unsafe { self.words.mark_rows(start..start + fresh) };
+        unsafe { self.words.set_dirty_rows(start..start + fresh) };
         self.slots += fresh;
         self.live += fresh;
         let recycled = self.free_len..self.free_len + recycled;
@@ -483,10 +483,10 @@ impl<P: Copy> EntityPool<P> {
         // SAFETY: the slot exists. The free list has capacity for all slots, and this one was alive, so not in it.
         unsafe {
             self.word(index).write(word);
-            self.words.mark(index);
+            self.words.set_dirty(index);
             if word != RETIRED {
                 self.free.at(self.free_len).write(index);
-                self.free.mark(self.free_len);
+                self.free.set_dirty(self.free_len);
                 self.free_len += 1;
             }
         }

@@ -243,7 +243,7 @@ impl<X: Admits> Erased<X> {
             rows.at(1, at).cast::<Counted>().write(row.1);
             rows.at(3, at).cast::<[u8; 3]>().write(row.3);
             rows.at(4, at).cast::<Aligned<Align64>>().write(row.4);
-            rows.0.iter_mut().for_each(|(lane, _)| lane.mark(at));
+            rows.0.iter_mut().for_each(|(lane, _)| lane.set_dirty(at));
         }
     }
 

@@ -31,7 +31,7 @@ fn wipe(lane: &mut Lane) {
 fn mark(lane: &mut Lane, row: u32) {
     assert!(row < lane.capacity());
     // SAFETY: the row is below the capacity.
-    unsafe { lane.mark(row) };
+    unsafe { lane.set_dirty(row) };
 }
 
 /// The marked chunks among those that have rows.
@@ -96,13 +96,13 @@ fn a_mark_beside_other_threads_is_the_chunk_of_its_row() {
     let rows = [0, CHUNK - 1, CHUNK, 31 * CHUNK, 32 * CHUNK, 63 * CHUNK + 5, 64 * CHUNK, 129 * CHUNK, 199 * CHUNK];
     for row in rows {
         // SAFETY: the row is below the capacity, and no other code reads the marks.
-        unsafe { lane.mark_shared(row) };
+        unsafe { lane.set_dirty_shared(row) };
     }
     assert_eq!(marked(&mut lane), [0, 1, 31, 32, 63, 64, 129, 199]);
     let mut untracked = Lane::new(Layout::new::<u64>());
     resize(&mut untracked, 1000);
     // SAFETY: as above.
-    unsafe { untracked.mark_shared(999) };
+    unsafe { untracked.set_dirty_shared(999) };
     assert!(untracked.dirty().is_empty());
 }
 
@@ -117,7 +117,7 @@ fn no_mark_is_lost_among_threads() {
                 // Neighbours, so that threads change the same words.
                 for chunk in (first..64 * 16).step_by(4) {
                     // SAFETY: the row is below the capacity, and the marks are not read before all threads are done.
-                    unsafe { shared.mark_shared(chunk * CHUNK) };
+                    unsafe { shared.set_dirty_shared(chunk * CHUNK) };
                 }
             };
             let threads = [0, 1, 2, 3].map(|first| scope.spawn(move || mark(first)));

@@ -36,8 +36,8 @@ pub(crate) struct Edge {
     pub(crate) moved: Box<[(u16, u16)]>,
     /// By lane of the source: whether its value is displaced and must be kept until it is dropped.
     pub(crate) keep: Box<[bool]>,
-    /// The columns of the source that the target lacks.
-    pub(crate) removed: Box<[crate::storage::table::Column]>,
+    /// The columns of the source whose values do not come along: they are removed, or overwritten by the bundle.
+    pub(crate) displaced: Box<[crate::storage::table::Column]>,
     /// For each component in the order of the bundle: its first lane, or its number in `sparse_inserts` or `sparse_removes`.
     ///
     /// Lanes are those of the target for an insertion, and of the source for a removal.

@@ -330,7 +330,7 @@ pub(crate) unsafe fn set_row_dirty<C: Component>(lane: *const Lane, row: usize) 
     if C::Layout::LANES > 0 {
         // SAFETY: there is a lane, the row is within its capacity, and no other code accesses its dirty bits: all by the
         // caller's contract.
-        unsafe { (*lane).mark(row as u32) };
+        unsafe { (*lane).set_dirty(row as u32) };
     }
 }
 
@@ -345,7 +345,7 @@ pub(crate) unsafe fn set_row_dirty_shared<C: Component>(lane: *const Lane, row: 
     if C::Layout::LANES > 0 {
         // SAFETY: there is a lane, the row is within its capacity, and dirty bits are set only in this way: all by the
         // caller's contract.
-        unsafe { (*lane).mark_shared(row as u32) };
+        unsafe { (*lane).set_dirty_shared(row as u32) };
     }
 }
 

@@ -100,7 +100,7 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
             return Err(twice(key));
         }
         // SAFETY: the positions are within the capacity, and the container is borrowed exclusively.
-        unsafe { self.keys.mark_rows(0..len) };
+        unsafe { self.keys.set_dirty_rows(0..len) };
         (self.len, self.holes, self.low, self.gap) = (len, holes, low, 0..0);
         Ok(())
     }

@@ -75,7 +75,7 @@ impl<P: Copy> EntityPool<P> {
         // SAFETY: the slot of an entity that was just made exists, and the pool is borrowed exclusively.
         unsafe {
             self.word(row.index()).write(row.generation());
-            self.words.mark(row.index());
+            self.words.set_dirty(row.index());
         }
         (self.live, self.rows) = (self.live - 1, self.rows + 1);
         Ok(row)

@@ -228,7 +228,7 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         // SAFETY: `at` is below the capacity; the container is borrowed exclusively, so no other thread marks rows.
         unsafe {
             self.keys.at(at).write(dense_key);
-            self.keys.mark(at);
+            self.keys.set_dirty(at);
         }
     }
 

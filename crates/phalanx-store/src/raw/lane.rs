@@ -28,7 +28,7 @@ type Version = AtomicU32;
 ///
 /// A lane knows its capacity and not its length; its rows are moved as bytes. It also serves incremental copies. A
 /// [version](Lane::version) changes when the whole lane is opened for writing. While the lane is
-/// [tracked](Lane::try_track), a bitmap has a dirty bit for each chunk of 128 rows, set by [`mark`](Lane::mark).
+/// [tracked](Lane::try_track), a bitmap has a dirty bit for each chunk of 128 rows, set by [`set_dirty`](Lane::set_dirty).
 pub struct Lane {
     ptr: NonNull<u8>,
     size: u32,
@@ -236,7 +236,7 @@ impl Lane {
     ///
     /// `row` is below the capacity. No other thread marks rows or reads the bitmap at the same time.
     #[inline(always)]
-    pub unsafe fn mark(&self, row: u32) {
+    pub unsafe fn set_dirty(&self, row: u32) {
         if !self.dirty.is_null() {
             let chunk = row / Lane::CHUNK;
             // SAFETY: the row is below the capacity, so its chunk has a bit in the bitmap, and no other thread uses the bitmap.
@@ -249,9 +249,9 @@ impl Lane {
     /// # Safety
     ///
     /// `row` is below the capacity. Until all threads that mark rows are done, none reads the bitmap or calls
-    /// [`mark`](Lane::mark).
+    /// [`set_dirty`](Lane::set_dirty).
     #[inline]
-    pub unsafe fn mark_shared(&self, row: u32) {
+    pub unsafe fn set_dirty_shared(&self, row: u32) {
         if self.dirty.is_null() {
             return;
         }
@@ -275,13 +275,13 @@ impl Lane {
     ///
     /// The rows are below the capacity. No other thread marks rows or reads the bitmap at the same time.
     #[inline]
-    pub unsafe fn mark_rows(&self, rows: core::ops::Range<u32>) {
+    pub unsafe fn set_dirty_rows(&self, rows: core::ops::Range<u32>) {
         if self.dirty.is_null() || rows.is_empty() {
             return;
         }
         for chunk in rows.start / Lane::CHUNK..=(rows.end - 1) / Lane::CHUNK {
             // SAFETY: the first row of each chunk is not above the last of these.
-            unsafe { self.mark(chunk * Lane::CHUNK) };
+            unsafe { self.set_dirty(chunk * Lane::CHUNK) };
         }
     }
 
@@ -433,15 +433,15 @@ impl<T> LaneOf<T> {
         &mut self.lane
     }
 
-    /// Sets the dirty bit of a row's chunk: [`Lane::mark`].
+    /// Sets the dirty bit of a row's chunk: [`Lane::set_dirty`].
     ///
     /// # Safety
     ///
     /// `row` is below the capacity. No other thread marks rows or reads the bitmap at the same time.
     #[inline(always)]
-    pub unsafe fn mark(&self, row: u32) {
+    pub unsafe fn set_dirty(&self, row: u32) {
         // SAFETY: the row is below the capacity and no other thread uses the bitmap, as this method asks for too.
-        unsafe { self.lane.mark(row) };
+        unsafe { self.lane.set_dirty(row) };
     }
 
     /// Sets the dirty bits of the chunks of these rows: [`Lane::mark_rows`].
@@ -450,9 +450,9 @@ impl<T> LaneOf<T> {
     ///
     /// The rows are below the capacity. No other thread marks rows or reads the bitmap at the same time.
     #[inline]
-    pub unsafe fn mark_rows(&self, rows: core::ops::Range<u32>) {
+    pub unsafe fn set_dirty_rows(&self, rows: core::ops::Range<u32>) {
         // SAFETY: the rows are below the capacity and no other thread uses the bitmap, as this method asks for too.
-        unsafe { self.lane.mark_rows(rows) };
+        unsafe { self.lane.set_dirty_rows(rows) };
     }
 
     /// Raises the version: [`Lane::touch`].

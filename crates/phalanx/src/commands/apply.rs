@@ -270,7 +270,7 @@ impl CommandBuffer {
             };
             resolver.steps.push(step);
         }
-        resolver.reserve(world, first).map_err(|(position, error)| at(position)(error))?;
+        let reserved = resolver.reserve(world, first).map_err(|(position, error)| at(position)(error))?;
         world.storage.begin_linked_entries();
         let mut ending = DropStash::new(&mut resolver.stash);
         for (entry, step) in entries[first..end].iter().zip(&resolver.steps) {
@@ -281,7 +281,7 @@ impl CommandBuffer {
             // reserved, and its steps are committed in order.
             unsafe {
                 let payload = arena.at(entry.offset, entry.vtable.layout);
-                step.commit(world, entry, key, payload, ending.stash());
+                step.commit(world, entry, key, payload, (reserved, ending.stash()));
             }
         }
         world.storage.link_entries();

@@ -4,6 +4,7 @@ mod apply;
 mod apply_report;
 mod command_buffer;
 mod command_inbox;
+mod reserve;
 mod resolver;
 mod row_overlay;
 mod slot_predictor;

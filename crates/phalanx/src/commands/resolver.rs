@@ -39,13 +39,13 @@ struct PendingLocation {
 
 /// The rows that a table would have beyond those it has.
 #[derive(Clone, Copy, Debug, Default)]
-struct RowDemand {
+pub(super) struct RowDemand {
     /// After the commands so far.
     now: i64,
     /// The maximum so far.
-    max: i64,
+    pub(super) max: i64,
     /// The command that reached the maximum.
-    position: usize,
+    pub(super) position: usize,
 }
 
 /// Resolves the commands of a segment. A buffer keeps its memory for the next application.
@@ -58,18 +58,18 @@ pub(super) struct Resolver {
     rows: RowOverlay,
     /// The slots and tables of the extra rows of one entity.
     extra: Vec<(Entity, u32)>,
-    demands: Vec<RowDemand>,
+    pub(super) demands: Vec<RowDemand>,
     /// The sparse values that are inserted.
-    sparse_inserts: SparseInserts,
+    pub(super) sparse_inserts: SparseInserts,
     /// The greatest number of events.
-    entries: usize,
+    pub(super) entries: usize,
     predictor: SlotPredictor,
     /// The number of entities and extra rows to spawn.
-    slots: u32,
+    pub(super) slots: u32,
     /// The first command that spawns one.
-    slots_position: usize,
+    pub(super) slots_position: usize,
     /// The number of extra rows among them.
-    names: usize,
+    pub(super) names: usize,
     /// The spawns of reserved entities, by entity and position, each with the reason why it cannot be executed in this world,
     /// if there is one. Empty if all can be executed.
     lost: Vec<(Entity, usize, Option<StructuralError>)>,
@@ -406,26 +406,5 @@ impl Resolver {
             (demand.max, demand.position) = (demand.now, position);
         }
         Ok(())
-    }
-
-    /// Reserves everything that the segment needs: phase 2. On error, returns the position of the command that needed the most.
-    pub(super) fn reserve(&mut self, world: &mut World, first: usize) -> Result<(), (usize, AllocError)> {
-        let at = |position| move |error: AllocError| (position, error);
-        if self.slots > 0 {
-            world.storage.reserve_entities(self.slots).map_err(at(self.slots_position))?;
-        }
-        if self.names > 0 {
-            let slots = world.storage.entities.capacity();
-            world.storage.rows.try_reserve(self.names, self.names, slots).map_err(at(self.slots_position))?;
-        }
-        for (table, demand) in (0..).zip(&self.demands).filter(|(_, demand)| demand.max > 0) {
-            let rows = u32::try_from(demand.max).map_err(|_| AllocError::CapacityOverflow);
-            rows.and_then(|rows| world.storage.reserve_table(table, rows)).map_err(at(demand.position))?;
-        }
-        // Values may move, even if one of several storages cannot grow.
-        world.storage.restructured();
-        world.storage.sparse.try_reserve_all(&self.sparse_inserts).map_err(at(first))?;
-        world.storage.reserve_linked_entries(self.entries).map_err(at(first))?;
-        self.stash.try_reserve().map_err(at(first))
     }
 }

@@ -4,6 +4,7 @@
 use super::command_buffer::Entry;
 use crate::bundle::BundlePtr;
 use crate::error::StructuralError;
+use crate::mutation::Reserved;
 use crate::mutation::stash::Stash;
 use crate::rows::{Key, Label};
 use crate::storage::Location;
@@ -36,7 +37,7 @@ impl Step {
     ///
     /// # Safety
     ///
-    /// - The step was resolved for this command, and everything that the segment needs is reserved.
+    /// - The step was resolved for this command, and the token is that of its segment.
     /// - The steps before it were committed, in order.
     /// - The payload is initialised. The command gives it up.
     pub(super) unsafe fn commit(
@@ -45,7 +46,7 @@ impl Step {
         entry: &Entry,
         key: Option<Key>,
         payload: *mut u8,
-        stash: &mut Stash,
+        (reserved, stash): (Reserved, &mut Stash),
     ) {
         let World { bundles, storage, .. } = world;
         let named = || entry.entity.expect("only a spawn names no entity");
@@ -67,8 +68,7 @@ impl Step {
                 // Splitting a bundle may be user code, so it is written before anything is committed.
                 unsafe {
                     (entry.vtable.write)(payload, to);
-                    let entity = storage.entities.alloc();
-                    storage.spawn_row::<true>(entity, info.table, &info.sparse);
+                    storage.spawn_row::<true>(reserved, info.table, &info.sparse);
                 }
             }
             Step::AddRow { bundle_id, source, label } => {
@@ -80,13 +80,13 @@ impl Step {
                 // edge's target, a table of extra rows. The owner is alive and has no row with this label.
                 unsafe {
                     (entry.vtable.write)(payload, to);
-                    storage.spawn_extra_row::<true>(named(), label, edge.target, &edge.sparse_inserts);
+                    storage.spawn_extra_row::<true>(reserved, named(), label, edge.target, &edge.sparse_inserts);
                 }
             }
             Step::RemoveRow => {
                 let (slot, at) = find_row(world, named(), key);
                 // SAFETY: the row was found in use, and the stash has capacity for its values.
-                unsafe { world.storage.remove_row(slot, at, stash) };
+                unsafe { world.storage.remove_row(reserved, slot, at, stash) };
             }
             Step::Insert(bundle_id) | Step::Remove(bundle_id) => {
                 let insert = matches!(self, Step::Insert(_));
@@ -99,10 +99,10 @@ impl Step {
                     }
                 };
                 // SAFETY: the row was found at `from`, and what the edge needs is reserved, in the stash too.
-                unsafe { world.storage.move_row_with(slot, from, edge, write, stash) };
+                unsafe { world.storage.move_row_with(reserved, slot, from, edge, write, stash) };
             }
             // SAFETY: the entity is alive, and the stash has capacity for the values of all its rows.
-            Step::Despawn => unsafe { storage.remove_entity(named(), stash) },
+            Step::Despawn => unsafe { storage.remove_entity(reserved, named(), stash) },
         }
     }
 }

@@ -81,7 +81,7 @@ impl Storage {
     /// Returns the greatest number of events of one slot that moves along an edge.
     pub(crate) fn entries_of_edge(&self, edge: &Edge) -> usize {
         self.tables[edge.target as usize].columns.len()
-            + edge.removed.len()
+            + edge.displaced.len()
             + edge.sparse_inserts.len()
             + edge.sparse_removes.len()
     }
@@ -173,7 +173,7 @@ impl Storage {
             }
             None => {
                 let source = &storage.tables[from as usize];
-                let columns = edge.removed.iter().map(|column| (column.id, source.value_ptr(column, source.len)));
+                let columns = edge.displaced.iter().map(|column| (column.id, source.value_ptr(column, source.len)));
                 let sparse = storage.sparse.displaced_values.iter().map(|value| storage.sparse.displaced_ptr(value));
                 row.record_edge(storage, from, edge, columns.chain(sparse));
             }

@@ -15,11 +15,11 @@ pub(crate) trait Displaced {
     const MOVED_OUT: bool = false;
 
     /// Receives the values of one row: those of a table row in `columns`, or in all columns, and those that sparse storages list
-    /// as retired.
+    /// as displaced.
     ///
     /// # Safety
     ///
-    /// The row is initialised in these columns, within the capacity of its table, and owned by no one. Room for the values
+    /// The row is initialised in these columns, within the capacity of its table, and owned by no one. Capacity for the values
     /// was reserved in the sink.
     unsafe fn accept(&mut self, storage: &mut Storage, at: Location, columns: Option<&[Column]>);
 
@@ -29,7 +29,7 @@ pub(crate) trait Displaced {
     }
 }
 
-/// Leaves displaced values in place: beyond the last row of their table, and in the retired positions of sparse storages. The
+/// Leaves displaced values in place: beyond the last row of their table, and in the displaced positions of sparse storages. The
 /// caller drops or reads them before the next commit.
 pub(crate) struct InPlace;
 
@@ -66,12 +66,12 @@ impl Displaced for Stash {
 
 /// Remembers removed rows in order, and leaves their values in place until all of them are dropped.
 pub(crate) struct RemovedRows {
-    /// The location of each row's values, and the number of retired sparse values by then.
+    /// The location of each row's values, and the number of displaced sparse values by then.
     rows: Vec<(Location, usize)>,
 }
 
 impl RemovedRows {
-    /// Creates a list with room for `count` rows.
+    /// Creates a list with capacity for `count` rows.
     pub(crate) fn try_with_capacity(count: usize) -> Result<RemovedRows, AllocError> {
         Ok(RemovedRows { rows: try_vec(count)? })
     }
@@ -94,7 +94,7 @@ impl RemovedRows {
                 loop {
                     while self.next < self.until {
                         self.next += 1;
-                        // SAFETY: the value is retired, and dropped once.
+                        // SAFETY: the value is displaced, and dropped once.
                         unsafe { self.sparse.drop_displaced_at(self.next - 1) };
                     }
                     let Some(&(at, until)) = self.rows.next() else { break };
@@ -125,7 +125,7 @@ impl Displaced for RemovedRows {
 
 impl Storage {
     /// Drops the values that the last commit has left [in place](InPlace): those beyond the last row of a table, in these columns
-    /// or in all, and the retired ones of sparse storages. Goes on after a panic.
+    /// or in all, and the displaced ones of sparse storages. Goes on after a panic.
     ///
     /// # Safety
     ///

@@ -21,12 +21,12 @@ impl Storage {
         columns: Box<[u16]>,
     ) -> Result<Edge, AllocError> {
         let (from, to) = (&self.tables[source as usize], &self.tables[target as usize]);
-        let staying = || from.columns.iter().filter(|c| bundle.has(c.id)).copied();
-        let mut removed = try_vec::<Column>(staying().count())?;
-        removed.extend(staying());
+        let left = || from.columns.iter().filter(|c| bundle.has(c.id)).copied();
+        let mut displaced = try_vec::<Column>(left().count())?;
+        displaced.extend(left());
         let mut keep = try_vec(from.lane_count())?;
         keep.resize(from.lane_count(), false);
-        for column in &removed {
+        for column in &displaced {
             keep[column.first as usize..][..column.lanes as usize].fill(true);
         }
         let mut moved = try_vec(keep.iter().filter(|keep| !**keep).count())?;
@@ -40,7 +40,7 @@ impl Storage {
             target,
             moved: moved.into(),
             keep: keep.into(),
-            removed: removed.into(),
+            displaced: displaced.into(),
             columns,
             tracked,
             sparse_inserts,
@@ -64,11 +64,11 @@ impl Storage {
     }
 
     /// Returns the sparse storages of those components that are sparse, in their order. Creates those that do not exist.
-    pub(crate) fn sparse(&mut self, ids: &[ComponentId]) -> Result<Box<[u32]>, AllocError> {
+    pub(crate) fn register_sparse(&mut self, ids: &[ComponentId]) -> Result<Box<[u32]>, AllocError> {
         let components = &self.components;
-        let on_side = |id: &&ComponentId| components.info(**id).kind() != Kind::Table;
-        let mut sparse = try_vec(ids.iter().filter(on_side).count())?;
-        for id in ids.iter().filter(on_side) {
+        let is_sparse = |id: &&ComponentId| components.info(**id).kind() != Kind::Table;
+        let mut sparse = try_vec(ids.iter().filter(is_sparse).count())?;
+        for id in ids.iter().filter(is_sparse) {
             sparse.push(self.sparse.try_register(*id, components)?);
         }
         Ok(sparse.into())

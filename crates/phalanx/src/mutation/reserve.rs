@@ -1,15 +1,85 @@
-//! Reservations: the only part of an operation that fails.
+//! Reservations: they allocate what a commit needs, and return a [`Reserved`].
 //!
 //! A reservation changes nothing that can be observed, whether it succeeds or not. Lanes may move, so it advances the epoch.
 #![allow(unsafe_code)]
 
-use crate::bundle_info::Edge;
+use crate::bundle::Bundle;
+use crate::bundle_info::{BundleInfo, Edge};
 use crate::mutation::stash::Stash;
+use crate::prefetch::prefetch;
 use crate::sparse::SparseInserts;
 use crate::storage::{Location, Storage};
 use phalanx_store::AllocError;
 
+/// Proof that the capacity for a commit is reserved: for rows, slots, sparse values, names of extra rows and journal entries.
+///
+/// Every commit takes one. A token of several commits is for all of them together. It is used before the next reservation.
+#[derive(Clone, Copy)]
+#[must_use]
+pub(crate) struct Reserved(());
+
+impl Reserved {
+    /// The token of a commit that needs no capacity.
+    pub(super) const NOTHING: Reserved = Reserved(());
+
+    /// Creates the token of an operation that reserves its parts one by one.
+    ///
+    /// # Safety
+    ///
+    /// The capacity for all commits that take the token is reserved.
+    #[inline(always)]
+    pub(crate) unsafe fn new() -> Reserved {
+        Reserved(())
+    }
+}
+
 impl Storage {
+    /// Reserves the capacity for an entity with the components of a bundle.
+    #[inline(always)]
+    pub(crate) fn reserve_spawn<B: Bundle>(&mut self, info: &BundleInfo) -> Result<Reserved, AllocError> {
+        let table = &self.tables[info.table as usize];
+        if table.len == table.cap || !self.entities.is_ready() {
+            self.reserve_spawns(info.table, 1)?;
+        }
+        if B::SPARSE > 0 {
+            self.reserve_spawn_sparse(&info.sparse)?;
+        }
+        self.reserve_row_entries(info.table, 1)?;
+        Ok(Reserved(()))
+    }
+
+    /// Reserves the capacity for the sparse components of the next entity.
+    #[inline]
+    fn reserve_spawn_sparse(&mut self, sparse: &[u32]) -> Result<(), AllocError> {
+        // Values may move even if this fails.
+        self.restructured();
+        // Slots that are reused are scattered: one that is used soon is prefetched. The next one would come too late.
+        if self.sparse.should_prefetch()
+            && let [.., slot, _, _, _, _] = self.entities.free_list()
+        {
+            prefetch(self.entities.payloads().slot_address(*slot));
+            self.sparse.prefetch_spawn(*slot, sparse);
+        }
+        self.sparse.try_reserve::<true>(self.entities.next_index(), sparse, &[])
+    }
+
+    /// Reserves the capacity for `count` entities, and for their rows in a table, but not for their sparse values and journal
+    /// entries. Reserved entities become alive.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn reserve_spawns(&mut self, table: u32, count: u32) -> Result<(), AllocError> {
+        self.flush()?;
+        self.reserve_entities(count)?;
+        self.reserve_table(table, count)
+    }
+
+    /// Reserves the capacity for removing a row of a table. Its sparse values always have capacity to be displaced.
+    #[inline(always)]
+    pub(crate) fn reserve_removal(&mut self, table: u32) -> Result<Reserved, AllocError> {
+        self.reserve_row_entries(table, 1)?;
+        Ok(Reserved(()))
+    }
+
     /// Reserves capacity for `count` more rows in a table. Lanes may move even if this fails.
     #[inline]
     pub(crate) fn reserve_table(&mut self, table: u32, count: u32) -> Result<(), AllocError> {
@@ -31,19 +101,20 @@ impl Storage {
 
     /// Reserves capacity for one more extra row in a table, for its name, and for its journal entries. Its slot is reserved
     /// before.
-    pub(crate) fn reserve_extra_row(&mut self, table: u32) -> Result<(), AllocError> {
+    pub(crate) fn reserve_extra_row(&mut self, table: u32) -> Result<Reserved, AllocError> {
         // Lanes may move even if this fails.
         self.restructured();
         self.reserve_table(table, 1)?;
         self.reserve_entries(self.entries_of(0) + self.entries_of(table))?;
-        self.rows.try_reserve(1, 1, self.entities.capacity())
+        self.rows.try_reserve(1, 1, self.entities.capacity())?;
+        Ok(Reserved(()))
     }
 
     /// Reserves what [`move_row`](Storage::move_row) needs to move one slot along an edge.
     #[inline(always)]
-    pub(crate) fn reserve_move(&mut self, slot: u32, from: Location, edge: &Edge) -> Result<(), AllocError> {
+    pub(crate) fn reserve_move(&mut self, slot: u32, from: Location, edge: &Edge) -> Result<Reserved, AllocError> {
         // The row beyond the last is the destination of the move, or holds the new values until they are exchanged.
-        if edge.target != from.table || !edge.removed.is_empty() {
+        if edge.target != from.table || !edge.displaced.is_empty() {
             self.reserve_table(edge.target, 1)?;
         }
         if !(edge.sparse_inserts.is_empty() && edge.sparse_removes.is_empty()) {
@@ -51,7 +122,8 @@ impl Storage {
             self.restructured();
             self.sparse.try_reserve::<false>(slot, &edge.sparse_inserts, &edge.sparse_removes)?;
         }
-        self.reserve_edge_entries(edge)
+        self.reserve_edge_entries(edge)?;
+        Ok(Reserved(()))
     }
 
     /// Counts what moving a slot along an edge needs in sparse storages, and the values that it displaces to a stash.
@@ -62,7 +134,7 @@ impl Storage {
         sparse_inserts: &mut SparseInserts,
         stash: &mut Stash,
     ) -> Result<(), AllocError> {
-        stash.expect_row(self, &edge.removed)?;
+        stash.expect_row(self, &edge.displaced)?;
         stash.expect_present(self, slot, &edge.sparse_removes)?;
         stash.expect_present(self, slot, &edge.sparse_inserts)?;
         stash.expect_inserts(self, &edge.sparse_inserts)?;

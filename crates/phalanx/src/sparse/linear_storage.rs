@@ -211,7 +211,7 @@ impl LinearStorage {
         // exclusively.
         unsafe {
             *self.bits.at(slot / 64) ^= 1 << (slot % 64);
-            self.bits.mark(slot / 64);
+            self.bits.set_dirty(slot / 64);
         }
     }
 
@@ -228,9 +228,9 @@ impl LinearStorage {
         // SAFETY: the words were just written, so they are below the capacity, and so are the rows of their slots. The
         // storage is borrowed exclusively.
         unsafe {
-            self.bits.mark_rows(0..count);
+            self.bits.set_dirty_rows(0..count);
             if let Some(lane) = self.values.lanes().first() {
-                lane.mark_rows(0..count * 64);
+                lane.set_dirty_rows(0..count * 64);
             }
         }
         (self.len, self.extra_rows) = (words.iter().map(|word| word.count_ones()).sum(), extra_rows);

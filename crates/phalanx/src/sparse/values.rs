@@ -100,7 +100,7 @@ impl Values {
     pub(crate) unsafe fn mark_dirty(&self, row: u32) {
         if let Some(lane) = self.lanes.first() {
             // SAFETY: the row is below the capacity, and no other thread uses the lane, by the caller's contract.
-            unsafe { lane.mark(row) };
+            unsafe { lane.set_dirty(row) };
         }
     }
 

@@ -145,6 +145,28 @@ impl Storage {
         self.entities.payload(entity)
     }
 
+    /// Returns the location of a slot.
+    ///
+    /// # Safety
+    ///
+    /// The slot is alive.
+    #[inline(always)]
+    pub(crate) unsafe fn location_unchecked(&self, slot: Entity) -> Location {
+        // SAFETY: the slot is alive, by the caller's contract.
+        unsafe { self.entities.payload_unchecked(slot.index()) }
+    }
+
+    /// Sets the location of a slot.
+    ///
+    /// # Safety
+    ///
+    /// The slot is alive.
+    #[inline(always)]
+    pub(crate) unsafe fn set_location(&mut self, slot: Entity, location: Location) {
+        // SAFETY: the slot is alive, by the caller's contract.
+        unsafe { self.entities.set_unchecked(slot.index(), location) };
+    }
+
     /// Returns the table of a signature, and creates it if there is none. If allocation fails, nothing has changed.
     pub(crate) fn table_of(&mut self, signature: &Signature) -> Result<u32, AllocError> {
         if let Some(&table) = self.by_signature.get(signature) {

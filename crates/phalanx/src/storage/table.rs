@@ -52,7 +52,7 @@ pub(crate) struct Column {
 impl Column {
     /// Returns the number of its last lane, which has the change ticks if the component is tracked.
     #[inline(always)]
-    fn marks(&self) -> usize {
+    fn tick_lane(&self) -> usize {
         (self.first + self.lanes - 1) as usize
     }
 }
@@ -253,7 +253,7 @@ impl Table {
         // SAFETY: the row is within the capacity, by the caller's contract.
         unsafe {
             self.entities.at(row).write(entity);
-            self.entities.mark(row);
+            self.entities.set_dirty(row);
         }
         self.len = row + 1;
         row
@@ -287,7 +287,7 @@ impl Table {
         if self.entities.lane().is_tracked() {
             for column in columns.iter().filter(|column| column.lanes > 0) {
                 // SAFETY: the lane is one of the table, and the row is within its capacity.
-                unsafe { (*self.lanes().add(column.first as usize)).mark(row) };
+                unsafe { (*self.lanes().add(column.first as usize)).set_dirty(row) };
             }
         }
     }
@@ -316,7 +316,7 @@ impl Table {
             }
             let moved = *self.entities.at(last);
             self.entities.at(row).write(moved);
-            self.entities.mark(row);
+            self.entities.set_dirty(row);
             Some(moved)
         }
     }
@@ -371,16 +371,16 @@ impl Table {
     }
 
     /// Sets the change tick of the columns that are tracked as a whole, when a row is added or removed.
-    pub(crate) fn mark_columns(&self, now: Tick) {
+    pub(crate) fn set_column_ticks(&self, now: Tick) {
         for column in self.columns.iter().filter(|column| column.track == Track::Column) {
-            set_column_tick(&self.lane_list()[column.marks()], now);
+            set_column_tick(&self.lane_list()[column.tick_lane()], now);
         }
     }
 
     /// Copies the change ticks of columns from a table with the same signature.
-    pub(crate) fn copy_column_marks(&self, from: &Table) {
+    pub(crate) fn copy_column_ticks(&self, from: &Table) {
         for column in self.columns.iter().filter(|column| column.track == Track::Column) {
-            self.lane_list()[column.marks()].set_version(from.lane_list()[column.marks()].version());
+            self.lane_list()[column.tick_lane()].set_version(from.lane_list()[column.tick_lane()].version());
         }
     }
 
@@ -389,13 +389,13 @@ impl Table {
     /// # Safety
     ///
     /// The rows are within the capacity, and no other reference to them is in use.
-    pub(crate) unsafe fn mark_new(&self, rows: core::ops::Range<u32>, now: Tick) {
-        self.mark_columns(now);
+    pub(crate) unsafe fn set_added_ticks(&self, rows: core::ops::Range<u32>, now: Tick) {
+        self.set_column_ticks(now);
         for column in self.columns.iter().filter(|column| column.track == Track::Row) {
             for row in rows.clone() {
                 // SAFETY: the lane has the ticks of the column, and the row is within its capacity.
                 unsafe {
-                    let lane = &*self.lanes().add(column.marks());
+                    let lane = &*self.lanes().add(column.tick_lane());
                     ticks_at(lane, row as usize).write(ComponentTicks::new(now));
                 }
             }
@@ -413,8 +413,8 @@ impl Table {
             let Some(here) = self.column(column.id) else { continue };
             // SAFETY: the lanes have the ticks of the columns, and both rows are initialised there.
             unsafe {
-                let added = (*ticks_at(&*old.lanes().add(column.marks()), old_row as usize)).added;
-                (*ticks_at(&*self.lanes().add(here.marks()), row as usize)).added = added;
+                let added = (*ticks_at(&*old.lanes().add(column.tick_lane()), old_row as usize)).added;
+                (*ticks_at(&*self.lanes().add(here.tick_lane()), row as usize)).added = added;
             }
         }
     }

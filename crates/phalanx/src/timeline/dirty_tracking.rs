@@ -63,7 +63,7 @@ impl Storage {
             if let Some((lane, row)) = found {
                 // SAFETY: the row is in use, so it is below the capacity. Other threads that write rows of this lane set
                 // dirty bits by this function too. No thread reads the dirty bits while a query that writes is in use.
-                unsafe { lane.mark_shared(row) };
+                unsafe { lane.set_dirty_shared(row) };
             }
         }
     }

@@ -37,17 +37,16 @@ impl World {
         self.storage.flush()?;
         let edge = self.bundles.edge(bundle_id, empty, true);
         self.storage.reserve_entities(2)?;
-        self.storage.reserve_extra_row(0)?;
-        self.storage.reserve_extra_row(edge.target)?;
+        let _ = self.storage.reserve_extra_row(0)?;
+        let reserved = self.storage.reserve_extra_row(edge.target)?;
         // The slot of the extra row is allocated after that of its entity.
         self.storage.reserve_sparse(1, &edge.sparse_inserts)?;
         let tail = self.storage.tables[edge.target as usize].len;
         // SAFETY: everything is reserved, for the entity with its main row and for the extra row, and the values are written.
         unsafe {
             bundle.write(self.storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail));
-            let entity = self.storage.entities.alloc();
-            self.storage.spawn_row::<true>(entity, 0, &[]);
-            self.storage.spawn_extra_row::<true>(entity, label, edge.target, &edge.sparse_inserts);
+            let entity = self.storage.spawn_row::<true>(reserved, 0, &[]);
+            self.storage.spawn_extra_row::<true>(reserved, entity, label, edge.target, &edge.sparse_inserts);
             self.dispatch();
             Ok(Key { entity, component, role })
         }
@@ -113,13 +112,13 @@ impl World {
         };
         let edge = self.bundles.edge(bundle_id, empty, true);
         self.storage.reserve_entities(1)?;
-        self.storage.reserve_extra_row(edge.target)?;
+        let reserved = self.storage.reserve_extra_row(edge.target)?;
         self.storage.reserve_sparse(0, &edge.sparse_inserts)?;
         let tail = self.storage.tables[edge.target as usize].len;
         // SAFETY: everything is reserved, the values are written, and the entity has no row under this label.
         let row = unsafe {
             bundle.write(self.storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail));
-            self.storage.spawn_extra_row::<true>(key.entity, label, edge.target, &edge.sparse_inserts)
+            self.storage.spawn_extra_row::<true>(reserved, key.entity, label, edge.target, &edge.sparse_inserts)
         };
         self.dispatch();
         Ok(row)

@@ -8,6 +8,7 @@ use crate::bundle_info::{self, EdgeKey};
 use crate::component::{ComponentId, Components, WriteFn};
 use crate::error::StructuralError;
 use crate::layout::Kind;
+use crate::mutation::Reserved;
 use core::ptr::NonNull;
 use phalanx_store::{AllocError, Entity};
 
@@ -95,7 +96,7 @@ impl World {
         let signature = bundle_info::signature(ids, &self.storage.components)?;
         let table = self.storage.table_of(&signature)?;
         let columns = self.storage.bundle_columns(table, ids)?;
-        let sparse = self.storage.sparse(ids)?;
+        let sparse = self.storage.register_sparse(ids)?;
         self.storage.flush()?;
         self.storage.reserve_entities(1)?;
         self.storage.reserve_table(table, 1)?;
@@ -103,9 +104,8 @@ impl World {
         self.storage.reserve_sparse(0, &sparse)?;
         // Splitting a value may be user code: it is done before anything is committed.
         write(self.storage.bundle_ptr(table, columns.as_ptr(), self.storage.tables[table as usize].len));
-        let entity = self.storage.entities.alloc();
-        // SAFETY: everything is reserved, and the values are written.
-        unsafe { self.storage.spawn_row::<true>(entity, table, &sparse) };
+        // SAFETY: everything is reserved, no entity is reserved, and the values are written.
+        let entity = unsafe { self.storage.spawn_row::<true>(Reserved::new(), table, &sparse) };
         self.dispatch();
         Ok(entity)
     }
@@ -124,7 +124,7 @@ impl World {
     ) -> Result<(), StructuralError> {
         assert!(!ids.contains(&ComponentId::ROW), "the reserved component is not for users");
         let bundle = bundle_info::signature(ids, &self.storage.components)?;
-        let sparse_inserts = self.storage.sparse(ids)?;
+        let sparse_inserts = self.storage.register_sparse(ids)?;
         self.storage.flush()?;
         let from = self.storage.try_location(entity)?;
         let goal = self.storage.tables[from.table as usize].signature.try_merge(&bundle)?;

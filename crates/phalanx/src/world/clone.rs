@@ -10,6 +10,7 @@ use super::{Location, World};
 use crate::alloc::try_vec;
 use crate::component::{Cloning, Components};
 use crate::error::StructuralError;
+use crate::mutation::Reserved;
 use crate::resources::Resources;
 use crate::rows::{Label, Row};
 use crate::sparse::Arrivals;
@@ -190,9 +191,9 @@ unsafe fn clone_whole(world: &mut World, entity: Entity, from: Location) -> Resu
     unsafe {
         let twin = world.storage.spawn_clone(from.table);
         for (label, Location { table, .. }) in labels.into_iter().zip(&originals[1..]) {
-            world.storage.spawn_extra_row::<false>(twin, label, *table, &[]);
+            world.storage.spawn_extra_row::<false>(Reserved::new(), twin, label, *table, &[]);
             let table = &world.storage.tables[*table as usize];
-            table.mark_new(table.len - 1..table.len, world.storage.tick());
+            table.set_added_ticks(table.len - 1..table.len, world.storage.tick());
         }
         world.storage.receive(&sparse);
         world.storage.record_spawn_with_rows(twin);
@@ -244,7 +245,7 @@ impl World {
                 // SAFETY: the lanes of the row were written just now.
                 unsafe { to.push(entity, &mut copy.storage.table_order) };
             }
-            to.copy_column_marks(from);
+            to.copy_column_ticks(from);
             to.stamp = from.stamp;
         }
         copy.storage.table_order = table_order;
@@ -269,13 +270,12 @@ impl Storage {
     ///
     /// Capacity for the row and a slot is reserved, and the lanes of the row are written.
     unsafe fn spawn_clone(&mut self, table: u32) -> Entity {
-        let entity = self.entities.alloc();
-        // SAFETY: the slot is new, and the row is written.
+        // SAFETY: the capacity is reserved and the row is written, by the caller's contract.
         unsafe {
-            self.spawn_row::<false>(entity, table, &[]);
+            let entity = self.spawn_row::<false>(Reserved::new(), table, &[]);
             let cloned = &self.tables[table as usize];
-            cloned.mark_new(cloned.len - 1..cloned.len, self.tick());
+            cloned.set_added_ticks(cloned.len - 1..cloned.len, self.tick());
+            entity
         }
-        entity
     }
 }

@@ -13,6 +13,7 @@ use crate::change_detection::RunTicks;
 use crate::component::Component;
 use crate::error::{StructuralError, UnequalColumns};
 use crate::layout::{Kind, Layout};
+use crate::mutation::Reserved;
 use crate::sparse::SparseInserts;
 use crate::storage::Storage;
 use core::mem::ManuallyDrop;
@@ -255,7 +256,7 @@ impl World {
         }
         debug_assert!(table_ref.cap - first >= count);
         // SAFETY: capacity for these rows and slots is reserved, and the rows are written.
-        unsafe { self.storage.spawn_rows(table, first + count) };
+        unsafe { self.storage.spawn_rows(Reserved::new(), table, first + count) };
         let table_ref = &self.storage.tables[table as usize];
         if C::Bundle::SPARSE > 0 {
             for &entity in &table_ref.slots()[first as usize..] {

@@ -4,7 +4,7 @@
 use super::{RowId, World};
 use crate::alloc::{try_vec, unwrap_alloc};
 use crate::error::{NoSuchEntity, RowError, StructuralError, infallible, require_alive};
-use crate::mutation::{InPlace, RemovedRows};
+use crate::mutation::{InPlace, RemovedRows, Reserved};
 use crate::rows::Row;
 use crate::signal::dispatch_catch;
 use phalanx_store::raw::drop_all;
@@ -44,7 +44,7 @@ impl World {
         // SAFETY: the entity is there and has no extra rows. The capacity for the sparse values of one slot is always
         // reserved. The values that need a drop are left in place, and dropped once.
         unsafe {
-            self.storage.remove_row(entity, at, &mut InPlace);
+            self.storage.remove_row(Reserved::new(), entity, at, &mut InPlace);
             self.storage.drop_in_place(at.table, None);
         }
         Ok(())
@@ -92,7 +92,7 @@ impl World {
         self.storage.entities.clear();
         self.storage.rows.clear();
         self.storage.restructured();
-        (0..self.storage.tables.len() as u32).for_each(|table| self.storage.mark_removal(table));
+        (0..self.storage.tables.len() as u32).for_each(|table| self.storage.set_removal_ticks(table));
         lens.extend(self.storage.tables.iter_mut().map(|table| core::mem::replace(&mut table.len, 0)));
         let _cleared = self.storage.sparse.clear();
         let removed = self.storage.tables.iter().zip(lens);
@@ -119,9 +119,9 @@ impl World {
             return Err(RowError::MainRow { entity: slot });
         }
         let at = self.storage.try_location(slot)?;
-        self.storage.reserve_row_entries(at.table, 1)?;
+        let reserved = self.storage.reserve_removal(at.table)?;
         // SAFETY: the row is there. The capacity for the sparse values of one slot is always reserved.
-        unsafe { self.storage.remove_row(slot, at, &mut InPlace) };
+        unsafe { self.storage.remove_row(reserved, slot, at, &mut InPlace) };
         let outcome = dispatch_catch!(self);
         // SAFETY: the values were left in place, and nothing was committed since.
         unsafe { self.storage.drop_in_place(at.table, None) };
@@ -149,7 +149,7 @@ impl World {
         for &entity in entities {
             if self.contains(entity) {
                 // SAFETY: the entity is alive, and capacity for all of its rows and their sparse values is reserved.
-                unsafe { self.storage.remove_entity(entity, &mut removed) };
+                unsafe { self.storage.remove_entity(Reserved::new(), entity, &mut removed) };
                 despawned += 1;
             }
         }

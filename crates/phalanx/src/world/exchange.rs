@@ -61,7 +61,7 @@ impl World {
         R::ids(&mut self.storage.components, &mut removed)?;
         I::ids(&mut self.storage.components, &mut ids)?;
         bundle_info::signature(&removed, &self.storage.components)?;
-        self.storage.sparse(&removed)?;
+        self.storage.register_sparse(&removed)?;
         self.bundle_of(TypeId::of::<Exchange<R, I>>(), ids)
     }
 

@@ -81,14 +81,14 @@ impl World {
         write: impl FnOnce(BundlePtr),
     ) -> Result<(), StructuralError> {
         let edge = edge.find(&self.bundles, from.table);
-        self.storage.reserve_move(entity.index(), from, edge)?;
+        let reserved = self.storage.reserve_move(entity.index(), from, edge)?;
         let tail = self.storage.tables[edge.target as usize].len;
         write(self.storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail));
         // SAFETY: the entity is at `from`, by the caller's contract; everything is reserved, and the values are written.
-        unsafe { self.storage.move_row(entity, from, edge, &mut InPlace) };
+        unsafe { self.storage.move_row(reserved, entity, from, edge, &mut InPlace) };
         let outcome = dispatch_catch!(self);
         // SAFETY: the displaced values were left in place, and nothing was committed since.
-        unsafe { self.storage.drop_in_place(from.table, Some(&edge.removed)) };
+        unsafe { self.storage.drop_in_place(from.table, Some(&edge.displaced)) };
         outcome.finish(self);
         Ok(())
     }

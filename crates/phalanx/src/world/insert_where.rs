@@ -15,6 +15,7 @@ use crate::alloc::{try_reserve, try_vec};
 use crate::bundle::{Bundle, BundleGuard, BundlePtr};
 use crate::component::ComponentId;
 use crate::error::{StructuralError, infallible};
+use crate::mutation::Reserved;
 use crate::mutation::stash::{DropStash, Stash};
 use crate::query::{Candidate, QueryFilter, TableRef};
 use crate::signal::{apply_deferred, dispatch_catch};
@@ -106,9 +107,9 @@ impl World {
                     written.rows.end = row + 1;
                 }
                 core::mem::forget(written);
-                left.push((source, rows, &edge.removed));
+                left.push((source, rows, &edge.displaced));
                 // SAFETY: capacity is reserved in the target, and the bundle's values are written.
-                unsafe { storage.move_rows(source, edge) };
+                unsafe { storage.move_rows(Reserved::new(), source, edge) };
                 continue;
             }
             for (row, value) in (0..rows).zip(fresh.by_ref()) {
@@ -168,9 +169,9 @@ impl World {
         let mut removed = Removed { storage, left };
         for &source in &sources {
             let edge = bundles.edge(bundle_id, source, false);
-            removed.left.push((source, removed.storage.tables[source as usize].len, &*edge.removed));
+            removed.left.push((source, removed.storage.tables[source as usize].len, &*edge.displaced));
             // SAFETY: capacity is reserved in the target, all of whose lanes come along.
-            count += unsafe { removed.storage.move_rows(source, edge) } as usize;
+            count += unsafe { removed.storage.move_rows(Reserved::new(), source, edge) } as usize;
         }
         removed.storage.restructured();
         drop(removed);
@@ -242,7 +243,9 @@ unsafe fn insert_each<B: Bundle + Clone>(
         let from = world.storage.try_location(slot)?;
         let edge = world.bundles.edge(bundle_id, from.table, true);
         // SAFETY: the slot is at `from`, its edge for this bundle exists, and everything is reserved.
-        unsafe { world.storage.move_row_with(slot, from, edge, |ptr| value.write(ptr), ending.stash()) };
+        unsafe {
+            world.storage.move_row_with(Reserved::new(), slot, from, edge, |ptr| value.write(ptr), ending.stash())
+        };
     }
     world.storage.sparse.release_pages();
     finish_each(world, ending);
@@ -260,7 +263,7 @@ fn remove_each(world: &mut World, bundle_id: usize, slots: Vec<Entity>) -> Resul
         let has = |number: &u32| world.storage.sparse.get(*number).row(slot.index()).is_some();
         count += usize::from(edge.target != from.table || edge.sparse_removes.iter().any(has));
         // SAFETY: the slot is at `from`, its edge for this bundle exists, and everything is reserved.
-        unsafe { world.storage.move_row_with(slot, from, edge, |_| (), &mut stash) };
+        unsafe { world.storage.move_row_with(Reserved::new(), slot, from, edge, |_| (), &mut stash) };
     }
     world.storage.sparse.release_pages();
     finish_each(world, DropStash::new(&mut stash));

@@ -71,16 +71,16 @@ impl World {
         edge: EdgeKey<'_>,
     ) -> Result<bool, StructuralError> {
         let edge = edge.find(&self.bundles, from.table);
-        self.storage.reserve_move(entity.index(), from, edge)?;
+        let reserved = self.storage.reserve_move(entity.index(), from, edge)?;
         // SAFETY: the entity is at `from`, by the caller's contract, and everything is reserved. The edge inserts nothing, so
         // all lanes of the target come along.
-        unsafe { self.storage.move_row(entity, from, edge, &mut InPlace) };
+        unsafe { self.storage.move_row(reserved, entity, from, edge, &mut InPlace) };
         if edge.target == from.table && self.storage.sparse.displaced_values.is_empty() {
             return Ok(false);
         }
         let outcome = dispatch_catch!(self);
         // SAFETY: the displaced values were left in place, and nothing was committed since.
-        unsafe { self.storage.drop_in_place(from.table, Some(&edge.removed)) };
+        unsafe { self.storage.drop_in_place(from.table, Some(&edge.displaced)) };
         outcome.finish(self);
         Ok(true)
     }
@@ -136,10 +136,10 @@ impl World {
         bundle_id: usize,
     ) -> Result<B, StructuralError> {
         let edge = self.bundles.edge(bundle_id, from.table, false);
-        self.storage.reserve_move(entity.index(), from, edge)?;
+        let reserved = self.storage.reserve_move(entity.index(), from, edge)?;
         // SAFETY: the entity is at `from`, by the caller's contract, and everything is reserved. The edge inserts nothing, so
         // all lanes of the target come along.
-        unsafe { self.storage.move_row(entity, from, edge, &mut InPlace) };
+        unsafe { self.storage.move_row(reserved, entity, from, edge, &mut InPlace) };
         let outcome = dispatch_catch!(self);
         let sparse = self.storage.sparse.displaced_ptrs();
         self.storage.sparse.displaced_values.clear();

@@ -33,7 +33,7 @@ impl World {
         let signature = bundle_info::signature(&ids, &self.storage.components)?;
         let table = self.storage.table_of(&signature)?;
         let columns = self.storage.bundle_columns(table, &ids)?;
-        let sparse = self.storage.sparse(&ids)?;
+        let sparse = self.storage.register_sparse(&ids)?;
         Ok(self.bundles.add(key, (table, columns), ids.into(), (signature, sparse))?)
     }
 

@@ -4,6 +4,7 @@
 use super::World;
 use crate::bundle::Bundle;
 use crate::error::StructuralError;
+use crate::mutation::Reserved;
 use phalanx_store::{AllocError, Entity};
 
 impl World {
@@ -77,8 +78,8 @@ impl World {
             claimed?;
             return Err(StructuralError::SlotOccupied { entity, by: None });
         }
-        // SAFETY: the slot was claimed just now; the row is written, and so are its sparse values.
-        unsafe { self.storage.spawn_row::<true>(entity, table, &info.sparse) };
+        // SAFETY: everything is reserved. The slot was claimed just now; the row is written, and so are its sparse values.
+        unsafe { self.storage.spawn_row_of::<true>(Reserved::new(), entity, table, &info.sparse) };
         self.dispatch();
         Ok(())
     }

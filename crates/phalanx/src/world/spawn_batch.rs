@@ -5,6 +5,7 @@ use super::World;
 use crate::alloc::unwrap_alloc;
 use crate::bundle::{Bundle, BundlePtr};
 use crate::error::infallible;
+use crate::mutation::Reserved;
 use phalanx_store::Entity;
 use phalanx_store::raw::DropGuard;
 
@@ -106,7 +107,7 @@ impl Batch<'_> {
     /// Creates the entities of the written rows.
     fn commit(&mut self) {
         // SAFETY: capacity for these rows and slots is reserved, and the rows are written.
-        unsafe { self.world.storage.spawn_rows(self.table(), self.row) };
+        unsafe { self.world.storage.spawn_rows(Reserved::new(), self.table(), self.row) };
     }
 }
 

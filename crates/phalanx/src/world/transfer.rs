@@ -5,7 +5,7 @@ use super::{EntityMap, World};
 use crate::alloc::try_vec;
 use crate::component::ComponentId;
 use crate::error::StructuralError;
-use crate::mutation::MovedOut;
+use crate::mutation::{MovedOut, Reserved};
 use crate::rows::{Label, Link, NONE, Row};
 use crate::signal::dispatch_catch;
 use crate::signature::Signature;
@@ -127,11 +127,13 @@ impl<'a> Transfer<'a> {
                 let at = self.from.location_unchecked(slot);
                 self.copy(passage, at.row, 1);
                 match label {
-                    Some(label) => drop(self.to.spawn_extra_row::<false>(new, label, passage.target, &[])),
-                    None => self.to.spawn_row::<false>(new, passage.target, &[]),
+                    Some(label) => {
+                        _ = self.to.spawn_extra_row::<false>(Reserved::new(), new, label, passage.target, &[])
+                    }
+                    None => self.to.spawn_row_of::<false>(Reserved::new(), new, passage.target, &[]),
                 }
                 arrived.push((passage.target, self.to.tables[passage.target as usize].len - 1));
-                self.from.remove_row(slot, at, &mut MovedOut);
+                self.from.remove_row(Reserved::new(), slot, at, &mut MovedOut);
             }
         }
         pairs.push((entity, new));
@@ -179,13 +181,13 @@ impl<'a> Transfer<'a> {
                 for &old in self.from.tables[passage.source as usize].slots() {
                     let pool = &mut self.to.entities;
                     let new = if is_extra { pool.alloc_row() } else { pool.alloc() };
-                    self.to.spawn_row::<false>(new, passage.target, &[]);
+                    self.to.spawn_row_of::<false>(Reserved::new(), new, passage.target, &[]);
                     if is_extra { &mut slots } else { &mut pairs }.push((old, new));
                 }
                 arrived.push((passage.target, first..self.to.tables[passage.target as usize].len));
             }
             self.from.tables[passage.source as usize].len = 0;
-            self.from.mark_removal(passage.source);
+            self.from.set_removal_ticks(passage.source);
         }
         let (map, slots) = (EntityMap::of(pairs), EntityMap::of(slots));
         // SAFETY: the rows were created above, as copies of those here.
@@ -401,6 +403,6 @@ impl Storage {
             }
         }
         // SAFETY: the rows are in use, by the caller's contract, and the storage is borrowed exclusively.
-        unsafe { table.mark_new(rows, self.tick()) };
+        unsafe { table.set_added_ticks(rows, self.tick()) };
     }
 }

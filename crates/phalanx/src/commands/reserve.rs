@@ -1,0 +1,32 @@
+//! Reserves what the commands of a segment need, before the first of them is executed.
+#![allow(unsafe_code)]
+
+use super::resolver::Resolver;
+use crate::mutation::Reserved;
+use crate::world::World;
+use phalanx_store::AllocError;
+
+impl Resolver {
+    /// Reserves everything that the segment needs: phase 2. On error, returns the position of the command that needed the most.
+    pub(super) fn reserve(&mut self, world: &mut World, first: usize) -> Result<Reserved, (usize, AllocError)> {
+        let at = |position| move |error: AllocError| (position, error);
+        if self.slots > 0 {
+            world.storage.reserve_entities(self.slots).map_err(at(self.slots_position))?;
+        }
+        if self.names > 0 {
+            let slots = world.storage.entities.capacity();
+            world.storage.rows.try_reserve(self.names, self.names, slots).map_err(at(self.slots_position))?;
+        }
+        for (table, demand) in (0..).zip(&self.demands).filter(|(_, demand)| demand.max > 0) {
+            let rows = u32::try_from(demand.max).map_err(|_| AllocError::CapacityOverflow);
+            rows.and_then(|rows| world.storage.reserve_table(table, rows)).map_err(at(demand.position))?;
+        }
+        // Values may move even if this fails.
+        world.storage.restructured();
+        world.storage.sparse.try_reserve_all(&self.sparse_inserts).map_err(at(first))?;
+        world.storage.reserve_linked_entries(self.entries).map_err(at(first))?;
+        self.stash.try_reserve().map_err(at(first))?;
+        // SAFETY: the commands of the segment were counted while they were resolved, and everything is reserved.
+        Ok(unsafe { Reserved::new() })
+    }
+}

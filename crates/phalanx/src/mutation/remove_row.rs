@@ -1,0 +1,116 @@
+//! [`Storage::remove_row`]: the commit that removes rows and releases their slots.
+#![allow(unsafe_code)]
+
+use super::displaced::{Displaced, InPlace};
+use super::reserve::Reserved;
+use crate::journal::RowName;
+use crate::rows::Row;
+use crate::storage::table::Keep;
+use crate::storage::{Location, Storage};
+use phalanx_store::Entity;
+
+impl Storage {
+    /// Removes the row of a slot with all of its sparse values, and releases the slot.
+    ///
+    /// Without listeners, only values that need a drop are sure to reach the sink.
+    ///
+    /// # Safety
+    ///
+    /// - The slot is alive and at `at`. If it is the main row of an entity, that entity has no extra rows.
+    /// - The sink has capacity for the displaced values, and so has the list of displaced sparse values.
+    #[inline(always)]
+    pub(crate) unsafe fn remove_row<D: Displaced>(&mut self, _: Reserved, slot: Entity, at: Location, out: &mut D) {
+        let shows = !D::MOVED_OUT && self.journal.is_active();
+        let name = if shows { self.row_name(slot) } else { RowName::main(slot) };
+        if slot.is_row() {
+            // SAFETY: it is an extra row, and alive by the caller's contract.
+            unsafe { self.unlink(slot.index()) };
+        }
+        let displaced_values = self.sparse.displaced_values.len();
+        self.entities.release(slot);
+        if self.counting {
+            self.count_removed(at.table, 1);
+        }
+        if !self.sparse.is_empty() {
+            if shows { self.sparse.remove_all::<true>(slot) } else { self.sparse.remove_all::<false>(slot) }
+        }
+        let keep = match () {
+            () if D::MOVED_OUT => Keep::None,
+            () if shows => Keep::All,
+            () => Keep::NeedsDrop,
+        };
+        let table = &mut self.tables[at.table as usize];
+        // SAFETY: the row is in use, by the caller's contract.
+        let moved = unsafe { table.swap_remove(at.row, keep) };
+        let displaced = Location { row: table.len, ..at };
+        // SAFETY: a slot in a table is alive. Values that need a drop are beyond the last row, and the sink has capacity.
+        unsafe {
+            if let Some(moved) = moved {
+                self.set_location(moved, at);
+            }
+            self.set_removal_ticks(at.table);
+            self.restructured();
+            out.accept(self, displaced, None);
+        }
+        if shows {
+            self.record_removal(name, displaced, displaced_values, out.moved());
+        }
+    }
+
+    /// Removes an entity: its extra rows in the order of their creation, then its main row.
+    ///
+    /// # Safety
+    ///
+    /// The entity is alive. The sink has capacity for the displaced values of all its rows, and so has the list of displaced
+    /// sparse values.
+    pub(crate) unsafe fn remove_entity<D: Displaced>(&mut self, reserved: Reserved, entity: Entity, out: &mut D) {
+        while self.rows.owns(entity.index()) {
+            // SAFETY: the first row of an entity is an extra row, and alive. The sink has capacity, by the caller's contract.
+            unsafe {
+                let (Row(slot), ..) = self.extra_row(self.rows.first[&entity.index()]);
+                self.remove_row(reserved, slot, self.location_unchecked(slot), out);
+            }
+        }
+        // SAFETY: the entity is alive, and has no extra rows any more. The sink has capacity, by the caller's contract.
+        unsafe { self.remove_row(reserved, entity, self.location_unchecked(entity), out) };
+    }
+
+    /// Removes an entity that has no components and no extra rows.
+    pub(crate) fn remove_empty(&mut self, entity: Entity) {
+        let has_sparse = || self.sparse.storages_of(entity.index()).next().is_some();
+        if let Ok(at @ Location { table: 0, .. }) = self.try_location(entity)
+            && !self.rows.owns(entity.index())
+            && !has_sparse()
+        {
+            // SAFETY: the entity is alive and at `at`. It has no values, so that nothing is displaced.
+            unsafe { self.remove_row(Reserved::NOTHING, entity, at, &mut InPlace) };
+        }
+    }
+
+    /// Sets the change ticks of the columns of a table that rows were removed from.
+    #[inline(always)]
+    pub(crate) fn set_removal_ticks(&self, table: u32) {
+        let table = &self.tables[table as usize];
+        if table.tracked {
+            table.set_column_ticks(self.tick());
+        }
+    }
+
+    /// Counts rows that are removed from a table, for the layout report.
+    #[cold]
+    #[inline(never)]
+    fn count_removed(&mut self, table: u32, rows: u32) {
+        for column in &self.tables[table as usize].columns {
+            self.components.usage_mut(column.id).despawned += u64::from(rows);
+        }
+    }
+
+    /// Counts all rows as removed, for the layout report.
+    pub(crate) fn count_all_removed(&mut self) {
+        if self.counting {
+            for table in 0..self.tables.len() {
+                self.count_removed(table as u32, self.tables[table].len);
+            }
+        }
+    }
+}
